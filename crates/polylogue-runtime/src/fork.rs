@@ -46,11 +46,11 @@ pub enum ForkedFiles {
     InUse,
 }
 
-/// Copies the beginning of the conversation `id` into a new one. The original is only read.
+/// Copies the beginning of the conversation `id` into a new one, under the id `new` if it is given. The original is only read.
 pub(crate) async fn fork(
     place: &StoreLocation,
     store: &AnyStore,
-    id: &LogId,
+    (id, new): (&LogId, Option<LogId>),
     point: &ForkPoint,
 ) -> Result<Fork> {
     let events = store.read(id, 0).await?;
@@ -59,8 +59,8 @@ pub(crate) async fn fork(
     let event = point.event.unwrap_or(events.len() as u64);
     let meta = Meta { created: now(), parent: Some(Parent { id: id.clone(), event }), ..meta };
     let claim = loop {
-        match store.create(&fresh_id(), &meta).await {
-            Err(StoreError::Exists { .. }) => {}
+        match store.create(&new.clone().unwrap_or_else(fresh_id), &meta).await {
+            Err(StoreError::Exists { .. }) if new.is_none() => {}
             claim => break claim?,
         }
     };

@@ -179,7 +179,7 @@ impl Prepared {
     /// The team as it was prepared, for one conversation.
     #[must_use]
     pub fn run(&self) -> TeamRun<'_> {
-        TeamRun { prepared: self, team: self.team.clone(), script: None }
+        TeamRun { prepared: self, team: self.team.clone(), script: None, limits: self.options.limits }
     }
 
     /// The same team with another task and other values of its variables, for one conversation.
@@ -196,7 +196,7 @@ impl Prepared {
         if team.mcp_document() != self.team.mcp_document() {
             return Err(Error::ServersChanged { team: team.name });
         }
-        Ok(TeamRun { prepared: self, team, script })
+        Ok(TeamRun { prepared: self, team, script, limits: self.options.limits })
     }
 
     /// Reads again which memory other teams have written to. For a team that has been prepared for a long time.
@@ -224,6 +224,8 @@ pub struct TeamRun<'p> {
     team: Team,
     /// Speaks for all agents, if a script does that is not the one of the prepared team.
     script: Option<AnyModel>,
+    /// Over those of the team.
+    limits: LimitOverrides,
 }
 
 impl TeamRun<'_> {
@@ -246,6 +248,13 @@ impl TeamRun<'_> {
         self
     }
 
+    /// The same with these limits, over those it has.
+    #[must_use]
+    pub fn with_limits(mut self, limits: LimitOverrides) -> Self {
+        self.limits = limits.or(self.limits);
+        self
+    }
+
     /// Builds the agents for the conversation `id`.
     ///
     /// # Errors
@@ -264,7 +273,7 @@ impl TeamRun<'_> {
     /// The limits of its conversation.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        self.prepared.options.limits.over(self.prepared.limits_of(&self.team))
+        self.limits.over(self.prepared.limits_of(&self.team))
     }
 
     /// The model called `name`.
@@ -291,7 +300,7 @@ impl TeamRun<'_> {
             allowed: access.stored(&self.team),
             mcp: options.servers.as_deref().map(absolute).transpose()?,
             remote_tools: servers.described(),
-            limits: options.limits,
+            limits: self.limits,
             dir: options.dir.clone(),
             seal: None,
         };

@@ -89,13 +89,23 @@ impl Runtime {
     /// # Errors
     /// When the team cannot be built, or the store not be written.
     pub async fn begin(&self, run: &TeamRun<'_>) -> Result<Conversation> {
-        let meta = run.stored()?.meta(run.team().name.to_string())?;
-        let log = loop {
-            match Log::create_with(self.store().clone(), fresh_id(), &meta).await {
-                Err(polylogue_core::Error::Store(StoreError::Exists { .. })) => {}
-                log => break log?,
+        loop {
+            match self.begin_as(run, fresh_id(), None).await {
+                Err(Error::Run(polylogue_core::Error::Store(StoreError::Exists { .. }))) => {}
+                begun => return begun,
             }
-        };
+        }
+    }
+
+    /// As [`begin`](Self::begin) under a given id, and with a title of its own in lists.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin); [`StoreError::Exists`] when there is a conversation with this id.
+    pub async fn begin_as(&self, run: &TeamRun<'_>, id: LogId, title: Option<&str>) -> Result<Conversation> {
+        let name = run.team().name.to_string();
+        let meta =
+            run.stored()?.meta(title.map_or_else(|| name.clone(), |title| format!("{name} {title}")))?;
+        let log = Log::create_with(self.store().clone(), id, &meta).await?;
         let (chat, log) =
             (run.chat(log.id())?, timed(log.limits(run.limits()).agent_limits(run.team().agent_limits())));
         run.make_work_dir(log.id())?;
@@ -209,7 +219,15 @@ impl Runtime {
     /// # Errors
     /// [`Error::BadFork`] within a tool call, or when the conversation has no such event or message.
     pub async fn fork(&self, id: &LogId, point: &ForkPoint) -> Result<Fork> {
-        crate::fork::fork(self.place(), self.store(), id, point).await
+        crate::fork::fork(self.place(), self.store(), (id, None), point).await
+    }
+
+    /// As [`fork`](Self::fork), with a given id of the fork.
+    ///
+    /// # Errors
+    /// As [`fork`](Self::fork); [`StoreError::Exists`] when there is a conversation with this id.
+    pub async fn fork_as(&self, id: &LogId, point: &ForkPoint, new: LogId) -> Result<Fork> {
+        crate::fork::fork(self.place(), self.store(), (id, Some(new)), point).await
     }
 
     /// Cancels the conversation `id` after its step, if this process has it open. Returns whether it has.

@@ -1,6 +1,8 @@
 //! The native API, and what says that the server is well.
 
+pub(crate) mod conversations;
 pub(crate) mod health;
 pub(crate) mod openapi;
+pub(crate) mod steering;
 pub(crate) mod teams;
 pub(crate) mod tokens;

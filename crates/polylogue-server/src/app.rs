@@ -1,11 +1,13 @@
 //! What all requests share.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use crate::in_flight::InFlight;
 use crate::limits::ServerLimits;
 use crate::names::Names;
 use crate::problem::Problem;
@@ -29,6 +31,10 @@ pub(crate) struct App {
     pub(crate) failed_logins: Rates<Peer>,
     /// The document of `/openapi.json`.
     pub(crate) openapi: Value,
+    /// Event streams of each token.
+    streams: Mutex<HashMap<String, Arc<Semaphore>>>,
+    /// Requests with idempotency keys.
+    pub(crate) in_flight: InFlight,
     /// Whether the server is stopping.
     pub(crate) stopping: watch::Sender<bool>,
 }
@@ -53,6 +59,8 @@ impl App {
             failed_logins: Rates::new(limits.failed_logins_per_minute, minute),
             limits,
             openapi,
+            streams: Mutex::default(),
+            in_flight: InFlight::default(),
             stopping: watch::Sender::new(false),
         }
     }
@@ -60,6 +68,19 @@ impl App {
     /// The conversations of the token's tenant.
     pub(crate) fn tenant(&self, token: &Token) -> Result<Arc<Tenant>, Problem> {
         Ok(self.tenants.get(&token.tenant)?)
+    }
+
+    /// One more event stream of the token.
+    pub(crate) fn stream_of(&self, token: &Token) -> Result<OwnedSemaphorePermit, Problem> {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = self.limits.streams_per_token;
+        streams.retain(|_, open| open.available_permits() < most);
+        let open = streams.entry(token.id.clone()).or_insert_with(|| Arc::new(Semaphore::new(most)));
+        Arc::clone(open).try_acquire_owned().map_err(|_| {
+            Problem::too_many(format!("this token has {most} event streams open"))
+                .hint("close one of them")
+                .retry_after(Duration::from_secs(1))
+        })
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

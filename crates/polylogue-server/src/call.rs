@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{Response, StatusCode};
+use axum::http::{HeaderMap, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -22,6 +22,8 @@ pub(crate) struct Call {
     /// Of an open route: none.
     pub(crate) token: Option<Arc<Token>>,
     pub(crate) params: Vec<(String, String)>,
+    pub(crate) query: Vec<(String, String)>,
+    pub(crate) headers: HeaderMap,
     pub(crate) body: Value,
 }
 
@@ -39,9 +41,27 @@ impl Call {
         self.params.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
     }
 
+    /// A parameter of the query.
+    pub(crate) fn query(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The same as a number.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
+        let parse = |text: &str| {
+            text.parse().map_err(|_| Problem::bad_request(format!("`{name}` must be a whole number")))
+        };
+        self.query(name).map(parse).transpose()
+    }
+
     /// The body.
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         T::deserialize(&self.body).map_err(|error| Problem::bad_request(format!("the body: {error}")))
+    }
+
+    /// Identifies the content of the body.
+    pub(crate) fn body_digest(&self) -> blake3::Hash {
+        blake3::hash(self.body.to_string().as_bytes())
     }
 }
 

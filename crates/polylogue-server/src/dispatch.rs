@@ -39,7 +39,7 @@ pub(crate) async fn handle(app: Arc<App>, route: &'static Route, request: Reques
 async fn read(app: Arc<App>, route: &Route, request: Request<Body>) -> Result<Call, Problem> {
     let (mut parts, body) = request.into_parts();
     let params = params(&mut parts).await?;
-    check_query(&mut parts, route).await?;
+    let query = query(&mut parts, route).await?;
     let body = match route.body {
         Some(schema) => check_fields(json(&app, &parts, body).await?, &schema())?,
         None => Value::Null,
@@ -48,7 +48,7 @@ async fn read(app: Arc<App>, route: &Route, request: Request<Body>) -> Result<Ca
     if token.is_none() && route.access != Access::Open {
         return Err(Problem::internal("the request was not checked for its token"));
     }
-    Ok(Call { app, token, params, body })
+    Ok(Call { app, token, params, query, headers: parts.headers, body })
 }
 
 async fn params(parts: &mut Parts) -> Result<Vec<(String, String)>, Problem> {
@@ -57,12 +57,12 @@ async fn params(parts: &mut Parts) -> Result<Vec<(String, String)>, Problem> {
     Ok(raw.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
-/// Refuses parameters of the query that the route does not have.
-async fn check_query(parts: &mut Parts, route: &Route) -> Result<(), Problem> {
+/// The parameters of the query, all of which the route must have.
+async fn query(parts: &mut Parts, route: &Route) -> Result<Vec<(String, String)>, Problem> {
     let query = Query::<Vec<(String, String)>>::from_request_parts(parts, &()).await;
     let Query(query) = query.map_err(|error| Problem::bad_request(format!("the query: {error}")))?;
     match query.iter().find(|(name, _)| !route.query.contains(&name.as_str())) {
-        None => Ok(()),
+        None => Ok(query),
         Some((name, _)) => Err(Problem::bad_request(format!("there is no query parameter `{name}`"))
             .hint(suggest::hint(name, route.query.iter().copied()))),
     }

@@ -29,6 +29,12 @@ pub struct ServerLimits {
     pub request_burst: u32,
     /// Requests with a wrong token from one address in a minute.
     pub failed_logins_per_minute: u32,
+    /// Event streams of one token at the same time.
+    pub streams_per_token: usize,
+    /// The time between two comments in an event stream in which nothing happens.
+    pub comment_every: Duration,
+    /// How long conversations may take to end their steps when the server stops. Then they are stopped at once.
+    pub stop_time: Duration,
 }
 
 impl Default for ServerLimits {
@@ -46,6 +52,9 @@ impl Default for ServerLimits {
             requests_per_second: 20,
             request_burst: 40,
             failed_logins_per_minute: 10,
+            streams_per_token: 100,
+            comment_every: Duration::from_secs(15),
+            stop_time: Duration::from_secs(25),
         }
     }
 }

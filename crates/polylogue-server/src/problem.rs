@@ -1,5 +1,6 @@
 //! Errors on the wire: RFC 9457, with a hint and the id of the request.
 
+use std::fmt;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -41,6 +42,12 @@ impl ErrorForm {
     }
 }
 
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.detail)
+    }
+}
+
 macro_rules! problems {
     ($($(#[$doc:meta])* $name:ident: $status:ident, $word:literal, $title:literal;)*) => {
         impl Problem {
@@ -59,6 +66,11 @@ problems! {
     foreign_origin: FORBIDDEN, "foreign-origin", "The page of another site sent this";
     not_found: NOT_FOUND, "not-found", "There is no such thing";
     method_not_allowed: METHOD_NOT_ALLOWED, "method-not-allowed", "The path has no such method";
+    busy: CONFLICT, "busy", "Another process or request changes the conversation";
+    answered: CONFLICT, "answered", "The question was answered";
+    over: CONFLICT, "over", "The conversation is over";
+    refused: CONFLICT, "refused", "The conversation does not allow this";
+    other_body: UNPROCESSABLE_ENTITY, "idempotency-mismatch", "The key was used for another request";
     timed_out: REQUEST_TIMEOUT, "timed-out", "The request took too long to arrive";
     too_large: PAYLOAD_TOO_LARGE, "too-large", "The body is too large";
     no_json: UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "The body must be JSON";
@@ -144,7 +156,9 @@ impl From<TokenError> for Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::NotFound { .. } => Self::unknown_conversation(),
+            StoreError::NotFound { .. } | StoreError::BadId { .. } => Self::unknown_conversation(),
+            StoreError::Busy { holder, .. } => Self::busy(format!("{holder} has the conversation open"))
+                .hint("reading and event streams work; changes are possible once it has ended"),
             error => {
                 tracing::error!(%error, "store");
                 Self::unavailable("the store of conversations cannot be read or written")
@@ -161,6 +175,11 @@ impl Problem {
         Self::not_found(format!("there is no team `{id}`")).hint("`GET /api/v1/teams` lists the teams")
     }
 
+    /// Nothing begins any more.
+    pub(crate) fn stopping() -> Self {
+        Self::unavailable("the server is stopping").retry_after(Duration::from_secs(2))
+    }
+
     /// There is no such conversation, or it is another tenant's: a client cannot tell which.
     pub(crate) fn unknown_conversation() -> Self {
         Self::not_found("there is no such conversation").hint("`GET /api/v1/conversations` lists them")
@@ -171,6 +190,13 @@ impl From<polylogue_runtime::Error> for Problem {
     fn from(error: polylogue_runtime::Error) -> Self {
         match error {
             polylogue_runtime::Error::Run(polylogue_core::Error::Store(error)) => error.into(),
+            error @ (polylogue_runtime::Error::BadFork { .. }
+            | polylogue_runtime::Error::NotBegun { .. }
+            | polylogue_runtime::Error::NoQuestion { .. }
+            | polylogue_runtime::Error::NotClosed { .. }) => {
+                let problem = Self::refused(error.to_string());
+                error.hint().into_iter().fold(problem, Self::hint)
+            }
             error if error.is_usage() => {
                 let problem = Self::bad_request(error.to_string());
                 error.hint().into_iter().fold(problem, Self::hint)

@@ -45,6 +45,11 @@ impl Route {
         Self { method, path, access, form: ErrorForm::Problem, query: &[], body: None, about, handler }
     }
 
+    /// The same with these parameters of its query.
+    pub(crate) fn query(self, query: &'static [&'static str]) -> Self {
+        Self { query, ..self }
+    }
+
     /// The same with a body.
     pub(crate) fn body(self, schema: fn() -> Value) -> Self {
         Self { body: Some(schema), ..self }

@@ -24,6 +24,7 @@ use crate::openapi::document;
 use crate::perimeter::perimeter;
 use crate::problem::{ErrorForm, Problem};
 use crate::request::RequestId;
+use crate::runs::stop_all;
 use crate::source::{SourceError, TeamSource};
 use crate::table::{ROUTES, router};
 use crate::tenants::{Tenants, server_folder};
@@ -181,6 +182,7 @@ impl Server {
         let stopping = async {
             stop.await;
             app.stopping.send_replace(true);
+            stop_all(&app).await;
         };
         futures_util::future::join(serving, stopping).await;
     }

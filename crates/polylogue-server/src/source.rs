@@ -1,7 +1,9 @@
 //! Where a server has its teams from. The program that starts it decides what they may use.
 
 use futures_util::future::BoxFuture;
-use polylogue_runtime::{Prepared, StoreLocation};
+use polylogue_core::LogId;
+use polylogue_runtime::{Prepared, Runtime, StoreLocation};
+use polylogue_team::{Loaded, Overrides};
 
 /// Why a team cannot be read or prepared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,10 +17,16 @@ pub struct SourceError {
     pub is_usage: bool,
 }
 
-/// The teams of a server: which there are, and what they may use.
+/// The teams of a server: which there are, how they are read, and what they may use.
 pub trait TeamSource: Send + Sync + 'static {
     /// The ids of the teams, in the order in which they are listed: letters, digits, `-`, `_` and `.`.
     fn ids(&self) -> Vec<String>;
+
+    /// Reads the team again, with the variables that a caller gives.
+    ///
+    /// # Errors
+    /// When the file or a value is wrong.
+    fn load(&self, team: &str, given: &Overrides) -> Result<Loaded, SourceError>;
 
     /// Prepares the team to run at `place`. Its models should stream.
     ///
@@ -28,5 +36,15 @@ pub trait TeamSource: Send + Sync + 'static {
         &'a self,
         team: &'a str,
         place: &'a StoreLocation,
+    ) -> BoxFuture<'a, Result<Prepared, SourceError>>;
+
+    /// Prepares the team that is stored with a conversation, to continue it.
+    ///
+    /// # Errors
+    /// When it cannot run here any more.
+    fn prepare_stored<'a>(
+        &'a self,
+        runtime: &'a Runtime,
+        id: &'a LogId,
     ) -> BoxFuture<'a, Result<Prepared, SourceError>>;
 }

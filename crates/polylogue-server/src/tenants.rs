@@ -7,12 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use polylogue_runtime::{Prepared, Runtime, StoreLocation};
 use tokio::sync::OnceCell;
 
+use crate::running::Runs;
 use crate::source::{SourceError, TeamSource};
 use crate::token::Token;
 
 /// The conversations of one tenant, and the teams that are prepared for them.
 pub(crate) struct Tenant {
     pub(crate) runtime: Runtime,
+    pub(crate) runs: Runs,
     /// By id; prepared when a conversation of them begins.
     teams: HashMap<String, OnceCell<Arc<Prepared>>>,
 }
@@ -31,6 +33,22 @@ impl Tenant {
     }
 }
 
+impl Tenant {
+    /// The id of the team whose conversations have this title in lists, and what follows its name there.
+    pub(crate) fn team_of_title<'t>(&self, title: &'t str) -> Option<(&str, &'t str)> {
+        let found = self.teams.iter().filter_map(|(id, cell)| {
+            let rest = title.strip_prefix(cell.get()?.team().name.as_str())?;
+            (rest.is_empty() || rest.starts_with(' ')).then_some((id, rest.trim_start()))
+        });
+        found.min_by_key(|(_, rest)| rest.len()).map(|(id, rest)| (id.as_str(), rest))
+    }
+
+    /// The name of the team `id` in lists, if it is prepared.
+    pub(crate) fn name_of_team(&self, id: &str) -> Option<String> {
+        Some(self.teams.get(id)?.get()?.team().name.to_string())
+    }
+}
+
 /// The tenants of a server that have been used since it started.
 pub(crate) struct Tenants {
     /// The store of [`Token::LOCAL`], which the command line uses, too.
@@ -46,6 +64,11 @@ impl Tenants {
         Self { place, folder, ids, used: Mutex::default() }
     }
 
+    /// Those that have been used since the server started.
+    pub(crate) fn used(&self) -> Vec<Arc<Tenant>> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
     /// The tenant of this name, whose store is created if it does not exist. The name was checked when its token was made.
     pub(crate) fn get(&self, name: &str) -> Result<Arc<Tenant>, Box<polylogue_runtime::Error>> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +81,7 @@ impl Tenants {
         };
         let runtime = Runtime::open_at(place).map_err(Box::new)?;
         let teams = self.ids.iter().map(|id| (id.clone(), OnceCell::new())).collect();
-        let tenant = Arc::new(Tenant { runtime, teams });
+        let tenant = Arc::new(Tenant { runtime, runs: Runs::new(), teams });
         used.insert(name.to_owned(), Arc::clone(&tenant));
         Ok(tenant)
     }

@@ -125,5 +125,7 @@ async fn stored(
 ) -> Result<Prepared, CliError> {
     // A chat continues with the team as it was: `resume` has the options for another one.
     let version = TeamVersion::Pinned;
-    Stored { id, options: &args.options, asks: true, settings, version }.prepare(cli, runtime).await
+    Stored { id, options: &args.options, asks: true, settings, version }
+        .prepare(cli.store.as_deref(), runtime)
+        .await
 }

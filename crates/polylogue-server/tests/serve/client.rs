@@ -59,9 +59,26 @@ impl Request {
     }
 }
 
+/// A frame of an event stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// `comment` for a comment.
+    pub(crate) event: String,
+    pub(crate) id: Option<String>,
+    pub(crate) data: String,
+}
+
+impl Frame {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.data).unwrap_or_default()
+    }
+}
+
 /// A response of which only the head was read.
 pub(crate) struct Stream {
     socket: BufReader<TcpStream>,
+    /// The beginning of a frame.
+    rest: String,
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
 }
@@ -79,7 +96,7 @@ impl Stream {
             let Some((name, value)) = line.trim_end().split_once(": ") else { break };
             headers.push((name.to_lowercase(), value.to_owned()));
         }
-        Self { socket, status, headers }
+        Self { socket, rest: String::new(), status, headers }
     }
 
     async fn rest(mut self) -> Response {
@@ -93,6 +110,32 @@ impl Stream {
         }
         let body = String::from_utf8(body).unwrap();
         Response { status: self.status, headers: self.headers, body }
+    }
+
+    /// The next frame of an event stream; `None` at its end.
+    pub(crate) async fn frame(&mut self) -> Option<Frame> {
+        assert_eq!(self.status, 200);
+        let text = loop {
+            if let Some((text, rest)) = self.rest.split_once("\n\n") {
+                let (text, rest) = (text.to_owned(), rest.to_owned());
+                self.rest = rest;
+                break text;
+            }
+            let chunk = self.chunk().await?;
+            self.rest += std::str::from_utf8(&chunk).unwrap();
+        };
+        let mut frame = Frame::default();
+        for line in text.split('\n') {
+            match line.split_once(':').unwrap_or((line, "")) {
+                ("", _) => frame.event = "comment".into(),
+                ("event", event) => frame.event = event.trim().into(),
+                ("id", id) => frame.id = Some(id.trim().into()),
+                ("data", data) => frame.data += data.trim_start(),
+                ("retry", "" | " 2000") => frame.event = "retry".into(),
+                _ => panic!("a line of another kind: {line}"),
+            }
+        }
+        Some(frame)
     }
 
     /// The next chunk of the body; `None` at its end.

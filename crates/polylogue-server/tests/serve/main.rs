@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
 mod client;
+mod conversations;
 mod errors;
 mod limits;
+mod steering;
+mod tails;
 mod tokens;
 mod world;

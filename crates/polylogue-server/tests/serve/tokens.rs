@@ -15,8 +15,8 @@ async fn s1_a_server_on_port_0_says_where_it_is() {
     assert_eq!((healthy.status, healthy.json()), (200, json!({"status": "ok"})));
     assert_eq!(Request::new("GET", "/readyz").send(world.address).await.status, 200);
     let teams = world.get("/api/v1/teams").await.json();
-    assert_eq!(teams["teams"][0]["id"], "talk");
-    assert_eq!(teams["teams"][0]["inputs"], json!([{"name": "tone", "default": "calm"}]));
+    assert_eq!(teams["teams"][2]["id"], "talk");
+    assert_eq!(teams["teams"][2]["inputs"], json!([{"name": "tone", "default": "calm"}]));
     let head = world.send(world.request("HEAD", "/api/v1/teams")).await;
     assert_eq!((head.status, head.body.as_str()), (200, ""));
     assert_eq!(head.header("server"), None, "no banner");
@@ -99,7 +99,7 @@ async fn s4_a_body_that_is_not_called_json_changes_nothing() {
 async fn s5_other_machines_need_a_token_that_was_made_on_purpose() {
     let dir = tempfile::tempdir().unwrap();
     let options = ServerOptions::new("0.0.0.0:0".parse().unwrap(), place(dir.path()));
-    let Err(error) = Server::bind(options, files(&dir)).await else { panic!("it starts") };
+    let Err(error) = Server::bind(options, files(&dir, None)).await else { panic!("it starts") };
     assert!(matches!(error, ServerError::NoToken(_)), "{error}");
     assert!(error.hint().unwrap().contains("polylogue token new"));
 }
@@ -125,7 +125,7 @@ async fn s6_only_a_configured_origin_passes_a_preflight() {
         origins: vec!["*".into()],
         ..ServerOptions::new(loopback(), place(world.dir.path()))
     };
-    let Err(error) = Server::bind(wrong, files(&world.dir)).await else { panic!("it starts") };
+    let Err(error) = Server::bind(wrong, files(&world.dir, None)).await else { panic!("it starts") };
     assert!(matches!(error, ServerError::Origin(_)), "{error}");
 }
 

@@ -3,20 +3,23 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex};
 
 use futures_util::future::BoxFuture;
+use polylogue_core::{AnyStore, LogId};
 use polylogue_models::Env;
-use polylogue_runtime::{Access, ModelOptions, Prepared, RunOptions, StoreLocation};
+use polylogue_runtime::{Access, ModelOptions, Prepared, RunOptions, Runtime, StoreLocation};
 use polylogue_server::{
     NewToken, Scope, Server, ServerLimits, ServerOptions, SourceError, TeamSource, Token, TokenFile,
     tokens_at,
 };
+use polylogue_team::{Loaded, Overrides, Team};
+use polylogue_test::server::{Answer, Playbook, Server as ModelServer};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::client::{Request, Response};
+use crate::client::{Request, Response, Stream};
 
 const TALK: &str = "
 name: talk
@@ -28,14 +31,99 @@ chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 4}}
 script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}, {Ann: five}, {Bob: six}, {Ann: seven}, {Bob: eight}]
 ";
 
-const TEAMS: &[(&str, &str)] = &[("talk", TALK)];
+const ASK: &str = "
+name: ask
+task: Help.
+agents: [{name: Ann}, {name: Pat, human: true}]
+chat: {participants: [Pat, Ann], pattern: sequential}
+script: [{Ann: Thanks.}, {Ann: Well.}]
+";
 
-/// Scripted teams in files.
-pub(crate) struct Files(BTreeMap<String, PathBuf>);
+const SHORT: &str = "
+name: short
+task: Count.
+agents: [{name: Ann}, {name: Bob}]
+chat: {participants: [Ann, Bob], pattern: round_robin}
+limits: {calls: 3}
+script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}, {Ann: five}, {Bob: six}]
+";
+
+/// Its model is a server, so that it can be stopped while it talks.
+const LONG: &str = "
+name: long
+task: Talk.
+agents: [{name: Ann, model: 'openai:gpt-4o-mini'}, {name: Bob, model: 'openai:gpt-4o-mini'}]
+chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 12}}
+";
+
+const TEAMS: &[(&str, &str)] = &[("talk", TALK), ("ask", ASK), ("short", SHORT)];
+
+/// Which requests a model replies to; others wait.
+pub(crate) struct Gate {
+    open: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Gate {
+    pub(crate) fn open() -> Self {
+        Self::until(usize::MAX)
+    }
+
+    /// Lets the first `open` requests through.
+    pub(crate) fn until(open: usize) -> Self {
+        Self { open: Mutex::new(open), changed: Condvar::new() }
+    }
+
+    /// Lets all requests through.
+    pub(crate) fn lift(&self) {
+        *self.open.lock().unwrap() = usize::MAX;
+        self.changed.notify_all();
+    }
+
+    /// Waits in the thread of the model.
+    fn pass(&self, number: usize) {
+        drop(self.changed.wait_while(self.open.lock().unwrap(), |open| number >= *open).unwrap());
+    }
+}
+
+/// A gate that is lifted when a test ends, however it ends.
+struct LiftedGate(Arc<Gate>);
+
+impl Drop for LiftedGate {
+    fn drop(&mut self) {
+        self.0.lift();
+    }
+}
+
+/// Teams in files: scripted, or with the model of a server.
+pub(crate) struct Files {
+    files: BTreeMap<String, PathBuf>,
+    model_url: Option<String>,
+}
+
+impl Files {
+    async fn prepared(&self, team: Team, digest: String, place: &StoreLocation) -> Prepared {
+        let is_scripted = team.name.as_str() != "long";
+        let url = self.model_url.clone().unwrap_or_default();
+        let env = Env::of([("OPENAI_API_KEY", "key"), ("OPENAI_BASE_URL", url.as_str())]);
+        let access = Access::new(env, digest.as_str());
+        let models = ModelOptions { offline: is_scripted, stream: true, ..ModelOptions::default() };
+        let options = RunOptions { models, ..RunOptions::default() };
+        Prepared::new(place, team, digest, access, options).await.unwrap()
+    }
+}
 
 impl TeamSource for Files {
     fn ids(&self) -> Vec<String> {
-        self.0.keys().cloned().collect()
+        self.files.keys().cloned().collect()
+    }
+
+    fn load(&self, team: &str, given: &Overrides) -> Result<Loaded, SourceError> {
+        polylogue_team::load(&self.files[team], given).map_err(|error| SourceError {
+            what: error.to_string(),
+            hint: None,
+            is_usage: true,
+        })
     }
 
     fn prepare<'a>(
@@ -45,11 +133,19 @@ impl TeamSource for Files {
     ) -> BoxFuture<'a, Result<Prepared, SourceError>> {
         Box::pin(async move {
             assert!(!place.path().to_string_lossy().contains("tenants/panics"), "the mistake of a test");
-            let loaded = polylogue_team::load(&self.0[team], &Default::default()).unwrap();
-            let access = Access::new(Env::of::<String, String>([]), loaded.digest.as_str());
-            let models = ModelOptions { offline: true, stream: true, ..ModelOptions::default() };
-            let options = RunOptions { models, ..RunOptions::default() };
-            Ok(Prepared::new(place, loaded.team, loaded.digest, access, options).await.unwrap())
+            let loaded = self.load(team, &Overrides::default())?;
+            Ok(self.prepared(loaded.team, loaded.digest, place).await)
+        })
+    }
+
+    fn prepare_stored<'a>(
+        &'a self,
+        runtime: &'a Runtime,
+        id: &'a LogId,
+    ) -> BoxFuture<'a, Result<Prepared, SourceError>> {
+        Box::pin(async move {
+            let stored = runtime.stored_team(id).await.unwrap();
+            Ok(self.prepared(stored.team, stored.digest, runtime.place()).await)
         })
     }
 }
@@ -61,6 +157,10 @@ pub(crate) struct World {
     pub(crate) url: String,
     /// With all scopes, of the tenant `local`.
     pub(crate) token: String,
+    limits: ServerLimits,
+    /// Before the model, which ends when no request of it waits.
+    _gate: Option<LiftedGate>,
+    model: Option<ModelServer>,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinHandle<()>,
 }
@@ -76,13 +176,70 @@ impl World {
         Self::start(dir, ServerOptions { limits, ..ServerOptions::new(loopback(), place) }).await
     }
 
+    /// With a team whose model replies with `text`.
+    pub(crate) async fn with_model(text: &'static str, limits: ServerLimits) -> Self {
+        Self::with_gate(text, limits, Arc::new(Gate::open())).await
+    }
+
+    /// The same, where the model replies to the requests that `gate` lets through.
+    pub(crate) async fn with_gate(text: &'static str, limits: ServerLimits, gate: Arc<Gate>) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let options = ServerOptions { limits, ..ServerOptions::new(loopback(), place(dir.path())) };
+        let lifted = LiftedGate(Arc::clone(&gate));
+        let reply = Playbook::new(move |_, number| {
+            gate.pass(number);
+            Answer::text(text).pieces(3)
+        });
+        let world = Self::start_at(dir, options, Some(ModelServer::start(reply).await), None).await;
+        Self { _gate: Some(lifted), ..world }
+    }
+
     pub(crate) async fn start(dir: tempfile::TempDir, options: ServerOptions) -> Self {
-        let mut server = Server::bind(options, files(&dir)).await.unwrap();
-        let token = server.take_first_token().unwrap().reveal().to_owned();
-        let (address, url) = (server.address(), server.url());
-        let (stop, stopped) = oneshot::channel();
+        Self::start_at(dir, options, None, None).await
+    }
+
+    async fn start_at(
+        dir: tempfile::TempDir,
+        options: ServerOptions,
+        model: Option<ModelServer>,
+        token: Option<String>,
+    ) -> Self {
+        let (limits, files) = (options.limits.clone(), files(&dir, model.as_ref()));
+        let mut server = Server::bind(options, files).await.unwrap();
+        let first = server.take_first_token().map(|token| token.reveal().to_owned());
+        let (address, url, token) = (server.address(), server.url(), first.or(token).unwrap());
+        let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server.run(async { drop(stopped.await) }));
-        Self { dir, address, url, token, stop: Some(stop), serving }
+        Self { dir, address, url, token, limits, _gate: None, model, stop: Some(stop), serving }
+    }
+
+    /// Stops the server, and starts another one with the same store.
+    pub(crate) async fn restart(mut self) -> Self {
+        let (limits, model, token) = (self.limits.clone(), self.model.take(), self.token.clone());
+        let dir = self.stop().await;
+        let options = ServerOptions { limits, ..ServerOptions::new(loopback(), place(dir.path())) };
+        Self::start_at(dir, options, model, Some(token)).await
+    }
+
+    /// The store, as another process opens it.
+    pub(crate) async fn store(&self) -> AnyStore {
+        place(self.dir.path()).open().unwrap()
+    }
+
+    /// The bodies of the requests that the model has received.
+    pub(crate) fn model_requests(&self) -> Vec<String> {
+        let received = self.model.as_ref().map(ModelServer::requests).unwrap_or_default();
+        received.iter().map(|request| request.body.to_string()).collect()
+    }
+
+    pub(crate) fn tail_request(&self, id: &str, from: u64) -> Request {
+        let path = format!("/api/v1/conversations/{id}/events?from={from}");
+        self.request("GET", &path).header("Accept", "text/event-stream")
+    }
+
+    /// The event stream of a conversation.
+    pub(crate) async fn tail(&self, id: &str, from: u64) -> Stream {
+        self.tail_request(id, from).open(self.address).await
     }
 
     pub(crate) fn tokens(&self) -> TokenFile {
@@ -145,14 +302,15 @@ pub(crate) fn loopback() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
 }
 
-pub(crate) fn files(dir: &tempfile::TempDir) -> Arc<Files> {
+pub(crate) fn files(dir: &tempfile::TempDir, model: Option<&ModelServer>) -> Arc<Files> {
     let mut files = BTreeMap::new();
-    for (name, text) in TEAMS {
+    let long = model.map(|_| &("long", LONG));
+    for (name, text) in TEAMS.iter().chain(long) {
         let file = dir.path().join(format!("{name}.yaml"));
         std::fs::write(&file, text).unwrap();
         files.insert((*name).to_owned(), file);
     }
-    Arc::new(Files(files))
+    Arc::new(Files { files, model_url: model.map(ModelServer::base_url) })
 }
 
 /// Limits that no test reaches by accident.

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
-use polylogue_runtime::{Prepared, StoreLocation};
+use polylogue_core::LogId;
+use polylogue_runtime::{Prepared, Runtime, StoreLocation};
 use polylogue_server::{SourceError, TeamSource};
-use polylogue_team::Overrides;
+use polylogue_team::{Loaded, Overrides};
 
+use crate::commands::resume::Stored;
+use crate::commands::team_version::TeamVersion;
 use crate::error::{CliError, Exit};
 use crate::launch::Launch;
 use crate::screen::{Output, OutputStyle, Settings};
@@ -53,9 +56,19 @@ impl TeamFiles {
         Ok(Self { files, default_model, options: args.options.clone() })
     }
 
-    async fn prepare_file(&self, file: &Path, place: &StoreLocation) -> Result<Prepared, CliError> {
+    fn file(&self, team: &str) -> Result<&Path, CliError> {
+        let file = self.files.get(team).map(PathBuf::as_path);
+        file.ok_or_else(|| CliError::usage("there is no such team"))
+    }
+
+    /// What a caller gives, with the models of the command line.
+    fn given(&self, given: &Overrides) -> Overrides {
         let (model, default_model) = (self.options.models.model.clone(), self.default_model.clone());
-        let given = Overrides { model, default_model, ..Overrides::default() };
+        Overrides { model, default_model, ..given.clone() }
+    }
+
+    async fn prepare_file(&self, file: &Path, place: &StoreLocation) -> Result<Prepared, CliError> {
+        let given = self.given(&Overrides::default());
         let loaded = trust::load(file, &given, &self.options.allowed.permits)?;
         let mut launch = Launch::of(loaded, file, &self.options);
         // No person is at the terminal of a server.
@@ -70,17 +83,29 @@ impl TeamSource for TeamFiles {
         self.files.keys().cloned().collect()
     }
 
+    fn load(&self, team: &str, given: &Overrides) -> Result<Loaded, SourceError> {
+        Ok(trust::load(self.file(team)?, &self.given(given), &self.options.allowed.permits)?)
+    }
+
     fn prepare<'a>(
         &'a self,
         team: &'a str,
         place: &'a StoreLocation,
     ) -> BoxFuture<'a, Result<Prepared, SourceError>> {
+        Box::pin(async move { Ok(self.prepare_file(self.file(team)?, place).await?) })
+    }
+
+    fn prepare_stored<'a>(
+        &'a self,
+        runtime: &'a Runtime,
+        id: &'a LogId,
+    ) -> BoxFuture<'a, Result<Prepared, SourceError>> {
+        let options = args::RunOptions { team: self.options.clone(), ..args::RunOptions::default() };
         Box::pin(async move {
-            let file = self.files.get(team).ok_or_else(|| CliError::usage("there is no such team"));
-            match file {
-                Ok(file) => self.prepare_file(file, place).await.map_err(Into::into),
-                Err(error) => Err(error.into()),
-            }
+            // A conversation keeps the team that it began with.
+            let version = TeamVersion::Pinned;
+            let stored = Stored { id, options: &options, asks: false, settings: &SETTINGS, version };
+            Ok(stored.prepare(Some(runtime.place().path()), runtime).await?)
         })
     }
 }

@@ -1,0 +1,265 @@
+//! `/api/v1/conversations`: beginning, reading and removing conversations.
+
+use std::collections::BTreeMap;
+
+use axum::body::Body;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderValue, Method, Response, StatusCode};
+use polylogue_core::{Cursor, LimitOverrides, Limits, ListQuery, Listing, LogId, LogState, Store as _};
+use polylogue_runtime::{Prepared, TeamRun, fresh_id};
+use polylogue_team::Overrides;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::call::{Call, Reply, json_reply};
+use crate::conversation::{describe, describe_begun, find, is_seen, listing};
+use crate::idempotency::Key;
+use crate::problem::Problem;
+use crate::projection::Native;
+use crate::route::{Access, Route};
+use crate::runs::{Opened, run};
+use crate::scope::Scope;
+use crate::tail::{Follow, respond};
+
+const READ: Access = Access::Scope(Scope::Read);
+const PATH: &str = "/api/v1/conversations";
+const ONE: &str = "/api/v1/conversations/{id}";
+
+/// The most conversations of one page.
+const PAGE: u64 = 200;
+/// The most events of one page.
+const EVENTS: u64 = 1000;
+
+pub(crate) fn routes() -> Vec<Route> {
+    let run = Access::Scope(Scope::Run);
+    let edit = Access::Scope(Scope::Edit);
+    vec![
+        Route::new(Method::POST, PATH, run, "Begin a conversation", |call| Box::pin(create(call)))
+            .body(create_schema),
+        Route::new(Method::GET, PATH, READ, "The conversations, newest first", |call| Box::pin(list(call)))
+            .query(&["limit", "cursor", "state", "team", "parent", "q"]),
+        Route::new(Method::GET, ONE, READ, "One conversation", |call| Box::pin(get(call))),
+        Route::new(Method::DELETE, ONE, edit, "Remove a conversation", |call| Box::pin(remove(call))),
+        Route::new(
+            Method::GET,
+            "/api/v1/conversations/{id}/events",
+            READ,
+            "A page of its events, or with `Accept: text/event-stream` its tail",
+            |call| Box::pin(events(call)),
+        )
+        .query(&["from", "limit"]),
+    ]
+}
+
+/// A conversation to begin.
+#[derive(Deserialize)]
+struct Create {
+    team: String,
+    message: Option<String>,
+    #[serde(default)]
+    inputs: BTreeMap<String, String>,
+    title: Option<String>,
+    #[serde(default)]
+    limits: LimitOverrides,
+}
+
+fn create_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["team"],
+        "properties": {
+            "team": {"type": "string", "description": "The id of the team"},
+            "message": {"type": "string", "description": "The task. Default: that of the team"},
+            "inputs": {
+                "type": "object",
+                "additionalProperties": {"type": "string"},
+                "description": "Values of the team's variables",
+            },
+            "title": {"type": "string", "maxLength": 200},
+            "limits": limits_schema("Limits below those of the team"),
+        },
+    })
+}
+
+/// The schema of limits.
+pub(crate) fn limits_schema(about: &str) -> Value {
+    let count = json!({"type": "integer", "minimum": 1});
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "description": about,
+        "properties": {"turns": count, "calls": count, "tokens": count, "cost": {"type": "number"}},
+    })
+}
+
+async fn create(call: Call) -> Reply {
+    let (token, wanted) = (call.token()?, call.json::<Create>()?);
+    let (app, tenant) = (&call.app, call.app.tenant(token)?);
+    let key = Key::of(&call, "conversations").await?;
+    if let Some(key) = &key
+        && let Some(listing) = key.made(&tenant).await?
+    {
+        return created(describe_begun(&tenant, &listing), true);
+    }
+    if app.is_stopping() {
+        return Err(Problem::stopping());
+    }
+    let team = if token.sees(&wanted.team) { tenant.team(&*app.source, &wanted.team).await } else { None };
+    let prepared = team.ok_or_else(|| Problem::unknown_team(&wanted.team).at("/team", "unknown team"))??;
+    let run_of_team = prepare_run(&call, prepared, &wanted).await?;
+    let id = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
+    let title = wanted.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
+    let conversation = tenant.runtime.begin_as(&run_of_team, id.clone(), title).await?;
+    drop(run_of_team);
+    tenant.runs.enter(&id);
+    let opened = Opened { conversation, prepared: prepared.clone() };
+    run(app, &tenant, &id, Some(opened));
+    created(describe_begun(&tenant, &listing(&tenant, &id).await?), false)
+}
+
+/// The team with what the caller gave.
+async fn prepare_run<'p>(
+    call: &Call,
+    prepared: &'p Prepared,
+    wanted: &Create,
+) -> Result<TeamRun<'p>, Problem> {
+    check_limits(&wanted.limits, &prepared.limits())?;
+    prepared.reread_memory().await?;
+    let mut run = match wanted.inputs.is_empty() {
+        true => prepared.run(),
+        false => {
+            let given = Overrides { vars: wanted.inputs.clone(), ..Overrides::default() };
+            prepared.run_of(call.app.source.load(&wanted.team, &given)?)?
+        }
+    };
+    if let Some(message) = &wanted.message {
+        run = run.with_task(message.as_str());
+    }
+    if run.task().trim().is_empty() {
+        return Err(Problem::bad_request("the team has no task of its own, and there is no `message`")
+            .at("/message", "required for this team"));
+    }
+    Ok(run.with_limits(wanted.limits))
+}
+
+/// Refuses limits above those of the team.
+fn check_limits(wanted: &LimitOverrides, team: &Limits) -> Result<(), Problem> {
+    fn is_above<T: PartialOrd>(wanted: Option<T>, own: Option<T>) -> bool {
+        wanted.zip(own).is_some_and(|(wanted, own)| wanted > own)
+    }
+    let above = [
+        ("turns", is_above(wanted.turns, team.turns)),
+        ("calls", is_above(wanted.calls, team.calls)),
+        ("tokens", is_above(wanted.tokens, team.tokens)),
+        ("cost", is_above(wanted.cost, team.cost)),
+    ];
+    match above.into_iter().find(|(_, is_above)| *is_above) {
+        None => Ok(()),
+        Some((name, _)) => {
+            Err(Problem::bad_request(format!("`limits.{name}` is above the limit of the team"))
+                .at(format!("/limits/{name}"), "above the limit of the team")
+                .hint("`GET /api/v1/teams/{team}` shows its limits"))
+        }
+    }
+}
+
+/// The answer to a request that has made a conversation, or that repeats one.
+pub(crate) fn created(conversation: Value, is_replayed: bool) -> Reply {
+    let place = conversation.get("id").and_then(Value::as_str).map(|id| format!("{PATH}/{id}"));
+    let mut response = json_reply(StatusCode::CREATED, &conversation)?;
+    if let Some(place) = place.and_then(|place| HeaderValue::from_str(&place).ok()) {
+        response.headers_mut().insert(LOCATION, place);
+    }
+    Ok(replayed(response, is_replayed))
+}
+
+/// The same response, which says whether it is that of an earlier request.
+pub(crate) fn replayed(mut response: Response<Body>, is_replayed: bool) -> Response<Body> {
+    if is_replayed {
+        response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
+    }
+    response
+}
+
+async fn list(call: Call) -> Reply {
+    let token = call.token()?;
+    let tenant = call.app.tenant(token)?;
+    let limit = call.number("limit")?.unwrap_or(50).clamp(1, PAGE);
+    let after = call.query("cursor").map(|text| {
+        Cursor::parse(text).ok_or_else(|| Problem::bad_request("`cursor` is not one that a page has given"))
+    });
+    let parent = call.query("parent").map(|id| LogId::new(id).map_err(|_| Problem::unknown_conversation()));
+    let query = ListQuery {
+        limit: usize::try_from(limit).ok(),
+        after: after.transpose()?,
+        states: call.query("state").map(states).transpose()?.unwrap_or_default(),
+        team: call.query("team").map(|team| tenant.name_of_team(team).unwrap_or_else(|| team.to_owned())),
+        task: call.query("q").map(str::to_owned),
+        parent: parent.transpose()?,
+        ..ListQuery::default()
+    };
+    let page = tenant.runtime.list(&query).await?;
+    let mut rows = Vec::new();
+    for listing in page.logs.iter().filter(|listing| is_seen(&tenant, token, listing)) {
+        rows.push(describe(&tenant, listing).await?);
+    }
+    let next = page.next.map(|cursor| cursor.to_text());
+    json_reply(StatusCode::OK, &json!({"conversations": rows, "next_cursor": next}))
+}
+
+/// The states of logs that a state of conversations stands for.
+fn states(word: &str) -> Result<Vec<LogState>, Problem> {
+    Ok(match word {
+        // Whether a process runs it is in no list.
+        "running" => vec![LogState::Open],
+        "waiting" => vec![LogState::Waiting],
+        "halted" => vec![LogState::Open, LogState::Paused, LogState::Failed, LogState::Damaged],
+        "closed" => vec![LogState::Done, LogState::Ended],
+        _ => {
+            return Err(Problem::bad_request(format!("there is no state `{word}`"))
+                .hint("there are `running`, `waiting`, `halted` and `closed`"));
+        }
+    })
+}
+
+async fn get(call: Call) -> Reply {
+    let token = call.token()?;
+    let tenant = call.app.tenant(token)?;
+    let listing = find(&tenant, token, call.param("id")).await?;
+    json_reply(StatusCode::OK, &describe(&tenant, &listing).await?)
+}
+
+async fn remove(call: Call) -> Reply {
+    let token = call.token()?;
+    let tenant = call.app.tenant(token)?;
+    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
+    if tenant.runs.is_running(&id) {
+        return Err(Problem::busy(format!("`{id}` is running")).hint("stop it first"));
+    }
+    let _only = tenant.runs.claiming().await;
+    tenant.runtime.remove(&id).await?;
+    json_reply(StatusCode::OK, &json!({"removed": true}))
+}
+
+async fn events(call: Call) -> Reply {
+    let token = call.token()?;
+    let tenant = call.app.tenant(token)?;
+    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
+    let from = call.number("from")?.unwrap_or(0);
+    let accepts = call.headers.get("accept").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if accepts.contains("text/event-stream") {
+        let last = call.headers.get("last-event-id").map(|last| {
+            let last = last.to_str().ok().and_then(|last| last.parse::<u64>().ok());
+            last.ok_or_else(|| Problem::bad_request("`Last-Event-ID` must be the number of an event"))
+        });
+        let from = last.transpose()?.map_or(from, |last| last.saturating_add(1));
+        let token = token.clone();
+        return respond(Follow { app: call.app.clone(), tenant, token, id, from }, Native);
+    }
+    let limit = call.number("limit")?.unwrap_or(EVENTS).clamp(1, EVENTS);
+    let events = tenant.runtime.store().read(&id, from).await?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let next = events.get(limit).map(|event| event.seq);
+    let page: Vec<_> = events.into_iter().take(limit).collect();
+    json_reply(StatusCode::OK, &json!({"events": page, "next": next}))
+}

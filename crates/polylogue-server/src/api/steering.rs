@@ -1,0 +1,286 @@
+//! What changes a conversation: messages, answers, stopping, resuming, forks.
+
+use axum::http::{Method, StatusCode};
+use polylogue_core::{
+    Body, InboxMessage, Instruction, LimitOverrides, Listing, LogId, Message, Name, Store as _,
+};
+use polylogue_runtime::{ForkPoint, Resumed, Steered, fresh_id};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::conversations::{created, limits_schema, replayed};
+
+use crate::call::{Call, Reply, json_reply};
+use crate::conversation::{describe, describe_begun, find, listing};
+use crate::idempotency::Key;
+use crate::problem::Problem;
+use crate::route::{Access, Route};
+use crate::runs::{open, run, run_stored};
+use crate::scope::Scope;
+use crate::tenants::Tenant;
+
+pub(crate) fn routes() -> Vec<Route> {
+    let (run, answer) = (Access::Scope(Scope::Run), Access::Scope(Scope::Answer));
+    vec![
+        Route::new(
+            Method::POST,
+            "/api/v1/conversations/{id}/messages",
+            run,
+            "Send a message into a conversation, running or closed",
+            |call| Box::pin(send(call)),
+        )
+        .body(|| text_schema(&["text"])),
+        Route::new(Method::POST, "/api/v1/conversations/{id}/answers", answer, "Answer a question", |call| {
+            Box::pin(provide_answer(call))
+        })
+        .body(|| text_schema(&["question", "text"])),
+        Route::new(Method::POST, "/api/v1/conversations/{id}/stop", run, "Stop a conversation", |call| {
+            Box::pin(stop(call))
+        })
+        .body(stop_schema),
+        Route::new(Method::POST, "/api/v1/conversations/{id}/resume", run, "Continue it", |call| {
+            Box::pin(resume(call))
+        })
+        .body(resume_schema),
+        Route::new(Method::POST, "/api/v1/conversations/{id}/fork", run, "Fork a conversation", |call| {
+            Box::pin(fork(call))
+        })
+        .body(fork_schema),
+    ]
+}
+
+fn text_schema(required: &[&str]) -> Value {
+    let mut properties = json!({"text": {"type": "string", "minLength": 1}});
+    if let Some(properties) = properties.as_object_mut().filter(|_| required.contains(&"question")) {
+        let about = "The `question` of the conversation's `asked`";
+        properties.insert("question".into(), json!({"type": "integer", "minimum": 0, "description": about}));
+    }
+    json!({"type": "object", "required": required, "properties": properties})
+}
+
+fn stop_schema() -> Value {
+    let about = "Default: after_step";
+    json!({
+        "type": "object",
+        "properties": {"when": {"enum": ["after_step", "now"], "description": about}},
+    })
+}
+
+fn resume_schema() -> Value {
+    let about = "How much more it may use than it has used so far";
+    json!({"type": "object", "properties": {"limits": limits_schema(about)}})
+}
+
+fn fork_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "seq": {"type": "integer", "minimum": 0, "description": "The first event that is not copied. Default: all are"},
+            "text": {"type": "string", "description": "Replaces the text of that event; without `seq`, the next message"},
+            "run": {"type": "boolean", "description": "Whether the fork runs at once. Default: false"},
+        },
+    })
+}
+
+#[derive(Deserialize)]
+struct Text {
+    text: String,
+}
+
+async fn send(call: Call) -> Reply {
+    let (token, Text { text }) = (call.token()?, call.json()?);
+    if text.trim().is_empty() {
+        return Err(Problem::bad_request("the message is empty").at("/text", "empty"));
+    }
+    let tenant = call.app.tenant(token)?;
+    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
+    let key = Key::of(&call, id.as_str()).await?;
+    let message = Instruction::Send(Message::text(Name::user(), text));
+    steer(&call, &tenant, &id, message, key).await
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    question: u64,
+    text: String,
+}
+
+async fn provide_answer(call: Call) -> Reply {
+    let (token, Answer { question, text }) = (call.token()?, call.json()?);
+    let tenant = call.app.tenant(token)?;
+    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
+    let key = Key::of(&call, id.as_str()).await?;
+    let is_repeated = match &key {
+        Some(key) => key.was_posted(&tenant, &id).await?,
+        None => false,
+    };
+    if !is_repeated {
+        check_open(&tenant, &id, question).await?;
+    }
+    let by = Some(token.name.as_str().into());
+    steer(&call, &tenant, &id, Instruction::Answer { question, text: text.into(), by }, key).await
+}
+
+/// Refuses an answer to what is not asked, or was answered.
+async fn check_open(tenant: &Tenant, id: &LogId, question: u64) -> Result<(), Problem> {
+    if tenant.runtime.open_questions(id).await?.iter().any(|open| open.seq == question) {
+        return Ok(());
+    }
+    let events = tenant.runtime.store().read(id, question).await?;
+    let asked = events.first().filter(|event| event.seq == question);
+    Err(match asked.map(|event| &event.body) {
+        Some(Body::InputRequired(_)) => answered(question),
+        _ => Problem::not_found(format!("there is no question {question}"))
+            .hint("`asked` of the conversation lists those that are open"),
+    })
+}
+
+fn answered(question: u64) -> Problem {
+    Problem::answered(format!("question {question} was answered before"))
+}
+
+/// Gives an instruction once for each key, and continues the conversation.
+async fn steer(
+    call: &Call,
+    tenant: &std::sync::Arc<Tenant>,
+    id: &LogId,
+    instruction: Instruction,
+    key: Option<Key>,
+) -> Reply {
+    let was_posted = match &key {
+        Some(key) => key.was_posted(tenant, id).await?,
+        None => false,
+    };
+    if !was_posted {
+        check_free(tenant, id).await?;
+    }
+    let inbox_key = key.as_ref().map_or_else(|| fresh_id().to_string(), Key::inbox_key);
+    let steered = tenant.runtime.steer_once(id, instruction.clone(), &inbox_key).await?;
+    if let Steered::Refused(why) = steered {
+        return Err(match instruction {
+            Instruction::Answer { question, .. } => answered(question),
+            _ => Problem::refused(why.to_string()),
+        });
+    }
+    run_stored(&call.app, tenant, id);
+    let seq = seq_of(tenant, id, instruction, &inbox_key).await?;
+    let response = json_reply(StatusCode::ACCEPTED, &json!({"seq": seq}))?;
+    Ok(replayed(response, was_posted))
+}
+
+/// The number of the event that carries an instruction out; `None` while it waits for the end of a step.
+async fn seq_of(
+    tenant: &Tenant,
+    id: &LogId,
+    instruction: Instruction,
+    key: &str,
+) -> Result<Option<u64>, Problem> {
+    // Posting it again returns its number.
+    let message = InboxMessage { key: key.into(), posted: Default::default(), instruction };
+    let store = tenant.runtime.store();
+    let number = store.post(id, &message).await?;
+    let events = store.read(id, 0).await?;
+    Ok(events.iter().rev().find(|event| event.inbox == Some(number)).map(|event| event.seq))
+}
+
+/// Refuses to change a conversation that another process runs.
+async fn check_free(tenant: &Tenant, id: &LogId) -> Result<(), Problem> {
+    if tenant.runs.is_running(id) || tenant.runtime.get(id).is_some() {
+        return Ok(());
+    }
+    let _only = tenant.runs.claiming().await;
+    match tenant.runtime.store().claim(id).await {
+        Ok(claim) => Ok(tenant.runtime.store().release(claim).await?),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[derive(Deserialize, Default, PartialEq)]
+#[serde(rename_all = "snake_case")]
+enum When {
+    #[default]
+    AfterStep,
+    Now,
+}
+
+#[derive(Deserialize)]
+struct Stop {
+    #[serde(default)]
+    when: When,
+}
+
+async fn stop(call: Call) -> Reply {
+    let (token, Stop { when }) = (call.token()?, call.json()?);
+    let tenant = call.app.tenant(token)?;
+    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
+    check_free(&tenant, &id).await?;
+    // One that does not run is stopped.
+    if let Some(conversation) = tenant.runtime.get(&id) {
+        drop(conversation.instruct(Instruction::Cancel { now: when == When::Now }));
+    }
+    json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?)
+}
+
+#[derive(Deserialize)]
+struct Resume {
+    #[serde(default)]
+    limits: LimitOverrides,
+}
+
+async fn resume(call: Call) -> Reply {
+    let (token, Resume { limits }) = (call.token()?, call.json()?);
+    let (app, tenant) = (&call.app, call.app.tenant(token)?);
+    if app.is_stopping() {
+        return Err(Problem::stopping());
+    }
+    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
+    if !tenant.runs.enter(&id) {
+        return json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?);
+    }
+    let resumed = async {
+        let opened = open(app, &tenant, &id, limits).await?;
+        match opened.conversation.resume(None).await? {
+            Resumed::Continues => Ok(opened),
+            Resumed::Done(reason) => Err(Problem::over(format!("it is over: {reason}"))
+                .hint("a message continues it: `POST /messages`")),
+            Resumed::EndsAgain(reason) => Err(Problem::over(format!("it would end again at once: {reason}"))
+                .hint("allow more with `limits`, or send a message")),
+        }
+    };
+    match resumed.await {
+        Ok(opened) => run(app, &tenant, &id, Some(opened)),
+        Err(problem) => {
+            if tenant.runs.leave(&id) {
+                run_stored(app, &tenant, &id);
+            }
+            return Err(problem);
+        }
+    }
+    json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?)
+}
+
+#[derive(Deserialize)]
+struct Fork {
+    seq: Option<u64>,
+    text: Option<String>,
+    #[serde(default)]
+    run: bool,
+}
+
+async fn fork(call: Call) -> Reply {
+    let (token, Fork { seq, text, run }) = (call.token()?, call.json()?);
+    let (app, tenant) = (&call.app, call.app.tenant(token)?);
+    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
+    let key = Key::of(&call, &format!("{id}/fork")).await?;
+    if let Some(key) = &key
+        && let Some(listing) = key.made(&tenant).await?
+    {
+        return created(describe_begun(&tenant, &listing), true);
+    }
+    let new = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
+    let fork = tenant.runtime.fork_as(&id, &ForkPoint { event: seq, text }, new).await?;
+    if run {
+        run_stored(app, &tenant, &fork.id);
+    }
+    created(describe_begun(&tenant, &listing(&tenant, &fork.id).await?), false)
+}

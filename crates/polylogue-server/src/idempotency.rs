@@ -1,0 +1,78 @@
+//! Idempotency keys: a request that is repeated with its key has its effect once, also when the server was killed in between. No table keeps
+//! them: the key is in the id of the conversation that the request made, or in the inbox of the one that it changed.
+
+use polylogue_core::{ListQuery, Listing, LogId, Store as _};
+use tokio::sync::OwnedMutexGuard;
+
+use crate::call::Call;
+use crate::problem::Problem;
+use crate::tenants::Tenant;
+
+/// The longest key, in bytes.
+const LONGEST: usize = 255;
+
+/// The key of a request. While it exists, others with the same key wait.
+pub(crate) struct Key {
+    /// Digest of the key, its token and what it is sent to.
+    scope: String,
+    /// Digest of the body.
+    body: String,
+    _only: OwnedMutexGuard<()>,
+}
+
+impl Key {
+    /// The key of the request, if it has one. `to` is what the request is sent to.
+    pub(crate) async fn of(call: &Call, to: &str) -> Result<Option<Self>, Problem> {
+        let Some(key) = call.headers.get("idempotency-key") else { return Ok(None) };
+        let key = key.to_str().ok().filter(|key| (1..=LONGEST).contains(&key.len()));
+        let key = key.ok_or_else(|| {
+            Problem::bad_request(format!("`Idempotency-Key` must be 1 to {LONGEST} printable characters"))
+        })?;
+        let scope = blake3::hash(format!("{}\0{to}\0{key}", call.token()?.id).as_bytes()).to_hex();
+        let scope = scope.chars().take(24).collect::<String>();
+        let body = call.body_digest().to_hex().chars().take(16).collect();
+        let only = call.app.in_flight.enter(&scope).await;
+        Ok(Some(Self { scope, body, _only: only }))
+    }
+
+    /// The id of the conversation that the request makes.
+    pub(crate) fn log_id(&self) -> Result<LogId, Problem> {
+        LogId::new(&format!("{}{}", self.log_prefix(), self.body))
+            .map_err(|error| Problem::internal(error.to_string()))
+    }
+
+    fn log_prefix(&self) -> String {
+        format!("k{}-", self.scope)
+    }
+
+    /// The conversation that an earlier request with this key has made.
+    pub(crate) async fn made(&self, tenant: &Tenant) -> Result<Option<Listing>, Problem> {
+        let query = ListQuery { id: Some(self.log_prefix()), ..ListQuery::default() };
+        let Some(listing) = tenant.runtime.list(&query).await?.logs.into_iter().next() else {
+            return Ok(None);
+        };
+        if listing.id == self.log_id()? { Ok(Some(listing)) } else { Err(mismatch()) }
+    }
+
+    /// The key of the message in the inbox of a conversation.
+    pub(crate) fn inbox_key(&self) -> String {
+        format!("http-{}-{}", self.scope, self.body)
+    }
+
+    /// Whether an earlier request with this key has put a message into the inbox of `id`.
+    pub(crate) async fn was_posted(&self, tenant: &Tenant, id: &LogId) -> Result<bool, Problem> {
+        let prefix = format!("http-{}-", self.scope);
+        let posted = tenant.runtime.store().inbox(id, 0).await?;
+        let earlier = posted.iter().find(|(_, message)| message.key.starts_with(&prefix));
+        match earlier {
+            None => Ok(false),
+            Some((_, message)) if *message.key == *self.inbox_key() => Ok(true),
+            Some(_) => Err(mismatch()),
+        }
+    }
+}
+
+fn mismatch() -> Problem {
+    Problem::other_body("an earlier request with this `Idempotency-Key` had another body")
+        .hint("use a new key for each request that is not a repetition")
+}

@@ -1,0 +1,124 @@
+//! The seam of protocols: what happens in a conversation, as frames of an event stream. A projection reads no store and no socket, so that
+//! the frames of a finished log are those that were sent live, without the pieces of replies.
+
+use polylogue_core::{Delta, Event, Name, Path};
+use serde_json::{Value, json};
+
+/// A frame of an event stream, as the standard of server-sent events writes it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Frame {
+    /// The type; none for protocols that have only one.
+    pub(crate) event: Option<&'static str>,
+    /// Where a client that lost its connection continues: the `seq` of a stored event.
+    pub(crate) id: Option<u64>,
+    pub(crate) data: String,
+}
+
+impl Frame {
+    pub(crate) fn json(event: &'static str, data: &Value) -> Self {
+        Self { event: Some(event), id: None, data: data.to_string() }
+    }
+
+    /// Its bytes on the wire.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        if let Some(event) = self.event {
+            text += &format!("event: {event}\n");
+        }
+        if let Some(id) = self.id {
+            text += &format!("id: {id}\n");
+        }
+        for line in self.data.split('\n') {
+            text += &format!("data: {line}\n");
+        }
+        text + "\n"
+    }
+}
+
+/// How one protocol shows a conversation that is read from its beginning or from any event.
+pub(crate) trait Projection: Send + 'static {
+    /// A stored event.
+    fn entry(&mut self, event: &Event) -> Vec<Frame>;
+
+    /// A piece of a reply that is not stored yet.
+    fn delta(&mut self, at: &Path, who: &Name, delta: &Delta) -> Vec<Frame>;
+
+    /// Pieces were left out, because the client was slow. Stored events follow from `seq` on.
+    fn missed(&mut self, seq: u64) -> Vec<Frame>;
+
+    /// The state has changed.
+    fn state(&mut self, state: &Value) -> Vec<Frame>;
+
+    /// The conversation has ended, and with it the stream.
+    fn end(&mut self, state: &Value) -> Vec<Frame>;
+}
+
+/// The native form: stored events as the log has them.
+#[derive(Debug, Default)]
+pub(crate) struct Native;
+
+impl Projection for Native {
+    fn entry(&mut self, event: &Event) -> Vec<Frame> {
+        // An event can be written as JSON: it was read from it.
+        let data = serde_json::to_string(event).unwrap_or_default();
+        vec![Frame { event: Some("entry"), id: Some(event.seq), data }]
+    }
+
+    fn delta(&mut self, at: &Path, who: &Name, delta: &Delta) -> Vec<Frame> {
+        let (kind, content) = match delta {
+            Delta::Text(text) => ("text", json!(text)),
+            Delta::Thought(text) => ("thought", json!(text)),
+            Delta::Call { index, tool, args } => {
+                ("call", json!({"index": index, "tool": tool, "args": args}))
+            }
+            Delta::Restart => ("restart", Value::Null),
+            Delta::Retry { cause, retry, retries, wait } => {
+                let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+                ("retry", json!({"cause": cause, "retry": retry, "retries": retries, "wait_ms": wait_ms}))
+            }
+            Delta::Fallback { cause, model } => ("fallback", json!({"cause": cause, "model": model})),
+            // A newer kind of piece, which says nothing here.
+            _ => return Vec::new(),
+        };
+        let data = json!({"at": at, "who": who, "type": kind, kind: content});
+        vec![Frame::json("delta", &data)]
+    }
+
+    fn missed(&mut self, seq: u64) -> Vec<Frame> {
+        vec![Frame::json("missed", &json!({"seq": seq}))]
+    }
+
+    fn state(&mut self, state: &Value) -> Vec<Frame> {
+        vec![Frame::json("state", state)]
+    }
+
+    fn end(&mut self, state: &Value) -> Vec<Frame> {
+        vec![Frame::json("end", state)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_has_one_line_for_each_line_of_its_data() {
+        let frame = Frame { event: Some("entry"), id: Some(3), data: "a\nb".into() };
+        assert_eq!(frame.text(), "event: entry\nid: 3\ndata: a\ndata: b\n\n");
+        assert_eq!(Frame { data: "[DONE]".into(), ..Frame::default() }.text(), "data: [DONE]\n\n");
+    }
+
+    #[test]
+    fn s21_a_delta_has_no_id() {
+        let who = Name::new("Ann").unwrap();
+        let delta = |delta| Native.delta(&Path::root(), &who, &delta).remove(0).text();
+        assert_eq!(
+            delta(Delta::Text("one".into())),
+            "event: delta\ndata: {\"at\":\"\",\"who\":\"Ann\",\"type\":\"text\",\"text\":\"one\"}\n\n"
+        );
+        assert_eq!(
+            delta(Delta::Restart),
+            "event: delta\ndata: {\"at\":\"\",\"who\":\"Ann\",\"type\":\"restart\",\"restart\":null}\n\n"
+        );
+    }
+}

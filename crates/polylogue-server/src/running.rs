@@ -1,0 +1,97 @@
+//! Which conversations a server runs.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use polylogue_core::LogId;
+use tokio::sync::watch;
+
+/// The conversations of one tenant that this process runs.
+pub(crate) struct Runs {
+    /// Each, and whether it is to be run once more when it rests: something was sent to it meanwhile.
+    running: Mutex<HashMap<LogId, bool>>,
+    /// Counts how often one was opened or has come to rest.
+    changes: watch::Sender<u64>,
+    /// Held while it is tested whether another process runs one: the test claims it, and two tests would see each other.
+    claiming: tokio::sync::Mutex<()>,
+}
+
+impl Runs {
+    pub(crate) fn new() -> Self {
+        Self { running: Mutex::default(), changes: watch::Sender::new(0), claiming: Default::default() }
+    }
+
+    /// Waits until no other request tests whether another process runs a conversation.
+    pub(crate) async fn claiming(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.claiming.lock().await
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<LogId, bool>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether this process runs it, or is about to.
+    pub(crate) fn is_running(&self, id: &LogId) -> bool {
+        self.running().contains_key(id)
+    }
+
+    /// How many run.
+    pub(crate) fn count(&self) -> usize {
+        self.running().len()
+    }
+
+    /// Those that run.
+    pub(crate) fn ids(&self) -> Vec<LogId> {
+        self.running().keys().cloned().collect()
+    }
+
+    /// Changes when one is opened or has come to rest.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Takes the right to run it. If it runs already, it is run once more when it rests.
+    pub(crate) fn enter(&self, id: &LogId) -> bool {
+        let mut running = self.running();
+        match running.get_mut(id) {
+            Some(again) => {
+                *again = true;
+                false
+            }
+            None => running.insert(id.clone(), false).is_none(),
+        }
+    }
+
+    /// Returns whether it is to be run once more; if not, gives up the right to run it.
+    pub(crate) fn leave(&self, id: &LogId) -> bool {
+        let mut running = self.running();
+        let again = running.get_mut(id).is_some_and(std::mem::take);
+        if !again {
+            running.remove(id);
+        }
+        drop(running);
+        self.note_change();
+        again
+    }
+
+    /// Tells those who follow a conversation that one was opened, or has come to rest.
+    pub(crate) fn note_change(&self) {
+        self.changes.send_modify(|count| *count = count.wrapping_add(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_while_it_runs_runs_it_once_more() {
+        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        assert!(runs.enter(&id));
+        assert!(!runs.enter(&id) && !runs.enter(&id));
+        assert!(runs.leave(&id), "once more");
+        assert!(runs.is_running(&id));
+        assert!(!runs.leave(&id));
+        assert_eq!(runs.count(), 0);
+    }
+}

@@ -1,0 +1,262 @@
+//! The tail of a conversation: its stored events from a number on, then what happens, as an event stream.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderName, Response};
+use futures_util::stream;
+use polylogue_core::{LogId, Store as _, Subscription, Update};
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::{Instant, sleep, sleep_until};
+use tracing::warn;
+
+use crate::app::App;
+use crate::call::Reply;
+use crate::conversation::state_of;
+use crate::problem::Problem;
+use crate::projection::Projection;
+use crate::tenants::Tenant;
+use crate::token::Token;
+
+/// How often a conversation that this process does not run is looked at.
+const POLL: Duration = Duration::from_millis(250);
+
+/// How often it is checked that the token is still valid.
+const TOKEN_CHECK: Duration = Duration::from_millis(500);
+
+/// Who follows which conversation.
+pub(crate) struct Follow {
+    pub(crate) app: Arc<App>,
+    pub(crate) tenant: Arc<Tenant>,
+    pub(crate) token: Arc<Token>,
+    pub(crate) id: LogId,
+    /// The first event that is sent.
+    pub(crate) from: u64,
+}
+
+/// The response that is the tail.
+pub(crate) fn respond(follow: Follow, projection: impl Projection) -> Reply {
+    let permit = follow.app.stream_of(&follow.token)?;
+    let tail = Tail::new(follow, projection, permit);
+    let body = stream::unfold(tail, |mut tail| async {
+        let text = tail.next().await?;
+        Some((Ok::<_, Infallible>(text), tail))
+    });
+    let response = Response::builder()
+        .header(CONTENT_TYPE, "text/event-stream")
+        .header(CACHE_CONTROL, "no-store")
+        // For servers in front of this one, which would collect what is to be sent at once.
+        .header(HeaderName::from_static("x-accel-buffering"), "no");
+    response.body(Body::from_stream(body)).map_err(|error| Problem::internal(error.to_string()))
+}
+
+struct Tail<P> {
+    follow: Follow,
+    projection: P,
+    /// What is to be sent next.
+    ready: VecDeque<String>,
+    live: Option<Subscription>,
+    /// Changes when this process opens a conversation, or one has come to rest.
+    changes: watch::Receiver<u64>,
+    stopping: watch::Receiver<bool>,
+    step: Step,
+    shown: Option<Value>,
+    /// Whether this process ran it when its state was read.
+    seen_running: bool,
+    comment_at: Instant,
+    check_at: Instant,
+    _permit: OwnedSemaphorePermit,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Read what is stored, and the state.
+    Read,
+    /// Look whether another process has written something.
+    Look,
+    /// Wait for what happens.
+    Wait,
+    /// Send what is ready, and end.
+    End,
+}
+
+/// What a tail waited for.
+enum Woken {
+    Update(Option<Update>),
+    Change,
+    Poll,
+    Comment,
+    Check,
+    Stopping,
+}
+
+impl<P: Projection> Tail<P> {
+    fn new(follow: Follow, projection: P, permit: OwnedSemaphorePermit) -> Self {
+        let (changes, stopping) = (follow.tenant.runs.changes(), follow.app.stopping.subscribe());
+        let now = Instant::now();
+        Self {
+            projection,
+            ready: VecDeque::from(["retry: 2000\n\n".to_owned()]),
+            live: None,
+            changes,
+            stopping,
+            step: Step::Read,
+            shown: None,
+            seen_running: false,
+            comment_at: now + follow.app.limits.comment_every,
+            check_at: now + TOKEN_CHECK,
+            follow,
+            _permit: permit,
+        }
+    }
+
+    /// The next text that is sent; `None` at the end.
+    async fn next(&mut self) -> Option<String> {
+        loop {
+            if let Some(text) = self.ready.pop_front() {
+                self.comment_at = Instant::now() + self.follow.app.limits.comment_every;
+                return Some(text);
+            }
+            match self.step {
+                Step::Read | Step::Look => self.read().await,
+                Step::Wait => {
+                    let woken = self.wait().await;
+                    self.take(woken);
+                }
+                Step::End => return None,
+            }
+        }
+    }
+
+    /// Reads what is stored and not sent yet.
+    async fn read(&mut self) {
+        let looks = std::mem::replace(&mut self.step, Step::Wait) == Step::Look;
+        self.changes.mark_unchanged();
+        let runs = self.runs();
+        let (runtime, id) = (&self.follow.tenant.runtime, &self.follow.id);
+        if self.live.is_none() {
+            // Subscribed before reading, so that nothing is missed.
+            self.live = runtime.subscribe(id).await;
+        }
+        let read = async {
+            let events = runtime.store().read(id, self.follow.from).await?;
+            let state = match looks && events.is_empty() {
+                true => None,
+                false => Some(state_of(&self.follow.tenant, id).await?),
+            };
+            Ok::<_, Problem>((events, state))
+        };
+        let Ok((events, state)) = read.await else {
+            // It was removed, or the store is gone.
+            self.step = Step::End;
+            return;
+        };
+        self.seen_running = runs;
+        for event in &events {
+            self.follow.from = event.seq + 1;
+            let frames = self.projection.entry(event);
+            self.ready.extend(frames.iter().map(|frame| frame.text()));
+        }
+        state.iter().for_each(|state| self.show(state));
+    }
+
+    fn runs(&self) -> bool {
+        self.follow.tenant.runs.is_running(&self.follow.id)
+    }
+
+    /// Sends the state if it is another one. A conversation that is closed ends the stream.
+    fn show(&mut self, state: &Value) {
+        let is_closed = state.get("state").is_some_and(|state| state == "closed");
+        if self.shown.as_ref() != Some(state) {
+            self.shown = Some(state.clone());
+            let frames = self.projection.state(state);
+            self.ready.extend(frames.iter().map(|frame| frame.text()));
+        }
+        if is_closed && self.live.is_none() {
+            let frames = self.projection.end(state);
+            self.ready.extend(frames.iter().map(|frame| frame.text()));
+            self.step = Step::End;
+        }
+    }
+
+    async fn wait(&mut self) -> Woken {
+        let is_live = self.live.is_some();
+        let live = async {
+            match &mut self.live {
+                Some(live) => live.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = self.stopping.wait_for(|stopping| *stopping) => Woken::Stopping,
+            () = sleep_until(self.check_at) => Woken::Check,
+            update = live => Woken::Update(update),
+            _ = self.changes.changed(), if !is_live => Woken::Change,
+            () = sleep(POLL), if !is_live => Woken::Poll,
+            () = sleep_until(self.comment_at) => Woken::Comment,
+        }
+    }
+
+    fn take(&mut self, woken: Woken) {
+        match woken {
+            Woken::Update(update) => self.update(update),
+            // Mostly, it was another conversation.
+            Woken::Change if self.runs() == self.seen_running => {}
+            Woken::Change => self.step = Step::Read,
+            Woken::Poll => self.step = Step::Look,
+            Woken::Comment => self.ready.push_back(":\n\n".into()),
+            Woken::Check => self.check(),
+            Woken::Stopping => {
+                // The client tries again when the server may be back.
+                self.ready.push_back("retry: 2000\n\n".into());
+                self.step = Step::End;
+            }
+        }
+    }
+
+    fn update(&mut self, update: Option<Update>) {
+        let frames = match update {
+            Some(Update::Event(event)) if event.seq < self.follow.from => return,
+            Some(Update::Event(event)) if event.seq == self.follow.from => {
+                self.follow.from = event.seq + 1;
+                self.projection.entry(&event)
+            }
+            Some(Update::Delta { at, who, delta }) => self.projection.delta(&at, &who, &delta),
+            Some(Update::Missed { .. }) => {
+                self.step = Step::Read;
+                self.projection.missed(self.follow.from)
+            }
+            // An event that is ahead of what was sent, or a kind of update that says nothing here.
+            Some(_) => {
+                self.step = Step::Read;
+                return;
+            }
+            // This process has closed it.
+            None => {
+                self.live = None;
+                self.step = Step::Read;
+                return;
+            }
+        };
+        self.ready.extend(frames.iter().map(|frame| frame.text()));
+    }
+
+    /// Ends the stream of a token that was revoked or has expired.
+    fn check(&mut self) {
+        self.check_at = Instant::now() + TOKEN_CHECK;
+        match self.follow.app.tokens.is_valid(&self.follow.token.id) {
+            Ok(true) => {}
+            Ok(false) => self.step = Step::End,
+            Err(error) => {
+                warn!(%error, "a stream ends, because tokens cannot be read");
+                self.step = Step::End;
+            }
+        }
+    }
+}

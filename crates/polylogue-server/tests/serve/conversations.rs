@@ -1,0 +1,224 @@
+//! Conversations: S8, S17, S18, S24, S25, S33, S34.
+
+use std::collections::BTreeSet;
+
+use polylogue_server::Scope;
+use serde_json::{Value, json};
+
+use crate::client::{Request, Response};
+use crate::world::World;
+
+const PATH: &str = "/api/v1/conversations";
+
+/// Begins a conversation and returns its id.
+pub(crate) async fn begin(world: &World, body: &Value) -> String {
+    let response = world.post(PATH, body).await;
+    assert_eq!(response.status, 201, "{}", response.body);
+    response.json()["id"].as_str().unwrap().to_owned()
+}
+
+/// The conversation, once it is in this state.
+pub(crate) async fn until(world: &World, id: &str, state: &str) -> Value {
+    let mut tail = world.tail(id, 0).await;
+    while let Some(frame) = tail.frame().await {
+        if frame.event == "state" && frame.json()["state"] == state {
+            return world.get(&format!("{PATH}/{id}")).await.json();
+        }
+    }
+    panic!("`{id}` is not {state}: {}", world.get(&format!("{PATH}/{id}")).await.body);
+}
+
+/// The stored events.
+pub(crate) async fn events(world: &World, id: &str) -> Vec<Value> {
+    let page = world.get(&format!("{PATH}/{id}/events")).await.json();
+    assert_eq!(page["next"], Value::Null);
+    page["events"].as_array().unwrap().clone()
+}
+
+/// The texts of all messages.
+pub(crate) fn said(events: &[Value]) -> Vec<String> {
+    let messages = events
+        .iter()
+        .filter(|event| ["message", "sent", "reopened"].contains(&event["type"].as_str().unwrap()));
+    let text = |event: &Value| {
+        let parts = event["parts"].as_array().or(event["message"]["parts"].as_array());
+        parts.and_then(|parts| parts[0]["text"].as_str()).unwrap_or_default().to_owned()
+    };
+    messages.map(text).filter(|text| !text.is_empty()).collect()
+}
+
+#[tokio::test]
+async fn s17_a_conversation_is_begun_and_runs_to_its_end() {
+    let world = World::new().await;
+    let response =
+        world.post(PATH, &json!({"team": "talk", "message": "Count to four.", "title": "my title"})).await;
+    let begun = response.json();
+    let id = begun["id"].as_str().unwrap();
+    assert_eq!((response.status, response.header("location")), (201, Some(format!("{PATH}/{id}").as_str())));
+    assert_eq!(
+        (&begun["state"], &begun["team"], &begun["title"]),
+        (&json!("running"), &json!("talk"), &json!("my title"))
+    );
+    let closed = until(&world, id, "closed").await;
+    assert_eq!((&closed["turns"], &closed["ended"]["word"]), (&json!(4), &json!("done")), "{closed}");
+    let events = events(&world, id).await;
+    assert!(events.iter().enumerate().all(|(at, event)| event["seq"] == at), "{events:?}");
+    assert_eq!(closed["seq"], events.len());
+    assert_eq!(events[0]["task"], "Count to four.");
+    assert_eq!(said(&events), ["one", "two", "three", "four"]);
+    let removed = world.send(world.request("DELETE", &format!("{PATH}/{id}"))).await;
+    assert_eq!(removed.status, 200);
+    assert_eq!(world.get(&format!("{PATH}/{id}")).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_team_takes_its_inputs_and_refuses_others() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "talk", "inputs": {"tone": "loud"}})).await;
+    until(&world, &id, "closed").await;
+    let wrong = [
+        (json!({"team": "talk", "inputs": {"tune": "x"}}), 400),
+        (json!({"team": "nothing"}), 404),
+        (json!({"team": "ask", "message": " "}), 400),
+        (json!({"team": 3}), 400),
+        (json!({"message": "x"}), 400),
+    ];
+    for (body, status) in wrong {
+        let response = world.post(PATH, &body).await;
+        assert_eq!(response.status, status, "{body}: {}", response.body);
+        response.problem();
+    }
+    assert_eq!(world.get(PATH).await.json()["conversations"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn s34_limits_lower_those_of_the_team_and_raise_none() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "short", "limits": {"turns": 2}})).await;
+    let closed = until(&world, &id, "closed").await;
+    assert_eq!((&closed["turns"], &closed["ended"]["word"]), (&json!(2), &json!("limit")), "{closed}");
+    let above = world.post(PATH, &json!({"team": "short", "limits": {"calls": 9}})).await;
+    assert_eq!((above.status, &above.problem()["errors"][0]["pointer"]), (400, &json!("/limits/calls")));
+}
+
+#[tokio::test]
+async fn s8_another_tenant_sees_what_there_is_not() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &id, "closed").await;
+    let (_, other) = world.new_token("other", &Scope::ALL);
+    for (method, path, scope, takes_body) in world.routes().await {
+        if scope.is_none() || !path.starts_with(&format!("{PATH}/")) {
+            continue;
+        }
+        let send = |id: &str| {
+            let body = json!({"text": "x", "question": 1});
+            let body = if path.ends_with("answers") { body } else { json!({"text": "x"}) };
+            let body = if path.ends_with("stop") || path.ends_with("resume") { json!({}) } else { body };
+            let request = Request::new(&method, &path.replace("x1", id)).token(&other);
+            let request = request.header("x-request-id", "same");
+            if takes_body { request.json(&body) } else { request }
+        };
+        let foreign = send(&id).send(world.address).await;
+        let unknown = send("zzzzzz").send(world.address).await;
+        assert_eq!((foreign.status, &foreign.body), (404, &unknown.body), "{method} {path}");
+    }
+    let listed = Request::new("GET", PATH).token(&other).send(world.address).await.json();
+    assert_eq!(listed["conversations"], json!([]));
+    assert_eq!(events(&world, &id).await.len(), until(&world, &id, "closed").await["seq"]);
+}
+
+#[tokio::test]
+async fn a_token_of_one_team_sees_its_conversations_only() {
+    let world = World::new().await;
+    let talk = begin(&world, &json!({"team": "talk"})).await;
+    let short = begin(&world, &json!({"team": "short"})).await;
+    let new = json!({"name": "n", "scopes": ["read", "run"], "teams": ["talk"]});
+    let made = world.post("/api/v1/tokens", &new).await.json();
+    let token = made["token"].as_str().unwrap();
+    let get = |path: String| Request::new("GET", &path).token(token);
+    assert_eq!(get(format!("{PATH}/{talk}")).send(world.address).await.status, 200);
+    assert_eq!(get(format!("{PATH}/{short}")).send(world.address).await.status, 404);
+    let listed = get(PATH.into()).send(world.address).await.json();
+    assert_eq!(listed["conversations"].as_array().unwrap().len(), 1);
+    let post = Request::new("POST", PATH).token(token).json(&json!({"team": "short"}));
+    assert_eq!(post.send(world.address).await.status, 404);
+}
+
+#[tokio::test]
+async fn s24_one_key_makes_one_conversation() {
+    let world = World::new().await;
+    let post = |body: Value, key: &'static str| {
+        let request = world.request("POST", PATH).json(&body).header("Idempotency-Key", key);
+        async move { request.send(world.address).await }
+    };
+    let body = json!({"team": "talk", "message": "Count."});
+    let (one, two, three) =
+        tokio::join!(post(body.clone(), "a"), post(body.clone(), "a"), post(body.clone(), "a"));
+    let all = [one, two, three];
+    assert!(all.iter().all(|response| response.status == 201 && response.body == all[0].body));
+    let first = |response: &&Response| response.header("idempotent-replayed").is_none();
+    assert_eq!(all.iter().filter(first).count(), 1);
+    until(&world, all[0].json()["id"].as_str().unwrap(), "closed").await;
+    let later = post(body.clone(), "a").await;
+    assert_eq!((later.header("idempotent-replayed"), &later.body), (Some("true"), &all[0].body));
+    let other = post(json!({"team": "talk", "message": "Sing."}), "a").await;
+    assert_eq!((other.status, &other.problem()["type"]), (422, &json!("/problems/idempotency-mismatch")));
+    let long = world.request("POST", PATH).json(&body).header("Idempotency-Key", &"k".repeat(256));
+    assert_eq!(world.send(long).await.status, 400);
+    // Another token has keys of its own.
+    let (_, other) = world.new_token("local", &Scope::ALL);
+    let request = world.request("POST", PATH).token(&other).json(&body).header("Idempotency-Key", "a");
+    assert_eq!(world.send(request).await.header("idempotent-replayed"), None);
+    assert_eq!(world.get(PATH).await.json()["conversations"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn s25_a_key_is_known_after_a_restart() {
+    let world = World::new().await;
+    let post = |world: &World| {
+        let request = world.request("POST", PATH).json(&json!({"team": "talk"}));
+        request.header("Idempotency-Key", "once")
+    };
+    let first = world.send(post(&world)).await;
+    let world = world.restart().await;
+    let again = world.send(post(&world)).await;
+    assert_eq!((again.header("idempotent-replayed"), &again.body), (Some("true"), &first.body));
+    assert_eq!(world.get(PATH).await.json()["conversations"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn s33_pages_have_each_conversation_once_while_others_begin() {
+    let world = World::new().await;
+    let mut begun = BTreeSet::new();
+    for n in 0..12 {
+        let team = if n % 3 == 0 { "short" } else { "talk" };
+        begun.insert(begin(&world, &json!({"team": team, "message": format!("Task {n}.")})).await);
+    }
+    let mut listed = Vec::new();
+    let mut path = format!("{PATH}?limit=5");
+    loop {
+        let page = world.get(&path).await.json();
+        listed.extend(
+            page["conversations"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|one| one["id"].as_str().unwrap().to_owned()),
+        );
+        begin(&world, &json!({"team": "talk", "message": "Between."})).await;
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        path = format!("{PATH}?limit=5&cursor={cursor}");
+    }
+    assert_eq!(listed.len(), 12, "none twice");
+    assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), begun, "none missed");
+    let count = async |query: &str| {
+        world.get(&format!("{PATH}?{query}")).await.json()["conversations"].as_array().map(Vec::len)
+    };
+    assert_eq!(count("team=short").await, Some(4));
+    assert_eq!(count("q=task%201").await, Some(3));
+    assert_eq!(count("team=short&q=task%201").await, Some(0));
+    for wrong in ["state=odd", "cursor=x", "limit=many", "parent=.."] {
+        assert!(world.get(&format!("{PATH}?{wrong}")).await.status >= 400, "{wrong}");
+    }
+}

@@ -1,0 +1,219 @@
+//! What changes a conversation: S26 to S30, S32.
+
+use std::sync::Arc;
+
+use polylogue_core::{LogId, Store as _};
+use serde_json::{Value, json};
+
+use crate::client::Response;
+use crate::conversations::{begin, events, said, until};
+use crate::tails::asked;
+use crate::world::{Gate, World, generous};
+
+const PATH: &str = "/api/v1/conversations";
+
+async fn post(world: &World, id: &str, what: &str, body: Value) -> Response {
+    world.post(&format!("{PATH}/{id}/{what}"), &body).await
+}
+
+#[tokio::test]
+async fn s26_the_first_answer_counts() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    let question = asked(&world, &id).await;
+    let waiting = world.get(&format!("{PATH}/{id}")).await.json();
+    assert_eq!((&waiting["state"], &waiting["asked"][0]["who"]), (&json!("waiting"), &json!("Pat")));
+    let unknown = post(&world, &id, "answers", json!({"question": 999, "text": "x"})).await;
+    assert_eq!(unknown.status, 404);
+    unknown.problem();
+    let answer = json!({"question": question, "text": "I am stuck."});
+    let first = post(&world, &id, "answers", answer.clone()).await;
+    assert_eq!(first.status, 202, "{}", first.body);
+    let second = post(&world, &id, "answers", answer).await;
+    assert_eq!((second.status, &second.problem()["type"]), (409, &json!("/problems/answered")));
+    until(&world, &id, "closed").await;
+    let events = events(&world, &id).await;
+    assert_eq!(said(&events), ["I am stuck.", "Thanks."]);
+    let provided = events.iter().find(|event| event["type"] == "input_provided").unwrap();
+    assert_eq!(provided["seq"], first.json()["seq"]);
+}
+
+#[tokio::test]
+async fn a_repeated_answer_and_message_count_once() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    let question = asked(&world, &id).await;
+    let send = async |what: &str, body: &Value| {
+        let request = world.request("POST", &format!("{PATH}/{id}/{what}")).json(body);
+        world.send(request.header("Idempotency-Key", what)).await
+    };
+    for (what, body, other) in [
+        (
+            "answers",
+            json!({"question": question, "text": "Hm."}),
+            json!({"question": question, "text": "Ha."}),
+        ),
+        ("messages", json!({"text": "And now?"}), json!({"text": "And then?"})),
+    ] {
+        let first = send(what, &body).await;
+        assert_eq!((first.status, first.header("idempotent-replayed")), (202, None), "{}", first.body);
+        let again = send(what, &body).await;
+        assert_eq!((again.status, again.header("idempotent-replayed")), (202, Some("true")));
+        assert_eq!(send(what, &other).await.status, 422);
+        until(&world, &id, if what == "answers" { "closed" } else { "waiting" }).await;
+    }
+    let said = said(&events(&world, &id).await);
+    assert_eq!(said.iter().filter(|text| *text == "And now?").count(), 1, "{said:?}");
+    assert_eq!(said.iter().filter(|text| *text == "Hm.").count(), 1, "{said:?}");
+}
+
+#[tokio::test]
+async fn s27_a_message_is_said_into_a_running_chat_and_reopens_a_closed_one() {
+    let gate = Arc::new(Gate::until(2));
+    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let id = begin(&world, &json!({"team": "long"})).await;
+    let (store, log) = (world.store().await, LogId::new(&id).unwrap());
+    let sent = async {
+        // A model is at work when the message comes.
+        let mut tail = world.tail(&id, 0).await;
+        while tail.frame().await.unwrap().json()["type"] != "message" {}
+        post(&world, &id, "messages", json!({"text": "Louder, please."})).await
+    };
+    let lifted = async {
+        while store.inbox(&log, 0).await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        gate.lift();
+    };
+    let (sent, ()) = tokio::join!(sent, lifted);
+    assert_eq!(sent.status, 202, "{}", sent.body);
+    until(&world, &id, "closed").await;
+    assert!(
+        world.model_requests().iter().any(|text| text.contains("Louder, please.")),
+        "a model has received it"
+    );
+    let before = events(&world, &id).await;
+    assert_eq!(said(&before).iter().filter(|text| *text == "Louder, please.").count(), 1);
+    let again = post(&world, &id, "messages", json!({"text": "Once more."})).await;
+    assert_eq!(again.json()["seq"], before.len());
+    assert_eq!(events(&world, &id).await[before.len()]["type"], "reopened");
+    assert_eq!(post(&world, &id, "messages", json!({"text": " "})).await.status, 400);
+}
+
+#[tokio::test]
+async fn s28_a_run_stops_and_continues_without_paying_again() {
+    for (when, turns) in [("after_step", 4), ("now", 3)] {
+        let gate = Arc::new(Gate::until(3));
+        let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+        let id = begin(&world, &json!({"team": "long"})).await;
+        let mut tail = world.tail(&id, 0).await;
+        for _ in 0..3 {
+            while tail.frame().await.unwrap().json()["type"] != "message" {}
+        }
+        // The fourth call is in flight.
+        for _ in 0..2 {
+            let stopped = post(&world, &id, "stop", json!({"when": when})).await;
+            assert_eq!(stopped.status, 202, "{}", stopped.body);
+        }
+        if when == "after_step" {
+            gate.lift();
+        }
+        let halted = until(&world, &id, "halted").await;
+        assert_eq!(halted["turns"], turns, "{halted}");
+        gate.lift();
+        let before = events(&world, &id).await;
+        assert_eq!(post(&world, &id, "stop", json!({})).await.status, 202, "it is stopped");
+        let resumed = post(&world, &id, "resume", json!({})).await;
+        assert_eq!(resumed.status, 202, "{}", resumed.body);
+        let closed = until(&world, &id, "closed").await;
+        assert!(closed["turns"].as_u64() > halted["turns"].as_u64(), "{closed}");
+        let after = events(&world, &id).await;
+        assert_eq!(after[..before.len()], before);
+        let replies = after.iter().filter(|event| event["type"] == "model_replied").count();
+        assert_eq!(closed["turns"], replies, "no finished call is paid again");
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_over_says_what_continues_it() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "short"})).await;
+    until(&world, &id, "closed").await;
+    let over = post(&world, &id, "resume", json!({})).await;
+    assert_eq!((over.status, &over.problem()["type"]), (409, &json!("/problems/over")));
+    let resumed = post(&world, &id, "resume", json!({"limits": {"calls": 2}})).await;
+    assert_eq!(resumed.status, 202, "{}", resumed.body);
+    until(&world, &id, "closed").await;
+    assert_eq!(said(&events(&world, &id).await), ["one", "two", "three", "four", "five"]);
+}
+
+#[tokio::test]
+async fn s29_s30_a_fork_has_the_same_beginning_and_leaves_its_source() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &id, "closed").await;
+    let source = events(&world, &id).await;
+    for seq in 1..=source.len() {
+        let fork = post(&world, &id, "fork", json!({"seq": seq})).await;
+        assert_eq!(fork.status, 201, "{}", fork.body);
+        assert_eq!(fork.json()["parent"], json!({"id": id, "seq": seq}));
+        let fork = fork.json()["id"].as_str().unwrap().to_owned();
+        assert_eq!(events(&world, &fork).await, source[..seq]);
+    }
+    let second = source.iter().position(|event| event["type"] == "message").unwrap();
+    let body = json!({"seq": second, "text": "eins", "run": true});
+    let request = world.request("POST", &format!("{PATH}/{id}/fork")).json(&body);
+    let request = request.header("Idempotency-Key", "f");
+    let fork = world.send(request.clone()).await.json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(world.send(request).await.json()["id"], fork.as_str());
+    until(&world, &fork, "closed").await;
+    assert_eq!(said(&events(&world, &fork).await)[..2], ["eins", "two"]);
+    assert_eq!(events(&world, &id).await, source, "the source is unchanged");
+    let none = post(&world, &id, "fork", json!({"seq": 999})).await;
+    assert_eq!(none.status, 409);
+    none.problem();
+    let forks = world.get(&format!("{PATH}?parent={id}")).await.json();
+    assert_eq!(forks["conversations"].as_array().unwrap().len(), source.len() + 1);
+}
+
+#[tokio::test]
+async fn s32_a_conversation_of_another_process_is_read_and_not_written() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    let question = asked(&world, &id).await;
+    let store = world.store().await;
+    let log = LogId::new(&id).unwrap();
+    let claim = store.claim(&log).await.unwrap();
+    let writes = [
+        ("messages", json!({"text": "x"})),
+        ("answers", json!({"question": question, "text": "x"})),
+        ("stop", json!({})),
+        ("resume", json!({})),
+    ];
+    for (what, body) in writes {
+        let busy = post(&world, &id, what, body).await;
+        assert_eq!((busy.status, &busy.problem()["type"]), (409, &json!("/problems/busy")), "{what}");
+    }
+    let before = events(&world, &id).await;
+    let mut tail = world.tail(&id, before.len() as u64).await;
+    let event = polylogue_core::Event {
+        seq: before.len() as u64,
+        at: polylogue_core::Path::root(),
+        time: polylogue_core::Timestamp(0),
+        ran_ms: 0,
+        inbox: None,
+        body: polylogue_core::Body::Paused,
+    };
+    store.append(&claim, &[std::sync::Arc::new(event)]).await.unwrap();
+    // The tail has what the other process writes.
+    loop {
+        let frame = tail.frame().await.unwrap();
+        if frame.event == "entry" {
+            assert_eq!(frame.json()["type"], "paused");
+            break;
+        }
+    }
+    store.release(claim).await.unwrap();
+    let answered = post(&world, &id, "answers", json!({"question": question, "text": "Hm."})).await;
+    assert_eq!(answered.status, 202, "{}", answered.body);
+}

@@ -1,0 +1,168 @@
+//! Event streams: S9, S18 to S23.
+
+use std::time::Duration;
+
+use polylogue_server::{Scope, ServerLimits};
+use serde_json::{Value, json};
+
+use crate::client::{Frame, Request};
+use crate::conversations::{begin, events, said, until};
+use crate::world::{World, generous};
+
+const PATH: &str = "/api/v1/conversations";
+
+/// The entries of a tail until its end.
+async fn entries(world: &World, id: &str, from: u64) -> Vec<Value> {
+    let mut tail = world.tail(id, from).await;
+    let mut entries = Vec::new();
+    while let Some(frame) = tail.frame().await {
+        match frame.event.as_str() {
+            "entry" => {
+                let event = frame.json();
+                assert_eq!(frame.id.as_deref(), Some(event["seq"].to_string().as_str()));
+                entries.push(event);
+            }
+            "end" => return entries,
+            _ => assert_eq!(frame.id, None, "{frame:?}"),
+        }
+    }
+    panic!("the stream ended without `end`");
+}
+
+#[tokio::test]
+async fn s18_a_tail_from_the_beginning_is_the_log() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    let live = entries(&world, &id, 0).await;
+    let later = entries(&world, &id, 0).await;
+    let page = events(&world, &id).await;
+    assert_eq!(live, page);
+    assert_eq!(later, page);
+    assert_eq!(said(&page), ["one", "two", "three", "four"]);
+    let stored = world.store().await;
+    let id = polylogue_core::LogId::new(&id).unwrap();
+    let stored = polylogue_core::Store::read(&stored, &id, 0).await.unwrap();
+    assert_eq!(serde_json::to_value(stored).unwrap(), Value::from(page));
+}
+
+#[tokio::test]
+async fn s19_a_tail_that_was_cut_continues_without_a_gap() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    let whole = entries(&world, &id, 0).await;
+    for last in 0..whole.len() {
+        // The header counts more than the parameter.
+        let request = world.tail_request(&id, 1).header("Last-Event-ID", &last.to_string());
+        let mut tail = request.open(world.address).await;
+        let mut rest = Vec::new();
+        while let Some(frame) = tail.frame().await {
+            if frame.event == "entry" {
+                rest.push(frame.json());
+            }
+        }
+        assert_eq!(rest, whole[last + 1..], "after {last}");
+    }
+    let odd = world.tail_request(&id, 0).header("Last-Event-ID", "x");
+    assert_eq!(world.send(odd).await.status, 400);
+}
+
+#[tokio::test]
+async fn s20_a_tail_continues_after_a_restart() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    until(&world, &id, "waiting").await;
+    let before = events(&world, &id).await;
+    let mut tail = world.tail(&id, 0).await;
+    let world = world.restart().await;
+    // The stream has ended with a last `retry`, and without an `end`.
+    let mut frames: Vec<Frame> = Vec::new();
+    while let Some(frame) = tail.frame().await {
+        frames.push(frame);
+    }
+    assert!(frames.iter().all(|frame| frame.event != "end"), "{frames:?}");
+    let last = frames.iter().rev().find_map(|frame| frame.id.clone()).unwrap();
+    assert_eq!(last, (before.len() - 1).to_string());
+    let mut rest = world.tail_request(&id, 0).header("Last-Event-ID", &last).open(world.address).await;
+    let answer = json!({"question": asked(&world, &id).await, "text": "I am stuck."});
+    let path = format!("{PATH}/{id}/answers");
+    assert_eq!(world.post(&path, &answer).await.status, 202);
+    let mut entries = before;
+    while let Some(frame) = rest.frame().await {
+        if frame.event == "entry" {
+            entries.push(frame.json());
+        }
+    }
+    assert_eq!(entries, events(&world, &id).await);
+}
+
+/// The number of the open question.
+pub(crate) async fn asked(world: &World, id: &str) -> Value {
+    until(world, id, "waiting").await["asked"][0]["question"].clone()
+}
+
+#[tokio::test]
+async fn s21_pieces_joined_are_the_message() {
+    let world = World::with_model("one two three", generous()).await;
+    let id = begin(&world, &json!({"team": "long", "limits": {"turns": 3}})).await;
+    let mut tail = world.tail(&id, 0).await;
+    let (mut pieces, mut compared) = (String::new(), 0);
+    while let Some(frame) = tail.frame().await {
+        let data = frame.json();
+        match frame.event.as_str() {
+            "delta" if data["type"] == "text" => pieces += data["text"].as_str().unwrap(),
+            "delta" if data["type"] == "restart" => pieces.clear(),
+            "entry" if data["type"] == "message" => {
+                // A tail that was opened late has not seen all pieces of the first one.
+                if pieces.starts_with("one") {
+                    assert_eq!(pieces, said(&[data])[0]);
+                    compared += 1;
+                }
+                pieces.clear();
+            }
+            _ => {}
+        }
+    }
+    assert!(compared >= 1);
+}
+
+#[tokio::test]
+async fn s23_many_tails_see_the_same_order() {
+    let limits = ServerLimits { connections_per_address: 100, ..generous() };
+    let world = World::with_model("more", limits).await;
+    let id = begin(&world, &json!({"team": "long", "limits": {"turns": 10}})).await;
+    let tails = (0..50).map(|_| entries(&world, &id, 0));
+    let all = futures_util::future::join_all(tails).await;
+    let stored = events(&world, &id).await;
+    assert!(all.iter().all(|one| *one == stored));
+}
+
+#[tokio::test]
+async fn s9_the_tail_of_a_revoked_token_ends() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    let (token, text) = world.new_token("local", &[Scope::Read]);
+    let request = world.tail_request(&id, 0).token(&text);
+    let mut tail = request.open(world.address).await;
+    world.tokens().revoke(&token.id, |_| true).unwrap();
+    // Waits for its end.
+    while let Some(frame) = tail.frame().await {
+        assert_ne!(frame.event, "end");
+    }
+    assert_eq!(request.send(world.address).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_stream_in_which_nothing_happens_has_comments_and_a_bound() {
+    let limits =
+        ServerLimits { comment_every: Duration::from_millis(20), streams_per_token: 2, ..generous() };
+    let world = World::with(limits).await;
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    let mut tail = world.tail(&id, 0).await;
+    while tail.frame().await.unwrap().event != "comment" {}
+    let _second = world.tail(&id, 0).await;
+    let third = world.tail_request(&id, 0).send(world.address).await;
+    assert_eq!(third.status, 429);
+    third.problem();
+    let page = Request::new("GET", PATH).token(&world.token).send(world.address).await;
+    assert_eq!(page.status, 200, "other requests are served");
+}
