@@ -292,8 +292,27 @@ pub(crate) struct Check {
     #[arg(short, long, value_name = "PROVIDER:MODEL", requires = "price")]
     pub(crate) model: Option<String>,
 
+    /// Draw the team: participants, who can follow whom, nested chats, tools, people, and what ends each chat. `--graph` alone means `svg`
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "svg", conflicts_with_all = ["json", "sarif", "price"])]
+    pub(crate) graph: Option<GraphFormat>,
+
+    /// With `--graph`: the file to write. Default: standard output
+    #[arg(short, long, value_name = "FILE", requires = "graph")]
+    pub(crate) output: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) permits: Permits,
+}
+
+/// How a team is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    /// A picture, for browsers and documents
+    Svg,
+    /// A flowchart in the language of Mermaid
+    Mermaid,
+    /// A graph in the language of Graphviz
+    Dot,
 }
 
 #[derive(Debug, Args)]

@@ -53,6 +53,7 @@ mod codes;
 mod command;
 mod compaction;
 mod condition;
+mod diagram;
 mod duration;
 mod endpoint;
 mod flow;
@@ -106,6 +107,7 @@ pub use chat::{
 };
 pub use codes::{FindingKind, finding_kinds};
 pub use compaction::CompactionKeys;
+pub use diagram::Diagram;
 pub use duration::{NoTime, Time};
 pub use endpoint::{
     Api, CapabilityKeys, CapabilitySet, Endpoint, FromEnv, Header, KeyVariable, OnlyText, Timeouts,

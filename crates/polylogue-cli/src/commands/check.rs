@@ -1,5 +1,6 @@
 //! `polylogue check`: whether team files are right, and what they ask for.
 
+mod graph;
 mod sarif;
 
 use std::path::Path;
@@ -24,6 +25,9 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
     let default = default_model(cli, &args::Models::default())?;
     let default_model = default.as_ref().map(|given| given.value.clone());
     let overrides = Overrides { vars, outside_files, default_model, ..Overrides::default() };
+    if let Some(format) = args.graph {
+        return graph::run(args, format, &overrides);
+    }
     let mut exit = Exit::Done;
     let mut findings: Vec<Diagnostic> = Vec::new();
     for file in &args.teams {

@@ -67,3 +67,28 @@ fn findings_of_several_files_are_one_sarif_document() {
     assert_eq!(places[1]["region"]["startColumn"], 22);
     assert_eq!([&results[0]["level"], &results[1]["level"]], ["warning", "error"]);
 }
+
+#[test]
+fn a_team_is_drawn_in_three_formats() {
+    let home = Home::new();
+    home.file("doubtful.yaml", DOUBTFUL);
+    home.file("broken.yaml", BROKEN);
+    let team = shipped("writer-critic");
+    for (format, begin) in [
+        ("--graph", "<svg "),
+        ("--graph=svg", "<svg "),
+        ("--graph=mermaid", "flowchart TB"),
+        ("--graph=dot", "digraph "),
+    ] {
+        let ran = home.run(&["check", format, &team]).ok();
+        assert!(ran.out.starts_with(begin) && ran.out.contains("Critic"), "{}", ran.out);
+    }
+    let ran = home.run(&["check", "--graph", "--output", "team.svg", "doubtful.yaml"]).ok();
+    assert!(ran.out.is_empty() && ran.err.contains("warning[no-stop]"), "{}{}", ran.out, ran.err);
+    assert!(std::fs::read_to_string(home.path("team.svg")).unwrap().ends_with("</svg>\n"));
+    home.run(&["check", "--graph", "--strict", "doubtful.yaml"]).exits(2);
+    let ran = home.run(&["check", "--graph", "broken.yaml"]).exits(2);
+    assert!(ran.out.is_empty() && ran.err.contains("did you mean `system`?"), "{}{}", ran.out, ran.err);
+    let ran = home.run(&["check", "--graph", "dot", "doubtful.yaml"]).exits(2);
+    assert!(ran.err.contains("write `--graph=dot`"), "{}", ran.err);
+}

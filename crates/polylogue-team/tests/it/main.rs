@@ -18,6 +18,8 @@ mod corpus;
 #[cfg(test)]
 mod diagnostics;
 #[cfg(test)]
+mod diagrams;
+#[cfg(test)]
 mod endpoints;
 #[cfg(test)]
 mod files;

@@ -1,0 +1,51 @@
+//! `polylogue check --graph`: a team as a picture.
+
+use std::fs;
+
+use polylogue_team::Overrides;
+
+use crate::args::{self, GraphFormat};
+use crate::commands::write;
+use crate::error::{CliError, Exit};
+use crate::screen::Sanitized;
+use crate::stderr::print_note;
+use crate::trust;
+
+/// Draws the team, if its file has no error.
+pub(super) fn run(args: &args::Check, format: GraphFormat, overrides: &Overrides) -> Result<Exit, CliError> {
+    let [file] = args.teams.as_slice() else {
+        return Err(several(args));
+    };
+    let loaded = match trust::read(file, overrides) {
+        Ok(loaded) => loaded,
+        Err(found) => {
+            print_note(found.to_string().trim_end());
+            return Ok(Exit::Usage);
+        }
+    };
+    let warnings = &loaded.warnings;
+    warnings.iter().for_each(|warning| print_note(&warning.to_string()));
+    let diagram = loaded.team.diagram();
+    let text = match format {
+        GraphFormat::Svg => diagram.to_svg(),
+        GraphFormat::Mermaid => diagram.to_mermaid(),
+        GraphFormat::Dot => diagram.to_dot(),
+    };
+    match &args.output {
+        Some(path) => fs::write(path, text)
+            .map_err(|error| CliError::failed(format!("`{}` cannot be written: {error}", path.display())))?,
+        None => write(&Sanitized::plain(&text))?,
+    }
+    let fails = args.strict && warnings.iter().next().is_some();
+    Ok(if fails { Exit::Usage } else { Exit::Done })
+}
+
+/// The mistake of several files. The format after a blank is taken for one.
+fn several(args: &args::Check) -> CliError {
+    let formats = ["svg", "mermaid", "dot"];
+    let format = args.teams.iter().filter_map(|team| team.to_str()).find(|team| formats.contains(team));
+    CliError::usage("`--graph` draws one team").hint(match format {
+        Some(format) => format!("write `--graph={format}`"),
+        None => "name one team file".to_owned(),
+    })
+}

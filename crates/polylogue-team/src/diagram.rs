@@ -1,0 +1,59 @@
+//! Diagrams of teams: participants, who can follow whom, nested chats, tools, people, and what ends each chat.
+
+mod dot;
+mod graph;
+mod layout;
+mod mermaid;
+mod of_team;
+mod order;
+mod place;
+mod stops;
+mod svg;
+mod text;
+
+use self::graph::Group;
+use crate::team::Team;
+
+/// A diagram of a team, made by [`Team::diagram`].
+///
+/// ```
+/// use polylogue_team::{Overrides, parse};
+/// let text = "{name: t, agents: [{name: Ann}, {name: Bob}], chat: {participants: [Ann, Bob], stop: {max_turns: 4}}}";
+/// let diagram = parse(text, "t.yaml", &Overrides::default())?.team.diagram();
+/// assert!(diagram.to_svg().starts_with("<svg "));
+/// assert!(diagram.to_dot().starts_with("digraph "));
+/// assert!(diagram.to_mermaid().starts_with("flowchart "));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagram {
+    outermost: Group,
+}
+
+impl Diagram {
+    /// A self-contained SVG document: no script, no font from elsewhere, in light or dark by the reader's preference.
+    #[must_use]
+    pub fn to_svg(&self) -> String {
+        svg::document(&self.outermost)
+    }
+
+    /// A flowchart in the language of Mermaid.
+    #[must_use]
+    pub fn to_mermaid(&self) -> String {
+        mermaid::document(&self.outermost)
+    }
+
+    /// A graph in the language of Graphviz.
+    #[must_use]
+    pub fn to_dot(&self) -> String {
+        dot::document(&self.outermost)
+    }
+}
+
+impl Team {
+    /// The team as a diagram: participants, who can follow whom, nested chats, tools, people, and what ends each chat.
+    #[must_use]
+    pub fn diagram(&self) -> Diagram {
+        Diagram { outermost: of_team::outermost(self) }
+    }
+}

@@ -1,0 +1,67 @@
+//! What a diagram shows: chats with their participants as nodes, and edges between them.
+
+/// A chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) name: String,
+    /// How the next speaker is selected.
+    pub(super) pattern: String,
+    pub(super) nodes: Vec<Node>,
+    pub(super) edges: Vec<Edge>,
+    /// What ends the chat.
+    pub(super) ends: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) kind: NodeKind,
+    pub(super) name: String,
+    /// Its model, its tools and the like.
+    pub(super) details: Vec<String>,
+    /// The chat, if it is one.
+    pub(super) group: Option<Box<Group>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NodeKind {
+    Start,
+    End,
+    /// What selects the next speaker.
+    Selector,
+    Model,
+    Person,
+    Program,
+    /// A chat or a team.
+    Chat,
+}
+
+impl NodeKind {
+    /// The name of the kind, if it is shown.
+    pub(super) const fn noun(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Person => "person",
+            Self::Program => "program",
+            Self::Start | Self::End | Self::Selector | Self::Chat => "",
+        }
+    }
+}
+
+/// An arrow between two nodes of a group, by their indexes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Edge {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) label: String,
+    pub(super) kind: EdgeKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EdgeKind {
+    /// The one can follow the other.
+    Next,
+    /// Each can follow the other.
+    Both,
+    /// The one uses the other: as a tool, or as a nested chat.
+    Uses,
+}
