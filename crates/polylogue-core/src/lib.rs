@@ -48,7 +48,9 @@ pub use data::{
     StoreError, Thinking, ToolChoice, ToolSpec, ToolUsage, TotalUsage, UncertainUsage, UnknownName, Usage,
     Verbatim, cut, plain,
 };
-pub use limits::{Allowance, Bound, Budget, Cancellation, LimitOverrides, Limits, Timer};
+pub use limits::{
+    Allowance, Bound, BoundException, Budget, Cancellation, LimitOverrides, Limits, RunBound, Timer,
+};
 pub use log::chain;
 pub use log::{
     AnyStore, Body, Choice, Chooser, Claim, Clock, Confirmation, Cursor, DefaultAnswer, Event, FailedAttempt,

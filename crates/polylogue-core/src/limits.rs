@@ -7,6 +7,7 @@ mod budget;
 mod cancellation;
 mod fit;
 mod overrides;
+mod run_bound;
 mod timer;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub use self::cancellation::Cancellation;
 use self::fit::ReservedAmount;
 pub(crate) use self::fit::{Amount, Fit};
 pub use self::overrides::LimitOverrides;
+pub use self::run_bound::{BoundException, RunBound};
 pub use self::timer::Timer;
 use crate::{Money, StopReason, TotalUsage};
 

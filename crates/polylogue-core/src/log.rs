@@ -2,6 +2,7 @@
 
 mod accounts;
 mod allowances;
+mod bound_account;
 mod buffer;
 pub mod chain;
 mod clock;
@@ -68,8 +69,8 @@ use self::updates::Publisher;
 pub use self::updates::{Subscription, Update};
 use crate::limits::{Account, CancelMode};
 use crate::{
-    Allowance, Budget, Cancellation, Error, Interrupt, Limits, LogId, Name, Path, Result, StoreError, Timer,
-    TotalUsage,
+    Allowance, Budget, Cancellation, Error, Interrupt, Limits, LogId, Name, Path, Result, RunBound,
+    StoreError, Timer, TotalUsage,
 };
 
 /// A conversation: a log of events in a store, claimed for writing.
@@ -83,6 +84,8 @@ pub struct Log {
     limits: RwLock<Limits>,
     pub(crate) budget: Option<Budget>,
     pub(crate) allowances: Vec<(Name, Allowance)>,
+    /// What the run takes at most.
+    pub(crate) bound: Option<RunBound>,
     pub(crate) account: Account,
     /// How many of its events are from before it was opened.
     pub(crate) inherited: u64,
@@ -132,6 +135,7 @@ impl Log {
             limits,
             budget: None,
             allowances: Vec::new(),
+            bound: None,
             account: Account::default(),
             inherited: buffer.next_seq(),
             clock: Arc::new(system_time),

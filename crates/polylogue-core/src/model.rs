@@ -58,6 +58,13 @@ pub trait Model: Send + Sync + 'static {
         None
     }
 
+    /// The most input tokens that a request can be billed for; `None` if unknown. Default: its context window.
+    ///
+    /// No call is reserved with more; see [`Bound`](crate::Bound).
+    fn max_input(&self) -> Option<u64> {
+        self.context_window()
+    }
+
     /// The names of those of `params` that it is known not to accept: they are left out of requests, and the log says
     /// so. Default: none.
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
@@ -99,6 +106,7 @@ trait ErasedModel: Send + Sync {
     fn cost(&self, usage: &Usage) -> Option<Money>;
     fn max_output(&self, params: &Params) -> Option<u64>;
     fn context_window(&self) -> Option<u64>;
+    fn max_input(&self) -> Option<u64>;
     fn ignored(&self, params: &Params) -> Vec<&'static str>;
     fn unavailable_for(&self) -> Option<Duration>;
     fn is_stored(&self, request: &Request<'_>) -> bool;
@@ -124,6 +132,9 @@ impl<M: Model> ErasedModel for M {
     }
     fn context_window(&self) -> Option<u64> {
         Model::context_window(self)
+    }
+    fn max_input(&self) -> Option<u64> {
+        Model::max_input(self)
     }
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         Model::ignored(self, params)
@@ -203,6 +214,9 @@ impl Model for AnyModel {
     }
     fn context_window(&self) -> Option<u64> {
         self.0.context_window()
+    }
+    fn max_input(&self) -> Option<u64> {
+        self.0.max_input()
     }
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         self.0.ignored(params)

@@ -192,6 +192,10 @@ impl<M: Model> Model for Cached<M> {
         self.model.context_window()
     }
 
+    fn max_input(&self) -> Option<u64> {
+        self.model.max_input()
+    }
+
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         self.model.ignored(params)
     }

@@ -196,6 +196,12 @@ impl Model for Fallback {
         windows.collect::<Option<Vec<_>>>()?.into_iter().min()
     }
 
+    /// That of the model that takes the longest requests; unknown if it is unknown for any.
+    fn max_input(&self) -> Option<u64> {
+        let most = self.models.iter().map(Model::max_input);
+        most.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
     /// The parameters that no model accepts. Each model leaves out those that it does not accept itself.
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         let mut models = self.models.iter().map(|model| model.ignored(params));

@@ -70,5 +70,5 @@ pub use runtime::{OpenOptions, Runtime};
 pub use servers::{TeamServers, server_names};
 pub use steering::{Steered, WaitingRun};
 pub use store_location::StoreLocation;
-pub use stored::{Sealer, StoredTeam, limits_of};
+pub use stored::{Sealer, StoredBound, StoredTeam, limits_of};
 pub use work_dir::refused_programs;

@@ -12,7 +12,7 @@ use polylogue_team::{Grant, Loaded, Team, Usage};
 use crate::memory::{TeamMemory, memory_of_others};
 use crate::models::{ModelChoice, TeamModels};
 use crate::servers::{TeamServers, server_names};
-use crate::{Access, Error, ModelOptions, Result, StoreLocation, StoredTeam, fresh_id};
+use crate::{Access, Error, ModelOptions, Result, StoreLocation, StoredBound, StoredTeam, fresh_id};
 
 /// How a team is run, besides what its file says.
 #[derive(Debug, Clone, Default)]
@@ -302,6 +302,7 @@ impl TeamRun<'_> {
             remote_tools: servers.described(),
             limits: self.limits,
             dir: options.dir.clone(),
+            bound: self.bound().ok().map(StoredBound::from),
             seal: None,
         };
         Ok(stored.sealed(access.sealer.as_ref()))
@@ -326,8 +327,10 @@ impl TeamRun<'_> {
     /// When the team cannot be built, or the work directory not be made.
     pub fn batch_start(&self, id: LogId, title: String) -> Result<BatchStart> {
         self.make_work_dir(&id)?;
-        let (chat, meta) = (self.chat(&id)?, self.stored()?.meta(title)?);
-        Ok(BatchStart { id, meta, chat, task: self.task().to_owned() })
+        let (chat, stored) = (self.chat(&id)?, self.stored()?);
+        let meta = stored.meta(title)?;
+        let bound = stored.bound.map(|bound| bound.most).unwrap_or_default();
+        Ok(BatchStart { id, meta, chat, task: self.task().to_owned(), bound })
     }
 }
 

@@ -103,11 +103,12 @@ impl Runtime {
     /// As [`begin`](Self::begin); [`StoreError::Exists`] when there is a conversation with this id.
     pub async fn begin_as(&self, run: &TeamRun<'_>, id: LogId, title: Option<&str>) -> Result<Conversation> {
         let name = run.team().name.to_string();
-        let meta =
-            run.stored()?.meta(title.map_or_else(|| name.clone(), |title| format!("{name} {title}")))?;
+        let stored = run.stored()?;
+        let meta = stored.meta(title.map_or_else(|| name.clone(), |title| format!("{name} {title}")))?;
         let log = Log::create_with(self.store().clone(), id, &meta).await?;
-        let (chat, log) =
-            (run.chat(log.id())?, timed(log.limits(run.limits()).agent_limits(run.team().agent_limits())));
+        let chat = run.chat(log.id())?;
+        let most = stored.bound.map(|bound| bound.most).unwrap_or_default();
+        let log = timed(log.limits(run.limits()).agent_limits(run.team().agent_limits()).bound(most));
         run.make_work_dir(log.id())?;
         let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
         let opened = Opened { task, limits, changed: None, more };
@@ -130,16 +131,15 @@ impl Runtime {
         let messages = self.store().inbox(id, log.handle().taken_until().await).await?;
         log.take_in_inbox(messages).await?;
         let events = log.events().await;
-        let before = match LimitOverrides::last_of(&events) {
-            Some(changed) => changed,
-            None => crate::stored::limits_of(&self.store().meta(id).await?),
-        };
+        let meta = self.store().meta(id).await?;
+        let before = LimitOverrides::last_of(&events).unwrap_or_else(|| crate::stored::limits_of(&meta));
+        let most = crate::stored::bound_of(&meta, prepared.digest()).unwrap_or_default();
         let overrides = log.limits_beyond(options.more).await.or(before);
         let limits = overrides.over(prepared.limits_of(run.team()));
         prepared.models().learn(&events);
         let changed = Some(overrides).filter(|now| *now != before);
         let opened = Opened { task: run.task().to_owned(), limits, changed, more: options.more };
-        let log = timed(log.limits(limits).agent_limits(run.team().agent_limits()));
+        let log = timed(log.limits(limits).agent_limits(run.team().agent_limits()).bound(most));
         Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
     }
 

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue::Assistant;
-use polylogue_core::{AnyModel, AnyStore, Capabilities, LimitOverrides, LogId, Meta, Store as _, Timestamp};
+use polylogue_core::{
+    AnyModel, AnyStore, Capabilities, LimitOverrides, LogId, Meta, RunBound, Store as _, Timestamp,
+};
 use polylogue_mcp::{Catalog, ToolDescription};
 use polylogue_models::Script;
-use polylogue_team::Team;
+use polylogue_team::{Team, TeamBound};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, RequestedPermission, Result};
@@ -45,9 +47,30 @@ pub struct StoredTeam {
     /// The limits that it began with, over those of the team.
     #[serde(default, skip_serializing_if = "LimitOverrides::is_empty")]
     pub limits: LimitOverrides,
+    /// What it takes at most, as computed before its first call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<StoredBound>,
     /// Shows that this user allowed it: a store of another user allows nothing here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<String>,
+}
+
+/// What a conversation takes at most, as it was computed before its first call and is enforced since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredBound {
+    /// The bound, with all retries.
+    #[serde(flatten)]
+    pub most: RunBound,
+    /// The date of its prices, as `YYYY-MM-DD`.
+    pub price_date: String,
+    /// The settings on which it rests, as sentences.
+    pub rests_on: Vec<String>,
+}
+
+impl From<TeamBound> for StoredBound {
+    fn from(bound: TeamBound) -> Self {
+        Self { most: bound.to_enforce(), price_date: bound.price_date, rests_on: bound.rests_on }
+    }
 }
 
 impl StoredTeam {
@@ -105,6 +128,14 @@ impl StoredTeam {
 pub fn limits_of(meta: &Meta) -> LimitOverrides {
     let limits = meta.team.get("limits").cloned();
     limits.and_then(|limits| serde_json::from_value(limits).ok()).unwrap_or_default()
+}
+
+/// What the conversation with this `meta` takes at most; `None` if that is unknown, or if its team is not the one with this
+/// `digest` any more.
+pub(crate) fn bound_of(meta: &Meta, digest: &str) -> Option<RunBound> {
+    let is_same = meta.team.get("digest").and_then(|of| of.as_str()) == Some(digest);
+    let bound = meta.team.get("bound").filter(|_| is_same)?;
+    serde_json::from_value::<StoredBound>(bound.clone()).ok().map(|bound| bound.most)
 }
 
 /// The time of day.

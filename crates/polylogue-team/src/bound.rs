@@ -12,6 +12,7 @@ mod walk;
 use std::collections::BTreeSet;
 
 use polylogue::{Limits, Result};
+use polylogue_core::{Money, RunBound};
 use polylogue_mcp::Catalog;
 use polylogue_models::KnownModel;
 use serde::Serialize;
@@ -50,6 +51,12 @@ pub struct TeamBound {
     pub unpriced: BTreeSet<String>,
     /// The date of the table of prices, as `YYYY-MM-DD`.
     pub price_date: String,
+    /// The most bytes of the task and the messages with which it begins.
+    #[serde(skip)]
+    opening: u64,
+    /// Whether all model calls of agents are counted.
+    #[serde(skip)]
+    is_complete: bool,
 }
 
 /// The part of one agent in one chat.
@@ -99,13 +106,14 @@ impl Team {
         let task = self.task.as_deref().unwrap_or_default().len() as u128;
         let limited = (limits.max_calls(), limits.turns);
         let mut run = |case| -> Result<_> {
-            let mut walk = Walk::new(case, limited, &mut speakers);
+            let mut walk = Walk::new(self, case, limited, &mut speakers);
             let effect = walk.chat(&builder, (&self.name, &self.chat), (task, 0), &[])?;
-            Ok((effect.sum, walk.rows, walk.unpriced, walk.unlimited, walk.has_people))
+            let opening = u64::try_from(walk.opening.unwrap_or_default()).unwrap_or(u64::MAX);
+            Ok((effect.sum, walk.rows, walk.unpriced, walk.unlimited, (walk.has_people, opening)))
         };
         let (worst, ..) = run(Case::Worst)?;
         let (typical, typical_rows, ..) = run(Case::Typical)?;
-        let (most, rows, unpriced, unlimited, has_people) = run(Case::WithoutFailures)?;
+        let (most, rows, unpriced, unlimited, (has_people, opening)) = run(Case::WithoutFailures)?;
         let within = |sum: amount::Sum| limited_by(sum.within(limits.max_calls().into()), limits);
         let mut rows: Vec<BoundRow> = rows
             .into_iter()
@@ -129,7 +137,16 @@ impl Team {
             unbounded: reasons(&at_most, &unlimited),
             unpriced,
             price_date: KnownModel::table_date().to_owned(),
+            opening,
+            is_complete: !self.sets_compaction(),
         })
+    }
+
+    /// Whether the team, or one within it, sets when histories are compacted: such compactions are not counted.
+    fn sets_compaction(&self) -> bool {
+        let sets = |keys: &ModelKeys| keys.compaction.is_some();
+        let inner = || self.teams.iter().any(|sub| sub.team.sets_compaction());
+        self.compaction.is_some() || self.agents.iter().filter_map(Agent::model).any(sets) || inner()
     }
 
     /// The assumptions in words.
@@ -144,9 +161,8 @@ impl Team {
         if self.agents.iter().filter_map(Agent::model).any(uses_servers) {
             all.push("descriptions of tools of MCP servers count only when the servers run".to_owned());
         }
-        let sets_compaction = |keys: &ModelKeys| keys.compaction.is_some();
-        if self.compaction.is_some() || self.agents.iter().filter_map(Agent::model).any(sets_compaction) {
-            let what = "compactions are counted as those by default: at 80 % of the window, by the agent's own model";
+        if self.sets_compaction() {
+            let what = "compactions are counted as those by default: at 80 % of the window, by the agent's own model; so the bound is not enforced";
             all.push(what.to_owned());
         }
         if self.memory.embed.is_some() {
@@ -161,6 +177,20 @@ impl TeamBound {
     #[must_use]
     pub const fn is_finite(&self) -> bool {
         self.unbounded.is_empty()
+    }
+
+    /// What a run must not exceed, with all retries: to be enforced by [`Log::bound`](polylogue::Log::bound). Tokens without a
+    /// limit and models of unknown price have no bound, and neither has a team that sets when histories are compacted.
+    #[must_use]
+    pub fn to_enforce(&self) -> RunBound {
+        if !self.is_complete {
+            return RunBound::default();
+        }
+        let most = &self.with_retries;
+        // Models that cost nothing have nothing to enforce.
+        let cost = most.picodollars().filter(|cost| self.unpriced.is_empty() && *cost > 0);
+        let cost = cost.and_then(|cost| u64::try_from(cost).ok()).map(|picodollars| Money { picodollars });
+        RunBound { calls: most.calls(), tokens: most.tokens(), cost, opening: Some(self.opening) }
     }
 
     /// The bound of `runs` runs.

@@ -17,6 +17,7 @@ use std::sync::{Arc, LazyLock};
 use cel::{Context, Env, Program, Value};
 use polylogue_core::{Name, Policy, Step, Transcript, around};
 
+pub(crate) use analysis::Verdict;
 pub(crate) use call::CallCondition;
 pub(crate) use code::CodeCondition;
 use look::{OF_CONVERSATIONS, look_through};

@@ -218,6 +218,10 @@ impl Model for Counted {
     fn context_window(&self) -> Option<u64> {
         self.model.context_window()
     }
+
+    fn max_input(&self) -> Option<u64> {
+        self.model.max_input()
+    }
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         self.model.ignored(params)
     }

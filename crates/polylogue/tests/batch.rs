@@ -18,7 +18,7 @@ use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Error, Human, Status, round_robin, sequential};
 use polylogue_core::{
     AnyStore, Budget, DeltaSink, Event, LogId, Meta, Model, ModelError, ModelErrorKind, Money, Reply,
-    Request, Store, Usage,
+    Request, RunBound, Store, Usage,
 };
 use polylogue_models::Script;
 use polylogue_store::{Jsonl, Memory};
@@ -70,7 +70,13 @@ fn start(model: &AnyModel, turns: u64) -> impl Fn(&String) -> polylogue::Result<
         let agent = |name: &str| Assistant::new(name, model.clone());
         let chat = Chat::named("pair").participant(agent("Ann")?).participant(agent("Bob")?);
         let chat = chat.policy(until(max_turns(turns), round_robin())).build()?;
-        Ok(BatchStart { id: LogId::new(task)?, meta: Meta::default(), chat, task: task.clone() })
+        Ok(BatchStart {
+            id: LogId::new(task)?,
+            meta: Meta::default(),
+            chat,
+            task: task.clone(),
+            bound: RunBound::default(),
+        })
     }
 }
 
@@ -226,7 +232,13 @@ async fn a_pending_question_does_not_block_other_conversations() {
             .participant(Assistant::new("Ann", model.clone())?)
             .participant(Human::new("Eve")?);
         let chat = chat.policy(sequential()).build()?;
-        Ok(BatchStart { id: LogId::new(task)?, meta: Meta::default(), chat, task: task.clone() })
+        Ok(BatchStart {
+            id: LogId::new(task)?,
+            meta: Meta::default(),
+            chat,
+            task: task.clone(),
+            bound: RunBound::default(),
+        })
     };
     let mut waiting = 0;
     let each =

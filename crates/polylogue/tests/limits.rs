@@ -17,8 +17,8 @@ use polylogue::{
 };
 use polylogue_core::{
     AnyStore, AnyTool, Body, Bound, Budget, Call, ChargeReason, DeltaSink, Event, FailedAttempt, LogId, Meta,
-    Model, ModelCall, ModelError, ModelErrorKind, Money, Outcome, Reply, Request, StopReason, Store, ToolCx,
-    ToolError, ToolSpec, ToolUsage, TurnRequest, Usage,
+    Model, ModelCall, ModelError, ModelErrorKind, Money, Outcome, Reply, Request, RunBound, StopReason,
+    Store, ToolCx, ToolError, ToolSpec, ToolUsage, TurnRequest, Usage,
 };
 use polylogue_store::Memory;
 
@@ -315,7 +315,13 @@ async fn five_rows(store: &AnyStore, model: &Cents, (dollars, at_once): (f64, us
     let budget = Budget::new(Money::dollars(dollars));
     let rows = || (0..5).map(|row| format!("row-{row}"));
     let start = |row: &String| {
-        Ok(BatchStart { id: LogId::new(row)?, meta: Meta::default(), chat: one(model), task: row.clone() })
+        Ok(BatchStart {
+            id: LogId::new(row)?,
+            meta: Meta::default(),
+            chat: one(model),
+            task: row.clone(),
+            bound: RunBound::default(),
+        })
     };
     let batch = Batch::new(store.clone()).concurrency(at_once).budget(budget.clone());
     let run = async {

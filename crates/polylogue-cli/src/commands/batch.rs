@@ -19,7 +19,7 @@ use polylogue_core::{
 use polylogue_runtime::{Prepared, limits_of};
 use polylogue_team::{Overrides, Row, Rows};
 
-use super::write;
+use super::{price, write};
 use crate::error::{CliError, Exit};
 use crate::launch::{Launch, print_default_model, print_scripted, warn_of_unbounded};
 use crate::limit::counted;
@@ -168,6 +168,10 @@ impl<'a> Job<'a> {
             self.prepared.team().name,
             counted(total as u64, "row")
         ));
+        let left = total.saturating_sub(skipped) as u64;
+        if let Some(line) = price::line_of(&self.prepared, Some(left)) {
+            print_note_wrapped(&line);
+        }
         if self.budget.is_some() {
             warn_of_unbounded(&self.prepared);
         }

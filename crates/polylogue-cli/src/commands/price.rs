@@ -111,12 +111,19 @@ fn aligned(rows: &[[String; 4]]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// The line of a run that says what it takes at most; `None` where the script speaks or no price is known.
-pub(super) fn line_of(prepared: &Prepared) -> Option<String> {
-    if prepared.is_scripted() {
+/// The line of a run, or of a batch of `rows`, that says what it takes at most; `None` where the script speaks or no price is
+/// known.
+pub(super) fn line_of(prepared: &Prepared, rows: Option<u64>) -> Option<String> {
+    if prepared.is_scripted() || rows == Some(0) {
         return None;
     }
-    let bound = prepared.run().bound().ok().filter(|bound| bound.unpriced.is_empty())?;
+    let bound =
+        prepared.run().bound().ok().filter(|bound| bound.unpriced.is_empty())?.times(rows.unwrap_or(1));
+    let subject = match rows {
+        None => "It takes".to_owned(),
+        Some(1) => "The row takes".to_owned(),
+        Some(rows) => format!("With rows as long as the task of the team file, {rows} of them take"),
+    };
     let (most, calls) = (&bound.at_most, bound.at_most.calls().unwrap_or(u64::MAX));
     if most.picodollars() == Some(0) || calls == 0 {
         return None;
@@ -129,7 +136,7 @@ pub(super) fn line_of(prepared: &Prepared) -> Option<String> {
         false => format!(", {} if every request is retried", money(&bound.with_retries, &bound)),
     };
     Some(format!(
-        "It takes at most {} in {}{retries}; usually about {} (prices of {}; `polylogue check --price` has the parts).",
+        "{subject} at most {} in {}{retries}; usually about {} (prices of {}; `polylogue check --price` has the parts).",
         money(most, &bound),
         counted(calls, "model call"),
         money(&bound.typical, &bound),

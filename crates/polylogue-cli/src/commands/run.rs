@@ -73,7 +73,7 @@ fn introduce(prepared: &Prepared, chat: &Chat, limits: &Limits, own_task: bool) 
         prepared.team().name,
         bounds(prepared.team(), chat, limits)
     ));
-    if let Some(line) = price::line_of(prepared) {
+    if let Some(line) = price::line_of(prepared, None) {
         print_note_wrapped(&line);
     }
     if limits.cost.is_some() {

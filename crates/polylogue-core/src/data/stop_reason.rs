@@ -71,6 +71,11 @@ pub enum StopReason {
         /// Which limit.
         limit: Box<StopReason>,
     },
+    /// The bound that was computed before the run ([`RunBound`](crate::RunBound)): a defect of that computation.
+    Bound {
+        /// What of it would be exceeded.
+        exceeded: Box<StopReason>,
+    },
     /// The limit on nesting of chats.
     Depth {
         /// The allowed depth.
@@ -230,6 +235,7 @@ impl StopReason {
             Self::Calls { .. } => "calls",
             Self::Time { .. } => "time",
             Self::Allowance { .. } => "allowance",
+            Self::Bound { .. } => "bound",
             Self::Depth { .. } => "depth",
             Self::LoopDetected { .. } => "loop_detected",
             Self::NoOutput { .. } => "no_output",
@@ -247,7 +253,7 @@ impl StopReason {
             Self::Finished => RunOutcome::Done,
             Self::Other(reason) => reason.outcome,
             Self::Tokens { .. } | Self::Cost { .. } | Self::UnknownPrice { .. } => RunOutcome::Budget,
-            Self::Allowance { limit, .. } => limit.outcome(),
+            Self::Allowance { limit: reason, .. } | Self::Bound { exceeded: reason } => reason.outcome(),
             Self::Left { .. } | Self::Stopped { .. } => RunOutcome::Stopped,
             Self::NoOutput { .. } => RunOutcome::NoOutput,
             Self::All(reasons) => {
@@ -290,6 +296,10 @@ impl fmt::Display for StopReason {
             Self::Calls { limit } => write!(f, "the limit of {}", counted(*limit, "model call")),
             Self::Time { limit_ms, .. } => write!(f, "the limit of {} of running time", in_units(*limit_ms)),
             Self::Allowance { of, limit } => write!(f, "{of} has reached {limit}"),
+            Self::Bound { exceeded } => write!(
+                f,
+                "the bound computed before the run is too low: {exceeded}. This is a defect of Polylogue: please report it with the team file"
+            ),
             Self::Depth { limit } => write!(f, "the limit of {limit} chats within chats"),
             Self::LoopDetected { text, .. } => write!(f, "loop detected: {text}"),
             Self::NoOutput { ended } => write!(f, "no participant said anything; {ended}"),

@@ -2,9 +2,25 @@
 
 use super::Log;
 use super::buffer::EventBuffer;
-use crate::{Allowance, AllowanceOwner, Error, Interrupt, LimitOverrides, Limits, Name, Result, StopReason};
+use crate::{
+    Allowance, AllowanceOwner, BoundException, Error, Interrupt, LimitOverrides, Limits, Name, Result,
+    RunBound, StopReason,
+};
 
 impl Log {
+    /// Sets what the run takes at most, as computed before it began. No call is sent that could exceed it.
+    #[must_use]
+    pub fn bound(mut self, bound: RunBound) -> Self {
+        self.bound = Some(bound);
+        self
+    }
+
+    /// Why the bound of the run does not apply any more; `None` if it does, or if there is none.
+    pub async fn bound_exception(&self) -> Option<BoundException> {
+        let buffer = self.buffer.lock().await;
+        self.bound.as_ref().and_then(|bound| buffer.totals.bound.exception(bound))
+    }
+
     /// Sets limits of agents, over all chats and turns of the conversation: what an agent calls within its turns counts,
     /// too. When one is reached, the chat in which the agent has its turn ends.
     #[must_use]
@@ -53,7 +69,11 @@ impl Log {
 
     /// Whether upper bounds of calls are needed.
     pub(crate) fn is_limited(&self) -> bool {
-        self.limits_now().need_bounds() || self.budget.is_some() || self.account.state().need_bounds
+        let by_bound = self.bound.is_some_and(RunBound::needs_bounds);
+        by_bound
+            || self.limits_now().need_bounds()
+            || self.budget.is_some()
+            || self.account.state().need_bounds
     }
 
     /// Ends a run in which a limit refused a call, however its agent handled the error.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::accounts::Accounts;
+use super::bound_account::BoundAccount;
 use super::clock::Timestamp;
 use super::event::{Body, Event};
 use super::inbox::TakenNumbers;
@@ -123,6 +124,8 @@ pub(crate) struct RunTotals {
     pub(crate) time: RunTime,
     /// The accounts of agents and chats that have limits of their own.
     pub(crate) accounts: Accounts,
+    /// What counts toward the bound of the run.
+    pub(crate) bound: BoundAccount,
     /// Turns of agents in all chats.
     pub(crate) turns: TurnCount,
     /// Finished model calls of each agent.
@@ -155,6 +158,7 @@ impl RunTotals {
         self.origins.add(event);
         self.usage.add_event(event);
         self.turns.add(event);
+        self.bound.add(event);
         event.inbox.into_iter().for_each(|number| self.taken.add(number));
         let unpriced = self.unpriced_in(event);
         let ran = self.time.add(event);

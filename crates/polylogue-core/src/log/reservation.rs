@@ -13,6 +13,9 @@ use crate::{
     Money, Name, Path, Reply, Result, Usage,
 };
 
+/// The index of the reservations within the bound of the run; those of agents and chats follow.
+const RUN_BOUND: usize = 0;
+
 /// A call to be reserved.
 pub(crate) struct ReservationRequest<'a> {
     pub(crate) at: &'a Path,
@@ -201,7 +204,7 @@ impl Log {
         let unknown_price = self.limits_now().unknown_price;
         // First, so that a resumption raises them together with the limits of the run.
         let mut owned = Vec::new();
-        for (index, of) in totals.accounts.paying(at, who) {
+        for (index, of) in totals.accounts.paying(at, who).map(|(index, of)| (index + 1, of)) {
             let limits = Limits { unknown_price, ..of.limits() };
             match limits.admit(
                 of.used(totals.time.since_last(ran)),
@@ -227,6 +230,16 @@ impl Log {
                 return Err(Interrupt::Limit(reason).into());
             }
         };
+        if let Some(most) = self.bound.filter(|_| calls > 0) {
+            match totals.bound.admit(most, &account.owned(RUN_BOUND), &bound) {
+                Admission::Now(hold) => owned.push((RUN_BOUND, hold)),
+                Admission::Later => return Ok(ReservationAttempt::Later),
+                Admission::Never(reason) => {
+                    account.refused = Some(reason.clone());
+                    return Err(Interrupt::Limit(reason).into());
+                }
+            }
+        }
         let shared = match self.budget.as_ref().map(|budget| budget.reserve(&bound, unknown_price)) {
             None => Amount::default(),
             Some(Fit::Now(amount)) => amount,

@@ -3,26 +3,35 @@
 use serde::Serialize;
 
 use super::{Model, Request};
-use crate::{Bound, CacheLifetime, Entry, Money, Part, Usage};
-
-/// The most tokens of a picture, sound or document: a large picture is about 48,000 for the models with the highest
-/// counts.
-const MEDIA_TOKENS: u64 = 50_000;
-
-/// The tokens that a message adds to its text: its role, its name, and separators.
-const MESSAGE_TOKENS: u64 = 32;
+use crate::{Bound, CacheLifetime, Entry, Money, Params, Part, Usage};
 
 impl Bound {
+    /// The most tokens of a picture, sound or document: a large picture is about 48,000 for the models with the highest
+    /// counts.
+    pub const MEDIA_TOKENS: u64 = 50_000;
+
+    /// The tokens that a message adds to its text: its role, its name, and separators.
+    pub const MESSAGE_TOKENS: u64 = 32;
+
     /// The upper bound of `request` to `model`: a token has at least one byte, and the reply at most
     /// [`Model::max_output`] tokens.
     #[must_use]
     pub fn of(model: &impl Model, request: &Request<'_>) -> Self {
-        let input = input(request);
-        let output = model.max_output(request.params);
-        // A provider may write all of the request to its cache, which can cost more than to read it.
+        Self::of_input(model, request.params, input(request))
+    }
+
+    /// The upper bound of a call of `model` with `params` and a request of at most `input` tokens.
+    ///
+    /// The only place that says what a call takes at most: for its reservation, and for the bound of a team. A model is billed
+    /// for no more input than [`Model::max_input`]. A reply has at most [`Model::max_output`] tokens, or else no more than [`Model::max_input`]. Money is the highest price: a provider may write all of the request to its
+    /// cache, which can cost more than to read it.
+    #[must_use]
+    pub fn of_input(model: &impl Model, params: &Params, input: u64) -> Self {
+        let input = model.max_input().map_or(input, |most| most.min(input));
+        let output = model.max_output(params).or_else(|| model.max_input());
         let cost = |output| {
             let fresh = Usage { input: Some(input), output, ..Usage::default() };
-            let is_long = request.params.prompt_cache == Some(CacheLifetime::Hour);
+            let is_long = params.prompt_cache == Some(CacheLifetime::Hour);
             let written = Usage { written: Some(input), written_long: is_long.then_some(input), ..fresh };
             model.cost(&fresh).max(model.cost(&written))
         };
@@ -33,13 +42,12 @@ impl Bound {
             least_cost: cost(Some(0)),
         }
     }
-}
 
-impl Bound {
     /// The upper bound of embedding `texts` with a model whose price is `cost`.
     #[must_use]
     pub fn of_texts(texts: &[String], cost: impl Fn(&Usage) -> Option<Money>) -> Self {
-        let input = texts.iter().map(|text| MESSAGE_TOKENS + text.len() as u64).fold(0, u64::saturating_add);
+        let input =
+            texts.iter().map(|text| Self::MESSAGE_TOKENS + text.len() as u64).fold(0, u64::saturating_add);
         let cost = cost(&Usage { input: Some(input), output: Some(0), ..Usage::default() });
         Self { tokens: Some(input), input, cost, least_cost: cost }
     }
@@ -51,7 +59,7 @@ fn input(request: &Request<'_>) -> u64 {
     let tools = if request.tools.is_empty() { 0 } else { written(&request.tools) };
     let form = request.params.schema.as_ref().map_or(0, written);
     let entries = request.entries.iter().map(entry).fold(0, u64::saturating_add);
-    [system, tools, form, MESSAGE_TOKENS].into_iter().fold(entries, u64::saturating_add)
+    [system, tools, form, Bound::MESSAGE_TOKENS].into_iter().fold(entries, u64::saturating_add)
 }
 
 fn entry(entry: &Entry) -> u64 {
@@ -59,13 +67,13 @@ fn entry(entry: &Entry) -> u64 {
         Entry::Tool { id, tool, .. } => (id.len() + tool.len()) as u64,
         _ => 0,
     };
-    entry.parts().iter().map(part).fold(names + MESSAGE_TOKENS, u64::saturating_add)
+    entry.parts().iter().map(part).fold(names + Bound::MESSAGE_TOKENS, u64::saturating_add)
 }
 
 fn part(part: &Part) -> u64 {
     match part {
         Part::Text(text) | Part::Thought(text) => text.len() as u64,
-        Part::Media(media) => (media.url.len() as u64).max(MEDIA_TOKENS),
+        Part::Media(media) => (media.url.len() as u64).max(Bound::MEDIA_TOKENS),
         Part::Note(_) => 0,
         other => written(other),
     }

@@ -244,6 +244,10 @@ impl<M: Model> Model for Recorder<M> {
         self.model.context_window()
     }
 
+    fn max_input(&self) -> Option<u64> {
+        self.model.max_input()
+    }
+
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         self.model.ignored(params)
     }

@@ -1,5 +1,7 @@
 //! Assumptions of the bound: three cases, and sizes that no setting limits.
 
+use polylogue_core::{Bound, RunBound};
+
 /// What is assumed of models, providers and people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Case {
@@ -11,11 +13,14 @@ pub(super) enum Case {
     Typical,
 }
 
-/// The bytes of text that a token of a reply can have when it is read again.
-pub(super) const BYTES_PER_TOKEN: u128 = 4;
+/// The bytes of text that a token of a long reply can have on average: twice those of English prose. A bound rests on it.
+pub(super) const BYTES_PER_TOKEN: u128 = RunBound::BYTES_PER_TOKEN as u128;
 
-/// The tokens that a message adds to its text: as [`polylogue_core::Bound`] counts.
-pub(super) const MESSAGE: u128 = 32;
+/// The bytes of text that a token usually has.
+const TYPICAL_BYTES_PER_TOKEN: u128 = 4;
+
+/// The tokens that a message adds to its text, as calls are reserved.
+pub(super) const MESSAGE: u128 = Bound::MESSAGE_TOKENS as u128;
 
 /// Bytes of prompts and notes of the program in one step, such as the request for the rest of a reply.
 pub(super) const PROMPT: u128 = 400;
@@ -27,7 +32,7 @@ pub(super) const CALL: u128 = 256;
 pub(super) const CALL_TOKENS: u128 = 8;
 
 /// The most bytes that a person writes in one message.
-pub(super) const PERSON: u128 = 4_000;
+pub(super) const PERSON: u128 = RunBound::MESSAGE_BYTES as u128;
 
 /// Output tokens of a typical reply.
 const TYPICAL_REPLY: u128 = 250;
@@ -46,8 +51,16 @@ impl Case {
     /// The tokens of `bytes` of a request: one for each byte; in a typical request, one for four.
     pub(super) const fn tokens(self, bytes: u128) -> u128 {
         match self {
-            Self::Typical => bytes.div_ceil(BYTES_PER_TOKEN),
+            Self::Typical => bytes.div_ceil(TYPICAL_BYTES_PER_TOKEN),
             Self::Worst | Self::WithoutFailures => bytes,
+        }
+    }
+
+    /// The bytes that a token of a reply has when it is read again.
+    pub(super) const fn bytes_per_token(self) -> u128 {
+        match self {
+            Self::Typical => TYPICAL_BYTES_PER_TOKEN,
+            Self::Worst | Self::WithoutFailures => BYTES_PER_TOKEN,
         }
     }
 

@@ -8,8 +8,12 @@ use super::speaker::Effect;
 use super::walk::{Scene, Walk, overhead};
 use crate::build::AgentBuilder;
 use crate::chat::{Chat, Introductions, Summary};
+use crate::condition::{Condition, Verdict};
 use crate::private_agents::PrivateRole;
 use crate::stop::Stop;
+
+/// Conditions are looked at for so many turns.
+const CONDITION: u64 = 200;
 
 impl Walk<'_> {
     /// A run of `chat`, called `name`, with a task of `task` bytes after an `earlier` conversation. What it keeps is the
@@ -29,6 +33,7 @@ impl Walk<'_> {
             let bytes = (plain as u128).saturating_add(quotes.saturating_mul(task));
             scene.post(line.from.as_str().len(), bytes);
         }
+        self.opening.get_or_insert(scene.shared.saturating_add(task));
         self.pattern(builder, &mut scene, (name, chat))?;
         let said = self.summary(builder, &mut scene, (name, chat))?;
         let kept = scene.shared.saturating_sub(earlier);
@@ -37,7 +42,7 @@ impl Walk<'_> {
 
     /// The most turns of `chat`.
     pub(super) fn turns(&self, chat: &Chat) -> u128 {
-        let own = chat.stop.as_ref().and_then(most_turns);
+        let own = chat.stop.as_ref().and_then(|stop| most_turns(stop, chat));
         let limits = own.into_iter().chain(self.max_turns);
         let most = limits.fold(*chat.max_turns, u64::min);
         self.case.turns(most.into(), chat.everyone().count())
@@ -85,9 +90,24 @@ fn introductions(builder: &AgentBuilder<'_>, chat: &Chat) -> u128 {
 }
 
 /// The turns after which a chat ends at the latest, if `stop` limits them.
-fn most_turns(stop: &Stop) -> Option<u64> {
-    let all: Option<Vec<u64>> = stop.all.iter().map(most_turns).collect();
-    let all = all.and_then(|turns| turns.into_iter().max());
-    let any = stop.any.iter().filter_map(most_turns).min();
-    stop.max_turns.into_iter().chain(all).chain(any).min()
+fn most_turns(stop: &Stop, chat: &Chat) -> Option<u64> {
+    let each = |stop: &Stop| most_turns(stop, chat);
+    let all: Option<Vec<u64>> = stop.all.iter().map(each).collect();
+    let all = all.filter(|turns| !turns.is_empty()).and_then(|turns| turns.into_iter().max());
+    let any = stop.any.iter().filter_map(each).min();
+    // Between two messages, so many turns can be without one until the chat is a loop.
+    let silence = u64::try_from(chat.loop_detection.silence).ok().filter(|turns| *turns > 0);
+    let messages = stop.max_messages.zip(silence).map(|(count, silence)| count.saturating_mul(silence));
+    stop.max_turns.into_iter().chain(messages).chain(when(stop, chat)).chain(all).chain(any).min()
+}
+
+/// The turns after which the condition of `stop` holds from then on, if it depends on the number of turns.
+fn when(stop: &Stop, chat: &Chat) -> Option<u64> {
+    let condition = Condition::compile(stop.when.as_ref()?).ok()?;
+    let holds =
+        |turns: &u64| chat.everyone().all(|who| condition.after(*turns, who.as_str()) == Verdict::Holds);
+    let most = (*chat.max_turns).min(CONDITION);
+    let fails = |turns: &u64| !holds(turns);
+    let first = (1..=most).rev().find(fails).map_or(1, |last| last + 1);
+    (first <= most).then_some(first)
 }

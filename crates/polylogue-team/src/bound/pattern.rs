@@ -10,10 +10,14 @@ use polylogue_core::Params;
 
 use super::case::PROMPT;
 use super::walk::{Scene, Walk, overhead};
+use crate::agent::Agent;
 use crate::build::AgentBuilder;
 use crate::chat::Chat;
-use crate::pattern::{Debate, Graph, Group, Orchestrator, Pattern, SelectSpeaker, Selector};
+use crate::pattern::{Debate, Graph, Group, Orchestrator, Pattern, SelectSpeaker, Selector, StateMachine};
 use crate::private_agents::PrivateRole;
+
+/// State machines of more turns are not followed one by one.
+const STATES: u128 = 300;
 
 impl Walk<'_> {
     /// The turns of `chat`.
@@ -30,6 +34,9 @@ impl Walk<'_> {
             Pattern::Parallel => self.say_at_once(builder, scene, &everyone),
             Pattern::Group(group) => self.group(builder, scene, (name, chat), (group, turns)),
             Pattern::Graph(graph) if each_once(graph) => self.once_each(builder, scene, &everyone, turns),
+            Pattern::StateMachine(states) if self.is_walked(builder, chat, turns) => {
+                self.states(builder, scene, chat, (states, turns))
+            }
             Pattern::StateMachine(_) | Pattern::Handoffs(_) | Pattern::Graph(_) => {
                 self.repeat(scene, (turns, 1), |walk, scene, _| walk.say(builder, scene, &everyone))
             }
@@ -115,6 +122,51 @@ impl Walk<'_> {
         let effect = speaker.react(self.case, scene.shared.saturating_add(prompt), 0, (tries - 1, false));
         self.note(&scene.chat, who.as_str(), effect.sum);
         scene.sum.add(effect.sum);
+        Ok(())
+    }
+
+    /// Whether the turns of a state machine are followed one by one: no agent executes calls between two states.
+    fn is_walked(&self, builder: &AgentBuilder<'_>, chat: &Chat, turns: u128) -> bool {
+        let executes = |agent: &Agent| !agent.executes_tools.is_empty();
+        !self.case.is_typical()
+            && turns <= STATES
+            && chat.late_joiners.is_empty()
+            && !builder.team.agents.iter().any(executes)
+    }
+
+    /// The turns of a state machine: after each of them, only those that its conditions can select.
+    fn states<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        chat: &'a Chat,
+        (given, turns): (&'a StateMachine, u128),
+    ) -> Result<()> {
+        let everyone = names(chat);
+        let of =
+            |name: &str| given.after.iter().find(|(who, _)| who.as_str() == name).map(|(_, states)| states);
+        let opened = chat.opening.0.iter().filter_map(|line| of(line.from.as_str()));
+        let mut next: BTreeSet<&Name> = BTreeSet::new();
+        for states in given.start.iter().chain(opened) {
+            next.extend(states.possible(0, "")?);
+        }
+        if given.start.is_none() {
+            next.extend(everyone.first());
+        }
+        for turn in 1..=u64::try_from(turns).unwrap_or(u64::MAX) {
+            next.retain(|who| everyone.contains(who));
+            if next.is_empty() {
+                return Ok(());
+            }
+            let speakers: Vec<&Name> = next.iter().copied().collect();
+            self.say(builder, scene, &speakers)?;
+            next.clear();
+            for who in speakers {
+                if let Some(states) = of(who.as_str()) {
+                    next.extend(states.possible(turn, who.as_str())?);
+                }
+            }
+        }
         Ok(())
     }
 

@@ -1,7 +1,9 @@
 //! The model calls of one turn of an agent.
 
 use polylogue::{Assistant, Result};
-use polylogue_core::{AnyModel, Capability, Model as _, Money, Outcome, Params, ToolSpec, Usage, Window};
+use polylogue_core::{
+    AnyModel, Bound, Capability, Model as _, Money, Outcome, Params, ToolSpec, Usage, Window,
+};
 use serde::Serialize;
 
 use super::amount::{Amount, NO_LIMIT, Sum};
@@ -87,6 +89,11 @@ impl Effect {
     }
 }
 
+/// `number` as 64 bits; the largest number if it is larger.
+fn number(number: u128) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
 pub(super) fn bytes(value: &impl Serialize) -> u128 {
     // A value of our types always serializes.
     serde_json::to_vec(value).map_or(0, |bytes| bytes.len() as u128)
@@ -163,33 +170,34 @@ impl Speaker {
 
     /// The longest reply in tokens.
     pub(super) fn output(&self, case: Case) -> u128 {
-        case.reply(self.model.max_output(&self.params).map_or(self.context_window(), u128::from))
+        let most = self.model.max_output(&self.params).or_else(|| self.model.max_input());
+        case.reply(most.map_or(NO_LIMIT, u128::from))
     }
 
     /// The longest reply in bytes.
     pub(super) fn reply(&self, case: Case) -> u128 {
-        self.output(case).saturating_mul(BYTES_PER_TOKEN)
+        self.output(case).saturating_mul(case.bytes_per_token())
     }
 
-    /// One call with a request of `context` bytes.
+    /// One call with a request of `context` bytes: as such a call is reserved.
     fn call(&self, case: Case, context: u128) -> Amount {
-        let input = case.tokens(context).min(self.context_window());
-        let output = self.output(case);
-        Amount { calls: 1, input, output, cost: self.cost(input, output) }
+        let bound = Bound::of_input(&self.model, &self.params, number(case.tokens(context)));
+        if case.is_typical() {
+            let (input, output) = (u128::from(bound.input), self.output(case));
+            let usage = Usage { input: Some(bound.input), output: Some(number(output)), ..Usage::default() };
+            let cost = self.model.cost(&usage).map_or(0, |cost| cost.picodollars.into());
+            return Amount { calls: 1, input, output, cost };
+        }
+        let input = if bound.input == u64::MAX { NO_LIMIT } else { bound.input.into() };
+        let output = bound.tokens.filter(|_| input != NO_LIMIT).map(|tokens| tokens - bound.input);
+        let (output, cost) = (output.map_or(NO_LIMIT, u128::from), bound.cost.filter(|_| input != NO_LIMIT));
+        let unknown = if self.is_unpriced() || self.is_free() { 0 } else { NO_LIMIT };
+        Amount { calls: 1, input, output, cost: cost.map_or(unknown, |cost| cost.picodollars.into()) }
     }
 
-    /// The highest price; 0 if it is unknown.
-    fn cost(&self, input: u128, output: u128) -> u128 {
-        let cost = |input: u64, output: u64| {
-            let fresh = Usage { input: Some(input), output: Some(output), ..Usage::default() };
-            let written = Usage { written: Some(input), ..fresh };
-            self.model.cost(&fresh).max(self.model.cost(&written)).unwrap_or_default()
-        };
-        if input == NO_LIMIT || output == NO_LIMIT {
-            return if cost(1_000_000, 1_000_000) == Money::default() { 0 } else { NO_LIMIT };
-        }
-        let number = |tokens: u128| u64::try_from(tokens).unwrap_or(u64::MAX);
-        u128::from(cost(number(input), number(output)).picodollars)
+    fn is_free(&self) -> bool {
+        let usage = Usage { input: Some(1_000_000), output: Some(1_000_000), ..Usage::default() };
+        self.model.cost(&usage) == Some(Money::default())
     }
 
     /// Whether the price of the model is unknown.
@@ -357,7 +365,7 @@ impl<'s> Calls<'s> {
         if self.case.is_typical() {
             // A summary halves the history.
             self.sum.add_calls(self.speaker.call(self.case, self.context), 1);
-            self.context = limit.saturating_mul(BYTES_PER_TOKEN) / 2;
+            self.context = limit.saturating_mul(self.case.bytes_per_token()) / 2;
             return;
         }
         let pieces = COMPACTION.min(2 + 2 * (self.context / (window / 2).max(1)));

@@ -6,7 +6,7 @@ use polylogue_core::Model as _;
 use super::amount::Sum;
 use super::case::{MESSAGE, PROMPT};
 use super::speaker::{Effect, Speaker};
-use super::walk::{Scene, Walk, attempts_of};
+use super::walk::{Scene, Walk};
 use crate::build::{AgentBuilder, BuildScope};
 use crate::pattern::{GroupSolve, RolePlay, Task};
 
@@ -18,7 +18,7 @@ const QUOTES: u128 = 6;
 const WORDS: u128 = 1_000;
 
 /// Tokens of a picture, a sound or a document, as a call is reserved.
-const MEDIA: u128 = 50_000;
+const MEDIA: u128 = polylogue_core::Bound::MEDIA_TOKENS as u128;
 
 impl Walk<'_> {
     /// A role-play: a specifier and a planner, then messages of both roles.
@@ -146,7 +146,7 @@ impl Walk<'_> {
         keys.output_schema = task.output_schema.clone().or(keys.output_schema);
         let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
         let speaker =
-            Speaker::of(agent, &keys, &assistant, model)?.with_attempts(attempts_of(builder, &keys));
+            Speaker::of(agent, &keys, &assistant, model)?.with_attempts(self.attempts_of(builder, &keys));
         if speaker.is_unpriced() {
             self.unpriced.insert(speaker.model.name().to_owned());
         }

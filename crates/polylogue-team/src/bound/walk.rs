@@ -11,6 +11,7 @@ use super::case::{Case, MESSAGE};
 use super::speaker::{Effect, Speaker};
 use crate::agent::{Agent, ModelKeys};
 use crate::build::{AgentBuilder, BuildScope};
+use crate::team::Team;
 
 /// Chats within chats that are looked into. The limit on depth of every run is lower.
 const DEPTH: usize = 64;
@@ -20,6 +21,8 @@ pub(super) type Speakers = BTreeMap<(Name, String), Rc<Speaker>>;
 
 /// One walk through a team, in one case.
 pub(super) struct Walk<'s> {
+    /// The outermost team.
+    root: &'s Team,
     pub(super) case: Case,
     /// The most model calls of the run.
     pub(super) max_calls: u128,
@@ -31,6 +34,8 @@ pub(super) struct Walk<'s> {
     /// Models without a known price, and without a known length of replies.
     pub(super) unpriced: BTreeSet<String>,
     pub(super) unlimited: BTreeSet<String>,
+    /// Bytes of the task and of the messages with which the outermost chat begins.
+    pub(super) opening: Option<u128>,
     /// Whether people write messages.
     pub(super) has_people: bool,
     /// What continued chats have said, by team and name.
@@ -90,17 +95,15 @@ pub(super) const fn overhead(name: usize) -> u128 {
     MESSAGE + name as u128 + 48
 }
 
-pub(super) fn attempts_of(builder: &AgentBuilder<'_>, keys: &ModelKeys) -> u128 {
-    builder.attempts_of(keys.model.as_ref().map(|model| model.as_str()))
-}
-
 impl<'s> Walk<'s> {
     pub(super) fn new(
+        root: &'s Team,
         case: Case,
         (max_calls, max_turns): (u64, Option<u64>),
         speakers: &'s mut Speakers,
     ) -> Self {
         Self {
+            root,
             case,
             max_calls: max_calls.into(),
             max_turns,
@@ -108,10 +111,16 @@ impl<'s> Walk<'s> {
             rows: BTreeMap::new(),
             unpriced: BTreeSet::new(),
             unlimited: BTreeSet::new(),
+            opening: None,
             has_people: false,
             continued: BTreeMap::new(),
             depth: 0,
         }
+    }
+
+    /// How often a request of an agent with these `keys` is sent at most.
+    pub(super) fn attempts_of(&self, builder: &AgentBuilder<'_>, keys: &ModelKeys) -> u128 {
+        builder.attempts_of(self.root, keys.model.as_ref().map(|model| model.as_str()))
     }
 
     /// Runs `inner` one level deeper; nothing below the deepest level.
@@ -166,10 +175,11 @@ impl<'s> Walk<'s> {
         agent: &'a Agent,
         keys: &'a ModelKeys,
     ) -> Result<Rc<Speaker>> {
+        let attempts = self.attempts_of(builder, keys);
         self.speaker(builder.name, agent.name.to_string(), || {
             let assistant = builder.assistant(agent, keys, &BuildScope::default())?;
             let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
-            Ok(Speaker::of(agent, keys, &assistant, model)?.with_attempts(attempts_of(builder, keys)))
+            Ok(Speaker::of(agent, keys, &assistant, model)?.with_attempts(attempts))
         })
     }
 
@@ -180,11 +190,12 @@ impl<'s> Walk<'s> {
         agent: &'a Agent,
         keys: &'a ModelKeys,
     ) -> Result<Rc<Speaker>> {
+        let attempts = self.attempts_of(builder, keys);
         self.speaker(builder.name, format!("{} without tools", agent.name), || {
             let assistant = builder.assistant_without_tools(agent, keys)?;
             let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
             let plain = Speaker::of(agent, keys, &assistant, model)?;
-            Ok(plain.without_form().with_attempts(attempts_of(builder, keys)))
+            Ok(plain.without_form().with_attempts(attempts))
         })
     }
 
@@ -196,9 +207,10 @@ impl<'s> Walk<'s> {
         (model, params): (Option<&str>, Params),
         (system, continuations): (u128, u128),
     ) -> Result<Rc<Speaker>> {
+        let attempts = builder.attempts_of(self.root, model);
         self.speaker(builder.name, who.to_string(), || {
             let speaker = Speaker::plain(builder.model_of(who, model)?, params, system, continuations);
-            Ok(speaker.with_attempts(builder.attempts_of(model)))
+            Ok(speaker.with_attempts(attempts))
         })
     }
 

@@ -107,10 +107,10 @@ impl<'a> AgentBuilder<'a> {
     }
 
     /// How often a request of an agent with the model `own`, or that of the team, is sent at most: all models of a list
-    /// are asked, each as often as its endpoint allows.
-    pub(crate) fn attempts_of(&self, own: Option<&str>) -> u128 {
+    /// are asked, each as often as its endpoint allows. Endpoints are those of the outermost team, `root`.
+    pub(crate) fn attempts_of(&self, root: &Team, own: Option<&str>) -> u128 {
         let names = own.or(self.model).unwrap_or_default();
-        let retries = |name: &str| self.team.endpoint_of(name).and_then(|(_, endpoint)| endpoint.retries);
+        let retries = |name: &str| root.endpoint_of(name).and_then(|(_, endpoint)| endpoint.retries);
         let default = Retries::default().attempts;
         let attempts = |name| u128::from(retries(name).map_or(default, |retries| retries.saturating_add(1)));
         model_names(names).map(attempts).sum::<u128>().max(1)

@@ -52,6 +52,43 @@ impl Condition {
     }
 }
 
+/// What is known of a condition after a number of turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Holds,
+    Fails,
+    Unknown,
+}
+
+impl Condition {
+    /// Whether it holds after exactly `turns` turns, the last of which was one of `speaker`.
+    pub(crate) fn after(&self, turns: u64, speaker: &str) -> Verdict {
+        verdict(self.program.expression(), turns, speaker)
+    }
+}
+
+fn verdict(expression: &Expression, turns: u64, speaker: &str) -> Verdict {
+    let references = expression.references();
+    if references.variables().iter().all(|name| matches!(*name, "turns" | "speaker")) {
+        let turns = i64::try_from(turns).unwrap_or(i64::MAX);
+        let context = Facts { turns, speaker, ..Facts::default() }.context();
+        return match context.resolve(expression) {
+            Ok(Value::Bool(true)) => Verdict::Holds,
+            Ok(Value::Bool(false)) => Verdict::Fails,
+            _ => Verdict::Unknown,
+        };
+    }
+    let Expr::Call(CallExpr { func_name, args, .. }) = &expression.expr else { return Verdict::Unknown };
+    let decides = match func_name.as_str() {
+        LOGICAL_AND => Verdict::Fails,
+        LOGICAL_OR => Verdict::Holds,
+        _ => return Verdict::Unknown,
+    };
+    // A part that cannot be evaluated makes no difference where another one decides.
+    let any = args.iter().any(|part| verdict(part, turns, speaker) == decides);
+    if any { decides } else { Verdict::Unknown }
+}
+
 fn can_hold(expression: &Expression, turns: u64, speakers: &[&str]) -> bool {
     let references = expression.references();
     if references.variables().iter().all(|name| matches!(*name, "turns" | "speaker")) {

@@ -12,7 +12,7 @@ use polylogue_core::{Name, StopReason};
 use super::group::executing;
 use super::part::{Agents, Built, ChatFrame, Part};
 use crate::codes;
-use crate::condition::Condition;
+use crate::condition::{Condition, Verdict};
 use crate::diagnostic::Report;
 use crate::flow::{ChatFlow, FlowStep, Point};
 use crate::outline::Outline;
@@ -87,6 +87,26 @@ impl NextStates {
                 taken.map(step).chain(none).collect()
             }
         }
+    }
+
+    /// The speakers that can be next after `turns` turns, the last of which was one of `speaker`.
+    pub(crate) fn possible(&self, turns: u64, speaker: &str) -> Result<Vec<&Name>> {
+        let exits = match self {
+            Self::To(then) => return Ok([then].into_iter().filter(|then| then.as_str() != END).collect()),
+            Self::First(exits) => exits,
+        };
+        let mut all = Vec::new();
+        for exit in exits {
+            let condition = exit.when.as_deref().map(Condition::compile).transpose()?;
+            let verdict = condition.map_or(Verdict::Holds, |when| when.after(turns, speaker));
+            if verdict != Verdict::Fails && exit.then.as_str() != END {
+                all.push(&exit.then);
+            }
+            if verdict == Verdict::Holds {
+                break;
+            }
+        }
+        Ok(all)
     }
 
     fn compile(&self) -> Result<Compiled> {

@@ -1,45 +1,18 @@
-//! The bound: what a run takes at most, computed from the file.
+//! The bound: what it counts, computed from the file, and that no model makes a run exceed it.
 
-use polylogue_core::{
-    AnyModel, Capabilities, DeltaSink, Model, ModelError, ModelErrorKind, Money, Params, Reply, Request,
-    Usage,
-};
+mod adversary;
+mod sweep;
+
 use polylogue_team::{Overrides, Team, TeamBound, parse};
 
-/// A model with a price, a limit on replies, and function calls. It is never asked.
-struct Priced;
-
-impl Model for Priced {
-    fn name(&self) -> &str {
-        "a:b"
-    }
-
-    async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        Err(ModelError::new(ModelErrorKind::Bug, "a:b", "a bound asks no model"))
-    }
-
-    /// 1 for a token of input, 2 for one that is written to the cache, 5 for one of output.
-    fn cost(&self, usage: &Usage) -> Option<Money> {
-        let input = usage.input?.saturating_add(usage.written.unwrap_or_default());
-        let picodollars = input.saturating_add(usage.output?.saturating_mul(5));
-        Some(Money { picodollars })
-    }
-
-    fn max_output(&self, params: &Params) -> Option<u64> {
-        Some(params.max_tokens.map_or(48, u64::from))
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::ALL
-    }
-}
+use self::adversary::{Adversary, Behavior};
 
 fn team(text: &str) -> Team {
     parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team
 }
 
 fn bound(team: &Team) -> TeamBound {
-    let model = AnyModel::new(Priced);
+    let model = Adversary::new(Behavior::Worst, 0).model();
     team.bound(&|_| Ok(model.clone()), &team.limits()).unwrap()
 }
 

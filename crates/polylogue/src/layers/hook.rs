@@ -165,6 +165,10 @@ impl Model for Hooked {
         self.model.context_window()
     }
 
+    fn max_input(&self) -> Option<u64> {
+        self.model.max_input()
+    }
+
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         self.model.ignored(params)
     }

@@ -10,7 +10,7 @@
 //! # The same team on many tasks
 //! ```
 //! use polylogue::runs::batch::{Batch, BatchStart};
-//! use polylogue::kernel::{AnyStore, LogId, Meta};
+//! use polylogue::kernel::{AnyStore, LogId, Meta, RunBound};
 //! use polylogue::runs::Report;
 //! use polylogue::{Assistant, Chat, models, sequential};
 //! use polylogue_store::Memory;
@@ -19,7 +19,7 @@
 //! let model = models::scripted(r#"[{"Ann": "It is done."}]"#)?;
 //! let start = |task: &String| {
 //!     let chat = Chat::named("solo").participant(Assistant::new("Ann", &model)?).policy(sequential());
-//!     Ok(BatchStart { id: LogId::new(task)?, meta: Meta::default(), chat: chat.build()?, task: task.clone() })
+//!     Ok(BatchStart { id: LogId::new(task)?, meta: Meta::default(), chat: chat.build()?, task: task.clone(), bound: RunBound::default() })
 //! };
 //! let mut summaries = Vec::new();
 //! let tasks = ["wash", "cook", "rest"].map(String::from);
@@ -41,7 +41,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use polylogue_core::{
     Allowance, AnyStore, Budget, Cancellation, Chat, Error, Event, LimitOverrides, Limits, Log, LogId, Meta,
-    Name, Result, Status, Store, StoreError, Timer,
+    Name, Result, RunBound, Status, Store, StoreError, Timer,
 };
 
 use crate::runs::Report;
@@ -73,6 +73,8 @@ pub struct BatchStart {
     pub chat: Chat,
     /// The task.
     pub task: String,
+    /// What it takes at most. Default: no bound.
+    pub bound: RunBound,
 }
 
 /// A conversation that ended, stopped or failed in this run of the batch.
@@ -251,7 +253,7 @@ impl Batch {
     }
 
     async fn converse(&self, start: BatchStart) -> Result<(Result<Status>, Vec<Arc<Event>>)> {
-        let mut log = self.log(&start).await?.cancelled_by(self.cancellation.clone());
+        let mut log = self.log(&start).await?.bound(start.bound).cancelled_by(self.cancellation.clone());
         if let Some(budget) = &self.budget {
             log = log.budget(budget.clone());
         }

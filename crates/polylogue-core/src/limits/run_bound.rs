@@ -1,0 +1,96 @@
+//! The bound of a whole run, computed before it begins.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Limits;
+use crate::Money;
+
+/// What a whole run takes at most, as computed before its first call. No call is sent that could exceed it: the run then
+/// ends with [`StopReason::Bound`](crate::StopReason::Bound). Default: nothing is bounded.
+///
+/// It counts the model calls of agents, not what tools spend, and not the attempts that a server refused before it did
+/// anything. It ends to apply when something happens on which it does not rest: see [`BoundException`].
+///
+/// ```
+/// # use polylogue_core::{Log, RunBound};
+/// let log = Log::in_memory().bound(RunBound { calls: Some(12), ..RunBound::default() });
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunBound {
+    /// Model calls, with those that are repeated because of failures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u64>,
+    /// Input and output tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+    /// The bytes of the task and the messages with which the outermost chat begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opening: Option<u64>,
+}
+
+impl RunBound {
+    /// The bytes of text that a token of a reply has at most on average, on which a bound rests: about twice those of
+    /// English prose.
+    pub const BYTES_PER_TOKEN: u64 = 8;
+
+    /// The bytes of a message of a person, on which a bound rests.
+    pub const MESSAGE_BYTES: u64 = 4_000;
+
+    /// As limits of a run.
+    pub(crate) const fn limits(self) -> Limits {
+        let Self { calls, tokens, cost, .. } = self;
+        Limits {
+            calls,
+            tokens,
+            cost,
+            depth: usize::MAX,
+            turns: None,
+            calls_each: u64::MAX,
+            time_ms: None,
+            unknown_price: false,
+        }
+    }
+
+    /// Whether upper bounds of calls must be known.
+    pub(crate) const fn needs_bounds(self) -> bool {
+        self.tokens.is_some() || self.cost.is_some()
+    }
+}
+
+/// Why the [bound](RunBound) of a run does not apply any more: something happened on which it does not rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BoundException {
+    /// The conversation began with longer messages, or with pictures or documents.
+    Opening,
+    /// A person wrote more than [`RunBound::MESSAGE_BYTES`].
+    LongAnswer,
+    /// A reply had more than [`RunBound::BYTES_PER_TOKEN`] for each of its tokens.
+    LongReply,
+    /// A message was sent into the conversation, or it continues after its end.
+    Continued,
+    /// Its limits or its next speaker were changed from outside.
+    Steered,
+    /// A provider refused a request as too long, which is compacted and sent again.
+    TooLong,
+    /// A provider paused a reply, whose rest is another request.
+    Paused,
+}
+
+impl fmt::Display for BoundException {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Opening => "the first message is longer than the task of the team file",
+            Self::LongAnswer => "a person wrote more than 4,000 bytes",
+            Self::LongReply => "a reply has more than 8 bytes for each token",
+            Self::Continued => "the conversation continued with a message",
+            Self::Steered => "limits or the next speaker were changed",
+            Self::TooLong => "a provider refused a request as too long",
+            Self::Paused => "a provider paused a reply",
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! What counts toward the bound of a run, and whether the bound applies.
+
+use crate::limits::{Admission, Reserved, RunReservation, RunUsage};
+use crate::{
+    Body, Bound, BoundException, Charge, ChargeReason, Event, ModelReply, Money, Name, Part, Path, RunBound,
+    StopReason, TotalUsage,
+};
+
+/// The usage of the model calls of agents. Rebuilt from the events of the log alone.
+#[derive(Default)]
+pub(crate) struct BoundAccount {
+    usage: TotalUsage,
+    /// Failed attempts of calls that have no reply yet. Another run of a failed turn begins to count them again.
+    failed: Vec<(Path, Name, Charge)>,
+    /// The first event on which bounds do not rest.
+    exception: Option<BoundException>,
+    /// The bytes of the task and the messages with which the outermost chat began; `None` before.
+    opening: Option<u64>,
+}
+
+impl BoundAccount {
+    pub(super) fn add(&mut self, event: &Event) {
+        self.exception = self.exception.or_else(|| exception(event));
+        match &event.body {
+            Body::Opened(opening) if event.at.is_root() => {
+                let said = opening.messages.iter().map(|message| bytes(&message.parts));
+                self.opening = Some(said.chain([opening.task.len() as u64]).sum());
+            }
+            Body::ModelReplied(reply) => {
+                let is_of = |at: &Path, who: &Name| *at == event.at && *who == reply.who;
+                self.failed.extract_if(.., |(at, who, _)| is_of(at, who)).for_each(|(.., charge)| {
+                    self.usage.charge(&charge);
+                });
+                self.usage.add(reply);
+            }
+            Body::Charged(charge) if charge.call.is_none() => self.charge(&event.at, charge),
+            Body::Failed { who, .. } => self.failed.retain(|(at, of, _)| *at != event.at || of != who),
+            _ => {}
+        }
+    }
+
+    fn charge(&mut self, at: &Path, charge: &Charge) {
+        let is_refused = charge.tokens.is_none() && charge.cost.is_none();
+        match charge.why {
+            // Refused before anything was done: such as with a key that has no money left.
+            ChargeReason::Failed if is_refused => {}
+            ChargeReason::Failed => self.failed.push((at.clone(), charge.who.clone(), charge.clone())),
+            ChargeReason::Unreported => self.usage.charge(charge),
+            // The call was lost with its process, and is not what a team takes.
+            _ => {}
+        }
+    }
+
+    fn used(&self) -> TotalUsage {
+        let mut usage = self.usage;
+        self.failed.iter().for_each(|(.., charge)| usage.charge(charge));
+        usage
+    }
+
+    /// Why `bound` does not apply; `None` if it does.
+    pub(super) fn exception(&self, bound: &RunBound) -> Option<BoundException> {
+        let is_longer = || self.opening.zip(bound.opening).is_some_and(|(bytes, most)| bytes > most);
+        self.exception.or_else(|| is_longer().then_some(BoundException::Opening))
+    }
+
+    /// Reserves a call of the upper bound `call` within `bound`, if that applies.
+    pub(super) fn admit(&self, bound: RunBound, reserved: &Reserved, call: &Bound) -> Admission {
+        if self.exception(&bound).is_some() {
+            return Admission::Now(RunReservation::default());
+        }
+        // What is unknown of a call is in no bound.
+        let known = Bound { tokens: Some(call.least_tokens()), cost: Some(call.least()), ..*call };
+        // What costs nothing fits, whatever is left.
+        let cost = bound.cost.filter(|_| call.least() > Money::default());
+        let tokens = bound.tokens.filter(|_| call.least_tokens() > 0);
+        let bound = RunBound { cost, tokens, ..bound };
+        let usage = self.used();
+        let used = RunUsage { usage: &usage, unpriced: None, time_ms: 0 };
+        match bound.limits().admit(used, reserved, 0, (&known, 1)) {
+            Admission::Never(reason) => Admission::Never(StopReason::Bound { exceeded: Box::new(reason) }),
+            admission => admission,
+        }
+    }
+}
+
+/// Why no bound rests on `event`.
+fn exception(event: &Event) -> Option<BoundException> {
+    let is_outermost = event.at.is_root();
+    match &event.body {
+        Body::Opened(opening) if is_outermost => {
+            let mut parts = opening.messages.iter().flat_map(|message| &message.parts);
+            parts.any(|part| matches!(part, Part::Media(_))).then_some(BoundException::Opening)
+        }
+        Body::InputProvided { text, .. } if text.len() as u64 > RunBound::MESSAGE_BYTES => {
+            Some(BoundException::LongAnswer)
+        }
+        Body::ModelReplied(reply) if is_long(reply) => Some(BoundException::LongReply),
+        Body::Sent(_) => Some(BoundException::Continued),
+        Body::Reopened { .. } | Body::RolledBack { .. } if is_outermost => Some(BoundException::Continued),
+        Body::LimitsChanged(_) | Body::NextSpeaker { .. } => Some(BoundException::Steered),
+        Body::TooLong { .. } => Some(BoundException::TooLong),
+        Body::Charged(Charge { why: ChargeReason::Reserved, call: None, .. }) => Some(BoundException::Paused),
+        _ => None,
+    }
+}
+
+fn is_long(reply: &ModelReply) -> bool {
+    let most = reply.usage.output.map(|output| output.saturating_mul(RunBound::BYTES_PER_TOKEN));
+    most.is_some_and(|most| bytes(&reply.parts) > most)
+}
+
+/// The bytes of text and of calls.
+fn bytes(parts: &[Part]) -> u64 {
+    let of = |part: &Part| match part {
+        Part::Text(text) => text.len() as u64,
+        Part::Call(call) => call.args.to_string().len() as u64,
+        _ => 0,
+    };
+    parts.iter().map(of).sum()
+}
