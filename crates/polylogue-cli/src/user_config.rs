@@ -195,7 +195,7 @@ fn checked(setting: Setting, value: &str) -> Result<Value, CliError> {
     }
     let text = format!("{}: {}\n", setting.name(), written(value));
     let diagnostics = match values(&text, setting.name()) {
-        Ok(mut values) => return Ok(values.remove(setting.name()).unwrap_or_default()),
+        Ok(mut values) => return Ok(values.shift_remove(setting.name()).unwrap_or_default()),
         Err(diagnostics) => diagnostics,
     };
     let first = diagnostics.iter().next();

@@ -296,6 +296,8 @@ fn the_whole_of_the_help() {
           trust        List and revoke your trust in team files
           import       Convert an AutoGen definition to a team file
           mcp          Serve teams as tools for MCP hosts, over standard input and output
+          serve        Serve teams over HTTP
+          token        Make, list and revoke the tokens of a server
           config       Show and change your settings, such as the default model
           models       List the models of a provider, with limits, capabilities and prices
           count        Count the tokens of a text

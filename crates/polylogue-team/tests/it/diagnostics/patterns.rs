@@ -223,7 +223,7 @@ fn a_condition_is_compiled_and_looked_through_when_the_file_is_read() {
     check_pattern(
         "{state_machine: {after: {A: [{when: 'turns >> 3', then: B}]}}}",
         &expect![[r#"
-            error: `turns >> 3` is not a condition: extraneous input '>'
+            error: `turns >> 3` is not a condition: unexpected '>'
              --> t.yaml:6:56
               |
             6 |   pattern: {state_machine: {after: {A: [{when: 'turns >> 3', then: B}]}}}
