@@ -8,9 +8,9 @@ use tokio::sync::watch;
 
 /// The conversations of one tenant that this process runs.
 pub(crate) struct Runs {
-    /// Each, and whether it is to be run once more when it rests: something was sent to it meanwhile.
+    /// Each, and whether it is to be run once more when it has stopped: something was sent to it meanwhile.
     running: Mutex<HashMap<LogId, bool>>,
-    /// Counts how often one was opened or has come to rest.
+    /// Counts how often one was opened or has stopped running.
     changes: watch::Sender<u64>,
     /// Held while it is tested whether another process runs one: the test claims it, and two tests would see each other.
     claiming: tokio::sync::Mutex<()>,
@@ -45,12 +45,12 @@ impl Runs {
         self.running().keys().cloned().collect()
     }
 
-    /// Changes when one is opened or has come to rest.
+    /// Changes when one is opened or has stopped running.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// Takes the right to run it. If it runs already, it is run once more when it rests.
+    /// Takes the right to run it. If it runs already, it is run once more when it has stopped.
     pub(crate) fn enter(&self, id: &LogId) -> bool {
         let mut running = self.running();
         match running.get_mut(id) {
@@ -74,7 +74,7 @@ impl Runs {
         again
     }
 
-    /// Tells those who follow a conversation that one was opened, or has come to rest.
+    /// Tells those who follow a conversation that one was opened, or has stopped running.
     pub(crate) fn note_change(&self) {
         self.changes.send_modify(|count| *count = count.wrapping_add(1));
     }

@@ -64,7 +64,7 @@ async fn run_to_rest(tenant: &Tenant, opened: Opened) {
     tenant.runs.note_change();
     let id = conversation.id().clone();
     match conversation.run().await {
-        Ok(_) => info!(conversation = %id, "a conversation has come to rest"),
+        Ok(_) => info!(conversation = %id, "a conversation has stopped running"),
         Err(error) => warn!(conversation = %id, %error, "a conversation has failed"),
     }
     if let Err(error) = conversation.release().await {

@@ -61,7 +61,7 @@ struct Tail<P> {
     /// What is to be sent next.
     ready: VecDeque<String>,
     live: Option<Subscription>,
-    /// Changes when this process opens a conversation, or one has come to rest.
+    /// Changes when this process opens a conversation, or one has stopped running.
     changes: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
     step: Step,

@@ -1,5 +1,5 @@
-//! Limits on money against a server on the loopback interface that charges the most it may: a token for every byte of a
-//! request, 32 for every message, and the longest reply. Processes die while requests are in flight.
+//! Limits on money against a server on the loopback interface that charges the most it may: a token for each byte of a
+//! request, 32 for each message, and the longest reply. Processes die while requests are in flight.
 //! `POLYLOGUE_SEEDS` sets how many seeds are run (default: 3), `POLYLOGUE_SEED` the first of them (default: 1).
 #![allow(
     clippy::unwrap_used,

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use polylogue_core::{Entry, ModelErrorKind as Kind, Outcome, Params};
-use polylogue_models::{Api, Config, Endpoint, Env, GoogleCredentials, Models, Provider, Retries};
+use polylogue_models::{
+    Api, Config, Endpoint, EndpointModel, Env, GoogleCredentials, Models, Provider, Retries,
+};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -106,6 +108,16 @@ async fn a_given_token_is_sent() {
     assert!(ask(&models.model("vertex:gemini-3-pro").unwrap(), &Asked::default()).await.0.is_ok());
 }
 
+/// Asks `model`, then once more with the results of the calls of its reply.
+async fn ask_with_tools(model: &EndpointModel, asked: &mut Asked) {
+    let reply = ask(model, asked).await.0.unwrap();
+    asked.entries.push(Entry::Assistant { parts: reply.parts.clone(), verbatim: reply.verbatim.clone() });
+    for call in reply.calls() {
+        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: Outcome::done("sunny") });
+    }
+    ask(model, asked).await.0.unwrap();
+}
+
 /// P50: Claude at Vertex AI is sent what Anthropic is sent, but for the address, the token, and the place of the version.
 #[tokio::test]
 async fn claude_is_sent_its_own_api() {
@@ -116,12 +128,7 @@ async fn claude_is_sent_its_own_api() {
     let model = Endpoint::new(config.clone()).unwrap().model("claude-sonnet-5@default");
     assert_eq!((model.api(), model.price().is_some()), (Api::Messages, true));
     let mut asked = Asked { tools: vec![weather()], ..Asked::default() };
-    let reply = ask(&model, &asked).await.0.unwrap();
-    asked.entries.push(Entry::Assistant { parts: reply.parts.clone(), verbatim: reply.verbatim.clone() });
-    for call in reply.calls() {
-        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: Outcome::done("sunny") });
-    }
-    ask(&model, &asked).await.0.unwrap();
+    ask_with_tools(&model, &mut asked).await;
     let whole = Endpoint::new(Config { stream: false, ..config }).unwrap().model("claude-sonnet-5");
     let params = Params { temperature: Some(0.5), ..Params::default() };
     ask(&whole, &Asked { tools: vec![weather()], params, ..Asked::default() }).await.0.unwrap();
@@ -161,12 +168,7 @@ async fn calls_and_results_have_no_ids() {
     let endpoint = Endpoint::new(config(&server, &file_for(&tokens, &folder), Retries::none())).unwrap();
     let model = endpoint.model(NEW);
     let mut asked = Asked { tools: vec![weather()], ..Asked::default() };
-    let reply = ask(&model, &asked).await.0.unwrap();
-    asked.entries.push(Entry::Assistant { parts: reply.parts.clone(), verbatim: reply.verbatim.clone() });
-    for call in reply.calls() {
-        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: Outcome::done("sunny") });
-    }
-    ask(&model, &asked).await.0.unwrap();
+    ask_with_tools(&model, &mut asked).await;
     assert_eq!(server.violations(), [""; 0]);
     assert!(!server.requests()[1].body["contents"].to_string().contains("\"id\""));
 }
