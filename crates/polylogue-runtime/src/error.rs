@@ -222,6 +222,14 @@ pub enum ForkError {
         /// Its chat.
         at: Path,
     },
+    /// The fork is to have another team, which does not have a participant of the copied events.
+    #[error("the team `{team}` has no participant `{who}`")]
+    NoParticipant {
+        /// The participant.
+        who: Name,
+        /// The team of the fork.
+        team: Name,
+    },
 }
 
 /// ` in the chat `/x.1``; nothing for the outermost chat.
@@ -304,6 +312,7 @@ impl ForkError {
             Self::NoMessage { .. } => {
                 Some("`polylogue show ID --json` shows the events with their numbers".into())
             }
+            Self::NoParticipant { .. } => Some("choose a team with the same participants".into()),
             Self::NoEvent { .. } => None,
         }
     }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnyStore, Body, Event, Log, LogId, Message, Meta, Name, Parent, Part, Path, Store as _, StoreError,
+    Agent as _, AnyStore, Body, Event, Log, LogId, Message, Meta, Name, Parent, Part, Path, Store as _,
+    StoreError,
 };
 
 use crate::stored::now;
-use crate::{Error, ForkError, Result, StoreLocation, fresh_id};
+use crate::{Error, ForkError, Prepared, Result, StoreLocation, fresh_id};
 
 /// Where a conversation is forked.
 #[derive(Debug, Clone, Default)]
@@ -46,17 +47,34 @@ pub enum ForkedFiles {
     InUse,
 }
 
-/// Copies the beginning of the conversation `id` into a new one, under the id `new` if it is given. The original is only read.
+/// What a fork has that the original has not.
+#[derive(Default)]
+pub(crate) struct NewFork<'p> {
+    /// Its id. Default: a fresh one.
+    pub(crate) id: Option<LogId>,
+    /// Its team. Default: that of the original.
+    pub(crate) team: Option<&'p Prepared>,
+}
+
+/// Copies the beginning of the conversation `id` into a new one. The original is only read.
 pub(crate) async fn fork(
     place: &StoreLocation,
     store: &AnyStore,
-    (id, new): (&LogId, Option<LogId>),
+    (id, NewFork { id: new, team }): (&LogId, NewFork<'_>),
     point: &ForkPoint,
 ) -> Result<Fork> {
     let events = store.read(id, 0).await?;
     let meta = store.meta(id).await?;
     let copied = copied(id, &events, point)?;
     let event = point.event.unwrap_or(events.len() as u64);
+    let meta = match team {
+        None => meta,
+        Some(team) => {
+            check_participants(team, &copied)?
+                .map_or(Ok(()), |why| Err(Error::BadFork { id: id.clone(), event, why }))?;
+            meta_with(&meta, team)?
+        }
+    };
     let meta = Meta { created: now(), parent: Some(Parent { id: id.clone(), event }), ..meta };
     let claim = loop {
         match store.create(&new.clone().unwrap_or_else(fresh_id), &meta).await {
@@ -79,6 +97,27 @@ pub(crate) async fn fork(
     }
     let files = copy_files(place, store, (id, &fork), &events, event).await?;
     Ok(Fork { id: fork, files })
+}
+
+/// Why `team` cannot continue `events`: it must have their participants.
+fn check_participants(team: &Prepared, events: &[Arc<Event>]) -> Result<Option<ForkError>> {
+    let opening = events.iter().find_map(|event| match &event.body {
+        Body::Opened(opening) if event.at.is_root() => Some(opening),
+        _ => None,
+    });
+    let chat = team.run().chat(&fresh_id())?;
+    let has = |who: &&Name| chat.participants().iter().any(|agent| agent.name() == *who);
+    let participants = opening.map(|opening| opening.participants.as_slice()).unwrap_or_default();
+    let missing = participants.iter().find(|who| !has(who));
+    Ok(missing.map(|who| ForkError::NoParticipant { who: who.clone(), team: team.team().name.clone() }))
+}
+
+/// The metadata of a fork with another team.
+fn meta_with(meta: &Meta, team: &Prepared) -> Result<Meta> {
+    // A title of its own follows the name of the team.
+    let own = meta.title.split_once(' ').map_or("", |(_, own)| own);
+    let title = format!("{} {own}", team.team().name).trim_end().to_owned();
+    team.run().stored()?.meta(title)
 }
 
 /// Copies the work directory of `id` to `fork` if no later event than `end` can have changed it. Nothing changes it while this

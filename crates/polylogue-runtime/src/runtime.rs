@@ -10,6 +10,7 @@ use polylogue_core::{
 };
 
 use crate::conversation::{Conversation, Opened, Shared};
+use crate::fork::NewFork;
 use crate::{Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredTeam, TeamRun, fresh_id};
 
 /// The conversations of one store, and those of them that this process has open.
@@ -219,15 +220,24 @@ impl Runtime {
     /// # Errors
     /// [`Error::BadFork`] within a tool call, or when the conversation has no such event or message.
     pub async fn fork(&self, id: &LogId, point: &ForkPoint) -> Result<Fork> {
-        crate::fork::fork(self.place(), self.store(), (id, None), point).await
+        crate::fork::fork(self.place(), self.store(), (id, NewFork::default()), point).await
     }
 
-    /// As [`fork`](Self::fork), with a given id of the fork.
+    /// As [`fork`](Self::fork), with a given id of the fork, and with another team if it is given: it has the same past, and its
+    /// agents continue it.
     ///
     /// # Errors
-    /// As [`fork`](Self::fork); [`StoreError::Exists`] when there is a conversation with this id.
-    pub async fn fork_as(&self, id: &LogId, point: &ForkPoint, new: LogId) -> Result<Fork> {
-        crate::fork::fork(self.place(), self.store(), (id, Some(new)), point).await
+    /// As [`fork`](Self::fork), and when the team does not have the participants of the conversation; [`StoreError::Exists`] when there
+    /// is a conversation with this id.
+    pub async fn fork_as(
+        &self,
+        id: &LogId,
+        point: &ForkPoint,
+        new: LogId,
+        team: Option<&Prepared>,
+    ) -> Result<Fork> {
+        let new = NewFork { id: Some(new), team };
+        crate::fork::fork(self.place(), self.store(), (id, new), point).await
     }
 
     /// Cancels the conversation `id` after its step, if this process has it open. Returns whether it has.

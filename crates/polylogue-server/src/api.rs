@@ -1,6 +1,9 @@
 //! The native API, and what says that the server is well.
 
+pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod conversations;
+pub(crate) mod feed;
 pub(crate) mod health;
 pub(crate) mod openapi;
 pub(crate) mod steering;

@@ -1,8 +1,12 @@
 //! What clients see of a conversation.
 
+use std::sync::Arc;
+
 use polylogue_core::{ListQuery, Listing, LogId, LogState, OpenQuestion, Progress, RunOutcome, StopReason};
+use polylogue_runtime::Prepared;
 use serde_json::{Value, json};
 
+use crate::call::Call;
 use crate::problem::Problem;
 use crate::tenants::Tenant;
 use crate::token::Token;
@@ -18,6 +22,16 @@ pub(crate) async fn find(tenant: &Tenant, token: &Token, id: &str) -> Result<Lis
         true => Ok(listing),
         false => Err(Problem::unknown_conversation()),
     }
+}
+
+/// The team that the field `team` of a body names, if the token may see it.
+pub(crate) async fn served_team<'t>(
+    call: &Call,
+    tenant: &'t Tenant,
+    id: &str,
+) -> Result<&'t Arc<Prepared>, Problem> {
+    let found = if call.token()?.sees(id) { tenant.team(&*call.app.source, id).await } else { None };
+    Ok(found.ok_or_else(|| Problem::unknown_team(id).at("/team", "unknown team"))??)
 }
 
 /// Whether the token may see it. One that is limited to some teams sees conversations of these, and of no team that is not served.

@@ -3,7 +3,7 @@
 use futures_util::future::BoxFuture;
 use polylogue_core::LogId;
 use polylogue_runtime::{Prepared, Runtime, StoreLocation};
-use polylogue_team::{Loaded, Overrides};
+use polylogue_team::{Diagnostics, Loaded, Overrides};
 
 /// Why a team cannot be read or prepared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +27,13 @@ pub trait TeamSource: Send + Sync + 'static {
     /// # Errors
     /// When the file or a value is wrong.
     fn load(&self, team: &str, given: &Overrides) -> Result<Loaded, SourceError>;
+
+    /// Checks `text` as a new content of the file of `team`, or as that of a new file. Must start nothing, connect to nothing, and read
+    /// nothing outside the folder of the file.
+    ///
+    /// # Errors
+    /// All mistakes in the text at once.
+    fn check(&self, team: Option<&str>, text: &str) -> Result<Loaded, Diagnostics>;
 
     /// Prepares the team to run at `place`. Its models should stream.
     ///

@@ -16,8 +16,11 @@ use crate::route::Route;
 pub(crate) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     let mut routes = api::health::routes();
     routes.extend(api::teams::routes());
+    routes.extend(api::check::routes());
     routes.extend(api::conversations::routes());
     routes.extend(api::steering::routes());
+    routes.extend(api::compare::routes());
+    routes.extend(api::feed::routes());
     routes.extend(api::tokens::routes());
     routes.extend(api::openapi::routes());
     routes

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderName, Response};
-use futures_util::stream;
+use futures_util::{Stream, StreamExt as _, stream};
 use polylogue_core::{LogId, Store as _, Subscription, Update};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, watch};
@@ -27,7 +27,7 @@ use crate::token::Token;
 const POLL: Duration = Duration::from_millis(250);
 
 /// How often it is checked that the token is still valid.
-const TOKEN_CHECK: Duration = Duration::from_millis(500);
+pub(crate) const TOKEN_CHECK: Duration = Duration::from_millis(500);
 
 /// Who follows which conversation.
 pub(crate) struct Follow {
@@ -37,15 +37,35 @@ pub(crate) struct Follow {
     pub(crate) id: LogId,
     /// The first event that is sent.
     pub(crate) from: u64,
+    /// Whether the tail ends when the conversation is closed. Otherwise it waits until that is reopened.
+    pub(crate) ends: bool,
 }
 
 /// The response that is the tail.
 pub(crate) fn respond(follow: Follow, projection: impl Projection) -> Reply {
     let permit = follow.app.stream_of(&follow.token)?;
-    let tail = Tail::new(follow, projection, permit);
-    let body = stream::unfold(tail, |mut tail| async {
+    event_stream(texts(follow, projection), permit)
+}
+
+/// The texts of a tail.
+pub(crate) fn texts(
+    follow: Follow,
+    projection: impl Projection,
+) -> impl Stream<Item = String> + Send + 'static {
+    stream::unfold(Tail::new(follow, projection), |mut tail| async {
         let text = tail.next().await?;
-        Some((Ok::<_, Infallible>(text), tail))
+        Some((text, tail))
+    })
+}
+
+/// The response that is an event stream. `permit` counts it while it lasts.
+pub(crate) fn event_stream(
+    texts: impl Stream<Item = String> + Send + 'static,
+    permit: OwnedSemaphorePermit,
+) -> Reply {
+    let body = texts.map(move |text| {
+        let _open = &permit;
+        Ok::<_, Infallible>(text)
     });
     let response = Response::builder()
         .header(CONTENT_TYPE, "text/event-stream")
@@ -70,7 +90,6 @@ struct Tail<P> {
     seen_running: bool,
     comment_at: Instant,
     check_at: Instant,
-    _permit: OwnedSemaphorePermit,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -96,7 +115,7 @@ enum Woken {
 }
 
 impl<P: Projection> Tail<P> {
-    fn new(follow: Follow, projection: P, permit: OwnedSemaphorePermit) -> Self {
+    fn new(follow: Follow, projection: P) -> Self {
         let (changes, stopping) = (follow.tenant.runs.changes(), follow.app.stopping.subscribe());
         let now = Instant::now();
         Self {
@@ -111,7 +130,6 @@ impl<P: Projection> Tail<P> {
             comment_at: now + follow.app.limits.comment_every,
             check_at: now + TOKEN_CHECK,
             follow,
-            _permit: permit,
         }
     }
 
@@ -177,7 +195,7 @@ impl<P: Projection> Tail<P> {
             let frames = self.projection.state(state);
             self.ready.extend(frames.iter().map(|frame| frame.text()));
         }
-        if is_closed && self.live.is_none() {
+        if is_closed && self.live.is_none() && self.follow.ends {
             let frames = self.projection.end(state);
             self.ready.extend(frames.iter().map(|frame| frame.text()));
             self.step = Step::End;
@@ -250,13 +268,16 @@ impl<P: Projection> Tail<P> {
     /// Ends the stream of a token that was revoked or has expired.
     fn check(&mut self) {
         self.check_at = Instant::now() + TOKEN_CHECK;
-        match self.follow.app.tokens.is_valid(&self.follow.token.id) {
-            Ok(true) => {}
-            Ok(false) => self.step = Step::End,
-            Err(error) => {
-                warn!(%error, "a stream ends, because tokens cannot be read");
-                self.step = Step::End;
-            }
+        if !is_valid(&self.follow.app, &self.follow.token) {
+            self.step = Step::End;
         }
     }
+}
+
+/// Whether the token of a stream was neither revoked nor has expired.
+pub(crate) fn is_valid(app: &App, token: &Token) -> bool {
+    app.tokens.is_valid(&token.id).unwrap_or_else(|error| {
+        warn!(%error, "a stream ends, because tokens cannot be read");
+        false
+    })
 }

@@ -116,7 +116,7 @@ pub use foreign::names_of;
 pub use grant::Grant;
 pub use human_input::{HumanInputMode, TerminateOn, TerminatingMessage};
 pub use limits::{Limits, UsageLimits};
-pub use load::{Loaded, load, parse};
+pub use load::{Loaded, load, parse, parse_at};
 pub use mcp::{McpServer, McpServers, McpTools};
 pub use memory::{AgentMemory, TeamMemory};
 pub use nested_chats::{NestedChat, NestedContext, NestedSummary, Trigger};

@@ -28,7 +28,7 @@ use crate::text::ToolKind;
 use crate::vars::{self, Vars};
 use crate::yaml::{self, Entry, Node};
 use contents::Contents;
-use file::{Files, NoFiles, OnDisk, Unreadable};
+use file::{BelowFolder, Files, NoFiles, OnDisk, Unreadable};
 
 /// Maximum depth of teams within teams.
 const DEEPEST: usize = 8;
@@ -111,6 +111,21 @@ pub fn load(path: impl AsRef<Path>, overrides: &Overrides) -> Result<Loaded, Dia
 /// ```
 pub fn parse(text: &str, file_name: &str, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
     Loader::new(&NoFiles, overrides).outermost(text, file_name, PathBuf::from(file_name))
+}
+
+/// Reads a team from `text` as if it were the content of the file at `path`, which need not exist. Whatever the text names, only files in the folder of
+/// `path` are read, and links do not lead out of it: for texts from elsewhere, such as those of an editor.
+///
+/// # Errors
+/// As [`load`]. When the folder does not exist, the text may name no files.
+pub fn parse_at(text: &str, path: impl AsRef<Path>, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
+    let path = path.as_ref();
+    let shown = path.display().to_string();
+    let overrides = Overrides { outside_files: false, ..overrides.clone() };
+    match BelowFolder::of(path) {
+        Some(files) => Loader::new(&files, &overrides).outermost(text, &shown, files.identity(path)),
+        None => parse(text, &shown, &overrides),
+    }
 }
 
 /// Loads a file and the files it names.

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::call::{Call, Reply, json_reply};
-use crate::conversation::{describe, describe_begun, find, is_seen, listing};
+use crate::conversation::{describe, describe_begun, find, is_seen, listing, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::projection::Native;
@@ -104,8 +104,7 @@ async fn create(call: Call) -> Reply {
     if app.is_stopping() {
         return Err(Problem::stopping());
     }
-    let team = if token.sees(&wanted.team) { tenant.team(&*app.source, &wanted.team).await } else { None };
-    let prepared = team.ok_or_else(|| Problem::unknown_team(&wanted.team).at("/team", "unknown team"))??;
+    let prepared = served_team(&call, &tenant, &wanted.team).await?;
     let run_of_team = prepare_run(&call, prepared, &wanted).await?;
     let id = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
     let title = wanted.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
@@ -254,7 +253,7 @@ async fn events(call: Call) -> Reply {
         });
         let from = last.transpose()?.map_or(from, |last| last.saturating_add(1));
         let token = token.clone();
-        return respond(Follow { app: call.app.clone(), tenant, token, id, from }, Native);
+        return respond(Follow { app: call.app.clone(), tenant, token, id, from, ends: true }, Native);
     }
     let limit = call.number("limit")?.unwrap_or(EVENTS).clamp(1, EVENTS);
     let events = tenant.runtime.store().read(&id, from).await?;

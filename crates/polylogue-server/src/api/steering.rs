@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::conversations::{created, limits_schema, replayed};
 
 use crate::call::{Call, Reply, json_reply};
-use crate::conversation::{describe, describe_begun, find, listing};
+use crate::conversation::{describe, describe_begun, find, listing, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::route::{Access, Route};
@@ -77,6 +77,7 @@ fn fork_schema() -> Value {
         "properties": {
             "seq": {"type": "integer", "minimum": 0, "description": "The first event that is not copied. Default: all are"},
             "text": {"type": "string", "description": "Replaces the text of that event; without `seq`, the next message"},
+            "team": {"type": "string", "description": "The team that continues it, with the same participants. Default: that of the source"},
             "run": {"type": "boolean", "description": "Whether the fork runs at once. Default: false"},
         },
     })
@@ -263,12 +264,13 @@ async fn resume(call: Call) -> Reply {
 struct Fork {
     seq: Option<u64>,
     text: Option<String>,
+    team: Option<String>,
     #[serde(default)]
     run: bool,
 }
 
 async fn fork(call: Call) -> Reply {
-    let (token, Fork { seq, text, run }) = (call.token()?, call.json()?);
+    let (token, Fork { seq, text, team, run }) = (call.token()?, call.json()?);
     let (app, tenant) = (&call.app, call.app.tenant(token)?);
     let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
     let key = Key::of(&call, &format!("{id}/fork")).await?;
@@ -278,7 +280,12 @@ async fn fork(call: Call) -> Reply {
         return created(describe_begun(&tenant, &listing), true);
     }
     let new = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
-    let fork = tenant.runtime.fork_as(&id, &ForkPoint { event: seq, text }, new).await?;
+    let team = match &team {
+        Some(team) => Some(served_team(&call, &tenant, team).await?),
+        None => None,
+    };
+    let point = ForkPoint { event: seq, text };
+    let fork = tenant.runtime.fork_as(&id, &point, new, team.map(|team| &**team)).await?;
     if run {
         run_stored(app, &tenant, &fork.id);
     }

@@ -1,7 +1,9 @@
 //! Conversations: S8, S17, S18, S24, S25, S33, S34.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use polylogue_core::{Body, Event, LogId, Meta, Path, StopReason, Store as _, Timestamp};
 use polylogue_server::Scope;
 use serde_json::{Value, json};
 
@@ -33,6 +35,12 @@ pub(crate) async fn events(world: &World, id: &str) -> Vec<Value> {
     let page = world.get(&format!("{PATH}/{id}/events")).await.json();
     assert_eq!(page["next"], Value::Null);
     page["events"].as_array().unwrap().clone()
+}
+
+/// Where the message with this text is.
+pub(crate) fn position(events: &[Value], text: &str) -> usize {
+    let is = |event: &Value| event["type"] == "message" && event["parts"][0]["text"] == text;
+    events.iter().position(is).unwrap()
 }
 
 /// The texts of all messages.
@@ -189,35 +197,55 @@ async fn s25_a_key_is_known_after_a_restart() {
 
 #[tokio::test]
 async fn s33_pages_have_each_conversation_once_while_others_begin() {
+    const LOGS: u64 = 1000;
     let world = World::new().await;
-    let mut begun = BTreeSet::new();
-    for n in 0..12 {
-        let team = if n % 3 == 0 { "short" } else { "talk" };
-        begun.insert(begin(&world, &json!({"team": team, "message": format!("Task {n}.")})).await);
-    }
+    let store = world.store().await;
+    let create = async |n: u64| {
+        let team = if n.is_multiple_of(4) { "short" } else { "talk" };
+        let meta = Meta { title: format!("{team} number {n}"), created: Timestamp(n), ..Meta::default() };
+        let claim = store.create(&LogId::new(&format!("log{n}")).unwrap(), &meta).await.unwrap();
+        let body = Body::Closed { reason: StopReason::Finished, summary: "".into() };
+        let (at, time) = (Path::root(), Timestamp(n));
+        let closed = Event { seq: 0, at, time, ran_ms: 0, inbox: None, body };
+        store.append(&claim, &[Arc::new(closed)]).await.unwrap();
+        store.release(claim).await.unwrap();
+    };
+    // At once, so that they share their commits.
+    futures_util::future::join_all((0..LOGS).map(create)).await;
     let mut listed = Vec::new();
-    let mut path = format!("{PATH}?limit=5");
-    loop {
+    let mut path = format!("{PATH}?limit=150");
+    for between in LOGS.. {
         let page = world.get(&path).await.json();
-        listed.extend(
-            page["conversations"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|one| one["id"].as_str().unwrap().to_owned()),
-        );
-        begin(&world, &json!({"team": "talk", "message": "Between."})).await;
+        let ids = page["conversations"].as_array().unwrap().iter();
+        listed.extend(ids.map(|one| one["id"].as_str().unwrap().to_owned()));
+        create(between).await;
         let Some(cursor) = page["next_cursor"].as_str() else { break };
-        path = format!("{PATH}?limit=5&cursor={cursor}");
+        path = format!("{PATH}?limit=150&cursor={cursor}");
     }
-    assert_eq!(listed.len(), 12, "none twice");
-    assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), begun, "none missed");
+    assert_eq!(listed.len() as u64, LOGS, "none twice");
+    let all: BTreeSet<String> = (0..LOGS).map(|n| format!("log{n}")).collect();
+    assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), all, "none missed");
+}
+
+#[tokio::test]
+async fn s33_filters_of_the_list_combine() {
+    let world = World::new().await;
+    let mut last = String::new();
+    for n in 0..4 {
+        let team = if n % 2 == 0 { "short" } else { "talk" };
+        last = begin(&world, &json!({"team": team, "message": format!("Task {n}.")})).await;
+        until(&world, &last, "closed").await;
+    }
+    world.post(&format!("{PATH}/{last}/fork"), &json!({"seq": 2})).await;
     let count = async |query: &str| {
         world.get(&format!("{PATH}?{query}")).await.json()["conversations"].as_array().map(Vec::len)
     };
-    assert_eq!(count("team=short").await, Some(4));
-    assert_eq!(count("q=task%201").await, Some(3));
-    assert_eq!(count("team=short&q=task%201").await, Some(0));
+    assert_eq!(count("team=short").await, Some(2));
+    assert_eq!(count("q=task%203").await, Some(2), "one and its fork");
+    assert_eq!(count("team=short&q=task%203").await, Some(0));
+    assert_eq!(count("state=closed").await, Some(4));
+    assert_eq!(count(&format!("parent={last}")).await, Some(1));
+    assert_eq!(count(&format!("parent={last}&state=closed")).await, Some(0));
     for wrong in ["state=odd", "cursor=x", "limit=many", "parent=.."] {
         assert!(world.get(&format!("{PATH}?{wrong}")).await.status >= 400, "{wrong}");
     }

@@ -3,7 +3,9 @@
 
 mod client;
 mod conversations;
+mod editing;
 mod errors;
+mod feed;
 mod limits;
 mod steering;
 mod tails;

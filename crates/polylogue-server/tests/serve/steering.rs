@@ -6,7 +6,7 @@ use polylogue_core::{LogId, Store as _};
 use serde_json::{Value, json};
 
 use crate::client::Response;
-use crate::conversations::{begin, events, said, until};
+use crate::conversations::{begin, events, position, said, until};
 use crate::tails::asked;
 use crate::world::{Gate, World, generous};
 
@@ -174,6 +174,27 @@ async fn s29_s30_a_fork_has_the_same_beginning_and_leaves_its_source() {
     none.problem();
     let forks = world.get(&format!("{PATH}?parent={id}")).await.json();
     assert_eq!(forks["conversations"].as_array().unwrap().len(), source.len() + 1);
+}
+
+#[tokio::test]
+async fn a_fork_continues_with_another_team_of_the_same_participants() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "talk", "title": "numbers"})).await;
+    until(&world, &id, "closed").await;
+    let source = events(&world, &id).await;
+    let at = position(&source, "two") + 1;
+    let fork = post(&world, &id, "fork", json!({"seq": at, "team": "short", "run": true})).await;
+    assert_eq!(fork.status, 201, "{}", fork.body);
+    let fork = fork.json();
+    assert_eq!((&fork["team"], &fork["title"]), (&json!("short"), &json!("numbers")));
+    let fork = fork["id"].as_str().unwrap().to_owned();
+    let closed = until(&world, &fork, "closed").await;
+    assert_eq!((&closed["ended"]["word"], &closed["turns"]), (&json!("limit"), &json!(3)), "{closed}");
+    assert_eq!(events(&world, &fork).await[..at], source[..at]);
+    let other = post(&world, &id, "fork", json!({"seq": at, "team": "ask"})).await;
+    assert_eq!(other.status, 409);
+    assert_eq!(other.problem()["hint"], "choose a team with the same participants");
+    assert_eq!(post(&world, &id, "fork", json!({"team": "none"})).await.status, 404);
 }
 
 #[tokio::test]

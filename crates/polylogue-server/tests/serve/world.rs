@@ -13,7 +13,7 @@ use polylogue_server::{
     NewToken, Scope, Server, ServerLimits, ServerOptions, SourceError, TeamSource, Token, TokenFile,
     tokens_at,
 };
-use polylogue_team::{Loaded, Overrides, Team};
+use polylogue_team::{Diagnostics, Loaded, Overrides, Team};
 use polylogue_test::server::{Answer, Playbook, Server as ModelServer};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -124,6 +124,13 @@ impl TeamSource for Files {
             hint: None,
             is_usage: true,
         })
+    }
+
+    fn check(&self, team: Option<&str>, text: &str) -> Result<Loaded, Diagnostics> {
+        match team {
+            Some(team) => polylogue_team::parse_at(text, &self.files[team], &Overrides::default()),
+            None => polylogue_team::parse(text, "team.yaml", &Overrides::default()),
+        }
     }
 
     fn prepare<'a>(

@@ -128,6 +128,53 @@ impl Files for NoFiles {
     }
 }
 
+/// The disk below one folder, for a text whose author may read nothing else of this machine.
+pub(super) struct BelowFolder {
+    /// Without links.
+    folder: PathBuf,
+}
+
+impl BelowFolder {
+    /// The folder of the file at `path`; none if it does not exist.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let folder = std::path::absolute(path).ok()?.parent().map(fs::canonicalize)?.ok()?;
+        Some(Self { folder })
+    }
+
+    /// Refuses what is outside, whether it exists or not.
+    fn check(&self, path: &Path) -> Result<(), Unreadable> {
+        let parent = || {
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            fs::canonicalize(parent.unwrap_or(Path::new(".")))
+        };
+        match fs::canonicalize(path).or_else(|_| parent()) {
+            Ok(found) if found.starts_with(&self.folder) => Ok(()),
+            _ => Err(Unreadable {
+                why: "it is not in the folder of the team file".to_owned(),
+                hint: Some("only files in that folder are read here".to_owned()),
+            }),
+        }
+    }
+}
+
+impl Files for BelowFolder {
+    fn read(&self, path: &Path) -> Result<Vec<u8>, Unreadable> {
+        self.check(path).and_then(|()| OnDisk.read(path))
+    }
+
+    fn list(&self, folder: &Path) -> Result<Vec<(String, bool)>, Unreadable> {
+        self.check(folder).and_then(|()| OnDisk.list(folder))
+    }
+
+    fn venv(&self, path: &Path) -> Result<Venv, String> {
+        self.check(path).map_err(|Unreadable { why, .. }| why).and_then(|()| OnDisk.venv(path))
+    }
+
+    fn identity(&self, path: &Path) -> PathBuf {
+        OnDisk.identity(path)
+    }
+}
+
 /// Where a file stops being text.
 pub(super) fn not_utf8(bytes: &[u8], error: &Utf8Error, shown: &str) -> Diagnostics {
     let good = error.valid_up_to();

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use polylogue_core::LogId;
 use polylogue_runtime::{Prepared, Runtime, StoreLocation};
 use polylogue_server::{SourceError, TeamSource};
-use polylogue_team::{Loaded, Overrides};
+use polylogue_team::{Diagnostics, Loaded, Overrides};
 
 use crate::commands::resume::Stored;
 use crate::commands::team_version::TeamVersion;
@@ -85,6 +85,14 @@ impl TeamSource for TeamFiles {
 
     fn load(&self, team: &str, given: &Overrides) -> Result<Loaded, SourceError> {
         Ok(trust::load(self.file(team)?, &self.given(given), &self.options.allowed.permits)?)
+    }
+
+    fn check(&self, team: Option<&str>, text: &str) -> Result<Loaded, Diagnostics> {
+        let given = self.given(&Overrides::default());
+        match team.and_then(|team| self.files.get(team)) {
+            Some(file) => polylogue_team::parse_at(text, file, &given),
+            None => polylogue_team::parse(text, "team.yaml", &given),
+        }
     }
 
     fn prepare<'a>(

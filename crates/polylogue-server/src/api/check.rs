@@ -1,0 +1,89 @@
+//! `/api/v1/teams/check` and `/api/v1/schema`: what an editor of team files needs. Nothing that a text says is executed.
+
+use axum::http::{Method, StatusCode};
+use polylogue_team::{Diagnostics, Team};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::call::{Call, Reply, json_reply};
+use crate::problem::Problem;
+use crate::route::{Access, Route};
+use crate::scope::Scope;
+
+const EDIT: Access = Access::Scope(Scope::Edit);
+
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::new(Method::GET, "/api/v1/schema", EDIT, "The JSON Schema of team files", |_| {
+            Box::pin(async { json_reply(StatusCode::OK, polylogue_team::schema()) })
+        }),
+        Route::new(Method::POST, "/api/v1/teams/check", EDIT, "Check the text of a team file", |call| {
+            Box::pin(check(call))
+        })
+        .body(check_schema),
+    ]
+}
+
+#[derive(Deserialize)]
+struct Check {
+    text: String,
+    team: Option<String>,
+}
+
+fn check_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["text"],
+        "properties": {
+            "text": {"type": "string", "description": "The text of a team file"},
+            "team": {
+                "type": "string",
+                "description": "The id of the team whose file it is: it can then name the files next to it",
+            },
+        },
+    })
+}
+
+async fn check(call: Call) -> Reply {
+    let (token, Check { text, team }) = (call.token()?, call.json()?);
+    if let Some(id) = team.as_deref().filter(|id| !token.sees(id) || !is_served(&call, id)) {
+        return Err(Problem::unknown_team(id).at("/team", "unknown team"));
+    }
+    let body = match call.app.source.check(team.as_deref(), &text) {
+        Ok(loaded) => {
+            json!({"ok": true, "problems": shown(&loaded.warnings), "team": outline(&loaded.team)})
+        }
+        Err(problems) => json!({"ok": false, "problems": shown(&problems)}),
+    };
+    json_reply(StatusCode::OK, &body)
+}
+
+fn is_served(call: &Call, id: &str) -> bool {
+    call.app.source.ids().iter().any(|served| served == id)
+}
+
+/// The findings. Of a file, its name is shown, not where it is on this machine.
+fn shown(problems: &Diagnostics) -> Value {
+    let mut problems = json!(problems);
+    for problem in problems.as_array_mut().into_iter().flatten() {
+        if let Some(file) = problem.get_mut("file") {
+            let path = file.as_str().unwrap_or_default();
+            let name = std::path::Path::new(path).file_name().and_then(|name| name.to_str());
+            *file = json!(name);
+        }
+    }
+    problems
+}
+
+/// What a preview of the team shows.
+fn outline(team: &Team) -> Value {
+    let names = |name: &str| json!({"name": name});
+    json!({
+        "name": team.name,
+        "description": team.description,
+        "task": team.task,
+        "inputs": team.vars.keys().map(|name| names(name)).collect::<Vec<_>>(),
+        "agents": team.agents.len(),
+        "chats": team.chats.len() + 1,
+    })
+}
