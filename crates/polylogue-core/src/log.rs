@@ -109,8 +109,10 @@ pub struct Log {
 }
 
 impl Drop for Log {
-    /// Releases the claim. Stores start the release when the future is first polled, so there is no need to wait.
+    /// Releases the claim, and tells those who wait for instructions that they are lost. Stores start the release when the future is
+    /// first polled, so there is no need to wait.
     fn drop(&mut self) {
+        self.inbox.close();
         if !self.released {
             let release = pin!(self.store.release(self.claim.clone()));
             let _ = release.poll(&mut Context::from_waker(Waker::noop()));

@@ -417,6 +417,12 @@ impl Conversation {
         }
     }
 
+    /// Whether it was released, though there are handles of it.
+    pub(crate) fn is_released(&self) -> bool {
+        // While it runs, it is locked.
+        self.0.log.try_lock().is_ok_and(|log| log.is_none())
+    }
+
     fn gone(&self) -> Error {
         Error::Released { id: self.id().clone() }
     }

@@ -162,7 +162,8 @@ impl Runtime {
     /// The conversation `id`, if this process has it open.
     #[must_use]
     pub fn get(&self, id: &LogId) -> Option<Conversation> {
-        self.opened().get(id).and_then(Weak::upgrade).map(Conversation)
+        let open = self.opened().get(id).and_then(Weak::upgrade).map(Conversation);
+        open.filter(|conversation| !conversation.is_released())
     }
 
     /// Updates of the conversation `id` from now on, if this process has it open.

@@ -107,16 +107,9 @@ impl Runtime {
     /// Whether a process has the conversation open.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// When the store cannot be read.
     pub async fn is_claimed(&self, id: &LogId) -> Result<bool> {
-        if self.get(id).is_some() {
-            return Ok(true);
-        }
-        match self.store().claim(id).await {
-            Ok(claim) => Ok(self.store().release(claim).await.map(|()| false)?),
-            Err(StoreError::Busy { .. }) => Ok(true),
-            Err(error) => Err(error.into()),
-        }
+        Ok(self.get(id).is_some() || self.store().holder(id).await?.is_some())
     }
 
     /// Carries out what is in the inbox of a conversation that no process runs. Returns whether none does.

@@ -114,7 +114,6 @@ pub(crate) async fn state_of(tenant: &Tenant, id: &LogId) -> Result<Value, Probl
 /// Its state, and how it ended.
 async fn state(tenant: &Tenant, listing: &Listing) -> Result<(&'static str, Option<Value>), Problem> {
     let runs_here = tenant.runs.is_running(&listing.id);
-    let _only = tenant.runs.claiming().await;
     Ok(match (&listing.summary.progress, listing.state()) {
         (Progress::Closed(reason), _) => ("closed", Some(ending(reason))),
         (_, LogState::Waiting) => ("waiting", None),

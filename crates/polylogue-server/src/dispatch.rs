@@ -1,21 +1,22 @@
 //! From a request to the handler of its route, and from its result to a response.
 
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts as _, Query, RawPathParams};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
-use axum::http::{Request, Response};
+use axum::http::{Method, Request, Response};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, Limited};
 use polylogue_config::suggest;
 use serde_json::Value;
+use tracing::Instrument as _;
 
 use crate::app::App;
-use crate::call::Call;
+use crate::call::{Call, Reply};
 use crate::problem::Problem;
 use crate::request::RequestId;
 use crate::route::{Access, Route};
@@ -26,7 +27,7 @@ pub(crate) async fn handle(app: Arc<App>, route: &'static Route, request: Reques
     let id = request.extensions().get::<RequestId>().cloned().unwrap_or_default();
     let handled = AssertUnwindSafe(async {
         let call = read(app, route, request).await?;
-        (route.handler)(call).await
+        complete(route, call).await
     });
     let reply = handled.catch_unwind().await.unwrap_or_else(|_| {
         tracing::error!(request_id = %id.0, route = route.path, "a handler panicked");
@@ -34,6 +35,21 @@ pub(crate) async fn handle(app: Arc<App>, route: &'static Route, request: Reques
             .hint("report it with the request id"))
     });
     reply.unwrap_or_else(|problem| problem.response(route.form, &id.0))
+}
+
+/// Runs the handler. One that changes something is not given up half-way when its client goes away.
+async fn complete(route: &Route, call: Call) -> Reply {
+    let handled = (route.handler)(call);
+    if route.method == Method::GET {
+        return handled.await;
+    }
+    match tokio::spawn(handled.in_current_span()).await {
+        Ok(reply) => reply,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            Err(_) => Err(Problem::stopping()),
+        },
+    }
 }
 
 async fn read(app: Arc<App>, route: &Route, request: Request<Body>) -> Result<Call, Problem> {

@@ -12,18 +12,11 @@ pub(crate) struct Runs {
     running: Mutex<HashMap<LogId, bool>>,
     /// Counts how often one was opened or has stopped running.
     changes: watch::Sender<u64>,
-    /// Held while it is tested whether another process runs one: the test claims it, and two tests would see each other.
-    claiming: tokio::sync::Mutex<()>,
 }
 
 impl Runs {
     pub(crate) fn new() -> Self {
-        Self { running: Mutex::default(), changes: watch::Sender::new(0), claiming: Default::default() }
-    }
-
-    /// Waits until no other request tests whether another process runs a conversation.
-    pub(crate) async fn claiming(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.claiming.lock().await
+        Self { running: Mutex::default(), changes: watch::Sender::new(0) }
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<LogId, bool>> {

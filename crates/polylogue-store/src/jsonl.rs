@@ -130,6 +130,11 @@ impl Store for Jsonl {
             .map(ClaimGuard::accept)
     }
 
+    async fn holder(&self, id: &LogId) -> Result<Option<String>, StoreError> {
+        let id = id.clone();
+        self.run(move |folder| folder.holder(&id)).await
+    }
+
     async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
         let batch = Batch::new(&claim.id, batch)?;
         let claim = claim.clone();

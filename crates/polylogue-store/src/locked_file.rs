@@ -3,6 +3,12 @@
 use std::fs::{File, TryLockError};
 use std::io;
 use std::ops::{Deref, DerefMut};
+use std::thread;
+use std::time::Duration;
+
+/// How long, and how often, a lock is waited for that another process may have taken only to see whether there is one.
+const MOMENT: Duration = Duration::from_millis(1);
+const MOMENTS: u32 = 5;
 
 /// A file with an exclusive lock of the operating system, which ends with the process.
 ///
@@ -18,10 +24,15 @@ impl LockedFile {
         Ok(Self(file))
     }
 
-    /// Fails if the file is locked.
+    /// Fails if the file is locked, unless only for the moment that a process needs [to see whether it is](super::jsonl).
     pub(crate) fn without_waiting(file: File) -> Result<Self, TryLockError> {
-        file.try_lock()?;
-        Ok(Self(file))
+        for _ in 0..MOMENTS {
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) => thread::sleep(MOMENT),
+                locked => return locked.map(|()| Self(file)),
+            }
+        }
+        file.try_lock().map(|()| Self(file))
     }
 }
 

@@ -101,6 +101,11 @@ impl Store for Memory {
         Ok(Claim { id: id.clone(), fence })
     }
 
+    async fn holder(&self, id: &LogId) -> Result<Option<String>, StoreError> {
+        let (logs, holder) = (self.logs(), claims::this_process());
+        Ok(logs.get(id).ok_or_else(|| not_found(id))?.writer.map(|_| holder))
+    }
+
     async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
         let mut logs = self.logs();
         let log = logs.get_mut(&claim.id).ok_or_else(|| not_found(&claim.id))?;

@@ -242,6 +242,12 @@ impl Store for Sqlite {
             .map(ClaimGuard::accept)
     }
 
+    async fn holder(&self, id: &LogId) -> Result<Option<String>, StoreError> {
+        let log = id.clone();
+        // As a write, so that no two processes examine the lock of a third one at once.
+        self.writing(Some(id), move |transaction| transaction.holder(&log)).await
+    }
+
     async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
         let (batch, by) = (Batch::new(&claim.id, batch)?, claim.clone());
         self.writing(Some(&claim.id), move |transaction| transaction.append(&by, &batch)).await

@@ -4,17 +4,18 @@
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use polylogue::policies::{sequential, until};
 use polylogue::stop::max_turns;
 use polylogue::{Assistant, round_robin};
 use polylogue_core::{
-    Act, Agent, AnyModel, AnyStore, AnyTool, Body, Call, Chat, Confirmation, DefaultAnswer, DeltaRef,
+    Act, Agent, AnyModel, AnyStore, AnyTool, Body, Call, Chat, Claim, Confirmation, DefaultAnswer, DeltaRef,
     DeltaSink, Event, Instruction, LimitOverrides, Limits, Log, LogHandle, LogId, Message, Meta, Model,
     ModelError, Name, OpenQuestion, Outcome, Path, Policy, Reply, Request, Responder, Result, Status, Step,
-    StopReason, Store, Summary, Timestamp, Tool, ToolCx, ToolError, ToolSpec, Transcript, Turn, TurnRequest,
-    Update, View, ViewOptions,
+    StopReason, Store, StoreError, StoreWrapper, Summary, Timestamp, Tool, ToolCx, ToolError, ToolSpec,
+    Transcript, Turn, TurnRequest, Update, View, ViewOptions,
 };
 use polylogue_store::Memory;
 
@@ -357,6 +358,59 @@ async fn what_had_arrived_of_a_cancelled_reply_is_kept_and_counts_as_said_if_its
         serde_json::to_string(&View::of(&transcript, &name("Bob"), ViewOptions::default()).entries())
             .unwrap();
     assert!(entries.contains("cut off by the user"), "{entries}");
+}
+
+/// A model that cancels its conversation this many times, and gets no further.
+struct Canceling(Outside, usize);
+
+impl Model for Canceling {
+    fn name(&self) -> &str {
+        "test:canceling"
+    }
+    async fn complete(
+        &self,
+        _: &Request<'_>,
+        _: &mut dyn DeltaSink,
+    ) -> std::result::Result<Reply, ModelError> {
+        for _ in 0..self.1 {
+            drop(self.0.lock().unwrap().as_ref().unwrap().instruct(Instruction::Cancel { now: true }));
+        }
+        std::future::pending().await
+    }
+}
+
+/// A store whose appends are not done before they have been polled this many times.
+struct Polled(AnyStore, usize);
+
+impl StoreWrapper for Polled {
+    fn inner(&self) -> &AnyStore {
+        &self.0
+    }
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> std::result::Result<(), StoreError> {
+        for _ in 0..self.1 {
+            tokio::task::yield_now().await;
+        }
+        self.0.append(claim, batch).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_ends_while_further_instructions_are_being_carried_out() {
+    for (times, polls) in (1..4).flat_map(|times| (0..4).map(move |polls| (times, polls))) {
+        let store = AnyStore::new(Polled(Memory::default().into(), polls));
+        let mut log = Log::create(store, LogId::new("sent").unwrap()).await.unwrap();
+        let outside = Outside::default();
+        *outside.lock().unwrap() = Some(log.handle());
+        let ann = Assistant::new("Ann", AnyModel::new(Canceling(outside, times))).unwrap();
+        let chat = Chat::named("canceled").participant(ann).policy(round_robin()).build().unwrap();
+        // A minute of virtual time, which passes only when nothing else can happen.
+        let run = tokio::time::timeout(Duration::from_secs(60), chat.run_in(&mut log, "go"));
+        let ended = run.await.unwrap_or_else(|_| panic!("canceled {times} times, {polls} polls: it hangs"));
+        assert_eq!(ended.unwrap().status, Status::Cancelled);
+        let events = log.events().await;
+        let canceled = events.iter().filter(|event| matches!(event.body, Body::Cancelled { .. })).count();
+        assert_eq!(canceled, times, "an instruction that was given is in the log");
+    }
 }
 
 /// Asks a person who has a second to answer.

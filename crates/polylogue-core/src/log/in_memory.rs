@@ -26,6 +26,9 @@ impl Store for InMemory {
     async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
         not_found(id)
     }
+    async fn holder(&self, id: &LogId) -> Result<Option<String>, StoreError> {
+        not_found(id)
+    }
     async fn append(&self, _: &Claim, _: &[Arc<Event>]) -> Result<(), StoreError> {
         Ok(())
     }

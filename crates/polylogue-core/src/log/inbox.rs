@@ -129,12 +129,19 @@ pub(crate) struct Inbox(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    queue: Mutex<VecDeque<Pending>>,
+    queue: Mutex<Queue>,
     changed: Notify,
 }
 
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Pending>,
+    /// Whether the log is gone: no run takes instructions any more.
+    is_closed: bool,
+}
+
 impl Inbox {
-    fn queue(&self) -> MutexGuard<'_, VecDeque<Pending>> {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
         self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -142,8 +149,9 @@ impl Inbox {
     pub(crate) fn push(&self, number: Option<u64>, instruction: Instruction) -> Confirmation {
         let (confirm, confirmed) = oneshot::channel();
         let mut queue = self.queue();
-        if number.is_none() || queue.iter().all(|pending| pending.number != number) {
-            queue.push_back(Pending { number, instruction, confirm });
+        let is_new = number.is_none() || queue.waiting.iter().all(|pending| pending.number != number);
+        if is_new && !queue.is_closed {
+            queue.waiting.push_back(Pending { number, instruction, confirm });
         }
         drop(queue);
         self.0.changed.notify_waiters();
@@ -153,18 +161,24 @@ impl Inbox {
     /// Takes the first instruction that can be carried out at one of these times.
     pub(crate) fn take(&self, timings: &[Timing]) -> Option<Pending> {
         let mut queue = self.queue();
-        let at = queue.iter().position(|pending| timings.contains(&pending.instruction.timing()))?;
-        queue.remove(at)
+        let mut waiting = queue.waiting.iter();
+        let at = waiting.position(|pending| timings.contains(&pending.instruction.timing()))?;
+        queue.waiting.remove(at)
     }
 
     /// Puts an instruction back that cannot be carried out yet, before all others.
     pub(crate) fn put_back(&self, pending: Pending) {
-        self.queue().push_front(pending);
+        self.queue().waiting.push_front(pending);
+    }
+
+    /// Loses what waits and what comes: the log is gone.
+    pub(crate) fn close(&self) {
+        *self.queue() = Queue { waiting: VecDeque::new(), is_closed: true };
     }
 
     /// Whether instructions of these times wait.
     pub(crate) fn has(&self, timings: &[Timing]) -> bool {
-        self.queue().iter().any(|pending| timings.contains(&pending.instruction.timing()))
+        self.queue().waiting.iter().any(|pending| timings.contains(&pending.instruction.timing()))
     }
 
     /// Waits until instructions of these times wait.
@@ -223,6 +237,8 @@ impl fmt::Display for Instruction {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
 
     #[test]
@@ -234,6 +250,17 @@ mod tests {
         assert_eq!(taken.until(), 1);
         taken.add(2);
         assert_eq!(taken, TakenNumbers { until: 3, beyond: BTreeSet::new() });
+    }
+
+    #[test]
+    fn what_waits_when_the_log_goes_is_lost() {
+        let inbox = Inbox::default();
+        let before = inbox.push(None, Instruction::Pause);
+        inbox.close();
+        let after = inbox.push(None, Instruction::Pause);
+        for confirmation in [before, after] {
+            assert_eq!(confirmation.confirmed().now_or_never(), Some(Err(InstructionError::Lost)));
+        }
     }
 
     #[test]

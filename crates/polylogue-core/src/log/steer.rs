@@ -1,6 +1,5 @@
 //! Instructions that are carried out while a conversation runs: pauses, cancellations, higher limits.
 
-use std::convert::Infallible;
 use std::sync::{Arc, PoisonError};
 
 use futures_util::future::{Either, select};
@@ -29,10 +28,11 @@ impl Log {
         *self.limits.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Carries out instructions that need not wait for a step, while it is polled, next to the run.
-    pub(crate) async fn obey_at_once(&self) -> Infallible {
-        loop {
-            self.inbox.changed(&[Timing::Now]).await;
+    /// Carries out instructions that need not wait for a step, next to the run, until it is `over`. One that is being carried out by
+    /// then is completed: it may hold the lock of the log's buffer, and would keep it if it were polled no more.
+    pub(crate) async fn obey_until<T>(&self, over: impl Future<Output = T> + Unpin) {
+        let mut over = over;
+        while let Either::Right(_) = select(&mut over, pin!(self.inbox.changed(&[Timing::Now]))).await {
             // When the log cannot be written, its run notices that, too; the sender learns that it was lost.
             let _ = self.obey_waiting().await;
         }

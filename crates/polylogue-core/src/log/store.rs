@@ -27,6 +27,13 @@ pub trait Store: Send + Sync + 'static {
     /// [`StoreError::Busy`] when another writer is alive, [`StoreError::NotFound`].
     fn claim(&self, id: &LogId) -> impl Future<Output = Result<Claim, StoreError>> + Send;
 
+    /// The living process that has claimed a log, as [`StoreError::Busy`] names it; `None` if the log can be claimed. Takes no claim:
+    /// a caller that gives up half-way leaves none.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], or when the store cannot be read.
+    fn holder(&self, id: &LogId) -> impl Future<Output = Result<Option<String>, StoreError>> + Send;
+
     /// Appends `batch`. After success, the events survive a loss of power; after an error, none of them is stored.
     /// After a crash half-way a first part of them may be stored, and a dropped future may still append: any prefix
     /// is a valid conversation.
@@ -212,6 +219,7 @@ macro_rules! forwarded {
 forwarded! {
     create(ref id: LogId, ref meta: Meta,) -> Claim;
     claim(ref id: LogId,) -> Claim;
+    holder(ref id: LogId,) -> Option<String>;
     append(ref claim: Claim, ref batch: [Arc<Event>],) -> ();
     release(val claim: Claim,) -> ();
     read(ref id: LogId, val from: u64,) -> Vec<Event>;

@@ -2,7 +2,8 @@
 
 use std::pin::pin;
 
-use futures_util::future::{Either, select};
+use futures_util::future::join;
+use tokio::sync::oneshot;
 use tracing::{Instrument as _, info, info_span};
 
 use super::RunningChat;
@@ -96,10 +97,16 @@ impl Chat {
         let start = Start { task, around: None, who: &self.name };
         let mut opening = self.opening(&start, Vec::new());
         opening.attach(attached);
-        let instructions = pin!(log.obey_at_once());
-        let status = match select(pin!(running.run(self, opening)), instructions).await {
-            Either::Left((status, _)) => status,
-            Either::Right((never, _)) => match never {},
+        let status = {
+            let (over, is_over) = oneshot::channel();
+            let run = pin!(running.run(self, opening));
+            let run = async {
+                let status = run.await;
+                // Its receiver waits for it next to this.
+                let _ = over.send(());
+                status
+            };
+            join(run, log.obey_until(is_over)).await.0
         };
         let status = match status {
             Err(Error::Interrupt(Interrupt::Cancelled)) => Status::Cancelled,

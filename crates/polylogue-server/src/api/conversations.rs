@@ -235,7 +235,6 @@ async fn remove(call: Call) -> Reply {
     if tenant.runs.is_running(&id) {
         return Err(Problem::busy(format!("`{id}` is running")).hint("stop it first"));
     }
-    let _only = tenant.runs.claiming().await;
     tenant.runtime.remove(&id).await?;
     json_reply(StatusCode::OK, &json!({"removed": true}))
 }

@@ -2,7 +2,8 @@
 
 use axum::http::{Method, StatusCode};
 use polylogue_core::{
-    Body, InboxMessage, Instruction, LimitOverrides, Listing, LogId, Message, Name, Store as _,
+    Body, InboxMessage, Instruction, InstructionError, LimitOverrides, Listing, LogId, Message, Name,
+    Store as _, StoreError,
 };
 use polylogue_runtime::{ForkPoint, Resumed, Steered, fresh_id};
 use serde::Deserialize;
@@ -189,10 +190,9 @@ async fn check_free(tenant: &Tenant, id: &LogId) -> Result<(), Problem> {
     if tenant.runs.is_running(id) || tenant.runtime.get(id).is_some() {
         return Ok(());
     }
-    let _only = tenant.runs.claiming().await;
-    match tenant.runtime.store().claim(id).await {
-        Ok(claim) => Ok(tenant.runtime.store().release(claim).await?),
-        Err(error) => Err(error.into()),
+    match tenant.runtime.store().holder(id).await? {
+        Some(holder) => Err(StoreError::Busy { id: id.clone(), holder }.into()),
+        None => Ok(()),
     }
 }
 
@@ -236,6 +236,7 @@ async fn resume(call: Call) -> Reply {
     }
     let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
     if !tenant.runs.enter(&id) {
+        raise(&tenant, &id, limits).await?;
         return json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?);
     }
     let resumed = async {
@@ -258,6 +259,22 @@ async fn resume(call: Call) -> Reply {
         }
     }
     json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?)
+}
+
+/// Raises limits of a conversation that runs.
+async fn raise(tenant: &Tenant, id: &LogId, more: LimitOverrides) -> Result<(), Problem> {
+    if more.is_empty() {
+        return Ok(());
+    }
+    let open = tenant.runtime.get(id);
+    let raised = match open.map(|open| open.instruct(Instruction::RaiseLimits(more))) {
+        Some(confirmation) => confirmation.confirmed().await,
+        None => Err(InstructionError::Lost),
+    };
+    raised.map_err(|error| match error {
+        InstructionError::Refused(why) => Problem::refused(why.to_string()),
+        _ => Problem::busy(format!("`{id}` is about to stop")).hint("try again when it has stopped"),
+    })
 }
 
 #[derive(Deserialize)]

@@ -36,8 +36,17 @@ impl Request {
         Self { body: body.to_string().into_bytes(), ..request }
     }
 
+    /// Sends it and closes the connection at once.
+    pub(crate) async fn leave(&self, address: SocketAddr) {
+        drop(self.connect(address).await);
+    }
+
     /// Sends it and reads the head of the response.
     pub(crate) async fn open(&self, address: SocketAddr) -> Stream {
+        Stream::read_head(self.connect(address).await).await
+    }
+
+    async fn connect(&self, address: SocketAddr) -> BufReader<TcpStream> {
         let mut text = format!("{} {} HTTP/1.1\r\nConnection: close\r\n", self.method, self.path);
         for (name, value) in &self.headers {
             text += &format!("{name}: {value}\r\n");
@@ -50,7 +59,7 @@ impl Request {
         socket.write_all(b"\r\n").await.unwrap();
         // A server that refuses the head may close before it has read the body.
         let _ = socket.write_all(&self.body).await;
-        Stream::read_head(socket).await
+        socket
     }
 
     /// Sends it and reads the whole response.

@@ -148,6 +148,28 @@ async fn a_run_that_is_over_says_what_continues_it() {
 }
 
 #[tokio::test]
+async fn a_client_that_goes_away_leaves_nothing_half_done() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "short"})).await;
+    until(&world, &id, "closed").await;
+    let resume = |calls: u32| {
+        let body = json!({"limits": {"calls": calls}});
+        world.request("POST", &format!("{PATH}/{id}/resume")).json(&body)
+    };
+    for _ in 0..3 {
+        resume(1).leave(world.address).await;
+        // Whether the request was still carried out or not: the next one is.
+        until(&world, &id, "closed").await;
+    }
+    let turns = until(&world, &id, "closed").await["turns"].as_u64();
+    while until(&world, &id, "closed").await["turns"].as_u64() == turns {
+        // An earlier one may be just stopping.
+        let status = world.send(resume(1)).await.status;
+        assert!([202, 409].contains(&status), "{status}");
+    }
+}
+
+#[tokio::test]
 async fn s29_s30_a_fork_has_the_same_beginning_and_leaves_its_source() {
     let world = World::new().await;
     let id = begin(&world, &json!({"team": "talk"})).await;

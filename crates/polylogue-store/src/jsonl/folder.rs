@@ -114,6 +114,25 @@ impl Folder {
         self.claim_locked(id, file, claims::next_fence())
     }
 
+    /// The living process that has claimed the log. For a moment its file is locked, for which [`lock`](Self::lock) waits.
+    pub(super) fn holder(&self, id: &LogId) -> Result<Option<String>, StoreError> {
+        let (path, file) = self.open(id)?;
+        if self.claimed().contains_key(id) {
+            return Ok(Some(self.holder_noted(id)));
+        }
+        match file.try_lock_shared() {
+            // Closing it would leave the lock to a program that another thread is just starting.
+            Ok(()) => file.unlock().map(|()| None).map_err(|error| io_error::writing(&path, &error)),
+            Err(TryLockError::WouldBlock) => Ok(Some(self.holder_noted(id))),
+            Err(TryLockError::Error(error)) => Err(io_error::writing(&path, &error)),
+        }
+    }
+
+    fn holder_noted(&self, id: &LogId) -> String {
+        let note = self.note(id);
+        claims::with_lease(&note.holder, note.head.as_ref().and_then(Head::holds_for))
+    }
+
     /// Claims the log in `file`, which is locked.
     fn claim_locked(&self, id: &LogId, mut file: LockedFile, fence: u64) -> Result<Claim, StoreError> {
         let (path, note) = (self.path(id), self.note(id));
@@ -241,9 +260,7 @@ impl Folder {
             Ok(file) if io_error::is_other_file(path, &file) => Err(StoreError::NotFound { id: id.clone() }),
             Ok(file) => Ok(file),
             Err(TryLockError::WouldBlock) => {
-                let note = self.note(id);
-                let lease = note.head.as_ref().and_then(Head::holds_for);
-                Err(StoreError::Busy { id: id.clone(), holder: claims::with_lease(&note.holder, lease) })
+                Err(StoreError::Busy { id: id.clone(), holder: self.holder_noted(id) })
             }
             Err(TryLockError::Error(error)) => Err(io_error::writing(path, &error)),
         }

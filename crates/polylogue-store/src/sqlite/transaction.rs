@@ -122,6 +122,15 @@ impl<'a> WriteTransaction<'a> {
         self.insert_claim(id, log)
     }
 
+    /// The living process that has claimed a log.
+    pub(super) fn holder(&self, id: &LogId) -> Result<Option<String>, WriteError> {
+        match self.writer_of(id, self.log(id)?) {
+            Ok(_) => Ok(None),
+            Err(WriteError::Refused(StoreError::Busy { holder, .. })) => Ok(Some(holder)),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Claims a log also when its writer is alive, but has not renewed its lease.
     pub(super) fn take_over(&self, id: &LogId) -> Result<Claim, WriteError> {
         let log = self.log(id)?;

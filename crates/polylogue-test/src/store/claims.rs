@@ -43,6 +43,7 @@ async fn absent(store: AnyStore) -> Verdict {
     let elsewhere = begin(&store, "there").await?;
     let id = id("absent")?;
     refused("claim", store.claim(&id).await, &not_found(&id))?;
+    refused("holder", store.holder(&id).await, &not_found(&id))?;
     refused("read", store.read(&id, 0).await, &not_found(&id))?;
     refused("read_intact", store.read_intact(&id).await, &not_found(&id))?;
     refused("meta", store.meta(&id).await, &not_found(&id))?;
@@ -54,7 +55,9 @@ async fn absent(store: AnyStore) -> Verdict {
 async fn claimed_once(store: AnyStore) -> Verdict {
     let first = begin(&store, "a").await?;
     done("release", store.release(first.clone()).await)?;
+    same("its holder", &done("holder", store.holder(&first.id).await)?, &None)?;
     let claim = done("claim", store.claim(&first.id).await)?;
+    same("whether it has a holder", &done("holder", store.holder(&claim.id).await)?.is_some(), &true)?;
     busy("a second claim", store.claim(&claim.id).await, &claim.id)?;
     busy("removing it", store.remove(&claim.id).await, &claim.id)?;
     done("append after that", store.append(&claim, &some(0, 1)).await)?;
