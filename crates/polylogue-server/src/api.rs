@@ -6,6 +6,7 @@ pub(crate) mod conversations;
 pub(crate) mod feed;
 pub(crate) mod health;
 pub(crate) mod openapi;
+pub(crate) mod session;
 pub(crate) mod steering;
 pub(crate) mod teams;
 pub(crate) mod tokens;

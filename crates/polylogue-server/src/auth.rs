@@ -12,8 +12,9 @@ use crate::app::App;
 use crate::problem::{ErrorForm, Problem};
 use crate::request::{Peer, RequestId};
 use crate::route::{Access, Route};
+use crate::session_cookie;
 use crate::table::find;
-use crate::token::Token;
+use crate::token::{Token, TokenKind};
 
 const HINT: &str = "send `Authorization: Bearer ply_…`; `polylogue token new` makes a token";
 
@@ -48,8 +49,8 @@ fn admit(app: &App, route: Option<&Route>, request: &Request) -> Result<Option<T
     if let Some(wait) = tried {
         return Err(Problem::too_many("too many wrong tokens came from this address").retry_after(wait));
     }
-    let text = token_text(request.headers())?;
-    let Some(token) = app.tokens.find(text)? else {
+    let (kind, text) = presented(app, request)?;
+    let Some(token) = app.tokens.find_as(kind, text)? else {
         if let Some(peer) = peer {
             // More than the rate are refused above.
             let _ = app.failed_logins.take(peer);
@@ -68,8 +69,26 @@ fn admit(app: &App, route: Option<&Route>, request: &Request) -> Result<Option<T
     }
 }
 
-/// The text of the token: of either header, by the same rules.
-fn token_text(headers: &HeaderMap) -> Result<&str, Problem> {
+/// The text of the token and what has it: a header, or else the cookie of the page.
+fn presented<'r>(app: &App, request: &'r Request) -> Result<(TokenKind, &'r str), Problem> {
+    let headers = request.headers();
+    if let Some(text) = token_text(headers)? {
+        return Ok((TokenKind::Key, text));
+    }
+    let Some(text) = session_cookie::read(headers, app.names.is_tls) else {
+        return Err(Problem::unauthorized("the request has no token").hint(HINT));
+    };
+    match session_cookie::is_from_page(request.method(), headers) {
+        true => Ok((TokenKind::Session, text)),
+        false => {
+            Err(Problem::foreign_origin("a page of another origin sent this with the cookie of the page")
+                .hint("send a token in the header `Authorization`"))
+        }
+    }
+}
+
+/// The text of the token of a header: of either, by the same rules.
+fn token_text(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let bearer = text(AUTHORIZATION.as_str()).map(|value| match value.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
@@ -80,7 +99,6 @@ fn token_text(headers: &HeaderMap) -> Result<&str, Problem> {
             Err(Problem::bad_request("`Authorization` and `x-api-key` have different tokens")
                 .hint("send one of them"))
         }
-        (Some(token), _) | (None, Some(token)) => Ok(token),
-        (None, None) => Err(Problem::unauthorized("the request has no token").hint(HINT)),
+        (token, other) => Ok(token.or(other)),
     }
 }

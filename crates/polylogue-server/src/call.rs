@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::app::App;
 use crate::problem::Problem;
+use crate::request::Peer;
 use crate::token::Token;
 
 /// A response, or why there is none.
@@ -19,6 +20,9 @@ pub(crate) type Reply = Result<Response<Body>, Problem>;
 /// A request that has passed all checks of its route.
 pub(crate) struct Call {
     pub(crate) app: Arc<App>,
+    /// The path of the route.
+    pub(crate) path: &'static str,
+    pub(crate) peer: Option<Peer>,
     /// Of an open route: none.
     pub(crate) token: Option<Arc<Token>>,
     pub(crate) params: Vec<(String, String)>,

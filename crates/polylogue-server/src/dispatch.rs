@@ -18,7 +18,7 @@ use tracing::Instrument as _;
 use crate::app::App;
 use crate::call::{Call, Reply};
 use crate::problem::Problem;
-use crate::request::RequestId;
+use crate::request::{Peer, RequestId};
 use crate::route::{Access, Route};
 use crate::token::Token;
 
@@ -52,7 +52,7 @@ async fn complete(route: &Route, call: Call) -> Reply {
     }
 }
 
-async fn read(app: Arc<App>, route: &Route, request: Request<Body>) -> Result<Call, Problem> {
+async fn read(app: Arc<App>, route: &'static Route, request: Request<Body>) -> Result<Call, Problem> {
     let (mut parts, body) = request.into_parts();
     let params = params(&mut parts).await?;
     let query = query(&mut parts, route).await?;
@@ -64,7 +64,8 @@ async fn read(app: Arc<App>, route: &Route, request: Request<Body>) -> Result<Ca
     if token.is_none() && route.access != Access::Open {
         return Err(Problem::internal("the request was not checked for its token"));
     }
-    Ok(Call { app, token, params, query, headers: parts.headers, body })
+    let peer = parts.extensions.get::<Peer>().copied();
+    Ok(Call { app, path: route.path, peer, token, params, query, headers: parts.headers, body })
 }
 
 async fn params(parts: &mut Parts) -> Result<Vec<(String, String)>, Problem> {

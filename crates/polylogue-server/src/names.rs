@@ -11,6 +11,8 @@ pub(crate) struct Names {
     pub(crate) is_loopback: bool,
     /// The host of its public address.
     pub(crate) public: Option<String>,
+    /// Whether clients reach it by TLS.
+    pub(crate) is_tls: bool,
     /// Origins of other sites.
     pub(crate) origins: Vec<String>,
 }
@@ -35,10 +37,14 @@ impl Names {
 
     /// Whether pages of `origin` may use the server that was reached as `host`.
     pub(crate) fn is_allowed_origin(&self, origin: &str, host: &Authority) -> bool {
-        let own = origin.split_once("://").filter(|(scheme, _)| ["http", "https"].contains(scheme));
-        own.is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host.as_str()))
-            || self.origins.iter().any(|allowed| allowed == origin)
+        is_same_origin(origin, host) || self.origins.iter().any(|allowed| allowed == origin)
     }
+}
+
+/// Whether a page of `origin` is one of the server that was reached as `host`.
+pub(crate) fn is_same_origin(origin: &str, host: &Authority) -> bool {
+    let own = origin.split_once("://").filter(|(scheme, _)| ["http", "https"].contains(scheme));
+    own.is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host.as_str()))
 }
 
 #[cfg(test)]

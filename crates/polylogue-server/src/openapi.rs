@@ -7,7 +7,7 @@ use crate::route::{Access, Route};
 /// The document that describes `routes`.
 pub(crate) fn document(routes: &[Route]) -> Value {
     let mut paths = Map::new();
-    for route in routes {
+    for route in routes.iter().filter(|route| route.is_documented) {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         if let Some(path) = path.as_object_mut() {
             path.insert(route.method.as_str().to_ascii_lowercase(), operation(route));

@@ -28,6 +28,8 @@ pub(crate) struct Route {
     pub(crate) query: &'static [&'static str],
     /// The JSON Schema of its body. `None`: it takes none.
     pub(crate) body: Option<fn() -> Value>,
+    /// Whether `/openapi.json` has it.
+    pub(crate) is_documented: bool,
     /// What it does, in one line.
     pub(crate) about: &'static str,
     pub(crate) handler: fn(Call) -> BoxFuture<'static, Reply>,
@@ -42,7 +44,13 @@ impl Route {
         about: &'static str,
         handler: fn(Call) -> BoxFuture<'static, Reply>,
     ) -> Self {
-        Self { method, path, access, form: ErrorForm::Problem, query: &[], body: None, about, handler }
+        let (form, is_documented) = (ErrorForm::Problem, true);
+        Self { method, path, access, form, query: &[], body: None, is_documented, about, handler }
+    }
+
+    /// The same, which is for the page and not for other clients.
+    pub(crate) fn undocumented(self) -> Self {
+        Self { is_documented: false, ..self }
     }
 
     /// The same with these parameters of its query.

@@ -28,7 +28,7 @@ use crate::runs::stop_all;
 use crate::source::{SourceError, TeamSource};
 use crate::table::{ROUTES, router};
 use crate::tenants::{Tenants, server_folder};
-use crate::token::{NewToken, Token, TokenText};
+use crate::token::{NewToken, Token, TokenKind, TokenText};
 use crate::token_error::TokenError;
 use crate::token_file::TokenFile;
 
@@ -117,6 +117,12 @@ pub fn tokens_at(place: &StoreLocation) -> PathBuf {
     server_folder(place).join("tokens.json")
 }
 
+/// The URL of the page of the server at `url` that logs in with `link`. It is in the fragment, which browsers send to no server.
+#[must_use]
+pub fn login_url(url: &str, link: &TokenText) -> String {
+    format!("{}/#login={}", url.trim_end_matches('/'), link.reveal())
+}
+
 /// A server that is bound to its address.
 pub struct Server {
     listener: TcpListener,
@@ -136,7 +142,7 @@ impl Server {
         let ServerOptions { listen, place, public_url, origins, limits } = options;
         let is_loopback = listen.ip().is_loopback();
         let tokens = TokenFile::at(tokens_at(&place));
-        let has_tokens = !tokens.all()?.is_empty();
+        let has_tokens = tokens.all()?.iter().any(|token| token.kind == TokenKind::Key);
         if !is_loopback && !has_tokens {
             return Err(ServerError::NoToken(listen));
         }
@@ -144,7 +150,8 @@ impl Server {
             Some(url) => Some(Names::host_of(url).ok_or_else(|| ServerError::PublicUrl(url.clone()))?),
             None => None,
         };
-        let names = Names { is_loopback, public, origins: checked(origins)? };
+        let is_tls = public_url.as_ref().is_some_and(|url| url.starts_with("https://"));
+        let names = Names { is_loopback, public, is_tls, origins: checked(origins)? };
         let tenants = Tenants::new(place, source.ids());
         let app = Arc::new(App::new(source, tenants, tokens, names, limits, document(&ROUTES)));
         prepare(&app).await?;
@@ -172,6 +179,14 @@ impl Server {
     /// The token that was made because there was none: show it once.
     pub const fn take_first_token(&mut self) -> Option<TokenText> {
         self.first_token.take()
+    }
+
+    /// A URL of the page that logs a browser in once, within ten minutes.
+    ///
+    /// # Errors
+    /// When the file of the tokens cannot be written.
+    pub fn login_url(&self) -> Result<String, TokenError> {
+        Ok(login_url(&self.url(), &self.app.tokens.create_link(NewToken::local("page"))?))
     }
 
     /// Serves until `stop` is ready and all connections have ended.

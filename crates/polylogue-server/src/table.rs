@@ -10,6 +10,7 @@ use axum::routing::{MethodFilter, on};
 use crate::api;
 use crate::app::App;
 use crate::dispatch::handle;
+use crate::page;
 use crate::route::Route;
 
 /// All routes. A protocol adds its own here.
@@ -23,6 +24,8 @@ pub(crate) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     routes.extend(api::feed::routes());
     routes.extend(api::tokens::routes());
     routes.extend(api::openapi::routes());
+    routes.extend(api::session::routes());
+    routes.extend(page::routes());
     routes
 });
 

@@ -38,6 +38,26 @@ impl fmt::Debug for TokenText {
     }
 }
 
+/// How a token is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenKind {
+    /// A header of requests has it.
+    #[default]
+    Key,
+    /// A link to the page has it: it is exchanged once for a session.
+    Link,
+    /// The cookie of a browser has it.
+    Session,
+}
+
+impl TokenKind {
+    // By reference, as serde calls it.
+    fn is_key(&self) -> bool {
+        *self == Self::Key
+    }
+}
+
 /// A stored token: with the digest of its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
@@ -59,6 +79,9 @@ pub struct Token {
     /// When it ends, in milliseconds since 1970. Default: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_ms: Option<u64>,
+    /// How it is used. Default: by a header of requests.
+    #[serde(default, skip_serializing_if = "TokenKind::is_key")]
+    pub kind: TokenKind,
 }
 
 impl Token {
@@ -68,7 +91,7 @@ impl Token {
     pub(crate) fn new(id: String, text: &TokenText, new: NewToken, created_ms: u64) -> Self {
         let NewToken { name, tenant, scopes, teams, expires_ms } = new;
         let digest = blake3::hash(text.0.as_bytes()).to_hex().to_string();
-        Self { id, name, digest, tenant, scopes, teams, created_ms, expires_ms }
+        Self { id, name, digest, tenant, scopes, teams, created_ms, expires_ms, kind: TokenKind::Key }
     }
 
     /// Whether `text` is its text. Takes the same time for all texts of one length.

@@ -6,8 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::token::{NewToken, Token, TokenText};
+use crate::token::{NewToken, Token, TokenKind, TokenText};
 use crate::token_error::TokenError;
+
+/// How long a link to the page can be exchanged.
+const LINK_MS: u64 = 10 * 60 * 1000;
+/// How long a session lasts.
+const SESSION_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 
 /// The tokens of a server, in a file that only its owner can read. A change by another process counts from the next
 /// request on.
@@ -42,15 +47,24 @@ impl TokenFile {
         Ok(tokens)
     }
 
-    /// The valid token with this text.
+    /// The valid token with this text. Sessions and links are none: see [`find_as`](Self::find_as).
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn find(&self, text: &str) -> Result<Option<Token>, TokenError> {
+        self.find_as(TokenKind::Key, text)
+    }
+
+    /// The valid token of this kind with this text.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn find_as(&self, kind: TokenKind, text: &str) -> Result<Option<Token>, TokenError> {
         let (tokens, now) = (self.all()?, now_ms());
         // Looks at all of them, so that the time does not say which one fits.
         let fitting = tokens.iter().filter(|token| token.is(text));
-        Ok(fitting.fold(None, |found, token| found.or(Some(token))).filter(|t| t.is_valid_at(now)).cloned())
+        let found = fitting.fold(None, |found, token| found.or(Some(token)));
+        Ok(found.filter(|token| token.is_valid_at(now) && token.kind == kind).cloned())
     }
 
     /// Whether the token `id` exists and is valid.
@@ -68,12 +82,36 @@ impl TokenFile {
     /// When `new` is not legal, or the file cannot be written.
     pub fn create(&self, new: NewToken) -> Result<(Token, TokenText), TokenError> {
         new.check()?;
+        self.change(|tokens| add(tokens, TokenKind::Key, new))
+    }
+
+    /// Makes a link to the page: its text can be exchanged once, within ten minutes, for a session with the rights of `new`.
+    ///
+    /// # Errors
+    /// When `new` is not legal, or the file cannot be written.
+    pub fn create_link(&self, new: NewToken) -> Result<TokenText, TokenError> {
+        new.check()?;
+        let new = NewToken { expires_ms: Some(now_ms().saturating_add(LINK_MS)), ..new };
+        self.change(|tokens| Ok(add(tokens, TokenKind::Link, new)?.1))
+    }
+
+    /// Exchanges the text of a link for a session, which ends after 30 days. `None`: it was exchanged before, or has expired.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn exchange(&self, link: &str) -> Result<Option<(Token, TokenText)>, TokenError> {
+        let Some(found) = self.find_as(TokenKind::Link, link)? else { return Ok(None) };
         self.change(|tokens| {
-            let text = TokenText::random()?;
-            let id = unused_id(tokens)?;
-            let token = Token::new(id, &text, new, now_ms());
-            tokens.push(token.clone());
-            Ok((token, text))
+            let now = now_ms();
+            // Another request may have exchanged it since.
+            let Some(at) = tokens.iter().position(|token| token.id == found.id && token.is_valid_at(now))
+            else {
+                return Ok(None);
+            };
+            tokens.remove(at);
+            let Token { name, tenant, scopes, teams, .. } = found;
+            let expires_ms = Some(now.saturating_add(SESSION_MS));
+            add(tokens, TokenKind::Session, NewToken { name, tenant, scopes, teams, expires_ms }).map(Some)
         })
     }
 
@@ -114,6 +152,9 @@ impl TokenFile {
         let lock = private(&self.path.with_extension("lock")).map_err(written)?;
         lock.lock().map_err(written)?;
         let mut tokens = if self.path.exists() { self.parse()? } else { Vec::new() };
+        let now = now_ms();
+        // Expired tokens that a person made stay in the list, and say why they are refused.
+        tokens.retain(|token| token.kind == TokenKind::Key || token.is_valid_at(now));
         let result = change(&mut tokens)?;
         let text = serde_json::to_vec_pretty(&tokens).map_err(|error| self.error("written", &error))?;
         let new = self.path.with_extension("new");
@@ -126,6 +167,16 @@ impl TokenFile {
     fn error(&self, what: &'static str, why: &dyn std::fmt::Display) -> TokenError {
         TokenError::File { path: self.path.clone(), what, why: why.to_string() }
     }
+}
+
+/// Adds a new token.
+fn add(tokens: &mut Vec<Token>, kind: TokenKind, new: NewToken) -> Result<(Token, TokenText), TokenError> {
+    let text = TokenText::random()?;
+    let id = unused_id(tokens)?;
+    let mut token = Token::new(id, &text, new, now_ms());
+    token.kind = kind;
+    tokens.push(token.clone());
+    Ok((token, text))
 }
 
 /// An id that no token has.
@@ -206,6 +257,22 @@ mod tests {
         let file = TokenFile::at(dir.path().join("tokens.json"));
         let (_, text) = file.create(NewToken { expires_ms: Some(1), ..NewToken::local("old") }).unwrap();
         assert_eq!(file.find(text.reveal()).unwrap(), None);
+    }
+
+    #[test]
+    fn a_link_is_exchanged_once_for_a_session() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = TokenFile::at(dir.path().join("tokens.json"));
+        let link = file.create_link(NewToken::local("page")).unwrap();
+        assert_eq!(file.find(link.reveal()).unwrap(), None, "a link is no key");
+        let (session, text) = file.exchange(link.reveal()).unwrap().unwrap();
+        assert_eq!(file.find_as(TokenKind::Session, text.reveal()).unwrap(), Some(session.clone()));
+        assert_eq!(file.find(text.reveal()).unwrap(), None, "a session is no key");
+        assert!(file.is_valid(&session.id).unwrap() && session.expires_ms.is_some());
+        for text in [&link, &text] {
+            assert_eq!(file.exchange(text.reveal()).unwrap(), None);
+        }
+        assert_eq!(file.all().unwrap().as_slice(), [session]);
     }
 
     #[test]

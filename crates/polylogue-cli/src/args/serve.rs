@@ -14,7 +14,8 @@ use crate::shipped::team_file;
 #[derive(Debug, Args)]
 #[command(
     after_help = "The first line that is printed is the URL. Where only this machine can connect, a first token is made and printed \
-    once, in the second line; `polylogue token new` makes others."
+    once, in the line `token`; `polylogue token new` makes others. The line `page` has a link that logs a browser in once, within ten \
+    minutes; `polylogue token link` makes others."
 )]
 pub(crate) struct Serve {
     /// The team files, or folders whose files with the ending `.yaml` are teams
@@ -47,6 +48,8 @@ pub(crate) struct Token {
 pub(crate) enum TokenCommand {
     /// Make a token, and print it once
     New(NewToken),
+    /// Make a link to the page of a server, which logs a browser in once, within ten minutes
+    Link(LinkToken),
     /// List tokens: id, tenant, scopes and name
     List(ListTokens),
     /// Revoke tokens: a running server refuses them from now on
@@ -73,6 +76,30 @@ pub(crate) struct NewToken {
     /// How long the token is valid, such as `12h` or `90d`. Default: until it is revoked
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) expires: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LinkToken {
+    /// The address of the server
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8787")]
+    pub(crate) url: String,
+
+    /// What the browser may do: `read`, `run`, `answer`, `edit`, `admin`
+    #[arg(
+        long = "scope",
+        value_name = "SCOPE",
+        value_delimiter = ',',
+        default_value = "read,run,answer,edit"
+    )]
+    pub(crate) scopes: Vec<Scope>,
+
+    /// Whose conversations the browser can see
+    #[arg(long, value_name = "TENANT", default_value = polylogue_server::Token::LOCAL)]
+    pub(crate) tenant: String,
+
+    /// A team that the browser may see and run. Default: all
+    #[arg(long = "team", value_name = "ID")]
+    pub(crate) teams: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -31,7 +31,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
     }
     let token = server.take_first_token();
     let token = token.map(|token| format!("token {}\n", token.reveal())).unwrap_or_default();
-    write(&Sanitized::plain(&format!("{}\n{token}", server.url())))?;
+    let page = server.login_url()?;
+    write(&Sanitized::plain(&format!("{}\n{token}page {page}\n", server.url())))?;
     let (stop, stopped) = oneshot::channel::<()>();
     let mut serving = pin!(server.run(async { drop(stopped.await) }));
     tokio::select! {

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use polylogue_server::{NewToken, Scope, Token, TokenFile, tokens_at};
+use polylogue_server::{NewToken, Scope, Token, TokenFile, TokenKind, login_url, tokens_at};
 use serde_json::json;
 
 use super::{unwritable, write};
@@ -16,6 +16,7 @@ pub(crate) fn run(cli: &args::Cli, args: &Args) -> Result<Exit, CliError> {
     let tokens = TokenFile::at(tokens_at(&place::of(cli.store.as_deref())?));
     match &args.command {
         TokenCommand::New(args) => create(&tokens, args),
+        TokenCommand::Link(args) => link(&tokens, args),
         TokenCommand::List(args) => list(&tokens, args.json),
         TokenCommand::Revoke(args) => revoke(&tokens, &args.ids),
     }
@@ -40,9 +41,19 @@ fn create(tokens: &TokenFile, args: &args::serve::NewToken) -> Result<Exit, CliE
     Ok(Exit::Done)
 }
 
+fn link(tokens: &TokenFile, args: &args::serve::LinkToken) -> Result<Exit, CliError> {
+    let teams = Some(args.teams.clone()).filter(|teams| !teams.is_empty());
+    let (scopes, tenant) = (args.scopes.clone(), args.tenant.clone());
+    let link = tokens.create_link(NewToken { scopes, tenant, teams, ..NewToken::local("page") })?;
+    write(&Sanitized::plain(&format!("{}\n", login_url(&args.url, &link))))?;
+    Ok(Exit::Done)
+}
+
 fn list(tokens: &TokenFile, as_json: bool) -> Result<Exit, CliError> {
     let mut rows = Vec::new();
-    for token in tokens.all()?.iter() {
+    let all = tokens.all()?;
+    // A link is no token that is used.
+    for token in all.iter().filter(|token| token.kind != TokenKind::Link) {
         rows.push(if as_json { as_json_line(token)? } else { line(token) });
     }
     write(&rows.into_iter().collect())?;

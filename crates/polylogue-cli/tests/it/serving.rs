@@ -22,6 +22,8 @@ pub(crate) struct Serving {
     /// Without the scheme.
     address: String,
     token: Option<String>,
+    /// A link to the page.
+    page: String,
 }
 
 impl Serving {
@@ -35,7 +37,8 @@ impl Serving {
         let url = lines.next().unwrap();
         let address = url.strip_prefix("http://").unwrap_or_else(|| panic!("no URL: {url}")).to_owned();
         let token = is_first.then(|| lines.next().unwrap().strip_prefix("token ").unwrap().to_owned());
-        Self { child, address, token }
+        let page = lines.next().unwrap().strip_prefix("page ").unwrap().to_owned();
+        Self { child, address, token, page }
     }
 
     /// The response to `GET path`.
@@ -66,6 +69,10 @@ fn s1_the_program_prints_its_url_and_a_first_token_and_ends_by_a_signal() {
     let token = first.token.clone().unwrap();
     assert!(first.get("/healthz", "").starts_with("HTTP/1.1 200 OK\r\n"));
     assert!(first.get("/api/v1/teams", "").starts_with("HTTP/1.1 401"));
+    assert!(first.page.starts_with(&format!("http://{}/#login=ply_", first.address)), "{}", first.page);
+    assert!(first.get("/", "").contains("<title>Polylogue</title>"));
+    let link = home.run(&["token", "link", "--url", "https://teams.example"]).ok().out;
+    assert!(link.starts_with("https://teams.example/#login=ply_"), "{link}");
     let teams = first.get("/api/v1/teams", &token);
     assert!(teams.contains("\"id\":\"pair\"") && teams.contains("\"scripted\":true"), "{teams}");
     let (code, log) = first.end();

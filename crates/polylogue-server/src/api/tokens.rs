@@ -8,7 +8,7 @@ use crate::call::{Call, Reply, json_reply};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
 use crate::scope::Scope;
-use crate::token::{NewToken, Token};
+use crate::token::{NewToken, Token, TokenKind};
 
 const ADMIN: Access = Access::Scope(Scope::Admin);
 const PATH: &str = "/api/v1/tokens";
@@ -48,7 +48,8 @@ fn new_schema() -> Value {
 async fn list(call: Call) -> Reply {
     let own = call.token()?;
     let tokens = call.app.tokens.all()?;
-    let tokens: Vec<Value> = tokens.iter().filter(|token| token.tenant == own.tenant).map(describe).collect();
+    let is_shown = |token: &&Token| token.tenant == own.tenant && token.kind != TokenKind::Link;
+    let tokens: Vec<Value> = tokens.iter().filter(is_shown).map(describe).collect();
     json_reply(StatusCode::OK, &json!({"tokens": tokens}))
 }
 
@@ -90,6 +91,7 @@ fn describe(token: &Token) -> Value {
     json!({
         "id": token.id,
         "name": token.name,
+        "kind": token.kind,
         "tenant": token.tenant,
         "scopes": token.scopes,
         "teams": token.teams,

@@ -1,12 +1,15 @@
 //! A server on a real socket, with scripted teams. Tests are named after the items of the conformance list.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
+mod browser;
 mod client;
 mod conversations;
 mod editing;
 mod errors;
 mod feed;
 mod limits;
+mod page;
+mod page_browser;
 mod steering;
 mod tails;
 mod tokens;

@@ -1,0 +1,86 @@
+// Requests to the server of the page.
+import { signal } from './lib.js';
+
+/** Who uses the page: `undefined` while that is not known, `null` for no one. */
+export const session = signal(/** @type {any} */ (undefined));
+
+/** What has failed, for the line at the top. */
+export const failure = signal(/** @type {Problem | null} */ (null));
+
+/** An error of the server: what happened, and what to do. */
+export class Problem extends Error {
+    /** @param {any} document */
+    constructor(document) {
+        super(document.detail ?? document.title ?? 'the server cannot be reached');
+        this.hint = document.hint ?? '';
+        this.status = document.status ?? 0;
+        this.type = document.type ?? '';
+        this.errors = document.errors ?? [];
+    }
+}
+
+/**
+ * Sends a request and returns the JSON of its response.
+ * @param {string} method
+ * @param {string} path below `/api/v1`
+ * @param {any} [body]
+ * @returns {Promise<any>}
+ */
+export async function send(method, path, body) {
+    /** @type {Record<string, string>} */
+    const headers = {};
+    if (body !== undefined) headers['content-type'] = 'application/json';
+    if (method === 'POST' && path !== '/session') headers['idempotency-key'] = crypto.randomUUID?.() ?? `${Math.random()}`;
+    const options = { method, headers, body: body === undefined ? undefined : JSON.stringify(body) };
+    let response;
+    try {
+        response = await fetch(`/api/v1${path}`, options);
+    } catch {
+        throw new Problem({ detail: 'the server cannot be reached', hint: 'is `polylogue serve` still running?' });
+    }
+    const document = await response.json().catch(() => ({}));
+    if (response.ok) return document;
+    if (response.status === 401 && path !== '/session') session.value = null;
+    throw new Problem({ status: response.status, ...document });
+}
+
+/** @param {string} path */
+export const get = (path) => send('GET', path);
+/** @param {string} path @param {any} body */
+export const post = (path, body) => send('POST', path, body);
+
+/**
+ * Does something for a person: what fails is shown at the top.
+ * @template T
+ * @param {() => Promise<T>} action
+ * @returns {Promise<T | undefined>}
+ */
+export async function attempt(action) {
+    try {
+        failure.value = null;
+        return await action();
+    } catch (error) {
+        failure.value = error instanceof Problem ? error : new Problem({ detail: String(error) });
+        return undefined;
+    }
+}
+
+/** Logs in with the code of a link, or finds out who is logged in. */
+export async function login() {
+    const code = /^#login=(\w+)$/.exec(location.hash)?.[1];
+    // The code is in no history and no address bar.
+    if (code) history.replaceState(null, '', '/');
+    try {
+        session.value = code ? await post('/session', { code }) : await get('/session');
+        failure.value = null;
+    } catch (error) {
+        session.value = null;
+        if (code && error instanceof Problem) failure.value = error;
+    }
+}
+
+/** Ends the session on the server, too. */
+export async function logout() {
+    await attempt(() => send('DELETE', '/session'));
+    session.value = null;
+}

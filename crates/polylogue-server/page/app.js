@@ -1,0 +1,80 @@
+// The page: what is at the top of every view, and which view an address shows.
+import { html, kept, effect, render, useEffect } from './lib.js';
+import { failure, login, logout, session } from './api.js';
+import { route, address } from './router.js';
+import { Runs } from './runs.js';
+import { NewRun } from './new_run.js';
+import { Run } from './run.js';
+
+const theme = kept('theme', 'system');
+effect(() => {
+    document.documentElement.dataset.theme = theme.value;
+});
+
+const THEMES = ['system', 'light', 'dark'];
+
+function Top() {
+    const [view = 'runs'] = route.value.parts;
+    const current = (/** @type {string} */ name) => (view === name ? 'page' : undefined);
+    const next = THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length];
+    return html`<header class="top">
+        <a class="skip" href="#main" onClick=${skip}>To the content</a>
+        <a class="brand" href=${address([])}><img src="/page/icon.svg" alt="" width="22" height="22" />Polylogue</a>
+        <nav aria-label="Views">
+            <a href=${address([])} aria-current=${current('runs')}>Runs</a>
+            <a href=${address(['new'])} aria-current=${current('new')}>New run</a>
+        </nav>
+        <span class="spring"></span>
+        <button type="button" class="quiet" title="Theme: ${theme.value}. Switch to ${next}"
+            aria-label="Theme: ${theme.value}. Switch to ${next}" onClick=${() => (theme.value = next)}>
+            ${{ system: '◐', light: '☀', dark: '☾' }[theme.value]}</button>
+        <button type="button" class="quiet" onClick=${logout}>Log out</button>
+    </header>`;
+}
+
+/** The address of a view is not changed. @param {Event} event */
+function skip(event) {
+    event.preventDefault();
+    document.querySelector('main')?.focus();
+}
+
+function Failure() {
+    const problem = failure.value;
+    return html`<div role="alert">${problem && html`<div class="failure">
+        <div><strong>${problem.message}</strong>${problem.hint && html`<div>hint: ${problem.hint}</div>`}</div>
+        <button type="button" class="quiet" aria-label="Close" onClick=${() => (failure.value = null)}>✕</button>
+    </div>`}</div>`;
+}
+
+function LoggedOut() {
+    return html`<main class="login" tabindex="-1">
+        <h1>Polylogue</h1>
+        <p>You are not logged in. A link logs a browser in once: <code>polylogue serve</code> prints one when it starts, and
+        <code>polylogue token link</code> makes another one.</p>
+    </main>`;
+}
+
+function View() {
+    const [view = 'runs', id, ...rest] = route.value.parts;
+    if (view === 'new') return html`<${NewRun} />`;
+    if (view === 'runs' && id) return html`<${Run} key=${id} id=${id} tab=${rest[0] ?? ''} />`;
+    if (view === 'runs') return html`<${Runs} />`;
+    return html`<main tabindex="-1"><h1>There is no such view</h1><p><a href=${address([])}>All runs</a></p></main>`;
+}
+
+function Page() {
+    useEffect(() => {
+        failure.value = null;
+    }, [route.value.parts.join('/')]);
+    if (session.value === undefined) return html`<main class="login" aria-busy="true">…</main>`;
+    if (session.value === null) return html`<${Failure} /><${LoggedOut} />`;
+    return html`<${Top} /><${Failure} /><${View} />`;
+}
+
+const root = /** @type {HTMLElement} */ (document.getElementById('page'));
+root.replaceChildren();
+render(html`<${Page} />`, root);
+await login();
+addEventListener('hashchange', () => {
+    if (location.hash.startsWith('#login=')) login();
+});

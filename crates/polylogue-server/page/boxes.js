@@ -1,0 +1,79 @@
+// What a person writes: answers to questions, and messages. Drafts stay in the tab.
+import { html, useSignal } from './lib.js';
+import { attempt, post } from './api.js';
+import { Avatar, Name } from './names.js';
+
+/** A draft that survives a reload of the tab. @param {string} key */
+function useDraft(key) {
+    const draft = useSignal(sessionStorage.getItem(key) ?? '');
+    const set = (/** @type {string} */ text) => {
+        draft.value = text;
+        if (text) sessionStorage.setItem(key, text);
+        else sessionStorage.removeItem(key);
+    };
+    return { text: draft.value, set };
+}
+
+/** Sends with Control and Enter. @param {() => void} action */
+const onKey = (action) => (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) action();
+};
+
+/** @param {{id: string, run: any, open: any}} props */
+function Question({ id, run, open }) {
+    const draft = useDraft(`answer:${id}:${open.question}`);
+    const isSent = useSignal(false);
+    const answer = (/** @type {string} */ text) => attempt(async () => {
+        isSent.value = true;
+        try {
+            await post(`/conversations/${encodeURIComponent(id)}/answers`, { question: open.question, text });
+            draft.set('');
+        } catch (error) {
+            isSent.value = false;
+            throw error;
+        }
+    });
+    const submit = () => answer(draft.text);
+    const field = `answer-${open.question}`;
+    return html`<form class="question" aria-label="Question of ${open.who}" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), submit())}>
+        <div class="question-head"><${Avatar} names=${run.names} name=${open.who} /><${Name} names=${run.names} name=${open.who} />
+            <span>${open.call ? `asks for approval of ${open.call.tool}` : 'asks'}</span></div>
+        <label class="question-text" for=${field}>${open.text}</label>
+        <textarea id=${field} class="answer" rows="2" value=${draft.text} disabled=${isSent.value}
+            onInput=${(/** @type {any} */ event) => draft.set(event.target.value)} onKeyDown=${onKey(submit)}></textarea>
+        <div class="actions">
+            ${open.call && html`<button type="button" class="main" disabled=${isSent.value} onClick=${() => answer('yes')}>Approve</button>
+                <button type="button" disabled=${isSent.value} onClick=${() => answer('no')}>Reject</button>`}
+            <button class=${open.call ? '' : 'main'} disabled=${isSent.value}>${isSent.value ? 'Sent' : 'Answer'}</button>
+        </div>
+    </form>`;
+}
+
+/** @param {{id: string, run: any, asked: any[]}} props */
+export function Questions({ id, run, asked }) {
+    return html`<div aria-live="assertive">
+        ${asked.map((open) => html`<${Question} key=${open.question} id=${id} run=${run} open=${open} />`)}
+    </div>`;
+}
+
+/** @param {{id: string, state: string, wake: () => void}} props */
+export function Say({ id, state, wake }) {
+    const draft = useDraft(`say:${id}`);
+    const isSending = useSignal(false);
+    const say = () => draft.text.trim() && !isSending.value && attempt(async () => {
+        isSending.value = true;
+        try {
+            await post(`/conversations/${encodeURIComponent(id)}/messages`, { text: draft.text });
+            draft.set('');
+            wake();
+        } finally {
+            isSending.value = false;
+        }
+    });
+    const about = state === 'closed' ? 'Continue the conversation …' : 'Say something to everyone …';
+    return html`<form class="say" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), say())}>
+        <textarea id="say" rows="1" aria-label=${about} placeholder=${about} value=${draft.text}
+            onInput=${(/** @type {any} */ event) => draft.set(event.target.value)} onKeyDown=${onKey(say)}></textarea>
+        <button class="main" disabled=${isSending.value || !draft.text.trim()}>Send</button>
+    </form>`;
+}

@@ -1,0 +1,247 @@
+// The events of a conversation, folded into what is shown: chats, and in each the items in order.
+// A pure function of events: nothing here knows the page or the network.
+
+/**
+ * @typedef {{kind: string, seq: number, rev: number, [key: string]: any}} Item
+ * @typedef {{at: string, participants: string[], items: Item[], open: Map<string, Item>, closed: any}} Chat
+ * @typedef {{seq: number, chats: Map<string, Chat>, names: string[], usage: any, calls: any[], last: number}} Run
+ */
+
+/** @returns {Run} */
+export function newRun() {
+    const usage = { calls: 0, input: 0, output: 0, unmetered: 0, unpriced: 0, cost: 0 };
+    const chats = new Map([['', newChat('')]]);
+    return { seq: 0, chats, names: [], usage, calls: [], last: 0 };
+}
+
+/** @param {string} at @returns {Chat} */
+function newChat(at) {
+    return { at, participants: [], items: [], open: new Map(), closed: null };
+}
+
+/** The text of parts, without what is not text. @param {any[]} parts */
+export function textOf(parts) {
+    return (parts ?? []).filter((part) => 'text' in part).map((part) => part.text).join('\n');
+}
+
+/** Whether everyone receives a message. @param {any} to */
+export const isPublic = (to) => to === undefined || to === 'all';
+
+/**
+ * Adds the next event.
+ * @param {Run} run @param {any} event
+ */
+export function add(run, event) {
+    if (event.seq < run.seq) return;
+    run.seq = event.seq + 1;
+    run.last = event.time_ms;
+    const chat = chatAt(run, event.at ?? '');
+    (HANDLERS[event.type] ?? other)(run, chat, event);
+}
+
+/** @param {Run} run @param {string} at */
+function chatAt(run, at) {
+    let chat = run.chats.get(at);
+    if (!chat) run.chats.set(at, (chat = newChat(at)));
+    return chat;
+}
+
+/** @param {Chat} chat @param {string} kind @param {any} event @param {any} [more] @returns {Item} */
+function push(chat, kind, event, more = {}) {
+    const item = { kind, seq: event.seq, time: event.time_ms, rev: 0, ...more };
+    chat.items.push(item);
+    return item;
+}
+
+/** @param {Run} run @param {string} name */
+function known(run, name) {
+    if (!run.names.includes(name)) run.names.push(name);
+}
+
+/** The open turn of a participant. @param {Chat} chat @param {string} who */
+function turn(chat, who) {
+    const item = chat.open.get(who);
+    if (item) item.rev += 1;
+    return item;
+}
+
+/** Adds a step to the open turn, or a note between turns. @param {Chat} chat @param {string} who @param {any} step @param {any} event */
+function step(chat, who, step, event) {
+    const open = turn(chat, who);
+    step = { seq: event.seq, time: event.time_ms, who, ...step };
+    if (open) open.steps.push(step);
+    else push(chat, 'note', event, { step });
+    return step;
+}
+
+/** @param {Chat} chat @param {any} event @param {string} text @param {string} [tone] */
+function note(chat, event, text, tone = '') {
+    push(chat, 'note', event, { step: { kind: 'note', text, tone } });
+}
+
+/** @param {Chat} chat @param {any} event @param {any} message */
+function speech(chat, event, message) {
+    const { from: who, to, parts } = message;
+    return push(chat, 'turn', event, { who, to, parts, state: 'said', steps: [], live: null, said: event.seq });
+}
+
+/** Ends the open turn. @param {Chat} chat @param {string} who @param {any} event @param {any} changes */
+function end(chat, who, event, changes) {
+    const item = turn(chat, who) ?? push(chat, 'turn', event, { who, steps: [] });
+    Object.assign(item, { live: null, said: event.seq, took: event.time_ms - item.time, ...changes });
+    chat.open.delete(who);
+}
+
+/** Where a chat runs within another: `/critic.2` in a turn of `critic`. @param {Run} run @param {string} at @param {any} event */
+function nest(run, at, event) {
+    const cut = at.lastIndexOf('/');
+    const who = at.slice(cut + 1).replace(/(\.\d+)+$/, '');
+    const parent = chatAt(run, at.slice(0, cut));
+    const open = turn(parent, who) ?? turn(parent, [...parent.open.keys()].at(-1) ?? '');
+    const steps = open?.steps ?? [];
+    // A chat that is opened again for the same turn is shown where it was.
+    if (steps.some((/** @type {any} */ step) => step.at === at)) return;
+    step(parent, open?.who ?? who, { kind: 'chat', at }, event);
+}
+
+/** @type {Record<string, (run: Run, chat: Chat, event: any) => void>} */
+const HANDLERS = {
+    opened(run, chat, event) {
+        chat.participants = [...event.participants, ...(event.late_joiners ?? [])];
+        chat.participants.forEach((name) => known(run, name));
+        chat.closed = null;
+        if (chat.at) nest(run, chat.at, event);
+        const first = textOf(event.messages?.[0]?.parts);
+        if (event.task && event.task !== first) push(chat, 'task', event, { text: event.task });
+        if (event.introduction) push(chat, 'task', event, { text: event.introduction });
+        for (const message of event.messages ?? []) speech(chat, event, message).opening = true;
+    },
+    turn_started(run, chat, event) {
+        for (const { who, to, prompt, choice } of event.turns) {
+            known(run, who);
+            const more = { who, to, prompt, choice, steps: [], state: 'open', live: null };
+            chat.open.set(who, push(chat, 'turn', event, more));
+        }
+    },
+    model_replied(run, chat, event) {
+        const { who, usage, cost, parts } = event;
+        const sum = run.usage;
+        sum.calls += 1;
+        sum.input += usage?.input ?? 0;
+        sum.output += usage?.output ?? 0;
+        if (usage?.input === undefined && usage?.output === undefined) sum.unmetered += 1;
+        if (cost === undefined) sum.unpriced += 1;
+        else sum.cost += cost;
+        const started = turn(chat, who);
+        if (started) started.live = null;
+        run.calls.push({ seq: event.seq, at: chat.at, who, model: event.model, usage, cost, time: event.time_ms });
+        for (const part of parts) if ('thought' in part) step(chat, who, { kind: 'thought', text: part.thought }, event);
+        if (event.asked) step(chat, who, { kind: 'note', text: `${event.asked} failed; ${event.model} replied` }, event);
+        if (started) started.draft = textOf(parts);
+    },
+    tool_called(_, chat, event) {
+        step(chat, event.who, { kind: 'call', call: event.call, outcome: null }, event);
+    },
+    tool_returned(_, chat, event) {
+        const open = turn(chat, event.who);
+        const all = [...chat.items.slice(-50).flatMap((item) => item.steps ?? []), ...(open?.steps ?? [])];
+        const call = all.findLast((/** @type {any} */ step) => step.kind === 'call' && step.call.id === event.id && !step.outcome);
+        if (call) Object.assign(call, { outcome: event.outcome, took: event.time_ms - call.time });
+    },
+    prompted(_, chat, event) {
+        step(chat, event.who, { kind: 'note', text: event.text, tone: 'prompt' }, event);
+    },
+    message(run, chat, event) {
+        known(run, event.from);
+        end(chat, event.from, event, { state: 'said', to: event.to, parts: event.parts });
+    },
+    passed: (_, chat, event) => end(chat, event.who, event, { state: 'passed' }),
+    left: (_, chat, event) => end(chat, event.who, event, { state: 'left', why: event.why }),
+    stopped: (_, chat, event) => end(chat, event.who, event, { state: 'stopped', why: reasonText(event.reason) }),
+    posted: (_, chat, event) => void speech(chat, event, event),
+    sent: (_, chat, event) => void speech(chat, event, event),
+    failed(_, chat, event) {
+        const { message, hint } = event.error;
+        step(chat, event.who, { kind: 'error', text: message, hint }, event);
+    },
+    input_required(_, chat, event) {
+        const { who, text, call } = event;
+        step(chat, who, { kind: 'question', text, call, answer: null }, event);
+    },
+    input_provided(_, chat, event) {
+        const steps = chat.items.flatMap((item) => [...(item.steps ?? []), ...(item.step ? [item.step] : [])]);
+        const question = steps.findLast((step) => step.kind === 'question' && step.who === event.to && step.answer === null);
+        turn(chat, event.to);
+        if (question) Object.assign(question, { answer: event.text, by: event.by });
+    },
+    reply_interrupted(_, chat, event) {
+        step(chat, event.who, { kind: 'note', text: `interrupted: ${event.text}` }, event);
+    },
+    closed(_, chat, event) {
+        chat.closed = event;
+        push(chat, 'closed', event, { reason: event.reason, summary: event.summary });
+    },
+    reopened(run, chat, event) {
+        chat.closed = null;
+        if (event.message) speech(chat, event, event.message);
+        else note(chat, event, 'continues with more');
+    },
+    rolled_back(_, chat, event) {
+        for (const item of chat.items.filter((item) => item.seq >= event.since)) Object.assign(item, { undone: true, rev: item.rev + 1 });
+        note(chat, event, 'rolled back: agents have forgotten this');
+    },
+    joined(run, chat, event) {
+        known(run, event.who);
+        note(chat, event, `${event.who} joined`);
+    },
+    compacted: (_, chat, event) => void step(chat, event.who, {
+        kind: 'note', text: `history compacted: ${event.replaced} messages became a summary`,
+    }, event),
+    paused: (_, chat, event) => note(chat, event, 'paused'),
+    resumed: (_, chat, event) => note(chat, event, 'resumed'),
+    cancelled: (_, chat, event) => note(chat, event, event.now ? 'stopped at once' : 'stopped after a step'),
+    refused: (_, chat, event) => note(chat, event, `refused: ${event.why}`, 'bad'),
+    limits_changed: (_, chat, event) => note(chat, event, 'limits were changed'),
+    next_speaker: (_, chat, event) => note(chat, event, `${event.who} was chosen as the next speaker`),
+    cleared: (_, chat, event) => note(chat, event, event.of ? `earlier messages are hidden from ${event.of}` : 'earlier messages are hidden'),
+};
+
+/** What is logged for programs, in a word. @param {Run} _ @param {Chat} chat @param {any} event */
+function other(_, chat, event) {
+    const text = event.type.replaceAll('_', ' ') + (event.why ? `: ${typeof event.why === 'string' ? event.why : ''}` : '');
+    if (event.who) step(chat, event.who, { kind: 'note', text }, event);
+    else note(chat, event, text);
+}
+
+/** @param {any} reason @returns {string} */
+export function reasonText(reason) {
+    if (typeof reason === 'string') return reason.replaceAll('_', ' ');
+    const [kind, value] = Object.entries(reason ?? { closed: {} })[0];
+    if (kind === 'all') return value.map(reasonText).join(' and ');
+    if (kind === 'no_output') return `no participant said anything (${reasonText(value.ended)})`;
+    if (kind === 'left') return `${value.who} left: ${value.why}`;
+    if (kind === 'stopped') return `stopped by ${value.by}`;
+    return value?.text ?? (value?.limit === undefined ? kind.replaceAll('_', ' ') : `the limit on ${kind}`);
+}
+
+/**
+ * Adds a piece of a reply that is not stored yet.
+ * @param {Run} run @param {any} delta
+ */
+export function addDelta(run, delta) {
+    const open = turn(chatAt(run, delta.at ?? ''), delta.who);
+    if (!open) return;
+    if (delta.type === 'restart' || !open.live) open.live = { text: '', thought: '', note: '' };
+    if (delta.type === 'text') open.live.text += delta.text;
+    if (delta.type === 'thought') open.live.thought += delta.thought;
+    if (delta.type === 'call') open.live.note = `calls ${delta.call.tool ?? 'a tool'} …`;
+    if (delta.type === 'retry') open.live.note = `retry ${delta.retry.retry} of ${delta.retry.retries}: ${delta.retry.cause}`;
+    if (delta.type === 'fallback') open.live.note = `${delta.fallback.cause}; asks ${delta.fallback.model}`;
+}
+
+/** Forgets pieces, some of which were missed. @param {Run} run */
+export function dropDrafts(run) {
+    for (const chat of run.chats.values()) {
+        for (const item of chat.open.values()) Object.assign(item, { live: null, rev: item.rev + 1 });
+    }
+}

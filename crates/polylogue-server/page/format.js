@@ -1,0 +1,52 @@
+// Numbers and times as text.
+
+/** @param {number} money as logs have it: in 10⁻¹² dollars */
+export function dollars(money) {
+    const value = (money ?? 0) / 1e12;
+    if (value === 0) return '$0';
+    return `$${value >= 1 ? value.toFixed(2) : trimmed(value)}`;
+}
+
+/** @param {number} value below 1 */
+function trimmed(value) {
+    return value < 0.0001 ? value.toExponential(1) : value.toFixed(4).replace(/0+$/, '');
+}
+
+/** @param {number} count */
+export function short(count) {
+    if (count < 1000) return String(count);
+    return count < 1e6 ? `${(count / 1000).toFixed(count < 1e4 ? 1 : 0)}k` : `${(count / 1e6).toFixed(1)}M`;
+}
+
+/** @param {number} count @param {string} noun */
+export const counted = (count, noun) => `${short(count)} ${noun}${count === 1 ? '' : 's'}`;
+
+/** @param {number} ms */
+export function span(ms) {
+    if (ms < 1000) return `${ms} ms`;
+    const seconds = ms / 1000;
+    if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+    const minutes = Math.floor(seconds / 60);
+    return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** @param {number} ms since 1970 @param {number} now */
+export function ago(ms, now) {
+    const past = Math.max(0, now - ms);
+    if (past < 5000) return 'now';
+    if (past < 86_400_000) return `${span(past)} ago`;
+    return new Date(ms).toLocaleDateString();
+}
+
+/**
+ * What the model calls of a run have used, in one line.
+ * @param {any} usage
+ */
+export function spending(usage) {
+    const { calls = 0, input = 0, output = 0, unmetered = 0, unpriced = 0, cost } = usage ?? {};
+    const words = [counted(calls, 'call')];
+    if (input || output) words.push(`${short(input)} in, ${short(output)} out`);
+    if (unmetered) words.push(`${counted(unmetered, 'call')} with unknown tokens`);
+    words.push(calls > 0 && unpriced >= calls ? 'cost unknown' : dollars(cost) + (unpriced ? ' and unknown' : ''));
+    return words.join(' · ');
+}

@@ -1,0 +1,117 @@
+// The items of a chat: turns with their steps, and what happens between turns.
+import { Component, html, useSignal } from './lib.js';
+import { attempt, post } from './api.js';
+import { address, go } from './router.js';
+import { isPublic, reasonText, textOf } from './fold.js';
+import { Avatar, Name } from './names.js';
+import { Parts } from './parts.js';
+import { Step } from './steps.js';
+import { span } from './format.js';
+
+/** @param {{id: string, run: any, items: any[], version: number}} props */
+export function Items({ id, run, items, version }) {
+    return html`<ol class="items">${items.map((item) => html`<${ItemView} key=${`${item.seq}:${item.who ?? ''}:${item.kind}`}
+        id=${id} run=${run} item=${item} rev=${hasChats(item) ? version : item.rev} />`)}</ol>`;
+}
+
+/** Whether chats run within it, which change without it. @param {any} item */
+const hasChats = (item) => item.steps?.some((/** @type {any} */ step) => step.kind === 'chat') || item.step?.kind === 'chat';
+
+/** Drawn again only when it has changed. */
+class ItemView extends Component {
+    /** @param {any} next */
+    shouldComponentUpdate(next) {
+        return next.item !== this.props.item || next.rev !== this.props.rev;
+    }
+
+    render({ id, run, item }) {
+        if (item.kind === 'turn') return html`<${Turn} id=${id} run=${run} item=${item} />`;
+        if (item.kind === 'closed') return html`<${Closed} item=${item} />`;
+        if (item.kind === 'task') return html`<li class="task"><h3>Task</h3><${Parts} parts=${[{ text: item.text }]} run=${run} /></li>`;
+        return html`<li class="between ${item.undone ? 'undone' : ''}"><${Step} id=${id} run=${run} step=${item.step} /></li>`;
+    }
+}
+
+/** @param {{item: any}} props */
+function Closed({ item }) {
+    return html`<li class="closed"><strong>The chat ended:</strong> ${reasonText(item.reason)}
+        ${item.summary && html`<details><summary>Result</summary><${Parts} parts=${[{ text: item.summary }]} /></details>`}</li>`;
+}
+
+/** Who receives a message, if not everyone. @param {{to: any, run: any}} props */
+function Private({ to, run }) {
+    if (isPublic(to)) return null;
+    const names = to.only ?? [];
+    return html`<span class="private">${names.length ? html`only to ${names.map((/** @type {string} */ name) => html`<${Name} names=${run.names} name=${name} /> `)}` : 'private'}</span>`;
+}
+
+/** How the speaker was chosen, where there was a choice. @param {any} choice */
+function chosen(choice) {
+    if (!choice || choice.of?.length < 2) return '';
+    const [kind, value] = typeof choice.by === 'string' ? [choice.by, null] : Object.entries(choice.by)[0];
+    return `chosen by ${kind === 'agent' ? value : kind} of ${choice.of.join(', ')}`;
+}
+
+/** @param {{id: string, run: any, item: any}} props */
+function Turn({ id, run, item }) {
+    const { who, state, steps, live, undone } = item;
+    const isEditing = useSignal(false);
+    const isOpen = state === 'open';
+    const classes = ['turn', isOpen && 'open', undone && 'undone', !isPublic(item.to) && 'is-private'].filter(Boolean).join(' ');
+    return html`<li class=${classes} id="m${item.said ?? item.seq}" tabindex="-1" data-who=${who}>
+        <div class="turn-head"><${Avatar} names=${run.names} name=${who} /><${Name} names=${run.names} name=${who} />
+            <${Private} to=${item.to} run=${run} />
+            ${item.took > 999 && html`<span class="took">${span(item.took)}</span>`}
+            <span class="choice">${chosen(item.choice)}</span>
+            ${!isOpen && html`<${Menu} id=${id} item=${item} onEdit=${() => (isEditing.value = true)} />`}</div>
+        ${item.prompt && html`<details class="fold"><summary>Prompt for ${who} alone</summary><pre>${item.prompt}</pre></details>`}
+        ${steps.map((/** @type {any} */ step, /** @type {number} */ at) => html`<${Step} key=${at} id=${id} run=${run} step=${step} />`)}
+        ${isOpen && html`<${Live} live=${live} draft=${item.draft} />`}
+        ${isEditing.value ? html`<${Edit} id=${id} item=${item} onEnd=${() => (isEditing.value = false)} />`
+            : state === 'said' && html`<${Parts} parts=${item.parts} run=${run} />`}
+        ${['passed', 'left', 'stopped'].includes(state) && html`<p class="note">${{ passed: 'said nothing', left: 'left', stopped: 'ended the chat' }[/** @type {string} */ (state)]}${item.why ? `: ${item.why}` : ''}</p>`}
+    </li>`;
+}
+
+/** What arrives now. @param {{live: any, draft: string}} props */
+function Live({ live, draft }) {
+    return html`<div class="live">
+        ${live?.thought && html`<details class="fold"><summary>Thinking …</summary><pre>${live.thought}</pre></details>`}
+        ${live?.note && html`<p class="note">${live.note}</p>`}
+        <p class="live-text">${live?.text || draft || ''}<span class="caret" aria-hidden="true"></span></p>
+    </div>`;
+}
+
+/** @param {{id: string, item: any, onEdit: () => void}} props */
+function Menu({ id, item, onEdit }) {
+    const seq = item.said ?? item.seq;
+    const text = textOf(item.parts);
+    const path = `/conversations/${encodeURIComponent(id)}/fork`;
+    const fork = () => attempt(async () => go(['runs', (await post(path, { seq: seq + 1 })).id]));
+    const close = (/** @type {any} */ event) => event.target.closest('details')?.removeAttribute('open');
+    const copy = (/** @type {string} */ what) => navigator.clipboard?.writeText(what).catch(() => {});
+    const link = `${location.origin}/${address(['runs', id], { at: seq })}`;
+    return html`<details class="menu"><summary aria-label="Actions for the message of ${item.who}">⋯</summary>
+        <div class="menu-items" onClick=${close}>
+            <button type="button" onClick=${() => copy(text)}>Copy text</button>
+            <button type="button" onClick=${() => copy(link)}>Copy link</button>
+            <button type="button" class="fork" onClick=${fork}>Fork from here</button>
+            ${item.state === 'said' && !item.opening && html`<button type="button" class="edit" onClick=${onEdit}>Edit and rerun</button>`}
+        </div></details>`;
+}
+
+/** Another text for a message: a fork runs on from it. @param {{id: string, item: any, onEnd: () => void}} props */
+function Edit({ id, item, onEnd }) {
+    const text = useSignal(textOf(item.parts));
+    const rerun = (/** @type {Event} */ event) => {
+        event.preventDefault();
+        return attempt(async () => {
+            const body = { seq: item.said ?? item.seq, text: text.value, run: true };
+            go(['runs', (await post(`/conversations/${encodeURIComponent(id)}/fork`, body)).id]);
+        });
+    };
+    return html`<form class="edit-form" onSubmit=${rerun}>
+        <textarea aria-label="Another text for this message" rows="6" value=${text.value} onInput=${(/** @type {any} */ event) => (text.value = event.target.value)}></textarea>
+        <div class="actions"><button class="main">Rerun in a fork</button><button type="button" onClick=${onEnd}>Cancel</button></div>
+    </form>`;
+}

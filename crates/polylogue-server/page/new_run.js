@@ -1,0 +1,75 @@
+// The form that begins a run: a team, its inputs, the task, limits.
+import { html, useEffect, useSignal } from './lib.js';
+import { attempt, get, post } from './api.js';
+import { go, refine, route } from './router.js';
+
+/** @param {{team: any}} props */
+function Inputs({ team }) {
+    if (!team?.inputs?.length) return null;
+    return html`<fieldset><legend>Variables</legend>
+        ${team.inputs.map((/** @type {any} */ input) => html`<label key=${input.name}>${input.name}
+            <input name="input:${input.name}" value=${input.default ?? ''} /></label>`)}
+    </fieldset>`;
+}
+
+/** @param {{team: any}} props */
+function LimitFields({ team }) {
+    const limits = team?.limits ?? {};
+    const field = (/** @type {string} */ name, /** @type {string} */ label, /** @type {any} */ own, /** @type {string} */ step) => html`<label>${label}
+        <input name="limit:${name}" type="number" min=${step} step=${step} placeholder=${own ?? 'none'} /></label>`;
+    return html`<details><summary>Limits below those of the team</summary><div class="fields">
+        ${field('turns', 'Turns', limits.turns, '1')}${field('calls', 'Model calls', limits.calls, '1')}
+        ${field('tokens', 'Tokens', limits.tokens, '1')}${field('cost', 'Dollars', limits.cost && limits.cost / 1e12, 'any')}
+    </div></details>`;
+}
+
+/** What the form says, as the server wants it. @param {HTMLFormElement} form @param {any} team */
+function wanted(form, team) {
+    const data = new FormData(form);
+    const text = (/** @type {string} */ name) => String(data.get(name) ?? '').trim();
+    /** @type {any} */
+    const body = { team: team.id };
+    if (text('message')) body.message = text('message');
+    if (text('title')) body.title = text('title');
+    const inputs = team.inputs.map((/** @type {any} */ { name }) => [name, String(data.get(`input:${name}`) ?? '')]);
+    const changed = inputs.filter(([name, value], /** @type {number} */ i) => value !== String(team.inputs[i].default ?? ''));
+    if (changed.length) body.inputs = Object.fromEntries(changed);
+    const limits = ['turns', 'calls', 'tokens', 'cost'].filter((name) => text(`limit:${name}`));
+    const amount = (/** @type {string} */ name) => Number(text(`limit:${name}`)) * (name === 'cost' ? 1e12 : 1);
+    if (limits.length) body.limits = Object.fromEntries(limits.map((name) => [name, Math.round(amount(name))]));
+    return body;
+}
+
+export function NewRun() {
+    const teams = useSignal(/** @type {any[] | null} */ (null));
+    const isSending = useSignal(false);
+    useEffect(() => void attempt(async () => (teams.value = (await get('/teams')).teams)), []);
+    const chosen = route.value.query.get('team');
+    const team = teams.value?.find((team) => team.id === chosen) ?? teams.value?.[0];
+    const begin = async (/** @type {any} */ event) => {
+        event.preventDefault();
+        if (isSending.value) return;
+        isSending.value = true;
+        const made = await attempt(() => post('/conversations', wanted(event.target, team)));
+        isSending.value = false;
+        if (made) go(['runs', made.id]);
+    };
+    document.title = 'New run · Polylogue';
+    return html`<main id="main" tabindex="-1" class="narrow">
+        <h1>New run</h1>
+        ${teams.value?.length === 0 && html`<p>No team is served.</p>`}
+        ${team && html`<form onSubmit=${begin} key=${team.id}>
+            <label>Team <select name="team" value=${team.id} onChange=${(/** @type {any} */ event) => refine({ team: event.target.value })}>
+                ${teams.value?.map((team) => html`<option value=${team.id}>${team.name ?? team.id}</option>`)}
+            </select></label>
+            ${team.error ? html`<p class="bad">${team.error}</p>` : html`
+                ${team.description && html`<p class="about">${team.description}</p>`}
+                ${team.scripted && html`<p class="about">Scripted: no model is asked, and nothing is paid.</p>`}
+                <label>Task <textarea name="message" rows="5" placeholder=${team.task}></textarea></label>
+                <${Inputs} team=${team} />
+                <label>Title <input name="title" maxlength="200" placeholder="optional" /></label>
+                <${LimitFields} team=${team} />
+                <button class="main" disabled=${isSending.value}>Begin</button>`}
+        </form>`}
+    </main>`;
+}

@@ -1,0 +1,63 @@
+// The parts of a message: text as Markdown, values, pictures, files, calls for other participants.
+import { html, useState } from './lib.js';
+import { Code, Markdown } from './markdown.js';
+
+/** How many lines of a text are shown at first. */
+const LINES = 40;
+
+/** @param {{text: string}} props */
+export function Text({ text }) {
+    const [isWhole, setWhole] = useState(false);
+    const lines = text.split('\n');
+    const isLong = lines.length > LINES || text.length > 8000;
+    const shown = isLong && !isWhole ? lines.slice(0, LINES).join('\n').slice(0, 8000) : text;
+    return html`<${Markdown} text=${shown} />
+        ${isLong && html`<button type="button" class="quiet" onClick=${() => setWhole(!isWhole)}>
+            ${isWhole ? 'Show less' : `Show all ${lines.length} lines`}</button>`}`;
+}
+
+/** @param {{media: any}} props */
+function Media({ media }) {
+    const { type, url } = media;
+    const isPicture = /^data:image\/(png|jpeg|gif|webp);/i.test(url);
+    if (isPicture) return html`<img class="picture" src=${url} alt="A picture of the type ${type}" />`;
+    if (/^https:/i.test(url)) return html`<p class="file"><a href=${url} target="_blank" rel="noopener noreferrer nofollow">${url}</a> (${type}, not loaded)</p>`;
+    return html`<p class="file">A file of the type ${type}, ${url.length} characters</p>`;
+}
+
+/** A value as it is written. @param {any} value */
+export const json = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
+
+/** @param {{part: any, run: any}} props */
+function Part({ part, run }) {
+    if ('text' in part) return html`<${Text} text=${part.text} />`;
+    if ('data' in part) return html`<${Code} text=${json(part.data)} language="json" />`;
+    if ('media' in part) return html`<${Media} media=${part.media} />`;
+    if ('cut' in part) return html`<p class="note">truncated: ${json(part.cut)}</p>`;
+    if ('call' in part) return html`<${Call} call=${part.call} />`;
+    if ('outcome' in part) return html`<${Outcome} tool=${part.outcome.tool} outcome=${part.outcome.outcome} run=${run} />`;
+    if ('thought' in part) return html`<details class="fold"><summary>Thinking</summary><pre>${part.thought}</pre></details>`;
+    return null;
+}
+
+/** @param {{call: any}} props */
+function Call({ call }) {
+    return html`<details class="fold"><summary>Asks for <code>${call.tool}</code></summary><pre>${json(call.args)}</pre></details>`;
+}
+
+/** @param {{tool: string, outcome: any, run: any}} props */
+function Outcome({ tool, outcome, run }) {
+    return html`<details class="fold"><summary>Result of <code>${tool}</code>${outcome.status === 'done' ? '' : `: ${outcome.status}`}</summary>
+        <${Results} outcome=${outcome} run=${run} /></details>`;
+}
+
+/** What a tool has returned: always verbatim, never as Markdown. @param {{outcome: any, run: any}} props */
+export function Results({ outcome, run }) {
+    return html`${outcome.from && html`<p class="note">from outside: ${outcome.from}</p>`}
+        ${(outcome.parts ?? []).map((/** @type {any} */ part) => ('text' in part ? html`<pre tabindex="0">${part.text}</pre>` : html`<${Part} part=${part} run=${run} />`))}`;
+}
+
+/** @param {{parts: any[], run?: any}} props */
+export function Parts({ parts, run }) {
+    return html`<div class="parts">${(parts ?? []).map((part) => html`<${Part} part=${part} run=${run} />`)}</div>`;
+}

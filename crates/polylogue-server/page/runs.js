@@ -1,0 +1,105 @@
+// The list of runs: states, costs, search and filters. It follows what happens while it is visible.
+import { html, useEffect, useSignal } from './lib.js';
+import { attempt, get } from './api.js';
+import { address, refine, route } from './router.js';
+import { ago, counted, dollars } from './format.js';
+
+/** How often the list is read again, in milliseconds. */
+const EVERY = 2000;
+
+const STATES = ['running', 'waiting', 'halted', 'closed'];
+
+/** The state in a word. @param {any} run */
+export function stateWord(run) {
+    const word = run.ended?.word ?? run.state;
+    return { no_output: 'no output' }[/** @type {string} */ (word)] ?? word;
+}
+
+/** @param {{run: any}} props */
+export function State({ run }) {
+    return html`<span class="state ${run.state} ${run.ended?.word ?? ''}" title=${run.ended?.detail ?? ''}>${stateWord(run)}</span>`;
+}
+
+/** @param {{run: any, now: number}} props */
+function Row({ run, now }) {
+    const spent = run.spent ?? {};
+    const cost = spent.calls && spent.unpriced >= spent.calls ? '?' : dollars(spent.cost);
+    return html`<li class="run-row">
+        <a href=${address(['runs', run.id])}>
+            <span class="run-title">${run.title || run.team}</span>
+            <${State} run=${run} />
+        </a>
+        <span class="run-facts">
+            <span>${run.team}</span><span class="mono">${run.id}</span>
+            ${run.parent && html`<span>fork of <a href=${address(['runs', run.parent.id])}>${run.parent.id}</a></span>`}
+            <span>${counted(run.turns, 'turn')}</span><span>${cost}</span>
+            <time datetime=${new Date(run.updated_ms).toISOString()}>${ago(run.updated_ms, now)}</time>
+        </span>
+        ${run.asked?.length > 0 && html`<a class="waits" href=${address(['runs', run.id])}>${run.asked[0].who} asks: ${run.asked[0].text.slice(0, 120)}</a>`}
+    </li>`;
+}
+
+function Filters({ teams }) {
+    const { query } = route.value;
+    const set = (/** @type {string} */ name) => (/** @type {any} */ event) => refine({ [name]: event.target.value });
+    const choice = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string[]} */ values) => html`<label>
+        ${label} <select value=${query.get(name) ?? ''} onChange=${set(name)}>
+            <option value="">all</option>${values.map((value) => html`<option value=${value}>${value}</option>`)}
+        </select></label>`;
+    return html`<search class="filters">
+        <label>Search <input type="search" id="search" value=${query.get('q') ?? ''} placeholder="text in the task" onInput=${set('q')} /></label>
+        ${choice('state', 'State', STATES)}${choice('team', 'Team', teams.map((/** @type {any} */ team) => team.id))}
+        <span class="spring"></span>
+        <a class="button" href=${address(['new'], { team: query.get('team') })}>New run</a>
+    </search>`;
+}
+
+/** The path of a page of the list. @param {URLSearchParams} query @param {string} [cursor] */
+function pathOf(query, cursor) {
+    const wanted = new URLSearchParams({ limit: '50' });
+    for (const name of ['q', 'state', 'team']) if (query.get(name)) wanted.set(name, query.get(name) ?? '');
+    if (cursor) wanted.set('cursor', cursor);
+    return `/conversations?${wanted}`;
+}
+
+export function Runs() {
+    const rows = useSignal(/** @type {any[] | null} */ (null));
+    const more = useSignal(/** @type {{rows: any[], cursor: string | null}} */ ({ rows: [], cursor: null }));
+    const teams = useSignal(/** @type {any[]} */ ([]));
+    const path = pathOf(route.value.query);
+    useEffect(() => void attempt(async () => (teams.value = (await get('/teams')).teams)), []);
+    useEffect(() => {
+        let isOver = false;
+        let timer = 0;
+        more.value = { rows: [], cursor: null };
+        const read = async () => {
+            if (!document.hidden) {
+                const page = await attempt(() => get(path));
+                if (isOver) return;
+                if (page) rows.value = page.conversations;
+                if (page && more.value.rows.length === 0) more.value = { rows: [], cursor: page.next_cursor };
+            }
+            timer = setTimeout(read, EVERY);
+        };
+        read();
+        return () => {
+            isOver = true;
+            clearTimeout(timer);
+        };
+    }, [path]);
+    const further = () => attempt(async () => {
+        const page = await get(pathOf(route.value.query, more.value.cursor ?? ''));
+        more.value = { rows: [...more.value.rows, ...page.conversations], cursor: page.next_cursor };
+    });
+    const first = rows.value ?? [];
+    const shown = [...first, ...more.value.rows.filter((row) => !first.some((other) => other.id === row.id))];
+    document.title = 'Runs · Polylogue';
+    return html`<main id="main" tabindex="-1">
+        <h1>Runs</h1>
+        <${Filters} teams=${teams.value} />
+        ${rows.value === null ? html`<p aria-busy="true">…</p>` : null}
+        ${rows.value && shown.length === 0 && html`<p class="empty">There is no run here yet.</p>`}
+        <ul class="runs">${shown.map((run) => html`<${Row} key=${run.id} run=${run} now=${Date.now()} />`)}</ul>
+        ${more.value.cursor && html`<button type="button" onClick=${further}>Older runs</button>`}
+    </main>`;
+}

@@ -1,0 +1,60 @@
+// The steps of a turn: tool calls, thoughts, questions, nested chats, notes.
+import { html, useState } from './lib.js';
+import { Items } from './items.js';
+import { Name } from './names.js';
+import { Results, json } from './parts.js';
+import { counted, span } from './format.js';
+
+/** Arguments in one line. @param {any} args */
+function brief(args) {
+    const text = typeof args === 'string' ? args : Object.entries(args ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(', ');
+    return text.length > 90 ? `${text.slice(0, 90)}…` : text;
+}
+
+/** @param {{step: any, run: any}} props */
+function Call({ step, run }) {
+    const { call, outcome, took } = step;
+    const status = outcome ? (outcome.status === 'done' ? '' : outcome.status) : 'running …';
+    return html`<details class="fold call ${outcome?.status ?? 'running'}">
+        <summary><code>${call.tool}</code> <span class="brief">${brief(call.args)}</span>
+            ${took > 99 && html`<span class="took">${span(took)}</span>`} <span class="status">${status}</span></summary>
+        <h4>Arguments</h4><pre tabindex="0">${json(call.args)}</pre>
+        ${outcome && html`<h4>Result</h4><${Results} outcome=${outcome} run=${run} />`}
+    </details>`;
+}
+
+/** @param {{step: any, run: any}} props */
+function Question({ step, run }) {
+    const by = step.by?.person ?? (step.by === 'timeout' ? 'no one in time' : '');
+    return html`<div class="asked"><pre>${step.text}</pre>
+        ${step.answer === null ? html`<p class="note">waits for an answer</p>`
+            : html`<p class="answer-given"><strong>${by ? `Answer of ${by}` : 'Answer'}:</strong> ${step.answer || '(empty)'}</p>`}</div>`;
+}
+
+/** A chat within a turn, which opens in place. @param {{id: string, step: any, run: any}} props */
+function Nested({ id, step, run }) {
+    const chat = run.chats.get(step.at);
+    const [isOpen, setOpen] = useState(false);
+    if (!chat) return null;
+    const names = chat.participants.map((/** @type {string} */ name) => html`<${Name} names=${run.names} name=${name} /> `);
+    const said = chat.items.filter((/** @type {any} */ item) => item.state === 'said' && !item.opening).length;
+    return html`<details class="fold nested" open=${isOpen} onToggle=${(/** @type {any} */ event) => event.target === event.currentTarget && setOpen(event.target.open)}>
+        <summary>Chat of ${names} · ${counted(said, 'message')}${chat.closed ? '' : ' · running'}</summary>
+        ${isOpen && html`<${Items} id=${id} run=${run} items=${chat.items} version=${run.seq} />`}
+    </details>`;
+}
+
+/** @param {{id: string, run: any, step: any}} props */
+export function Step({ id, run, step }) {
+    switch (step?.kind) {
+        case 'call': return html`<${Call} step=${step} run=${run} />`;
+        case 'thought': return html`<details class="fold"><summary>Thinking</summary><pre>${step.text}</pre></details>`;
+        case 'question': return html`<${Question} step=${step} run=${run} />`;
+        case 'chat': return html`<${Nested} id=${id} step=${step} run=${run} />`;
+        case 'error': return html`<p class="error"><strong>Failed:</strong> ${step.text}${step.hint && html`<br />hint: ${step.hint}`}</p>`;
+        case 'note': return step.tone === 'prompt'
+            ? html`<details class="fold"><summary>${step.who} prompts itself</summary><pre>${step.text}</pre></details>`
+            : html`<p class="note ${step.tone ?? ''}">${step.text}</p>`;
+        default: return null;
+    }
+}

@@ -1,0 +1,90 @@
+//! `/api/v1/session`: the page logs in and out.
+
+use axum::http::header::SET_COOKIE;
+use axum::http::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::call::{Call, Reply, json_reply};
+use crate::problem::Problem;
+use crate::route::{Access, Route};
+use crate::scope::Scope;
+use crate::session_cookie;
+use crate::token::{Token, TokenKind};
+
+const PATH: &str = "/api/v1/session";
+
+pub(crate) fn routes() -> Vec<Route> {
+    let read = Access::Scope(Scope::Read);
+    vec![
+        Route::new(Method::POST, PATH, Access::Open, "Exchange a link to the page for its cookie", |call| {
+            Box::pin(login(call))
+        })
+        .body(code_schema),
+        Route::new(Method::GET, PATH, read, "Who the caller is", |call| Box::pin(get(call))),
+        Route::new(Method::DELETE, PATH, read, "Log out", |call| Box::pin(logout(call))),
+    ]
+}
+
+fn code_schema() -> Value {
+    let code = json!({"type": "string", "description": "What follows `#login=` in a link to the page"});
+    json!({"type": "object", "required": ["code"], "properties": {"code": code}})
+}
+
+#[derive(Deserialize)]
+struct Login {
+    code: String,
+}
+
+async fn login(call: Call) -> Reply {
+    let (app, Login { code }) = (&call.app, call.json()?);
+    if !session_cookie::is_from_page(&Method::POST, &call.headers) {
+        return Err(Problem::foreign_origin("only the page of this server logs in").hint("open the link"));
+    }
+    if let Some(wait) = call.peer.and_then(|peer| app.failed_logins.wait(&peer)) {
+        return Err(Problem::too_many("too many wrong tokens came from this address").retry_after(wait));
+    }
+    let Some((token, text)) = app.tokens.exchange(&code)? else {
+        if let Some(peer) = call.peer {
+            // More than the rate are refused above.
+            let _ = app.failed_logins.take(peer);
+        }
+        return Err(Problem::unauthorized("the link was used before, or has expired")
+            .hint("`polylogue token link` makes another one"));
+    };
+    with_cookie(&call, json_reply(StatusCode::CREATED, &describe(&token)), Some(text.reveal()))
+}
+
+async fn get(call: Call) -> Reply {
+    json_reply(StatusCode::OK, &describe(call.token()?))
+}
+
+async fn logout(call: Call) -> Reply {
+    let own = call.token()?;
+    if own.kind != TokenKind::Session {
+        return Err(Problem::bad_request("the request has no cookie of the page")
+            .hint("`DELETE /api/v1/tokens/{token}` revokes a token"));
+    }
+    call.app.tokens.revoke(&own.id, |_| true)?;
+    with_cookie(&call, json_reply(StatusCode::OK, &json!({"revoked": true})), None)
+}
+
+fn with_cookie(call: &Call, reply: Reply, text: Option<&str>) -> Reply {
+    let mut reply = reply?;
+    if let Some(cookie) = session_cookie::write(&call.headers, call.app.names.is_tls, text) {
+        reply.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    Ok(reply)
+}
+
+fn describe(token: &Token) -> Value {
+    json!({
+        "id": token.id,
+        "name": token.name,
+        "tenant": token.tenant,
+        "scopes": token.scopes,
+        "teams": token.teams,
+        "expires_ms": token.expires_ms,
+        "version": env!("CARGO_PKG_VERSION"),
+    })
+}

@@ -1,0 +1,143 @@
+//! The page in a real browser.
+
+use std::sync::Arc;
+
+use polylogue_server::{NewToken, login_url};
+
+use crate::browser::Browser;
+use crate::world::{Gate, World, generous};
+
+/// A browser that is logged in.
+async fn browser_of(world: &World) -> Option<Browser> {
+    let mut browser = Browser::start().await?;
+    let link = world.tokens().create_link(NewToken::local("page")).unwrap();
+    browser.open(&login_url(&world.url, &link)).await;
+    browser.until_text("New run").await;
+    Some(browser)
+}
+
+/// Nothing has left the server, and no script was refused or has failed.
+fn check_clean(browser: &Browser, world: &World) {
+    let requests = browser.requests();
+    let foreign: Vec<_> = requests
+        .iter()
+        .filter(|url| !url.starts_with(&world.url) && !url.starts_with("data:") && *url != "about:blank")
+        .collect();
+    assert!(foreign.is_empty() && !requests.is_empty(), "{foreign:?}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// Keeps a picture where `POLYLOGUE_SCREENSHOTS` names a folder.
+async fn picture(browser: &mut Browser, name: &str) {
+    if let Some(folder) = std::env::var_os("POLYLOGUE_SCREENSHOTS") {
+        let png = browser.screenshot().await;
+        std::fs::write(std::path::Path::new(&folder).join(format!("{name}.png")), png).unwrap();
+    }
+}
+
+/// Chooses the team of the form of a new run.
+async fn choose(browser: &mut Browser, team: &str) {
+    browser.press("New run").await;
+    browser.until("document.querySelector('select[name=team]')").await;
+    let choose = format!(
+        "(() => {{ const it = document.querySelector('select[name=team]'); it.value = '{team}';
+            it.dispatchEvent(new Event('change', {{bubbles: true}})); }})()"
+    );
+    browser.eval(&choose).await;
+    browser.until(&format!("location.hash.endsWith('team={team}')")).await;
+}
+
+/// Waits until the run is in a state.
+async fn until_state(browser: &mut Browser, state: &str) {
+    browser.until(&format!("document.querySelector('.run-head .state.{state}')")).await;
+}
+
+async fn id_of(browser: &mut Browser) -> String {
+    browser
+        .until("location.hash.startsWith('#/runs/') && location.hash.split('/')[2].split('?')[0]")
+        .await
+        .as_str()
+        .unwrap()
+        .into()
+}
+
+// One browser for the whole way, because starting one takes a second.
+#[tokio::test]
+async fn s92_s93_s96_a_run_is_begun_followed_forked_and_edited_in_the_page() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    choose(&mut browser, "talk").await;
+    browser.until_text("Two agents who count.").await;
+    browser.fill("textarea[name=message]", "Count, **please**.").await;
+    picture(&mut browser, "new-run").await;
+    browser.press("Begin").await;
+    browser.until_text("four").await;
+    until_state(&mut browser, "closed").await;
+    assert_eq!(browser.eval("document.querySelector('.prose strong').textContent").await, "please");
+    picture(&mut browser, "run").await;
+    let source = id_of(&mut browser).await;
+    // A fork from the second message, which does not run by itself.
+    browser.until("document.querySelectorAll('.turn').length === 5").await;
+    browser.eval("document.querySelectorAll('.turn')[1].querySelector('button.fork').click()").await;
+    browser
+        .until(&format!("document.querySelectorAll('main:not([data-run=\"{source}\"]) .turn').length === 2"))
+        .await;
+    until_state(&mut browser, "halted").await;
+    browser.until_text(&format!("fork of {source}")).await;
+    browser.press("Resume").await;
+    until_state(&mut browser, "closed").await;
+    // Back, and another text for the first message.
+    browser.eval("history.back()").await;
+    browser
+        .until(&format!(
+            "location.hash.includes('{source}') && document.querySelectorAll('.turn').length === 5"
+        ))
+        .await;
+    browser.eval("document.querySelectorAll('.turn')[1].querySelector('button.edit').click()").await;
+    browser.fill(".edit-form textarea", "eins").await;
+    browser.press("Rerun in a fork").await;
+    browser.until(&format!("document.querySelector('main[data-run]:not([data-run=\"{source}\"])')")).await;
+    browser.until_text("eins").await;
+    until_state(&mut browser, "closed").await;
+    // A message continues it, and a reload shows the same.
+    browser.fill("#say", "Go on.").await;
+    browser.press("Send").await;
+    browser.until_text("five").await;
+    browser.reload().await;
+    browser.until_text("five").await;
+    browser.press("Runs").await;
+    browser.until("document.querySelectorAll('.run-row').length === 3").await;
+    picture(&mut browser, "runs").await;
+    browser.press("Log out").await;
+    browser.until_text("You are not logged in.").await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn s93_s94_a_question_is_answered_in_the_page_and_speech_appears_while_it_runs() {
+    let gate = Arc::new(Gate::until(2));
+    let world = World::with_gate("so it goes", generous(), Arc::clone(&gate)).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    choose(&mut browser, "ask").await;
+    browser.press("Begin").await;
+    browser.until("document.querySelector('.question')").await;
+    until_state(&mut browser, "waiting").await;
+    browser.fill(".question textarea", "I am stu").await;
+    // The question and the draft survive a reload.
+    browser.reload().await;
+    browser.until("document.querySelector('.question textarea')?.value === 'I am stu'").await;
+    browser.fill(".question textarea", "I am stuck.").await;
+    picture(&mut browser, "question").await;
+    browser.press("Answer").await;
+    browser.until_text("Thanks.").await;
+    until_state(&mut browser, "closed").await;
+    browser.until("!document.querySelector('.question')").await;
+    choose(&mut browser, "long").await;
+    browser.press("Begin").await;
+    browser.until("document.querySelectorAll('.turn:not(.open)').length === 3").await;
+    browser.until("document.querySelector('.participants .speaks .name').textContent === 'Ann'").await;
+    until_state(&mut browser, "running").await;
+    gate.lift();
+    until_state(&mut browser, "closed").await;
+    check_clean(&browser, &world);
+}
