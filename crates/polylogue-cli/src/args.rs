@@ -4,6 +4,7 @@ pub(crate) mod batch;
 pub(crate) mod change;
 pub(crate) mod chat;
 pub(crate) mod config;
+pub(crate) mod fmt;
 pub(crate) mod folder;
 pub(crate) mod memory;
 pub(crate) mod models;
@@ -115,6 +116,8 @@ pub(crate) enum Command {
     Memory(memory::Memory),
     /// Check a team file, and list the permissions it asks for
     Check(Check),
+    /// Format team files; comments stay
+    Fmt(fmt::Fmt),
     /// List and revoke your trust in team files
     Trust(trust::Trust),
     /// Convert an AutoGen definition to a team file

@@ -73,6 +73,7 @@ async fn run(cli: &Cli) -> Result<Exit, CliError> {
         Command::Rm(args) => commands::rm::run(cli, args).await,
         Command::Memory(args) => commands::memory::run(cli, args).await,
         Command::Check(args) => commands::check::run(cli, args),
+        Command::Fmt(args) => commands::fmt::run(args),
         Command::Trust(args) => commands::trust::run(args),
         Command::Import(args) => commands::import::run(args),
         Command::Mcp(args) => commands::mcp::run(cli, args).await,

@@ -3,6 +3,7 @@
 //! Depth and size of the tree are bounded: a hostile file (deep nesting, aliases of aliases of aliases) is an error.
 
 mod build;
+pub mod layout;
 mod node;
 mod scalar;
 

@@ -11,7 +11,9 @@ mod compaction;
 mod conditions;
 mod endpoints;
 mod flow;
+mod handoff_texts;
 mod mcp;
+mod models;
 mod names;
 mod reach;
 mod reasoning;
@@ -46,6 +48,8 @@ pub(crate) fn check(root: &Node, team: &Team, answering_models: Option<&[Name]>,
     // What is said of a team with mistakes may be a consequence of these.
     if !report.failed() {
         conditions::check(team, &outline, report);
+        models::check(team, &outline, report);
+        handoff_texts::check(&outline, report);
         texts::check(root, team, &outline, report);
         secrets::check(root, report);
     }

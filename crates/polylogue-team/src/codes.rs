@@ -149,8 +149,8 @@ const KINDS: &[FindingKind] = &[
     ),
     warning(
         UNKNOWN_TOOL,
-        "A rule names a tool that the agent does not have.",
-        "The rule never applies: a misspelled name in `approval` would let calls through without a question.",
+        "A rule or a prompt names a tool that the agent does not have.",
+        "The rule never applies: a misspelled name in `approval` would let calls through without a question. A model that is prompted to call a missing tool, such as `transfer_to_NAME`, fails to.",
     ),
     warning(
         UNREACHABLE,

@@ -58,6 +58,7 @@ mod duration;
 mod endpoint;
 mod flow;
 mod foreign;
+mod format;
 mod grant;
 mod human_input;
 mod json_schema;
@@ -113,6 +114,7 @@ pub use endpoint::{
     Api, CapabilityKeys, CapabilitySet, Endpoint, FromEnv, Header, KeyVariable, OnlyText, Timeouts,
 };
 pub use foreign::names_of;
+pub use format::{FormattedFile, format, format_file};
 pub use grant::Grant;
 pub use human_input::{HumanInputMode, TerminateOn, TerminatingMessage};
 pub use limits::{Limits, UsageLimits};

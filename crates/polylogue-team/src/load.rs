@@ -60,22 +60,20 @@ pub struct Loaded {
 /// and names are unknown or invalid; a team contains itself.
 pub fn load(path: impl AsRef<Path>, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
     let path = path.as_ref();
+    let text = read_text(path)?;
+    Loader::new(&OnDisk, overrides).outermost(&text, &path.display().to_string(), OnDisk.identity(path))
+}
+
+/// The text of a team file.
+pub(crate) fn read_text(path: &Path) -> Result<String, Diagnostics> {
     let shown = path.display().to_string();
-    let alone = |message: String, hint: Option<&str>| {
-        let mut diagnostics = Diagnostics::default();
-        diagnostics.push(Diagnostic::new(Severity::Error, codes::FILE, &shown, None, &message, hint));
-        diagnostics
-    };
-    let bytes = match OnDisk.read(path) {
-        Ok(bytes) => bytes,
-        Err(Unreadable { why, hint }) => {
-            return Err(alone(format!("the team file cannot be read: {why}"), hint.as_deref()));
-        }
-    };
-    match std::str::from_utf8(&bytes) {
-        Ok(text) => Loader::new(&OnDisk, overrides).outermost(text, &shown, OnDisk.identity(path)),
-        Err(error) => Err(file::not_utf8(&bytes, &error, &shown)),
-    }
+    let bytes = OnDisk.read(path).map_err(|Unreadable { why, hint }| {
+        let message = format!("the team file cannot be read: {why}");
+        let mut found = Diagnostics::default();
+        found.push(Diagnostic::new(Severity::Error, codes::FILE, &shown, None, &message, hint.as_deref()));
+        found
+    })?;
+    String::from_utf8(bytes).map_err(|error| file::not_utf8(error.as_bytes(), &error.utf8_error(), &shown))
 }
 
 /// Reads a team from the text of a file; errors call the file `file_name`. The text may name no further files.

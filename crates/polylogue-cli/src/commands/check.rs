@@ -1,6 +1,7 @@
 //! `polylogue check`: whether team files are right, and what they ask for.
 
 mod graph;
+mod keys;
 mod sarif;
 
 use std::path::Path;
@@ -9,6 +10,7 @@ use polylogue_runtime::{RequestedPermission, permission_text};
 use polylogue_team::{Diagnostic, Diagnostics, Loaded, Overrides, TeamBound, Usage};
 use serde_json::{Value, json};
 
+use self::keys::MissingKey;
 use super::{price, write};
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
@@ -73,6 +75,7 @@ struct PermissionSummary {
     is_trusted: bool,
     /// The memory that it uses: whether others have written there, its store knows.
     memory: Vec<String>,
+    missing_keys: Vec<MissingKey>,
 }
 
 impl PermissionSummary {
@@ -88,7 +91,8 @@ impl PermissionSummary {
         }
         let access = trust::known(trust::of_folder(cli.store.as_deref())?, &args.permits, digest)?;
         let memory = team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned()).collect();
-        Ok(Self { is_trusted: access.covers(all.iter().filter(|want| !want.is_optional())), all, memory })
+        let is_trusted = access.covers(all.iter().filter(|want| !want.is_optional()));
+        Ok(Self { is_trusted, all, memory, missing_keys: MissingKey::of(team, &access.env) })
     }
 }
 
@@ -108,6 +112,9 @@ fn print_summary(
     if let Some((model, given)) = team.default_model().zip(default) {
         let what = format!("  agents without a model use `{model}`, your default ({})", given.origin);
         write(&Sanitized::row(&what))?;
+    }
+    for missing in &wants.missing_keys {
+        write(&Sanitized::row(&missing.row()))?;
     }
     if !wants.all.is_empty() {
         let state = if wants.is_trusted { "trusted" } else { "not trusted yet" };
@@ -144,6 +151,7 @@ fn of_right(
         "trusted": wants.is_trusted,
         "wants": wants.all,
         "memory": wants.memory,
+        "missing_keys": wants.missing_keys,
     });
     if let (Some(price), Some(right)) = (price, right.as_object_mut()) {
         right.insert("price".into(), json!(price));

@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod count;
 pub(crate) mod doctor;
+pub(crate) mod fmt;
 pub(crate) mod fork;
 pub(crate) mod import;
 pub(crate) mod mcp;

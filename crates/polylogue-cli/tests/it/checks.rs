@@ -92,3 +92,42 @@ fn a_team_is_drawn_in_three_formats() {
     let ran = home.run(&["check", "--graph", "dot", "doubtful.yaml"]).exits(2);
     assert!(ran.err.contains("write `--graph=dot`"), "{}", ran.err);
 }
+
+#[test]
+fn a_file_is_formatted_with_its_comments() {
+    let home = Home::new();
+    let untidy =
+        "name:  t # mine\nagents:\n- {name: Ann}\nchat: {participants: [Ann], stop: {max_turns: 2}}\n";
+    let tidy =
+        "name: t # mine\nagents:\n  - {name: Ann}\nchat: {participants: [Ann], stop: {max_turns: 2}}\n";
+    home.file("untidy.yaml", untidy);
+    home.file("tidy.yaml", tidy);
+    home.file("broken.yaml", "name: t\n\tagents: 1\n");
+    let read = |name: &str| std::fs::read_to_string(home.path(name)).unwrap();
+
+    let ran = home.run(&["fmt", "--check", "untidy.yaml", "tidy.yaml"]).exits(1);
+    assert_eq!((ran.out.as_str(), read("untidy.yaml").as_str()), ("untidy.yaml\n", untidy));
+    // A file that is not YAML does not keep the others from being formatted.
+    let ran = home.run(&["fmt", "broken.yaml", "untidy.yaml"]).exits(2);
+    assert!(ran.err.contains("indent with spaces"), "{}", ran.err);
+    assert_eq!(read("untidy.yaml"), tidy);
+    home.run(&["fmt", "--check", "untidy.yaml"]).ok();
+}
+
+#[test]
+fn a_missing_key_of_a_provider_is_named() {
+    let mut home = Home::new();
+    let team = "name: t\nmodel: [openai:gpt-4o-mini, ollama:llama3, mistral:mistral-small]\nagents: [{name: Ann}]\nchat: {participants: [Ann], stop: {max_turns: 2}}\n";
+    home.file("team.yaml", team);
+    home.set("MISTRAL_API_KEY", crate::home::KEY);
+    let ran = home.run(&["check", "team.yaml"]).ok();
+    let rows: Vec<&str> = ran.out.lines().filter(|line| line.contains("key")).collect();
+    assert_eq!(rows, ["  no key for `openai`: set `OPENAI_API_KEY`"]);
+    let json = home.run(&["check", "--json", "team.yaml"]).ok().lines().remove(0);
+    assert_eq!(
+        json["missing_keys"],
+        serde_json::json!([{"provider": "openai", "variables": ["OPENAI_API_KEY"]}])
+    );
+    home.set("OPENAI_API_KEY", crate::home::KEY);
+    assert!(!home.run(&["check", "team.yaml"]).ok().out.contains("no key"));
+}

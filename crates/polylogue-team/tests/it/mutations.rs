@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use polylogue_team::{Overrides, Rules, parse};
+use polylogue_team::{Overrides, Rules, format, parse};
 use polylogue_test::mutations::survives;
 use serde_json::Value;
 
@@ -40,6 +40,16 @@ fn changed_team_files_are_read_or_refused() {
             let _ = (team.wants(), team.memory_scopes());
             true
         })
+    });
+}
+
+#[test]
+fn changed_team_files_are_formatted_or_refused() {
+    let texts = texts("../../teams");
+    survives(&texts, &values(&texts), |text| {
+        let Ok(formatted) = format(text, "t.yaml") else { return false };
+        assert_eq!(format(&formatted, "t.yaml").as_deref(), Ok(formatted.as_str()));
+        true
     });
 }
 

@@ -1,0 +1,89 @@
+//! Models of the table that ships: misspelled names, and parameters that a model does not take.
+
+use polylogue_config::At;
+use polylogue_models::{KnownModel, Provider, model_names};
+
+use crate::agent::ModelKeys;
+use crate::codes;
+use crate::diagnostic::Report;
+use crate::outline::Outline;
+use crate::suggest;
+use crate::team::Team;
+
+pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+    let own = outline.agents().filter_map(|agent| agent.model()?.model.as_ref());
+    for list in team.model.iter().chain(own).filter(|list| list.ok) {
+        for model in model_names(list) {
+            warn_of_slip(team, model, list, report);
+        }
+    }
+    for agent in outline.agents() {
+        let Some(keys) = agent.model() else { continue };
+        let list = keys.model.as_ref().or(team.model.as_ref());
+        for model in list.into_iter().flat_map(|list| model_names(list)) {
+            warn_of_refused(team, agent.name.as_str(), keys, model, report);
+        }
+    }
+}
+
+/// The provider and the name of a model, unless the team defines the endpoint.
+fn at_provider<'m>(team: &Team, model: &'m str) -> Option<(&'static Provider, &'m str)> {
+    let (provider, name) = model.split_once([':', '/'])?;
+    (!team.endpoints.contains_key(provider)).then(|| Provider::find(provider))?.map(|found| (found, name))
+}
+
+/// Warns of a name that the table does not have, if one of its names differs by a slip of the pen. Other unknown names may be
+/// newer than the table.
+fn warn_of_slip(team: &Team, model: &str, at: &At<String>, report: &mut Report<'_>) {
+    let Some((provider, name)) = at_provider(team, model) else { return };
+    if report.full() || KnownModel::find(provider.name(), name).is_some() {
+        return;
+    }
+    let of_table = KnownModel::all().filter(|known| known.provider == provider.table_name());
+    let Some(meant) = of_table.map(|known| known.model).find(|known| is_slip(name, known)) else { return };
+    let message = format!("no model of `{}` is known as `{name}`", provider.name());
+    let hint = format!("did you mean `{}:{meant}`?", provider.name());
+    report.warning(codes::UNKNOWN_MODEL, &at.span, message, hint);
+}
+
+/// Whether one word of a name is another, with the same digits: another number is another model.
+fn is_slip(given: &str, known: &str) -> bool {
+    const SHORTEST: usize = 4;
+    let words =
+        |name: &'_ str| name.split(['-', '.', '/', ':', '_']).map(ToOwned::to_owned).collect::<Vec<_>>();
+    let (given, known) = (words(given), words(known));
+    let digits = |word: &str| word.chars().filter(char::is_ascii_digit).collect::<String>();
+    let mut others = given.iter().zip(&known).filter(|(one, other)| one != other);
+    let Some((one, other)) = others.next().filter(|_| given.len() == known.len()) else { return false };
+    let is_long = one.len() >= SHORTEST && other.len() >= SHORTEST;
+    let is_near =
+        is_long && digits(one) == digits(other) && suggest::closest(one, [other.as_str()]).is_some();
+    is_near && others.next().is_none()
+}
+
+/// Warns of parameters that are left out of the requests to a model.
+fn warn_of_refused(team: &Team, who: &str, keys: &ModelKeys, model: &str, report: &mut Report<'_>) {
+    let Some((provider, name)) = at_provider(team, model) else { return };
+    let given = &keys.parameters;
+    let sampling = [
+        ("temperature", given.temperature.is_some()),
+        ("top_p", given.top_p.is_some()),
+        ("top_k", given.top_k.is_some()),
+    ];
+    let Some((key, _)) = sampling.into_iter().find(|(_, is_given)| *is_given) else { return };
+    let known = KnownModel::find(provider.name(), name)
+        .filter(|known| known.refuses.iter().any(|one| one == "sampling"));
+    if known.is_none() || report.full() {
+        return;
+    }
+    let message = match given.strict {
+        true => format!("`{model}`, the model of `{who}`, does not take `{key}`, and `strict` refuses it"),
+        false => format!("`{model}`, the model of `{who}`, does not take `{key}`: it is left out"),
+    };
+    report.warning(
+        codes::NO_EFFECT,
+        given.key(),
+        message,
+        format!("remove `{key}`, or choose another model"),
+    );
+}

@@ -1,0 +1,125 @@
+//! The layout of team files.
+
+use expect_test::expect;
+use polylogue_team::{Overrides, format, parse};
+
+use crate::corpus::{files, folder};
+
+/// All texts of team files in the repository.
+fn texts() -> Vec<(String, String)> {
+    let below = |path: &str| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let folders =
+        [below("../../teams"), below("../polylogue-cli/templates"), folder("good"), folder("broken")];
+    let files = folders.iter().flat_map(|folder| files(folder));
+    files.map(|path| (path.display().to_string(), std::fs::read_to_string(path).unwrap())).collect()
+}
+
+/// Another layout with the same values, as people write it.
+fn untidy(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.strip_suffix('}') {
+        Some(rest) if rest.trim_start().starts_with("- {") => {
+            format!("{}  }}   \n", rest.replacen("- {", "-   {  ", 1))
+        }
+        _ if line.is_empty() => "\n\n\n".to_owned(),
+        _ => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+#[test]
+fn shipped_teams_have_the_layout() {
+    let unformatted = texts().into_iter().filter(|(name, text)| {
+        !name.contains("/corpus/") && format(text, name).map_or(true, |formatted| formatted != *text)
+    });
+    assert_eq!(unformatted.map(|(name, _)| name).collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+#[test]
+fn a_formatted_team_means_the_same() {
+    let mut changed = 0;
+    for (name, text) in texts().into_iter().filter(|(name, _)| !name.contains("/corpus/")) {
+        let untidy = untidy(&text);
+        let formatted = format(&untidy, &name).unwrap_or_else(|found| panic!("{name}: {found}\n{untidy}"));
+        changed += usize::from(formatted != untidy);
+        let team = |text: &str| parse(text, "t.yaml", &Overrides::default()).map(|loaded| loaded.team);
+        if let Ok(before) = team(&untidy) {
+            let after = team(&formatted).unwrap();
+            assert_eq!((before.agents, before.chat), (after.agents, after.chat), "{name}");
+        }
+    }
+    assert!(changed > 40, "{changed}");
+}
+
+const UNTIDY: &str = "# head
+
+name:    t   # the name
+vars: {a: 'x',   b: \"it's\"}
+
+
+agents:
+- name: Ann
+  system: >
+     folded text
+
+     next
+  # inside
+- {name: Bob,system: 'plain'}    #tail
+-   name: Cid
+    # fmt: skip
+    tools:   [a,b]
+    system: |2
+        two more
+      less
+chat: &x
+    participants: [Ann,Bob,
+     Cid]
+# end
+";
+
+#[test]
+fn comments_and_line_breaks_stay() {
+    expect![[r##"
+        # head
+
+        name: t # the name
+        vars: {a: "x", b: "it's"}
+
+        agents:
+          - name: Ann
+            system: >
+              folded text
+
+              next
+            # inside
+          - {name: Bob, system: "plain"} #tail
+          - name: Cid
+            # fmt: skip
+            tools:   [a,b]
+            system: |2
+                two more
+              less
+        chat: &x
+          participants: [Ann, Bob, Cid]
+        # end
+    "##]]
+    .assert_eq(&format(UNTIDY, "t.yaml").unwrap());
+}
+
+#[test]
+fn what_cannot_be_formatted_is_refused_with_its_line() {
+    let deep: String = (0..35).map(|depth| format!("{}a:\n", "  ".repeat(depth))).collect();
+    for text in [&deep, "a: 1\n\tb: 2\n", "a: 1\na: 2\n", ""] {
+        let found = format(text, "t.yaml").unwrap_err();
+        assert_eq!(found.errors(), 1, "{found}");
+    }
+    let found = format(&deep, "t.yaml").unwrap_err().to_string();
+    assert!(found.starts_with("error: a line is indented by more than 60 columns"), "{found}");
+    assert!(found.contains("--> t.yaml:32:1\n"), "{found}");
+    assert!(found.ends_with("hint: indent by 2 columns\n"), "{found}");
+}
+
+#[test]
+fn json_stays_json() {
+    let text = "{\"name\": \"t\",\n \"agents\": []}\n";
+    assert_eq!(format(text, "t.json").unwrap(), text);
+}
