@@ -3,6 +3,7 @@
 mod credentials;
 mod sign;
 mod signer;
+mod signing_key;
 
 use polylogue_core::{ModelError, ModelErrorKind};
 use polylogue_http::{Env, Key};

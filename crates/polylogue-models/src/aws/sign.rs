@@ -7,9 +7,10 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use aws_lc_rs::{digest, hmac};
+use aws_lc_rs::digest;
 
 use super::credentials::Credentials;
+use super::signing_key::SigningKey;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
@@ -36,12 +37,13 @@ pub(crate) struct Signable<'a> {
 }
 
 /// The headers that sign `request` at the time `now`: `x-amz-date`, `x-amz-security-token` if the credentials have a
-/// session token, and `authorization`.
+/// session token, and `authorization`. The derived `key` is kept for the next request.
 pub(crate) fn sign(
     request: &Signable<'_>,
     credentials: &Credentials,
     scope: Scope<'_>,
     now: SystemTime,
+    key: &SigningKey,
 ) -> Vec<(&'static str, String)> {
     let time = timestamp(now);
     let day = time.get(..8).unwrap_or_default();
@@ -54,10 +56,8 @@ pub(crate) fn sign(
     let Scope { region, service } = scope;
     let range = format!("{day}/{region}/{service}/aws4_request");
     let to_sign = format!("{ALGORITHM}\n{time}\n{range}\n{}", hash(canonical.as_bytes()));
-    let first = format!("AWS4{}", credentials.secret_access_key.reveal());
-    let parts = [day, region, service, "aws4_request", &to_sign];
-    let signature = parts.iter().fold(first.into_bytes(), |key, part| authenticate(&key, part.as_bytes()));
-    let (id, names, signature) = (&credentials.access_key_id, &headers.names, hex(&signature));
+    let signature = key.sign(&credentials.secret_access_key, &range, &to_sign);
+    let (id, names, signature) = (&credentials.access_key_id, &headers.names, hex(signature.as_ref()));
     added.push((
         "authorization",
         format!("{ALGORITHM} Credential={id}/{range}, SignedHeaders={names}, Signature={signature}"),
@@ -144,19 +144,13 @@ fn timestamp(now: SystemTime) -> String {
     format!("{year}{month:02}{day}T{}Z", time.replace(':', ""))
 }
 
-fn authenticate(key: &[u8], message: &[u8]) -> Vec<u8> {
-    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), message).as_ref().to_vec()
-}
-
 fn hash(bytes: &[u8]) -> String {
     hex(digest::digest(&digest::SHA256, bytes).as_ref())
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
+    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 #[cfg(test)]

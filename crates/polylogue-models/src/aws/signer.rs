@@ -13,6 +13,7 @@ use url::{Position, Url};
 use super::Aws;
 use super::credentials::{Credentials, CredentialsError, Source, printed};
 use super::sign::{Scope, Signable, sign};
+use super::signing_key::SigningKey;
 
 /// The service of Bedrock in signatures.
 const SERVICE: &str = "bedrock";
@@ -47,6 +48,7 @@ pub(crate) struct Signer {
     held: Mutex<Option<Held>>,
     /// Whether the process is run again because a service did not accept what it printed.
     replaces: AtomicBool,
+    key: SigningKey,
     /// The seconds by which the clock of the server is ahead of ours.
     skew: AtomicI64,
     /// How often that changed.
@@ -78,6 +80,7 @@ impl Signer {
             aws,
             held: Mutex::default(),
             replaces: AtomicBool::new(false),
+            key: SigningKey::default(),
             skew: AtomicI64::new(0),
             corrections: AtomicU8::new(0),
         }
@@ -106,7 +109,7 @@ impl Signer {
         };
         let scope = Scope { region: &self.aws.region, service: SERVICE };
         let skew = self.skew.load(Ordering::Relaxed);
-        let headers = sign(&signable, &credentials, scope, moved(SystemTime::now(), skew));
+        let headers = sign(&signable, &credentials, scope, moved(SystemTime::now(), skew), &self.key);
         Ok(Signed { headers, secrets: credentials.secrets().cloned().collect(), skew })
     }
 
