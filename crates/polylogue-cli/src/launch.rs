@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use polylogue_core::LimitOverrides;
-use polylogue_models::LearnedCapabilities;
+use polylogue_models::{LearnedCapabilities, Prices};
 use polylogue_runtime::{
     MODEL_HINT, ModelOptions, Prepared, RequestedPermission, RunOptions, memory_of_others,
 };
@@ -18,7 +18,7 @@ use crate::trust::pins::{self, Consent};
 use crate::trust::{self, Request};
 use crate::user_config::{SettingValue, default_max_cost};
 use crate::work_dir;
-use crate::{args, place};
+use crate::{args, place, user_prices};
 
 /// A team that is about to be prepared, and how.
 pub(crate) struct Launch<'a> {
@@ -89,7 +89,7 @@ impl<'a> Launch<'a> {
             let what = format!("no agent of `{}` runs programs or works with files", self.team.name);
             return Err(CliError::usage(what).hint("give an agent `tools: [files]`, or leave out `--dir`"));
         }
-        let options = self.options();
+        let options = self.options(user_prices::read()?);
         let place = place::of(store)?;
         let shows_permissions = self.shown.is_none_or(|settings| settings.output.is_conversation());
         let of_others = memory_of_others(&self.team, &place, &self.digest).await?;
@@ -115,7 +115,7 @@ impl<'a> Launch<'a> {
         Ok(prepared)
     }
 
-    fn options(&self) -> RunOptions {
+    fn options(&self, prices: Prices) -> RunOptions {
         let args::Models { model, capabilities, offline, timeout, record, cache, replay } =
             self.models.clone();
         let models = ModelOptions {
@@ -128,6 +128,7 @@ impl<'a> Launch<'a> {
             cache,
             stream: self.shown.is_some_and(|settings| settings.stream),
             paced: self.shown.is_some_and(|settings| settings.output == Output::Talk && settings.looks.live),
+            prices,
             learned: place::of_capabilities().map(LearnedCapabilities::at),
         };
         RunOptions {

@@ -21,6 +21,7 @@ mod steering;
 mod text_arg;
 mod trust;
 mod user_config;
+mod user_prices;
 mod work_dir;
 
 use std::process::ExitCode;

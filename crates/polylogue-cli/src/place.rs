@@ -68,6 +68,14 @@ pub(crate) fn of_rules() -> Option<PathBuf> {
     user_folder("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("approvals.yaml"))
 }
 
+/// The environment variable that names the file with the user's prices.
+pub(crate) const PRICES: &str = "POLYLOGUE_PRICES";
+
+/// Where the user's prices of models are by default.
+pub(crate) fn of_prices() -> Option<PathBuf> {
+    user_folder("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("prices.yaml"))
+}
+
 /// Where the user's settings are.
 pub(crate) fn of_config() -> Option<PathBuf> {
     user_folder("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("config.yaml"))

@@ -121,35 +121,8 @@ impl KnownModel {
     }
 }
 
-/// The list price of `model` at `provider`: 0 for local servers, `None` if unknown.
-#[must_use]
-pub fn list_price(provider: &str, model: &str) -> Option<Price> {
-    if Provider::find(provider).is_some_and(Provider::is_local) {
-        return Some(Price::FREE);
-    }
-    if provider == "openrouter" && model.ends_with(":free") {
-        return Some(Price::FREE);
-    }
-    KnownModel::find(provider, model).map(|model| model.price())
-}
-
-/// The list price of `model` at an endpoint named `provider` at `base_url`. An endpoint at the host of a known
-/// provider has that provider's price, whatever its name is.
-///
-/// ```
-/// use polylogue_models::{list_price, list_price_at};
-/// assert_eq!(list_price_at("mine", "https://api.openai.com/v1", "gpt-4o"), list_price("openai", "gpt-4o"));
-/// ```
-#[must_use]
-pub fn list_price_at(provider: &str, base_url: &str, model: &str) -> Option<Price> {
-    let of_host = Provider::all().iter().filter(|other| other.has_host_of(base_url));
-    let prices =
-        of_host.filter_map(|other| list_price(other.name(), model)).chain(list_price(provider, model));
-    prices.reduce(Price::at_least)
-}
-
 /// Whether the rest of a name is only an edition of the model, so that the price is the same.
-fn is_edition(rest: &str) -> bool {
+pub(crate) fn is_edition(rest: &str) -> bool {
     let Some(edition) = rest.strip_prefix(['-', '@']) else { return rest.is_empty() };
     edition == "latest" || (edition.len() >= 3 && edition.chars().all(|c| c.is_ascii_digit() || c == '-'))
 }
@@ -159,31 +132,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-
-    #[test]
-    fn dated_names_cost_what_the_longest_known_name_costs() {
-        let input = |provider, model| list_price(provider, model).map(|price| price.input);
-        for (provider, model, expected) in [
-            ("openai", "gpt-4o", Some(2.5)),
-            ("openai", "gpt-4o-2024-11-20", Some(2.5)),
-            ("openai", "gpt-4o-2024-05-13", Some(5.0)),
-            ("openai", "gpt-4o-mini", Some(0.15)),
-            ("openai", "gpt-4o-mini-2024-07-18", Some(0.15)),
-            ("openai", "gpt-4-0613", Some(30.0)),
-            ("openai", "gpt-4o-3", None),
-            ("openai", "no-such", None),
-            ("mistral", "mistral-large-latest", Some(0.5)),
-            ("anthropic", "claude-sonnet-4-5-20250929", Some(3.0)),
-            ("anthropic", "claude-sonnet-4-5@20250929", Some(3.0)),
-            ("ollama", "whatever", Some(0.0)),
-            ("vllm", "whatever", Some(0.0)),
-            ("openrouter", "some/model:free", Some(0.0)),
-            ("openrouter", "openai/gpt-4o", None),
-            ("compatible", "gpt-4o", None),
-        ] {
-            assert_eq!(input(provider, model), expected, "{provider}:{model}");
-        }
-    }
 
     #[test]
     fn every_row_is_read_and_has_a_price_that_makes_sense() {

@@ -8,6 +8,7 @@ use polylogue_http::Env;
 
 use crate::config::Config;
 use crate::endpoint::{Embedder, Endpoint, EndpointModel};
+use crate::prices::Prices;
 use crate::provider::Provider;
 use crate::spec::parse_spec;
 
@@ -25,6 +26,7 @@ use crate::spec::parse_spec;
 pub struct Models {
     env: Env,
     endpoints: Arc<Mutex<BTreeMap<String, Endpoint>>>,
+    prices: Arc<Prices>,
 }
 
 /// The model `spec`, `provider:model`, with addresses and keys from the environment of the process.
@@ -47,7 +49,13 @@ impl Models {
     /// With addresses and keys from `env`.
     #[must_use]
     pub fn new(env: Env) -> Self {
-        Self { env, endpoints: Arc::default() }
+        Self { env, endpoints: Arc::default(), prices: Arc::default() }
+    }
+
+    /// With the user's `prices` instead of the list prices of those models, as of the day on which a model is requested.
+    #[must_use]
+    pub fn with_prices(self, prices: Prices) -> Self {
+        Self { prices: Arc::new(prices), ..self }
     }
 
     /// The configuration of the provider `name`, to be changed and passed to [`Self::define`].
@@ -78,7 +86,7 @@ impl Models {
     /// first call only.
     pub fn model(&self, spec: &str) -> Result<EndpointModel, ModelError> {
         let (endpoint, model) = self.find(spec)?;
-        Ok(endpoint.model(model))
+        Ok(endpoint.model(model).priced(&self.prices))
     }
 
     /// Records that the model `spec` lacked a capability in an earlier process, according to a log: what it refused
@@ -110,7 +118,7 @@ impl Models {
     /// As [`model`](Self::model).
     pub fn embedder(&self, spec: &str) -> Result<Embedder, ModelError> {
         let (endpoint, model) = self.find(spec)?;
-        endpoint.embedder(model)
+        Ok(endpoint.embedder(model)?.priced(&self.prices))
     }
 
     fn defined(&self) -> Vec<String> {

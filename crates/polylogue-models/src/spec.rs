@@ -2,7 +2,7 @@
 
 use polylogue_core::{ModelError, ModelErrorKind};
 
-use crate::catalog::list_price;
+use crate::prices::list_price;
 use crate::provider::Provider;
 
 /// The names of models in `list`, which has commas between them.

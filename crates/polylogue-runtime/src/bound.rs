@@ -1,26 +1,26 @@
 //! What a run takes at most, before it begins.
 
 use polylogue_core::{AnyModel, DeltaSink, Limits, Model, ModelError, ModelErrorKind, Reply, Request};
-use polylogue_models::{Env, Fallback, Models, model_names};
+use polylogue_models::{Day, Env, Fallback, Models, Prices, model_names};
 use polylogue_team::{Team, TeamBound};
 
 use crate::models::price_of;
 use crate::{Result, TeamRun};
 
 /// What a run of `team` takes at most within `limits`, from its file alone: no key is read, no server is started, and
-/// nothing is sent. Models that are not known have no known price and no known length of a reply.
+/// nothing is sent. The user's `prices` count instead of list prices. Models that are not known have no known price and no known length of a reply.
 ///
 /// # Errors
 /// When an agent has no model, or the team cannot be built.
-pub fn bound_of(team: &Team, limits: &Limits) -> Result<TeamBound> {
-    let models = Models::new(Env::default());
+pub fn bound_of(team: &Team, limits: &Limits, prices: &Prices) -> Result<TeamBound> {
+    let (models, today) = (Models::new(Env::default()).with_prices(prices.clone()), Day::today());
     for (name, endpoint) in team.all_endpoints() {
         // One that needs the environment is an unknown model here.
         let _ = endpoint.config(name, &Env::default()).map(|config| models.define(config));
     }
     let model = |name: &str| match models.model(name) {
         Ok(model) => {
-            let own = team.prices.get(model.name()).cloned();
+            let own = team.prices.get(model.name()).and_then(|prices| prices.on(today)).cloned();
             let price = price_of(own, model.price(), false);
             AnyModel::new(model.with_price(price))
         }
@@ -69,7 +69,7 @@ mod tests {
 
     fn bound(text: &str) -> TeamBound {
         let team = parse(text, "t.yaml", &Overrides::default()).unwrap().team;
-        bound_of(&team, &team.limits()).unwrap()
+        bound_of(&team, &team.limits(), &Prices::default()).unwrap()
     }
 
     #[test]

@@ -14,8 +14,8 @@ use polylogue_core::{
     Params, Price,
 };
 use polylogue_models::{
-    Api, Cache, Cassette, Embedder, FailureClass, Fallback, Models, Recorder, Recording, Script, ScriptStep,
-    model_names,
+    Api, Cache, Cassette, Day, Embedder, FailureClass, Fallback, Models, Recorder, Recording, Script,
+    ScriptStep, model_names,
 };
 use polylogue_team::{Agent, Team};
 
@@ -77,7 +77,10 @@ impl TeamModels {
             .as_ref()
             .map(|file| if choosing.resumed { Cassette::append(file) } else { Cassette::create(file) });
         let record = record.transpose()?;
-        let prices = team.prices.iter().map(|(name, price)| (name.clone(), price.clone())).collect();
+        let today = Day::today();
+        let prices =
+            team.prices.iter().filter_map(|(name, prices)| Some((name.clone(), prices.on(today)?.clone())));
+        let prices = prices.collect();
         let cheap = choosing.access.lower_prices(team);
         let cache = match &source {
             ModelSource::Live(..) => options.cache.clone().or_else(|| team.cache_file()),

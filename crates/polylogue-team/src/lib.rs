@@ -130,6 +130,7 @@ pub use pattern::{
     SelectSpeaker, Selector, Specifier, StateMachine, Task, Transitions,
 };
 pub use polylogue_config::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+pub use price::read_prices;
 pub use reasoning::{Best, ChoiceTexts, Example, PlanAndSolve, React, Reasoning, Refine, Rewoo};
 pub use rows::{Row, Rows};
 pub use rules::{Rule, RuleEntry, Rules};

@@ -1,29 +1,154 @@
-//! Prices of models.
+//! Prices of models, and files of them.
 
-use polylogue_config::{As, Config};
+use std::collections::BTreeMap;
+use std::time::UNIX_EPOCH;
+
+use polylogue_config::diagnostic::Report;
+use polylogue_config::source::Source;
+use polylogue_config::types::{Text, Type, Variables};
+use polylogue_config::yaml::{self, Data, Node};
+use polylogue_config::{As, Config, Cx, Illegal, Leaf, TextKind, Vars};
 use polylogue_core::{Price, PriceTier};
+use polylogue_models::{DatedPrice, DatedPrices, Day, Prices};
+use serde_json::Value;
+
+use crate::Diagnostics;
+
+/// Reads the user's file of prices: a mapping of `provider:model` to prices in the form of team files. Errors call it
+/// `file_name`.
+///
+/// # Errors
+/// Everything that is wrong with it.
+///
+/// ```
+/// use polylogue_models::Day;
+/// use polylogue_team::read_prices;
+/// let prices = read_prices("openai:mine: {input: 1, output: 2}", "prices.yaml")?;
+/// assert_eq!(prices.own("openai", "mine", Day::today()).unwrap().output, 2.0);
+/// assert!(read_prices("openai:mine: {input: -1, output: 2}", "prices.yaml").is_err());
+/// # Ok::<(), polylogue_team::Diagnostics>(())
+/// ```
+pub fn read_prices(text: &str, file_name: &str) -> Result<Prices, Diagnostics> {
+    let source = Source::new(file_name, text);
+    let mut report = Report::new(&source);
+    let is_blank = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    if text.lines().all(is_blank) {
+        return Ok(Prices::default());
+    }
+    let Some(root) = yaml::parse(&mut report) else { return Err(report.finish()) };
+    for entry in root.entries() {
+        let is_model =
+            entry.key.split_once(':').is_some_and(|(at, model)| !at.is_empty() && !model.is_empty());
+        if !is_model {
+            let hint = "write `provider:model`, such as `openai:gpt-4o-mini`";
+            report.error_with_hint(&entry.key_span, format!("`{}` is not a model", entry.key), hint);
+        }
+    }
+    let mut vars = Vars::default();
+    let mut cx = Cx::new("a file of prices", &mut report, &mut vars);
+    let prices: BTreeMap<String, PriceKey> = Config::read(&root, &mut cx);
+    match report.failed() {
+        true => Err(report.finish()),
+        false => Ok(Prices::new(As::<BTreeMap<_, _>>::into_value(prices))),
+    }
+}
 
 /// Price of a model.
+pub(crate) struct PriceKey(Form);
+
+/// Price of a model: one, or a list of prices for different days.
 #[derive(Config)]
 #[config(name = "Price", by_shape)]
-pub(crate) enum PriceKey {
+enum Form {
     /// No cost.
     Free(Free),
     /// US dollars per million tokens.
     Tokens(TokenPrice),
+    /// Prices for different days.
+    Dated(Vec<TokenPrice>),
+}
+
+impl Config for PriceKey {
+    fn ty() -> &'static Type {
+        Form::ty()
+    }
+
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        let form = Form::read(node, cx);
+        match (&form, &node.data) {
+            (Form::Dated(prices), Data::List(nodes)) => check_days(prices.iter().zip(nodes), cx),
+            (Form::Tokens(price), _) => check_days([(price, node)].into_iter(), cx),
+            _ => {}
+        }
+        Self(form)
+    }
+
+    fn hole() -> Self {
+        Self(Form::hole())
+    }
+
+    fn write(&self) -> Value {
+        self.0.write()
+    }
+}
+
+/// Reports periods that end before they begin, and those that share a day with one before.
+fn check_days<'a>(prices: impl Iterator<Item = (&'a TokenPrice, &'a Node)>, cx: &mut Cx<'_, '_>) {
+    let mut before: Vec<DatedPrice> = Vec::new();
+    for (price, node) in prices {
+        let dated = price.dated();
+        if dated.from.zip(dated.until).is_some_and(|(from, until)| until < from) {
+            cx.report.error_with_hint(
+                &node.span,
+                "the price ends before it begins",
+                "`from` is the first day on which it counts, `until` the last",
+            );
+        } else if before.iter().any(|other| other.overlaps(&dated)) {
+            let hint = "give each price a `from` after the `until` of the one before";
+            cx.report.error_with_hint(&node.span, "two prices count on the same day", hint);
+        }
+        before.push(dated);
+    }
+}
+
+/// A day.
+struct DayKind;
+
+impl TextKind for DayKind {
+    type Value = Day;
+    const TEXT: Text = Text {
+        format: "day",
+        pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+        examples: &["2026-12-31"],
+        variables: Variables::All,
+    };
+
+    fn parse(text: &str) -> Result<Day, Illegal> {
+        text.parse().map_err(|_| {
+            Illegal::new(format!("`{text}` is not a day"))
+                .hint("write year, month and day, such as `2026-12-31`")
+        })
+    }
+
+    fn to_text(day: &Day) -> String {
+        day.to_string()
+    }
+
+    fn hole() -> Day {
+        Day::of(UNIX_EPOCH)
+    }
 }
 
 /// The word `free`.
 #[derive(Config)]
-pub(crate) enum Free {
+enum Free {
     /// Calls cost nothing.
     Free,
 }
 
 /// Price in US dollars per million tokens.
 #[derive(Config)]
-#[config(for = Price)]
-pub(crate) struct TokenPrice {
+struct TokenPrice {
     /// US dollars per million input tokens.
     #[key(range = 0..=1_000_000)]
     input: f64,
@@ -42,12 +167,32 @@ pub(crate) struct TokenPrice {
     /// Other prices of all tokens of longer requests.
     #[key(as = Vec<TierPrice>)]
     tiers: Vec<PriceTier>,
+    /// First day on which the price counts, in UTC.
+    #[key(as = Option<Leaf<DayKind>>, none = "every day before `until`")]
+    from: Option<Day>,
+    /// Last day on which the price counts, in UTC. On other days, the price is the list price.
+    #[key(as = Option<Leaf<DayKind>>, none = "every day after `from`")]
+    until: Option<Day>,
+}
+
+impl TokenPrice {
+    fn dated(&self) -> DatedPrice {
+        let Self { input, cached, write, write_long, output, ref tiers, from, until } = *self;
+        let price = Price { input, cached, write, write_long, output, tiers: tiers.clone() };
+        DatedPrice { price, from, until }
+    }
+
+    fn of(dated: &DatedPrice) -> Self {
+        let DatedPrice { price, from, until } = dated.clone();
+        let Price { input, cached, write, write_long, output, tiers } = price;
+        Self { input, cached, write, write_long, output, tiers, from, until }
+    }
 }
 
 /// Prices of all tokens of requests with more input tokens than `over`, in US dollars per million tokens.
 #[derive(Config)]
 #[config(name = "PriceTier", for = PriceTier)]
-pub(crate) struct TierPrice {
+struct TierPrice {
     /// Number of input tokens that a request must exceed.
     #[key(range = 1..=1_000_000_000)]
     over: u64,
@@ -68,18 +213,20 @@ pub(crate) struct TierPrice {
     output: Option<f64>,
 }
 
-impl As<Price> for PriceKey {
-    fn into_value(self) -> Price {
-        match self {
-            Self::Free(Free::Free) => Price::FREE,
-            Self::Tokens(price) => price.into_value(),
+impl As<DatedPrices> for PriceKey {
+    fn into_value(self) -> DatedPrices {
+        match self.0 {
+            Form::Free(Free::Free) => Price::FREE.into(),
+            Form::Tokens(price) => DatedPrices(vec![price.dated()]),
+            Form::Dated(prices) => DatedPrices(prices.iter().map(TokenPrice::dated).collect()),
         }
     }
 
-    fn from_value(price: &Price) -> Self {
-        match *price == Price::FREE {
-            true => Self::Free(Free::Free),
-            false => Self::Tokens(TokenPrice::from_value(price)),
-        }
+    fn from_value(prices: &DatedPrices) -> Self {
+        Self(match &prices.0[..] {
+            [only] if *only == DatedPrice::from(Price::FREE) => Form::Free(Free::Free),
+            [only] => Form::Tokens(TokenPrice::of(only)),
+            several => Form::Dated(several.iter().map(TokenPrice::of).collect()),
+        })
     }
 }

@@ -10,8 +10,8 @@ mod work_dir;
 use std::collections::BTreeMap;
 
 use polylogue_config::{At, Config, NewName, Switch};
-use polylogue_core::{Name, Price, TaskFrom};
-use polylogue_models::{FailureClass, Script};
+use polylogue_core::{Name, TaskFrom};
+use polylogue_models::{DatedPrices, FailureClass, Script};
 use polylogue_tools::command::Declaration;
 use polylogue_tools::http;
 
@@ -74,9 +74,9 @@ pub struct Team {
     /// Model endpoints by name. The name of a custom endpoint is the provider before the `:` of a model; the name of a
     /// known provider changes the settings of that provider.
     pub endpoints: BTreeMap<String, At<Endpoint>>,
-    /// Model prices by `provider:model`. They replace the built-in prices and count toward cost limits.
+    /// Model prices by `provider:model`. They count toward cost limits, and replace lower list prices.
     #[key(as = BTreeMap<String, PriceKey>)]
-    pub prices: BTreeMap<String, Price>,
+    pub prices: BTreeMap<String, DatedPrices>,
     /// Agents of the team. A team that consists of other teams needs none.
     pub agents: Vec<Agent>,
     /// Outermost chat, with which a run begins. Its summary is the result of the run.

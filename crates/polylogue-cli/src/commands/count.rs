@@ -1,16 +1,16 @@
 //! `polylogue count`: the tokens of a text, before any call.
 
 use polylogue_core::Usage;
-use polylogue_models::{TokenCount, list_price};
+use polylogue_models::{Day, TokenCount};
 use serde_json::json;
 
 use super::{unwritable, write};
-use crate::args;
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
 use crate::screen::Sanitized;
 use crate::text_arg::text_of;
 use crate::user_config::default_model;
+use crate::{args, user_prices};
 
 pub(crate) fn run(cli: &args::Cli, args: &args::models::Count) -> Result<Exit, CliError> {
     let default = default_model(cli, &args::Models::default())?.map(|setting| setting.value);
@@ -21,7 +21,8 @@ pub(crate) fn run(cli: &args::Cli, args: &args::models::Count) -> Result<Exit, C
     let text = text_of(&args.text)?;
     let count = TokenCount::of(&model, &text);
     let usage = Usage { input: Some(count.most()), output: Some(0), ..Usage::default() };
-    let price = model.split_once(':').and_then(|(provider, name)| list_price(provider, name));
+    let prices = user_prices::read()?;
+    let price = model.split_once(':').and_then(|(provider, name)| prices.of(provider, name, Day::today()));
     let cost = price.and_then(|price| price.of(&usage));
     let is_exact = matches!(count, TokenCount::Exact(_));
     if args.json {

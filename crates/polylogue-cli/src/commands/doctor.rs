@@ -20,7 +20,7 @@ use crate::screen::Sanitized;
 use crate::stderr::print_note;
 use crate::trust::{self, Request};
 use crate::user_config::{SettingValue, default_model};
-use crate::{args, place};
+use crate::{args, place, user_prices};
 
 /// Says what is there; values of keys are never shown. Fails when the store cannot be used.
 pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, CliError> {
@@ -38,6 +38,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Cl
     if let Some(SettingValue { value, origin }) = &default {
         rows(&mut text, "default", vec![format!("{value}, from {origin}")]);
     }
+    rows(&mut text, "prices", user_prices::findings()?);
     if let Some(team) = &team {
         let _ = write!(text, "\nendpoints of {}\n{}", team.name, endpoints(team, &access).await);
     }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use polylogue_config::suggest;
-use polylogue_core::ModelError;
-use polylogue_models::{Endpoint, Env, KnownModel, Provider};
+use polylogue_core::{ModelError, Price};
+use polylogue_models::{Day, Endpoint, Env, KnownModel, Prices, Provider};
 use polylogue_runtime::address::shown;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::limit::counted;
 use crate::place::of_model_lists;
 use crate::screen::Sanitized;
 use crate::stderr::print_note;
-use crate::{args, trust};
+use crate::{args, trust, user_prices};
 
 /// How long a provider's list is kept.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -25,14 +25,16 @@ const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 struct Row {
     name: String,
     known: Option<KnownModel>,
+    /// The user's own price.
+    own: Option<Price>,
 }
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::models::List) -> Result<Exit, CliError> {
     let Some(name) = &args.provider else { return providers(args) };
-    let name = name.to_lowercase();
+    let (name, prices) = (name.to_lowercase(), user_prices::read()?);
     let table: Vec<Row> = KnownModel::all()
         .filter(|known| known.provider == listed_as(&name))
-        .map(|known| Row { name: known.model.clone(), known: Some(known) })
+        .map(|known| row(&prices, &name, known.model.clone(), Some(known)))
         .collect();
     let provider = Provider::find(&name);
     if provider.is_none() && table.is_empty() {
@@ -49,10 +51,16 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::models::List) -> Result<Ex
         Some(provider) if !args.offline => served(provider, &env, args.refresh).await?,
         _ => None,
     };
-    let found = |model: String| Row { known: KnownModel::find(&name, &model), name: model };
+    let found = |model: String| row(&prices, &name, model.clone(), KnownModel::find(&name, &model));
     let mut rows = served.map_or(table, |names| names.into_iter().map(found).collect());
     rows.sort_by(|one, other| one.name.cmp(&other.name));
     print(&name, &rows, args)
+}
+
+/// The row of `model` at `provider`, with what is known of it.
+fn row(prices: &Prices, provider: &str, model: String, known: Option<KnownModel>) -> Row {
+    let own = prices.own(provider, &model, Day::today()).cloned();
+    Row { name: model, known, own }
 }
 
 /// The name of a provider in the table.
@@ -167,24 +175,34 @@ fn print(provider: &str, rows: &[Row], args: &args::models::List) -> Result<Exit
     if args.price && !args.json {
         let date = KnownModel::table_date();
         print_note(&format!("list prices in US dollars per million tokens, as of {date}"));
+        if rows.iter().any(|row| row.own.is_some()) {
+            print_note("`*`: your own price of today");
+        }
     }
     Ok(Exit::Done)
 }
 
 fn line(row: &Row, width: usize, price: bool) -> String {
-    let Row { name, known } = row;
-    let Some(known) = known else { return format!("{name:<width$}  not in the table") };
+    let Row { name, known, own } = row;
+    let Some(known) = known else {
+        let own = own.as_ref().filter(|_| price).map(|own| in_words(own, "*")).unwrap_or_default();
+        return format!("{name:<width$}  not in the table{own}");
+    };
     let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), short);
     let (input, output) = (tokens(known.max_input), tokens(known.max_output));
     let mut line = format!("{name:<width$}  {input:>6} in  {output:>6} out");
     if price {
-        let price = known.price();
-        let cached = price.cached.map(|cached| format!(", cached {cached}")).unwrap_or_default();
-        line.push_str(&format!("  ${} in{cached}, ${} out", price.input, price.output));
+        line.push_str(&own.as_ref().map_or_else(|| in_words(&known.price(), ""), |own| in_words(own, "*")));
     }
     let can = known.can.join(" ");
     line.push_str(if can.is_empty() { "" } else { "  " });
     line + &can
+}
+
+/// `price` as a part of a line, with a `mark` behind it.
+fn in_words(price: &Price, mark: &str) -> String {
+    let cached = price.cached.map(|cached| format!(", cached {cached}")).unwrap_or_default();
+    format!("  ${} in{cached}, ${} out{mark}", price.input, price.output)
 }
 
 /// In thousands or millions of tokens.
@@ -204,8 +222,8 @@ fn as_json(provider: &str, row: &Row) -> Value {
         "max_input": known.and_then(|known| known.max_input),
         "max_output": known.and_then(|known| known.max_output),
         "can": known.map(|known| &known.can),
-        "price": known.map(KnownModel::price),
-        "price_date": known.map(|_| KnownModel::table_date()),
+        "price": row.own.clone().or_else(|| known.map(KnownModel::price)),
+        "price_date": known.filter(|_| row.own.is_none()).map(|_| KnownModel::table_date()),
     })
 }
 

@@ -8,6 +8,7 @@ use super::write;
 use crate::error::CliError;
 use crate::limit::counted;
 use crate::screen::Sanitized;
+use crate::user_prices;
 
 /// The most rows of agents. Teams with more print the most expensive ones.
 const ROWS: usize = 30;
@@ -25,7 +26,7 @@ pub(super) fn of(team: &Team, model: Option<&str>) -> Result<TeamBound, CliError
             CliError::usage(what).hint("name one: `polylogue check --price --model PROVIDER:MODEL TEAM`")
         );
     }
-    Ok(bound_of(&team, &team.limits())?)
+    Ok(bound_of(&team, &team.limits(), &user_prices::read()?)?)
 }
 
 /// Prints `bound` as a table, with what it rests on.

@@ -23,7 +23,12 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
     let text = ran.masked(&home).replace(&server.base_url(), "SERVER").replace(unreachable, "UNREACHABLE");
     let text = text.replace(unreachable.trim_end_matches("/v1"), "OLLAMA");
     let (version, rest) = text.split_once('\n').unwrap();
-    let rest = without_code(rest);
+    // The age of the table is that of the day.
+    let is_of_prices = |line: &&str| line.contains("list prices of 20") || line.contains(" days old: ");
+    assert_eq!(rest.lines().filter(|line| line.starts_with("  prices         list prices of 20")).count(), 1);
+    let rest: String =
+        rest.lines().filter(|line| !is_of_prices(line)).flat_map(|line| [line, "\n"]).collect();
+    let rest = without_code(&rest);
     assert!(version.starts_with(concat!("polylogue ", env!("CARGO_PKG_VERSION"), ", ")), "{version}");
     expect![[r#"
 

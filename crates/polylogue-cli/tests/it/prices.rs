@@ -58,3 +58,92 @@ fn a_run_says_first_what_it_takes_at_most() {
     let line = format!("It takes at most ${dollars:.4} in 2 model calls, ");
     assert!(ran.err.contains(&line), "{line}: {}", ran.err);
 }
+
+/// Where the user's prices are by default.
+const PRICES: &str = ".config/polylogue/prices.yaml";
+
+/// A home with `prices` in the user's file.
+fn home_with(prices: &str) -> Home {
+    let home = Home::new();
+    std::fs::create_dir_all(home.path(".config/polylogue")).unwrap();
+    home.file(PRICES, prices);
+    home
+}
+
+#[test]
+fn the_users_prices_replace_list_prices_in_every_command() {
+    let home = home_with(
+        "# Our discount.\nopenai:gpt-4o: {input: 1.5, output: 6}\nopenai:gpt-4o-mini: [{input: 9, output: 9, until: 2020-12-31}]\n\
+         openai:mine: {input: 4, output: 8}\n",
+    );
+    let cost = |model: &str| {
+        home.run(&["count", "-m", model, "Hello", "--json"]).ok().lines().remove(0)["picodollars"].clone()
+    };
+    // One token; for the last, whose vocabulary is unknown, at most five. The price of the second ended: the list price counts.
+    assert_eq!(
+        ["openai:gpt-4o", "openai:gpt-4o-mini", "openai:mine"].map(cost),
+        [1_500_000, 150_000, 20_000_000].map(serde_json::Value::from)
+    );
+    let listed = home.run(&["models", "openai", "--price"]).ok();
+    let row = listed.out.lines().find(|line| line.starts_with("gpt-4o ")).unwrap();
+    assert!(row.contains("$1.5 in, $6 out*"), "{row}");
+    assert!(listed.err.contains("`*`: your own price of today"), "{}", listed.err);
+    let found = home.run(&["doctor"]).ok().out;
+    assert!(found.contains("your own of 3 models, in ") && found.contains(PRICES), "{found}");
+    let team = |model: &str| TEAM.replace("openai:test", model).replacen("prices", "# ", 1);
+    let most = |model: &str| {
+        home.file("team.yaml", &team(model));
+        let price =
+            home.run(&["check", "--price", "--json", "team.yaml"]).ok().lines().remove(0)["price"].take();
+        let [input, cost] =
+            ["input_tokens", "picodollars"].map(|name| price["at_most"][name].as_u64().unwrap());
+        cost - 20 * 8_000_000 == input * 4_000_000
+    };
+    assert!(most("openai:mine") && !most("openai:gpt-4o"));
+}
+
+#[test]
+fn a_run_costs_what_the_users_file_says_and_no_less_than_a_team_may_say() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
+    let home = Home::at(&server).var("POLYLOGUE_PRICES", "mine.yaml");
+    home.file(
+        "mine.yaml",
+        "openai:gpt-4o: {input: 1, output: 5}\nopenai:test: {input: 2000, output: 1000}\n",
+    );
+    let costs = |model: &str, prices: &str, cost: &str| {
+        let team = TEAM.replace("prices: {\"openai:test\": {input: 1000, output: 1000}}", prices);
+        home.file("team.yaml", &team.replace("openai:test", model));
+        let ran = home.run(&["run", "team.yaml"]).ok();
+        assert!(ran.out.contains(&format!(" · {cost} · ")), "{cost}: {}", ran.out);
+    };
+    // Two calls of 100 tokens in and 10 out. Below the list price, because it is the user's own.
+    costs("openai:gpt-4o", "", "$0.0003");
+    // The team's price is lower than the user's, and counts only if that is allowed.
+    costs("openai:test", "prices: {\"openai:test\": {input: 1000, output: 1000}}", "$0.4200");
+    // The team's own no longer counts.
+    costs(
+        "openai:test",
+        "prices: {\"openai:test\": {input: 9000, output: 9000, until: 2020-01-01}}",
+        "$0.4200",
+    );
+    costs("openai:test", "prices: {\"openai:test\": {input: 9000, output: 9000, from: 2020-01-01}}", "$1.98");
+}
+
+#[test]
+fn a_wrong_file_of_prices_is_an_error_with_its_line() {
+    for (prices, line, wrong) in [
+        ("openai:a: {input: -1, output: 1}", "1:19", "`input` must be at least 0"),
+        ("openai:a: {input: 1, output: 1e9}", "1:", "`output` must be at most 1000000"),
+        ("gpt-4o: free", "1:1", "`gpt-4o` is not a model"),
+        ("openai:a: {input: 1, output: 1, until: tomorrow}", "1:", "`tomorrow` is not a day"),
+        ("openai:a: [{input: 1, output: 1}, free]", "1:", "an item of `openai:a`"),
+        ("- openai:a", "1:1", "a file of prices must be a mapping"),
+    ] {
+        let home = home_with(&format!("{prices}\n"));
+        let ran = home.run(&["count", "-m", "openai:gpt-4o", "Hello"]).exits(2);
+        assert!(ran.err.contains(&format!("prices.yaml:{line}")) && ran.err.contains(wrong), "{}", ran.err);
+    }
+    let home = Home::new().var("POLYLOGUE_PRICES", "none.yaml");
+    let ran = home.run(&["count", "-m", "openai:gpt-4o", "Hello"]).exits(2);
+    assert!(ran.err.contains("your prices cannot be read from `none.yaml`"), "{}", ran.err);
+}

@@ -17,9 +17,9 @@ use super::read::read_body;
 use crate::address::place;
 use crate::authorizer::JSON;
 use crate::azure;
-use crate::catalog::list_price_at;
 use crate::embedding::{Form, Inputs, Prefixes, decode};
 use crate::failure::{ErrorContext, Failure};
+use crate::prices::Prices;
 use crate::retry::Attempts;
 use crate::timeouts::{Clock, Limit};
 
@@ -81,7 +81,7 @@ impl Endpoint {
             form,
             prefixes: Prefixes::of(listed.unwrap_or(name)),
         };
-        let price = listed.and_then(|listed| list_price_at(provider, &config.base_url, listed));
+        let price = self.price(name, &Prices::default());
         Ok(Embedder { inner: Arc::new(inner), price, dimensions: None })
     }
 
@@ -132,6 +132,12 @@ impl Embedder {
     #[must_use]
     pub fn with_dimensions(self, dimensions: Option<u32>) -> Self {
         Self { dimensions, ..self }
+    }
+
+    /// At the user's price, if `prices` has one today.
+    pub(crate) fn priced(self, prices: &Prices) -> Self {
+        let price = self.inner.endpoint.price(&self.inner.model, prices);
+        self.with_price(price)
     }
 
     /// The price, if it is known. Default: the list price.

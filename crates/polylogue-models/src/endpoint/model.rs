@@ -24,11 +24,12 @@ use crate::address::segment;
 use crate::api::Api;
 use crate::auth::Auth;
 use crate::azure;
-use crate::catalog::{KnownModel, list_price_at};
+use crate::catalog::KnownModel;
 use crate::deviations::SendReasoning;
 use crate::failure::{ErrorContext, Failure};
 use crate::google;
 use crate::learned::ModelKey;
+use crate::prices::{Day, Prices};
 use crate::protocols::with_protocol;
 use crate::retry::{Attempts, RetryAdvice};
 use crate::unsupported::{advised, asked_for, judged, misformed, shown};
@@ -58,6 +59,17 @@ fn malformed() -> Answer {
 }
 
 impl Endpoint {
+    /// The price of the model called `name` here: the user's, or else the list price.
+    pub(super) fn price(&self, name: &str, prices: &Prices) -> Option<Price> {
+        let (config, day) = (&self.0.config, Day::today());
+        let at = |name| prices.at(self.provider(), &config.base_url, name, day);
+        match config.listed(name) {
+            Some(listed) if listed == name => at(listed),
+            // A deployment has a name that the table does not know.
+            listed => prices.own(self.provider(), name, day).cloned().or_else(|| listed.and_then(at)),
+        }
+    }
+
     /// The model `name` of the endpoint, at its list price if that is known.
     #[must_use]
     pub fn model(&self, name: &str) -> EndpointModel {
@@ -69,7 +81,7 @@ impl EndpointModel {
     pub(super) fn new(endpoint: Endpoint, model: &str) -> Self {
         let (provider, config) = (endpoint.provider(), &endpoint.0.config);
         let listed = config.listed(model);
-        let price = listed.and_then(|listed| list_price_at(provider, &config.base_url, listed));
+        let price = endpoint.price(model, &Prices::default());
         let known = listed.and_then(|listed| KnownModel::find(provider, listed));
         let accepts = known.as_ref().map_or(Accepts::UNKNOWN, Accepts::of);
         let api = config.reasoning_api.filter(|_| accepts.thinks == Some(true)).unwrap_or(config.api);
@@ -89,6 +101,12 @@ impl EndpointModel {
     #[must_use]
     pub fn with_price(self, price: Option<Price>) -> Self {
         Self { price, ..self }
+    }
+
+    /// At the user's price, if `prices` has one today.
+    pub(crate) fn priced(self, prices: &Prices) -> Self {
+        let price = self.endpoint.price(&self.model, prices);
+        self.with_price(price)
     }
 
     /// The price, if it is known. Default: the list price.

@@ -23,7 +23,7 @@ impl EndpointResolver {
     /// Makes the endpoints of `team` known. One that cannot be used, or is not trusted, is an error only when it is needed.
     pub(super) fn of(team: &Team, choosing: &ModelChoice<'_>) -> Self {
         let env = &choosing.access.env;
-        let models = Models::new(env.clone());
+        let models = Models::new(env.clone()).with_prices(choosing.options.prices.clone());
         let mut own = BTreeMap::new();
         for (name, endpoint) in team.all_endpoints() {
             let config =

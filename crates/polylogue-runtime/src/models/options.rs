@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use polylogue_core::Capabilities;
-use polylogue_models::LearnedCapabilities;
+use polylogue_models::{LearnedCapabilities, Prices};
 
 use crate::Access;
 
@@ -32,6 +32,8 @@ pub struct ModelOptions {
     pub stream: bool,
     /// Whether a script speaks at the pace of a person who types, for those who watch.
     pub paced: bool,
+    /// The user's own prices, instead of the list prices.
+    pub prices: Prices,
     /// What models turned out to support, in a file.
     pub learned: Option<LearnedCapabilities>,
 }

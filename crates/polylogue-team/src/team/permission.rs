@@ -88,7 +88,7 @@ impl Team {
                 Some(url) => list_price_at(provider, url, model),
                 None => list_price(provider, model),
             };
-            list.is_some_and(|list| is_below(own, &list))
+            list.is_some_and(|list| own.0.iter().any(|own| is_below(&own.price, &list)))
         };
         self.models().into_iter().chain(vectors).filter(is_lower).map(str::to_owned).collect()
     }

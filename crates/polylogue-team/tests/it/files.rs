@@ -167,11 +167,11 @@ fn every_key_of_the_format_arrives() {
     check_calls(&team.calls[0]);
     check_reasoning(&team);
     check_society(&team.chats[3].chat.pattern);
-    assert_eq!(team.prices["local:any"], Price::FREE);
-    assert_eq!(
-        team.prices["openai:mine"],
-        Price { input: 1.0, cached: Some(0.5), output: 2.0, ..Price::FREE }
-    );
+    assert_eq!(team.prices["local:any"], Price::FREE.into());
+    let mine = Price { input: 1.0, cached: Some(0.5), output: 2.0, ..Price::FREE };
+    assert_eq!(team.prices["openai:mine"], mine.clone().into());
+    let input = |on: &str| Some(team.prices["openai:dated"].on(on.parse().unwrap())?.input);
+    assert_eq!(["2026-12-31", "2027-01-01", "2028-01-01"].map(input), [Some(3.0), Some(2.0), None]);
 
     assert_eq!((&team.chat.pattern, *team.chat.loop_detection), (&Pattern::Sequential, LoopDetector::OFF));
     let [task, private] = &team.chat.opening.0[..] else { panic!() };

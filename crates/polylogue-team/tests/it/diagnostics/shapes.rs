@@ -339,6 +339,56 @@ fn a_missing_key_is_shown_where_it_is_missing() {
 }
 
 #[test]
+fn a_day_has_one_price() {
+    check(
+        r"
+name: t
+prices:
+  'a:b': {input: 1, output: 2, from: 2027-02-01, until: 2027-01-31}
+  'c:d': [{input: 1, output: 2, until: 2026-12-31}, {input: 2, output: 2, from: 2026-12-31}]
+  'e:f': {input: 1, output: 2, until: 2026-02-30}
+  'g:h': {input: -1, output: 2000000}
+agents: [{name: A}]
+chat: {participants: [A], stop: {max_turns: 1}}
+",
+        &expect![[r#"
+            error: the price ends before it begins
+             --> t.yaml:4:10
+              |
+            4 |   'a:b': {input: 1, output: 2, from: 2027-02-01, until: 2027-01-31}
+              |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            hint: `from` is the first day on which it counts, `until` the last
+
+            error: two prices count on the same day
+             --> t.yaml:5:53
+              |
+            5 |   'c:d': [{input: 1, output: 2, until: 2026-12-31}, {input: 2, output: 2, from: 2026-12-31}]
+              |                                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            hint: give each price a `from` after the `until` of the one before
+
+            error: `2026-02-30` is not a day
+             --> t.yaml:6:39
+              |
+            6 |   'e:f': {input: 1, output: 2, until: 2026-02-30}
+              |                                       ^^^^^^^^^^
+            hint: write year, month and day, such as `2026-12-31`
+
+            error: `input` must be at least 0
+             --> t.yaml:7:18
+              |
+            7 |   'g:h': {input: -1, output: 2000000}
+              |                  ^^
+
+            error: `output` must be at most 1000000
+             --> t.yaml:7:30
+              |
+            7 |   'g:h': {input: -1, output: 2000000}
+              |                              ^^^^^^^
+        "#]],
+    );
+}
+
+#[test]
 fn prices_and_windows_take_one_of_several_forms() {
     check(
         r"
@@ -368,7 +418,7 @@ chat: {participants: [A, B], stop: {max_turns: 1}}
               |                                                                      ^^^^^
             hint: did you mean `cached`?
 
-            error: `g:h` must be `free` or a mapping, not a number
+            error: `g:h` must be `free`, a mapping or a list, not a number
              --> t.yaml:3:88
               |
             3 | prices: {'a:b': fre, 'c:d': {input: 1}, 'e:f': {input: 1, output: 2, cache: 1}, 'g:h': 3}

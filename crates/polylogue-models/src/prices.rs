@@ -1,0 +1,301 @@
+//! Prices of models: list prices, prices that count for some days only, and prices of the user instead of list prices.
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use chrono::{DateTime, NaiveDate};
+use polylogue_core::Price;
+
+use crate::catalog::{KnownModel, is_edition};
+use crate::provider::Provider;
+
+/// A day of the Gregorian calendar, in UTC.
+///
+/// ```
+/// use polylogue_models::Day;
+/// let day: Day = "2026-02-28".parse()?;
+/// assert!(day < "2026-03-01".parse()?);
+/// assert_eq!(day.to_string(), "2026-02-28");
+/// assert!("2026-02-30".parse::<Day>().is_err());
+/// # Ok::<(), polylogue_models::NoDay>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Day(NaiveDate);
+
+/// A text that is not a day, such as `2026-02-30`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a day of the form `2026-12-31`")]
+pub struct NoDay(String);
+
+impl Day {
+    /// The day on which it is `time`, in UTC.
+    #[must_use]
+    pub fn of(time: SystemTime) -> Self {
+        let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let time = i64::try_from(seconds).ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+        Self(time.unwrap_or(DateTime::UNIX_EPOCH).date_naive())
+    }
+
+    /// The current day, in UTC.
+    #[must_use]
+    pub fn today() -> Self {
+        Self::of(SystemTime::now())
+    }
+
+    /// How many days `later` is after this one; 0 if it is not.
+    #[must_use]
+    pub fn days_until(self, later: Self) -> u64 {
+        u64::try_from((later.0 - self.0).num_days()).unwrap_or(0)
+    }
+}
+
+impl std::str::FromStr for Day {
+    type Err = NoDay;
+
+    fn from_str(text: &str) -> Result<Self, NoDay> {
+        let day = Some(text).filter(|text| text.len() == 10);
+        let day = day.and_then(|text| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok());
+        day.map(Self).ok_or_else(|| NoDay(text.to_owned()))
+    }
+}
+
+impl std::fmt::Display for Day {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A price, and the days on which it counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DatedPrice {
+    /// The price.
+    pub price: Price,
+    /// The first day on which it counts. `None`: all days before the last.
+    pub from: Option<Day>,
+    /// The last day on which it counts. `None`: all days after the first.
+    pub until: Option<Day>,
+}
+
+impl From<Price> for DatedPrice {
+    fn from(price: Price) -> Self {
+        Self { price, from: None, until: None }
+    }
+}
+
+impl DatedPrice {
+    /// Whether it counts on `day`.
+    #[must_use]
+    pub fn counts_on(&self, day: Day) -> bool {
+        self.from.is_none_or(|from| from <= day) && self.until.is_none_or(|until| day <= until)
+    }
+
+    /// Whether there is a day on which both count.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let before =
+            |until: Option<Day>, from: Option<Day>| until.zip(from).is_some_and(|(until, from)| until < from);
+        !before(self.until, other.from) && !before(other.until, self.from)
+    }
+}
+
+/// The prices of a model, each for some days. On the days that none is for, its price is that of other sources, such as the
+/// list price.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DatedPrices(pub Vec<DatedPrice>);
+
+impl DatedPrices {
+    /// The price on `day`; of several, the first.
+    #[must_use]
+    pub fn on(&self, day: Day) -> Option<&Price> {
+        self.0.iter().find(|dated| dated.counts_on(day)).map(|dated| &dated.price)
+    }
+}
+
+impl From<Price> for DatedPrices {
+    fn from(price: Price) -> Self {
+        Self(vec![price.into()])
+    }
+}
+
+/// The user's own prices by `provider:model`, which replace list prices: for a discount, a price that changed, or a model
+/// that the table lacks.
+///
+/// ```
+/// use polylogue_core::Price;
+/// use polylogue_models::{Day, Prices, list_price};
+/// let price = Price { input: 2.0, output: 8.0, ..Price::FREE };
+/// let prices = Prices::new([("openai:gpt-4o".to_owned(), price.clone().into())]);
+/// assert_eq!(prices.of("openai", "gpt-4o", Day::today()), Some(price));
+/// assert_eq!(prices.of("openai", "gpt-4o-mini", Day::today()), list_price("openai", "gpt-4o-mini"));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Prices(BTreeMap<String, DatedPrices>);
+
+impl Prices {
+    /// Prices by `provider:model`.
+    #[must_use]
+    pub fn new(prices: impl IntoIterator<Item = (String, DatedPrices)>) -> Self {
+        Self(prices.into_iter().collect())
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Their models, as `provider:model`.
+    pub fn models(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// The user's price of `model` at `provider` on `day`.
+    ///
+    /// A dated name has the price of the name that it begins with, unless it has its own here or a row of its own in
+    /// the table.
+    #[must_use]
+    pub fn own(&self, provider: &str, model: &str, day: Day) -> Option<&Price> {
+        let listed = KnownModel::find(provider, model).map_or(0, |known| known.model.len());
+        let priced = self.0.iter().filter_map(|(name, prices)| {
+            let name = name.split_once(':').filter(|(at, _)| listed_as(at) == listed_as(provider))?.1;
+            let fits = model.strip_prefix(name).is_some_and(is_edition) && name.len() >= listed;
+            Some((name.len(), prices.on(day)?)).filter(|_| fits)
+        });
+        priced.max_by_key(|(length, _)| *length).map(|(_, price)| price)
+    }
+
+    /// The price of `model` at `provider` on `day`: the user's, or else the [list price](list_price).
+    #[must_use]
+    pub fn of(&self, provider: &str, model: &str, day: Day) -> Option<Price> {
+        self.own(provider, model, day).cloned().or_else(|| list_price(provider, model))
+    }
+
+    /// The price of `model` at an endpoint named `provider` at `base_url` on `day`, as with
+    /// [`list_price_at`].
+    pub(crate) fn at(&self, provider: &str, base_url: &str, model: &str, day: Day) -> Option<Price> {
+        let of_host = Provider::all().iter().filter(|other| other.has_host_of(base_url));
+        let names = of_host.map(|other| -> &str { other.name() }).chain([provider]);
+        names.filter_map(|name| self.of(name, model, day)).reduce(Price::at_least)
+    }
+}
+
+/// The list price of `model` at `provider`: 0 for local servers, `None` if unknown.
+#[must_use]
+pub fn list_price(provider: &str, model: &str) -> Option<Price> {
+    if Provider::find(provider).is_some_and(Provider::is_local) {
+        return Some(Price::FREE);
+    }
+    if provider == "openrouter" && model.ends_with(":free") {
+        return Some(Price::FREE);
+    }
+    KnownModel::find(provider, model).map(|model| model.price())
+}
+
+/// The list price of `model` at an endpoint named `provider` at `base_url`. An endpoint at the host of a known
+/// provider has that provider's price, whatever its name is.
+///
+/// ```
+/// use polylogue_models::{list_price, list_price_at};
+/// assert_eq!(list_price_at("mine", "https://api.openai.com/v1", "gpt-4o"), list_price("openai", "gpt-4o"));
+/// ```
+#[must_use]
+pub fn list_price_at(provider: &str, base_url: &str, model: &str) -> Option<Price> {
+    Prices::default().at(provider, base_url, model, Day::today())
+}
+
+/// The name in the table of a provider, which can have several.
+fn listed_as(provider: &str) -> &str {
+    Provider::find(provider).map_or(provider, |known| known.table_name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(text: &str) -> Day {
+        text.parse().unwrap()
+    }
+
+    fn priced(input: f64, from: Option<&str>, until: Option<&str>) -> DatedPrice {
+        DatedPrice { price: Price { input, ..Price::FREE }, from: from.map(day), until: until.map(day) }
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        let at = |seconds| Day::of(UNIX_EPOCH + std::time::Duration::from_secs(seconds)).to_string();
+        assert_eq!([0, 951_868_799, 951_868_800].map(at), ["1970-01-01", "2000-02-29", "2000-03-01"]);
+        assert_eq!(day("2026-02-27").days_until(day("2026-03-01")), 2);
+        assert_eq!(day("2026-03-01").days_until(day("2026-02-27")), 0);
+        for wrong in ["2026-02-29", "2026-13-01", "26-01-01", "2026-1-01", "20260-1-1", "today", ""] {
+            assert!(wrong.parse::<Day>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_price_counts_from_its_first_day_to_its_last() {
+        let prices = DatedPrices(vec![
+            priced(1.0, None, Some("2026-06-30")),
+            priced(2.0, Some("2026-07-01"), Some("2026-12-31")),
+        ]);
+        let input = |on: &str| prices.on(day(on)).map(|price| price.input);
+        assert_eq!(["2020-01-01", "2026-06-30"].map(input), [Some(1.0), Some(1.0)]);
+        assert_eq!(["2026-07-01", "2026-12-31", "2027-01-01"].map(input), [Some(2.0), Some(2.0), None]);
+        let [first, second] = &prices.0[..] else { panic!() };
+        assert!(!first.overlaps(second) && !second.overlaps(first) && first.overlaps(first));
+        assert!(priced(1.0, None, None).overlaps(second) && second.overlaps(&priced(1.0, None, None)));
+        assert!(priced(1.0, Some("2026-12-31"), None).overlaps(second));
+    }
+
+    #[test]
+    fn dated_names_cost_what_the_longest_known_name_costs() {
+        let input = |provider, model| list_price(provider, model).map(|price| price.input);
+        for (provider, model, expected) in [
+            ("openai", "gpt-4o", Some(2.5)),
+            ("openai", "gpt-4o-2024-11-20", Some(2.5)),
+            ("openai", "gpt-4o-2024-05-13", Some(5.0)),
+            ("openai", "gpt-4o-mini", Some(0.15)),
+            ("openai", "gpt-4o-mini-2024-07-18", Some(0.15)),
+            ("openai", "gpt-4-0613", Some(30.0)),
+            ("openai", "gpt-4o-3", None),
+            ("openai", "no-such", None),
+            ("mistral", "mistral-large-latest", Some(0.5)),
+            ("anthropic", "claude-sonnet-4-5-20250929", Some(3.0)),
+            ("anthropic", "claude-sonnet-4-5@20250929", Some(3.0)),
+            ("ollama", "whatever", Some(0.0)),
+            ("vllm", "whatever", Some(0.0)),
+            ("openrouter", "some/model:free", Some(0.0)),
+            ("openrouter", "openai/gpt-4o", None),
+            ("compatible", "gpt-4o", None),
+        ] {
+            assert_eq!(input(provider, model), expected, "{provider}:{model}");
+        }
+    }
+
+    #[test]
+    fn the_users_price_replaces_the_list_price_and_that_of_a_more_exact_name_counts() {
+        let price = |name: &str, dated| (name.to_owned(), DatedPrices(vec![dated]));
+        let prices = Prices::new([
+            price("openai:gpt-4o", priced(1.5, None, Some("2026-12-31"))),
+            price("openai:mine", priced(7.0, None, None)),
+            price("house:gpt-4o", priced(0.5, None, None)),
+        ]);
+        let (open, mine) = ("https://api.openai.com/v1", "http://10.0.0.5/v1");
+        for (provider, url, model, on, expected) in [
+            ("openai", open, "gpt-4o", "2026-12-31", Some(1.5)),
+            ("openai-chat", open, "gpt-4o", "2026-12-31", Some(1.5)),
+            ("openai", open, "gpt-4o", "2027-01-01", Some(2.5)),
+            ("openai", open, "gpt-4o-2031-01-01", "2026-12-31", Some(1.5)),
+            // The table has a price of this edition.
+            ("openai", open, "gpt-4o-2024-05-13", "2026-12-31", Some(5.0)),
+            ("openai", open, "gpt-4o-mini", "2026-12-31", Some(0.15)),
+            ("openai", open, "mine", "2026-12-31", Some(7.0)),
+            ("house", mine, "gpt-4o", "2026-12-31", Some(0.5)),
+            // Another name for the same host has no lower price.
+            ("house", open, "gpt-4o", "2026-12-31", Some(1.5)),
+            ("other", mine, "gpt-4o", "2026-12-31", None),
+        ] {
+            let found = prices.at(provider, url, model, day(on)).map(|price| price.input);
+            assert_eq!(found, expected, "{provider}:{model} at {url} on {on}");
+        }
+    }
+}
