@@ -24,8 +24,9 @@ class ItemView extends Component {
         return next.item !== this.props.item || next.rev !== this.props.rev;
     }
 
-    render({ id, run, item }) {
-        if (item.kind === 'turn') return html`<${Turn} id=${id} run=${run} item=${item} />`;
+    render({ id, run, item, rev }) {
+        // With `rev`, because a component that reads signals is drawn again only when a prop has changed.
+        if (item.kind === 'turn') return html`<${Turn} id=${id} run=${run} item=${item} rev=${rev} />`;
         if (item.kind === 'closed') return html`<${Closed} item=${item} />`;
         if (item.kind === 'task') return html`<li class="task"><h3>Task</h3><${Parts} parts=${[{ text: item.text }]} run=${run} /></li>`;
         return html`<li class="between ${item.undone ? 'undone' : ''}"><${Step} id=${id} run=${run} step=${item.step} /></li>`;
