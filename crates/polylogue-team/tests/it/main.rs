@@ -23,6 +23,7 @@ mod diagrams;
 mod endpoints;
 #[cfg(test)]
 mod files;
+#[cfg(test)]
 mod formatting;
 #[cfg(test)]
 mod hostile;
