@@ -11,8 +11,10 @@ use crate::in_flight::InFlight;
 use crate::limits::ServerLimits;
 use crate::names::Names;
 use crate::problem::Problem;
+use crate::promised::Promised;
 use crate::rate::Rates;
 use crate::request::Peer;
+use crate::slots::Slots;
 use crate::source::TeamSource;
 use crate::tenants::{Tenant, Tenants};
 use crate::token::Token;
@@ -35,6 +37,10 @@ pub(crate) struct App {
     streams: Mutex<HashMap<String, Arc<Semaphore>>>,
     /// Requests with idempotency keys.
     pub(crate) in_flight: InFlight,
+    /// How many conversations run.
+    pub(crate) slots: Slots,
+    /// Which are to run also after a restart.
+    pub(crate) promised: Promised,
     /// Whether the server is stopping.
     pub(crate) stopping: watch::Sender<bool>,
 }
@@ -52,6 +58,8 @@ impl App {
         let minute = Duration::from_secs(60) / limits.failed_logins_per_minute.max(1);
         Self {
             source,
+            slots: Slots::new(&limits),
+            promised: Promised::at(tenants.running_folder()),
             tenants,
             tokens,
             names,

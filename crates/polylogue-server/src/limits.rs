@@ -33,6 +33,12 @@ pub struct ServerLimits {
     pub streams_per_token: usize,
     /// The time between two comments in an event stream in which nothing happens.
     pub comment_every: Duration,
+    /// Conversations of one token that run at the same time.
+    pub running_per_token: usize,
+    /// Conversations that run at the same time.
+    pub running: usize,
+    /// Conversations that wait until they may run. Further ones are refused.
+    pub queued: usize,
     /// How long conversations may take to end their steps when the server stops. Then they are stopped at once.
     pub stop_time: Duration,
 }
@@ -54,6 +60,9 @@ impl Default for ServerLimits {
             failed_logins_per_minute: 10,
             streams_per_token: 100,
             comment_every: Duration::from_secs(15),
+            running_per_token: 16,
+            running: 64,
+            queued: 256,
             stop_time: Duration::from_secs(25),
         }
     }

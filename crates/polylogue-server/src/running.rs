@@ -1,17 +1,25 @@
 //! Which conversations a server runs.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::LogId;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// The conversations of one tenant that this process runs.
 pub(crate) struct Runs {
-    /// Each, and whether it is to be run once more when it has stopped: something was sent to it meanwhile.
-    running: Mutex<HashMap<LogId, bool>>,
+    running: Mutex<HashMap<LogId, Entry>>,
     /// Counts how often one was opened or has stopped running.
     changes: watch::Sender<u64>,
+}
+
+/// A conversation that runs, or waits until it may.
+#[derive(Default)]
+struct Entry {
+    /// Whether it is to be run once more when it has stopped: something was sent to it meanwhile.
+    again: bool,
+    /// Ends its wait: it is not to run any more.
+    unqueued: Arc<Notify>,
 }
 
 impl Runs {
@@ -19,7 +27,7 @@ impl Runs {
         Self { running: Mutex::default(), changes: watch::Sender::new(0) }
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<LogId, bool>> {
+    fn running(&self) -> MutexGuard<'_, HashMap<LogId, Entry>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -47,24 +55,40 @@ impl Runs {
     pub(crate) fn enter(&self, id: &LogId) -> bool {
         let mut running = self.running();
         match running.get_mut(id) {
-            Some(again) => {
-                *again = true;
+            Some(entry) => {
+                entry.again = true;
                 false
             }
-            None => running.insert(id.clone(), false).is_none(),
+            None => running.insert(id.clone(), Entry::default()).is_none(),
         }
     }
 
     /// Returns whether it is to be run once more; if not, gives up the right to run it.
     pub(crate) fn leave(&self, id: &LogId) -> bool {
         let mut running = self.running();
-        let again = running.get_mut(id).is_some_and(std::mem::take);
+        let again = running.get_mut(id).is_some_and(|entry| std::mem::take(&mut entry.again));
         if !again {
             running.remove(id);
         }
         drop(running);
         self.note_change();
         again
+    }
+
+    /// Resolves when it is not to wait any longer until it may run.
+    pub(crate) async fn unqueued(&self, id: &LogId) {
+        let unqueued = self.running().get(id).map(|entry| Arc::clone(&entry.unqueued));
+        match unqueued {
+            Some(unqueued) => unqueued.notified().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Ends the wait of one that waits until it may run.
+    pub(crate) fn unqueue(&self, id: &LogId) {
+        if let Some(entry) = self.running().get(id) {
+            entry.unqueued.notify_one();
+        }
     }
 
     /// Tells those who follow a conversation that one was opened, or has stopped running.

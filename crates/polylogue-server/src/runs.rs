@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{LimitOverrides, LogId};
+use polylogue_core::{LimitOverrides, LogId, LogState, Status};
 use polylogue_runtime::{Conversation, OpenOptions, Prepared};
 use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::app::App;
+use crate::conversation::listing;
 use crate::problem::Problem;
+use crate::slots::Slot;
 use crate::tenants::Tenant;
 
 /// A conversation that is open, with the team that it needs while it runs.
@@ -31,47 +33,129 @@ pub(crate) async fn open(
 }
 
 /// Runs a stored conversation, unless it runs already.
-pub(crate) fn run_stored(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId) {
+pub(crate) fn run_stored(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, slot: Slot) {
     if !app.is_stopping() && tenant.runs.enter(id) {
-        run(app, tenant, id, None);
+        run(app, tenant, id, slot, None);
     }
 }
 
 /// Runs a conversation for which the right to run it was taken.
-pub(crate) fn run(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, opened: Option<Opened>) {
-    let (app, tenant, id) = (Arc::clone(app), Arc::clone(tenant), id.clone());
-    let mut next = opened;
-    tokio::spawn(async move {
-        loop {
-            let opened = match next.take() {
-                Some(opened) => Ok(opened),
-                None => open(&app, &tenant, &id, LimitOverrides::default()).await,
-            };
-            match opened {
-                Ok(opened) => run_to_rest(&tenant, opened).await,
-                Err(problem) => warn!(conversation = %id, %problem, "a conversation cannot be continued"),
-            }
-            if !tenant.runs.leave(&id) || app.is_stopping() {
-                break;
-            }
-        }
-    });
+pub(crate) fn run(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, slot: Slot, opened: Option<Opened>) {
+    let task = Task { app: Arc::clone(app), tenant: Arc::clone(tenant), id: id.clone() };
+    task.note();
+    tokio::spawn(task.run(slot, opened));
 }
 
-/// Runs a conversation until it closes, waits or is cancelled, and closes it here, so that others can open it.
-async fn run_to_rest(tenant: &Tenant, opened: Opened) {
-    let Opened { conversation, prepared } = opened;
-    tenant.runs.note_change();
-    let id = conversation.id().clone();
-    match conversation.run().await {
-        Ok(_) => info!(conversation = %id, "a conversation has stopped running"),
-        Err(error) => warn!(conversation = %id, %error, "a conversation has failed"),
+/// The task in which a conversation runs.
+struct Task {
+    app: Arc<App>,
+    tenant: Arc<Tenant>,
+    id: LogId,
+}
+
+impl Task {
+    async fn run(self, slot: Slot, mut next: Option<Opened>) {
+        let mut stopping = self.app.stopping.subscribe();
+        let running = tokio::select! {
+            biased;
+            _ = stopping.wait_for(|stopping| *stopping) => None,
+            () = self.tenant.runs.unqueued(&self.id) => {
+                self.clear();
+                None
+            }
+            running = slot.running() => running,
+        };
+        if running.is_none() {
+            if let Some(opened) = next {
+                close(opened).await;
+            }
+            self.leave();
+            return;
+        }
+        loop {
+            if self.run_once(next.take()).await {
+                self.clear();
+            }
+            if !self.tenant.runs.leave(&self.id) {
+                return;
+            }
+            self.note();
+            if self.app.is_stopping() {
+                self.leave();
+                return;
+            }
+        }
     }
+
+    /// Runs it until it is at rest. Returns whether that is where it stays, until something happens to it.
+    async fn run_once(&self, opened: Option<Opened>) -> bool {
+        let Self { app, tenant, id } = self;
+        let opened = match opened {
+            Some(opened) => opened,
+            None => match open(app, tenant, id, LimitOverrides::default()).await {
+                Ok(opened) => opened,
+                Err(problem) => {
+                    warn!(conversation = %id, %problem, "a conversation cannot be continued");
+                    return false;
+                }
+            },
+        };
+        tenant.runs.note_change();
+        let status = opened.conversation.run().await;
+        match &status {
+            Ok(_) => info!(conversation = %id, "a conversation has stopped running"),
+            Err(error) => warn!(conversation = %id, %error, "a conversation has failed"),
+        }
+        close(opened).await;
+        !(app.is_stopping() && matches!(status, Ok(Status::Cancelled)))
+    }
+
+    fn leave(&self) {
+        while self.tenant.runs.leave(&self.id) {}
+    }
+
+    /// Notes that the next process continues it.
+    fn note(&self) {
+        if let Err(error) = self.app.promised.note(&self.tenant.name, &self.id) {
+            warn!(conversation = %self.id, %error, "a restart will not continue a conversation");
+        }
+    }
+
+    fn clear(&self) {
+        if let Err(error) = self.app.promised.clear(&self.tenant.name, &self.id) {
+            warn!(conversation = %self.id, %error, "a restart will continue a conversation");
+        }
+    }
+}
+
+/// Closes a conversation here, so that others can open it.
+async fn close(Opened { conversation, prepared }: Opened) {
     if let Err(error) = conversation.release().await {
-        warn!(conversation = %id, %error, "a conversation cannot be released");
+        warn!(conversation = %conversation.id(), %error, "a conversation cannot be released");
     }
     drop(conversation);
     drop(prepared);
+}
+
+/// Continues what an earlier process of the server was running when it ended, however it ended.
+pub(crate) async fn resume_all(app: &Arc<App>) {
+    let promised = app.promised.all().unwrap_or_else(|error| {
+        warn!(%error, "what was running cannot be continued");
+        Vec::new()
+    });
+    for (name, id) in promised {
+        let Ok(tenant) = app.tenants.get(&name) else { continue };
+        let is_open = match listing(&tenant, &id).await {
+            Ok(listing) => listing.state() == LogState::Open,
+            Err(_) => false,
+        };
+        if is_open {
+            info!(conversation = %id, "a conversation is continued");
+            run_stored(app, &tenant, &id, app.slots.wait(&format!("tenant {name}")));
+        } else if let Err(error) = app.promised.clear(&name, &id) {
+            warn!(conversation = %id, %error, "a note about a conversation stays");
+        }
+    }
 }
 
 /// Stops all conversations after their steps, so that the next start continues them, and after a time at once.

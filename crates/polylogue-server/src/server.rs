@@ -24,7 +24,7 @@ use crate::openapi::document;
 use crate::perimeter::perimeter;
 use crate::problem::{ErrorForm, Problem};
 use crate::request::RequestId;
-use crate::runs::stop_all;
+use crate::runs::{resume_all, stop_all};
 use crate::source::{SourceError, TeamSource};
 use crate::table::{ROUTES, router};
 use crate::tenants::{Tenants, server_folder};
@@ -45,6 +45,8 @@ pub struct ServerOptions {
     pub origins: Vec<String>,
     /// What clients can take of it.
     pub limits: ServerLimits,
+    /// Whether conversations that an earlier server was running continue at the start.
+    pub resume: bool,
 }
 
 impl ServerOptions {
@@ -52,7 +54,7 @@ impl ServerOptions {
     #[must_use]
     pub fn new(listen: SocketAddr, place: StoreLocation) -> Self {
         let (public_url, origins, limits) = (None, Vec::new(), ServerLimits::default());
-        Self { listen, place, public_url, origins, limits }
+        Self { listen, place, public_url, origins, limits, resume: true }
     }
 }
 
@@ -130,6 +132,7 @@ pub struct Server {
     public_url: Option<String>,
     app: Arc<App>,
     first_token: Option<TokenText>,
+    resume: bool,
 }
 
 impl Server {
@@ -139,7 +142,7 @@ impl Server {
     /// # Errors
     /// [`ServerError`].
     pub async fn bind(options: ServerOptions, source: Arc<dyn TeamSource>) -> Result<Self, ServerError> {
-        let ServerOptions { listen, place, public_url, origins, limits } = options;
+        let ServerOptions { listen, place, public_url, origins, limits, resume } = options;
         let is_loopback = listen.ip().is_loopback();
         let tokens = TokenFile::at(tokens_at(&place));
         let has_tokens = tokens.all()?.iter().any(|token| token.kind == TokenKind::Key);
@@ -161,7 +164,7 @@ impl Server {
             true => None,
             false => Some(app.tokens.create(NewToken::local("first"))?.1),
         };
-        Ok(Self { listener, address, public_url, app, first_token })
+        Ok(Self { listener, address, public_url, app, first_token, resume })
     }
 
     /// The address that it listens on, with its real port.
@@ -191,10 +194,13 @@ impl Server {
 
     /// Serves until `stop` is ready and all connections have ended.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) {
-        let Self { listener, app, .. } = self;
+        let Self { listener, app, resume, .. } = self;
         let router = layered(&app);
         let serving = listen(listener, router, &app.limits, app.stopping.subscribe());
         let stopping = async {
+            if resume {
+                resume_all(&app).await;
+            }
             stop.await;
             app.stopping.send_replace(true);
             stop_all(&app).await;

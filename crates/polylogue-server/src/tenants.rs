@@ -13,6 +13,7 @@ use crate::token::Token;
 
 /// The conversations of one tenant, and the teams that are prepared for them.
 pub(crate) struct Tenant {
+    pub(crate) name: String,
     pub(crate) runtime: Runtime,
     pub(crate) runs: Runs,
     /// By id; prepared when a conversation of them begins.
@@ -64,6 +65,11 @@ impl Tenants {
         Self { place, folder, ids, used: Mutex::default() }
     }
 
+    /// Where it is noted which conversations run.
+    pub(crate) fn running_folder(&self) -> PathBuf {
+        server_folder(&self.place).join("running")
+    }
+
     /// Those that have been used since the server started.
     pub(crate) fn used(&self) -> Vec<Arc<Tenant>> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
@@ -81,7 +87,7 @@ impl Tenants {
         };
         let runtime = Runtime::open_at(place).map_err(Box::new)?;
         let teams = self.ids.iter().map(|id| (id.clone(), OnceCell::new())).collect();
-        let tenant = Arc::new(Tenant { runtime, runs: Runs::new(), teams });
+        let tenant = Arc::new(Tenant { name: name.to_owned(), runtime, runs: Runs::new(), teams });
         used.insert(name.to_owned(), Arc::clone(&tenant));
         Ok(tenant)
     }

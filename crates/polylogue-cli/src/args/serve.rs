@@ -34,6 +34,10 @@ pub(crate) struct Serve {
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub(crate) origins: Vec<String>,
 
+    /// Leave conversations that an earlier server was running when it ended
+    #[arg(long)]
+    pub(crate) no_resume: bool,
+
     #[command(flatten)]
     pub(crate) options: TeamOptions,
 }

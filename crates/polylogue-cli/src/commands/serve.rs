@@ -20,6 +20,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
     let mut options = ServerOptions::new(args.listen, place::of(cli.store.as_deref())?);
     options.public_url.clone_from(&args.public_url);
     options.origins.clone_from(&args.origins);
+    options.resume = !args.no_resume;
     let teams = TeamFiles::find(cli, args)?;
     let mut signals = Signals::new()?;
     let mut server = Server::bind(options, Arc::new(teams)).await?;

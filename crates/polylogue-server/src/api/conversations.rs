@@ -17,7 +17,7 @@ use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::projection::Native;
 use crate::route::{Access, Route};
-use crate::runs::{Opened, run};
+use crate::runs::{Opened, run, run_stored};
 use crate::scope::Scope;
 use crate::tail::{Follow, respond};
 
@@ -99,6 +99,10 @@ async fn create(call: Call) -> Reply {
     if let Some(key) = &key
         && let Some(listing) = key.made(&tenant).await?
     {
+        if listing.summary.events == 0 {
+            // The process that made it was killed before it ran.
+            run_stored(app, &tenant, &listing.id, app.slots.wait(&token.id));
+        }
         return created(describe_begun(&tenant, &listing), true);
     }
     if app.is_stopping() {
@@ -106,13 +110,14 @@ async fn create(call: Call) -> Reply {
     }
     let prepared = served_team(&call, &tenant, &wanted.team).await?;
     let run_of_team = prepare_run(&call, prepared, &wanted).await?;
+    let slot = app.slots.join(&token.id)?;
     let id = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
     let title = wanted.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
     let conversation = tenant.runtime.begin_as(&run_of_team, id.clone(), title).await?;
     drop(run_of_team);
     tenant.runs.enter(&id);
     let opened = Opened { conversation, prepared: prepared.clone() };
-    run(app, &tenant, &id, Some(opened));
+    run(app, &tenant, &id, slot, Some(opened));
     created(describe_begun(&tenant, &listing(&tenant, &id).await?), false)
 }
 

@@ -156,6 +156,12 @@ async fn steer(
     if !was_posted {
         check_free(tenant, id).await?;
     }
+    let (slots, token) = (&call.app.slots, call.token()?);
+    // What runs already needs no further place.
+    let slot = match was_posted || tenant.runs.is_running(id) {
+        true => slots.wait(&token.id),
+        false => slots.join(&token.id)?,
+    };
     let inbox_key = key.as_ref().map_or_else(|| fresh_id().to_string(), Key::inbox_key);
     let steered = tenant.runtime.steer_once(id, instruction.clone(), &inbox_key).await?;
     if let Steered::Refused(why) = steered {
@@ -164,7 +170,7 @@ async fn steer(
             _ => Problem::refused(why.to_string()),
         });
     }
-    run_stored(&call.app, tenant, id);
+    run_stored(&call.app, tenant, id, slot);
     let seq = seq_of(tenant, id, instruction, &inbox_key).await?;
     let response = json_reply(StatusCode::ACCEPTED, &json!({"seq": seq}))?;
     Ok(replayed(response, was_posted))
@@ -215,6 +221,7 @@ async fn stop(call: Call) -> Reply {
     let tenant = call.app.tenant(token)?;
     let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
     check_free(&tenant, &id).await?;
+    tenant.runs.unqueue(&id);
     // One that does not run is stopped.
     if let Some(conversation) = tenant.runtime.get(&id) {
         drop(conversation.instruct(Instruction::Cancel { now: when == When::Now }));
@@ -235,6 +242,7 @@ async fn resume(call: Call) -> Reply {
         return Err(Problem::stopping());
     }
     let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
+    let slot = app.slots.join(&token.id)?;
     if !tenant.runs.enter(&id) {
         raise(&tenant, &id, limits).await?;
         return json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?);
@@ -250,10 +258,10 @@ async fn resume(call: Call) -> Reply {
         }
     };
     match resumed.await {
-        Ok(opened) => run(app, &tenant, &id, Some(opened)),
+        Ok(opened) => run(app, &tenant, &id, slot, Some(opened)),
         Err(problem) => {
             if tenant.runs.leave(&id) {
-                run_stored(app, &tenant, &id);
+                run(app, &tenant, &id, slot, None);
             }
             return Err(problem);
         }
@@ -296,6 +304,7 @@ async fn fork(call: Call) -> Reply {
     {
         return created(describe_begun(&tenant, &listing), true);
     }
+    let slot = if run { Some(app.slots.join(&token.id)?) } else { None };
     let new = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
     let team = match &team {
         Some(team) => Some(served_team(&call, &tenant, team).await?),
@@ -303,8 +312,8 @@ async fn fork(call: Call) -> Reply {
     };
     let point = ForkPoint { event: seq, text };
     let fork = tenant.runtime.fork_as(&id, &point, new, team.map(|team| &**team)).await?;
-    if run {
-        run_stored(app, &tenant, &fork.id);
+    if let Some(slot) = slot {
+        run_stored(app, &tenant, &fork.id, slot);
     }
     created(describe_begun(&tenant, &listing(&tenant, &fork.id).await?), false)
 }

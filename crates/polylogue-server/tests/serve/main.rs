@@ -10,6 +10,7 @@ mod feed;
 mod limits;
 mod page;
 mod page_browser;
+mod restarts;
 mod steering;
 mod tails;
 mod tokens;

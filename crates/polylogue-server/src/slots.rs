@@ -1,0 +1,136 @@
+//! How many conversations run at the same time. Further ones wait in a queue, and past its end they are refused.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::limits::ServerLimits;
+use crate::problem::Problem;
+
+/// When a refused client should try again.
+const LATER: Duration = Duration::from_secs(2);
+
+/// The places of conversations that run.
+pub(crate) struct Slots {
+    all: Arc<Semaphore>,
+    queue: Arc<Semaphore>,
+    of_tokens: Mutex<HashMap<String, Arc<Semaphore>>>,
+    per_token: usize,
+}
+
+/// The right of one conversation to run, now or once others have ended.
+pub(crate) enum Slot {
+    /// It runs.
+    Running(Running),
+    /// It waits.
+    Queued {
+        /// Its place in the queue; none if it can wait without one.
+        queued: Option<OwnedSemaphorePermit>,
+        /// Of its token.
+        own: Arc<Semaphore>,
+        /// Of all tokens.
+        all: Arc<Semaphore>,
+    },
+}
+
+/// The right of one conversation to run. Dropping it lets the next one run.
+pub(crate) struct Running {
+    _own: OwnedSemaphorePermit,
+    _all: OwnedSemaphorePermit,
+}
+
+impl Slots {
+    pub(crate) fn new(limits: &ServerLimits) -> Self {
+        Self {
+            all: Arc::new(Semaphore::new(limits.running)),
+            queue: Arc::new(Semaphore::new(limits.queued)),
+            of_tokens: Mutex::default(),
+            per_token: limits.running_per_token,
+        }
+    }
+
+    /// A place for a conversation that is about to run.
+    ///
+    /// # Errors
+    /// When as many wait as can wait.
+    pub(crate) fn join(&self, token: &str) -> Result<Slot, Problem> {
+        let (own, all) = (self.of_token(token), Arc::clone(&self.all));
+        let now = Arc::clone(&own).try_acquire_owned().ok().zip(Arc::clone(&all).try_acquire_owned().ok());
+        if let Some((own, all)) = now {
+            return Ok(Slot::Running(Running { _own: own, _all: all }));
+        }
+        let queued = Arc::clone(&self.queue).try_acquire_owned().map_err(|_| {
+            Problem::too_many("too many conversations run and wait already")
+                .hint("try again when some of them have ended")
+                .retry_after(LATER)
+        })?;
+        Ok(Slot::Queued { queued: Some(queued), own, all })
+    }
+
+    /// The same for one that was promised to run: it waits, however many others do.
+    pub(crate) fn wait(&self, token: &str) -> Slot {
+        Slot::Queued { queued: None, own: self.of_token(token), all: Arc::clone(&self.all) }
+    }
+
+    fn of_token(&self, token: &str) -> Arc<Semaphore> {
+        let mut of_tokens = self.of_tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those of which nothing runs or waits.
+        of_tokens.retain(|_, own| Arc::strong_count(own) > 1 || own.available_permits() < self.per_token);
+        let own = of_tokens.entry(token.to_owned());
+        Arc::clone(own.or_insert_with(|| Arc::new(Semaphore::new(self.per_token))))
+    }
+}
+
+impl Slot {
+    /// Waits until it may run. `None` if the server ends before.
+    pub(crate) async fn running(self) -> Option<Running> {
+        match self {
+            Self::Running(running) => Some(running),
+            Self::Queued { queued, own, all } => {
+                let own = own.acquire_owned().await.ok()?;
+                let all = all.acquire_owned().await.ok()?;
+                drop(queued);
+                Some(Running { _own: own, _all: all })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn slots() -> Slots {
+        Slots::new(&ServerLimits { running: 3, running_per_token: 2, queued: 1, ..ServerLimits::default() })
+    }
+
+    #[tokio::test]
+    async fn s37_one_more_waits_and_the_next_is_refused() {
+        let slots = slots();
+        let (first, second) = (slots.join("a").unwrap(), slots.join("a").unwrap());
+        let mut third = Box::pin(slots.join("a").unwrap().running());
+        assert!(third.as_mut().now_or_never().is_none(), "it waits");
+        assert!(slots.join("a").is_err(), "the queue is full");
+        let other = slots.join("b").unwrap();
+        assert!(matches!(other, Slot::Running(_)), "another token has places of its own");
+        drop(first);
+        assert!(third.await.is_some());
+        drop((second, other));
+        assert!(matches!(slots.join("a"), Ok(Slot::Running(_))));
+    }
+
+    #[tokio::test]
+    async fn what_was_promised_waits_without_a_place_in_the_queue() {
+        let slots = slots();
+        let open = [slots.join("a").unwrap(), slots.join("a").unwrap()];
+        let mut waiting: Vec<_> = (0..5).map(|_| Box::pin(slots.wait("a").running())).collect();
+        assert!(waiting.iter_mut().all(|one| one.as_mut().now_or_never().is_none()));
+        assert!(slots.join("a").is_ok(), "the queue is free");
+        drop(open);
+        assert!(waiting.remove(0).await.is_some());
+    }
+}

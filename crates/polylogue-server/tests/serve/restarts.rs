@@ -1,0 +1,93 @@
+//! How many conversations run, and what a restart continues: S37, S38, S40.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use polylogue_server::{Scope, ServerLimits};
+use serde_json::{Value, json};
+
+use crate::client::Request;
+use crate::conversations::{begin, events, said, until};
+use crate::tails::asked;
+use crate::world::{Gate, World, generous};
+
+const PATH: &str = "/api/v1/conversations";
+
+#[tokio::test]
+async fn s37_further_conversations_wait_and_past_the_queue_they_are_refused() {
+    let limits = ServerLimits { running_per_token: 2, queued: 1, ..generous() };
+    let gate = Arc::new(Gate::until(0));
+    let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+    let body = json!({"team": "long", "limits": {"turns": 2}});
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(begin(&world, &body).await);
+    }
+    let refused = world.post(PATH, &body).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("2")), "{}", refused.body);
+    refused.problem();
+    assert_eq!(world.get(PATH).await.json()["conversations"].as_array().unwrap().len(), 3, "it made none");
+    let (_, other) = world.new_token("local", &[Scope::Run]);
+    let request = Request::new("POST", PATH).token(&other).json(&body);
+    assert_eq!(request.send(world.address).await.status, 201, "another token has places of its own");
+    // One that waits is stopped without having run.
+    assert_eq!(world.post(&format!("{PATH}/{}/stop", ids[2]), &json!({})).await.status, 202);
+    until(&world, &ids[2], "halted").await;
+    assert_eq!(events(&world, &ids[2]).await, Vec::<Value>::new());
+    ids[2] = begin(&world, &body).await;
+    gate.lift();
+    for id in &ids {
+        assert_eq!(until(&world, id, "closed").await["turns"], 2);
+    }
+}
+
+#[tokio::test]
+async fn s38_a_restart_continues_what_ran_and_nothing_that_was_stopped() {
+    // Calls in flight are aborted, and made again.
+    let limits = ServerLimits { stop_time: Duration::from_millis(1), ..generous() };
+    let world = World::with_gate("more", limits, Arc::new(Gate::until(25))).await;
+    let (mut ids, body) = (Vec::new(), json!({"team": "long"}));
+    for _ in 0..10 {
+        ids.push(begin(&world, &body).await);
+    }
+    // All have begun, and no further call is answered.
+    while world.model_requests().len() < 25 {
+        tokio::task::yield_now().await;
+    }
+    let stopped = ids.pop().unwrap();
+    world.post(&format!("{PATH}/{stopped}/stop"), &json!({"when": "now"})).await;
+    let halted = until(&world, &stopped, "halted").await;
+    let mut before = Vec::new();
+    for id in &ids {
+        before.push(events(&world, id).await);
+    }
+    let world = world.restart().await;
+    let undisturbed = begin(&world, &body).await;
+    until(&world, &undisturbed, "closed").await;
+    let undisturbed = said(&events(&world, &undisturbed).await);
+    assert!(undisturbed.len() > 3, "{undisturbed:?}");
+    for (id, before) in ids.iter().zip(before) {
+        let closed = until(&world, id, "closed").await;
+        let after = events(&world, id).await;
+        assert_eq!(after[..before.len()], before);
+        assert_eq!(said(&after), undisturbed);
+        let replies = after.iter().filter(|event| event["type"] == "model_replied").count();
+        assert_eq!(closed["turns"], replies, "no finished call is made again");
+    }
+    let after = world.get(&format!("{PATH}/{stopped}")).await.json();
+    assert_eq!((&after["state"], &after["seq"]), (&json!("halted"), &halted["seq"]), "a person stopped it");
+}
+
+#[tokio::test]
+async fn s40_what_waits_for_a_person_survives_a_restart() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    let question = asked(&world, &id).await;
+    let before = events(&world, &id).await;
+    let world = world.restart().await;
+    assert_eq!(asked(&world, &id).await, question);
+    assert_eq!(events(&world, &id).await, before, "nothing ran meanwhile");
+    let answer = json!({"question": question, "text": "Hm."});
+    assert_eq!(world.post(&format!("{PATH}/{id}/answers"), &answer).await.status, 202);
+    until(&world, &id, "closed").await;
+}
