@@ -5,7 +5,9 @@ import { signal } from './lib.js';
 
 /** @returns {Route} */
 function read() {
-    const [path, query] = location.hash.replace(/^#\/?/, '').split('?');
+    // The link that logs in leads to the first view.
+    const hash = location.hash.startsWith('#login=') ? '' : location.hash;
+    const [path, query] = hash.replace(/^#\/?/, '').split('?');
     const parts = path.split('/').filter(Boolean).map((part) => {
         try {
             return decodeURIComponent(part);

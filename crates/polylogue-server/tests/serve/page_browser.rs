@@ -12,7 +12,7 @@ async fn browser_of(world: &World) -> Option<Browser> {
     let mut browser = Browser::start().await?;
     let link = world.tokens().create_link(NewToken::local("page")).unwrap();
     browser.open(&login_url(&world.url, &link)).await;
-    browser.until_text("New run").await;
+    browser.until("document.querySelector('main h1')?.textContent === 'Runs'").await;
     Some(browser)
 }
 
@@ -89,9 +89,7 @@ async fn s92_s93_s96_a_run_is_begun_followed_forked_and_edited_in_the_page() {
     // Back, and another text for the first message.
     browser.eval("history.back()").await;
     browser
-        .until(&format!(
-            "location.hash.includes('{source}') && document.querySelectorAll('.turn').length === 5"
-        ))
+        .until(&format!("document.querySelectorAll('main[data-run=\"{source}\"] .turn').length === 5"))
         .await;
     browser.eval("document.querySelectorAll('.turn')[1].querySelector('button.edit').click()").await;
     browser.fill(".edit-form textarea", "eins").await;
