@@ -114,6 +114,8 @@ const ROWS: &[Row] = &[
     },
     // It hands `reasoning_details` on to the provider behind it.
     Row { provider: "openrouter", reasoning: SendReasoning::Always, ..USUAL },
+    // Templates of models that think between calls read it, <https://github.com/vllm-project/vllm/pull/28531>; others drop it.
+    Row { provider: "vllm", reasoning: SendReasoning::Always, ..USUAL },
     Row { provider: "groq", fields: Deviations { refuses: &["top_k"], ..Deviations::NONE }, ..USUAL },
     Row { provider: "xai", fields: Deviations { stop_while_reasoning: false, ..Deviations::NONE }, ..USUAL },
     Row {

@@ -12,7 +12,7 @@ use polylogue_test::server::{Answer, Behavior, Playbook, Server, Vendor};
 use serde_json::{Value, json};
 
 /// Each row: the provider, one of its models that reason, and who is played.
-const ROWS: [(&str, &str, Vendor); 8] = [
+const ROWS: [(&str, &str, Vendor); 9] = [
     ("mistral", "magistral-medium-latest", Vendor::Mistral),
     ("cohere", "command-a-03-2025", Vendor::Cohere),
     ("deepseek", "deepseek-v4", Vendor::DeepSeek),
@@ -21,6 +21,7 @@ const ROWS: [(&str, &str, Vendor); 8] = [
     ("groq", "openai/gpt-oss-120b", Vendor::Groq),
     ("xai", "grok-4.20", Vendor::Xai),
     ("lmstudio", "m", Vendor::LmStudio),
+    ("vllm", "MiniMaxAI/MiniMax-M2", Vendor::Vllm),
 ];
 
 /// A part of a row: its name, how it is reset to what OpenAI accepts, and its value.

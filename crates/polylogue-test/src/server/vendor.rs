@@ -27,6 +27,8 @@ pub enum Vendor {
     Xai,
     /// It takes no tool by its name.
     LmStudio,
+    /// It has reasoning in `reasoning`, reads it only there when it is returned, and ends replies with calls by `stop`.
+    Vllm,
 }
 
 /// The fields of Mistral's requests, of its reference.
@@ -106,6 +108,7 @@ impl Vendor {
             Self::Mistral => &[Quirk::ThinkingParts, Quirk::ShortCallId, Quirk::UsageUnasked],
             Self::OpenRouter => &[Quirk::ReasoningDetails],
             Self::Groq => &[Quirk::ReasoningField],
+            Self::Vllm => &[Quirk::ReasoningField, Quirk::CallsEndWithStop],
             Self::Cohere | Self::DeepSeek | Self::Xai | Self::LmStudio => &[],
         }
     }
@@ -113,7 +116,7 @@ impl Vendor {
     /// Whether `model` expects the reasoning of a reply back with the results of its calls.
     pub(super) fn wants_reasoning(self, model: &str) -> bool {
         match self {
-            Self::Mistral | Self::OpenRouter => true,
+            Self::Mistral | Self::OpenRouter | Self::Vllm => true,
             Self::DeepSeek => !is_r1(model),
             Self::Cohere | Self::Groq | Self::Xai | Self::LmStudio => false,
         }
@@ -144,6 +147,13 @@ impl Vendor {
             }),
             Self::Xai if body.contains_key("stop") && model(body).starts_with("grok-4") => {
                 Err("Model does not support parameter `stop`.".into())
+            }
+            // What it ignores without an error.
+            Self::Vllm => {
+                own(messages).try_for_each(|(at, message)| match message.get("reasoning_content") {
+                    Some(_) => Err(format!("messages[{at}]: `reasoning_content` is ignored")),
+                    None => Ok(()),
+                })
             }
             Self::Xai | Self::OpenRouter => Ok(()),
         }
