@@ -293,6 +293,7 @@ fn the_whole_of_the_help() {
           rm           Remove conversations
           memory       List, find and delete the long-term memory of agents
           check        Check a team file, and list the permissions it asks for
+          fmt          Format team files; comments stay
           trust        List and revoke your trust in team files
           import       Convert an AutoGen definition to a team file
           mcp          Serve teams as tools for MCP hosts, over standard input and output
