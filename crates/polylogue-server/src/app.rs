@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use crate::attendance::Attendance;
 use crate::in_flight::InFlight;
 use crate::limits::ServerLimits;
 use crate::names::Names;
@@ -41,6 +42,8 @@ pub(crate) struct App {
     pub(crate) slots: Slots,
     /// Which are to run also after a restart.
     pub(crate) promised: Promised,
+    /// Clients that wait for chat completions.
+    pub(crate) attendance: Attendance,
     /// Whether the server is stopping.
     pub(crate) stopping: watch::Sender<bool>,
 }
@@ -69,6 +72,7 @@ impl App {
             openapi,
             streams: Mutex::default(),
             in_flight: InFlight::default(),
+            attendance: Attendance::default(),
             stopping: watch::Sender::new(false),
         }
     }

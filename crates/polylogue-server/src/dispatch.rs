@@ -17,7 +17,7 @@ use tracing::Instrument as _;
 
 use crate::app::App;
 use crate::call::{Call, Reply};
-use crate::problem::Problem;
+use crate::problem::{ErrorForm, Problem};
 use crate::request::{Peer, RequestId};
 use crate::route::{Access, Route};
 use crate::token::Token;
@@ -40,7 +40,8 @@ pub(crate) async fn handle(app: Arc<App>, route: &'static Route, request: Reques
 /// Runs the handler. One that changes something is not given up half-way when its client goes away.
 async fn complete(route: &Route, call: Call) -> Reply {
     let handled = (route.handler)(call);
-    if route.method == Method::GET {
+    // A chat completion notices that its client is gone, and runs what it begins in a task of its own.
+    if route.method == Method::GET || route.form == ErrorForm::OpenAi {
         return handled.await;
     }
     match tokio::spawn(handled.in_current_span()).await {
@@ -57,7 +58,11 @@ async fn read(app: Arc<App>, route: &'static Route, request: Request<Body>) -> R
     let params = params(&mut parts).await?;
     let query = query(&mut parts, route).await?;
     let body = match route.body {
-        Some(schema) => check_fields(json(&app, &parts, body).await?, &schema())?,
+        Some(schema) if route.form == ErrorForm::Problem => {
+            check_fields(json(&app, &parts, body).await?, &schema())?
+        }
+        // Clients of other protocols send fields that are newer than this program.
+        Some(_) => json(&app, &parts, body).await?,
         None => Value::Null,
     };
     let token = parts.extensions.remove::<Arc<Token>>();

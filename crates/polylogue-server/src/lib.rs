@@ -11,6 +11,7 @@
 
 mod api;
 mod app;
+mod attendance;
 mod auth;
 mod call;
 mod conversation;
@@ -20,6 +21,7 @@ mod in_flight;
 mod limits;
 mod listen;
 mod names;
+mod openai;
 mod openapi;
 mod page;
 mod perimeter;

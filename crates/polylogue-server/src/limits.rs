@@ -39,6 +39,8 @@ pub struct ServerLimits {
     pub running: usize,
     /// Conversations that wait until they may run. Further ones are refused.
     pub queued: usize,
+    /// How long a conversation continues to run for a client of chat completions that went away. A client that tries again joins it.
+    pub abandoned_time: Duration,
     /// How long conversations may take to end their steps when the server stops. Then they are stopped at once.
     pub stop_time: Duration,
 }
@@ -63,6 +65,7 @@ impl Default for ServerLimits {
             running_per_token: 16,
             running: 64,
             queued: 256,
+            abandoned_time: Duration::from_secs(30),
             stop_time: Duration::from_secs(25),
         }
     }

@@ -33,12 +33,14 @@ struct Details {
 pub(crate) enum ErrorForm {
     /// `application/problem+json`.
     Problem,
+    /// That of OpenAI's API.
+    OpenAi,
 }
 
 impl ErrorForm {
     /// That of errors on `path` where no route is known.
-    pub(crate) const fn of_path(_path: &str) -> Self {
-        Self::Problem
+    pub(crate) fn of_path(path: &str) -> Self {
+        if path.starts_with("/v1/") { Self::OpenAi } else { Self::Problem }
     }
 }
 
@@ -64,6 +66,8 @@ problems! {
     unauthorized: UNAUTHORIZED, "unauthorized", "A token is needed";
     forbidden: FORBIDDEN, "forbidden", "The token may not do this";
     foreign_origin: FORBIDDEN, "foreign-origin", "The page of another site sent this";
+    unsupported_parameter: BAD_REQUEST, "unsupported-parameter", "The server cannot do this";
+    model_not_found: NOT_FOUND, "model-not-found", "There is no such model";
     not_found: NOT_FOUND, "not-found", "There is no such thing";
     method_not_allowed: METHOD_NOT_ALLOWED, "method-not-allowed", "The path has no such method";
     busy: CONFLICT, "busy", "Another process or request changes the conversation";
@@ -109,15 +113,56 @@ impl Problem {
     pub(crate) fn response(&self, form: ErrorForm, request_id: &str) -> Response<Body> {
         let (media, body) = match form {
             ErrorForm::Problem => ("application/problem+json", self.document(request_id)),
+            ErrorForm::OpenAi => ("application/json", self.openai_document()),
         };
         let mut response = Response::new(Body::from(body.to_string()));
         *response.status_mut() = self.0.status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
+        if form == ErrorForm::OpenAi && !self.is_temporary() {
+            // Clients would try again after each error of the server.
+            headers.insert("x-should-retry", HeaderValue::from_static("false"));
+        }
         if let Some(time) = self.0.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(time.as_secs().max(1)));
         }
         response
+    }
+
+    /// Whether the same request may succeed later.
+    fn is_temporary(&self) -> bool {
+        matches!(self.0.status.as_u16(), 408 | 409 | 429 | 503)
+    }
+
+    /// The field that is wrong, as a path with dots.
+    pub(crate) fn param(&self) -> Option<String> {
+        let (pointer, _) = self.0.errors.first()?;
+        Some(pointer.trim_start_matches('/').replace('/', "."))
+    }
+
+    /// The document of the error as OpenAI writes it.
+    pub(crate) fn openai_document(&self) -> Value {
+        let status = self.0.status;
+        let kind = match status.as_u16() {
+            401 => "authentication_error",
+            403 => "permission_error",
+            404 => "not_found_error",
+            429 => "rate_limit_error",
+            400..500 => "invalid_request_error",
+            _ => "server_error",
+        };
+        let message = match &self.0.hint {
+            Some(hint) => format!("{self} (hint: {hint})"),
+            None => self.to_string(),
+        };
+        json!({
+            "error": {
+                "message": message,
+                "type": kind,
+                "param": self.param(),
+                "code": self.0.word.replace('-', "_"),
+            },
+        })
     }
 
     fn document(&self, request_id: &str) -> Value {
@@ -173,6 +218,19 @@ impl Problem {
     pub(crate) fn unknown_team(id: &str) -> Self {
         let id: String = id.chars().filter(|c| !c.is_control()).take(64).collect();
         Self::not_found(format!("there is no team `{id}`")).hint("`GET /api/v1/teams` lists the teams")
+    }
+
+    /// The same about models, as teams are called there.
+    pub(crate) fn unknown_model(id: &str) -> Self {
+        let id: String = id.chars().filter(|c| !c.is_control()).take(64).collect();
+        Self::model_not_found(format!("there is no model `{id}`"))
+            .at("/model", "unknown model")
+            .hint("`GET /v1/models` lists the teams")
+    }
+
+    /// The same, or that there is no model `id` if the problem is that there is no such team.
+    pub(crate) fn of_model(self, id: &str) -> Self {
+        if self.0.status == StatusCode::NOT_FOUND { Self::unknown_model(id) } else { self }
     }
 
     /// Nothing begins any more.

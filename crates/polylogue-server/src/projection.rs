@@ -35,6 +35,9 @@ impl Frame {
     }
 }
 
+/// Clients connect again after two seconds.
+const RETRY: &str = "retry: 2000\n\n";
+
 /// How one protocol shows a conversation that is read from its beginning or from any event.
 pub(crate) trait Projection: Send + 'static {
     /// A stored event.
@@ -51,6 +54,21 @@ pub(crate) trait Projection: Send + 'static {
 
     /// The conversation has ended, and with it the stream.
     fn end(&mut self, state: &Value) -> Vec<Frame>;
+
+    /// The conversation does not run: it is closed, waits, or was stopped. `None` if the stream does not end with that.
+    fn rest(&mut self, _state: &Value) -> Option<Vec<Frame>> {
+        None
+    }
+
+    /// The beginning of the stream: when clients connect again.
+    fn opening(&mut self) -> String {
+        RETRY.into()
+    }
+
+    /// The end of a stream that the server ends because it stops.
+    fn interrupted(&mut self) -> String {
+        RETRY.into()
+    }
 }
 
 /// The native form: stored events as the log has them.

@@ -58,6 +58,11 @@ impl Route {
         Self { query, ..self }
     }
 
+    /// The same with errors in another form.
+    pub(crate) fn form(self, form: ErrorForm) -> Self {
+        Self { form, ..self }
+    }
+
     /// The same with a body.
     pub(crate) fn body(self, schema: fn() -> Value) -> Self {
         Self { body: Some(schema), ..self }

@@ -115,12 +115,12 @@ enum Woken {
 }
 
 impl<P: Projection> Tail<P> {
-    fn new(follow: Follow, projection: P) -> Self {
+    fn new(follow: Follow, mut projection: P) -> Self {
         let (changes, stopping) = (follow.tenant.runs.changes(), follow.app.stopping.subscribe());
         let now = Instant::now();
         Self {
+            ready: VecDeque::from([projection.opening()]),
             projection,
-            ready: VecDeque::from(["retry: 2000\n\n".to_owned()]),
             live: None,
             changes,
             stopping,
@@ -195,6 +195,11 @@ impl<P: Projection> Tail<P> {
             let frames = self.projection.state(state);
             self.ready.extend(frames.iter().map(|frame| frame.text()));
         }
+        let is_at_rest = self.live.is_none() && state.get("state").is_some_and(|state| state != "running");
+        if let Some(frames) = is_at_rest.then(|| self.projection.rest(state)).flatten() {
+            self.ready.extend(frames.iter().map(|frame| frame.text()));
+            self.step = Step::End;
+        }
         if is_closed && self.live.is_none() && self.follow.ends {
             let frames = self.projection.end(state);
             self.ready.extend(frames.iter().map(|frame| frame.text()));
@@ -232,7 +237,7 @@ impl<P: Projection> Tail<P> {
             Woken::Check => self.check(),
             Woken::Stopping => {
                 // The client tries again when the server may be back.
-                self.ready.push_back("retry: 2000\n\n".into());
+                self.ready.push_back(self.projection.interrupted());
                 self.step = Step::End;
             }
         }
@@ -244,6 +249,12 @@ impl<P: Projection> Tail<P> {
             Some(Update::Event(event)) if event.seq == self.follow.from => {
                 self.follow.from = event.seq + 1;
                 self.projection.entry(&event)
+            }
+            // Pieces of a reply that was read from the store since.
+            Some(Update::Delta { .. })
+                if self.live.as_ref().is_some_and(|live| live.next_seq() < self.follow.from) =>
+            {
+                return;
             }
             Some(Update::Delta { at, who, delta }) => self.projection.delta(&at, &who, &delta),
             Some(Update::Missed { .. }) => {

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
@@ -179,6 +179,17 @@ impl Response {
     /// The body of an error, whose form is checked.
     pub(crate) fn problem(&self) -> Value {
         let problem = self.json();
+        if let Some(error) = problem["error"].as_object() {
+            // The form of OpenAI's API.
+            let keys: Vec<&str> = error.keys().map(String::as_str).collect();
+            assert_eq!(
+                keys.iter().filter(|key| ["message", "type", "param", "code"].contains(key)).count(),
+                4
+            );
+            assert!(keys.len() == 4 && self.header("x-request-id").is_some(), "{problem}");
+            let word = error["code"].as_str().unwrap().replace('_', "-");
+            return json!({"type": format!("/problems/{word}"), "detail": error["message"], "hint": error["message"], "error": error});
+        }
         assert_eq!(self.header("content-type"), Some("application/problem+json"), "{problem}");
         assert_eq!(problem["status"], self.status, "{problem}");
         assert_eq!(problem["request_id"].as_str(), self.header("x-request-id"), "{problem}");

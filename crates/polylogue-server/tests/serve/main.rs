@@ -8,6 +8,7 @@ mod editing;
 mod errors;
 mod feed;
 mod limits;
+mod openai;
 mod page;
 mod page_browser;
 mod restarts;

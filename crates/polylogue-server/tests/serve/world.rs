@@ -76,7 +76,12 @@ impl Gate {
 
     /// Lets all requests through.
     pub(crate) fn lift(&self) {
-        *self.open.lock().unwrap() = usize::MAX;
+        self.open_until(usize::MAX);
+    }
+
+    /// Lets the first `open` requests through.
+    pub(crate) fn open_until(&self, open: usize) {
+        *self.open.lock().unwrap() = open;
         self.changed.notify_all();
     }
 

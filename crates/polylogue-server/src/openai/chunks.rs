@@ -1,0 +1,173 @@
+//! The stream of a chat completion: a projection of the log.
+
+use polylogue_core::{Body, Delta, Event, Name, Path};
+use serde_json::{Value, json};
+
+use super::document::Head;
+use super::outcome::Outcome;
+use crate::problem::Problem;
+use crate::projection::{Frame, Projection};
+
+/// The chunks of one response.
+pub(super) struct Chunks {
+    pub(super) head: Head,
+    /// Whether the last chunk has the usage.
+    pub(super) usage: bool,
+    /// Whether participants' messages are shown as reasoning.
+    pub(super) shows_participants: bool,
+    pub(super) outcome: Outcome,
+}
+
+impl Chunks {
+    fn frame(&self, delta: &Value, finish: Option<&str>) -> Frame {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+        self.with_choices(&json!([choice]), &Value::Null)
+    }
+
+    fn with_choices(&self, choices: &Value, usage: &Value) -> Frame {
+        let mut chunk = self.head.document("chat.completion.chunk");
+        if let Some(fields) = chunk.as_object_mut() {
+            fields.insert("choices".into(), choices.clone());
+            if self.usage {
+                fields.insert("usage".into(), usage.clone());
+            }
+        }
+        data(&chunk)
+    }
+}
+
+fn data(document: &Value) -> Frame {
+    Frame { data: document.to_string(), ..Frame::default() }
+}
+
+impl Projection for Chunks {
+    fn opening(&mut self) -> String {
+        // Only here: clients join the texts of all deltas, this one as well.
+        self.frame(&json!({"role": "assistant", "content": ""}), None).text()
+    }
+
+    fn entry(&mut self, event: &Event) -> Vec<Frame> {
+        self.outcome.add(event);
+        match &event.body {
+            Body::Message(message) if self.shows_participants && !message.to.is_private() => {
+                let text = format!("**{}:** {}\n\n", message.from, message.as_text().trim());
+                vec![self.frame(&json!({"reasoning_content": text}), None)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn delta(&mut self, _: &Path, _: &Name, _: &Delta) -> Vec<Frame> {
+        // A message is shown when it is complete: those of parallel participants would mix, and a retry would repeat what was shown.
+        Vec::new()
+    }
+
+    fn missed(&mut self, _: u64) -> Vec<Frame> {
+        Vec::new()
+    }
+
+    fn state(&mut self, _: &Value) -> Vec<Frame> {
+        Vec::new()
+    }
+
+    fn end(&mut self, _: &Value) -> Vec<Frame> {
+        Vec::new()
+    }
+
+    fn rest(&mut self, state: &Value) -> Option<Vec<Frame>> {
+        let finish = match self.outcome.finish() {
+            Ok(finish) => finish,
+            Err(failure) => return Some(vec![data(&Problem::internal(failure).openai_document())]),
+        };
+        let mut frames = vec![self.frame(&json!({"content": finish.content}), None)];
+        let mut last = self.head.document("chat.completion.chunk");
+        if let Some(fields) = last.as_object_mut() {
+            let choice = json!({"index": 0, "delta": {}, "finish_reason": finish.reason});
+            fields.insert("choices".into(), json!([choice]));
+            fields.insert("polylogue".into(), self.outcome.extension(&self.head.conversation, state));
+            if self.usage {
+                fields.insert("usage".into(), Value::Null);
+            }
+        }
+        frames.push(data(&last));
+        if let Some(usage) = self.outcome.usage().filter(|_| self.usage) {
+            frames.push(self.with_choices(&json!([]), &usage));
+        }
+        frames.push(Frame { data: "[DONE]".into(), ..Frame::default() });
+        Some(frames)
+    }
+
+    fn interrupted(&mut self) -> String {
+        data(&Problem::stopping().openai_document()).text()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polylogue_core::{Message, StopReason, Timestamp};
+
+    use super::*;
+
+    fn chunks(usage: bool) -> Chunks {
+        let head =
+            Head { id: "chatcmpl-1".into(), created: 7, model: "talk".into(), conversation: "log1".into() };
+        Chunks { head, usage, shows_participants: true, outcome: Outcome::default() }
+    }
+
+    fn event(seq: u64, body: Body) -> Event {
+        Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body }
+    }
+
+    #[test]
+    fn s47_s48_golden_frames_of_a_script() {
+        let mut chunks = chunks(true);
+        let mut text = chunks.opening();
+        let said = Message::text(Name::new("Ann").unwrap(), "one");
+        let closed = Body::Closed { reason: StopReason::Finished, summary: "one".into() };
+        for event in [event(0, Body::Message(said)), event(1, closed)] {
+            text += &chunks.entry(&event).iter().map(Frame::text).collect::<String>();
+        }
+        text +=
+            &chunks.rest(&json!({"state": "closed"})).unwrap().iter().map(Frame::text).collect::<String>();
+        let frames: Vec<&str> = text.trim_end().split("\n\n").collect();
+        assert_eq!(frames.last(), Some(&"data: [DONE]"));
+        let parsed = frames[..frames.len() - 1]
+            .iter()
+            .map(|frame| serde_json::from_str::<Value>(frame.strip_prefix("data: ").unwrap()).unwrap());
+        let parsed: Vec<Value> = parsed.collect();
+        let same = |name: &str| parsed.iter().all(|chunk| chunk[name] == parsed[0][name]);
+        assert!(same("id") && same("created") && same("model") && same("object"), "{text}");
+        assert!(
+            parsed.iter().all(|chunk| chunk["usage"].is_null() && chunk.get("usage").is_some()),
+            "{text}"
+        );
+        let deltas: Vec<&Value> = parsed.iter().map(|chunk| &chunk["choices"][0]["delta"]).collect();
+        assert_eq!(
+            deltas,
+            [
+                &json!({"role": "assistant", "content": ""}),
+                &json!({"reasoning_content": "**Ann:** one\n\n"}),
+                &json!({"content": "one"}),
+                &json!({})
+            ]
+        );
+        let ends = parsed.iter().map(|chunk| chunk["choices"][0].get("finish_reason").unwrap().clone());
+        assert_eq!(ends.collect::<Vec<_>>(), [Value::Null, Value::Null, Value::Null, json!("stop")]);
+        assert_eq!(parsed[3]["polylogue"]["conversation"], "log1");
+    }
+
+    #[test]
+    fn s54_a_failure_is_an_error_frame_without_an_end() {
+        let mut chunks = chunks(false);
+        let failed =
+            json!({"type": "failed", "who": "Ann", "error": {"fault": "provider", "message": "no model"}});
+        chunks.entry(&event(0, serde_json::from_value(failed).unwrap()));
+        let frames = chunks.rest(&json!({"state": "halted"})).unwrap();
+        assert_eq!(frames.len(), 1);
+        let error: Value = serde_json::from_str(&frames[0].data).unwrap();
+        assert_eq!(
+            (&error["error"]["message"], &error["error"]["type"]),
+            (&json!("no model"), &json!("server_error"))
+        );
+    }
+}

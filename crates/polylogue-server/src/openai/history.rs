@@ -1,0 +1,172 @@
+//! Which conversation continues the history that a client sends: no table keeps it, since the log has what was said.
+
+use polylogue_core::{Body, Event, ListQuery, LogId, Store as _, Summary};
+
+use super::outcome::content;
+use super::request::{ChatMessage, Role};
+use crate::conversation::is_seen;
+use crate::problem::Problem;
+use crate::tenants::Tenant;
+use crate::token::Token;
+
+/// How many of the newest conversations of a team are looked at.
+const NEWEST: usize = 200;
+
+/// What a history is to a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Continuation {
+    /// It is what was said last: the next message continues it.
+    Tip(LogId),
+    /// The conversation went another way after this many events: a fork of it continues.
+    Earlier(LogId, u64),
+}
+
+/// What is said in a conversation, as a client sees it: by the caller and by the team in turns.
+#[derive(Debug, Default)]
+struct Dialogue {
+    /// Each with the number of events after it.
+    lines: Vec<(ChatMessage, u64)>,
+}
+
+/// The task of a conversation that begins with `messages`: the last one, after what was said before and what the caller's system
+/// messages say.
+pub(super) fn task(messages: &[ChatMessage]) -> String {
+    let system = messages.iter().filter(|message| message.role == Role::System);
+    let mut paragraphs: Vec<String> = system.map(|message| message.text.clone()).collect();
+    let said: Vec<&ChatMessage> =
+        messages.iter().filter(|message| matches!(message.role, Role::User | Role::Assistant)).collect();
+    if let Some((last, earlier)) = said.split_last() {
+        let line = |message: &&ChatMessage| match message.role {
+            Role::Assistant => format!("assistant: {}", message.text),
+            _ => format!("user: {}", message.text),
+        };
+        paragraphs.extend(earlier.iter().map(line));
+        paragraphs.push(last.text.clone());
+    }
+    paragraphs.retain(|paragraph| !paragraph.is_empty());
+    paragraphs.join("\n\n")
+}
+
+/// The conversation of the team `name` that the history before the last of `messages` belongs to.
+pub(super) async fn find(
+    tenant: &Tenant,
+    token: &Token,
+    name: String,
+    messages: &[ChatMessage],
+) -> Result<Option<Continuation>, Problem> {
+    if !messages.iter().any(|message| message.role == Role::Assistant) {
+        return Ok(None);
+    }
+    let query = ListQuery { team: Some(name), limit: Some(NEWEST), ..ListQuery::default() };
+    let mut earlier = None;
+    for listing in tenant.runtime.list(&query).await?.logs {
+        let begins = |at: &usize| {
+            let task: String =
+                task(messages.get(..=*at).unwrap_or_default()).chars().take(Summary::TASK_CHARS).collect();
+            *listing.summary.task == *task
+        };
+        let users = users(messages);
+        if !is_seen(tenant, token, &listing) || !users.iter().any(begins) {
+            continue;
+        }
+        let events = tenant.runtime.store().read(&listing.id, 0).await?;
+        let dialogue = Dialogue::of(&events);
+        match users.iter().find_map(|at| dialogue.continued_by(messages, *at)) {
+            Some(true) => return Ok(Some(Continuation::Tip(listing.id))),
+            Some(false) if earlier.is_none() => {
+                let at = users.iter().find_map(|at| dialogue.end_of(messages, *at));
+                earlier = at.map(|at| Continuation::Earlier(listing.id, at));
+            }
+            _ => {}
+        }
+    }
+    Ok(earlier)
+}
+
+/// Where the user speaks, but for the last message.
+fn users(messages: &[ChatMessage]) -> Vec<usize> {
+    let last = messages.len().saturating_sub(1);
+    let users = messages.iter().enumerate().take(last).filter(|(_, message)| message.role == Role::User);
+    users.map(|(at, _)| at).collect()
+}
+
+impl Dialogue {
+    fn of(events: &[Event]) -> Self {
+        let mut dialogue = Self::default();
+        for event in events.iter().filter(|event| event.at.is_root()) {
+            let line = match &event.body {
+                Body::Opened(opening) => (Role::User, opening.task.to_string()),
+                Body::Closed { reason, summary } => (Role::Assistant, content(reason, summary)),
+                Body::InputRequired(question) => (Role::Assistant, question.text.to_string()),
+                Body::InputProvided { text, .. } => (Role::User, text.to_string()),
+                Body::Sent(said) | Body::Reopened { message: Some(said), .. } => {
+                    (Role::User, said.as_text().into_owned())
+                }
+                _ => continue,
+            };
+            let message = ChatMessage { role: line.0, text: line.1.trim().to_owned() };
+            dialogue.lines.push((message, event.seq.saturating_add(1)));
+        }
+        dialogue
+    }
+
+    /// Whether the history, whose first part up to `at` was its task, ends with its last line; `None` if it is another one.
+    fn continued_by(&self, messages: &[ChatMessage], at: usize) -> Option<bool> {
+        let matched = self.matched(messages, at)?;
+        Some(matched == self.lines.len())
+    }
+
+    /// The number of events with which the history ends.
+    fn end_of(&self, messages: &[ChatMessage], at: usize) -> Option<u64> {
+        let matched = self.matched(messages, at)?;
+        self.lines.get(matched.checked_sub(1)?).map(|(_, end)| *end)
+    }
+
+    /// How many lines the history before its last message is.
+    fn matched(&self, messages: &[ChatMessage], at: usize) -> Option<usize> {
+        let ((first, _), rest) = self.lines.split_first()?;
+        let (begin, after) = messages.split_at_checked(at + 1)?;
+        let (_, after) = after.split_last()?;
+        let is_same = first.text == task(begin).trim()
+            && after.len() <= rest.len()
+            && !after.is_empty()
+            && after.iter().zip(rest).all(|(message, (line, _))| message == line);
+        is_same.then_some(after.len() + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(role: Role, text: &str) -> ChatMessage {
+        ChatMessage { role, text: text.into() }
+    }
+
+    #[test]
+    fn s52_a_history_is_a_tip_an_earlier_point_or_unknown() {
+        let (user, team) = (|text| message(Role::User, text), |text| message(Role::Assistant, text));
+        let lines = vec![(user("Hi."), 1), (team("Hello."), 9), (user("More."), 10), (team("Bye."), 20)];
+        let dialogue = Dialogue { lines };
+        let at_tip = [user("Hi."), team("Hello."), user("More."), team("Bye."), user("Third.")];
+        assert_eq!(dialogue.continued_by(&at_tip, 0), Some(true));
+        let edited = [user("Hi."), team("Hello."), user("Else.")];
+        assert_eq!((dialogue.continued_by(&edited, 0), dialogue.end_of(&edited, 0)), (Some(false), Some(9)));
+        let unknown = [user("Hi."), team("Hallo."), user("More.")];
+        assert_eq!(dialogue.continued_by(&unknown, 0), None);
+        assert_eq!(dialogue.continued_by(&[user("Hi."), user("More.")], 0), None);
+    }
+
+    #[test]
+    fn a_task_has_what_was_said_before() {
+        let messages = [
+            message(Role::System, "Be brief."),
+            message(Role::User, "Hi."),
+            message(Role::Assistant, "Hello."),
+            message(Role::User, "More."),
+        ];
+        assert_eq!(task(&messages), "Be brief.\n\nuser: Hi.\n\nassistant: Hello.\n\nMore.");
+        assert_eq!(task(&messages[1..2]), "Hi.");
+        assert_eq!(users(&messages), [1]);
+    }
+}

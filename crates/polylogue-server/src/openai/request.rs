@@ -1,0 +1,220 @@
+//! Requests of chat completions: what counts, what is not used and named, and what is refused.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::call::Call;
+use crate::problem::Problem;
+
+/// A request that can be answered.
+#[derive(Debug)]
+pub(super) struct ChatRequest {
+    /// The id of the team.
+    pub(super) model: String,
+    /// System messages first, then the dialogue as it came.
+    pub(super) messages: Vec<ChatMessage>,
+    pub(super) streams: bool,
+    /// Whether the stream ends with the usage.
+    pub(super) usage: bool,
+    /// The conversation that the request names, if any.
+    pub(super) conversation: Option<String>,
+    /// Whether participants' messages are shown as reasoning.
+    pub(super) shows_participants: bool,
+    /// The fields that are not used.
+    pub(super) ignored: Vec<String>,
+}
+
+/// A message of the caller's history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ChatMessage {
+    pub(super) role: Role,
+    pub(super) text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Role {
+    #[serde(alias = "developer")]
+    System,
+    User,
+    Assistant,
+    #[serde(alias = "function")]
+    Tool,
+}
+
+/// The fields that are used, or that never need a word.
+const KNOWN: [&str; 6] = ["model", "messages", "stream", "stream_options", "metadata", "user"];
+
+impl ChatRequest {
+    /// Reads the body of `call`.
+    ///
+    /// # Errors
+    /// What the server cannot do, by the name of its field.
+    pub(super) fn of(call: &Call) -> Result<Self, Problem> {
+        let body = &call.body;
+        check_unsupported(body)?;
+        let model = body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let messages = messages(body)?;
+        let header = |name: &str| call.headers.get(name).and_then(|value| value.to_str().ok());
+        let of_metadata = body.pointer("/metadata/conversation").and_then(Value::as_str);
+        let shows_participants = match header("x-polylogue-show") {
+            None | Some("result") => true,
+            Some("none") => false,
+            Some(_) => {
+                return Err(Problem::bad_request("`X-Polylogue-Show` must be `result` or `none`"));
+            }
+        };
+        let fields = body.as_object().map(|fields| fields.keys().cloned()).into_iter().flatten();
+        let mut ignored: Vec<String> =
+            fields.filter(|name| !KNOWN.contains(&name.as_str())).take(50).collect();
+        ignored.sort();
+        Ok(Self {
+            model,
+            messages,
+            streams: is_true(body.get("stream")),
+            usage: is_true(body.pointer("/stream_options/include_usage")),
+            conversation: header("x-polylogue-conversation").or(of_metadata).map(str::to_owned),
+            shows_participants,
+            ignored,
+        })
+    }
+
+    /// The last message, if the user says it.
+    pub(super) fn last(&self) -> &str {
+        self.messages.last().map(|message| message.text.as_str()).unwrap_or_default()
+    }
+}
+
+fn is_true(value: Option<&Value>) -> bool {
+    value.and_then(Value::as_bool).unwrap_or(false)
+}
+
+fn unsupported(param: &str, detail: &str) -> Problem {
+    Problem::unsupported_parameter(detail).at(format!("/{param}"), "not supported")
+}
+
+fn check_unsupported(body: &Value) -> Result<(), Problem> {
+    let is_set = |name: &str| body.get(name).is_some_and(|value| !value.is_null() && *value != false);
+    if body.get("n").is_some_and(|n| !n.is_null() && *n != 1) {
+        return Err(unsupported("n", "there is one reply to a request: `n` must be 1"));
+    }
+    for name in ["logprobs", "top_logprobs", "audio"] {
+        if is_set(name) {
+            return Err(unsupported(name, &format!("a team has no `{name}`")));
+        }
+    }
+    let modalities = body.get("modalities").and_then(Value::as_array);
+    if modalities.is_some_and(|all| all.iter().any(|one| one != "text")) {
+        return Err(unsupported("modalities", "a team replies with text"));
+    }
+    if body.get("tool_choice").is_some_and(|choice| choice == "required" || choice.is_object()) {
+        return Err(unsupported("tool_choice", "a team does not call tools of the caller"));
+    }
+    let form = body.pointer("/response_format/type").and_then(Value::as_str);
+    if form.is_some_and(|form| form != "text") {
+        return Err(unsupported("response_format", "the form of a result belongs to the team"));
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct RawMessage {
+    role: Role,
+    #[serde(default)]
+    content: Value,
+}
+
+fn messages(body: &Value) -> Result<Vec<ChatMessage>, Problem> {
+    let raw = body.get("messages").cloned().unwrap_or_default();
+    let raw: Vec<RawMessage> = serde_json::from_value(raw).map_err(|error| {
+        Problem::bad_request(format!("`messages`: {error}")).at("/messages", "a list of messages")
+    })?;
+    let mut messages = Vec::new();
+    for (index, RawMessage { role, content }) in raw.into_iter().enumerate() {
+        let text = text(&content, index)?;
+        messages.push(ChatMessage { role, text: if role == Role::Assistant { said(&text) } else { text } });
+    }
+    match messages.last() {
+        Some(ChatMessage { role: Role::User, text }) if !text.is_empty() => Ok(messages),
+        _ => Err(Problem::bad_request("the last message must be one of the role `user`, with text")
+            .at("/messages", "no message of the user at the end")),
+    }
+}
+
+fn text(content: &Value, index: usize) -> Result<String, Problem> {
+    let parts = match content {
+        Value::String(text) => return Ok(text.trim().to_owned()),
+        Value::Null => return Ok(String::new()),
+        Value::Array(parts) => parts.as_slice(),
+        _ => &[],
+    };
+    let mut texts = Vec::new();
+    for (part, content) in parts.iter().enumerate() {
+        let of_text = content.get("text").and_then(Value::as_str);
+        let of_text = of_text.filter(|_| content.get("type").is_some_and(|kind| kind == "text"));
+        texts.push(of_text.ok_or_else(|| {
+            let place = format!("messages[{index}].content[{part}]");
+            Problem::unsupported_parameter(format!("`{place}` is no text"))
+                .at(format!("/messages/{index}/content/{part}"), "only text is supported")
+        })?);
+    }
+    Ok(texts.join("\n").trim().to_owned())
+}
+
+/// What a reply says, without the reasoning that user interfaces fold into its beginning.
+fn said(text: &str) -> String {
+    let mut rest = text.trim_start();
+    for (open, close) in [("<think>", "</think>"), ("<details type=\"reasoning\"", "</details>")] {
+        if rest.starts_with(open) {
+            rest = rest.split_once(close).map_or(rest, |(_, rest)| rest.trim_start());
+        }
+    }
+    rest.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn s60_what_cannot_be_done_is_refused_by_its_name() {
+        for (body, field) in [
+            (json!({"n": 2}), "n"),
+            (json!({"logprobs": true}), "logprobs"),
+            (json!({"tool_choice": "required"}), "tool_choice"),
+            (json!({"tool_choice": {"type": "function"}}), "tool_choice"),
+            (json!({"modalities": ["text", "audio"]}), "modalities"),
+            (json!({"response_format": {"type": "json_schema"}}), "response_format"),
+        ] {
+            let problem = check_unsupported(&body).unwrap_err();
+            assert_eq!(problem.param().as_deref(), Some(field), "{body}");
+        }
+        let fine = json!({"n": 1, "logprobs": false, "tool_choice": "auto", "audio": null,
+            "response_format": {"type": "text"}, "modalities": ["text"]});
+        check_unsupported(&fine).unwrap();
+    }
+
+    #[test]
+    fn texts_of_parts_are_joined_and_other_parts_named() {
+        let user = |content: Value| json!({"messages": [{"role": "user", "content": content}]});
+        let parts = json!([{"type": "text", "text": " One"}, {"type": "text", "text": "two. "}]);
+        assert_eq!(messages(&user(parts)).unwrap()[0].text, "One\ntwo.");
+        let picture =
+            json!([{"type": "text", "text": "x"}, {"type": "image_url", "image_url": {"url": "x"}}]);
+        let problem = messages(&user(picture)).unwrap_err();
+        assert_eq!(problem.param().as_deref(), Some("messages.0.content.1"));
+        for wrong in
+            [json!({}), json!({"messages": []}), user(json!("")), json!({"messages": [{"role": "x"}]})]
+        {
+            assert!(messages(&wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn reasoning_that_was_folded_into_a_reply_is_not_said() {
+        assert_eq!(said("<think>\n**Ann:** one\n</think>\n\nTwo."), "Two.");
+        assert_eq!(said("Two <think>x</think>"), "Two <think>x</think>");
+    }
+}

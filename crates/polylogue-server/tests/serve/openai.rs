@@ -1,0 +1,290 @@
+//! OpenAI's chat completions: S44 to S61.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use polylogue_server::{NewToken, Scope, ServerLimits};
+use serde_json::{Value, json};
+
+use crate::client::{Request, Response, Stream};
+use crate::conversations::{events, until};
+use crate::world::{Gate, World, generous};
+
+const COMPLETIONS: &str = "/v1/chat/completions";
+const PATH: &str = "/api/v1/conversations";
+
+fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+fn assistant(text: &str) -> Value {
+    json!({"role": "assistant", "content": text})
+}
+
+async fn complete(world: &World, model: &str, messages: Value) -> Value {
+    let response = world.post(COMPLETIONS, &json!({"model": model, "messages": messages})).await;
+    assert_eq!(response.status, 200, "{}", response.body);
+    response.json()
+}
+
+fn content(completion: &Value) -> &str {
+    completion["choices"][0]["message"]["content"].as_str().unwrap()
+}
+
+fn conversation(completion: &Value) -> &str {
+    completion["polylogue"]["conversation"].as_str().unwrap()
+}
+
+/// The chunks of a stream until its end, and whether that was `[DONE]`.
+async fn chunks(mut stream: Stream) -> (Vec<Value>, bool) {
+    let (mut chunks, mut is_done) = (Vec::new(), false);
+    while let Some(frame) = stream.frame().await {
+        assert!(!is_done, "nothing follows the end");
+        match frame.event.as_str() {
+            "comment" => {}
+            "" if frame.data == "[DONE]" => is_done = true,
+            "" => chunks.push(frame.json()),
+            other => panic!("a frame of another kind: {other}"),
+        }
+    }
+    (chunks, is_done)
+}
+
+async fn streamed(world: &World, body: &Value) -> (Vec<Value>, bool) {
+    chunks(world.request("POST", COMPLETIONS).json(body).open(world.address).await).await
+}
+
+async fn count(world: &World) -> usize {
+    world.get(PATH).await.json()["conversations"].as_array().unwrap().len()
+}
+
+#[tokio::test]
+async fn s44_teams_are_models() {
+    let world = World::new().await;
+    let listed = world.get("/v1/models").await.json();
+    let ids: Vec<&str> =
+        listed["data"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
+    assert_eq!((&listed["object"], ids), (&json!("list"), vec!["ask", "short", "talk"]));
+    assert_eq!(world.get("/v1/models/talk").await.json()["object"], "model");
+    let new = NewToken { teams: Some(vec!["talk".into()]), ..NewToken::local("one team") };
+    let (_, text) = world.tokens().create(new).unwrap();
+    let get = |path: &str| Request::new("GET", path).token(text.reveal());
+    assert_eq!(get("/v1/models").send(world.address).await.json()["data"].as_array().unwrap().len(), 1);
+    let unknown = get("/v1/models/short").send(world.address).await;
+    assert_eq!((unknown.status, &unknown.problem()["error"]["code"]), (404, &json!("model_not_found")));
+}
+
+#[tokio::test]
+async fn s45_s49_a_plain_call_has_the_result_and_no_invented_usage() {
+    let world = World::new().await;
+    let completion = complete(&world, "talk", json!([user("Count.")])).await;
+    assert_eq!((content(&completion), &completion["choices"][0]["finish_reason"]), ("four", &json!("stop")));
+    assert_eq!((&completion["object"], &completion["model"]), (&json!("chat.completion"), &json!("talk")));
+    assert_eq!(completion.get("usage"), None, "scripted models have no tokens");
+    assert_eq!(completion["polylogue"]["state"], "closed");
+    let log = events(&world, conversation(&completion)).await;
+    assert_eq!(log[0]["task"], "Count.");
+    // A model with tokens: the sums of the log.
+    let world = World::with_model("more", generous()).await;
+    let completion = complete(&world, "long", json!([user("Talk.")])).await;
+    let one = until(&world, conversation(&completion), "closed").await;
+    let usage = &completion["usage"];
+    assert_eq!(
+        (&usage["prompt_tokens"], &usage["completion_tokens"]),
+        (&one["spent"]["input"], &one["spent"]["output"])
+    );
+    assert!(usage["total_tokens"].as_u64() > Some(0), "{completion}");
+}
+
+#[tokio::test]
+async fn s46_s47_s48_a_stream_has_the_same_content_and_one_end() {
+    let world = World::with_model("more", generous()).await;
+    for usage in [true, false] {
+        let mut body = json!({"model": "long", "messages": [user("Talk.")], "stream": true});
+        if usage {
+            body["stream_options"] = json!({"include_usage": true});
+        }
+        let (chunks, is_done) = streamed(&world, &body).await;
+        assert!(is_done);
+        for name in ["id", "created", "model", "object"] {
+            assert!(chunks.iter().all(|chunk| chunk[name] == chunks[0][name]), "{name}");
+        }
+        let choices: Vec<&Value> =
+            chunks.iter().flat_map(|chunk| chunk["choices"].as_array().unwrap()).collect();
+        let ends: Vec<&Value> = choices.iter().map(|choice| choice.get("finish_reason").unwrap()).collect();
+        assert_eq!(ends.iter().filter(|end| !end.is_null()).count(), 1);
+        assert_eq!(choices.iter().filter(|choice| choice["delta"].get("role").is_some()).count(), 1);
+        let join = |name: &str| {
+            choices.iter().filter_map(|choice| choice["delta"][name].as_str()).collect::<String>()
+        };
+        assert_eq!(join("content"), "more");
+        assert!(join("reasoning_content").starts_with("**Ann:** more\n\n**Bob:** more\n\n"));
+        let with: Vec<&Value> = chunks.iter().filter(|chunk| chunk["usage"].is_object()).collect();
+        assert_eq!(with.len(), usize::from(usage));
+        assert_eq!(chunks.iter().all(|chunk| chunk.get("usage").is_some()), usage);
+        if usage {
+            assert_eq!((&chunks.last().unwrap()["choices"], with[0]), (&json!([]), chunks.last().unwrap()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn s50_a_limit_of_the_run_is_a_length_with_content() {
+    let world = World::new().await;
+    let completion = complete(&world, "short", json!([user("Count.")])).await;
+    assert_eq!(completion["choices"][0]["finish_reason"], "length", "{completion}");
+    assert!(!content(&completion).trim().is_empty());
+    assert_eq!(completion["polylogue"]["ended"]["word"], "limit");
+}
+
+#[tokio::test]
+async fn s51_a_question_is_content_and_the_next_message_answers_it() {
+    let world = World::new().await;
+    let asked = complete(&world, "ask", json!([user("Help.")])).await;
+    assert_eq!(
+        (&asked["choices"][0]["finish_reason"], &asked["polylogue"]["state"]),
+        (&json!("stop"), &json!("waiting"))
+    );
+    assert!(!asked["polylogue"]["asked"].as_array().unwrap().is_empty());
+    let history = json!([user("Help."), assistant(content(&asked)), user("I am stuck.")]);
+    let answered = complete(&world, "ask", history).await;
+    assert_eq!((conversation(&answered), content(&answered)), (conversation(&asked), "Thanks."));
+    assert_eq!(answered["polylogue"]["state"], "closed", "{answered}");
+}
+
+#[tokio::test]
+async fn s52_a_history_continues_its_conversation_and_an_edited_one_forks_it() {
+    let world = World::with_model("more", generous()).await;
+    let first = complete(&world, "long", json!([user("Talk.")])).await;
+    let mut history = vec![user("Talk."), assistant(content(&first)), user("Again.")];
+    let second = complete(&world, "long", json!(history)).await;
+    history.extend([assistant(content(&second)), user("Once more.")]);
+    let third = complete(&world, "long", json!(history)).await;
+    let id = conversation(&first);
+    assert_eq!((conversation(&second), conversation(&third)), (id, id));
+    let before = events(&world, id).await;
+    // The second message is edited.
+    history[2] = user("Otherwise.");
+    let edited = complete(&world, "long", json!(&history[..3])).await;
+    let fork = world.get(&format!("{PATH}/{}", conversation(&edited))).await.json();
+    assert_eq!(fork["parent"]["id"], id);
+    assert_eq!(events(&world, id).await, before, "the source is unchanged");
+    // An unknown history begins a conversation, with what was said.
+    let unknown = json!([user("Sing."), assistant("La."), user("More.")]);
+    let unknown = complete(&world, "long", unknown).await;
+    assert_ne!(conversation(&unknown), id);
+    assert_eq!(
+        events(&world, conversation(&unknown)).await[0]["task"],
+        "user: Sing.\n\nassistant: La.\n\nMore."
+    );
+    assert_eq!(count(&world).await, 3);
+}
+
+#[tokio::test]
+async fn s53_a_named_conversation_continues_whatever_the_history_says() {
+    let world = World::with_model("more", generous()).await;
+    let first = complete(&world, "long", json!([user("Talk.")])).await;
+    let id = conversation(&first);
+    let body = json!({"model": "long", "messages": [user("And now?")]});
+    let by_header = world.request("POST", COMPLETIONS).json(&body).header("X-Polylogue-Conversation", id);
+    assert_eq!(conversation(&world.send(by_header.clone()).await.json()), id);
+    let mut by_metadata = body.clone();
+    by_metadata["metadata"] = json!({"conversation": id});
+    assert_eq!(conversation(&world.post(COMPLETIONS, &by_metadata).await.json()), id);
+    // Another tenant gets what an unknown id gets, and its equal history begins a conversation of its own.
+    let (_, foreign) = world.new_token("other", &Scope::ALL);
+    let refused = world.send(by_header.token(&foreign)).await;
+    assert_eq!(refused.status, 404, "{}", refused.body);
+    refused.problem();
+    let history = json!({"model": "long", "messages": [user("Talk."), assistant("more"), user("Again.")]});
+    let own =
+        Request::new("POST", COMPLETIONS).token(&foreign).json(&history).send(world.address).await.json();
+    assert_ne!(conversation(&own), id);
+}
+
+#[tokio::test]
+async fn s55_s56_a_retry_joins_and_two_equal_requests_are_two_runs() {
+    let gate = Arc::new(Gate::until(0));
+    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let body = json!({"model": "long", "messages": [user("Talk.")], "stream": true});
+    let request = world.request("POST", COMPLETIONS).json(&body);
+    let mut first = request.open(world.address).await;
+    first.frame().await.unwrap();
+    drop(first);
+    let retry = request.clone().header("x-stainless-retry-count", "1").open(world.address).await;
+    gate.lift();
+    let (joined, is_done) = chunks(retry).await;
+    assert!(is_done && joined.len() > 3, "{joined:?}");
+    assert_eq!(count(&world).await, 1, "one log");
+    let (one, two) = tokio::join!(request.send(world.address), request.send(world.address));
+    assert_eq!((one.status, two.status), (200, 200));
+    assert_eq!(count(&world).await, 3, "two more");
+}
+
+#[tokio::test]
+async fn s57_a_run_that_no_client_waits_for_is_stopped_and_can_be_resumed() {
+    let gate = Arc::new(Gate::until(1));
+    let limits = ServerLimits { abandoned_time: Duration::from_millis(1), ..generous() };
+    let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+    let body = json!({"model": "long", "messages": [user("Talk.")], "stream": true});
+    let mut stream = world.request("POST", COMPLETIONS).json(&body).open(world.address).await;
+    // The first message; the second call is in flight.
+    while stream.frame().await.unwrap().json()["choices"][0]["delta"].get("reasoning_content").is_none() {}
+    drop(stream);
+    let id = world.get(PATH).await.json()["conversations"][0]["id"].as_str().unwrap().to_owned();
+    // The model replies slowly: the server has noticed that the client is gone long before the last of the twelve turns.
+    for open in 2..12 {
+        gate.open_until(open);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        if world.get(&format!("{PATH}/{id}")).await.json()["state"] != "running" {
+            break;
+        }
+    }
+    let stopped = until(&world, &id, "halted").await;
+    assert!(stopped["turns"].as_u64() < Some(12), "{stopped}");
+    gate.lift();
+    assert_eq!(world.post(&format!("{PATH}/{id}/resume"), &json!({})).await.status, 202);
+    until(&world, &id, "closed").await;
+}
+
+#[tokio::test]
+async fn s59_chores_of_user_interfaces_begin_no_run() {
+    let world = World::new().await;
+    let text = "### Task:\nGenerate a title { \"title\": \"\" }\nUSER: How are you?";
+    let title = complete(&world, "talk", json!([user(text)])).await;
+    assert_eq!(content(&title), r#"{"title":"How are you?"}"#);
+    let body = json!({"model": "talk", "messages": [user(text)], "stream": true});
+    let (chunks, is_done) = streamed(&world, &body).await;
+    assert!(is_done && chunks.len() == 2, "{chunks:?}");
+    assert_eq!(count(&world).await, 0);
+}
+
+#[tokio::test]
+async fn s60_s61_what_is_refused_has_four_keys_and_what_is_not_used_is_named() {
+    let world = World::new().await;
+    let post = async |body: &Value| world.post(COMPLETIONS, body).await;
+    let two = post(&json!({"model": "talk", "messages": [user("x")], "n": 2})).await;
+    assert_eq!((two.status, &two.problem()["error"]["param"]), (400, &json!("n")));
+    assert_eq!(two.header("x-should-retry"), Some("false"));
+    let unknown = post(&json!({"model": "none", "messages": [user("x")]})).await;
+    assert_eq!((unknown.status, &unknown.problem()["error"]["code"]), (404, &json!("model_not_found")));
+    let body = json!({"model": "talk", "messages": [user("x")], "temperature": 0.5, "new_field": {"a": 1}});
+    let named = post(&body).await;
+    assert_eq!((named.status, named.header("x-polylogue-ignored")), (200, Some("new_field, temperature")));
+    let wrong: [(Response, u16); 4] = [
+        (world.send(Request::new("GET", "/v1/models")).await, 401),
+        (world.get("/v1/none").await, 404),
+        (world.send(world.request("DELETE", "/v1/models")).await, 405),
+        (
+            world
+                .send(Request { body: b"{".to_vec(), ..world.request("POST", COMPLETIONS).json(&json!({})) })
+                .await,
+            400,
+        ),
+    ];
+    for (response, status) in wrong {
+        assert_eq!(response.status, status, "{}", response.body);
+        assert!(response.problem()["error"].is_object(), "{}", response.body);
+    }
+    assert_eq!(count(&world).await, 1);
+}
