@@ -21,7 +21,12 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
     options.public_url.clone_from(&args.public_url);
     options.origins.clone_from(&args.origins);
     options.resume = !args.no_resume;
-    let teams = TeamFiles::find(cli, args)?;
+    let (teams, unusable) = TeamFiles::find(cli, args)?.usable(&options.place).await?;
+    for (file, error) in unusable {
+        let (what, hint) = error.into_parts();
+        print_note_wrapped(&format!("warning: `{}` is not served: {what}", file.display()));
+        hint.iter().for_each(|hint| print_note_wrapped(&format!("hint: {hint}")));
+    }
     let mut signals = Signals::new()?;
     let mut server = Server::bind(options, Arc::new(teams)).await?;
     if !server.address().ip().is_loopback() && !server.url().starts_with("https://") {

@@ -29,7 +29,12 @@ pub(crate) struct Serving {
 impl Serving {
     /// Starts `polylogue serve` at a free port.
     fn start(home: &Home, is_first: bool) -> Self {
-        let args = ["serve", home.file("pair.yaml", TEAM), "--offline", "--listen", "127.0.0.1:0"];
+        Self::of(home, home.file("pair.yaml", TEAM), is_first)
+    }
+
+    /// The same of a team file or a folder.
+    fn of(home: &Home, teams: &str, is_first: bool) -> Self {
+        let args = ["serve", teams, "--offline", "--listen", "127.0.0.1:0"];
         let mut command = home.command(PROGRAM, &args);
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -88,6 +93,31 @@ fn s1_the_program_prints_its_url_and_a_first_token_and_ends_by_a_signal() {
     home.run(&["token", "revoke", id]).ok();
     assert!(second.get("/api/v1/teams", &token).starts_with("HTTP/1.1 401"), "a running server refuses it");
     assert_eq!(second.end().0, Some(0));
+}
+
+#[test]
+fn a_team_of_a_folder_that_cannot_be_served_leaves_the_others() {
+    let home = Home::new();
+    let folder = home.path("teams");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("pair.yaml"), TEAM).unwrap();
+    let wants_more = TEAM.replace("{name: Ann}", "{name: Ann, tools: [{mcp: parts}]}")
+        + "mcp: {parts: {command: python3, args: [x.py]}}\n";
+    std::fs::write(folder.join("wants.yaml"), wants_more).unwrap();
+    std::fs::write(folder.join("broken.yaml"), "name: [").unwrap();
+    let serving = Serving::of(&home, folder.to_str().unwrap(), true);
+    let teams = serving.get("/api/v1/teams", serving.token.as_deref().unwrap());
+    assert!(teams.contains("\"id\":\"pair\"") && !teams.contains("wants"), "{teams}");
+    let (code, log) = serving.end();
+    assert_eq!(code, Some(0));
+    for file in ["wants.yaml` is not served", "broken.yaml` is not served"] {
+        assert!(log.contains(file), "{log}");
+    }
+    // One that is named must be in order, and so must be the only one of a folder.
+    home.run(&["serve", folder.join("wants.yaml").to_str().unwrap(), "--offline"]).exits(2);
+    std::fs::remove_file(folder.join("pair.yaml")).unwrap();
+    std::fs::remove_file(folder.join("wants.yaml")).unwrap();
+    home.run(&["serve", folder.to_str().unwrap(), "--offline"]).exits(2);
 }
 
 #[test]

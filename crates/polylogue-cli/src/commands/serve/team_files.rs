@@ -21,6 +21,8 @@ use crate::{args, trust};
 pub(super) struct TeamFiles {
     /// By id: the name of the file without its ending.
     files: BTreeMap<String, PathBuf>,
+    /// The ids of those that a folder has, and the command line does not name.
+    found: Vec<String>,
     default_model: Option<String>,
     options: args::TeamOptions,
 }
@@ -38,11 +40,12 @@ impl TeamFiles {
     /// The files that the command line names, and those in folders.
     pub(super) fn find(cli: &args::Cli, args: &args::serve::Serve) -> Result<Self, CliError> {
         let default_model = default_model(cli, &args.options.models)?.map(|given| given.value);
-        let mut files = BTreeMap::new();
+        let (mut files, mut found) = (BTreeMap::new(), Vec::new());
         for named in &args.teams {
-            let found = if named.is_dir() { in_folder(named)? } else { vec![named.clone()] };
-            for file in found {
+            let is_folder = named.is_dir();
+            for file in if is_folder { in_folder(named)? } else { vec![named.clone()] } {
                 let id = id_of(&file)?;
+                found.extend(is_folder.then(|| id.clone()));
                 if let Some(other) = files.insert(id.clone(), file.clone()) {
                     let what = format!(
                         "`{}` and `{}` would both be the team `{id}`",
@@ -53,7 +56,26 @@ impl TeamFiles {
                 }
             }
         }
-        Ok(Self { files, default_model, options: args.options.clone() })
+        Ok(Self { files, found, default_model, options: args.options.clone() })
+    }
+
+    /// The same without the teams of folders that cannot be prepared, each with the reason: one of them does not keep the others from
+    /// being served. The error is that of the only team.
+    pub(super) async fn usable(
+        mut self,
+        place: &StoreLocation,
+    ) -> Result<(Self, Vec<(PathBuf, CliError)>), CliError> {
+        let mut unusable = Vec::new();
+        for id in std::mem::take(&mut self.found) {
+            let Some(file) = self.files.get(&id) else { continue };
+            if let Err(error) = self.prepare_file(file, place).await {
+                unusable.extend(self.files.remove(&id).map(|file| (file, error)));
+            }
+        }
+        match unusable.pop() {
+            Some((_, error)) if self.files.is_empty() => Err(error),
+            last => Ok((self, unusable.into_iter().chain(last).collect())),
+        }
     }
 
     fn file(&self, team: &str) -> Result<&Path, CliError> {
