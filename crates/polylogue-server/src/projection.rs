@@ -36,7 +36,7 @@ impl Frame {
 }
 
 /// Clients connect again after two seconds.
-const RETRY: &str = "retry: 2000\n\n";
+pub(crate) const RETRY: &str = "retry: 2000\n\n";
 
 /// How one protocol shows a conversation that is read from its beginning or from any event.
 pub(crate) trait Projection: Send + 'static {

@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::call::{Call, Reply};
 use crate::conversation::{describe, find, is_seen};
 use crate::problem::Problem;
-use crate::projection::{Frame, Native};
+use crate::projection::{Frame, Native, RETRY};
 use crate::route::{Access, Route};
 use crate::scope::Scope;
 use crate::tail::{Follow, TOKEN_CHECK, event_stream, is_valid, texts};
@@ -97,7 +97,7 @@ impl List {
             tenant,
             token,
             sent: HashMap::new(),
-            ready: VecDeque::from(["retry: 2000\n\n".to_owned()]),
+            ready: VecDeque::from([RETRY.to_owned()]),
             has_ended: false,
             reads: true,
         }
@@ -124,7 +124,7 @@ impl List {
         tokio::select! {
             biased;
             _ = self.stopping.wait_for(|stopping| *stopping) => {
-                self.ready.push_back("retry: 2000\n\n".into());
+                self.ready.push_back(RETRY.into());
                 self.has_ended = true;
             }
             () = sleep_until(self.check_at) => {
@@ -143,6 +143,8 @@ impl List {
         self.poll_at = Instant::now() + POLL;
         let query = ListQuery { limit: Some(NEWEST), ..ListQuery::default() };
         let page = self.tenant.runtime.list(&query).await?.logs;
+        // Of a full page. A token may see fewer of it.
+        let oldest = page.last().filter(|_| page.len() >= NEWEST).map(|listing| listing.created);
         let seen: Vec<Listing> =
             page.into_iter().filter(|listing| is_seen(&self.tenant, &self.token, listing)).collect();
         // Oldest first, so that a client that puts each one on top has the newest there.
@@ -157,13 +159,13 @@ impl List {
                 self.sent.insert(listing.id.clone(), (listing.created, version));
             }
         }
-        self.drop_removed(&seen);
+        self.drop_removed(&seen, oldest);
         Ok(())
     }
 
-    /// Says which have been removed. One that newer ones have pushed out of the page is still there, and not followed any more.
-    fn drop_removed(&mut self, seen: &[Listing]) {
-        let oldest = seen.last().filter(|_| seen.len() >= NEWEST).map(|listing| listing.created);
+    /// Says which have been removed. One that newer ones have pushed out of the page, to before its `oldest`, is still there, and not
+    /// followed any more.
+    fn drop_removed(&mut self, seen: &[Listing], oldest: Option<Timestamp>) {
         let Self { sent, ready, .. } = self;
         sent.retain(|id, (created, _)| {
             let is_seen = seen.iter().any(|listing| listing.id == *id);
