@@ -1,10 +1,10 @@
-//! What a call costs by each API, next to OpenAI's chat completions: instructions, which callgrind counts.
+//! What a call costs by each API, next to OpenAI's chat completions: CPU time, and instructions, which callgrind counts.
 
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 
-use crate::child::{command, instructions};
+use crate::child::{command, cost, instructions};
 use crate::dialect::Dialect;
-use crate::job::{Result, What};
+use crate::job::{RUNS, Result, What};
 use crate::server::WORDS;
 use crate::table;
 
@@ -14,8 +14,39 @@ const CALLS: u64 = 20;
 /// Pieces of a streamed reply.
 const PIECES: u64 = 500;
 
-/// Prints the instructions of a call in a chat of [`CALLS`], and of a reply streamed in [`PIECES`] deltas.
+/// Chats of which the CPU time is measured.
+const CHATS: u64 = 50;
+
+/// Prints the CPU time of a call in a chat of [`CALLS`]; its instructions, and those of a reply streamed in [`PIECES`] deltas.
 pub(crate) fn report() -> Result<()> {
+    time()?;
+    counted()
+}
+
+/// The CPU time. Instructions do not tell it where a processor has its own for the work, as for the digests of signatures:
+/// valgrind runs these without.
+fn time() -> Result<()> {
+    let server = |_| Server::bind(([127, 0, 0, 1], 0).into(), Behavior::from(Playbook::always(WORDS)));
+    let servers = Dialect::ALL.map(server).into_iter().collect::<std::result::Result<Vec<_>, _>>()?;
+    let mut best = Dialect::ALL.map(|_| f64::INFINITY);
+    for _ in 0..RUNS {
+        for ((dialect, server), best) in Dialect::ALL.into_iter().zip(&servers).zip(&mut best) {
+            let what = What::Api { dialect, chats: CHATS, calls: CALLS, stream: false };
+            *best = best.min(cost(command(server.root_url(), what)?)?.cpu_us);
+        }
+    }
+    let first = best.first().copied().unwrap_or(f64::NAN);
+    let row = |(dialect, best): (Dialect, f64)| {
+        let call = best / f64::from(u32::try_from(CHATS * CALLS).unwrap_or(u32::MAX));
+        vec![dialect.name().to_owned(), format!("{call:.1} us"), format!("{:.2}x", best / first)]
+    };
+    let rows: Vec<_> = Dialect::ALL.into_iter().zip(best).map(row).collect();
+    table::print(&format!("CPU time of a call in a chat of {CALLS}"), &["", "call", "ratio"], &rows);
+    Ok(())
+}
+
+/// The instructions.
+fn counted() -> Result<()> {
     let mut counts = Vec::new();
     for dialect in Dialect::ALL {
         let Some(call) = call(dialect)? else {

@@ -45,9 +45,14 @@ pub(crate) fn command(base_url: String, what: What) -> Result<Command> {
 
 /// Runs a job in a new process.
 pub(crate) fn measure(server: &Server, way: Way, what: What) -> Result<Cost> {
-    let output = command(server.base_url(way), what)?.stderr(Stdio::inherit()).output()?;
+    cost(command(server.base_url(way), what)?)
+}
+
+/// Runs the job of a command.
+pub(crate) fn cost(mut job: Command) -> Result<Cost> {
+    let output = job.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
-        return Err(format!("{what:?} failed: {}", output.status).into());
+        return Err(format!("{job:?} failed: {}", output.status).into());
     }
     Ok(serde_json::from_slice(&output.stdout)?)
 }
