@@ -149,7 +149,8 @@ impl Request<'_> {
             wants.iter().filter(|want| !access.has(want)).cloned().collect();
         if self.permits.trust {
             // Trust is for all that it asks for, however it is used this time.
-            let all = RequestedPermission::of_team(self.team, &Usage::default()).into_iter();
+            let usage = Usage { prices: self.usage.prices.clone(), ..Usage::default() };
+            let all = RequestedPermission::of_team(self.team, &usage).into_iter();
             missing.extend(all.filter(|want| !access.has(want) && !wants.contains(want)));
         }
         let is_asked = missing.iter().any(|want| !want.is_optional()) && !self.permits.trust;

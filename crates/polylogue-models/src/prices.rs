@@ -172,7 +172,8 @@ impl Prices {
 
     /// The price of `model` at an endpoint named `provider` at `base_url` on `day`, as with
     /// [`list_price_at`].
-    pub(crate) fn at(&self, provider: &str, base_url: &str, model: &str, day: Day) -> Option<Price> {
+    #[must_use]
+    pub fn at(&self, provider: &str, base_url: &str, model: &str, day: Day) -> Option<Price> {
         let of_host = Provider::all().iter().filter(|other| other.has_host_of(base_url));
         let names = of_host.map(|other| -> &str { other.name() }).chain([provider]);
         names.filter_map(|name| self.of(name, model, day)).reduce(Price::at_least)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use polylogue_models::Env;
+use polylogue_models::{Env, Prices};
 use polylogue_team::{Grant, Rules, Team, Usage};
 
 use crate::stored::Sealer;
@@ -56,16 +56,19 @@ impl Access {
         self.grants.iter().copied().chain(self.items.iter().filter_map(RequestedPermission::grant)).collect()
     }
 
-    /// The models of `team` for which its own prices count although they are below the list prices.
-    pub(crate) fn lower_prices(&self, team: &Team) -> BTreeSet<String> {
-        let wants = RequestedPermission::of_team(team, &Usage::default()).into_iter();
+    /// The models of `team` for which its own prices count although they are below the user's `prices` or the list prices.
+    pub(crate) fn lower_prices(&self, team: &Team, prices: &Prices) -> BTreeSet<String> {
+        let usage = Usage { prices: prices.clone(), ..Usage::default() };
+        let wants = RequestedPermission::of_team(team, &usage).into_iter();
         wants.filter(|want| want.is_optional() && self.has(want)).map(|want| want.what).collect()
     }
 
-    /// What of `team` is stored with its conversation, so that it can be resumed.
-    pub(crate) fn stored(&self, team: &Team) -> Vec<RequestedPermission> {
+    /// What of `team` is stored with its conversation, so that it can be resumed. The user's `prices` decide what is asked
+    /// for.
+    pub(crate) fn stored(&self, team: &Team, prices: &Prices) -> Vec<RequestedPermission> {
+        let usage = Usage { prices: prices.clone(), ..Usage::default() };
         let memory = self.items.iter().filter(|want| want.grant() == Some(Grant::Memory));
-        RequestedPermission::of_team(team, &Usage::default())
+        RequestedPermission::of_team(team, &usage)
             .into_iter()
             .filter(|want| self.has(want))
             .chain(memory.cloned())

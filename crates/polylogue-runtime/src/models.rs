@@ -36,7 +36,7 @@ pub(crate) struct TeamModels {
     fallback: Vec<FailureClass>,
     /// What the team says that models cost.
     prices: Vec<(String, Price)>,
-    /// The models for which that counts, even below the list price.
+    /// The models for which that counts, even below the user's own or the list price.
     cheap: BTreeSet<String>,
     budget: bool,
 }
@@ -81,7 +81,7 @@ impl TeamModels {
         let prices =
             team.prices.iter().filter_map(|(name, prices)| Some((name.clone(), prices.on(today)?.clone())));
         let prices = prices.collect();
-        let cheap = choosing.access.lower_prices(team);
+        let cheap = choosing.access.lower_prices(team, &options.prices);
         let cache = match &source {
             ModelSource::Live(..) => options.cache.clone().or_else(|| team.cache_file()),
             ModelSource::Script(..) | ModelSource::Recording(_) => options.cache.clone(),

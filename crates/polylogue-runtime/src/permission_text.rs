@@ -20,7 +20,7 @@ const fn does(grant: Grant) -> &'static str {
         Grant::Memory => "read and change what other teams remember as",
         Grant::OutsideFiles => "include team files from outside its folder",
         Grant::Dotenv => "use addresses from the `.env` file of this folder",
-        Grant::Prices => "count prices of its own, below the list prices, for",
+        Grant::Prices => "count prices of its own, below yours or the list prices, for",
         Grant::UnknownPrice => "call models of unknown price under a limit on cost:",
     }
 }
@@ -63,7 +63,7 @@ pub fn allowed(name: &str, wants: &[RequestedPermission]) -> String {
 pub fn without(name: &str, wants: &[RequestedPermission]) -> String {
     let what: Vec<String> = wants.iter().map(|want| format!("`{}`", visible(&want.what))).collect();
     format!(
-        "The prices of `{name}` for {} are below the list prices, which count unless you add `--allow prices`.",
+        "The prices of `{name}` for {} are below yours or the list prices, which count unless you add `--allow prices`.",
         what.join(", ")
     )
 }

@@ -39,7 +39,7 @@ impl RunOptions {
     /// When the user's document of MCP servers cannot be read.
     pub fn usage(&self) -> Result<Usage> {
         let own_servers = server_names(self.servers.as_deref())?;
-        Ok(Usage { offline: self.models.is_offline(), own_servers })
+        Ok(Usage { offline: self.models.is_offline(), own_servers, prices: self.models.prices.clone() })
     }
 
     /// Whether the conversations of `team` have a limit on cost.
@@ -297,7 +297,7 @@ impl TeamRun<'_> {
             offline: models.is_scripted(),
             capabilities: options.models.capabilities,
             digest: digest.clone(),
-            allowed: access.stored(&self.team),
+            allowed: access.stored(&self.team, &options.models.prices),
             mcp: options.servers.as_deref().map(absolute).transpose()?,
             remote_tools: servers.described(),
             limits: self.limits,

@@ -21,7 +21,7 @@ pub enum Grant {
     OutsideFiles,
     /// Addresses and proxies are taken from the `.env` file of the current folder.
     Dotenv,
-    /// Prices of the team file below the list prices count toward limits. Without it, the list prices count.
+    /// Prices of the team file below the user's own or the list prices count toward limits. Without it, those count.
     Prices,
     /// Models of unknown price are called under a limit on cost. Their calls count as free. No team file asks for it.
     UnknownPrice,

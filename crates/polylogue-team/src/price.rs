@@ -74,8 +74,11 @@ impl Config for PriceKey {
     }
 
     fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        let before = cx.report.attempts();
         let form = Form::read(node, cx);
         match (&form, &node.data) {
+            // What could not be read has no days.
+            _ if cx.report.attempts() > before => {}
             (Form::Dated(prices), Data::List(nodes)) => check_days(prices.iter().zip(nodes), cx),
             (Form::Tokens(price), _) => check_days([(price, node)].into_iter(), cx),
             _ => {}

@@ -17,7 +17,7 @@ use crate::screen::Sanitized;
 use crate::stderr::print_note;
 use crate::trust;
 use crate::user_config::{SettingValue, default_model};
-use crate::{args, trust::trust_file::TrustFile};
+use crate::{args, trust::trust_file::TrustFile, user_prices};
 
 /// Checks every file, whatever is wrong with those before. Nothing is sent, started or read but the files.
 pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError> {
@@ -84,8 +84,9 @@ impl PermissionSummary {
         let outside = outside
             .iter()
             .map(|file| RequestedPermission::new(polylogue_team::Grant::OutsideFiles, file.as_str()));
+        let usage = Usage { prices: user_prices::read()?, ..Usage::default() };
         let all: Vec<RequestedPermission> =
-            RequestedPermission::of_team(team, &Usage::default()).into_iter().chain(outside).collect();
+            RequestedPermission::of_team(team, &usage).into_iter().chain(outside).collect();
         if args.permits.trust && !all.is_empty() {
             TrustFile::trust(trust::entry(digest, team.name.as_str(), &file.display().to_string(), &all))?;
         }

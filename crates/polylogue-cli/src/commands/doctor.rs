@@ -73,7 +73,7 @@ async fn access(cli: &args::Cli, args: &args::Doctor, loaded: Option<&Loaded>) -
             digest,
             file: &args.team.as_deref().unwrap_or(Path::new("")).display().to_string(),
             outside,
-            usage: Usage::default(),
+            usage: Usage { prices: user_prices::read()?, ..Usage::default() },
             permits: &args.permits,
             before: Vec::new(),
             memory: scopes.filter(|scope| of_others.contains(scope)).collect(),

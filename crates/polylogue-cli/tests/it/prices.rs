@@ -110,16 +110,25 @@ fn a_run_costs_what_the_users_file_says_and_no_less_than_a_team_may_say() {
         "mine.yaml",
         "openai:gpt-4o: {input: 1, output: 5}\nopenai:test: {input: 2000, output: 1000}\n",
     );
-    let costs = |model: &str, prices: &str, cost: &str| {
+    let costs_with = |options: &[&str], model: &str, prices: &str, cost: &str| {
         let team = TEAM.replace("prices: {\"openai:test\": {input: 1000, output: 1000}}", prices);
         home.file("team.yaml", &team.replace("openai:test", model));
-        let ran = home.run(&["run", "team.yaml"]).ok();
+        let ran = home.run(&[&["run", "team.yaml"], options].concat()).ok();
         assert!(ran.out.contains(&format!(" · {cost} · ")), "{cost}: {}", ran.out);
+        ran.err
     };
+    let costs = |model: &str, prices: &str, cost: &str| costs_with(&[], model, prices, cost);
     // Two calls of 100 tokens in and 10 out. Below the list price, because it is the user's own.
     costs("openai:gpt-4o", "", "$0.0003");
     // The team's price is lower than the user's, and counts only if that is allowed.
-    costs("openai:test", "prices: {\"openai:test\": {input: 1000, output: 1000}}", "$0.4200");
+    let lower = "prices: {\"openai:test\": {input: 1000, output: 1000}}";
+    let said = costs("openai:test", lower, "$0.4200");
+    assert!(said.contains("are below yours or the list prices"), "{said}");
+    costs_with(&["--allow", "prices"], "openai:test", lower, "$0.2200");
+    // Above the user's own price nothing needs to be allowed, though the list price is higher.
+    let between = "prices: {\"openai:gpt-4o\": {input: 2, output: 6}}";
+    let said = costs("openai:gpt-4o", between, "$0.0005");
+    assert!(!said.contains("--allow prices"), "{said}");
     // The team's own no longer counts.
     costs(
         "openai:test",

@@ -193,7 +193,7 @@ fn prices_of_a_team_below_the_list_prices_do_not_weaken_a_limit_on_cost() {
     home.file("team.yaml", CHEAP);
     let limited = ["run", "team.yaml", "--max-cost", "0.0005"];
     let ran = home.run(&limited).exits(4);
-    let reported = "The prices of `cheap` for `openai:gpt-4o` are below the list prices, which count unless you add `--allow prices`.";
+    let reported = "The prices of `cheap` for `openai:gpt-4o` are below yours or the list prices, which count unless you add `--allow prices`.";
     assert!(ran.err.replace('\n', " ").contains(reported), "{}", ran.err);
     assert_eq!(server.count(), 0, "a call can take more than the limit");
     home.run(&["run", "team.yaml", "--max-cost", "0.5"]).ok();

@@ -94,6 +94,25 @@ impl Price {
         }
     }
 
+    /// Whether a price that this one names is lower than that of `other`, for some kind of token in requests of some length.
+    #[must_use]
+    pub fn is_below(&self, other: &Self) -> bool {
+        let Self { input, cached, write, write_long, output, .. } = *self;
+        let base = PriceTier { over: 0, input: Some(input), cached, write, write_long, output: Some(output) };
+        let tiers = self.tiers.iter().map(|tier| (tier.over.saturating_add(1), *tier));
+        std::iter::once((0, base)).chain(tiers).any(|(input, own)| {
+            let other = other.rates(input);
+            let named = [
+                (own.input, other.input),
+                (own.cached, other.cached),
+                (own.write, other.write),
+                (own.write_long, other.write_long),
+                (own.output, other.output),
+            ];
+            named.into_iter().any(|(own, other)| own.is_some_and(|own| own < other))
+        })
+    }
+
     /// The cost of a call, or `None` if its tokens are unknown. A free model costs nothing, whatever its usage.
     #[must_use]
     pub fn of(&self, usage: &Usage) -> Option<Money> {
@@ -173,6 +192,25 @@ mod tests {
         let usage = |input| Usage { input: Some(input), output: Some(1), ..Usage::default() };
         assert_eq!(picodollars(&price(), usage(200_000)), Some(200_000 * 3_000_000 + 15_000_000));
         assert_eq!(picodollars(&price(), usage(200_001)), Some(200_001 * 6_000_000 + 22_500_000));
+    }
+
+    #[test]
+    fn a_price_is_below_another_if_it_names_a_lower_one() {
+        let plain = Price { cached: None, write: None, write_long: None, tiers: Vec::new(), ..price() };
+        assert!(!price().is_below(&price()) && !plain.is_below(&price()));
+        let tier = |over, output| PriceTier { over, output: Some(output), ..PriceTier::default() };
+        for lower in [
+            Price { input: 2.9, ..price() },
+            Price { output: 14.0, ..price() },
+            Price { cached: Some(0.2), ..plain.clone() },
+            Price { write: Some(3.7), ..plain.clone() },
+            Price { write_long: Some(5.9), ..plain.clone() },
+            // The output of the other is 22.5 there.
+            Price { tiers: vec![tier(200_000, 22.0)], ..plain.clone() },
+        ] {
+            assert!(lower.is_below(&price()), "{lower:?}");
+        }
+        assert!(!Price { tiers: vec![tier(100_000, 15.0)], ..plain }.is_below(&price()));
     }
 
     #[test]

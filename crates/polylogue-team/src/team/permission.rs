@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use polylogue_core::Price;
-use polylogue_models::{Provider, list_price, list_price_at};
+use polylogue_models::{Day, Prices, Provider};
 
 use super::Team;
 use super::reach::sent;
@@ -12,12 +11,14 @@ use crate::grant::Grant;
 use crate::mcp::McpServer;
 
 /// How a team is run, as far as it decides what the team asks for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Usage {
     /// Whether no real model is called: then nothing is sent to endpoints.
     pub offline: bool,
     /// MCP servers that the user declares: those of the team file with these names are not used.
     pub own_servers: BTreeSet<String>,
+    /// The user's own prices, which count instead of list prices.
+    pub prices: Prices,
 }
 
 /// What is asked for, by permission.
@@ -42,7 +43,7 @@ impl Team {
             if !files.is_empty() {
                 all.entry(Grant::Readable).or_default().extend(files);
             }
-            let lower = self.lower_prices();
+            let lower = self.lower_prices(&usage.prices);
             if !lower.is_empty() {
                 all.insert(Grant::Prices, lower);
             }
@@ -76,8 +77,9 @@ impl Team {
         all
     }
 
-    /// The models that the team uses and says cost less than they do by their list prices.
-    fn lower_prices(&self) -> Vec<String> {
+    /// The models that the team uses and says cost less than they do today by `prices`, or else by their list prices.
+    fn lower_prices(&self, prices: &Prices) -> Vec<String> {
+        let today = Day::today();
         let vectors = self.memory.embed.as_deref().filter(|_| self.needs_memory());
         let is_lower = |name: &&str| {
             let Some(own) = self.prices.get(*name) else { return false };
@@ -85,10 +87,10 @@ impl Team {
             let (provider, model) = (provider.trim(), model.trim());
             let given = self.endpoint_of(name).and_then(|(_, endpoint)| endpoint.base_url.as_deref());
             let list = match given {
-                Some(url) => list_price_at(provider, url, model),
-                None => list_price(provider, model),
+                Some(url) => prices.at(provider, url, model, today),
+                None => prices.of(provider, model, today),
             };
-            list.is_some_and(|list| own.0.iter().any(|own| is_below(&own.price, &list)))
+            list.is_some_and(|list| own.0.iter().any(|own| own.price.is_below(&list)))
         };
         self.models().into_iter().chain(vectors).filter(is_lower).map(str::to_owned).collect()
     }
@@ -157,10 +159,4 @@ fn described(name: &str, server: &McpServer) -> String {
     let folder = server.cwd.as_deref().filter(|_| server.command.is_some());
     let folder = folder.map(|folder| format!(" (in {folder})")).unwrap_or_default();
     format!("{name}: {}{folder}", server.in_words())
-}
-
-/// Whether a kind of token costs less by `own` than by `list`. What `own` does not say of caches counts as in `list`.
-fn is_below(own: &Price, list: &Price) -> bool {
-    let cached = |price: &Price| price.cached.unwrap_or(price.input);
-    own.input < list.input || own.output < list.output || cached(own) < cached(list)
 }

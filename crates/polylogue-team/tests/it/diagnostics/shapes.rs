@@ -348,6 +348,7 @@ prices:
   'c:d': [{input: 1, output: 2, until: 2026-12-31}, {input: 2, output: 2, from: 2026-12-31}]
   'e:f': {input: 1, output: 2, until: 2026-02-30}
   'g:h': {input: -1, output: 2000000}
+  'i:j': [{input: 1, output: 2}, free]
 agents: [{name: A}]
 chat: {participants: [A], stop: {max_turns: 1}}
 ",
@@ -384,6 +385,12 @@ chat: {participants: [A], stop: {max_turns: 1}}
               |
             7 |   'g:h': {input: -1, output: 2000000}
               |                              ^^^^^^^
+
+            error: an item of `i:j` must be a mapping, not a text
+             --> t.yaml:8:34
+              |
+            8 |   'i:j': [{input: 1, output: 2}, free]
+              |                                  ^^^^
         "#]],
     );
 }
