@@ -45,7 +45,17 @@ const WORDS: &[(AccountError, &[&str])] = &[
         ],
     ),
     (ServiceQuota, &["servicequotaexceeded"]),
-    (Clock, &["signature expired", "signature not yet current", "requestexpired", "requesttimetooskewed"]),
+    (
+        Clock,
+        &[
+            "signature expired",
+            "signature not yet current",
+            "requestexpired",
+            "requesttimetooskewed",
+            // Google's, of the assertion of a service account.
+            "in a reasonable timeframe",
+        ],
+    ),
     (Disabled, &["service_disabled"]),
     (Place, &["unsupported_country_region_territory", "user location is not supported"]),
     (NoAccess, &["don't have access to the model", "does not have access to model"]),

@@ -7,6 +7,7 @@ use polylogue_core::ModelErrorKind;
 use polylogue_http::header::CONTENT_TYPE;
 use polylogue_http::{HeaderMap, HeaderValue, Key, Method, Proxies, Transport, read_up_to};
 
+use crate::account_error::AccountError;
 use crate::address::shown;
 use crate::azure::Application;
 use crate::failure::{ErrorContext, Failure, Refusal};
@@ -122,7 +123,10 @@ fn of_token(failure: Failure, hint: &str) -> Failure {
     if matches!(failure.error.status, Some(400 | 401 | 403)) {
         failure.error.kind = ModelErrorKind::Config;
         failure.again = RetryAdvice::No;
-        failure.error.hint = Some(hint.to_owned());
+        // Credentials are not wrong because of the time.
+        if failure.error.hint.as_deref() != AccountError::Clock.hint() {
+            failure.error.hint = Some(hint.to_owned());
+        }
     }
     failure.error.message = format!("no access token: {}", failure.error.message);
     // It says nothing about the model's server.

@@ -16,6 +16,11 @@ pub(crate) struct Tokens {
 impl Tokens {
     /// Replies with `status` to requests that end with the field `last` of a form.
     pub(crate) async fn start(status: u16, last: &'static str) -> Self {
+        Self::describing(status, last, "Token has been revoked.").await
+    }
+
+    /// The same, and describes what it refuses with `description`.
+    pub(crate) async fn describing(status: u16, last: &'static str, description: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let count = Arc::new(AtomicUsize::new(0));
@@ -35,7 +40,7 @@ impl Tokens {
                     200 => {
                         json!({"access_token": format!("token-{nth}"), "expires_in": 3599, "token_type": "Bearer"})
                     }
-                    _ => json!({"error": "invalid_grant", "error_description": "Token has been revoked."}),
+                    _ => json!({"error": "invalid_grant", "error_description": description}),
                 };
                 let body = body.to_string();
                 let head = format!(

@@ -82,6 +82,20 @@ async fn revoked_credentials_are_an_error_without_secrets() {
 }
 
 #[tokio::test]
+async fn a_wrong_clock_is_no_fault_of_the_credentials() {
+    let says = "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your \
+                iat and exp values in the JWT claim.";
+    let (folder, tokens) =
+        (tempfile::tempdir().unwrap(), Tokens::describing(400, "refresh_token", says).await);
+    let server = Server::start(Behavior::from("fine")).await;
+    let endpoint = Endpoint::new(config(&server, &file_for(&tokens, &folder), quick(3))).unwrap();
+    let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
+    assert_eq!((&error.kind, server.count(), tokens.count()), (&Kind::Config, 0, 1));
+    let hint = error.hint.clone().unwrap();
+    assert!(hint.contains("set the clock of this machine") && !hint.contains("gcloud"), "{error:?}");
+}
+
+#[tokio::test]
 async fn a_token_server_that_is_away_is_tried_again() {
     let folder = tempfile::tempdir().unwrap();
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
