@@ -12,7 +12,7 @@ pub(crate) struct List {
     /// The provider, such as `openai`
     pub(crate) provider: Option<String>,
 
-    /// Show list prices
+    /// Show prices: your own, or else the list prices
     #[arg(long)]
     pub(crate) price: bool,
 

@@ -1,6 +1,6 @@
 //! `polylogue count`: the tokens of a text, before any call.
 
-use polylogue_core::Usage;
+use polylogue_core::{Money, Usage};
 use polylogue_models::{Day, TokenCount};
 use serde_json::json;
 
@@ -34,7 +34,16 @@ pub(crate) fn run(cli: &args::Cli, args: &args::models::Count) -> Result<Exit, C
     }
     let tokens = counted(count.most(), "token");
     let said = if is_exact { tokens } else { format!("at most {tokens}") };
-    let cost = cost.map_or_else(|| "its price is unknown".to_owned(), |cost| format!("{cost} as input"));
+    let cost = cost.map_or_else(|| "its price is unknown".to_owned(), in_words);
     write(&Sanitized::row(&format!("{said} of {model}, {cost}")))?;
     Ok(Exit::Done)
+}
+
+/// What the text costs. Four decimals of a dollar would show a few tokens as free.
+fn in_words(cost: Money) -> String {
+    match cost.picodollars {
+        0 => "free".to_owned(),
+        1..100_000_000 => "less than $0.0001 as input".to_owned(),
+        _ => format!("{cost} as input"),
+    }
 }

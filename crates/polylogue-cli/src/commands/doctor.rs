@@ -31,8 +31,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Cl
     let (version, os, arch) = (env!("CARGO_PKG_VERSION"), env::consts::OS, env::consts::ARCH);
     let mut text = format!("polylogue {version}, {os} {arch}\n\n");
     text.push_str("models\n");
-    // Another name of a provider has the same key and address.
-    for provider in Provider::all().iter().filter(|provider| provider.table_name() == provider.name()) {
+    for provider in Provider::all().iter().filter(|provider| has_own_key(provider)) {
         rows(&mut text, provider.name(), finding(provider, env).await);
     }
     if let Some(SettingValue { value, origin }) = &default {
@@ -183,6 +182,13 @@ async fn finding(provider: &Provider, env: &Env) -> Vec<String> {
         (None, false, _) => format!("no key needed, at {address}"),
     };
     vec![found]
+}
+
+/// Whether it is no other name of a provider, with the same key.
+fn has_own_key(provider: &Provider) -> bool {
+    let table = Provider::find(provider.table_name());
+    provider.table_name() == provider.name()
+        || table.is_none_or(|table| table.key_variables() != provider.key_variables())
 }
 
 /// What a provider lacks, and which variable has it.

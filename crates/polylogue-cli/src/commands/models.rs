@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use polylogue_config::suggest;
-use polylogue_core::{ModelError, Price};
+use polylogue_core::{ModelError, ModelErrorKind, Price};
 use polylogue_models::{Day, Endpoint, Env, KnownModel, Prices, Provider};
 use polylogue_runtime::address::shown;
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::models::List) -> Result<Ex
         .map(|known| row(&prices, &name, known.model.clone(), Some(known)))
         .collect();
     let provider = Provider::find(&name);
+    if name == "local" {
+        let what = "models in the process are files, and are not listed";
+        return Err(CliError::usage(what).hint("name one by its path: `local:models/qwen3-4b-q4_k_m.gguf`"));
+    }
     if provider.is_none() && table.is_empty() {
         let hint = suggest::hint(&name, names());
         return Err(CliError::usage(format!("there is no provider `{name}`")).hint(hint));
@@ -100,8 +104,15 @@ async fn served(provider: &Provider, env: &Env, refresh: bool) -> Result<Option<
     };
     if config.needs_key && config.key.is_none() {
         let variables = config.key_variables.join("` or `");
-        print_note(&format!("no key is set (`{variables}`): these are the models of the table"));
-        return Ok(None);
+        let error = ModelError::new(
+            ModelErrorKind::Config,
+            provider.name(),
+            format!("no key is set (`{variables}`)"),
+        );
+        return unanswered(
+            provider,
+            error.hint("set it to ask the provider; the table has none of its models"),
+        );
     }
     let kept = of_model_lists().map(|folder| folder.join(format!("{}.json", provider.name())));
     // The list of a local server changes with every download.
@@ -162,7 +173,8 @@ impl Kept {
 
 fn print(provider: &str, rows: &[Row], args: &args::models::List) -> Result<Exit, CliError> {
     if rows.is_empty() {
-        print_note(&format!("{provider} has no models"));
+        let place = if args.offline { "the table" } else { "the server" };
+        print_note(&format!("{place} has no models of `{provider}`"));
     }
     let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or_default();
     for row in rows {

@@ -52,6 +52,7 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
           llamacpp       nothing answers at UNREACHABLE
           lmstudio       nothing answers at UNREACHABLE
           azure          not configured: set `AZURE_OPENAI_ENDPOINT`
+          foundry        not configured: set `ANTHROPIC_FOUNDRY_BASE_URL`
           compatible     key found in `OPENAI_API_KEY`, at SERVER
 
         capabilities of models (cached in HOME/.cache/polylogue/capabilities.json)

@@ -19,6 +19,11 @@ fn without_a_key_the_table_is_listed_and_says_so() {
     let words: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(words[1..11].join(" "), "128k in 16k out $2.5 in, cached 1.25, $10 out");
     assert!(words.contains(&"vision"), "{row}");
+    // The table has nothing instead.
+    let ran = home.run(&["models", "openrouter"]).exits(1);
+    assert!(ran.err.contains("no key is set (`OPENROUTER_API_KEY`)") && ran.out.is_empty(), "{}", ran.err);
+    let ran = home.run(&["models", "openrouter", "--offline"]).ok();
+    assert!(ran.err.contains("the table has no models of `openrouter`"), "{}", ran.err);
 }
 
 #[test]
@@ -74,8 +79,12 @@ fn a_server_that_refuses_leaves_the_table_and_one_without_a_table_is_an_error() 
 fn tokens_are_counted_exactly_or_bounded() {
     let home = Home::new();
     let count = |model: &str, text: &str| home.run(&["count", "--model", model, text]).ok().out;
-    assert_eq!(count("openai:gpt-4o", "Hello, world!"), "4 tokens of openai:gpt-4o, $0.0000 as input\n");
-    assert_eq!(count("local:mine", "Hello"), "at most 5 tokens of local:mine, its price is unknown\n");
+    assert_eq!(
+        count("openai:gpt-4o", "Hello, world!"),
+        "4 tokens of openai:gpt-4o, less than $0.0001 as input\n"
+    );
+    assert_eq!(count("house:mine", "Hello"), "at most 5 tokens of house:mine, its price is unknown\n");
+    assert_eq!(count("ollama:mine", "Hello"), "at most 5 tokens of ollama:mine, free\n");
     home.file("long.txt", &"word ".repeat(10_000));
     assert_eq!(count("openai:gpt-4o", "@long.txt"), "10000 tokens of openai:gpt-4o, $0.0250 as input\n");
     let row = home.run(&["count", "-m", "openai:gpt-4o", "--json", "Hello"]).ok().out;
@@ -83,4 +92,6 @@ fn tokens_are_counted_exactly_or_bounded() {
     assert_eq!(row, json!({"model": "openai:gpt-4o", "tokens": 1, "exact": true, "picodollars": 2_500_000}));
     let ran = home.run(&["count", "Hello"]).exits(2);
     assert!(ran.err.contains("no model is named"), "{}", ran.err);
+    let ran = home.run(&["models", "local"]).exits(2);
+    assert!(ran.err.contains("`local:models/qwen3-4b-q4_k_m.gguf`"), "{}", ran.err);
 }

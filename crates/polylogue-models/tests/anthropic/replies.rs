@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue_core::{Entry, Finish, Outcome, Part, Reply};
-use polylogue_models::{Config, Endpoint, EndpointModel};
+use polylogue_models::{Config, Endpoint, EndpointModel, Key};
 use polylogue_test::server::{Answer, Playbook, Quirk, Server};
 use serde_json::json;
 
@@ -62,6 +62,26 @@ async fn thoughts_go_back_signed_to_the_model_that_had_them_and_to_no_other() {
     assert_eq!(thoughts(3), [false, false, true]);
     assert_eq!(thoughts(4), [true, true, false, false], "what the first model wrote came after the same");
     assert_eq!(thoughts(5)[..3], [false, false, true]);
+}
+
+// R8: signatures belong to the account of a key, so that a conversation stays with the key that made them, while others take the
+// keys in turn.
+#[tokio::test]
+async fn a_conversation_stays_with_the_key_that_signed_its_thoughts() {
+    let server = Server::start(Playbook::new(|_, _| look())).await;
+    let keys = ["sk-ant-of-one", "sk-ant-of-two"].map(|key| Key::new(key).unwrap());
+    let model = Endpoint::new(config(&server).with_keys(keys)).unwrap().model("claude-sonnet-5");
+    let mut asked = Asked { tools: vec![weather()], ..Asked::default() };
+    turn(&model, &mut asked).await;
+    for _ in 0..2 {
+        turn(&model, &mut Asked { tools: vec![weather()], ..Asked::default() }).await;
+    }
+    turn(&model, &mut asked).await;
+    turn(&model, &mut asked).await;
+    let sent = server.requests();
+    let key = |nth: usize| sent[nth].header("x-api-key").unwrap_or_default().trim_start_matches("sk-ant-of-");
+    assert_eq!([0, 1, 2, 3, 4].map(key), ["one", "two", "one", "one", "one"]);
+    assert_eq!(server.violations(), [""; 0]);
 }
 
 // P106: a window that drops entries ends the use of the seals behind it.
