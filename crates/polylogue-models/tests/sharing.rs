@@ -32,6 +32,8 @@ async fn requests_in_flight_are_bounded_over_all_models_of_an_endpoint() {
     // A client has the last byte of a reply before the server notes that it is sent, so each of the three may be counted
     // together with its successor. Without a limit there would be 100.
     assert!((1..=6).contains(&server.most_at_once()), "{}", server.most_at_once());
+    // They are kept, and used by all.
+    assert!((1..=6).contains(&server.connections()), "{}", server.connections());
 }
 
 #[tokio::test]
