@@ -358,7 +358,7 @@ fn no_color_is_plain_text_on_a_terminal_too() {
     assert!(bytes.contains("Bot -> Kim · meeting:"), "{bytes:?}");
 }
 
-/// They need no model, and no script in its place.
+/// They need neither a model nor a script.
 #[test]
 fn people_talk_among_themselves() {
     let home = Home::new();

@@ -60,13 +60,13 @@ fn check_server(name: &str, server: &McpServer, at: &Span, report: &mut Report<'
     for (key, text) in server.env.iter().chain(&server.headers) {
         if !text.contains("${") && !text.is_empty() && (is_secret_name(key) || looks_like_key(text)) {
             let message = format!("the MCP server `{name}` has a secret, `{key}`, in a file");
-            let hint = "write `${NAME}` in its place, the name of an environment variable that holds it";
+            let hint = "write `${NAME}` instead, the name of an environment variable that has it";
             report.error_with_hint(at, message, hint);
         }
     }
     let others = server.args.iter().chain(&server.url);
     if others.into_iter().any(|text| looks_like_key(text)) {
-        let hint = "write `${NAME}` in its place, the name of an environment variable that holds it";
+        let hint = "write `${NAME}` instead, the name of an environment variable that has it";
         let message = format!("the MCP server `{name}` has a secret in a file");
         report.error_with_hint(at, message, hint);
     }

@@ -170,7 +170,7 @@ impl Coder {
 fn question(me: &Name, block: &Block) -> String {
     let language = visible(block.language.as_deref().unwrap_or("this"));
     let inferred = if block.inferred { ", by the look of it" } else { "" };
-    let choices = choices("code in a fenced block is run in its place");
+    let choices = choices("code in a fenced block replaces it");
     let lead = format!("`{me}` is about to run {language} code{inferred}");
     asked(&lead, &[(String::new(), block.code.clone())], &choices)
 }

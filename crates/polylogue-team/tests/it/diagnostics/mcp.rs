@@ -118,14 +118,14 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |
             3 |   clock: {command: x, args: [--key, ****************], env: {CLOCK_TOKEN: ********, PLAIN: yes}}
               |   ^^^^^
-            hint: write `${NAME}` in its place, the name of an environment variable that holds it
+            hint: write `${NAME}` instead, the name of an environment variable that has it
 
             error: the MCP server `clock` has a secret in a file
              --> t.yaml:3:3
               |
             3 |   clock: {command: x, args: [--key, ****************], env: {CLOCK_TOKEN: ********, PLAIN: yes}}
               |   ^^^^^
-            hint: write `${NAME}` in its place, the name of an environment variable that holds it
+            hint: write `${NAME}` instead, the name of an environment variable that has it
 
             warning[unused]: no agent has tools of the MCP server `far`
              --> t.yaml:4:3
