@@ -7,7 +7,6 @@
 
 mod editor;
 mod first_key;
-mod mode;
 pub(crate) mod question;
 mod typed;
 
@@ -23,7 +22,7 @@ use crate::screen::text::Line;
 use crate::screen::{Size, Style};
 use crate::signals::Signals;
 use crate::stderr::print_note;
-use mode::SavedMode;
+use first_key::SavedMode;
 use typed::{MAX_ANSWER, is_in_fence, too_long};
 pub(crate) use typed::{Typed, is_possible};
 

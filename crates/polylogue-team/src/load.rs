@@ -1,7 +1,6 @@
 //! Files to teams, teams within teams included.
 
 mod contents;
-mod documents;
 mod file;
 mod mcp;
 mod pages;

@@ -1,13 +1,12 @@
-//! Waiting for the first key of an answer, so that a question can be withdrawn until then.
+//! The mode of the terminal, and waiting for the first key of an answer, so that a question can be withdrawn until then.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
 use polylogue::tools::approval::visible;
-use rustix::termios::{InputModes, LocalModes, OptionalActions, tcsetattr};
+use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::editor;
-use super::mode::SavedMode;
 
 /// How often the terminal is asked whether a key was pressed.
 const TICK: Duration = Duration::from_millis(50);
@@ -32,6 +31,24 @@ pub(super) async fn pressed(prompt: &str) {
     }
     // The editor shows the prompt itself.
     write("\r\x1b[K");
+}
+
+/// Restores the mode of the terminal, even if the line editor is interrupted by a signal.
+pub(super) struct SavedMode(pub(super) Option<Termios>);
+
+impl SavedMode {
+    pub(super) fn save() -> Self {
+        Self(tcgetattr(rustix::stdio::stdin()).ok())
+    }
+}
+
+impl Drop for SavedMode {
+    fn drop(&mut self) {
+        if let Some(mode) = &self.0 {
+            // A terminal that is gone needs no mode.
+            let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, mode);
+        }
+    }
 }
 
 /// Has the terminal mark what is pasted, until this is dropped.

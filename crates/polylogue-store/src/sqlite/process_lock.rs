@@ -47,7 +47,7 @@ impl ProcessLock {
         &mut self.heads
     }
 
-    /// The seats of dead processes, and what became of processes that died while they took theirs.
+    /// The locks of dead processes, and what is left of processes that died while they took theirs.
     pub(super) fn dead(&self) -> Vec<DeadProcess> {
         let mut dead = Vec::new();
         for entry in fs::read_dir(folder(&self.place)).into_iter().flatten().flatten() {
@@ -65,7 +65,7 @@ impl ProcessLock {
 impl Drop for ProcessLock {
     fn drop(&mut self) {
         // While there is a journal, what was said of its commits is needed. It, and what stays after a crash, is cleared away
-        // by the next process; the folder stays while others have seats.
+        // by the next process; the folder stays while others have locks.
         if super::connect::journal_bytes(&self.place) == 0 {
             let writers = folder(&self.place);
             let _ = fs::remove_file(writers.join(&self.token));
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seat_is_taken_until_it_is_dropped() {
+    fn a_process_lock_is_held_until_it_is_dropped() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("db");
         let lock = ProcessLock::take(&place).unwrap();

@@ -86,7 +86,7 @@ async fn an_append_that_does_not_fit_fails_alone() {
 }
 
 #[tokio::test]
-async fn a_claim_is_void_when_its_seat_is_gone() {
+async fn a_claim_is_void_when_its_process_lock_is_gone() {
     let (dir, first) = store();
     let claim = begin(&first, "a").await;
     // As when a person removes the folder, or the file system loses its locks.

@@ -15,8 +15,8 @@ fn notes(kind: Kind, dir: &Path) -> Vec<PathBuf> {
     match kind {
         Kind::Jsonl => vec![dir.join("a.head")],
         Kind::Sqlite => {
-            let seats = fs::read_dir(dir.join("chats.db.writers")).unwrap();
-            seats.map(|entry| entry.unwrap().path()).collect()
+            let locks = fs::read_dir(dir.join("chats.db.writers")).unwrap();
+            locks.map(|entry| entry.unwrap().path()).collect()
         }
     }
 }

@@ -1,7 +1,9 @@
-//! Files that a team brings along for its programs.
+//! Files that a team brings along for its programs, and documents of services.
 
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
+
+use polylogue_tools::openapi::Document;
 
 use super::Loader;
 use super::file::Unreadable;
@@ -12,6 +14,24 @@ use crate::team::Team;
 const MOST: usize = 64;
 
 impl Loader<'_> {
+    /// Reads the operations of the services of `team`.
+    pub(super) fn read_documents(&self, team: &mut Team, report: &mut Report<'_>) {
+        for service in team.openapi.values_mut().filter(|service| service.file.ok) {
+            if report.full() {
+                return;
+            }
+            let include: Vec<&str> = service.include.iter().map(String::as_str).collect();
+            let read = self.work_file(&service.file).and_then(|text| Document::read(&text));
+            match read.and_then(|document| document.operations(&include, service.base_url.as_deref())) {
+                Ok(operations) => service.value.operations = operations,
+                Err(why) => {
+                    let message = format!("`{}` cannot be used: {why}", service.file);
+                    report.error(&service.file.span, message);
+                }
+            }
+        }
+    }
+
     /// Reads the files that `team` brings along. They are texts below the folder of the team file, so that a team from
     /// elsewhere cannot read other files of the user.
     pub(super) fn read_work_files(&self, team: &mut Team, report: &mut Report<'_>) {

@@ -1,7 +1,6 @@
 //! The Messages API: what Anthropic asks of requests, and how it replies.
 
 mod reply;
-mod signature;
 mod validate;
 
 use serde_json::{Value, json};

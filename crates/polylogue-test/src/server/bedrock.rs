@@ -2,7 +2,6 @@
 
 mod listing;
 mod own_fields;
-mod reasoning;
 mod reply;
 mod signature;
 mod validate;

@@ -3,7 +3,7 @@
 //! A real provider signs or encrypts; this server computes a seal from what it seals, so that it recognizes its own without
 //! remembering replies.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The seal of `content` by the provider `wire`: 32 hexadecimal digits, which are also valid base64.
 pub(super) fn seal(wire: &str, content: &str) -> String {
@@ -13,9 +13,25 @@ pub(super) fn seal(wire: &str, content: &str) -> String {
 }
 
 /// The seal of a thought that `model` of `wire` had after `before`, all that it read: marks of caches do not count.
-pub(super) fn bound(wire: &str, model: &str, mut before: Value, thought: &str) -> String {
+fn bound(wire: &str, model: &str, mut before: Value, thought: &str) -> String {
     without_marks(&mut before);
     seal(wire, &format!("{model}\0{before}\0{thought}"))
+}
+
+/// The signature of a thought of Anthropic's Messages that a model had after `messages`.
+pub(super) fn anthropic(body: &Value, messages: &[Value], thought: &str) -> String {
+    let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
+    bound("anthropic", model, json!([body.get("system"), body.get("tools"), messages]), thought)
+}
+
+/// The signature of a thought of Bedrock that `model` had after `messages`. Claude binds its thoughts to all that came before them; other
+/// models sign the thought alone.
+pub(super) fn bedrock(model: &str, body: &Value, messages: &[Value], thought: &str) -> String {
+    if !model.contains("claude") {
+        return seal("bedrock", thought);
+    }
+    let tools = body.pointer("/toolConfig/tools");
+    bound("bedrock", model, json!([body.get("system"), tools, messages]), thought)
 }
 
 fn without_marks(value: &mut Value) {

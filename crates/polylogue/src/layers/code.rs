@@ -42,9 +42,8 @@
 //! ```
 
 mod result;
-mod window;
 
-use polylogue_core::{Act, AnyTool, Call, Name, Outcome, Part, Result, Tool, Turn};
+use polylogue_core::{Act, AnyTool, Call, Line, Message, Name, Outcome, Part, Result, Source, Tool, Turn};
 use serde_json::{Map, Value, json};
 
 use self::result::Results;
@@ -138,7 +137,7 @@ impl Coder {
             found.retain(|block| self.runner(block).is_some() || block.is_program());
             found
         };
-        let messages = window::messages(turn, self.window);
+        let messages = searched(turn, self.window);
         let mut found = messages.map(|message| programs(&message.plain()));
         found.find(|blocks| !blocks.is_empty()).unwrap_or_default()
     }
@@ -238,4 +237,26 @@ impl Reply for Coder {
         let parts: Vec<Part> = results.into_parts();
         Ok(Some(Act::Say(parts)))
     }
+}
+
+/// The messages of others that are searched for code, newest first.
+///
+/// Messages before the first turn are the task: they are searched only when there are no others, so that code in the
+/// task does not run because a reply has none.
+fn searched<'a>(turn: &Turn<'a>, last: Option<usize>) -> impl Iterator<Item = &'a Message> {
+    let (chat, me) = (turn.transcript(), turn.me());
+    let spoke = chat.recent_turns().find(|ended| ended.who == *me).map(|ended| ended.seq);
+    let is_new = move |line: &&Line| last.is_some() || spoke.is_none_or(|seq| line.seq > seq);
+    let seen = chat.messages().rev().filter(move |line| line.is_seen_by(me));
+    let received =
+        seen.take_while(is_new).take(last.unwrap_or(usize::MAX)).filter(move |line| line.message.from != *me);
+    let mut began = false;
+    received
+        .take_while(move |line| {
+            let is_task = line.source == Source::Opening;
+            let is_searched = !(is_task && began);
+            began |= !is_task;
+            is_searched
+        })
+        .map(|line| &line.message)
 }

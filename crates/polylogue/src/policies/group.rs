@@ -52,7 +52,6 @@
 mod answer;
 mod candidates;
 mod human_selector;
-mod introduction;
 mod mention;
 mod method;
 mod selector;
@@ -67,8 +66,8 @@ use polylogue_core::{
     UnknownName,
 };
 
+pub use self::candidates::introduce;
 pub use self::human_selector::HumanSelector;
-pub use self::introduction::introduce;
 pub use self::method::{Method, Selected};
 pub use self::selector::Selector;
 pub use self::transitions::{Repeat, Transitions, Warning};

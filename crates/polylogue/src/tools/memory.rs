@@ -24,7 +24,6 @@
 //! ```
 
 mod history;
-mod long_term;
 mod remind;
 mod tools;
 mod words;
@@ -32,5 +31,5 @@ mod words;
 pub use polylogue_memory::*;
 
 pub use self::history::GetHistory;
-pub use self::long_term::LongTerm;
 pub use self::remind::Reminded;
+pub use self::tools::LongTerm;

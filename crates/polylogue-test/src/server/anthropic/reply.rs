@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::Quirk;
 use super::super::chunks::{Chunks, pieces};
 use super::super::completion::{Completion, object};
-use super::signature::signature;
+use super::super::seal::anthropic as signature;
 
 /// The body of a reply that is not streamed.
 pub(in super::super) fn body(completion: &Completion<'_>) -> Value {

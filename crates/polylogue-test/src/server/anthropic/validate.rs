@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::Received;
 use super::super::rules::{Checked, Object, each, list, number, object, only, text};
-use super::signature::signature;
+use super::super::seal::anthropic as signature;
 
 /// Versions of the API. The newer one refuses parameters of sampling.
 const VERSIONS: [&str; 2] = ["2023-06-01", "2026-10-21"];

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::Quirk;
 use super::super::chunks::{Chunks, pieces};
 use super::super::completion::{Completion, object};
-use super::reasoning::signature;
+use super::super::seal::bedrock as signature;
 
 /// The body of a reply that is not streamed.
 pub(in super::super) fn body(completion: &Completion<'_>) -> Value {

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::super::rules::{Checked, Object, each, list, number, object, one_of, only, text};
+use super::super::seal::bedrock as signature;
 use super::own_fields;
-use super::reasoning::signature;
 
 /// What a block of content can be.
 const BLOCKS: [&str; 7] =

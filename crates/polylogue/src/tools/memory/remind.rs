@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use polylogue_memory::{Fact, Memory as _, Query, Scope};
 
-use super::long_term::LongTerm;
+use super::tools::LongTerm;
 use super::words;
 
 /// An agent that is prompted before each turn with facts that match the last message.

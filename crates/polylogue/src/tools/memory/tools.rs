@@ -1,12 +1,35 @@
-//! Memory as tools.
+//! A memory with its scope, and its tools.
 
 use polylogue_core::{AnyTool, Outcome, Timestamp, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
-use polylogue_memory::{Memory as _, Note, Query, Source};
+use polylogue_memory::{AnyMemory, Memory as _, Note, Query, Scope, Source};
 
-use super::long_term::LongTerm;
 use super::words;
+
+/// A memory that outlives conversations, with its scope. Clones share the memory.
+#[derive(Debug, Clone)]
+pub struct LongTerm {
+    pub(super) memory: AnyMemory,
+    pub(super) scope: Scope,
+}
+
+impl LongTerm {
+    /// Default number of facts to recall.
+    pub const DEFAULT_FACTS: usize = 5;
+
+    /// The facts of `scope` in `memory`.
+    #[must_use]
+    pub const fn new(memory: AnyMemory, scope: Scope) -> Self {
+        Self { memory, scope }
+    }
+
+    /// The scope of the facts.
+    #[must_use]
+    pub const fn scope(&self) -> &Scope {
+        &self.scope
+    }
+}
 
 impl LongTerm {
     /// The tools `remember`, `recall` and `forget`. All are repeatable: remembering or forgetting twice has no further
