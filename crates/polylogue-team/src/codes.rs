@@ -93,7 +93,7 @@ const KINDS: &[FindingKind] = &[
     ),
     warning(
         DEAD_END,
-        "No transition leads on from a participant.",
+        "No transition leads from a participant to another one.",
         "The chat ends after its turn, whatever it says, and the reason is that there is no next speaker. Add a transition, or say that the chat ends there.",
     ),
     warning(
