@@ -135,6 +135,28 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// No model speaks for an agent.
+    #[error("no model speaks for `{agent}`")]
+    NoModelFor {
+        /// The name, as it was given.
+        agent: String,
+        /// The agents with a model.
+        agents: Vec<Name>,
+    },
+    /// An agent has not made a model call of this number.
+    #[error("`{who}` has made {calls} model call{}", if *.calls == 1 { "" } else { "s" })]
+    NoCall {
+        /// The agent.
+        who: Name,
+        /// How many it has made.
+        calls: u64,
+    },
+    /// An agent's request cannot be made again: the team does not have the agent any more.
+    #[error("what `{who}` was sent cannot be shown: the team has changed and has no such agent")]
+    NoSuchAgentNow {
+        /// The agent.
+        who: Name,
+    },
     /// A closed conversation is needed, and this one is not.
     #[error("the conversation `{id}` is not over")]
     NotClosed {
@@ -277,6 +299,13 @@ impl Error {
             Self::Empty => "`polylogue run` begins one".into(),
             Self::Unknown { .. } => "`polylogue runs` lists them".into(),
             Self::NoTeam { id } => format!("`polylogue show {id}` shows what was said"),
+            Self::NoModelFor { agents, .. } => {
+                let names: Vec<_> = agents.iter().map(|name| format!("`{name}`")).collect();
+                format!("there are {}", names.join(", "))
+            }
+            Self::NoSuchAgentNow { .. } => {
+                "`--json` without `--as` has its replies, and `--cost` what it cost".into()
+            }
             Self::NotClosed { id, asks: Some(who) } => {
                 format!("`polylogue resume {id} --answer TEXT` answers for {who}, who is asked")
             }

@@ -1,9 +1,11 @@
 //! The native API, and what says that the server is well.
 
+pub(crate) mod calls;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod conversations;
 pub(crate) mod feed;
+pub(crate) mod graph;
 pub(crate) mod health;
 pub(crate) mod openapi;
 pub(crate) mod session;

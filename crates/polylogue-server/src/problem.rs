@@ -69,6 +69,7 @@ problems! {
     unsupported_parameter: BAD_REQUEST, "unsupported-parameter", "The server cannot do this";
     model_not_found: NOT_FOUND, "model-not-found", "There is no such model";
     not_found: NOT_FOUND, "not-found", "There is no such thing";
+    unknown_call: NOT_FOUND, "unknown-call", "There is no such call";
     method_not_allowed: METHOD_NOT_ALLOWED, "method-not-allowed", "The path has no such method";
     busy: CONFLICT, "busy", "Another process or request changes the conversation";
     answered: CONFLICT, "answered", "The question was answered";

@@ -21,6 +21,8 @@ pub(crate) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     routes.extend(api::check::routes());
     routes.extend(api::conversations::routes());
     routes.extend(api::steering::routes());
+    routes.extend(api::calls::routes());
+    routes.extend(api::graph::routes());
     routes.extend(api::compare::routes());
     routes.extend(api::feed::routes());
     routes.extend(api::tokens::routes());

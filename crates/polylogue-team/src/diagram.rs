@@ -2,6 +2,7 @@
 
 mod dot;
 mod graph;
+mod json;
 mod layout;
 mod mermaid;
 mod of_team;
@@ -35,6 +36,13 @@ impl Diagram {
     #[must_use]
     pub fn to_svg(&self) -> String {
         svg::document(&self.outermost)
+    }
+
+    /// The contents with their places, for programs that draw it themselves: `width` and `height`, and for each chat its `name`,
+    /// `pattern`, `nodes`, `edges` and what `ends` it. Places are in pixels, within their chat.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        json::document(&self.outermost)
     }
 
     /// A flowchart in the language of Mermaid.

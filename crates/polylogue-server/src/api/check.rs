@@ -85,5 +85,6 @@ fn outline(team: &Team) -> Value {
         "inputs": team.vars.keys().map(|name| names(name)).collect::<Vec<_>>(),
         "agents": team.agents.len(),
         "chats": team.chats.len() + 1,
+        "graph": team.diagram().to_json(),
     })
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
 mod browser;
+mod calls;
 mod client;
 mod conversations;
 mod editing;

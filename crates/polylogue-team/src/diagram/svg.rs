@@ -12,7 +12,7 @@ const DETAIL: f64 = 11.0;
 const LABEL: f64 = 11.0;
 const LINE: f64 = 15.0;
 /// The space around the contents of a group, and around the diagram.
-const PADDING: f64 = 18.0;
+pub(super) const PADDING: f64 = 18.0;
 /// The height of a group's title with its pattern, and of a line of what ends it.
 const HEADER: f64 = 48.0;
 /// The longest lines of a group, in characters.
@@ -47,17 +47,24 @@ pub(super) fn document(outermost: &Group) -> String {
 }
 
 /// A group with its size and the places of its contents.
-struct Drawn {
-    width: f64,
-    height: f64,
-    layout: Layout,
+pub(super) struct Drawn {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    pub(super) layout: Layout,
     /// The groups among its nodes, by the number of the node.
-    inner: Vec<Option<Drawn>>,
-    ends: Vec<String>,
-    pattern: String,
+    pub(super) inner: Vec<Option<Drawn>>,
+    pub(super) ends: Vec<String>,
+    pub(super) pattern: String,
 }
 
-fn drawn(group: &Group) -> Drawn {
+impl Drawn {
+    /// Where the contents begin: they are centered below the title.
+    pub(super) fn origin(&self) -> (f64, f64) {
+        ((self.width - self.layout.width) / 2.0, HEADER)
+    }
+}
+
+pub(super) fn drawn(group: &Group) -> Drawn {
     let inner: Vec<Option<Drawn>> =
         group.nodes.iter().map(|node| node.group.as_ref().map(|inner| drawn(inner))).collect();
     let nodes = group.nodes.iter().zip(&inner).map(|(node, inner)| match inner {
@@ -80,7 +87,7 @@ fn drawn(group: &Group) -> Drawn {
 }
 
 /// The size of a node that is no group.
-fn size(node: &Node) -> (f64, f64) {
+pub(super) fn size(node: &Node) -> (f64, f64) {
     match node.kind {
         NodeKind::Start | NodeKind::End => (18.0, 18.0),
         NodeKind::Selector => (width(&node.name, 12.0) + 36.0, 34.0),
@@ -106,8 +113,7 @@ fn group(group: &Group, drawn: &Drawn, left: f64, top: f64, svg: &mut String) {
         xml(&group.name),
         xml(&drawn.pattern)
     );
-    // The contents are centered below the title.
-    let (x, y) = ((wide - layout.width) / 2.0, HEADER);
+    let (x, y) = drawn.origin();
     let _ = writeln!(svg, "<g transform=\"translate({x:.1} {y:.1})\">");
     for (edge, route) in group.edges.iter().zip(&layout.edges) {
         line(edge, route, svg);

@@ -6,10 +6,10 @@ use serde_json::json;
 
 use polylogue::tasks::History;
 use polylogue::{Agent as _, Name, Transcript};
-use polylogue_core::{Body, Event, Path, ViewOptions};
+use polylogue_core::{AnyModel, Body, Event, Path, ViewOptions};
+use polylogue_models::Script;
 use polylogue_runtime::StoredTeam;
 
-use super::received::{no_such_agent, silent};
 use crate::args;
 use crate::commands::unwritable;
 use crate::error::CliError;
@@ -34,13 +34,13 @@ pub(super) fn shown(
         };
         let wanted: Vec<&AgentHistory> = sides.iter().filter(wanted).collect();
         if let Some(agent) = args.agent.as_ref().filter(|_| wanted.is_empty()) {
-            return Err(no_such_agent(kept, agent));
+            return Err(CliError::from(kept.no_model_for(agent)));
         }
         return wanted.into_iter().map(as_json).collect::<Result<_, _>>().map_err(unwritable);
     }
     if let Some(agent) = &args.agent {
         let of = |side: &&AgentHistory| side.who.as_str() == Name::composed(agent);
-        let last = sides.iter().rfind(of).ok_or_else(|| no_such_agent(kept, agent))?;
+        let last = sides.iter().rfind(of).ok_or_else(|| CliError::from(kept.no_model_for(agent)))?;
         return Ok(alone(last, looks.color));
     }
     Ok(match args.side_by_side {
@@ -78,7 +78,8 @@ fn sides(kept: &StoredTeam, events: &[Event]) -> Result<Vec<AgentHistory>, CliEr
             speakers(&chat, &|who| agent(who).is_some_and(|agent| agent.view_options().forget_private_turns))
         {
             let history = History::through(&chat, &who, view_options(&who));
-            let there = kept.team.assistants_in(&chat, &|_| Ok(silent()))?;
+            let there =
+                kept.team.assistants_in(&chat, &|_| Ok(AnyModel::new(Script::default().model("silent"))))?;
             let described = there.iter().rfind(|agent| *agent.name() == who);
             let system = described.and_then(|agent| agent.system_for(chat.task()));
             sides.push(AgentHistory { at: at.clone(), who, system, history });

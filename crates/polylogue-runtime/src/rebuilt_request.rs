@@ -1,0 +1,210 @@
+//! What an agent's model was sent, made again from the log.
+
+use std::sync::Arc;
+
+use polylogue::agents::tooling::ModelSettings;
+use polylogue::tasks::group_solve::Check;
+use polylogue::{Agent as _, Assistant, Transcript};
+use polylogue_core::{AnyModel, Body, Capability, Entry, Event, ModelReply, Name, Path, View};
+use polylogue_models::{Provider, RequestFormat, Script};
+use polylogue_team::{Pattern, Team};
+use serde_json::{Value, json};
+
+use crate::{Error, Result, StoredTeam};
+
+/// The request of one model call, made again from the events before its reply.
+#[derive(Debug, Clone)]
+pub struct RebuiltRequest {
+    /// The agent.
+    pub who: Name,
+    /// Which of the agent's model calls it is, counted from 1.
+    pub call: u64,
+    /// How many model calls the agent has made.
+    pub calls: u64,
+    /// The event of the reply.
+    pub seq: u64,
+    /// The chat.
+    pub at: Path,
+    /// The system text.
+    pub system: Option<Arc<str>>,
+    /// What the model received besides, in the form in which its endpoint takes it.
+    pub entries: Vec<Entry>,
+    /// Whether it is exactly what was sent, by its digest. If not, the team was changed since.
+    pub is_exact: bool,
+    settings: ModelSettings,
+    reply: ModelReply,
+}
+
+impl RebuiltRequest {
+    /// The request of a model call of `agent`. Default of `call`: the last one.
+    ///
+    /// # Errors
+    /// When the agent has no model, or has not made that call, or is not in the team any more.
+    pub fn of(stored: &StoredTeam, events: &[Event], agent: &str, call: Option<u64>) -> Result<Self> {
+        let who = Name::new(agent).map_err(|_| stored.no_model_for(agent))?;
+        let replies: Vec<(&Event, &ModelReply)> =
+            events.iter().filter_map(|event| reply_of(event, &who)).collect();
+        if replies.is_empty() && !stored.team.answering_models().contains(&who) {
+            return Err(stored.no_model_for(agent));
+        }
+        let calls = replies.len() as u64;
+        let call = call.unwrap_or(calls);
+        let at = call.checked_sub(1).and_then(|at| usize::try_from(at).ok());
+        let Some((event, reply)) = at.and_then(|at| replies.get(at)) else {
+            return Err(Error::NoCall { who, calls });
+        };
+        let before: Vec<Arc<Event>> =
+            events.iter().take_while(|before| before.seq < event.seq).cloned().map(Arc::new).collect();
+        let mut candidates = candidates(stored, &who, &before, event, reply)?;
+        if candidates.is_empty() {
+            return Err(Error::NoSuchAgentNow { who });
+        }
+        // Teams within a team may have agents of one name: the digest tells which of them it was.
+        let exact = candidates.iter().position(|candidate| candidate.is_exact).unwrap_or(0);
+        let Candidate { settings, view, system, is_exact } = candidates.swap_remove(exact);
+        let examples = stored.team.examples_of(&who).unwrap_or_default().iter();
+        let examples =
+            examples.flat_map(|shot| [Entry::user(&*shot.user), Entry::assistant(&*shot.assistant)]);
+        let entries: Vec<Entry> = examples.chain(view.entries().iter().cloned()).collect();
+        let entries = forms(stored, &before, reply).sent(&entries);
+        let (seq, at, reply) = (event.seq, event.at.clone(), (*reply).clone());
+        Ok(Self { who, call, calls, seq, at, system, entries, is_exact, settings, reply })
+    }
+
+    /// The request as JSON: model, system text, entries, tools, parameters and digest.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let ModelSettings { tools, params, .. } = &self.settings;
+        json!({
+            "model": self.reply.model, "system": self.system, "entries": self.entries, "tools": tools,
+            "params": params, "digest": self.reply.request,
+        })
+    }
+}
+
+impl StoredTeam {
+    /// The error for an agent that has no model.
+    #[must_use]
+    pub fn no_model_for(&self, agent: &str) -> Error {
+        Error::NoModelFor { agent: agent.to_owned(), agents: self.team.answering_models() }
+    }
+}
+
+/// The forms in which the request was sent: as the endpoint is configured, and as its refusals before had taught. Scripts have
+/// no endpoint.
+fn forms(stored: &StoredTeam, before: &[Arc<Event>], reply: &ModelReply) -> RequestFormat {
+    let mut forms = RequestFormat::NONE;
+    let provider = reply.model.split(':').next().and_then(Provider::find);
+    let endpoint = stored.team.endpoint_of(&reply.model).map(|(_, endpoint)| endpoint);
+    forms.merge = endpoint.map_or(provider.is_some(), |endpoint| endpoint.merge.unwrap_or(true));
+    if stored.offline {
+        return forms;
+    }
+    let usual = provider.map(Provider::capabilities).unwrap_or_default();
+    let of_endpoint =
+        endpoint.and_then(|endpoint| endpoint.capabilities.map(|capabilities| capabilities.over(usual)));
+    let capabilities = stored.capabilities.or(of_endpoint).unwrap_or(usual);
+    let is_refusal = |event: &Arc<Event>| match &event.body {
+        Body::CapabilityMissing { model, capability: lacks, .. } => {
+            **model == *reply.model && *lacks == Capability::UserAfterTool
+        }
+        _ => false,
+    };
+    forms.vision = capabilities.vision == Some(true);
+    forms.bridge = capabilities.user_after_tool.map_or_else(|| before.iter().any(is_refusal), |takes| !takes);
+    forms
+}
+
+/// The requests that `who` may have made: those of an agent, of a participant that is made of the chat around it, and of a picker.
+fn candidates(
+    stored: &StoredTeam,
+    who: &Name,
+    before: &[Arc<Event>],
+    event: &Event,
+    reply: &ModelReply,
+) -> Result<Vec<Candidate>> {
+    let mut assistants = stored.assistants()?;
+    let here = Transcript::of(&event.at, before).map_err(polylogue_core::Error::Bug)?;
+    for at in std::iter::once(event.at.clone()).chain(event.at.ancestors()) {
+        let chat = Transcript::of(&at, before).map_err(polylogue_core::Error::Bug)?;
+        assistants.extend(stored.team.assistants_in(&chat, &|_| Ok(silent()))?);
+    }
+    assistants.retain(|assistant| assistant.name() == who);
+    let of_agent = |assistant: &Assistant| ways_of(assistant, &stored.team, &here);
+    let mut ways: Vec<Vec<RequestSettings>> = assistants.iter().map(of_agent).collect();
+    let choices = stored.team.choices_of(who, &speakers(&here, who), &|_| Ok(silent()))?;
+    ways.extend(choices.into_iter().map(|(asks, system)| vec![(asks, Some(system.into()))]));
+    Ok(ways.into_iter().filter_map(|ways| Candidate::of(who, ways, &here, reply)).collect())
+}
+
+/// Those among whom `who` chooses in its turn.
+fn speakers(chat: &Transcript, who: &Name) -> Vec<Name> {
+    let of = |event: &Arc<Event>| match &event.body {
+        Body::TurnStarted { turns: cues } => {
+            let request = cues.iter().find(|request| request.who == *who)?;
+            Some(request.choice.as_ref().map(|choice| choice.of.clone()))
+        }
+        _ => None,
+    };
+    let turn_started = chat.events().iter().rev().find_map(of).flatten();
+    turn_started.unwrap_or_else(|| chat.present().cloned().collect())
+}
+
+/// How a model is asked, and with which system text.
+type RequestSettings = (ModelSettings, Option<Arc<str>>);
+
+fn ways_of(assistant: &Assistant, team: &Team, chat: &Transcript) -> Vec<RequestSettings> {
+    let system = assistant.system_for(chat.task());
+    let checks = checks(team).into_iter().flat_map(|check| check.asks(assistant));
+    let ways = assistant.asks().into_iter().chain(checks);
+    // An agent that repairs its own answer does so in a request apart, without its system text.
+    ways.flat_map(|asks| [(asks.clone(), system.clone()), (asks, None)]).collect()
+}
+
+/// One way in which the request may have been made.
+struct Candidate {
+    settings: ModelSettings,
+    view: View,
+    system: Option<Arc<str>>,
+    /// Whether it is what was sent, by its digest.
+    is_exact: bool,
+}
+
+impl Candidate {
+    /// The way whose request has the digest of `reply`; else the first, which is the usual one.
+    fn of(who: &Name, ways: Vec<RequestSettings>, chat: &Transcript, reply: &ModelReply) -> Option<Self> {
+        let mut usual = None;
+        for (settings, system) in ways {
+            let view = View::of(chat, who, settings.view.clone());
+            let digest = view.digest(&reply.model, system.as_deref(), &settings.tools, &settings.params);
+            let asked = Self { settings, view, system, is_exact: digest == reply.request };
+            if asked.is_exact {
+                return Some(asked);
+            }
+            usual = usual.or(Some(asked));
+        }
+        usual
+    }
+}
+
+/// How agents are asked whether their tasks are complete. The words of the questions are in the log.
+fn checks(team: &Team) -> Vec<Check> {
+    let chats = std::iter::once(&team.chat).chain(team.chats.iter().map(|inner| &inner.chat));
+    let own = chats.filter_map(|chat| match &chat.pattern {
+        Pattern::GroupSolve(solve) => Some(solve.check.build()),
+        _ => None,
+    });
+    own.chain(team.teams.iter().flat_map(|sub| checks(&sub.team))).collect()
+}
+
+fn reply_of<'e>(event: &'e Event, who: &Name) -> Option<(&'e Event, &'e ModelReply)> {
+    match &event.body {
+        Body::ModelReplied(reply) if reply.who == *who => Some((event, reply)),
+        _ => None,
+    }
+}
+
+/// Replaces models where no agent speaks.
+fn silent() -> AnyModel {
+    AnyModel::new(Script::default().model("silent"))
+}

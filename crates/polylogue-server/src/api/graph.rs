@@ -1,0 +1,46 @@
+//! `/api/v1/teams/{team}/graph` and that of conversations: who can follow whom.
+
+use axum::http::{Method, StatusCode};
+
+use crate::call::{Call, Reply, json_reply};
+use crate::conversation::find;
+use crate::problem::Problem;
+use crate::route::{Access, Route};
+use crate::scope::Scope;
+
+const READ: Access = Access::Scope(Scope::Read);
+
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::new(
+            Method::GET,
+            "/api/v1/teams/{team}/graph",
+            READ,
+            "Who can follow whom in a team",
+            |call| Box::pin(of_team(call)),
+        ),
+        Route::new(
+            Method::GET,
+            "/api/v1/conversations/{id}/graph",
+            READ,
+            "Who can follow whom in the team that is stored with a conversation",
+            |call| Box::pin(of_conversation(call)),
+        ),
+    ]
+}
+
+async fn of_team(call: Call) -> Reply {
+    let (token, app, id) = (call.token()?, &call.app, call.param("team"));
+    let tenant = app.tenant(token)?;
+    let found = if token.sees(id) { tenant.team(&*app.source, id).await } else { None };
+    let team = found.ok_or_else(|| Problem::unknown_team(id))??;
+    json_reply(StatusCode::OK, &team.team().diagram().to_json())
+}
+
+async fn of_conversation(call: Call) -> Reply {
+    let token = call.token()?;
+    let tenant = call.app.tenant(token)?;
+    let id = find(&tenant, token, call.param("id")).await?.id;
+    let stored = tenant.runtime.stored_team(&id).await?;
+    json_reply(StatusCode::OK, &stored.team.diagram().to_json())
+}
