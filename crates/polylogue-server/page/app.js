@@ -5,6 +5,9 @@ import { route, address } from './router.js';
 import { Runs } from './runs.js';
 import { NewRun } from './new_run.js';
 import { Run } from './run.js';
+import { Compare } from './compare.js';
+import { Editor, Teams } from './editor.js';
+import { Help, showKeys } from './keyboard.js';
 
 const theme = kept('theme', 'system');
 effect(() => {
@@ -23,8 +26,11 @@ function Top() {
         <nav aria-label="Views">
             <a href=${address([])} aria-current=${current('runs')}>Runs</a>
             <a href=${address(['new'])} aria-current=${current('new')}>New run</a>
+            <a href=${address(['teams'])} aria-current=${current('teams')}>Teams</a>
+            <a href=${address(['compare'])} aria-current=${current('compare')}>Compare</a>
         </nav>
         <span class="spring"></span>
+        <button type="button" class="quiet" title="Keys" aria-label="Keys" onClick=${showKeys}>?</button>
         <button type="button" class="quiet" title="Theme: ${theme.value}. Switch to ${next}"
             aria-label="Theme: ${theme.value}. Switch to ${next}" onClick=${() => (theme.value = next)}>
             ${{ system: '◐', light: '☀', dark: '☾' }[theme.value]}</button>
@@ -59,6 +65,8 @@ function View() {
     if (view === 'new') return html`<${NewRun} />`;
     if (view === 'runs' && id) return html`<${Run} key=${id} id=${id} tab=${rest[0] ?? ''} />`;
     if (view === 'runs') return html`<${Runs} />`;
+    if (view === 'teams') return id ? html`<${Editor} key=${id} id=${id} />` : html`<${Teams} />`;
+    if (view === 'compare') return html`<${Compare} />`;
     return html`<main tabindex="-1"><h1>There is no such view</h1><p><a href=${address([])}>All runs</a></p></main>`;
 }
 
@@ -68,7 +76,7 @@ function Page() {
     }, [route.value.parts.join('/')]);
     if (session.value === undefined) return html`<main class="login" aria-busy="true">…</main>`;
     if (session.value === null) return html`<${Failure} /><${LoggedOut} />`;
-    return html`<${Top} /><${Failure} /><${View} />`;
+    return html`<${Top} /><${Failure} /><${View} /><${Help} />`;
 }
 
 const root = /** @type {HTMLElement} */ (document.getElementById('page'));

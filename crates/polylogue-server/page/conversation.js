@@ -40,7 +40,7 @@ export function Conversation({ id, run, version }) {
         else if (!isAtEnd()) isBehind.value = true;
     }, [items.length, wanted]);
     return html`<div class="conversation">
-        <${Items} id=${id} run=${run} items=${items} version=${version} />
+        <${Items} id=${id} run=${run} chat=${run.chats.get('')} version=${version} wanted=${wanted} isWindowed />
         <${Announced} items=${items} />
         ${isBehind.value && html`<button type="button" class="newer" onClick=${() => (toEnd(), (isBehind.value = false))}>Newer messages ↓</button>`}
     </div>`;

@@ -3,20 +3,20 @@
 
 /**
  * @typedef {{kind: string, seq: number, rev: number, [key: string]: any}} Item
- * @typedef {{at: string, participants: string[], items: Item[], open: Map<string, Item>, closed: any}} Chat
- * @typedef {{seq: number, chats: Map<string, Chat>, names: string[], usage: any, calls: any[], last: number}} Run
+ * @typedef {{at: string, participants: string[], items: Item[], open: Map<string, Item>, closed: any, hidden: any[], follows: Map<string, number>, last: string}} Chat
+ * @typedef {{seq: number, chats: Map<string, Chat>, names: string[], usage: any, counts: Map<string, number>, last: number}} Run
  */
 
 /** @returns {Run} */
 export function newRun() {
     const usage = { calls: 0, input: 0, output: 0, unmetered: 0, unpriced: 0, cost: 0 };
     const chats = new Map([['', newChat('')]]);
-    return { seq: 0, chats, names: [], usage, calls: [], last: 0 };
+    return { seq: 0, chats, names: [], usage, counts: new Map(), last: 0 };
 }
 
 /** @param {string} at @returns {Chat} */
 function newChat(at) {
-    return { at, participants: [], items: [], open: new Map(), closed: null };
+    return { at, participants: [], items: [], open: new Map(), closed: null, hidden: [], follows: new Map(), last: '' };
 }
 
 /** The text of parts, without what is not text. @param {any[]} parts */
@@ -85,6 +85,13 @@ function speech(chat, event, message) {
     return push(chat, 'turn', event, { who, to, parts, state: 'said', steps: [], live: null, said: event.seq });
 }
 
+/** Counts who spoke after whom; `''` is the beginning of the chat. @param {Chat} chat @param {string} who */
+function follow(chat, who) {
+    const edge = `${chat.last}\n${who}`;
+    chat.follows.set(edge, (chat.follows.get(edge) ?? 0) + 1);
+    chat.last = who;
+}
+
 /** Ends the open turn. @param {Chat} chat @param {string} who @param {any} event @param {any} changes */
 function end(chat, who, event, changes) {
     const item = turn(chat, who) ?? push(chat, 'turn', event, { who, steps: [] });
@@ -119,6 +126,7 @@ const HANDLERS = {
     turn_started(run, chat, event) {
         for (const { who, to, prompt, choice } of event.turns) {
             known(run, who);
+            if (isPublic(to) || to.only?.length) follow(chat, who);
             const more = { who, to, prompt, choice, steps: [], state: 'open', live: null };
             chat.open.set(who, push(chat, 'turn', event, more));
         }
@@ -134,7 +142,9 @@ const HANDLERS = {
         else sum.cost += cost;
         const started = turn(chat, who);
         if (started) started.live = null;
-        run.calls.push({ seq: event.seq, at: chat.at, who, model: event.model, usage, cost, time: event.time_ms });
+        const call = (run.counts.get(who) ?? 0) + 1;
+        run.counts.set(who, call);
+        if (started) (started.asked ??= []).push(call);
         for (const part of parts) if ('thought' in part) step(chat, who, { kind: 'thought', text: part.thought }, event);
         if (event.asked) step(chat, who, { kind: 'note', text: `${event.asked} failed; ${event.model} replied` }, event);
         if (started) started.draft = textOf(parts);
@@ -192,6 +202,7 @@ const HANDLERS = {
     },
     joined(run, chat, event) {
         known(run, event.who);
+        if (event.sees === 'new') chat.hidden.push({ of: event.who, before: event.seq });
         note(chat, event, `${event.who} joined`);
     },
     compacted: (_, chat, event) => void step(chat, event.who, {
@@ -203,7 +214,12 @@ const HANDLERS = {
     refused: (_, chat, event) => note(chat, event, `refused: ${event.why}`, 'bad'),
     limits_changed: (_, chat, event) => note(chat, event, 'limits were changed'),
     next_speaker: (_, chat, event) => note(chat, event, `${event.who} was chosen as the next speaker`),
-    cleared: (_, chat, event) => note(chat, event, event.of ? `earlier messages are hidden from ${event.of}` : 'earlier messages are hidden'),
+    cleared(_, chat, event) {
+        const said = chat.items.filter((item) => item.state === 'said');
+        const kept = said[said.length - event.keep];
+        chat.hidden.push({ of: event.of, before: event.keep && kept ? kept.said : event.seq });
+        note(chat, event, event.of ? `earlier messages are hidden from ${event.of}` : 'earlier messages are hidden');
+    },
 };
 
 /** What is logged for programs, in a word. @param {Run} _ @param {Chat} chat @param {any} event */

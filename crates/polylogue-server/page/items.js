@@ -7,11 +7,21 @@ import { Avatar, Name } from './names.js';
 import { Parts } from './parts.js';
 import { Step } from './steps.js';
 import { span } from './format.js';
+import { WindowedList } from './window.js';
+import { receives, viewAs, viewer } from './viewpoint.js';
+import { openRequest } from './calls.js';
 
-/** @param {{id: string, run: any, items: any[], version: number}} props */
-export function Items({ id, run, items, version }) {
-    return html`<ol class="items">${items.map((item) => html`<${ItemView} key=${`${item.seq}:${item.who ?? ''}:${item.kind}`}
-        id=${id} run=${run} item=${item} rev=${hasChats(item) ? version : item.rev} />`)}</ol>`;
+/**
+ * The items of a chat, all of them or only those near the view.
+ * @param {{id: string, run: any, chat: any, version: number, wanted?: string | null, isWindowed?: boolean}} props
+ */
+export function Items({ id, run, chat, version, wanted, isWindowed }) {
+    const as = viewer();
+    const draw = (/** @type {any} */ item) => html`<${ItemView} key=${`${item.seq}:${item.who ?? ''}:${item.kind}`}
+        id=${id} run=${run} item=${item} as=${as} isDimmed=${Boolean(as) && !receives(chat, item, as)} rev=${hasChats(item) ? version : item.rev} />`;
+    if (!isWindowed) return html`<ol class="items">${chat.items.map(draw)}</ol>`;
+    const at = wanted ? chat.items.findIndex((/** @type {any} */ item) => `${item.said ?? item.seq}` === wanted) : -1;
+    return html`<${WindowedList} items=${chat.items} draw=${draw} wanted=${at} />`;
 }
 
 /** Whether chats run within it, which change without it. @param {any} item */
@@ -21,14 +31,15 @@ const hasChats = (item) => item.steps?.some((/** @type {any} */ step) => step.ki
 class ItemView extends Component {
     /** @param {any} next */
     shouldComponentUpdate(next) {
-        return next.item !== this.props.item || next.rev !== this.props.rev;
+        const { item, rev, as, isDimmed } = this.props;
+        return next.item !== item || next.rev !== rev || next.as !== as || next.isDimmed !== isDimmed;
     }
 
-    render({ id, run, item, rev }) {
+    render({ id, run, item, rev, as, isDimmed }) {
         // With `rev`, because a component that reads signals is drawn again only when a prop has changed.
-        if (item.kind === 'turn') return html`<${Turn} id=${id} run=${run} item=${item} rev=${rev} />`;
+        if (item.kind === 'turn') return html`<${Turn} id=${id} run=${run} item=${item} rev=${rev} as=${as} isDimmed=${isDimmed} />`;
         if (item.kind === 'closed') return html`<${Closed} item=${item} />`;
-        if (item.kind === 'task') return html`<li class="task"><h3>Task</h3><${Parts} parts=${[{ text: item.text }]} run=${run} /></li>`;
+        if (item.kind === 'task') return html`<li class="task"><h2>Task</h2><${Parts} parts=${[{ text: item.text }]} run=${run} /></li>`;
         return html`<li class="between ${item.undone ? 'undone' : ''}"><${Step} id=${id} run=${run} step=${item.step} /></li>`;
     }
 }
@@ -53,18 +64,25 @@ function chosen(choice) {
     return `chosen by ${kind === 'agent' ? value : kind} of ${choice.of.join(', ')}`;
 }
 
-/** @param {{id: string, run: any, item: any}} props */
-function Turn({ id, run, item }) {
+/** The model calls of a turn: each opens what was sent. @param {{who: string, calls: number[]}} props */
+function Requests({ who, calls }) {
+    return html`<p class="requests">Sent to the model: ${calls.map((call) => html`<button type="button" class="quiet link" onClick=${() => openRequest(who, call)}>request ${call}</button> `)}</p>`;
+}
+
+/** @param {{id: string, run: any, item: any, as: string, isDimmed: boolean}} props */
+function Turn({ id, run, item, as, isDimmed }) {
     const { who, state, steps, live, undone } = item;
     const isEditing = useSignal(false);
     const isOpen = state === 'open';
-    const classes = ['turn', isOpen && 'open', undone && 'undone', !isPublic(item.to) && 'is-private'].filter(Boolean).join(' ');
+    const classes = ['turn', isOpen && 'open', undone && 'undone', !isPublic(item.to) && 'is-private', isDimmed && 'dimmed'].filter(Boolean).join(' ');
     return html`<li class=${classes} id="m${item.said ?? item.seq}" tabindex="-1" data-who=${who}>
         <div class="turn-head"><${Avatar} names=${run.names} name=${who} /><${Name} names=${run.names} name=${who} />
             <${Private} to=${item.to} run=${run} />
             ${item.took > 999 && html`<span class="took">${span(item.took)}</span>`}
             <span class="choice">${chosen(item.choice)}</span>
             ${!isOpen && html`<${Menu} id=${id} item=${item} onEdit=${() => (isEditing.value = true)} />`}</div>
+        ${isDimmed && html`<p class="unseen">not received by ${as}</p>`}
+        ${as === who && item.asked?.length > 0 && html`<${Requests} who=${who} calls=${item.asked} />`}
         ${item.prompt && html`<details class="fold"><summary>Prompt for ${who} alone</summary><pre>${item.prompt}</pre></details>`}
         ${steps.map((/** @type {any} */ step, /** @type {number} */ at) => html`<${Step} key=${at} id=${id} run=${run} step=${step} />`)}
         ${isOpen && html`<${Live} live=${live} draft=${item.draft} />`}
@@ -96,6 +114,8 @@ function Menu({ id, item, onEdit }) {
         <div class="menu-items" onClick=${close}>
             <button type="button" onClick=${() => copy(text)}>Copy text</button>
             <button type="button" onClick=${() => copy(link)}>Copy link</button>
+            ${item.asked?.length > 0 && html`<button type="button" class="sent" onClick=${() => openRequest(item.who, item.asked.at(-1))}>What the model was sent</button>`}
+            ${item.who !== 'user' && html`<button type="button" onClick=${() => viewer() !== item.who && viewAs(item.who)}>View as ${item.who}</button>`}
             <button type="button" class="fork" onClick=${fork}>Fork from here</button>
             ${item.state === 'said' && !item.opening && html`<button type="button" class="edit" onClick=${onEdit}>Edit and rerun</button>`}
         </div></details>`;

@@ -1,13 +1,18 @@
 // One run: what is said, live, and what a person can do with it.
 import { html, useEffect, useSignal } from './lib.js';
 import { attempt, get, post, send } from './api.js';
-import { address, go } from './router.js';
+import { address, go, route } from './router.js';
 import { follow } from './stream.js';
 import { Conversation } from './conversation.js';
 import { Questions, Say } from './boxes.js';
 import { Avatar, Name } from './names.js';
 import { spending } from './format.js';
 import { State } from './runs.js';
+import { RequestDialog } from './calls.js';
+import { Graph } from './graph.js';
+import { Timeline } from './timeline.js';
+import { viewAs, viewer } from './viewpoint.js';
+import { saveEvents } from './export.js';
 
 /** @param {{id: string}} props */
 function useRun({ id }) {
@@ -46,6 +51,8 @@ function Actions({ about, state, wake }) {
         ${state.state === 'halted' && html`<button type="button" class="main" onClick=${act('resume', {})}>Resume</button>`}
         ${isLimited && html`<button type="button" onClick=${more}>Raise the limit</button>`}
         <button type="button" onClick=${fork} title="A new run that begins as this one">Fork</button>
+        <a class="button" href=${address(['compare'], about.parent ? { a: about.parent.id, b: about.id } : { a: about.id })}>Compare</a>
+        <button type="button" onClick=${() => attempt(() => saveEvents(about.id))} title="Its events, as JSON lines">Export</button>
         ${!runs && html`<button type="button" onClick=${remove}>Remove</button>`}
     </div>`;
 }
@@ -65,19 +72,47 @@ function Head({ about, state, run, isLive, wake }) {
     </div>`;
 }
 
-/** Who takes part, and who has a turn. @param {{run: any}} props */
+/** Who takes part, and who has a turn; a click shows what one of them sees. @param {{run: any}} props */
 function Participants({ run }) {
     const chat = run.chats.get('');
-    const said = (/** @type {string} */ name) => chat.items.filter((/** @type {any} */ item) => item.who === name && item.state === 'said' && !item.opening).length;
+    const as = viewer();
+    const counts = new Map();
+    for (const item of chat.items) if (item.state === 'said' && !item.opening) counts.set(item.who, (counts.get(item.who) ?? 0) + 1);
+    const title = (/** @type {string} */ name) => (as === name ? 'Show everything' : `Show what ${name} sees`);
     return html`<aside aria-label="Participants"><h2>Participants</h2><ul class="participants">
         ${chat.participants.map((/** @type {string} */ name) => html`<li key=${name} class=${chat.open.has(name) ? 'speaks' : ''}>
+            <button type="button" class="participant" data-view=${name} aria-pressed=${as === name} title=${title(name)} onClick=${() => viewAs(name)}>
             <${Avatar} names=${run.names} name=${name} /><${Name} names=${run.names} name=${name} />
-            <span class="count">${chat.open.has(name) ? 'has the turn' : said(name) || ''}</span></li>`)}
-    </ul></aside>`;
+            <span class="count">${chat.open.has(name) ? 'has the turn' : counts.get(name) || ''}</span></button></li>`)}
+    </ul>
+    ${as ? html`<div class="viewpoint" role="status"><p>What <strong>${as}</strong> does not receive is dimmed.</p>
+        <button type="button" onClick=${() => viewAs(as)}>Show everything</button></div>`
+        : html`<p class="hint">Click a name for its point of view.</p>`}</aside>`;
+}
+
+const TABS = [['', 'Conversation'], ['graph', 'Graph'], ['timeline', 'Timeline']];
+
+/** @param {{id: string, tab: string}} props */
+function Tabs({ id, tab }) {
+    const query = { as: viewer() };
+    return html`<nav class="tabs" aria-label="Views of the run">${TABS.map(([name, label]) => html`<a
+        href=${address(['runs', id, ...(name ? [name] : [])], query)} aria-current=${name === tab ? 'page' : undefined}>${label}</a>`)}</nav>`;
+}
+
+/** @param {{id: string, tab: string, run: any, version: number, state: any, wake: () => void}} props */
+function Shown({ id, tab, run, version, state, wake }) {
+    const hasBoxes = tab === '' || state.asked?.length > 0;
+    const boxes = hasBoxes && html`<div class="boxes"><${Questions} id=${id} run=${run} asked=${state.asked ?? []} />
+        ${tab === '' && html`<${Say} id=${id} state=${state.state} wake=${wake} />`}</div>`;
+    if (tab === 'graph') return html`<${Graph} id=${id} run=${run} version=${version} />${boxes}`;
+    if (tab === 'timeline') return html`<${Timeline} id=${id} run=${run} version=${version} />${boxes}`;
+    return html`<div class="columns"><section class="talk" aria-label="Conversation">
+            <${Conversation} id=${id} run=${run} version=${version} />${boxes}</section>
+        <${Participants} run=${run} version=${version} as=${viewer()} /></div>`;
 }
 
 /** @param {{id: string, tab: string}} props */
-export function Run({ id }) {
+export function Run({ id, tab }) {
     const { about, live } = useRun({ id });
     if (!about || !live) return html`<main id="main" tabindex="-1" aria-busy="true"><p>…</p></main>`;
     const { run, wake } = live;
@@ -87,15 +122,8 @@ export function Run({ id }) {
     document.title = `${state.state === 'waiting' ? '● ' : ''}${about.title || about.team} · Polylogue`;
     return html`<main id="main" tabindex="-1" class="run" data-run=${id}>
         <${Head} about=${about} state=${state} run=${run} isLive=${live.isLive.value} wake=${wake} />
-        <div class="columns">
-            <section class="talk" aria-label="Conversation">
-                <${Conversation} id=${id} run=${run} version=${version} />
-                <div class="boxes">
-                    <${Questions} id=${id} run=${run} asked=${state.asked ?? []} />
-                    <${Say} id=${id} state=${state.state} wake=${wake} />
-                </div>
-            </section>
-            <${Participants} run=${run} />
-        </div>
+        <${Tabs} id=${id} tab=${tab} as=${viewer()} />
+        <${Shown} id=${id} tab=${tab} run=${run} version=${version} state=${state} wake=${wake} as=${viewer()} />
+        <${RequestDialog} id=${id} names=${run.names} wanted=${route.value.query.get('request')} />
     </main>`;
 }

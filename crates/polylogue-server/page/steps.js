@@ -40,7 +40,7 @@ function Nested({ id, step, run }) {
     const said = chat.items.filter((/** @type {any} */ item) => item.state === 'said' && !item.opening).length;
     return html`<details class="fold nested" open=${isOpen} onToggle=${(/** @type {any} */ event) => event.target === event.currentTarget && setOpen(event.target.open)}>
         <summary>Chat of ${names} · ${counted(said, 'message')}${chat.closed ? '' : ' · running'}</summary>
-        ${isOpen && html`<${Items} id=${id} run=${run} items=${chat.items} version=${run.seq} />`}
+        ${isOpen && html`<${Items} id=${id} run=${run} chat=${chat} version=${run.seq} />`}
     </details>`;
 }
 

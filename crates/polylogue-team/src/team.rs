@@ -185,6 +185,12 @@ impl Team {
         self.all_chats().map(|(name, chat)| (name.clone(), chat.describe(name))).collect()
     }
 
+    /// The text of the outermost file that the team was read from.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        self.sources.files.get(std::path::Path::new(&self.sources.file)).map(String::as_str)
+    }
+
     /// Gives the team another task, as that of the command line.
     pub fn set_task(&mut self, task: String) {
         self.sources.overrides.task = Some(task.clone());

@@ -2,9 +2,9 @@
 
 use axum::http::{Method, StatusCode};
 
+use crate::api::teams::team;
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::find;
-use crate::problem::Problem;
 use crate::route::{Access, Route};
 use crate::scope::Scope;
 
@@ -30,11 +30,7 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 async fn of_team(call: Call) -> Reply {
-    let (token, app, id) = (call.token()?, &call.app, call.param("team"));
-    let tenant = app.tenant(token)?;
-    let found = if token.sees(id) { tenant.team(&*app.source, id).await } else { None };
-    let team = found.ok_or_else(|| Problem::unknown_team(id))??;
-    json_reply(StatusCode::OK, &team.team().diagram().to_json())
+    json_reply(StatusCode::OK, &team(&call).await?.team().diagram().to_json())
 }
 
 async fn of_conversation(call: Call) -> Reply {

@@ -1,5 +1,7 @@
 //! `/api/v1/teams`: what is served.
 
+use std::sync::Arc;
+
 use axum::http::{Method, StatusCode};
 use polylogue_runtime::Prepared;
 use serde_json::{Value, json};
@@ -15,6 +17,13 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::new(Method::GET, "/api/v1/teams", READ, "The teams", |call| Box::pin(list(call))),
         Route::new(Method::GET, "/api/v1/teams/{team}", READ, "One team", |call| Box::pin(get(call))),
+        Route::new(
+            Method::GET,
+            "/api/v1/teams/{team}/source",
+            Access::Scope(Scope::Edit),
+            "The text of its team file, as it was read when the server started",
+            |call| Box::pin(source(call)),
+        ),
     ]
 }
 
@@ -33,11 +42,22 @@ async fn list(call: Call) -> Reply {
 }
 
 async fn get(call: Call) -> Reply {
+    let team = team(&call).await?;
+    json_reply(StatusCode::OK, &describe(call.param("team"), &team))
+}
+
+async fn source(call: Call) -> Reply {
+    let team = team(&call).await?;
+    let text = team.team().text().ok_or_else(|| Problem::unavailable("the team was not read from a file"))?;
+    json_reply(StatusCode::OK, &json!({"id": call.param("team"), "text": text}))
+}
+
+/// The team of the path, if the token may see it.
+pub(crate) async fn team(call: &Call) -> Result<Arc<Prepared>, Problem> {
     let (token, app, id) = (call.token()?, &call.app, call.param("team"));
     let tenant = app.tenant(token)?;
     let found = if token.sees(id) { tenant.team(&*app.source, id).await } else { None };
-    let team = found.ok_or_else(|| Problem::unknown_team(id))??;
-    json_reply(StatusCode::OK, &describe(id, team))
+    Ok(Arc::clone(found.ok_or_else(|| Problem::unknown_team(id))??))
 }
 
 /// What clients see of a team.

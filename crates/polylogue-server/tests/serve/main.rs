@@ -12,6 +12,7 @@ mod limits;
 mod openai;
 mod page;
 mod page_browser;
+mod page_views;
 mod restarts;
 mod steering;
 mod tails;

@@ -64,7 +64,7 @@ async fn s44_teams_are_models() {
     let listed = world.get("/v1/models").await.json();
     let ids: Vec<&str> =
         listed["data"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
-    assert_eq!((&listed["object"], ids), (&json!("list"), vec!["ask", "short", "talk"]));
+    assert_eq!((&listed["object"], ids), (&json!("list"), vec!["ask", "short", "talk", "whisper"]));
     assert_eq!(world.get("/v1/models/talk").await.json()["object"], "model");
     let new = NewToken { teams: Some(vec!["talk".into()]), ..NewToken::local("one team") };
     let (_, text) = world.tokens().create(new).unwrap();

@@ -8,7 +8,7 @@ use crate::browser::Browser;
 use crate::world::{Gate, World, generous};
 
 /// A browser that is logged in.
-async fn browser_of(world: &World) -> Option<Browser> {
+pub(crate) async fn browser_of(world: &World) -> Option<Browser> {
     let mut browser = Browser::start().await?;
     let link = world.tokens().create_link(NewToken::local("page")).unwrap();
     browser.open(&login_url(&world.url, &link)).await;
@@ -17,7 +17,7 @@ async fn browser_of(world: &World) -> Option<Browser> {
 }
 
 /// Nothing has left the server, and no script was refused or has failed.
-fn check_clean(browser: &Browser, world: &World) {
+pub(crate) fn check_clean(browser: &Browser, world: &World) {
     let requests = browser.requests();
     let foreign: Vec<_> = requests
         .iter()
@@ -28,7 +28,7 @@ fn check_clean(browser: &Browser, world: &World) {
 }
 
 /// Keeps a picture where `POLYLOGUE_SCREENSHOTS` names a folder.
-async fn picture(browser: &mut Browser, name: &str) {
+pub(crate) async fn picture(browser: &mut Browser, name: &str) {
     if let Some(folder) = std::env::var_os("POLYLOGUE_SCREENSHOTS") {
         let png = browser.screenshot().await;
         std::fs::write(std::path::Path::new(&folder).join(format!("{name}.png")), png).unwrap();

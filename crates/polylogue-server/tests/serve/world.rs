@@ -56,7 +56,37 @@ agents: [{name: Ann, model: 'openai:gpt-4o-mini'}, {name: Bob, model: 'openai:gp
 chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 12}}
 ";
 
-const TEAMS: &[(&str, &str)] = &[("talk", TALK), ("ask", ASK), ("short", SHORT)];
+/// With private turns.
+const WHISPER: &str = r#"
+name: whisper
+task: Guess.
+agents:
+  - {name: Keeper, system: You keep a secret.}
+  - {name: Guesser}
+chat:
+  participants: [Keeper, Guesser]
+  pattern:
+    group_solve:
+      before: [{who: Keeper, prompt: Choose a number from 1 to 3.}]
+      tasks:
+        - {who: Keeper, prompt: You receive guesses., self_terminating: true, keeps_reflections: true}
+        - {who: Guesser, prompt: Find a number from 1 to 3., self_terminating: true}
+      end: one_last_chat
+      shift: {says: What is your guess?}
+script:
+  - Keeper: It is 2.
+  - Keeper: I wait.
+  - Guesser: I am ready.
+  - Guesser: 1?
+  - Guesser: To find it.
+  - Guesser: "yes"
+  - Keeper: You won!
+  - Keeper: Nothing is left.
+  - Keeper: "no"
+  - Guesser: What a game!
+"#;
+
+const TEAMS: &[(&str, &str)] = &[("talk", TALK), ("ask", ASK), ("short", SHORT), ("whisper", WHISPER)];
 
 /// Which requests a model replies to; others wait.
 pub(crate) struct Gate {
@@ -186,6 +216,15 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let place = place(dir.path());
         Self::start(dir, ServerOptions { limits, ..ServerOptions::new(loopback(), place) }).await
+    }
+
+    /// With a further team.
+    pub(crate) async fn with_team(name: &str, text: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(format!("{name}.yaml")), text).unwrap();
+        let options =
+            ServerOptions { limits: generous(), ..ServerOptions::new(loopback(), place(dir.path())) };
+        Self::start(dir, options).await
     }
 
     /// With a team whose model replies with `text`.
@@ -321,6 +360,11 @@ pub(crate) fn files(dir: &tempfile::TempDir, model: Option<&ModelServer>) -> Arc
         let file = dir.path().join(format!("{name}.yaml"));
         std::fs::write(&file, text).unwrap();
         files.insert((*name).to_owned(), file);
+    }
+    // Those that a test has put there.
+    let entries = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    for file in entries.filter(|file| file.extension().is_some_and(|ending| ending == "yaml")) {
+        files.insert(file.file_stem().unwrap().to_str().unwrap().to_owned(), file);
     }
     Arc::new(Files { files, model_url: model.map(ModelServer::base_url) })
 }

@@ -1,0 +1,83 @@
+// Two runs side by side: what they have in common, and what each says after that.
+import { html, useEffect, useSignal } from './lib.js';
+import { attempt, get } from './api.js';
+import { address, refine, route } from './router.js';
+import { Avatar, Name } from './names.js';
+import { Parts } from './parts.js';
+import { State } from './runs.js';
+import { counted, dollars, spending } from './format.js';
+
+/** @param {{name: string, label: string, runs: any[]}} props */
+function Choice({ name, label, runs }) {
+    const value = route.value.query.get(name) ?? '';
+    const isListed = runs.some((run) => run.id === value);
+    return html`<label>${label} <select name=${name} value=${value} onChange=${(/** @type {any} */ event) => refine({ [name]: event.target.value })}>
+        <option value="">choose a run</option>
+        ${value && !isListed && html`<option value=${value}>${value}</option>`}
+        ${runs.map((run) => html`<option value=${run.id}>${run.title || run.team} · ${run.id}</option>`)}
+    </select></label>`;
+}
+
+/** @param {{run: any, label: string}} props */
+function Side({ run, label }) {
+    return html`<div class="side"><h2>${label}: <a href=${address(['runs', run.id])}>${run.title || run.team}</a> <${State} run=${run} /></h2>
+        <p class="run-facts"><span class="mono">${run.id}</span><span>${counted(run.turns, 'turn')}</span><span>${spending(run.spent)}</span></p></div>`;
+}
+
+/** @param {{said: any, names: string[], id: string, isFirst: boolean}} props */
+function Said({ said, names, id, isFirst }) {
+    if (!said) return html`<div class="said-none">${isFirst ? 'nothing more' : ''}</div>`;
+    return html`<div class="said"><div class="turn-head"><${Avatar} names=${names} name=${said.who} /><${Name} names=${names} name=${said.who} />
+            ${said.private && html`<span class="private">private</span>`}${said.at && html`<span class="note mono">${said.at}</span>`}
+            <a class="jump" href=${address(['runs', id], { at: said.seq })} aria-label="Show it in its run">↗</a></div>
+        <${Parts} parts=${[{ text: said.text }]} /></div>`;
+}
+
+const SAME = (/** @type {any} */ pair) => pair.a && pair.b && pair.a.who === pair.b.who && pair.a.text === pair.b.text;
+
+/** How much more the second used; `?` where that is not known. @param {{difference: any, a: any, b: any}} props */
+function Difference({ difference, a, b }) {
+    const unknown = (/** @type {string} */ what) => Boolean(a.spent[what] || b.spent[what]);
+    const signed = (/** @type {number} */ value, /** @type {string} */ text) => (value > 0 ? `+${text}` : value < 0 ? `−${text}` : 'the same');
+    const row = (/** @type {string} */ label, /** @type {number} */ value, /** @type {string} */ text, isUnknown = false) => html`<div><dt>${label}</dt><dd>${isUnknown ? '?' : signed(value, text)}</dd></div>`;
+    const count = (/** @type {number} */ value) => String(Math.abs(value));
+    const { turns = 0, calls = 0, input = 0, output = 0, cost = 0 } = difference;
+    return html`<dl class="difference" aria-label="What the second used more than the first">${row('Turns', turns, count(turns))}${row('Model calls', calls, count(calls))}
+        ${row('Tokens in', input, count(input), unknown('unmetered'))}${row('Tokens out', output, count(output), unknown('unmetered'))}
+        ${row('Cost', cost, dollars(Math.abs(cost)), unknown('unpriced'))}</dl>`;
+}
+
+/** @param {{found: any}} props */
+function Result({ found }) {
+    const { a, b, common, messages, has_more: more } = found;
+    const names = [...new Set(messages.flatMap((/** @type {any} */ pair) => [pair.a?.who, pair.b?.who]).filter(Boolean))];
+    const first = messages.findIndex((/** @type {any} */ pair) => !SAME(pair));
+    return html`<div class="sides"><${Side} run=${a} label="A" /><${Side} run=${b} label="B" /></div>
+        <${Difference} difference=${found.difference} a=${a} b=${b} />
+        <p class="common">${common ? `Both begin with the same ${counted(common, 'event')}.` : 'They differ from the beginning.'}
+            ${common > 0 && html` <a href=${address(['runs', a.id], { at: common - 1 })}>Show where they part</a>`}
+            ${messages.length === 0 && ' There is no message after that.'}</p>
+        <ol class="pairs">${messages.map((/** @type {any} */ pair, /** @type {number} */ at) => html`<li key=${at} class="pair ${SAME(pair) ? 'same' : ''} ${at === first ? 'first' : ''}">
+            ${at === first && html`<p class="badge first-difference">first difference</p>`}
+            <${Said} said=${pair.a} names=${names} id=${a.id} isFirst=${!messages[at - 1] || messages[at - 1].a} />
+            <${Said} said=${pair.b} names=${names} id=${b.id} isFirst=${!messages[at - 1] || messages[at - 1].b} /></li>`)}</ol>
+        ${more && html`<p class="empty">Only the first 1000 messages are shown.</p>`}`;
+}
+
+export function Compare() {
+    const runs = useSignal(/** @type {any[]} */ ([]));
+    const found = useSignal(/** @type {any} */ (null));
+    const [a, b] = ['a', 'b'].map((name) => route.value.query.get(name) ?? '');
+    useEffect(() => void attempt(async () => (runs.value = (await get('/conversations?limit=100')).conversations)), []);
+    useEffect(() => {
+        found.value = null;
+        if (a && b) attempt(async () => (found.value = await get(`/compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`)));
+    }, [a, b]);
+    document.title = 'Compare · Polylogue';
+    return html`<main id="main" tabindex="-1" class="compare">
+        <h1>Compare</h1>
+        <div class="filters"><${Choice} name="a" label="A" runs=${runs.value} /><${Choice} name="b" label="B" runs=${runs.value} /></div>
+        ${found.value && html`<${Result} found=${found.value} />`}
+        ${!(a && b) && html`<p class="empty">Choose two runs. A fork and its source are the most telling.</p>`}
+    </main>`;
+}

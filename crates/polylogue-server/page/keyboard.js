@@ -1,0 +1,109 @@
+// What keys do, and the list of them. None does anything while a person writes.
+import { html, signal, useEffect, useRef } from './lib.js';
+import { address, go, route } from './router.js';
+import { viewAs, viewer } from './viewpoint.js';
+
+const isHelp = signal(false);
+
+/** Opens the list of keys. */
+export const showKeys = () => (isHelp.value = true);
+
+/** @param {string} selector */
+const focus = (selector) => {
+    const found = /** @type {HTMLElement | null} */ (document.querySelector(selector));
+    found?.focus();
+    return Boolean(found);
+};
+
+/** The message with the focus, or the first in view. */
+function present() {
+    const focused = document.activeElement?.closest('.turn');
+    return focused ?? [...document.querySelectorAll('.talk > .conversation .turn')].find((it) => it.getBoundingClientRect().bottom > 80);
+}
+
+/** Moves to the next message or the one before. @param {number} by */
+function move(by) {
+    const turns = [...document.querySelectorAll('.talk > .conversation .turn')];
+    const from = document.activeElement?.closest('.turn');
+    const at = from ? turns.indexOf(from) + by : by > 0 ? turns.indexOf(/** @type {Element} */ (present())) : turns.length - 1;
+    const to = /** @type {HTMLElement | undefined} */ (turns[Math.max(0, Math.min(turns.length - 1, at))]);
+    to?.focus({ preventScroll: true });
+    to?.scrollIntoView({ block: 'nearest' });
+}
+
+/** Presses a button of the present message. @param {string} selector */
+const inMessage = (selector) => /** @type {HTMLElement | null | undefined} */ (present()?.querySelector(selector))?.click();
+
+/** The next participant whose point of view is shown; after the last, everything. */
+function nextView() {
+    const names = [...document.querySelectorAll('.participants [data-view]')].map((it) => it.getAttribute('data-view') ?? '');
+    const at = names.indexOf(viewer());
+    const next = names[at + 1];
+    if (next) viewAs(next);
+    else if (viewer()) viewAs(viewer());
+}
+
+/** @param {string} tab */
+const tab = (tab) => {
+    const [view, id] = route.value.parts;
+    if (view === 'runs' && id) location.hash = address(['runs', id, ...(tab ? [tab] : [])], Object.fromEntries(route.value.query));
+};
+
+/** @type {[string, string, () => void][]} */
+export const KEYS = [
+    ['j', 'the next message', () => move(1)],
+    ['k', 'the message before', () => move(-1)],
+    ['a', 'answer the open question', () => focus('.question textarea')],
+    ['s', 'say something', () => focus('#say')],
+    ['v', 'the point of view of the next participant, then everything', nextView],
+    ['f', 'fork from the present message', () => inMessage('button.fork')],
+    ['e', 'edit the present message and rerun', () => inMessage('button.edit')],
+    ['o', 'open or close the first fold of the present message', () => inMessage('.fold > summary')],
+    ['c', 'the conversation of the run', () => tab('')],
+    ['t', 'the timeline of the run', () => tab('timeline')],
+    ['w', 'who can follow whom: the graph of the run', () => tab('graph')],
+    ['g r', 'all runs', () => go([])],
+    ['g n', 'a new run', () => go(['new'])],
+    ['g t', 'all teams', () => go(['teams'])],
+    ['g c', 'compare runs', () => go(['compare'])],
+    ['/', 'search', () => void (focus('#search') || go([]))],
+    ['?', 'this list', () => (isHelp.value = true)],
+];
+
+let before = '';
+
+/** @param {KeyboardEvent} event */
+function pressed(event) {
+    const at = /** @type {HTMLElement} */ (event.target);
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (at.matches?.('input, textarea, select, [contenteditable]') || document.querySelector('dialog[open]')) {
+        if (event.key === 'Escape' && at.matches('input, textarea')) at.blur();
+        return;
+    }
+    const keys = before ? `${before} ${event.key}` : event.key;
+    before = '';
+    const found = KEYS.find(([key]) => key === keys);
+    if (found) {
+        event.preventDefault();
+        found[2]();
+    } else if (KEYS.some(([key]) => key.startsWith(`${keys} `))) {
+        before = keys;
+        setTimeout(() => (before = ''), 1500);
+    }
+}
+addEventListener('keydown', pressed);
+
+/** The list of keys. */
+export function Help() {
+    const dialog = useRef(/** @type {any} */ (null));
+    useEffect(() => {
+        if (isHelp.value) dialog.current?.showModal();
+    }, [isHelp.value]);
+    if (!isHelp.value) return null;
+    return html`<dialog ref=${dialog} class="help" aria-label="Keys" onClose=${() => (isHelp.value = false)}>
+        <div class="dialog-body"><div class="dialog-head"><h2>Keys</h2><span class="spring"></span>
+            <button type="button" class="quiet" aria-label="Close" onClick=${() => dialog.current.close()}>✕</button></div>
+        <dl class="keys">${KEYS.map(([key, what]) => html`<div><dt>${key.split(' ').map((part) => html`<kbd>${part}</kbd> `)}</dt><dd>${what}</dd></div>`)}
+            <div><dt><kbd>Ctrl</kbd> <kbd>Enter</kbd></dt><dd>send what is written</dd></div><div><dt><kbd>Esc</kbd></dt><dd>leave a field or close a dialog</dd></div></dl></div>
+    </dialog>`;
+}

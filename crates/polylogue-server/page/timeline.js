@@ -1,0 +1,112 @@
+// The calls of a run in time: one row for each agent, bars for its calls, and all calls in a table.
+import { html, useEffect, useSignal } from './lib.js';
+import { attempt, get } from './api.js';
+import { refine, route } from './router.js';
+import { openRequest } from './calls.js';
+import { Avatar, Name } from './names.js';
+import { dollars, short, span } from './format.js';
+
+/** All pages of the timeline. @param {string} id */
+async function read(id) {
+    const rows = [];
+    for (let from = /** @type {number | null} */ (0); from !== null;) {
+        const page = await get(`/conversations/${encodeURIComponent(id)}/calls?from=${from}`);
+        rows.push(...page.calls);
+        from = page.next;
+    }
+    return rows;
+}
+
+/** @param {any} row @param {number} now */
+const lasted = (row, now) => (row.end_ms ?? now) - row.start_ms;
+
+/** What the table sorts by. @type {Record<string, (row: any, now: number) => number>} */
+const KEYS = {
+    start: (row) => row.start_ms,
+    latency: lasted,
+    input: (row) => row.usage?.input ?? -1,
+    output: (row) => row.usage?.output ?? -1,
+    cached: (row) => share(row) ?? -1,
+    cost: (row) => row.cost ?? -1,
+};
+
+/** The share of the input that the provider's cache had. @param {any} row */
+function share(row) {
+    const { input, cached } = row.usage ?? {};
+    return input && cached !== undefined ? cached / input : null;
+}
+
+/** @param {any} row */
+function title(row) {
+    if (row.kind === 'model') return `${row.model}${row.replayed ? ', replayed' : ''}`;
+    if (row.kind === 'tool') return `${row.tool}${row.status && row.status !== 'done' ? `: ${row.status}` : ''}`;
+    return row.answered ? 'a person answered' : 'waits for a person';
+}
+
+/** @param {{rows: any[], names: string[], who: string, begin: number, end: number}} props */
+function Lane({ rows, names, who, begin, end }) {
+    const width = Math.max(1, end - begin);
+    const percent = (/** @type {number} */ ms) => `${Math.max(0, (100 * ms) / width).toFixed(3)}%`;
+    const own = rows.filter((row) => row.who === who);
+    const known = own.filter((row) => row.kind === 'model');
+    const cost = known.reduce((sum, row) => sum + (row.cost ?? 0), 0);
+    const unknown = known.some((row) => row.cost === null);
+    return html`<div class="lane"><div class="lane-name"><${Avatar} names=${names} name=${who} /><${Name} names=${names} name=${who} />
+            <span class="count">${own.length}${known.length > 0 && ` · ${cost || !unknown ? dollars(cost) : ''}${unknown ? '?' : ''}`}</span></div>
+        <svg class="bars" height="26" role="img" aria-label="${own.length} calls of ${who}">
+            ${own.map((row) => html`<rect class="bar ${row.kind} ${row.status ?? ''} ${row.repeats != null ? 'repeated' : ''}" x=${percent(row.start_ms - begin)} width=${percent(lasted(row, end))} y="4" height="18" rx="2"
+                onClick=${() => row.kind === 'model' && openRequest(who, row.call)}><title>${title(row)}, ${span(lasted(row, end))}</title></rect>`)}
+        </svg></div>`;
+}
+
+/** @param {{row: any, run: any, begin: number, now: number}} props */
+function Row({ row, run, begin, now }) {
+    const number = (/** @type {any} */ value) => (row.kind !== 'model' ? '' : value ?? '?');
+    const cached = share(row);
+    return html`<tr class=${row.kind}><td>${span(Math.max(0, row.start_ms - begin))}</td><td><${Name} names=${run.names} name=${row.who} /></td>
+        <td>${row.kind === 'model' ? html`<button type="button" class="quiet link" onClick=${() => openRequest(row.who, row.call)}>${title(row)}, call ${row.call}</button>` : title(row)}
+            ${row.repeats != null && html` <span class="badge">same as before</span>`}</td>
+        <td class="number">${span(lasted(row, now))}${row.end_ms === null ? ' …' : ''}</td>
+        <td class="number">${number(row.usage?.input)}</td><td class="number">${number(row.usage?.output)}</td>
+        <td class="number">${row.kind === 'model' ? (cached === null ? '?' : `${Math.round(cached * 100)} %`) : ''}</td>
+        <td class="number">${number(row.cost === null ? null : dollars(row.cost))}</td></tr>`;
+}
+
+/** @param {{rows: any[], run: any, begin: number, now: number}} props */
+function Table({ rows, run, begin, now }) {
+    const by = route.value.query.get('sort') ?? 'start';
+    const key = KEYS[by] ?? KEYS.start;
+    const sorted = [...rows].sort((a, b) => (by === 'start' ? 1 : -1) * (key(a, now) - key(b, now)));
+    const limit = useSignal(200);
+    const head = (/** @type {string} */ name, /** @type {string} */ label) => html`<th aria-sort=${by === name ? (name === 'start' ? 'ascending' : 'descending') : undefined}>
+        <button type="button" class="quiet" onClick=${() => refine({ sort: name })}>${label}${by === name ? (name === 'start' ? ' ↑' : ' ↓') : ''}</button></th>`;
+    return html`<div class="wide" tabindex="0" role="region" aria-label="All calls"><table class="calls"><thead><tr>${head('start', 'Start')}<th>Who</th><th>What</th>
+            ${head('latency', 'Time')}${head('input', 'In')}${head('output', 'Out')}${head('cached', 'Cached')}${head('cost', 'Cost')}</tr></thead>
+        <tbody>${sorted.slice(0, limit.value).map((row) => html`<${Row} key=${`${row.kind}${row.at}${row.who}${row.start_ms}:${row.seq}`} row=${row} run=${run} begin=${begin} now=${now} />`)}</tbody></table></div>
+        ${sorted.length > limit.value && html`<button type="button" onClick=${() => (limit.value += 1000)}>Show more of ${short(sorted.length)} calls</button>`}`;
+}
+
+/** @param {{id: string, run: any, version: number}} props */
+export function Timeline({ id, run }) {
+    const rows = useSignal(/** @type {any[] | null} */ (null));
+    const zoom = Math.min(16, Math.max(1, Number(route.value.query.get('zoom')) || 1));
+    useEffect(() => {
+        // Not for each event of a run that goes fast.
+        const timer = setTimeout(() => attempt(async () => (rows.value = await read(id))), rows.value ? 500 : 0);
+        return () => clearTimeout(timer);
+    }, [id, run.seq]);
+    if (!rows.value) return html`<p aria-busy="true">…</p>`;
+    if (rows.value.length === 0) return html`<p class="empty">There is no call yet.</p>`;
+    const begin = Math.min(...rows.value.map((row) => row.start_ms));
+    const now = Math.max(run.last, ...rows.value.map((row) => row.end_ms ?? 0));
+    const whos = run.names.filter((/** @type {string} */ name) => rows.value?.some((row) => row.who === name));
+    return html`<section class="timeline" aria-label="Timeline">
+        <div class="timeline-head"><span>${span(now - begin)} in all</span><span class="key model">model</span><span class="key tool">tool</span><span class="key person">waits for a person</span>
+            <span class="spring"></span>
+            <button type="button" class="quiet" aria-label="Zoom out" disabled=${zoom <= 1} onClick=${() => refine({ zoom: zoom > 2 ? zoom / 2 : null })}>−</button>
+            <button type="button" class="quiet" aria-label="Zoom in" disabled=${zoom >= 16} onClick=${() => refine({ zoom: zoom * 2 })}>+</button></div>
+        <div class="lanes" tabindex="0" role="region" aria-label="Calls in time"><div class="lanes-in zoom-${zoom}">
+            ${whos.map((/** @type {string} */ who) => html`<${Lane} key=${who} rows=${rows.value} names=${run.names} who=${who} begin=${begin} end=${now} />`)}</div></div>
+        <${Table} rows=${rows.value} run=${run} begin=${begin} now=${now} />
+    </section>`;
+}

@@ -1,0 +1,31 @@
+// Points of view: which messages a participant receives. A pure function of what the events were folded into.
+import { isPublic } from './fold.js';
+import { refine, route } from './router.js';
+
+/** Whose point of view is shown; empty for everything. */
+export const viewer = () => route.value.query.get('as') ?? '';
+
+/** Shows the point of view of a participant, or everything again. @param {string} name */
+export const viewAs = (name) => refine({ as: viewer() === name ? null : name });
+
+/**
+ * Since when a participant receives what is said in a chat: one that joined later may not have the history, and a cleared
+ * history is hidden.
+ * @param {any} chat @param {string} who
+ */
+function since(chat, who) {
+    const hidden = (chat.hidden ?? []).filter((/** @type {any} */ entry) => !entry.of || entry.of === who);
+    return Math.max(0, ...hidden.map((/** @type {any} */ entry) => entry.before));
+}
+
+/**
+ * Whether a participant receives an item of a chat.
+ * @param {any} chat @param {any} item @param {string} who
+ */
+export function receives(chat, item, who) {
+    if (!chat.participants.includes(who)) return item.who === who;
+    if (item.kind !== 'turn') return true;
+    if (item.undone || (item.said ?? item.seq) < since(chat, who)) return false;
+    if (item.who === who || item.state === 'open') return item.who === who;
+    return isPublic(item.to) || (item.to?.only ?? []).includes(who);
+}

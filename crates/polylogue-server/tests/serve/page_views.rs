@@ -1,0 +1,370 @@
+//! The views of a run in a real browser: points of view, requests, graph, timeline, comparison, the editor, keys, long runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use polylogue_core::{Event, LogId, Meta, Store as _, Timestamp};
+use serde_json::{Value, json};
+
+use crate::browser::Browser;
+use crate::conversations::{begin, until};
+use crate::page_browser::{browser_of, check_clean, picture};
+use crate::world::{Gate, World, generous};
+
+const PATH: &str = "/api/v1/conversations";
+
+async fn show(browser: &mut Browser, address: &str) {
+    browser.eval(&format!("location.hash = {}", json!(address))).await;
+}
+
+async fn key(browser: &mut Browser, key: &str) {
+    for kind in ["keyDown", "keyUp"] {
+        let text = if kind == "keyDown" && key.chars().count() == 1 { key } else { "" };
+        browser.command("Input.dispatchKeyEvent", json!({"type": kind, "key": key, "text": text})).await;
+    }
+}
+
+async fn resize(browser: &mut Browser, width: u32) {
+    let size = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+    browser.command("Emulation.setDeviceMetricsOverride", size).await;
+}
+
+#[tokio::test]
+async fn s95_a_point_of_view_dims_what_is_not_received_and_opens_the_exact_request() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "whisper"})).await;
+    until(&world, &id, "closed").await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until_text("What a game!").await;
+    assert_eq!(browser.eval("document.querySelectorAll('.dimmed').length").await, 0);
+    browser.eval("document.querySelector('[data-view=Guesser]').click()").await;
+    browser.until("document.querySelectorAll('.dimmed').length > 0").await;
+    let dimmed =
+        browser.eval("[...document.querySelectorAll('.dimmed')].map((it) => it.innerText).join()").await;
+    let dimmed = dimmed.as_str().unwrap();
+    // What the keeper says to itself, and nothing of the guesser's own.
+    assert!(dimmed.contains("It is 2.") && dimmed.contains("not received by Guesser"), "{dimmed}");
+    assert!(!dimmed.contains("1?") && !dimmed.contains("What a game!"), "{dimmed}");
+    picture(&mut browser, "point-of-view").await;
+    browser.press("request 2").await;
+    browser.until("document.querySelector('dialog.request .entry')").await;
+    let view = world.get(&format!("{PATH}/{id}/views/Guesser?call=2")).await.json();
+    assert_eq!(view["exact"], true);
+    let entries = view["request"]["entries"].as_array().unwrap();
+    let texts: Vec<_> = entries.iter().map(|entry| entry["parts"][0]["text"].clone()).collect();
+    let shown = "[...document.querySelectorAll('.entry pre')].map((it) => it.textContent)";
+    assert_eq!(browser.eval(shown).await, json!(texts));
+    browser.until_text("Exactly what was sent").await;
+    assert_ne!(browser.eval("document.querySelectorAll('.entry.is-new').length").await, 0);
+    picture(&mut browser, "request").await;
+    // The next call, and the address of each.
+    browser.eval("document.querySelector('[aria-label=\"The next call\"]').click()").await;
+    browser.until("location.hash.includes('request=Guesser%3A3')").await;
+    key(&mut browser, "Escape").await;
+    browser.eval("document.querySelector('dialog.request')?.close()").await;
+    browser.until("!location.hash.includes('request') && !document.querySelector('dialog')").await;
+    browser.press("Show everything").await;
+    browser.until("document.querySelectorAll('.dimmed').length === 0").await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn s93_the_graph_lights_the_speaker_and_counts_and_the_timeline_has_each_call() {
+    let gate = Arc::new(Gate::until(3));
+    let world = World::with_gate("so it goes", generous(), Arc::clone(&gate)).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "long"})).await;
+    show(&mut browser, &format!("#/runs/{id}/graph")).await;
+    // Three replies: Ann, Bob, Ann; the fourth call waits.
+    // From the beginning to Ann, and between Ann and Bob in both directions.
+    let counts = "[...document.querySelectorAll('.edge-count')].map((it) => it.textContent).join()";
+    browser.until(&format!("({counts}) === '1×,3×'")).await;
+    browser.until("document.querySelector('.node.speaks')?.dataset.node === 'Bob'").await;
+    picture(&mut browser, "graph").await;
+    gate.lift();
+    // The loop detection ends it after eight equal messages.
+    browser.until("!document.querySelector('.node.speaks')").await;
+    browser.until(&format!("({counts}) === '1×,7×'")).await;
+    until(&world, &id, "closed").await;
+    browser.press("Timeline").await;
+    browser.until("document.querySelectorAll('.calls tbody tr').length === 8").await;
+    assert_eq!(browser.eval("document.querySelectorAll('.lane').length").await, 2);
+    assert_eq!(browser.eval("document.querySelectorAll('.bar.model').length").await, 8);
+    browser.press("Time").await;
+    browser.until("document.querySelector('th[aria-sort=descending]')?.innerText.startsWith('Time')").await;
+    let times = "[...document.querySelectorAll('.calls tbody tr td:nth-child(4)')].map((it) => parseFloat(it.innerText) * (it.innerText.endsWith(' ms') ? 1 : 1000))";
+    let times: Vec<f64> = serde_json::from_value(browser.eval(times).await).unwrap();
+    assert!(times.len() == 8 && times.is_sorted_by(|a, b| a >= b), "{times:?}");
+    picture(&mut browser, "timeline").await;
+    browser.eval("document.querySelector('.calls tbody button').click()").await;
+    browser.until("document.querySelector('dialog.request .entry')").await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn s96_s97_a_fork_is_compared_and_a_team_is_edited_with_findings_at_their_lines() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &id, "closed").await;
+    let events = world.get(&format!("{PATH}/{id}/events")).await.json();
+    let second = crate::conversations::position(events["events"].as_array().unwrap(), "two");
+    let fork = json!({"seq": second, "text": "zwei", "run": true});
+    let fork = world.post(&format!("{PATH}/{id}/fork"), &fork).await.json();
+    let fork = fork["id"].as_str().unwrap();
+    until(&world, fork, "closed").await;
+    show(&mut browser, &format!("#/runs/{fork}")).await;
+    browser.until("document.querySelector('.run-head a.button')").await;
+    browser.eval("document.querySelector('.run-head a.button').click()").await;
+    browser.until(&format!("location.hash === '#/compare?a={id}&b={fork}'")).await;
+    browser.until_text(&format!("Both begin with the same {second} events.")).await;
+    let first = browser.eval("document.querySelector('.pair.first').innerText").await;
+    let first = first.as_str().unwrap();
+    assert!(first.contains("first difference") && first.contains("two") && first.contains("zwei"), "{first}");
+    picture(&mut browser, "compare").await;
+
+    show(&mut browser, "#/teams/talk").await;
+    browser.until_text("No errors.").await;
+    browser.until("document.querySelector('.graph .node')").await;
+    let text = std::fs::read_to_string(world.dir.path().join("talk.yaml")).unwrap();
+    assert_eq!(browser.eval("document.querySelector('.text textarea').value").await, text);
+    let broken = text.replace("pattern: round_robin", "pattern: round_robbin");
+    let begun = std::time::Instant::now();
+    browser.fill(".text textarea", &broken).await;
+    browser.until("document.querySelector('.findings .error')").await;
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    let line = broken.lines().position(|line| line.contains("robbin")).unwrap() + 1;
+    browser.until(&format!("document.querySelector('.gutter .error').textContent.trim() === '{line}'")).await;
+    browser.until_text(&format!("line {line}")).await;
+    // The draft survives a reload; nothing was executed or written.
+    browser.reload().await;
+    browser.until("document.querySelector('.text textarea')?.value.includes('robbin')").await;
+    picture(&mut browser, "editor").await;
+    assert_eq!(std::fs::read_to_string(world.dir.path().join("talk.yaml")).unwrap(), text);
+    browser.press("Discard changes").await;
+    browser.until_text("No errors.").await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn s94_a_question_in_two_tabs_is_answered_once_and_keys_do_what_is_listed() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let Some(mut other) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    for tab in [&mut browser, &mut other] {
+        show(tab, &format!("#/runs/{id}")).await;
+        tab.until("document.querySelector('.question textarea')").await;
+    }
+    // By keys alone: the list of keys, the question, the answer.
+    key(&mut browser, "?").await;
+    browser.until("document.querySelector('dialog.help[open] kbd')").await;
+    picture(&mut browser, "keys").await;
+    browser.eval("document.querySelector('dialog.help').close()").await;
+    browser.until("!document.querySelector('dialog')").await;
+    key(&mut browser, "a").await;
+    browser.until("document.activeElement === document.querySelector('.question textarea')").await;
+    // A key within a field is a letter.
+    browser.command("Input.insertText", json!({"text": "Why j?"})).await;
+    let enter = json!({"type": "rawKeyDown", "key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "modifiers": 2});
+    browser.command("Input.dispatchKeyEvent", enter).await;
+    for tab in [&mut browser, &mut other] {
+        tab.until_text("Thanks.").await;
+        tab.until("!document.querySelector('.question')").await;
+        tab.until_text("Why j?").await;
+    }
+    browser.eval("document.activeElement.blur()").await;
+    key(&mut browser, "k").await;
+    browser
+        .until(
+            "document.activeElement.matches('.turn') && document.activeElement.innerText.includes('Thanks.')",
+        )
+        .await;
+    key(&mut browser, "k").await;
+    browser.until("document.activeElement.innerText.includes('Why j?')").await;
+    key(&mut browser, "j").await;
+    browser.until("document.activeElement.innerText.includes('Thanks.')").await;
+    key(&mut browser, "v").await;
+    browser.until("location.hash.includes('as=Pat')").await;
+    key(&mut browser, "t").await;
+    browser.until("location.hash.includes('/timeline') && document.querySelector('.timeline')").await;
+    for part in ["g", "r"] {
+        key(&mut browser, part).await;
+    }
+    browser.until("document.querySelector('main h1').textContent === 'Runs'").await;
+    key(&mut browser, "/").await;
+    browser.until("document.activeElement.id === 'search'").await;
+    check_clean(&browser, &world);
+    check_clean(&other, &world);
+}
+
+/// A closed conversation of `count` messages.
+async fn long_run(world: &World, count: u64) -> String {
+    let event = |seq: u64, mut body: Value| {
+        body["seq"] = seq.into();
+        body["time_ms"] = (1_700_000_000_000 + seq).into();
+        Arc::new(serde_json::from_value::<Event>(body).unwrap())
+    };
+    let mut events = vec![event(
+        0,
+        json!({"type": "opened", "participants": ["Ann", "Bob"], "task": "Talk.", "messages": []}),
+    )];
+    for n in 0..count {
+        let who = if n % 2 == 0 { "Ann" } else { "Bob" };
+        let seq = events.len() as u64;
+        events.push(event(seq, json!({"type": "turn_started", "turns": [{"who": who}]})));
+        let text = format!("Message {n}.\n\n- one\n- **two**");
+        events.push(event(seq + 1, json!({"type": "message", "from": who, "parts": [{"text": text}]})));
+    }
+    events.push(event(events.len() as u64, json!({"type": "closed", "reason": "finished", "summary": ""})));
+    let (store, id) = (world.store().await, LogId::new("longrun").unwrap());
+    let meta = Meta { title: "talk".into(), created: Timestamp(1_700_000_000_000), ..Meta::default() };
+    let claim = store.create(&id, &meta).await.unwrap();
+    for batch in events.chunks(1000) {
+        store.append(&claim, batch).await.unwrap();
+    }
+    store.release(claim).await.unwrap();
+    id.to_string()
+}
+
+#[tokio::test]
+async fn s100_a_run_of_10_000_messages_scrolls_smoothly_and_continues_after_a_restart() {
+    const MESSAGES: u64 = 10_000;
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = long_run(&world, MESSAGES).await;
+    let begun = "window.long = []; new PerformanceObserver((list) => window.long.push(...list.getEntries().map((it) => it.duration))).observe({type: 'longtask'}); window.begun = performance.now()";
+    browser.eval(begun).await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelector('.turn')").await;
+    let first = browser.eval("performance.now() - window.begun").await.as_f64().unwrap();
+    browser.until("document.body.innerText.includes('Message 9999.')").await;
+    let all = browser.eval("performance.now() - window.begun").await.as_f64().unwrap();
+    browser.until("document.body.innerText.includes('The chat ended')").await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    browser.eval("window.long = []").await;
+    // Through the whole run, a screen at a time near both ends, and in leaps between.
+    let scroll = "(async () => {
+        const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+        const high = document.documentElement.scrollHeight;
+        let most = 0;
+        for (let at = 0; at <= 60; at++) {
+            scrollTo(0, at < 20 ? at * 600 : high * (at / 60));
+            await frame();
+            await frame();
+            most = Math.max(most, document.querySelectorAll('.turn').length);
+        }
+        return most;
+    })()";
+    let most = browser.eval(scroll).await.as_u64().unwrap();
+    let longest = browser.eval("Math.max(0, ...window.long)").await.as_f64().unwrap();
+    println!(
+        "first paint {first:.0} ms, all {all:.0} ms, most {most} turns drawn, longest task {longest:.0} ms"
+    );
+    // On a machine that does nothing else it is 2 s and 100 ms.
+    assert!(most < 1000 && first < 10_000.0 && longest < 500.0, "{most} {first} {longest}");
+    // A message in the middle has an address.
+    show(&mut browser, &format!("#/runs/{id}?at={}", 2 * (MESSAGES / 2) + 2)).await;
+    browser.until("document.activeElement?.innerText?.includes('Message 5000.')").await;
+    check_clean(&browser, &world);
+}
+
+/// axe-core, which `.ci/test` installs.
+fn axe() -> Option<String> {
+    let file: PathBuf =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("axe/node_modules/axe-core/axe.min.js");
+    polylogue_test::skip::has("axe-core", file.exists()).then(|| std::fs::read_to_string(file).unwrap())
+}
+
+#[tokio::test]
+async fn s99_every_view_passes_axe_in_both_themes_and_fits_320_pixels() {
+    let world = World::new().await;
+    let Some(axe) = axe() else { return };
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let (id, asks) =
+        (begin(&world, &json!({"team": "whisper"})).await, begin(&world, &json!({"team": "ask"})).await);
+    until(&world, &id, "closed").await;
+    until(&world, &asks, "waiting").await;
+    let other = begin(&world, &json!({"team": "whisper"})).await;
+    until(&world, &other, "closed").await;
+    browser.eval(&format!("{axe};0")).await;
+    let views = [
+        ("".to_owned(), "document.querySelectorAll('.run-row').length === 3"),
+        ("new?team=talk".to_owned(), "document.querySelector('textarea[name=message]')"),
+        (format!("runs/{id}?as=Guesser"), "document.querySelector('.closed')"),
+        (format!("runs/{id}?request=Guesser:2"), "document.querySelector('.entry')"),
+        (format!("runs/{id}/graph"), "document.querySelector('.node')"),
+        (format!("runs/{id}/timeline"), "document.querySelector('.calls td')"),
+        (format!("runs/{asks}"), "document.querySelector('.question')"),
+        (format!("compare?a={id}&b={other}"), "document.querySelector('.common')"),
+        ("teams".to_owned(), "document.querySelector('.teams .run-row')"),
+        ("teams/talk".to_owned(), "document.querySelector('.graph')"),
+    ];
+    let check = "axe.run(document).then((found) => found.violations.map((it) => `${it.id}: ${it.nodes.map((node) => `${node.target} ${node.failureSummary}`).join('; ')}`))";
+    let mut found = Vec::new();
+    for (address, is_there) in &views {
+        for (theme, width) in [("light", 1440), ("dark", 900), ("light", 320)] {
+            resize(&mut browser, width).await;
+            browser.eval(&format!("document.documentElement.dataset.theme = '{theme}'")).await;
+            show(&mut browser, &format!("#/{address}")).await;
+            browser.until(is_there).await;
+            let violations = browser.eval(check).await;
+            found.extend(
+                violations.as_array().unwrap().iter().map(|it| format!("{address} {theme} {width}: {it}")),
+            );
+            let over = browser.eval("document.documentElement.scrollWidth - innerWidth").await;
+            if over.as_f64() > Some(0.0) {
+                found.push(format!("{address} {width}: {over} pixels too wide"));
+            }
+            let name = address
+                .split(['?', '='])
+                .next()
+                .unwrap_or_default()
+                .replace(id.as_str(), "run")
+                .replace(asks.as_str(), "asks")
+                .replace('/', "-");
+            picture(&mut browser, &format!("axe-{name}-{theme}-{width}")).await;
+        }
+        if address.contains("request") {
+            browser.eval("document.querySelector('dialog').close()").await;
+        }
+    }
+    assert_eq!(found, Vec::<String>::new());
+    let motion = json!({"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]});
+    browser.command("Emulation.setEmulatedMedia", motion).await;
+    show(&mut browser, "#/").await;
+    browser.until("document.querySelector('.run-row')").await;
+    let animated =
+        "[...document.querySelectorAll('*')].some((it) => getComputedStyle(it).animationName !== 'none')";
+    assert_eq!(browser.eval(animated).await, false);
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn the_picture_in_the_readme_is_one_of_the_page() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let desk = std::fs::read_to_string(folder.join("teams/support-desk.yaml")).unwrap();
+    let world = World::with_team("support-desk", &desk).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "support-desk"})).await;
+    until(&world, &id, "closed").await;
+    resize(&mut browser, 1280).await;
+    browser.eval("document.documentElement.dataset.theme = 'light'").await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelector('.closed') && document.querySelectorAll('.turn').length > 4").await;
+    browser.eval("document.querySelector('[data-view]').click(), scrollTo(0, 0)").await;
+    browser.until("document.querySelector('.requests')").await;
+    let file = folder.join("docs/images/page.png");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, browser.screenshot().await).unwrap();
+    }
+    let png = std::fs::read(&file).unwrap();
+    assert_eq!(png[16..24], [1280_u32.to_be_bytes(), 900_u32.to_be_bytes()].concat());
+    assert!(png.len() < 200_000, "{} bytes", png.len());
+    let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    assert!(readme.contains("(docs/images/page.png)"));
+    check_clean(&browser, &world);
+}
