@@ -83,7 +83,6 @@ export function RequestDialog({ id, names }) {
         onClick=${(/** @type {any} */ event) => event.target === event.currentTarget && event.currentTarget.close()}>
         <div class="dialog-body">
             <div class="dialog-head"><${Avatar} names=${names} name=${who} /><h2>What <${Name} names=${names} name=${who} /> was sent: call ${call}${view && ` of ${view.calls}`}</h2>
-                <span class="spring"></span>
                 <button type="button" class="quiet" aria-label="The call before" disabled=${call <= 1} onClick=${step(-1)}>←</button>
                 <button type="button" class="quiet" aria-label="The next call" disabled=${!view || call >= view.calls} onClick=${step(1)}>→</button>
                 <button type="button" class="quiet" aria-label="Close" onClick=${() => dialog.current.close()}>✕</button></div>

@@ -62,7 +62,7 @@ function Edge({ graph, edge, counts }) {
     return html`<path class="edge ${edge.kind} ${count ? 'taken' : ''}" d=${curve(edge.points, edge.from === edge.to)} stroke-width=${1.4 + Math.log2(1 + count) * 0.7}
             marker-end="url(#arrow)" marker-start=${edge.kind === 'both' ? 'url(#arrow)' : undefined} />
         ${edge.label && html`<text class="edge-label" x=${edge.label_at[0]} y=${edge.label_at[1] + 4}>${edge.label}</text>`}
-        ${count > 0 && html`<text class="edge-count" x=${(x + nx) / 2 + 10} y=${(y + ny) / 2 + (edge.label ? -9 : 4)}>${count}×</text>`}`;
+        ${count > 0 && html`<text class="edge-count" x=${(x + nx) / 2 + 6} y=${(y + ny) / 2 + (edge.label ? -9 : 4)}>${count}×</text>`}`;
 }
 
 /** @param {{node: any, run: any, speaks: boolean}} props */

@@ -101,7 +101,7 @@ export function Help() {
     }, [isHelp.value]);
     if (!isHelp.value) return null;
     return html`<dialog ref=${dialog} class="help" aria-label="Keys" onClose=${() => (isHelp.value = false)}>
-        <div class="dialog-body"><div class="dialog-head"><h2>Keys</h2><span class="spring"></span>
+        <div class="dialog-body"><div class="dialog-head"><h2>Keys</h2>
             <button type="button" class="quiet" aria-label="Close" onClick=${() => dialog.current.close()}>✕</button></div>
         <dl class="keys">${KEYS.map(([key, what]) => html`<div><dt>${key.split(' ').map((part) => html`<kbd>${part}</kbd> `)}</dt><dd>${what}</dd></div>`)}
             <div><dt><kbd>Ctrl</kbd> <kbd>Enter</kbd></dt><dd>send what is written</dd></div><div><dt><kbd>Esc</kbd></dt><dd>leave a field or close a dialog</dd></div></dl></div>

@@ -45,7 +45,8 @@ export function go(parts, query) {
  * @param {Record<string, any>} changes
  */
 export function refine(changes) {
-    const { parts, query } = route.value;
+    // Not `route`, which is behind while an event is on its way.
+    const { parts, query } = read();
     history.replaceState(null, '', address(parts, { ...Object.fromEntries(query), ...changes }));
     route.value = read();
 }

@@ -230,7 +230,7 @@ async fn long_run(world: &World, count: u64) -> String {
 }
 
 #[tokio::test]
-async fn s100_a_run_of_10_000_messages_scrolls_smoothly_and_continues_after_a_restart() {
+async fn s100_a_run_of_10_000_messages_scrolls_smoothly() {
     const MESSAGES: u64 = 10_000;
     let world = World::new().await;
     let Some(mut browser) = browser_of(&world).await else { return };
@@ -340,6 +340,71 @@ async fn s99_every_view_passes_axe_in_both_themes_and_fits_320_pixels() {
         "[...document.querySelectorAll('*')].some((it) => getComputedStyle(it).animationName !== 'none')";
     assert_eq!(browser.eval(animated).await, false);
     check_clean(&browser, &world);
+}
+
+/// Texts that would run in a page that takes them for markup.
+const HOSTILE: &str = r##"
+name: hostile
+description: '<img src=x onerror="window.hit=1">'
+task: '<script>window.hit=2</script>'
+agents: [{name: Ann, system: '<svg onload="window.hit=3">'}, {name: Bob}]
+chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 4}}
+script:
+  - Ann: '<script>window.hit=4</script><img src=x onerror="window.hit=5"> [a](javascript:window.hit=6)'
+  - Bob: '[b](data:text/html,<script>window.hit=7</script>) ![c](https://evil.test/c.png) <a href="javascript:window.hit=8">d</a>'
+  - Ann: "```html\n<iframe srcdoc='<script>parent.hit=9</script>'></iframe>\n```\n| <b onmouseover=window.hit=10>x</b> | y |\n|---|---|\n| [e](JaVaScRiPt:window.hit=11) | [f](vbscript:x) |"
+  - Bob: "</pre></p><style>*{display:none}</style>\u202Efdp.exe [g](https://good.test)"
+"##;
+
+#[tokio::test]
+async fn s98_no_text_becomes_markup_in_any_view() {
+    let world = World::with_team("hostile", HOSTILE).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let title = "<img src=x onerror=window.hit=12>";
+    let id = begin(&world, &json!({"team": "hostile", "title": title})).await;
+    until(&world, &id, "closed").await;
+    let views = [
+        ("".to_owned(), title),
+        (format!("runs/{id}"), "<iframe srcdoc="),
+        (format!("runs/{id}?request=Ann:2"), "<svg onload="),
+        (format!("runs/{id}/graph"), "in turn"),
+        (format!("runs/{id}/timeline"), "script:hostile"),
+        (format!("compare?a={id}&b={id}"), title),
+        ("teams".to_owned(), "<img src=x onerror"),
+        ("new?team=hostile".to_owned(), "<img src=x onerror"),
+    ];
+    for (address, text) in &views {
+        show(&mut browser, &format!("#/{address}")).await;
+        browser.until_text(text).await;
+        let made = "document.querySelectorAll('script:not([src^=\"/page/\"]), iframe, [onerror], [onload], [onmouseover], body style').length";
+        assert_eq!(browser.eval(made).await, 0, "{address}");
+        let links = "[...document.querySelectorAll('main a')].map((it) => it.protocol).filter((it) => !['http:', 'https:', 'mailto:'].includes(it)).join()";
+        assert_eq!(browser.eval(links).await, "", "{address}");
+        if address.contains("request") {
+            browser.eval("document.querySelector('dialog').close()").await;
+        }
+    }
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until_text("⟨U+202E⟩").await;
+    assert_eq!(browser.eval("window.hit ?? null").await, Value::Null);
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn s100_the_page_continues_by_itself_when_the_server_is_restarted() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelector('.question textarea')").await;
+    let world = world.restart_here().await;
+    // As another client would: the page hears of it.
+    let waiting = until(&world, &id, "waiting").await;
+    let answer = json!({"question": waiting["asked"][0]["question"], "text": "After the restart."});
+    assert_eq!(world.post(&format!("{PATH}/{id}/answers"), &answer).await.status, 202);
+    browser.until_text("Thanks.").await;
+    browser.until("!document.querySelector('.question')").await;
+    assert_eq!(browser.eval("document.querySelectorAll('.closed').length > 0").await, true);
 }
 
 #[tokio::test]

@@ -272,6 +272,15 @@ impl World {
         Self::start_at(dir, options, model, Some(token)).await
     }
 
+    /// The same at the same address, to which its clients connect again.
+    pub(crate) async fn restart_here(mut self) -> Self {
+        let (limits, model, token, address) =
+            (self.limits.clone(), self.model.take(), self.token.clone(), self.address);
+        let dir = self.stop().await;
+        let options = ServerOptions { limits, ..ServerOptions::new(address, place(dir.path())) };
+        Self::start_at(dir, options, model, Some(token)).await
+    }
+
     /// The store, as another process opens it.
     pub(crate) async fn store(&self) -> AnyStore {
         place(self.dir.path()).open().unwrap()
