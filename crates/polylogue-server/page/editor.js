@@ -4,6 +4,7 @@ import { attempt, get, post } from './api.js';
 import { address } from './router.js';
 import { Picture } from './graph.js';
 import { counted } from './format.js';
+import { complete } from './completion.js';
 
 /** How long a person may pause before the text is checked, in milliseconds. */
 const PAUSE = 300;
@@ -77,6 +78,20 @@ function Findings({ problems, area }) {
         <span>${problem.severity}: ${problem.message}${problem.hint && html`<br /><span class="note">hint: ${problem.hint}</span>`}</span></li>`)}</ul>`;
 }
 
+/** What can be written where the caret is; a click writes it. @param {{text: string, caret: number, area: any, set: (text: string) => void}} props */
+function Words({ text, caret, area, set }) {
+    const schema = useSignal(/** @type {any} */ (null));
+    useEffect(() => void attempt(async () => (schema.value = await get('/schema'))), []);
+    const { found, typed, end } = complete(schema.value, text, caret);
+    const write = (/** @type {string} */ word) => () => {
+        area.current.focus();
+        area.current.setRangeText(word + end, caret - typed.length, caret, 'end');
+        set(area.current.value);
+    };
+    return html`<div class="words" role="group" aria-label="What can be written here (Ctrl and space)">
+        ${found.slice(0, 40).map(({ word, about }) => html`<button type="button" key=${word} class="word" title=${about} onClick=${write(word)}>${word}</button>`)}</div>`;
+}
+
 /** @param {string} id @param {string} text */
 function save(id, text) {
     const link = document.createElement('a');
@@ -88,7 +103,10 @@ function save(id, text) {
 
 /** Two spaces instead of leaving the field; Escape, then Tab leaves it. @param {any} event @param {{current: boolean}} leaves */
 function onKey(event, leaves) {
-    if (event.key === 'Escape') leaves.current = true;
+    if (event.key === ' ' && event.ctrlKey) {
+        event.preventDefault();
+        /** @type {HTMLElement | null} */ (document.querySelector('.word'))?.focus();
+    } else if (event.key === 'Escape') leaves.current = true;
     else if (event.key === 'Tab' && !event.shiftKey && !leaves.current) {
         event.preventDefault();
         event.target.setRangeText('  ', event.target.selectionStart, event.target.selectionEnd, 'end');
@@ -102,6 +120,10 @@ export function Editor({ id }) {
     const found = useFindings(id, served === null ? null : text);
     const area = useRef(/** @type {any} */ (null));
     const leaves = useRef(false);
+    const caret = useSignal(0);
+    const moved = () => {
+        caret.value = area.current?.selectionStart ?? 0;
+    };
     document.title = `${id} · Polylogue`;
     if (served === null) return html`<main id="main" tabindex="-1" aria-busy="true"><h1>${id}</h1></main>`;
     const problems = found?.problems ?? [];
@@ -116,7 +138,8 @@ export function Editor({ id }) {
         <div class="columns editor-columns"><section aria-label="Text">
             <div class="text"><${Lines} text=${text} problems=${problems} area=${area} />
             <textarea ref=${area} aria-label="Text of the team file" aria-describedby="findings" wrap="off" spellcheck="false" autocapitalize="off" value=${text}
-                onInput=${(/** @type {any} */ event) => set(event.target.value)} onKeyDown=${(/** @type {any} */ event) => onKey(event, leaves)}></textarea></div>
+                onInput=${(/** @type {any} */ event) => (set(event.target.value), moved())} onKeyUp=${moved} onClick=${moved} onKeyDown=${(/** @type {any} */ event) => onKey(event, leaves)}></textarea></div>
+            <${Words} text=${text} caret=${caret.value} area=${area} set=${(/** @type {string} */ value) => (set(value), moved())} />
             <div id="findings" role="status">${found === null ? '…' : errors ? counted(errors, 'error') : problems.length ? counted(problems.length, 'warning') : 'No errors.'}</div>
             <${Findings} problems=${problems} area=${area} /></section>
             <section aria-label="Preview">${found?.team?.graph && html`<${Picture} graph=${found.team.graph} />`}</section></div>

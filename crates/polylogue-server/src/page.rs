@@ -38,6 +38,7 @@ files! {
     "/page/boxes.js": "boxes.js",
     "/page/calls.js": "calls.js",
     "/page/compare.js": "compare.js",
+    "/page/completion.js": "completion.js",
     "/page/conversation.js": "conversation.js",
     "/page/editor.js": "editor.js",
     "/page/export.js": "export.js",

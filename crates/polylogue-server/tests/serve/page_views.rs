@@ -145,6 +145,22 @@ async fn s96_s97_a_fork_is_compared_and_a_team_is_edited_with_findings_at_their_
     assert_eq!(std::fs::read_to_string(world.dir.path().join("talk.yaml")).unwrap(), text);
     browser.press("Discard changes").await;
     browser.until_text("No errors.").await;
+    // What the schema allows where the caret is, and a click writes it.
+    let offered = "[...document.querySelectorAll('.word')].map((it) => it.textContent).join()";
+    for (begun, words) in [
+        ("agents:\n  - name: Ann\n    tool_c", "tool_calling"),
+        ("agents:\n  - {name: Ann}\nscript_", "script_pace"),
+        ("sandbox:\n  backend: d", "docker"),
+        ("agents:\n  - name: Ann\n    system: tool_c", ""),
+    ] {
+        browser.fill(".text textarea", begun).await;
+        browser.until(&format!("({offered}) === '{words}'")).await;
+    }
+    browser.fill(".text textarea", "agents:\n  - name: Ann\n    output_r").await;
+    browser.press("output_retries").await;
+    let text = "agents:\n  - name: Ann\n    output_retries: ";
+    browser.until(&format!("document.querySelector('.text textarea').value === {}", json!(text))).await;
+    browser.press("Discard changes").await;
     check_clean(&browser, &world);
 }
 
