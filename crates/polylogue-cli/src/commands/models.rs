@@ -140,7 +140,12 @@ fn unanswered(provider: &Provider, error: ModelError) -> Result<Option<Vec<Strin
         print_note(&format!("{}: these are the models of the table", error.message));
         return Ok(None);
     }
-    Err(CliError::failed(error.message.clone()).hint(error.hint.clone().unwrap_or_default()))
+    let hint = error.hint.clone().unwrap_or_default();
+    Err(match error.kind {
+        ModelErrorKind::Config => CliError::usage(error.message.clone()),
+        _ => CliError::failed(error.message.clone()),
+    }
+    .hint(hint))
 }
 
 /// A list that is kept.

@@ -20,7 +20,8 @@ fn without_a_key_the_table_is_listed_and_says_so() {
     assert_eq!(words[1..11].join(" "), "128k in 16k out $2.5 in, cached 1.25, $10 out");
     assert!(words.contains(&"vision"), "{row}");
     // The table has nothing instead.
-    let ran = home.run(&["models", "openrouter"]).exits(1);
+    let ran = home.run(&["models", "openrouter"]).exits(2);
+    assert!(ran.err.contains("error (config)"), "{}", ran.err);
     assert!(ran.err.contains("no key is set (`OPENROUTER_API_KEY`)") && ran.out.is_empty(), "{}", ran.err);
     let ran = home.run(&["models", "openrouter", "--offline"]).ok();
     assert!(ran.err.contains("the table has no models of `openrouter`"), "{}", ran.err);
