@@ -90,6 +90,19 @@ async fn a_log_of_a_newer_version_is_left_alone() {
 }
 
 #[tokio::test]
+async fn a_log_of_an_earlier_version_is_refused_and_unchanged() {
+    let (dir, file) = folder(2).await;
+    edit(&file, |lines| lines[0] = lines[0].replacen(r#"{"polylogue":3"#, r#"{"polylogue":2"#, 1));
+    let before = contents(dir.path());
+    let older = StoreError::Older { place: file.display().to_string(), found: 2, known: 3 };
+    let store = open(&dir);
+    assert_eq!(store.read(&id("a"), 0).await, Err(older.clone()));
+    assert_eq!(store.meta(&id("a")).await, Err(older.clone()));
+    assert_eq!(store.claim(&id("a")).await, Err(older));
+    assert_eq!(contents(dir.path()), before);
+}
+
+#[tokio::test]
 async fn what_is_around_a_damaged_line_is_readable() {
     let (dir, file) = folder(9).await;
     edit(&file, |lines| lines[7].insert(8, '"'));

@@ -101,6 +101,16 @@ async fn a_database_of_a_newer_version_is_refused_and_unchanged() {
 }
 
 #[tokio::test]
+async fn a_database_of_an_earlier_version_is_refused_and_unchanged() {
+    let (dir, place) = database(1, 1).await;
+    edit(&place, "PRAGMA user_version = 4");
+    let before = contents(dir.path());
+    let older = StoreError::Older { place: place.display().to_string(), found: 4, known: 5 };
+    assert_eq!(Sqlite::open(&place).unwrap_err(), older);
+    assert_eq!(contents(dir.path()), before);
+}
+
+#[tokio::test]
 async fn an_empty_file_becomes_a_database() {
     let (_dir, place) = place();
     fs::write(&place, "").unwrap();
