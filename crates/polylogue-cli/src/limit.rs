@@ -35,7 +35,7 @@ fn words(continuation: Continuation) -> String {
 
 /// Limits as options of a command.
 fn options(limits: &LimitOverrides) -> String {
-    let LimitOverrides { turns, calls, tokens, cost, time_ms } = limits;
+    let LimitOverrides { turns, calls, tokens, cost, time_ms, .. } = limits;
     let options = [
         turns.map(|turns| format!("--max-turns {turns}")),
         calls.map(|calls| format!("--max-calls {calls}")),

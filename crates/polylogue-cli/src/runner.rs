@@ -195,9 +195,10 @@ impl Runner {
         if self.input == Input::None || prompt::is_typed() {
             return Ok(None);
         }
-        if question.is_approval() && self.input != Input::Approvals {
+        let allows = if question.is_about_limit() { "a higher limit" } else { "approval" };
+        if (question.is_approval() || question.is_about_limit()) && self.input != Input::Approvals {
             print_note_wrapped(&format!(
-                "`{}` waits for approval. Answers from standard input are not used for approvals; allow them with `--input approvals`.",
+                "`{}` waits for {allows}. Answers from standard input are not used for {allows}; allow them with `--input approvals`.",
                 question.who
             ));
             return Ok(None);

@@ -42,6 +42,7 @@ pub use self::price::{Price, PriceTier};
 pub(crate) use self::reply::joined;
 pub use self::reply::{AnsweredBy, Delta, DeltaRef, DeltaSink, ModelReply, Reply};
 pub use self::request::{CacheLifetime, Effort, Params, Thinking, ToolChoice, ToolSpec};
+pub(crate) use self::stop_reason::in_units;
 pub use self::stop_reason::{AllowanceOwner, OtherReason, RunOutcome, StopReason};
 pub use self::store_error::{LogId, StoreError};
 pub use self::unknown_name::UnknownName;

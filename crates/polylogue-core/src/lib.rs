@@ -49,7 +49,8 @@ pub use data::{
     Verbatim, cut, plain,
 };
 pub use limits::{
-    Allowance, Bound, BoundException, Budget, Cancellation, LimitOverrides, Limits, RunBound, Timer,
+    Allowance, Bound, BoundException, Budget, Cancellation, LimitOverrides, LimitRaise, Limits, OnLimit,
+    RaiseTerms, RunBound, Timer,
 };
 pub use log::chain;
 pub use log::{

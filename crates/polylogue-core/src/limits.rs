@@ -6,7 +6,9 @@ mod bound;
 mod budget;
 mod cancellation;
 mod fit;
+mod on_limit;
 mod overrides;
+mod raise;
 mod run_bound;
 mod timer;
 
@@ -20,7 +22,9 @@ pub(crate) use self::cancellation::CancelMode;
 pub use self::cancellation::Cancellation;
 use self::fit::ReservedAmount;
 pub(crate) use self::fit::{Amount, Fit};
+pub use self::on_limit::{OnLimit, RaiseTerms};
 pub use self::overrides::LimitOverrides;
+pub use self::raise::LimitRaise;
 pub use self::run_bound::{BoundException, RunBound};
 pub use self::timer::Timer;
 use crate::{Money, StopReason, TotalUsage};
@@ -50,6 +54,10 @@ pub struct Limits {
     pub unknown_price: bool,
     /// Nesting depth of chats.
     pub depth: usize,
+    /// What happens when one of them is reached, but for that on depth.
+    pub on_limit: OnLimit,
+    /// How far and how long people are asked to raise them.
+    pub raise: RaiseTerms,
 }
 
 impl Default for Limits {
@@ -65,6 +73,27 @@ impl Default for Limits {
             time_ms: None,
             unknown_price: false,
             depth: 8,
+            on_limit: OnLimit::Stop,
+            raise: RaiseTerms::default(),
+        }
+    }
+}
+
+impl Allowance {
+    /// As limits of a run.
+    pub(crate) const fn limits(self) -> Limits {
+        let Self { calls, tokens, cost, time_ms } = self;
+        Limits {
+            turns: None,
+            calls,
+            calls_each: u64::MAX,
+            tokens,
+            cost,
+            time_ms,
+            unknown_price: false,
+            depth: usize::MAX,
+            on_limit: OnLimit::Stop,
+            raise: RaiseTerms::NONE,
         }
     }
 }

@@ -19,6 +19,7 @@ mod open;
 mod open_question;
 mod origins;
 mod question;
+mod raise;
 mod request;
 mod reservation;
 mod resources;

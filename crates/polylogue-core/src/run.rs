@@ -6,6 +6,7 @@ mod ask;
 mod call;
 mod chat;
 mod nested;
+mod raise;
 mod result;
 
 use std::sync::Arc;

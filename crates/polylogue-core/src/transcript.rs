@@ -62,6 +62,18 @@ pub struct Transcript {
     raised: RaisedLimits,
     span: Option<(u64, u64)>,
     waited_ms: u64,
+    limit_question: Option<LimitQuestion>,
+}
+
+/// The last question about a limit of the run, until what was answered is in the log.
+#[derive(Debug, Clone)]
+pub(crate) struct LimitQuestion {
+    /// The `seq` of its event.
+    pub(crate) seq: u64,
+    pub(crate) question: Question,
+    /// The running time when it was asked.
+    pub(crate) asked_ms: u64,
+    pub(crate) answer: Option<Arc<str>>,
 }
 
 /// A message in a transcript.
@@ -348,6 +360,11 @@ impl Transcript {
     #[must_use]
     pub const fn usage(&self) -> &TotalUsage {
         &self.usage
+    }
+
+    /// The last question about a limit of the run, unless it is settled.
+    pub(crate) const fn limit_question(&self) -> Option<&LimitQuestion> {
+        self.limit_question.as_ref()
     }
 
     /// Input and output tokens since the chat was opened last, including chats within this one. Calls of unknown usage do

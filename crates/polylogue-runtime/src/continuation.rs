@@ -1,9 +1,7 @@
 //! What continues a conversation that has ended.
 
-use std::sync::Arc;
-
 use polylogue::stop::{Counted, Reason};
-use polylogue_core::{Event, LimitOverrides, Money, StopReason};
+use polylogue_core::{LimitOverrides, StopReason};
 
 /// What continues a conversation that has ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,18 +15,6 @@ pub enum Continuation {
 impl Continuation {
     /// A message that continues any conversation which a message continues.
     pub const MESSAGE: &str = "Continue.";
-}
-
-/// `limit`, with as much of what it counts as `events` last allowed beyond what had been used.
-pub(crate) fn raised_last(events: &[Arc<Event>], limit: LimitOverrides) -> LimitOverrides {
-    let last = LimitOverrides::last_allowed(events);
-    LimitOverrides {
-        turns: limit.turns.map(|limit| last.turns.filter(|turns| *turns > 0).unwrap_or(limit)),
-        calls: limit.calls.map(|limit| last.calls.filter(|calls| *calls > 0).unwrap_or(limit)),
-        tokens: limit.tokens.map(|limit| last.tokens.filter(|tokens| *tokens > 0).unwrap_or(limit)),
-        time_ms: limit.time_ms.map(|limit| last.time_ms.filter(|time| *time > 0).unwrap_or(limit)),
-        cost: limit.cost.map(|limit| last.cost.filter(|cost| *cost > Money::default()).unwrap_or(limit)),
-    }
 }
 
 /// Whether allowing `more` raises a limit that ended a conversation for `reason`.
@@ -50,21 +36,11 @@ pub(crate) fn limits_of(reason: &StopReason) -> Box<dyn Iterator<Item = LimitOve
         StopReason::All(reasons) => return Box::new(reasons.iter().flat_map(limits_of)),
         StopReason::NoOutput { ended } => return limits_of(ended),
         StopReason::Allowance { limit, .. } => return limits_of(limit),
-        // As many as the next step needs do not grow with a limit that was tried.
-        StopReason::Turns { limit, next } => LimitOverrides { turns: next.or(Some(*limit)), ..of },
-        StopReason::Calls { limit } => LimitOverrides { calls: Some(*limit), ..of },
-        StopReason::Time { limit_ms, .. } => LimitOverrides { time_ms: Some(*limit_ms), ..of },
-        StopReason::Tokens { limit, next, .. } => {
-            LimitOverrides { tokens: Some(next.unwrap_or(0).max(*limit)), ..of }
-        }
-        StopReason::Cost { limit, next, .. } => {
-            LimitOverrides { cost: Some(next.unwrap_or_default().max(*limit)), ..of }
-        }
         other => match Reason::of(other) {
             Some(Reason::CountReached { count, of: Counted::Turns | Counted::Messages }) => {
                 LimitOverrides { turns: Some(count), ..of }
             }
-            _ => of,
+            _ => other.as_limit(),
         },
     };
     Box::new((!limit.is_empty()).then_some(limit).into_iter())

@@ -14,7 +14,7 @@ use polylogue_core::{
 };
 use tokio::sync::Mutex;
 
-use crate::continuation::{Continuation, limits_of, raised_last, raises};
+use crate::continuation::{Continuation, limits_of, raises};
 use crate::inbox::deliver;
 use crate::{Error, Result};
 
@@ -312,7 +312,7 @@ impl Conversation {
         // As much as it was last allowed, else as much as the limit; if that is too little, as much as the next step needs.
         for _ in 0..2 {
             let Some(limit) = limits_of(&refused).next() else { break };
-            for more in [raised_last(&events, limit), limit] {
+            for more in [LimitOverrides::last_allowed(&events).instead_of(limit), limit] {
                 match self.refused_for(more, message).await? {
                     None => return Ok(Some(Continuation::More(more))),
                     Some(reason) => refused = reason,

@@ -133,7 +133,9 @@ impl Runtime {
         log.take_in_inbox(messages).await?;
         let events = log.events().await;
         let meta = self.store().meta(id).await?;
-        let before = LimitOverrides::last_of(&events).unwrap_or_else(|| crate::stored::limits_of(&meta));
+        // Later changes name only what they change.
+        let begun_with = crate::stored::limits_of(&meta);
+        let before = LimitOverrides::last_of(&events).unwrap_or_default().or(begun_with);
         let most = crate::stored::bound_of(&meta, prepared.digest()).unwrap_or_default();
         let overrides = log.limits_beyond(options.more).await.or(before);
         let limits = overrides.over(prepared.limits_of(run.team()));

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use polylogue_config::Config;
+use polylogue_config::{At, Config};
 use polylogue_core::{Allowance, Money};
 
 use crate::duration::Time;
 
 /// Limits of a whole run. The run ends when the first one is reached.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Config)]
 pub struct Limits {
     /// What the run can use.
     #[key(flatten)]
@@ -16,6 +16,25 @@ pub struct Limits {
     /// Maximum depth of chats within chats.
     #[key(none = "8", range = 1..=64)]
     pub depth: Option<u32>,
+    /// What happens when a limit of the run is reached. `--on-limit` replaces it.
+    #[key(default = OnLimit::Stop)]
+    pub on_limit: OnLimit,
+    /// Totals above which no answer raises a limit. At them the run ends without a question.
+    pub ceiling: At<UsageLimits>,
+    /// Time after which no answer counts as no, such as `10 min`. It passes also while no process runs the conversation.
+    #[key(none = "the run waits for the answer")]
+    pub answer_timeout: Option<Time>,
+}
+
+/// What happens when a limit of the run is reached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Config)]
+pub enum OnLimit {
+    /// The run ends.
+    #[default]
+    Stop,
+    /// A person is asked to raise the limit, as at any other question. `yes` allows as much again, an amount such as `20`, `$0.50`
+    /// or `5 min` that much more, and every other answer ends the run.
+    Ask,
 }
 
 /// Limits on usage. A model call that does not fit into what is left is not sent.
@@ -45,21 +64,30 @@ impl UsageLimits {
     }
 
     pub(crate) fn time_ms(&self) -> Option<u64> {
-        self.time.map(|time| u64::try_from(Duration::from(time).as_millis()).unwrap_or(u64::MAX))
+        self.time.map(milliseconds)
     }
 
     /// The first key of which these allow less than `other`.
     pub(crate) fn first_below(&self, other: &Self) -> Option<&'static str> {
-        let is_below =
-            |own: Option<f64>, other: Option<f64>| own.zip(other).is_some_and(|(own, other)| own < other);
+        self.first_where(other, |own, other| own < other)
+    }
+
+    /// The first key of which these allow at least as much as `other`.
+    pub(crate) fn first_not_below(&self, other: &Self) -> Option<&'static str> {
+        self.first_where(other, |own, other| own >= other)
+    }
+
+    fn first_where(&self, other: &Self, is: impl Fn(f64, f64) -> bool) -> Option<&'static str> {
+        let both =
+            |own: Option<f64>, other: Option<f64>| own.zip(other).is_some_and(|(own, other)| is(own, other));
         let count = |limit: Option<u64>| limit.map(|limit| limit as f64);
         let keys = [
-            ("calls", is_below(count(self.calls), count(other.calls))),
-            ("tokens", is_below(count(self.tokens), count(other.tokens))),
-            ("cost", is_below(self.cost, other.cost)),
-            ("time", is_below(count(self.time_ms()), count(other.time_ms()))),
+            ("calls", both(count(self.calls), count(other.calls))),
+            ("tokens", both(count(self.tokens), count(other.tokens))),
+            ("cost", both(self.cost, other.cost)),
+            ("time", both(count(self.time_ms()), count(other.time_ms()))),
         ];
-        keys.into_iter().find_map(|(key, is_below)| is_below.then_some(key))
+        keys.into_iter().find_map(|(key, is)| is.then_some(key))
     }
 
     /// The smaller limit of both, each.
@@ -71,4 +99,8 @@ impl UsageLimits {
             time: [self.time, other.time].into_iter().flatten().min(),
         }
     }
+}
+
+pub(crate) fn milliseconds(time: Time) -> u64 {
+    u64::try_from(Duration::from(time).as_millis()).unwrap_or(u64::MAX)
 }

@@ -107,8 +107,8 @@ pub struct Team {
     pub web: Web,
     /// Long-term memory of agents that set `memory`.
     pub memory: At<TeamMemory>,
-    /// Limits of the whole run. Those of a team within a team hold for each run of that team, but for its `depth`, which is
-    /// ignored.
+    /// Limits of the whole run. Those of a team within a team hold for each run of that team, but for its `depth` and what
+    /// people are asked at a limit, which are ignored.
     pub limits: Limits,
     /// Scripted model replies, which replace the models in tests and demonstrations. The nth step of an agent is the
     /// reply to its nth model call.

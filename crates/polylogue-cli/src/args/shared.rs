@@ -143,6 +143,26 @@ pub(crate) struct Limits {
     /// Maximum running time, such as `90s`, `10min` or `1h`; calls in flight are aborted when it is up, and the time in which people are waited for does not count
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) max_time: Option<Time>,
+
+    /// What happens at a limit of the run: it ends, or you are asked to raise the limit
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) on_limit: Option<OnLimit>,
+}
+
+/// What happens at a limit of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnLimit {
+    Stop,
+    Ask,
+}
+
+impl From<OnLimit> for polylogue_core::OnLimit {
+    fn from(what: OnLimit) -> Self {
+        match what {
+            OnLimit::Stop => Self::Stop,
+            OnLimit::Ask => Self::Ask,
+        }
+    }
 }
 
 impl Limits {
@@ -156,6 +176,7 @@ impl Limits {
             tokens: self.max_tokens,
             cost,
             time_ms: time_ms.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX)),
+            on_limit: self.on_limit.map(OnLimit::into),
         }
     }
 }

@@ -5,6 +5,7 @@ use polylogue_core::Question;
 /// The prompt for `question`: whose words the person writes, or what the person allows to whom.
 pub(crate) fn prompt(question: &Question) -> String {
     match &question.call {
+        None if question.is_about_limit() => "Raise the limit? [y/N or how much more] ".into(),
         None => format!("{}> ", question.who),
         Some(call) => format!("Allow {} to {}? [y/N] ", question.who, action(&call.tool)),
     }
@@ -18,9 +19,13 @@ fn action(tool: &str) -> String {
     }
 }
 
-/// What `answer`, which a person has typed, means: as [`meant`], and at a question for approval Enter alone is no.
+/// What `answer`, which a person has typed, means: as [`meant`], and at a question that allows something Enter alone is no.
 pub(crate) fn typed(question: &Question, answer: String) -> String {
-    if question.is_approval() && answer.trim().is_empty() { "no".into() } else { meant(question, answer) }
+    if (question.is_approval() || question.is_about_limit()) && answer.trim().is_empty() {
+        "no".into()
+    } else {
+        meant(question, answer)
+    }
 }
 
 /// What `answer` means: at a question for approval, `y` is yes and `n` is no. An empty one means nothing.

@@ -45,6 +45,8 @@ pub(crate) struct Live {
     region: Region,
     turns: Turns,
     draft: Option<Draft>,
+    /// The open question about a limit.
+    limit_question: Option<TurnKey>,
     /// Lines for the next frame to write permanently.
     above: Vec<Line>,
     /// Lines that have to wait, because a reply that began above them is not finished.
@@ -70,6 +72,7 @@ impl Live {
             region: Region::default(),
             turns: Turns::default(),
             draft: None,
+            limit_question: None,
             above: Vec::new(),
             held: Vec::new(),
             notice: None,
@@ -187,6 +190,12 @@ impl Live {
             {
                 self.seal();
             }
+            Body::InputRequired(question) if question.is_about_limit() => {
+                self.limit_question = Some(key(&question.who));
+            }
+            // No turn continues: the question is the run's.
+            Body::InputProvided { to, .. }
+                if self.limit_question.take_if(|asked| *asked == key(to)).is_some() => {}
             Body::InputRequired(question) => self.end_turn(&key(&question.who)),
             // What a person typed becomes the message at once: no model thinks about it.
             Body::InputProvided { to, text, .. } if self.renderer.is_typed_message(&event.at, to, text) => {}

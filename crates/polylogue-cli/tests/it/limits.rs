@@ -108,6 +108,54 @@ fn a_limit_that_is_changed_while_a_person_is_waited_for_holds_when_the_person_ha
 }
 
 #[test]
+fn at_a_limit_a_person_is_asked_and_the_raise_survives_a_process_that_is_killed() {
+    let server = serve(talker());
+    let mut home = Home::at(&server);
+    home.file("team.yaml", TEAM);
+    home.run(&[&RUN[..], &["--max-calls", "2", "--max-turns", "9", "--on-limit", "ask"]].concat()).exits(5);
+    assert_eq!((state(&home), server.count()), ("waiting for pair".to_owned(), 2));
+    let waiting = home.run(&["waiting"]).ok();
+    assert!(waiting.out.contains("The run has reached the limit of 2 model calls."), "{}", waiting.out);
+    // The run is killed after the answer, in the first call that it allows.
+    let stuck = serve(talker().latency(Duration::from_secs(600)));
+    home.set("OPENAI_BASE_URL", &stuck.base_url());
+    let running = home.start(&["resume", "last", "--answer", "3"]);
+    until("the model is asked again", || stuck.count() >= 1);
+    running.signal(Signal::KILL);
+    running.end().exits(-1);
+    assert_eq!(of_type(&home.events(), "limits_changed").len(), 1);
+    // The call that was in flight counts, so that two are left of the three; then a person is asked again.
+    let quick = serve(talker());
+    home.set("OPENAI_BASE_URL", &quick.base_url());
+    home.run(&["resume", "last"]).exits(5);
+    assert_eq!((state(&home), quick.count()), ("waiting for pair".to_owned(), 2));
+    // The other limit that the run was begun with holds, too, and asks.
+    home.run(&["resume", "last", "--answer", "100"]).exits(5);
+    let waiting = home.run(&["waiting"]).ok();
+    assert!(waiting.out.contains("The run has reached the limit of 9 turns."), "{}", waiting.out);
+    let ended = home.run(&["resume", "last", "--answer", "no"]).exits(3);
+    assert!(ended.out.contains("limit: the limit of 9 turns"), "{}", ended.out);
+    assert_eq!(quick.count(), 7);
+    home.run(&["verify"]).ok();
+}
+
+#[test]
+fn standard_input_raises_a_limit_only_where_it_may_approve() {
+    let server = serve(talker());
+    let home = Home::at(&server);
+    home.file(
+        "team.yaml",
+        &TEAM.replace("task: Talk", "task: Talk\nlimits: {calls: 2, on_limit: ask, ceiling: {calls: 3}}"),
+    );
+    let asked = home.run_reading("yes\n", &RUN).exits(5);
+    assert!(asked.err.contains("`pair` waits for a higher limit."), "{}", asked.err);
+    assert_eq!(server.count(), 2);
+    let ended = home.run_reading("yes\nyes\n", &[&RUN[..], &["--input", "approvals"]].concat()).exits(3);
+    assert!(ended.out.contains("limit: the limit of 3 model calls"), "{}", ended.out);
+    assert_eq!(server.count(), 5, "the ceiling holds");
+}
+
+#[test]
 fn rows_of_a_batch_continue_under_the_limits_that_they_began_with() {
     let slow = serve(talker().latency(Duration::from_secs(600)));
     let mut home = Home::at(&slow);

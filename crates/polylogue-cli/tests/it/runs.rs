@@ -354,6 +354,7 @@ fn the_whole_of_the_help() {
               --max-tokens <N>               Maximum number of input and output tokens; a call that could take more than is left is not made
               --max-calls <N>                Maximum number of model calls
               --max-time <TIME>              Maximum running time, such as `90s`, `10min` or `1h`; calls in flight are aborted when it is up, and the time in which people are waited for does not count
+              --on-limit <WHAT>              What happens at a limit of the run: it ends, or you are asked to raise the limit [possible values: stop, ask]
               --dir <FOLDER>                 Let agents work in this folder instead of in a new work directory; you are asked before they run programs or change files
               --input <WHAT>                 Which questions the lines of standard input answer, when it is a pipe or a file: those to a person (`answers`), also those for approval of tools and code (`approvals`), or none (`none`). Default: `answers`; `none` with `-` as text or with `--answer` [possible values: answers, approvals, none]
               --json                         Print every event as one line of JSON; the first line has the conversation's id, the last one the totals

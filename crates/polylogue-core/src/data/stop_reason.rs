@@ -315,7 +315,7 @@ impl fmt::Display for StopReason {
 }
 
 /// A time in the largest unit in which it is a whole number.
-fn in_units(ms: u64) -> String {
+pub(crate) fn in_units(ms: u64) -> String {
     let units = [(3_600_000, "h"), (60_000, "min"), (1_000, "s")];
     let unit = units.into_iter().find(|(unit, _)| ms > 0 && ms.is_multiple_of(*unit));
     unit.map_or_else(|| format!("{ms} ms"), |(unit, name)| format!("{} {name}", ms / unit))

@@ -1,6 +1,5 @@
 //! Limits of one agent or one chat within a run.
 
-use super::Limits;
 use crate::Money;
 
 /// Limits of one agent or one chat, next to those of the whole run: a call is sent only if it fits into all of them.
@@ -23,21 +22,4 @@ pub struct Allowance {
     /// Running time in milliseconds: of an agent, that of its turns; of a chat, the time in which it is open. The time in
     /// which people are waited for does not count.
     pub time_ms: Option<u64>,
-}
-
-impl Allowance {
-    /// As limits of a run.
-    pub(crate) const fn limits(self) -> Limits {
-        let Self { calls, tokens, cost, time_ms } = self;
-        Limits {
-            turns: None,
-            calls,
-            calls_each: u64::MAX,
-            tokens,
-            cost,
-            time_ms,
-            unknown_price: false,
-            depth: usize::MAX,
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Limits;
+use super::{Limits, OnLimit};
 use crate::{Money, TotalUsage};
 
 /// Limits of one conversation that override those of its team, such as those of command-line options. They apply in
@@ -24,6 +24,9 @@ pub struct LimitOverrides {
     /// As [`Limits::time_ms`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
+    /// As [`Limits::on_limit`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_limit: Option<OnLimit>,
 }
 
 impl LimitOverrides {
@@ -42,6 +45,7 @@ impl LimitOverrides {
             tokens: self.tokens.or(earlier.tokens),
             cost: self.cost.or(earlier.cost),
             time_ms: self.time_ms.or(earlier.time_ms),
+            on_limit: self.on_limit.or(earlier.on_limit),
         }
     }
 
@@ -53,6 +57,48 @@ impl LimitOverrides {
             tokens: self.tokens.map(|more| usage.counted_tokens().saturating_add(more)),
             cost: self.cost.map(|more| usage.counted_cost() + more),
             time_ms: self.time_ms.map(|more| time_ms.saturating_add(more)),
+            on_limit: self.on_limit,
+        }
+    }
+
+    /// What these totals leave of what they limit after `usage`, these `turns` and this running time in milliseconds.
+    pub(crate) fn less(self, usage: &TotalUsage, (turns, time_ms): (u64, u64)) -> Self {
+        Self {
+            turns: self.turns.map(|total| total.saturating_sub(turns)),
+            calls: self.calls.map(|total| total.saturating_sub(usage.counted_calls())),
+            tokens: self.tokens.map(|total| total.saturating_sub(usage.counted_tokens())),
+            cost: self.cost.map(|total| total.less(usage.counted_cost())),
+            time_ms: self.time_ms.map(|total| total.saturating_sub(time_ms)),
+            on_limit: None,
+        }
+    }
+
+    /// `limit`, with as much of what it limits as these, where they allow any.
+    #[must_use]
+    pub fn instead_of(self, limit: Self) -> Self {
+        let count = |own: Option<u64>, limit: Option<u64>| {
+            limit.map(|limit| own.filter(|own| *own > 0).unwrap_or(limit))
+        };
+        let cost = limit.cost.map(|limit| self.cost.filter(|own| *own > Money::default()).unwrap_or(limit));
+        Self {
+            turns: count(self.turns, limit.turns),
+            calls: count(self.calls, limit.calls),
+            tokens: count(self.tokens, limit.tokens),
+            time_ms: count(self.time_ms, limit.time_ms),
+            cost,
+            on_limit: None,
+        }
+    }
+
+    /// These, or what `needed` has of the same kind, if that is more.
+    pub(crate) fn at_least(self, needed: Self) -> Self {
+        Self {
+            turns: self.turns.max(needed.turns),
+            calls: self.calls.max(needed.calls),
+            tokens: self.tokens.max(needed.tokens),
+            cost: self.cost.max(needed.cost),
+            time_ms: self.time_ms.max(needed.time_ms),
+            on_limit: self.on_limit,
         }
     }
 
@@ -65,6 +111,7 @@ impl LimitOverrides {
             tokens: self.tokens.or(limits.tokens),
             cost: self.cost.or(limits.cost),
             time_ms: self.time_ms.or(limits.time_ms),
+            on_limit: self.on_limit.unwrap_or(limits.on_limit),
             ..limits
         }
     }

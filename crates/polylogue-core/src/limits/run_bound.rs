@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Limits;
+use super::{Limits, OnLimit, RaiseTerms};
 use crate::Money;
 
 /// What a whole run takes at most, as computed before its first call. No call is sent that could exceed it: the run then
@@ -53,6 +53,8 @@ impl RunBound {
             calls_each: u64::MAX,
             time_ms: None,
             unknown_price: false,
+            on_limit: OnLimit::Stop,
+            raise: RaiseTerms::NONE,
         }
     }
 

@@ -136,7 +136,7 @@ pub(crate) struct RunTotals {
     pub(crate) unpriced: Option<Arc<str>>,
     /// Agents and tool calls whose next results have their upper bound counted, because their usage is unknown.
     bounded: Vec<(Path, Name, Option<Arc<str>>)>,
-    /// The last event with which the outermost chat was closed.
+    /// The last event by which all calls were over: the outermost chat was closed, or a person was asked at a limit.
     pub(crate) closed: Option<u64>,
     /// Who has read content from outside.
     pub(crate) origins: Origins,
@@ -176,6 +176,7 @@ impl RunTotals {
             | Body::TooLong { who, .. }
             | Body::ContinuationFailed { who, .. } => *self.failures.entry(who.clone()).or_default() += 1,
             Body::Closed { .. } if event.at.is_root() => self.closed = Some(event.seq),
+            Body::InputRequired(question) if question.is_about_limit() => self.closed = Some(event.seq),
             Body::Paused => self.is_paused = true,
             Body::Resumed => self.is_paused = false,
             _ => {}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Call, Name};
+use crate::{Call, LimitRaise, Name};
 
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,10 @@ pub struct Question {
     /// What counts as the answer when there is none in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<DefaultAnswer>,
+    /// The limit of the run that the question asks to raise. Such a question belongs to no turn; it is asked in the name of the
+    /// outermost chat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Box<LimitRaise>>,
 }
 
 /// The answer that counts when a person has not answered in time.
@@ -63,12 +67,24 @@ impl Question {
     /// A question of `who` that asks for text, not for approval.
     #[must_use]
     pub fn new(who: Name, text: impl Into<Arc<str>>) -> Self {
-        Self { who, text: text.into(), call: None, default: None }
+        Self { who, text: text.into(), call: None, default: None, limit: None }
+    }
+
+    /// A question of `who` that asks to raise a limit of the run.
+    pub(crate) fn about_limit(who: Name, raise: LimitRaise) -> Self {
+        let text = raise.text();
+        Self { limit: Some(Box::new(raise)), ..Self::new(who, text) }
     }
 
     /// Whether it asks for approval.
     #[must_use]
     pub const fn is_approval(&self) -> bool {
         self.call.is_some()
+    }
+
+    /// Whether it asks to raise a limit of the run.
+    #[must_use]
+    pub const fn is_about_limit(&self) -> bool {
+        self.limit.is_some()
     }
 }

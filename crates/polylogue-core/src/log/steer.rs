@@ -64,7 +64,10 @@ impl Log {
         };
         self.append_instructed(&Path::root(), pending.number, body.clone()).await?;
         match body {
-            Body::LimitsChanged(limits) => self.set_limits(limits),
+            Body::LimitsChanged(limits) => {
+                self.set_limits(limits);
+                self.answer_raised().await?;
+            }
             Body::Paused => self.set_paused(true),
             Body::Resumed => self.set_paused(false),
             Body::Cancelled { now: true } => self.cancellation.now(),
@@ -80,7 +83,7 @@ impl Log {
         self.set_paused(false);
     }
 
-    fn set_limits(&self, limits: LimitOverrides) {
+    pub(crate) fn set_limits(&self, limits: LimitOverrides) {
         let mut now = self.limits.write().unwrap_or_else(PoisonError::into_inner);
         *now = limits.over(*now);
         drop(now);

@@ -92,7 +92,7 @@ async fn holds_still(
     limits: &Limits,
     more: LimitOverrides,
 ) -> bool {
-    let StopReason::Allowance { of, limit } = reason else { return is_reached(reason, limits) };
+    let StopReason::Allowance { of, limit } = reason else { return limits.holds(reason) };
     let own = match of {
         AllowanceOwner::Agent(name) => log.limits_of_agent(name),
         AllowanceOwner::Chat { at, .. } => {
@@ -100,20 +100,7 @@ async fn holds_still(
         }
     };
     match own {
-        Some(own) => is_reached(limit, &log.limits_of_owner(of, own, more).await),
+        Some(own) => log.limits_of_owner(of, own, more).await.holds(limit),
         None => false,
-    }
-}
-
-/// Whether the limit that was reached is not higher in `limits`.
-fn is_reached(reason: &StopReason, limits: &Limits) -> bool {
-    match reason {
-        StopReason::Turns { limit, .. } => limits.turns.is_some_and(|now| now <= *limit),
-        StopReason::Calls { limit } => limits.max_calls() <= *limit,
-        StopReason::Tokens { limit, .. } => limits.tokens.is_some_and(|now| now <= *limit),
-        StopReason::Cost { limit, .. } => limits.cost.is_some_and(|now| now <= *limit),
-        StopReason::Time { limit_ms, .. } => limits.time_ms.is_some_and(|now| now <= *limit_ms),
-        StopReason::UnknownPrice { .. } => limits.cost.is_some() && !limits.unknown_price,
-        _ => false,
     }
 }

@@ -93,11 +93,14 @@ impl Chat {
             return Err(ConfigError::NotBegun { log: log.id().clone() }.into());
         }
         let mut running = RunningChat::new(log, transcript);
+        let at_rest = running.take_in_raise().await?;
         let (task, attached) = begin.unwrap_or_default();
         let start = Start { task, around: None, who: &self.name };
         let mut opening = self.opening(&start, Vec::new());
         opening.attach(attached);
-        let status = {
+        let status = if let Some(at_rest) = at_rest {
+            Ok(at_rest)
+        } else {
             let (over, is_over) = oneshot::channel();
             let run = pin!(running.run(self, opening));
             let run = async {
@@ -110,7 +113,7 @@ impl Chat {
         };
         let status = match status {
             Err(Error::Interrupt(Interrupt::Cancelled)) => Status::Cancelled,
-            Err(Error::Interrupt(Interrupt::Limit(reason))) => running.close_at_limit(reason).await?,
+            Err(Error::Interrupt(Interrupt::Limit(reason))) => running.ask_or_close(self, reason).await?,
             result => result?,
         };
         let (usage, events) = (log.usage().await, log.events().await);

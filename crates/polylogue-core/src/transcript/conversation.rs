@@ -110,6 +110,11 @@ impl Log {
         more.beyond(&self.usage().await, (self.turns().await, self.time_used_ms().await))
     }
 
+    /// How much the totals `limits` allow beyond what the run has used so far.
+    pub(crate) async fn limits_left(&self, limits: LimitOverrides) -> LimitOverrides {
+        limits.less(&self.usage().await, (self.turns().await, self.time_used_ms().await))
+    }
+
     /// Reopens a closed conversation with a new message. Run the chat again to continue.
     ///
     /// # Errors
@@ -275,7 +280,10 @@ impl Log {
     pub async fn may_have_lost_calls(&self) -> Result<bool> {
         let transcript = self.transcript().await?;
         let is_lost = |turn: &OpenTurn| turn.asked.is_none() && !turn.settled && turn.last < self.inherited;
-        Ok(transcript.closed().is_none() && transcript.open_turns().iter().any(is_lost))
+        // At a limit, all calls are over before a person is asked.
+        let asked = transcript.limit_question().map_or(0, |asked| asked.seq);
+        let mut open = transcript.open_turns().iter().filter(|turn| turn.last > asked);
+        Ok(transcript.closed().is_none() && open.any(is_lost))
     }
 
     /// Logs that `limits` apply from now on, for this process and for those that continue the conversation later:
@@ -341,16 +349,8 @@ impl LimitOverrides {
     pub fn last_allowed(events: &[Arc<Event>]) -> Self {
         let changed = |event: &Arc<Event>| matches!(event.body, Body::LimitsChanged(_));
         let before = events.get(..events.iter().rposition(changed).unwrap_or(0)).unwrap_or_default();
-        let Some(Self { turns, calls, tokens, cost, time_ms }) = Self::last_of(events) else {
-            return Self::default();
-        };
-        let RunTotals { turns: taken, usage, time, .. } = RunTotals::of(before);
-        Self {
-            turns: turns.map(|total| total.saturating_sub(taken.ended)),
-            calls: calls.map(|total| total.saturating_sub(usage.counted_calls())),
-            tokens: tokens.map(|total| total.saturating_sub(usage.counted_tokens())),
-            cost: cost.map(|total| total.less(usage.counted_cost())),
-            time_ms: time_ms.map(|total| total.saturating_sub(time.used_ms())),
-        }
+        let Some(totals) = Self::last_of(events) else { return Self::default() };
+        let RunTotals { turns, usage, time, .. } = RunTotals::of(before);
+        totals.less(&usage, (turns.ended, time.used_ms()))
     }
 }

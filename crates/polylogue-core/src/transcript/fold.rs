@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{EndedTurn, Line, OpenTurn, RaisedLimits, Source, Transcript, in_order};
+use super::{EndedTurn, LimitQuestion, Line, OpenTurn, RaisedLimits, Source, Transcript, in_order};
 use crate::{
     Body, Charge, Compacted, Event, LimitOverrides, Message, ModelReply, Name, Opening, Part, Question,
     TurnRequest,
@@ -36,7 +36,8 @@ impl Transcript {
             self.charged(charge, event.seq);
             return Ok(());
         }
-        if is_of_run(&event.body) {
+        if is_of_run(&event.body) || self.is_of_limit_question(&event) {
+            self.fold_limit_question(&event);
             return Ok(());
         }
         let result = match &event.body {
@@ -67,6 +68,7 @@ impl Transcript {
             }
             Body::Closed { reason, summary } => {
                 self.closed = Some((reason.clone(), Arc::clone(summary)));
+                self.limit_question.take_if(|asked| asked.answer.is_some());
                 self.events.push(Arc::clone(&event));
                 Ok(())
             }
@@ -74,12 +76,44 @@ impl Transcript {
                 self.reopened(message.as_ref(), more, &event);
                 Ok(())
             }
-            Body::RolledBack { since } => self.roll_back(*since, &event),
+            Body::RolledBack { since } => {
+                self.limit_question = None;
+                self.roll_back(*since, &event)
+            }
             _ => self.within_turn(&event),
         };
         let first = self.span.map_or(event.ran_ms, |(first, _)| first);
         self.span = Some((first, event.ran_ms));
         result.map_err(|error| format!("event {}: {error}", event.seq))
+    }
+
+    /// Whether the event asks or answers whether a limit of the run is raised.
+    fn is_of_limit_question(&self, event: &Event) -> bool {
+        match &event.body {
+            Body::InputRequired(question) => question.is_about_limit(),
+            Body::InputProvided { to, .. } => {
+                let open = self.limit_question.as_ref().filter(|asked| asked.answer.is_none());
+                open.is_some_and(|asked| asked.question.who == *to)
+            }
+            _ => false,
+        }
+    }
+
+    fn fold_limit_question(&mut self, event: &Event) {
+        match (&event.body, &mut self.limit_question) {
+            (Body::InputRequired(question), asked) => {
+                let (question, asked_ms) = (question.clone(), event.ran_ms);
+                *asked = Some(LimitQuestion { seq: event.seq, question, asked_ms, answer: None });
+            }
+            (Body::InputProvided { text, .. }, Some(asked)) => {
+                asked.answer = Some(Arc::clone(text));
+                self.waited_ms += event.ran_ms.saturating_sub(asked.asked_ms);
+            }
+            (Body::LimitsChanged(_), asked) if asked.as_ref().is_some_and(|asked| asked.answer.is_some()) => {
+                *asked = None;
+            }
+            _ => {}
+        }
     }
 
     fn opened(&mut self, opening: &Opening, event: &Arc<Event>) -> Result<(), String> {

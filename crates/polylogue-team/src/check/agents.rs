@@ -29,6 +29,7 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         check_nested(outline, agent, report);
         check_default_answer(team, agent, report);
     }
+    check_ceiling(team, report);
     if !report.failed() {
         warn_of_silence(outline, report);
         warn_of_handoffs(team, outline, report);
@@ -108,6 +109,16 @@ fn check_usage(team: &Team, agent: &Agent, report: &mut Report<'_>) {
         let hint = "an agent can use no more than the whole run: set less, or remove it";
         let message = format!("`limits.{key}` of `{}` is more than that of the whole run", agent.name);
         report.warning(codes::NO_EFFECT, at, message, hint);
+    }
+}
+
+/// Warns of a ceiling that a limit of the run is not below: no person is asked there.
+fn check_ceiling(team: &Team, report: &mut Report<'_>) {
+    let Some(at) = team.limits.ceiling.given() else { return };
+    if let Some(key) = team.limits.usage.first_not_below(&team.limits.ceiling) {
+        let message =
+            format!("`limits.{key}` is not below `limits.ceiling.{key}`: no person is asked to raise it");
+        report.warning(codes::NO_EFFECT, at, message, "set a higher ceiling, or remove it");
     }
 }
 

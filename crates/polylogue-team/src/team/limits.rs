@@ -1,16 +1,20 @@
 //! Limits of a team and of its agents.
 
 use polylogue::Limits as RunLimits;
-use polylogue_core::{Allowance, Money, Name};
+use polylogue_core::{Allowance, Money, Name, RaiseTerms};
 
 use super::Team;
-use crate::limits::{Limits, UsageLimits};
+use crate::limits::{Limits, OnLimit, UsageLimits, milliseconds};
 
 impl Team {
     /// Limits of the whole run: those the team sets, over the defaults.
     #[must_use]
     pub fn limits(&self) -> RunLimits {
-        let (Limits { usage, depth }, default) = (self.limits, RunLimits::default());
+        let (Limits { usage, depth, .. }, default) = (&self.limits, RunLimits::default());
+        let on_limit = match self.limits.on_limit {
+            OnLimit::Stop => polylogue_core::OnLimit::Stop,
+            OnLimit::Ask => polylogue_core::OnLimit::Ask,
+        };
         RunLimits {
             turns: None,
             calls: usage.calls,
@@ -20,6 +24,11 @@ impl Team {
             time_ms: usage.time_ms(),
             unknown_price: false,
             depth: depth.and_then(|depth| depth.try_into().ok()).unwrap_or(default.depth),
+            on_limit,
+            raise: RaiseTerms {
+                ceiling: self.limits.ceiling.allowance().unwrap_or_default(),
+                timeout_ms: self.limits.answer_timeout.map(milliseconds),
+            },
         }
     }
 

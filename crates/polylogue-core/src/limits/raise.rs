@@ -1,0 +1,143 @@
+//! Raising a limit of a run that a person is asked about.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Allowance, LimitOverrides, Limits};
+use crate::{Money, StopReason};
+
+/// The limit that a [question](crate::Question) asks to raise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LimitRaise {
+    /// The limit that was reached: the stop reason without an answer.
+    pub reached: StopReason,
+    /// How much more `yes` allows beyond what was used.
+    pub more: LimitOverrides,
+}
+
+impl LimitRaise {
+    /// How much more `answer` allows beyond what was used: `yes`, or an amount in the unit of the limit, such as `20`, `$0.50` or
+    /// `5 min`. `None` if it is anything else.
+    #[must_use]
+    pub fn allowed_by(&self, answer: &str) -> Option<LimitOverrides> {
+        let answer = answer.trim().to_lowercase();
+        if matches!(answer.as_str(), "y" | "yes") {
+            return Some(self.more);
+        }
+        let none = LimitOverrides::default();
+        let count = || answer.replace(',', "").parse().ok().filter(|count: &u64| *count > 0).map(Some);
+        Some(match self.more {
+            LimitOverrides { turns: Some(_), .. } => LimitOverrides { turns: count()?, ..none },
+            LimitOverrides { calls: Some(_), .. } => LimitOverrides { calls: count()?, ..none },
+            LimitOverrides { tokens: Some(_), .. } => LimitOverrides { tokens: count()?, ..none },
+            LimitOverrides { cost: Some(_), .. } => LimitOverrides { cost: Some(money(&answer)?), ..none },
+            _ => LimitOverrides { time_ms: Some(milliseconds(&answer)?), ..none },
+        })
+    }
+
+    /// The text of the question.
+    pub(crate) fn text(&self) -> String {
+        let Self { reached, more } = self;
+        let (by, example) = match *more {
+            LimitOverrides { turns: Some(more), .. } => (counted(more, "turn"), "`5`"),
+            LimitOverrides { calls: Some(more), .. } => (counted(more, "model call"), "`5`"),
+            LimitOverrides { tokens: Some(more), .. } => (counted(more, "token"), "`5000`"),
+            LimitOverrides { cost: Some(more), .. } => (more.to_string(), "`0.50`"),
+            LimitOverrides { time_ms: Some(more), .. } => (crate::data::in_units(more), "`5 min`"),
+            _ => (String::new(), ""),
+        };
+        format!(
+            "The run has reached {reached}. Allow {by} more? Answer `yes`, or how much more, such as {example}; any other answer ends the run."
+        )
+    }
+}
+
+impl StopReason {
+    /// As much as the limit of a run that it names, or as the next step needs, if that is more. Empty if it names none.
+    #[must_use]
+    pub fn as_limit(&self) -> LimitOverrides {
+        let none = LimitOverrides::default();
+        match self {
+            // As many as the next step needs do not grow with a limit that was tried.
+            Self::Turns { limit, next } => LimitOverrides { turns: next.or(Some(*limit)), ..none },
+            Self::Calls { limit } => LimitOverrides { calls: Some(*limit), ..none },
+            Self::Time { limit_ms, .. } => LimitOverrides { time_ms: Some(*limit_ms), ..none },
+            Self::Tokens { limit, next, .. } => {
+                LimitOverrides { tokens: Some(next.unwrap_or(0).max(*limit)), ..none }
+            }
+            Self::Cost { limit, next, .. } => {
+                LimitOverrides { cost: Some(next.unwrap_or_default().max(*limit)), ..none }
+            }
+            _ => none,
+        }
+    }
+}
+
+impl StopReason {
+    /// What the step that did not fit needs at most, as far as known.
+    pub(crate) fn next_needs(&self) -> LimitOverrides {
+        let none = LimitOverrides::default();
+        match *self {
+            Self::Turns { next, .. } => LimitOverrides { turns: next, ..none },
+            Self::Tokens { next, .. } => LimitOverrides { tokens: next, ..none },
+            Self::Cost { next, .. } => LimitOverrides { cost: next, ..none },
+            _ => none,
+        }
+    }
+}
+
+impl Limits {
+    /// Whether the limit that `reason` names is not higher here.
+    pub(crate) fn holds(&self, reason: &StopReason) -> bool {
+        match reason {
+            StopReason::Turns { limit, .. } => self.turns.is_some_and(|now| now <= *limit),
+            StopReason::Calls { limit } => self.max_calls() <= *limit,
+            StopReason::Tokens { limit, .. } => self.tokens.is_some_and(|now| now <= *limit),
+            StopReason::Cost { limit, .. } => self.cost.is_some_and(|now| now <= *limit),
+            StopReason::Time { limit_ms, .. } => self.time_ms.is_some_and(|now| now <= *limit_ms),
+            StopReason::UnknownPrice { .. } => self.cost.is_some() && !self.unknown_price,
+            _ => false,
+        }
+    }
+}
+
+impl LimitOverrides {
+    /// These totals, none of which is above `ceiling`.
+    pub(crate) fn at_most(self, ceiling: Allowance) -> Self {
+        Self {
+            calls: lower(self.calls, ceiling.calls),
+            tokens: lower(self.tokens, ceiling.tokens),
+            cost: lower(self.cost, ceiling.cost),
+            time_ms: lower(self.time_ms, ceiling.time_ms),
+            ..self
+        }
+    }
+}
+
+fn lower<T: Ord>(total: Option<T>, ceiling: Option<T>) -> Option<T> {
+    match (total, ceiling) {
+        (Some(total), Some(ceiling)) => Some(total.min(ceiling)),
+        (total, _) => total,
+    }
+}
+
+fn money(text: &str) -> Option<Money> {
+    let dollars: f64 = text.trim_start_matches('$').trim().parse().ok()?;
+    (dollars.is_finite() && dollars > 0.0).then(|| Money::dollars(dollars))
+}
+
+fn milliseconds(text: &str) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(digits)?;
+    let unit = match unit.trim() {
+        "ms" => 1,
+        "s" => 1_000,
+        "min" | "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit).filter(|ms| *ms > 0)
+}
+
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
