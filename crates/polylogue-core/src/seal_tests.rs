@@ -68,7 +68,7 @@ impl Sealed {
         let thought = Part::Thought(format!("{TEXT}{}", reply.who).into());
         let seal = Seal::new(0, &thought, json!(data));
         reply.parts.insert(0, thought);
-        let (by, before) = (Arc::clone(sent.by()), sent.before());
+        let (by, before) = (Arc::clone(sent.by()), sent.before(view.entries()));
         let seals = Some(Seals { by, before, key: None, parts: vec![seal] });
         reply.verbatim = Some(Arc::new(Verbatim { seals, ..Verbatim::default() }));
     }
@@ -77,6 +77,7 @@ impl Sealed {
     fn check(&self, me: usize) -> Result<(usize, usize), String> {
         let view = &self.views[me];
         let (sent, mut sealed) = (self.sent(view), 0);
+        self.check_extended(view, &sent)?;
         for (at, entry) in view.entries().iter().enumerate() {
             let Entry::Assistant { parts, verbatim: Some(verbatim) } = entry else { continue };
             let Some(seals) = &verbatim.seals else { continue };
@@ -97,6 +98,15 @@ impl Sealed {
         }
         let count = (0..view.entries().len()).filter(|at| sent.contains(*at)).count();
         Ok((sealed, count))
+    }
+
+    /// Checks that deciding on one entry after the other is as good as deciding on all at once.
+    fn check_extended(&self, view: &View, sent: &SealsSent) -> Result<(), String> {
+        let (entries, mut extended) = (view.entries(), SealsSent::new(self.by(), Some("s"), &[]));
+        (0..=entries.len()).for_each(|count| extended.extend(&entries[..count]));
+        let is_same = (0..entries.len()).all(|at| extended.contains(at) == sent.contains(at))
+            && extended.before(entries) == sent.before(entries);
+        if is_same { Ok(()) } else { Err(format!("{extended:?} is not {sent:?}")) }
     }
 
     /// Whether a process that reads the log so far decides the same.

@@ -255,7 +255,7 @@ impl Endpoint {
         let failed = |stop: Stop| stop.failure(context, timeouts, response.status());
         let decoded = reply.map_err(|stop| self.0.key_pool.but_for(key, failed(stop)))?;
         self.0.key_pool.succeeded();
-        Ok(sealed(decoded, body.seals(), key))
+        Ok(sealed(decoded, body.seals(), request, key))
     }
 }
 
@@ -268,10 +268,10 @@ struct Answer {
 
 /// The answer, its reply with its seals if the request knew of seals: `sent` are those that it had, `key` is the index of its
 /// key.
-fn sealed(decoded: Decoded, sent: Option<&SealsSent>, key: usize) -> Answer {
+fn sealed(decoded: Decoded, sent: Option<&SealsSent>, request: &Request<'_>, key: usize) -> Answer {
     let Decoded { reply, seals: parts, continuation } = decoded;
     let Some(sent) = sent.filter(|_| !parts.is_empty()) else { return Answer { reply, continuation } };
-    let seals = Seals { by: Arc::clone(sent.by()), before: sent.before(), key: Some(key), parts };
+    let seals = Seals { by: Arc::clone(sent.by()), before: sent.before(request.entries), key: Some(key), parts };
     let verbatim = reply.verbatim.as_deref().cloned().unwrap_or_default();
     let verbatim = Verbatim { seals: Some(seals), ..verbatim }.some().map(Arc::new);
     Answer { reply: Reply { verbatim, ..reply }, continuation }

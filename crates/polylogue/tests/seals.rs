@@ -60,7 +60,7 @@ impl Model for Sealing {
         let thought = Part::Thought(format!("thought {own} of {}", request.origin.who).into());
         let seals = Seals {
             by: Arc::clone(sent.by()),
-            before: sent.before(),
+            before: sent.before(request.entries),
             key: None,
             parts: vec![Seal::new(0, &thought, json!({"signature": own}))],
         };

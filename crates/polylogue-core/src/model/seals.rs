@@ -16,8 +16,11 @@ use crate::{Digest, Entry, Seals, ToolSpec};
 pub struct SealsSent {
     by: Arc<str>,
     start: Digest,
+    /// Over the first `linked` entries: what a conversation without seals does not need.
     chain: Chain,
-    entries: usize,
+    linked: usize,
+    /// How many entries were decided on.
+    decided: usize,
     sent: Vec<usize>,
     key: Option<usize>,
 }
@@ -28,31 +31,36 @@ impl SealsSent {
     #[must_use]
     pub fn new(by: impl Into<Arc<str>>, system: Option<&str>, tools: &[ToolSpec]) -> Self {
         let (start, chain) = (start(system, tools), Chain::default());
-        Self { by: by.into(), start, chain, entries: 0, sent: Vec::new(), key: None }
+        Self { by: by.into(), start, chain, linked: 0, decided: 0, sent: Vec::new(), key: None }
     }
 
-    /// Decides on `entries`, the first of which were decided on already.
+    /// Decides on `entries`, the first of which were decided on already. While none of them has seals, nothing is hashed.
     pub fn extend(&mut self, entries: &[Entry]) {
-        for entry in entries.iter().skip(self.entries) {
-            self.push(entry);
+        if entries.iter().skip(self.decided).any(|entry| seals_of(entry).is_some()) {
+            self.link(entries);
         }
+        self.decided = entries.len();
+    }
+
+    fn link(&mut self, entries: &[Entry]) {
+        entries.iter().skip(self.linked).for_each(|entry| self.push(entry));
     }
 
     fn push(&mut self, entry: &Entry) {
         let plain = match seals_of(entry) {
             Some(seals) if self.fits(seals) => {
-                self.sent.push(self.entries);
+                self.sent.push(self.linked);
                 self.key = seals.key.or(self.key);
                 None
             }
             _ => entry.unsealed(),
         };
         self.chain = self.chain.link(plain.as_ref().unwrap_or(entry));
-        self.entries += 1;
+        self.linked += 1;
     }
 
     fn fits(&self, seals: &Seals) -> bool {
-        seals.by == self.by && seals.before == self.before()
+        seals.by == self.by && seals.before == self.chain.after(&self.start)
     }
 
     /// Whether this is the beginning of `other`, so that it can be [extended](Self::extend) instead.
@@ -67,10 +75,12 @@ impl SealsSent {
         self.sent.binary_search(&index).is_ok()
     }
 
-    /// Identifies everything that is sent, for the seals of the reply.
+    /// Identifies everything that is sent with these `entries`, for the seals of the reply.
     #[must_use]
-    pub fn before(&self) -> Digest {
-        self.chain.after(&self.start)
+    pub fn before(&self, entries: &[Entry]) -> Digest {
+        let mut all = self.clone();
+        all.link(entries);
+        all.chain.after(&all.start)
     }
 
     /// Who wrote the seals that are sent: `wire:model`.

@@ -62,7 +62,9 @@ impl Chain {
 
 /// Identifies the beginning of a request: its system message and its tools.
 pub(crate) fn start(system: Option<&str>, tools: &[ToolSpec]) -> Digest {
-    let declared = |tool: &ToolSpec| (tool.name.clone(), tool.description.clone(), tool.parameters.clone());
+    fn declared(tool: &ToolSpec) -> (&str, &str, &serde_json::Value) {
+        (&tool.name, &tool.description, &tool.parameters)
+    }
     let mut bytes = Vec::new();
     json(&mut bytes, &(system, tools.iter().map(declared).collect::<Vec<_>>()));
     digest_of(&bytes)

@@ -53,7 +53,7 @@ fn whole(choice: Value) -> Result<Decoded, DecodeError> {
 /// The reply in the form in which it is sent back.
 fn returned(decoded: Decoded) -> Value {
     let Decoded { reply, seals: parts, .. } = decoded;
-    let before = with_request(|request| request.seals_sent("chat:m").before());
+    let before = with_request(|request| request.seals_sent("chat:m").before(request.entries));
     let seals = Seals { by: "chat:m".into(), before, key: None, parts };
     let verbatim = Verbatim { seals: Some(seals), ..Verbatim::default() };
     let mut out = BytesMut::new();

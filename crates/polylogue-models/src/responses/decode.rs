@@ -21,6 +21,8 @@ pub(super) struct Output {
     /// Whether the model refused to reply.
     is_refused: bool,
     has_calls: bool,
+    /// Whether there was reasoning that is sent back. The items after it are refused without their ids then.
+    is_sealed: bool,
     /// Whether there was reasoning that cannot be sent back. The items after it cannot have their ids then, either.
     is_unsealed: bool,
 }
@@ -260,14 +262,20 @@ impl Output {
             item.get("encrypted_content").and_then(Value::as_str).is_some_and(|e| !e.is_empty());
         if is_encrypted && !self.is_unsealed {
             reply.seal(pick(item, &["type", "id", "summary", "content", "encrypted_content"]));
+            self.is_sealed = true;
         }
         self.is_unsealed |= !is_encrypted;
     }
 
-    /// Seals an item with those of its fields that have to come back with it.
+    /// Seals an item with those of its fields that have to come back with it: a phase always, an id only after reasoning.
+    /// An id alone would cost space in the log and time in each later request, and the API does not ask for it.
     fn seal(&self, item: &Value, names: &[&str], reply: &mut Draft) {
+        let is_needed = self.is_sealed || item.get("phase").is_some_and(|phase| !phase.is_null());
+        if self.is_unsealed || !is_needed {
+            return;
+        }
         let seal = pick(item, names);
-        if !self.is_unsealed && seal.get("id").is_some() {
+        if seal.get("id").is_some() {
             reply.seal(seal);
         }
     }

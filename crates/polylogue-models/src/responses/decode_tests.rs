@@ -138,6 +138,17 @@ fn a_stream_is_read_with_its_parts_in_order_and_their_seals() {
     assert_usual(&whole(&response("completed", &output())).unwrap(), "whole");
 }
 
+/// P72: the id of an item goes back where the API asks for it, after reasoning; a phase always goes back.
+#[test]
+fn without_reasoning_only_a_phase_seals() {
+    let [_, mut message, call] = output();
+    let seals = |output: &[Value]| whole(&response("completed", output)).unwrap().seals;
+    assert_eq!(seals(&[message.clone(), call.clone()]).len(), 1);
+    message["phase"] = Value::Null;
+    assert_eq!(seals(&[message.clone(), call.clone()]), []);
+    assert_eq!(seals(&[reasoning(), message, call]).len(), 3);
+}
+
 /// P2: delivered in two pieces at every position.
 #[test]
 fn a_stream_split_at_every_byte_is_the_same_reply() {

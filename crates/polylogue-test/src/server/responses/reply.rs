@@ -84,11 +84,14 @@ fn items(completion: &Completion<'_>) -> Vec<Value> {
             true => json!({"type": "refusal", "refusal": completion.text}),
             false => json!({"type": "output_text", "text": completion.text, "annotations": []}),
         };
-        let phase = if completion.answer.calls.is_empty() { "final_answer" } else { "commentary" };
-        items.push(json!({
-            "type": "message", "id": id("msg", 0), "status": "completed", "role": "assistant", "phase": phase,
-            "content": [content],
-        }));
+        let mut message = json!({
+            "type": "message", "id": id("msg", 0), "status": "completed", "role": "assistant", "content": [content],
+        });
+        if has_phases(completion.model()) {
+            let is_last = completion.answer.calls.is_empty();
+            message["phase"] = if is_last { "final_answer" } else { "commentary" }.into();
+        }
+        items.push(message);
     }
     for (nth, call) in completion.answer.calls.iter().enumerate() {
         items.push(json!({
@@ -97,6 +100,11 @@ fn items(completion: &Completion<'_>) -> Vec<Value> {
         }));
     }
     items
+}
+
+/// Whether a model says if a message is its last: newer ones do.
+fn has_phases(model: &str) -> bool {
+    model.starts_with("gpt-5")
 }
 
 /// Events, numbered.
