@@ -249,6 +249,13 @@ impl<'a, 's> Cx<'a, 's> {
         self.foreign.iter().find(|row| row.fits(within, name, value))
     }
 
+    /// The same for a misspelled `name`.
+    pub(crate) fn misspelled_foreign_of(&self, within: &str, name: &str) -> Option<&'a Foreign> {
+        let rows = || self.foreign.iter().filter(|row| row.value.is_empty() && row.within.contains(&within));
+        let meant = suggest::closest(name, rows().map(|row| row.name))?;
+        rows().find(|row| row.name == meant)
+    }
+
     /// The equivalent of the key or word `name` in the type `within`, if it is a known name of another system.
     pub(crate) fn foreign_hint(&self, within: &str, name: &str, value: Option<&str>) -> Option<String> {
         self.foreign_of(within, name, value).map(Foreign::hint)

@@ -226,9 +226,13 @@ fn hint_for(
     if let Some(row) = cx.foreign_of(ty.name, &entry.key, entry.value.text()) {
         return (row.hint(), names().find(|name| row.is_key(name)));
     }
-    match all.iter().find(|key| (key.ty)().has_key(&entry.key)) {
-        Some(around) => (format!("it belongs in `{}`", around.name), None),
-        None => (suggest::hint(&entry.key, names()), suggest::closest(&entry.key, names())),
+    if let Some(around) = all.iter().find(|key| (key.ty)().has_key(&entry.key)) {
+        return (format!("it belongs in `{}`", around.name), None);
+    }
+    let closest = suggest::closest(&entry.key, names());
+    match cx.misspelled_foreign_of(ty.name, &entry.key).filter(|_| closest.is_none()) {
+        Some(row) => (row.hint(), names().find(|name| row.is_key(name))),
+        None => (suggest::hint(&entry.key, names()), closest),
     }
 }
 
