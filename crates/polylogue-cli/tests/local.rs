@@ -86,6 +86,40 @@ fn what_is_wrong_with_a_file_is_an_error_before_the_run() {
 }
 
 #[test]
+fn tokens_are_counted_by_the_vocabulary_of_the_file() {
+    let folder = team(TEAM);
+    let count = |text: &str, options: &[&str]| {
+        let all = [&["count", "-m", "local:teams/models/tiny.gguf", text], options].concat();
+        let output = run(folder.path(), &all, &[("POLYLOGUE_LOCAL_MEMORY", "1")]);
+        let (out, errors) = texts(&output);
+        assert!(output.status.success(), "{errors}");
+        out
+    };
+    assert_eq!(count("the", &[]), "1 token of local:teams/models/tiny.gguf, free\n");
+    let row: serde_json::Value = serde_json::from_str(&count("ß", &["--json"])).unwrap();
+    assert_eq!((&row["tokens"], &row["exact"], &row["picodollars"]), (&3.into(), &true.into(), &0.into()));
+    let missing = run(folder.path(), &["count", "-m", "local:none.gguf", "the"], &[]);
+    let (_, errors) = texts(&missing);
+    assert!(!missing.status.success() && errors.contains("relative to the current folder"), "{errors}");
+}
+
+#[test]
+fn doctor_says_what_models_can_use() {
+    let folder = team(TEAM);
+    let line = |variables: &[(&str, &str)]| {
+        let (out, errors) = texts(&run(folder.path(), &["doctor"], variables));
+        let line = out.lines().find_map(|line| line.trim().strip_prefix("local "));
+        line.unwrap_or_else(|| panic!("{out}{errors}")).trim().to_owned()
+    };
+    let variables =
+        [("RAYON_NUM_THREADS", "3"), ("POLYLOGUE_LOCAL_MEMORY", "512"), ("POLYLOGUE_LOCAL_WINDOW", "1000")];
+    let expected = "built in: 3 threads, at most 512 MiB of memory, context windows of at most 1000 tokens";
+    assert_eq!(line(&variables), expected);
+    assert!(line(&[]).contains("at most 8192 tokens"));
+    assert!(line(&[("POLYLOGUE_LOCAL_MEMORY", "much")]).contains("is not a number: `much`"));
+}
+
+#[test]
 fn a_file_outside_of_the_folder_of_the_team_must_be_allowed() {
     let folder = team(&TEAM.replace("local:models/tiny.gguf", "local:../elsewhere.gguf"));
     Tiny::default().write(folder.path(), "elsewhere.gguf");

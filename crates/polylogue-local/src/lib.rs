@@ -27,6 +27,7 @@ mod event;
 mod gguf;
 mod grammar;
 mod hyperparameters;
+mod machine;
 mod memory;
 mod merge;
 mod messages;
@@ -48,6 +49,7 @@ mod weights;
 mod worker;
 
 pub use error::LoadError;
+pub use machine::Machine;
 pub use memory::Memory;
 pub use model::LocalModel;
 pub use options::LocalOptions;

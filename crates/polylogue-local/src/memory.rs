@@ -48,11 +48,3 @@ impl Memory {
         Self { caches: more.saturating_add(1).min(caches.max(1) as u64), ..one }
     }
 }
-
-/// The bytes that the system reports as available; `u64::MAX` where it does not report any.
-pub(crate) fn available() -> u64 {
-    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    kib.map_or(u64::MAX, |kib| kib.saturating_mul(1024))
-}

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use polylogue_core::{
     Capabilities, Delta, DeltaRef, DeltaSink, Model, ModelError, ModelErrorKind, Money, Params, Reply,
@@ -15,7 +16,8 @@ use crate::event::{Event, Failure};
 use crate::gguf::GgufFile;
 use crate::grammar::Grammar;
 use crate::hyperparameters::Hyperparameters;
-use crate::memory::{Memory, available};
+use crate::machine::Machine;
+use crate::memory::Memory;
 use crate::messages::{TEMPLATE_FIELD, prompt};
 use crate::options::LocalOptions;
 use crate::reply_writer::ReplyForm;
@@ -64,7 +66,7 @@ impl LocalModel {
         let template = Template::of(&file, &tokenizer).map_err(at)?;
         let wanted = options.window.unwrap_or(LocalOptions::WINDOW).max(1);
         let window = sizes.trained_window.min(usize::try_from(wanted).unwrap_or(usize::MAX));
-        let limit = options.memory.unwrap_or_else(available);
+        let limit = options.memory.or(Machine::now().available).unwrap_or(u64::MAX);
         let memory = Memory::new(&sizes, weights, window, CHUNK, (options.sequences, limit));
         if memory.least() > limit {
             let mib = |bytes: u64| bytes.div_ceil(1 << 20);
@@ -102,10 +104,19 @@ impl LocalModel {
         self.window
     }
 
-    /// The number of tokens of `text`.
+    /// The number of tokens of `text` in a message. What the chat template writes around messages is not counted.
     #[must_use]
     pub fn count(&self, text: &str) -> usize {
-        self.tokenizer.encode(&self.tokenizer.defused(text)).len()
+        self.tokenizer.count(text)
+    }
+
+    /// As [`count`](Self::count), of the model in the file at `path`, whatever memory the model would need.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is damaged, or needs something that is not supported.
+    pub fn count_with(path: impl AsRef<Path>, text: &str) -> Result<usize, LoadError> {
+        let options = LocalOptions { memory: Some(u64::MAX), ..LocalOptions::default() };
+        Ok(Self::open(path, options)?.count(text))
     }
 
     fn error(&self, kind: ModelErrorKind, message: impl Into<String>) -> ModelError {
@@ -168,6 +179,25 @@ impl LocalModel {
             .hint("shorten the conversation with `view: {window: ...}`, or set `POLYLOGUE_LOCAL_WINDOW`"))
     }
 
+    /// Logs how fast a reply was computed that was asked for at `start` and had its `first` piece then: the tokens of a second
+    /// after that, as the time before is that of the queue and of the prompt.
+    fn log_speed(&self, usage: &Usage, start: Instant, first: Option<Instant>) {
+        let first = first.unwrap_or_else(Instant::now);
+        let per_second = usage
+            .output
+            .map(|tokens| f64::from(u32::try_from(tokens).unwrap_or(u32::MAX)))
+            .map(|tokens| tokens / first.elapsed().as_secs_f64().max(1e-6));
+        tracing::info!(
+            model = &*self.name,
+            input = usage.input,
+            cached = usage.cached,
+            output = usage.output,
+            first_token_ms = (first - start).as_millis(),
+            tokens_per_second = per_second.map(f64::round),
+            "a reply of a model in this process"
+        );
+    }
+
     fn failed(&self, failure: Failure) -> ModelError {
         match failure {
             Failure::Defect(defect) => {
@@ -190,11 +220,19 @@ impl Model for LocalModel {
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let (job, mut events) = self.job(request)?;
         let gone = || self.error(ModelErrorKind::Bug, "the thread of the model has ended");
+        let (start, mut first) = (Instant::now(), None);
         self.jobs.send(job).await.map_err(|_| gone())?;
         loop {
             match events.recv().await.ok_or_else(gone)? {
-                Event::Delta(delta) => pass(&delta, deltas),
-                Event::End(result) => return result.map_err(|failure| self.failed(failure)),
+                Event::Delta(delta) => {
+                    first.get_or_insert_with(Instant::now);
+                    pass(&delta, deltas);
+                }
+                Event::End(result) => {
+                    let reply = result.map_err(|failure| self.failed(failure))?;
+                    self.log_speed(&reply.usage, start, first);
+                    return Ok(reply);
+                }
             }
         }
     }

@@ -14,8 +14,8 @@ pub struct LocalOptions {
 }
 
 impl LocalOptions {
-    /// The context window where none is set.
-    pub(crate) const WINDOW: u32 = 8192;
+    /// The largest context window where none is set, in tokens.
+    pub const WINDOW: u32 = 8192;
 }
 
 impl Default for LocalOptions {

@@ -65,8 +65,22 @@ impl Tokenizer {
         defused
     }
 
+    /// The number of tokens of `text` of a message.
+    pub(crate) fn count(&self, text: &str) -> usize {
+        self.encode_parts(&self.defused(text)).len()
+    }
+
     /// The tokens of a prompt, in which tokens of the structure stand by their names.
     pub(crate) fn encode(&self, prompt: &str) -> Vec<u32> {
+        let tokens = self.encode_parts(prompt);
+        match self.vocabulary.begin.filter(|_| self.vocabulary.adds_begin) {
+            Some(begin) if tokens.first() != Some(&begin) => std::iter::once(begin).chain(tokens).collect(),
+            _ => tokens,
+        }
+    }
+
+    /// The same without the token that begins a prompt.
+    fn encode_parts(&self, prompt: &str) -> Vec<u32> {
         let mut tokens = Vec::with_capacity(prompt.len() / 3);
         let mut end = 0;
         for found in self.specials.find_iter(prompt) {
@@ -75,10 +89,7 @@ impl Tokenizer {
             end = found.end();
         }
         self.encode_text(prompt.get(end..).unwrap_or_default(), &mut tokens);
-        match self.vocabulary.begin.filter(|_| self.vocabulary.adds_begin) {
-            Some(begin) if tokens.first() != Some(&begin) => std::iter::once(begin).chain(tokens).collect(),
-            _ => tokens,
-        }
+        tokens
     }
 
     fn encode_text(&self, text: &str, tokens: &mut Vec<u32>) {

@@ -190,6 +190,14 @@ fn a_local_model_is_free_and_has_its_capabilities() {
 }
 
 #[test]
+fn a_text_is_counted_without_what_begins_a_prompt() {
+    let (_folder, model) = model();
+    assert_eq!(["", "the", "ß"].map(|text| model.count(text)), [0, 1, 3]);
+    // What looks like a token of the structure is text.
+    assert!(model.count("<|im_start|>") > 1);
+}
+
+#[test]
 fn an_unknown_field_of_a_request_is_refused() {
     let (_folder, model) = model();
     let asked = Asked::new("hi").with(|params| drop(params.extra.insert("mirostat".into(), json!(2))));

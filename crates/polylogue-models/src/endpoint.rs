@@ -271,7 +271,8 @@ struct Answer {
 fn sealed(decoded: Decoded, sent: Option<&SealsSent>, request: &Request<'_>, key: usize) -> Answer {
     let Decoded { reply, seals: parts, continuation } = decoded;
     let Some(sent) = sent.filter(|_| !parts.is_empty()) else { return Answer { reply, continuation } };
-    let seals = Seals { by: Arc::clone(sent.by()), before: sent.before(request.entries), key: Some(key), parts };
+    let seals =
+        Seals { by: Arc::clone(sent.by()), before: sent.before(request.entries), key: Some(key), parts };
     let verbatim = reply.verbatim.as_deref().cloned().unwrap_or_default();
     let verbatim = Verbatim { seals: Some(seals), ..verbatim }.some().map(Arc::new);
     Answer { reply: Reply { verbatim, ..reply }, continuation }

@@ -22,6 +22,7 @@ use polylogue_team::{Agent, Team};
 use self::endpoints::EndpointResolver;
 pub use self::endpoints::endpoint_allowed;
 use self::local::LocalModels;
+pub use self::local::{LocalResources, count_local, local_resources};
 pub(crate) use self::options::ModelChoice;
 pub use self::options::ModelOptions;
 use crate::address::{listens, shown};

@@ -31,8 +31,9 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The count is exact for models whose vocabulary ships with the program: those of OpenAI. For others it is an
-upper bound. White space around the text is not counted. Nothing is sent anywhere."
+    after_help = "The count is exact for models whose vocabulary ships with the program: those of OpenAI, and, with
+`local:PATH.gguf`, for the model in the file PATH if the program is built with models in the process. For others it is
+an upper bound. White space around the text is not counted. Nothing is sent anywhere."
 )]
 pub(crate) struct Count {
     /// The text; `@FILE` reads it from a file, `-` from standard input, and `@@` begins a text with `@`

@@ -1,7 +1,8 @@
 //! `polylogue count`: the tokens of a text, before any call.
 
-use polylogue_core::{Money, Usage};
+use polylogue_core::{Money, Price, Usage};
 use polylogue_models::{Day, TokenCount};
+use polylogue_runtime::count_local;
 use serde_json::json;
 
 use super::{unwritable, write};
@@ -19,10 +20,16 @@ pub(crate) fn run(cli: &args::Cli, args: &args::models::Count) -> Result<Exit, C
             .hint("`--model openai:gpt-4o-mini`, or `polylogue config set model openai:gpt-4o-mini`"));
     };
     let text = text_of(&args.text)?;
-    let count = TokenCount::of(&model, &text);
+    let is_local = model.starts_with("local:");
+    let count = match is_local {
+        true => TokenCount::Exact(count_local(&model, &text)?),
+        false => TokenCount::of(&model, &text),
+    };
     let usage = Usage { input: Some(count.most()), output: Some(0), ..Usage::default() };
     let prices = user_prices::read()?;
-    let price = model.split_once(':').and_then(|(provider, name)| prices.of(provider, name, Day::today()));
+    let listed =
+        || model.split_once(':').and_then(|(provider, name)| prices.of(provider, name, Day::today()));
+    let price = if is_local { Some(Price::FREE) } else { listed() };
     let cost = price.and_then(|price| price.of(&usage));
     let is_exact = matches!(count, TokenCount::Exact(_));
     if args.json {

@@ -10,11 +10,12 @@ use std::path::Path;
 use polylogue_core::{ListQuery, ModelError};
 use polylogue_models::{Auth, Config, Env, Provider};
 use polylogue_runtime::address::{is_local, listens, shown};
-use polylogue_runtime::{Access, endpoint_allowed, memory_of_others};
+use polylogue_runtime::{Access, LocalResources, endpoint_allowed, local_resources, memory_of_others};
 use polylogue_team::{Endpoint, Grant, Loaded, Overrides, Team, Usage};
 
 use super::write;
 use crate::error::{CliError, Exit};
+use crate::limit::counted;
 use crate::probe::ollama;
 use crate::screen::Sanitized;
 use crate::stderr::print_note;
@@ -34,6 +35,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Cl
     for provider in Provider::all().iter().filter(|provider| has_own_key(provider)) {
         rows(&mut text, provider.name(), finding(provider, env).await);
     }
+    rows(&mut text, "local", vec![local(env)]);
     if let Some(SettingValue { value, origin }) = &default {
         rows(&mut text, "default", vec![format!("{value}, from {origin}")]);
     }
@@ -189,6 +191,19 @@ fn has_own_key(provider: &Provider) -> bool {
     let table = Provider::find(provider.table_name());
     provider.table_name() == provider.name()
         || table.is_none_or(|table| table.key_variables() != provider.key_variables())
+}
+
+/// What models in the process can use.
+fn local(env: &Env) -> String {
+    match local_resources(env) {
+        Err(error) => error.message.to_string(),
+        Ok(None) => "not built in: build the program with `--features local`".to_owned(),
+        Ok(Some(LocalResources { threads, memory, window })) => {
+            let threads = counted(threads as u64, "thread");
+            let memory = memory.map(|mib| format!(", at most {mib} MiB of memory")).unwrap_or_default();
+            format!("built in: {threads}{memory}, context windows of at most {window} tokens")
+        }
+    }
 }
 
 /// What a provider lacks, and which variable has it.

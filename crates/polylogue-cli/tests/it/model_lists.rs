@@ -93,6 +93,9 @@ fn tokens_are_counted_exactly_or_bounded() {
     assert_eq!(row, json!({"model": "openai:gpt-4o", "tokens": 1, "exact": true, "picodollars": 2_500_000}));
     let ran = home.run(&["count", "Hello"]).exits(2);
     assert!(ran.err.contains("no model is named"), "{}", ran.err);
+    // The file is missing, or the program is built without models in the process.
+    let ran = home.run(&["count", "-m", "local:none.gguf", "Hello"]).exits(2);
+    assert!(ran.err.contains("local:none.gguf") && ran.err.contains("hint: "), "{}", ran.err);
     let ran = home.run(&["models", "local"]).exits(2);
     assert!(ran.err.contains("`local:models/qwen3-4b-q4_k_m.gguf`"), "{}", ran.err);
 }

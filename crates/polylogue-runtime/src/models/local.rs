@@ -1,12 +1,15 @@
 //! Models that are computed in this process, from files.
 
+mod resources;
+
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use polylogue_core::{AnyModel, ModelError, ModelErrorKind};
-use polylogue_models::Env;
 use polylogue_team::{Grant, Team};
 
+use self::built_in::open;
+pub use self::built_in::{count_local, local_resources};
+pub use self::resources::LocalResources;
 use super::options::ModelChoice;
 use crate::RequestedPermission;
 
@@ -46,27 +49,99 @@ fn allowed(team: &Team, name: &str, choosing: &ModelChoice<'_>) -> Result<(), Mo
 }
 
 #[cfg(feature = "local")]
-fn open(name: &str, file: &Path, env: &Env) -> Result<AnyModel, ModelError> {
-    use polylogue_local::{LocalModel, LocalOptions};
-    let number = |variable: &str| {
-        let Some(text) = env.get(variable) else { return Ok(None) };
-        text.trim().parse::<u32>().map(Some).map_err(|_| {
-            let what = format!("`{variable}` is not a number: `{text}`");
-            ModelError::new(ModelErrorKind::Config, name, what).hint("write a whole number, such as 16384")
+mod built_in {
+    use std::path::Path;
+
+    use polylogue_core::{AnyModel, ModelError, ModelErrorKind};
+    use polylogue_local::{LoadError, LocalModel, LocalOptions, Machine};
+    use polylogue_models::Env;
+
+    use super::resources::LocalResources;
+
+    /// What models in the process can use on this machine; `None` if the program is built without them.
+    ///
+    /// # Errors
+    /// When a variable of their settings is wrong.
+    pub fn local_resources(env: &Env) -> Result<Option<LocalResources>, ModelError> {
+        let (options, machine) = (options("local", env)?, Machine::now());
+        let memory = options.memory.or(machine.available).map(|bytes| bytes >> 20);
+        let window = options.window.unwrap_or(LocalOptions::WINDOW);
+        Ok(Some(LocalResources { threads: machine.threads, memory, window }))
+    }
+
+    /// The number of tokens of `text` for the model `name`, which is `local:` and the path of a file, relative to the current
+    /// folder.
+    ///
+    /// # Errors
+    /// When the file cannot be used, or the program is built without models in the process.
+    pub fn count_local(name: &str, text: &str) -> Result<u64, ModelError> {
+        let file = name.strip_prefix("local:").unwrap_or(name).trim();
+        let count = LocalModel::count_with(file, text);
+        count.map(|tokens| tokens as u64).map_err(|error| match error {
+            LoadError::Unreadable { .. } => ModelError::new(ModelErrorKind::Config, name, error.to_string())
+                .hint("write `local:` and the path of a GGUF file, relative to the current folder"),
+            error => refused(name, &error),
         })
-    };
-    let window = number("POLYLOGUE_LOCAL_WINDOW")?;
-    let memory = number("POLYLOGUE_LOCAL_MEMORY")?.map(|mib| u64::from(mib) << 20);
-    let options = LocalOptions { window, memory, ..LocalOptions::default() };
-    let opened = LocalModel::open(file, options).map_err(|error| {
+    }
+
+    pub(super) fn open(name: &str, file: &Path, env: &Env) -> Result<AnyModel, ModelError> {
+        let opened = LocalModel::open(file, options(name, env)?).map_err(|error| refused(name, &error))?;
+        Ok(AnyModel::new(opened.named(name)))
+    }
+
+    fn refused(name: &str, error: &LoadError) -> ModelError {
         ModelError::new(ModelErrorKind::Config, name, error.to_string()).hint(error.hint())
-    })?;
-    Ok(AnyModel::new(opened.named(name)))
+    }
+
+    /// The settings in `env` of the model `name`.
+    fn options(name: &str, env: &Env) -> Result<LocalOptions, ModelError> {
+        let number = |variable: &str| {
+            let Some(text) = env.get(variable) else { return Ok(None) };
+            text.trim().parse::<u32>().map(Some).map_err(|_| {
+                let what = format!("`{variable}` is not a number: `{text}`");
+                ModelError::new(ModelErrorKind::Config, name, what)
+                    .hint("write a whole number, such as 16384")
+            })
+        };
+        let window = number("POLYLOGUE_LOCAL_WINDOW")?;
+        let memory = number("POLYLOGUE_LOCAL_MEMORY")?.map(|mib| u64::from(mib) << 20);
+        Ok(LocalOptions { window, memory, ..LocalOptions::default() })
+    }
 }
 
 #[cfg(not(feature = "local"))]
-fn open(name: &str, _: &Path, _: &Env) -> Result<AnyModel, ModelError> {
-    let what = "this program is built without models in the process";
-    let hint = "build it with `--features local`, or run the model in Ollama and name it `ollama:NAME`";
-    Err(ModelError::new(ModelErrorKind::Config, name, what).hint(hint))
+mod built_in {
+    use std::path::Path;
+
+    use polylogue_core::{AnyModel, ModelError, ModelErrorKind};
+    use polylogue_models::Env;
+
+    use super::resources::LocalResources;
+
+    /// What models in the process can use on this machine; `None` if the program is built without them.
+    ///
+    /// # Errors
+    /// When a variable of their settings is wrong.
+    pub const fn local_resources(_: &Env) -> Result<Option<LocalResources>, ModelError> {
+        Ok(None)
+    }
+
+    /// The number of tokens of `text` for the model `name`, which is `local:` and the path of a file, relative to the current
+    /// folder.
+    ///
+    /// # Errors
+    /// When the file cannot be used, or the program is built without models in the process.
+    pub fn count_local(name: &str, _: &str) -> Result<u64, ModelError> {
+        Err(not_built_in(name))
+    }
+
+    pub(super) fn open(name: &str, _: &Path, _: &Env) -> Result<AnyModel, ModelError> {
+        Err(not_built_in(name))
+    }
+
+    fn not_built_in(name: &str) -> ModelError {
+        let what = "this program is built without models in the process";
+        let hint = "build it with `--features local`, or run the model in Ollama and name it `ollama:NAME`";
+        ModelError::new(ModelErrorKind::Config, name, what).hint(hint)
+    }
 }
