@@ -1,7 +1,7 @@
 //! Messages about values that do not fit their type.
 
 use crate::cx::Cx;
-use crate::types::{Kind, Type};
+use crate::types::{Key, Kind, Type};
 use crate::yaml::{Data, Node};
 
 /// The shapes of values that a type takes.
@@ -16,6 +16,8 @@ pub(crate) struct Expected {
     pub(crate) list: bool,
     /// An example of the text.
     pub(crate) example: Option<&'static str>,
+    /// The keys of a mapping that take a list of such mappings, as `any` of termination conditions.
+    of_several: Vec<&'static str>,
 }
 
 impl Expected {
@@ -49,6 +51,9 @@ impl Expected {
             }
             Kind::Struct(of) => {
                 self.map = true;
+                let holds_several =
+                    |key: &&&Key| matches!(&(key.ty)().kind, Kind::List(one) if one().name == ty.name);
+                self.of_several.extend(of.all().iter().filter(holds_several).map(|key| key.name));
                 let short = of.shorthand.and_then(|name| of.all().into_iter().find(|key| key.name == name));
                 short.iter().for_each(|key| self.add((key.ty)()));
             }
@@ -96,6 +101,11 @@ impl Expected {
                     return Some("remove the quotation marks".to_owned());
                 }
                 (self.list && !text.is_empty()).then(|| format!("write a list: `[{written}]`"))
+            }
+            Data::List(_) if !self.of_several.is_empty() => {
+                let lists: Vec<String> =
+                    self.of_several.iter().map(|key| format!("`{key}: [...]`")).collect();
+                Some(format!("write {}", lists.join(" or ")))
             }
             _ => None,
         }

@@ -145,6 +145,7 @@ pub(crate) const FOREIGN: &[Foreign] = &[
     key(GUESS, "start_agent", CHATS, "`start` of a `pattern`"),
     key(GUESS, "termination", CHATS, "`stop`"),
     key(AUTOGEN, "termination_condition", CHATS, "`stop`"),
+    key(AUTOGEN, "is_termination_msg", CHATS, "`stop: {says: ...}`"),
     key(GUESS, "until", CHATS, "`stop`"),
     key(GUESS, "max_rounds", &["Chat", "InnerChat", "Stop"], "`max_turns`"),
     key(AUTOGEN, "max_round", &["Chat", "InnerChat", "Stop"], "`max_turns`"),

@@ -476,7 +476,7 @@ chats:
               |
             5 |   - {name: one, mesage: x, max_turns: 2, pattern: sequential, participants: [A]}
               |                 ^^^^^^
-            hint: there is `name`, `description`, `task_from`, `task`, `carryover`, `continues`, `pattern`, `participants`, `introductions`, `late_joiners`, `opening`, `stop`, `limits`, `loop_detection`, `summary`, `max_turns`
+            hint: AutoGen's `message` is `task` here
         "#]],
     );
 }
