@@ -1,7 +1,5 @@
 //! Running a chat: from a task, from its log, or as a participant of another chat.
 
-use std::pin::pin;
-
 use futures_util::future::join;
 use tokio::sync::oneshot;
 use tracing::{Instrument as _, info, info_span};
@@ -93,7 +91,8 @@ impl Chat {
             return Err(ConfigError::NotBegun { log: log.id().clone() }.into());
         }
         let mut running = RunningChat::new(log, transcript);
-        let at_rest = running.take_in_raise().await?;
+        // In boxes, as all that happens once a run: each future around it, and its frame in a debug build, stays small.
+        let at_rest = Box::pin(running.take_in_raise()).await?;
         let (task, attached) = begin.unwrap_or_default();
         let start = Start { task, around: None, who: &self.name };
         let mut opening = self.opening(&start, Vec::new());
@@ -102,7 +101,7 @@ impl Chat {
             Ok(at_rest)
         } else {
             let (over, is_over) = oneshot::channel();
-            let run = pin!(running.run(self, opening));
+            let run = Box::pin(running.run(self, opening));
             let run = async {
                 let status = run.await;
                 // Its receiver waits for it next to this.
@@ -113,7 +112,9 @@ impl Chat {
         };
         let status = match status {
             Err(Error::Interrupt(Interrupt::Cancelled)) => Status::Cancelled,
-            Err(Error::Interrupt(Interrupt::Limit(reason))) => running.ask_or_close(self, reason).await?,
+            Err(Error::Interrupt(Interrupt::Limit(reason))) => {
+                Box::pin(running.ask_or_close(self, reason)).await?
+            }
             result => result?,
         };
         let (usage, events) = (log.usage().await, log.events().await);
