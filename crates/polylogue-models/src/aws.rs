@@ -12,6 +12,25 @@ use credentials::{Credentials, CredentialsError, Source};
 
 pub(crate) use signer::{Signer, Unsigned};
 
+/// A service of Amazon with models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AwsService {
+    /// Bedrock's models by Amazon's API.
+    Runtime,
+    /// Claude by Anthropic's API.
+    Mantle,
+}
+
+impl AwsService {
+    /// Its name in signatures.
+    const fn signing_name(self) -> &'static str {
+        match self {
+            Self::Runtime => "bedrock",
+            Self::Mantle => "bedrock-mantle",
+        }
+    }
+}
+
 /// Signs requests to Amazon Bedrock (Signature Version 4), with credentials that are found as the `aws` program finds them:
 /// `AWS_ACCESS_KEY_ID` with `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`, or the profile that `AWS_PROFILE` names, with keys
 /// or a `credential_process`.
@@ -24,6 +43,7 @@ pub(crate) use signer::{Signer, Unsigned};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Aws {
+    service: AwsService,
     region: String,
     /// Where the credentials are found again once a service no longer accepts them.
     env: Env,
@@ -31,10 +51,10 @@ pub struct Aws {
     source: Result<Source, CredentialsError>,
 }
 
-/// Equal if the region and the credentials are.
+/// Equal if the service, the region and the credentials are.
 impl PartialEq for Aws {
     fn eq(&self, other: &Self) -> bool {
-        (&self.region, &self.source) == (&other.region, &other.source)
+        (self.service, &self.region, &self.source) == (other.service, &other.region, &other.source)
     }
 }
 
@@ -55,7 +75,12 @@ impl Aws {
         if !is_region(&region) {
             return Err(fail("the region is not the name of one".to_owned(), hint));
         }
-        Ok(Self { region, env: env.clone(), source: Source::find(env) })
+        Ok(Self { service: AwsService::Runtime, region, env: env.clone(), source: Source::find(env) })
+    }
+
+    /// The same for requests to `service`.
+    pub(crate) fn to(self, service: AwsService) -> Self {
+        Self { service, ..self }
     }
 
     /// The region, such as `us-east-1`.
@@ -64,10 +89,14 @@ impl Aws {
         &self.region
     }
 
-    /// The address of Bedrock's models in the region.
+    /// The address of the service in the region.
     pub(crate) fn address(&self) -> String {
-        let suffix = if self.region.starts_with("cn-") { ".cn" } else { "" };
-        format!("https://bedrock-runtime.{}.amazonaws.com{suffix}", self.region)
+        let Self { service, region, .. } = self;
+        let suffix = if region.starts_with("cn-") { ".cn" } else { "" };
+        match service {
+            AwsService::Runtime => format!("https://bedrock-runtime.{region}.amazonaws.com{suffix}"),
+            AwsService::Mantle => format!("https://bedrock-mantle.{region}.api.aws/anthropic"),
+        }
     }
 
     /// The secrets that are known before a call.

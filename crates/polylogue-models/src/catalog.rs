@@ -81,13 +81,26 @@ impl KnownModel {
     /// ```
     #[must_use]
     pub fn find(provider: &str, model: &str) -> Option<Self> {
-        let provider = Provider::find(provider).map_or(provider, |known| known.table_name());
+        let (provider, prefix) = place(provider);
+        let model = model.strip_prefix(prefix)?;
         let begin = format!("{{\"provider\":\"{provider}\",\"model\":\"");
         let rows =
             TABLE.lines().filter_map(|line| Some((line, line.strip_prefix(&begin)?.split_once('"')?.0)));
         let fits = |row: &(&str, &str)| model.strip_prefix(row.1).is_some_and(is_edition);
         let (line, _) = rows.filter(fits).max_by_key(|(_, name)| name.len())?;
         serde_json::from_str(line).ok()
+    }
+
+    /// The rows of `provider`, with the names of its models as it has them.
+    ///
+    /// ```
+    /// use polylogue_models::KnownModel;
+    /// assert!(KnownModel::of("bedrock-mantle").any(|known| known.model == "anthropic.claude-opus-4-8"));
+    /// ```
+    pub fn of(provider: &str) -> impl Iterator<Item = Self> {
+        let (provider, prefix) = place(provider);
+        let own = move |known: &Self| known.provider == provider;
+        Self::all().filter(own).map(move |known| Self { model: format!("{prefix}{}", known.model), ..known })
     }
 
     /// All rows, sorted by provider and model.
@@ -119,6 +132,11 @@ impl KnownModel {
         let head = TABLE.lines().next().unwrap_or_default();
         head.split_once("\"date\":\"").and_then(|(_, rest)| rest.get(..10)).unwrap_or("an unknown day")
     }
+}
+
+/// The name of a provider in the table, and what its names of models have in front of those of the table.
+fn place(provider: &str) -> (&str, &'static str) {
+    Provider::find(provider).map_or((provider, ""), |known| (known.table_name(), known.prefix()))
 }
 
 /// Whether the rest of a name is only an edition of the model, so that the price is the same.

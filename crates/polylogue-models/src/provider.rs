@@ -7,7 +7,7 @@ use polylogue_http::{Env, Key, Proxies};
 
 use crate::api::{Api, EmbeddingApi};
 use crate::auth::Auth;
-use crate::aws::Aws;
+use crate::aws::{Aws, AwsService};
 use crate::azure::{self, AzureCredentials};
 use crate::config::Config;
 use crate::deviations;
@@ -24,6 +24,8 @@ pub struct Provider {
     embeddings: Option<EmbeddingApi>,
     /// Its name in the table of models.
     table: &'static str,
+    /// What its names of models have in front of those of the table.
+    prefix: &'static str,
     /// Its public address; empty if it is only set by the environment.
     base_url: &'static str,
     /// Variables with a key; the first that is set counts.
@@ -52,8 +54,8 @@ const fn row(
     urls: &'static [&'static str],
     locality: Locality,
 ) -> Provider {
-    let (api, reasoning_api, embeddings, table) = (Api::ChatCompletions, None, None, name);
-    Provider { name, api, reasoning_api, embeddings, table, base_url, keys, urls, locality }
+    let (api, reasoning_api, embeddings) = (Api::ChatCompletions, None, None);
+    Provider { name, api, reasoning_api, embeddings, table: name, prefix: "", base_url, keys, urls, locality }
 }
 
 impl Provider {
@@ -75,6 +77,11 @@ impl Provider {
     /// The same provider with the models of another one in the table.
     const fn listed_as(self, table: &'static str) -> Self {
         Self { table, ..self }
+    }
+
+    /// The same provider, whose names of models begin with `prefix`, unlike those of the table.
+    const fn prefixed(self, prefix: &'static str) -> Self {
+        Self { prefix, ..self }
     }
 }
 
@@ -101,6 +108,9 @@ const FOUNDRY: &str = "foundry";
 
 /// The variable with the name of a resource of Microsoft Foundry.
 const RESOURCE: &str = "ANTHROPIC_FOUNDRY_RESOURCE";
+
+/// Claude in Amazon Bedrock by Anthropic's API, whose address depends on the region.
+const MANTLE: &str = "bedrock-mantle";
 
 /// Gemini at Vertex AI, whose address depends on the project and the region.
 const VERTEX: &str = "vertex";
@@ -165,6 +175,10 @@ const PROVIDERS: &[Provider] = &[
     row(FOUNDRY, "", &["ANTHROPIC_FOUNDRY_API_KEY"], &["ANTHROPIC_FOUNDRY_BASE_URL"], Remote)
         .with(Api::Messages)
         .listed_as("anthropic"),
+    row(MANTLE, "", &["AWS_BEARER_TOKEN_BEDROCK"], &["ANTHROPIC_BEDROCK_MANTLE_BASE_URL"], Remote)
+        .with(Api::Messages)
+        .listed_as("anthropic")
+        .prefixed("anthropic."),
     row("compatible", "", &["OPENAI_API_KEY"], &["OPENAI_BASE_URL"], Either),
 ];
 
@@ -191,6 +205,11 @@ impl Provider {
     #[must_use]
     pub const fn table_name(&self) -> &'static str {
         self.table
+    }
+
+    /// What its names of models have in front of those of the table: `anthropic.` for Claude in Amazon Bedrock.
+    pub(crate) const fn prefix(&self) -> &'static str {
+        self.prefix
     }
 
     /// Whether it has models by `api`.
@@ -244,11 +263,12 @@ impl Provider {
         if self.name == VERTEX {
             return self.vertex(env, given);
         }
-        let base_url = match given {
-            Some(url) => url,
-            None if self.api == Api::Converse => Aws::of(env)?.address(),
-            None if self.base_url.is_empty() => return Err(self.no_address()),
-            None => self.base_url.to_owned(),
+        let amazon = self.amazon();
+        let base_url = match (given, amazon) {
+            (Some(url), _) => url,
+            (None, Some(service)) => Aws::of(env)?.to(service).address(),
+            (None, None) if self.base_url.is_empty() => return Err(self.no_address()),
+            (None, None) => self.base_url.to_owned(),
         };
         // At another address than the provider's own, it is unknown whether a key is required.
         let needs_key = self.locality == Remote && (!moved || self.base_url.is_empty());
@@ -260,11 +280,20 @@ impl Provider {
             Api::Converse => Config { list_url: env.address("AWS_ENDPOINT_URL_BEDROCK"), ..config },
             _ => config,
         };
-        if self.api == Api::Converse && config.key.is_none() {
+        if let Some(service) = amazon.filter(|_| config.key.is_none()) {
             let key_variables = vec!["AWS_ACCESS_KEY_ID".to_owned(), "AWS_PROFILE".to_owned()];
-            return Ok(Config { auth: Auth::Aws(Aws::of(env)?), key_variables, needs_key: false, ..config });
+            let auth = Auth::Aws(Aws::of(env)?.to(service));
+            return Ok(Config { auth, key_variables, needs_key: false, ..config });
         }
         Ok(config)
+    }
+
+    /// The service of Amazon that it is.
+    fn amazon(&self) -> Option<AwsService> {
+        match self.name {
+            MANTLE => Some(AwsService::Mantle),
+            _ => (self.api == Api::Converse).then_some(AwsService::Runtime),
+        }
     }
 
     /// The address of the resource that `env` names.
@@ -343,6 +372,12 @@ impl Provider {
                 capabilities: self.capabilities(),
                 ..Config::of(self.api, &azure::claude_base(base_url))
             },
+            MANTLE => Config {
+                provider: self.name.to_owned(),
+                auth: Auth::Bearer,
+                capabilities: self.capabilities(),
+                ..Config::of(self.api, base_url)
+            },
             VERTEX => Config {
                 provider: self.name.to_owned(),
                 auth: Auth::Google(None),
@@ -373,7 +408,7 @@ impl Provider {
     pub fn capabilities(&self) -> Capabilities {
         match self.name {
             // All its models see pictures, and its API takes results and words together.
-            "anthropic" | FOUNDRY => Capabilities::default().with(Capability::Vision),
+            "anthropic" | FOUNDRY | MANTLE => Capabilities::default().with(Capability::Vision),
             "mistral" => Capabilities::default().without(Capability::UserAfterTool),
             _ => Capabilities::default(),
         }

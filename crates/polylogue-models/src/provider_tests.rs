@@ -23,7 +23,9 @@ fn every_provider_has_an_address_that_can_be_used() {
         // Requests to Bedrock are signed without a key.
         assert_eq!(
             config.needs_key,
-            provider.locality == Remote && !provider.name.starts_with("openai") && provider.name != "bedrock",
+            provider.locality == Remote
+                && !provider.name.starts_with("openai")
+                && provider.amazon().is_none(),
             "{}",
             provider.name
         );

@@ -32,10 +32,8 @@ struct Row {
 pub(crate) async fn run(cli: &args::Cli, args: &args::models::List) -> Result<Exit, CliError> {
     let Some(name) = &args.provider else { return providers(args) };
     let (name, prices) = (name.to_lowercase(), user_prices::read()?);
-    let table: Vec<Row> = KnownModel::all()
-        .filter(|known| known.provider == listed_as(&name))
-        .map(|known| row(&prices, &name, known.model.clone(), Some(known)))
-        .collect();
+    let table: Vec<Row> =
+        KnownModel::of(&name).map(|known| row(&prices, &name, known.model.clone(), Some(known))).collect();
     let provider = Provider::find(&name);
     if name == "local" {
         let what = "models in the process are files, and are not listed";
@@ -67,11 +65,6 @@ fn row(prices: &Prices, provider: &str, model: String, known: Option<KnownModel>
     Row { name: model, known, own }
 }
 
-/// The name of a provider in the table.
-fn listed_as(provider: &str) -> &str {
-    Provider::find(provider).map_or(provider, |known| known.table_name())
-}
-
 /// The providers whose models can be used, sorted.
 fn names() -> Vec<&'static str> {
     let mut names: Vec<&str> = Provider::all().iter().map(Provider::name).collect();
@@ -81,7 +74,7 @@ fn names() -> Vec<&'static str> {
 
 fn providers(args: &args::models::List) -> Result<Exit, CliError> {
     for name in names() {
-        let models = KnownModel::all().filter(|known| known.provider == listed_as(name)).count();
+        let models = KnownModel::of(name).count();
         let line = match args.json {
             true => Sanitized::json(&json!({"provider": name, "models": models})).map_err(unwritable)?,
             false if models == 0 => Sanitized::row(&format!("{name:<16} asks the server")),
@@ -136,7 +129,7 @@ async fn served(provider: &Provider, env: &Env, refresh: bool) -> Result<Option<
 
 /// Falls back to the table, if it knows models of the provider.
 fn unanswered(provider: &Provider, error: ModelError) -> Result<Option<Vec<String>>, CliError> {
-    if KnownModel::all().any(|known| known.provider == provider.table_name()) {
+    if KnownModel::of(provider.name()).next().is_some() {
         print_note(&format!("{}: these are the models of the table", error.message));
         return Ok(None);
     }

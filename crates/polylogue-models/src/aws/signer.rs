@@ -15,9 +15,6 @@ use super::credentials::{Credentials, CredentialsError, Source, printed};
 use super::sign::{Scope, Signable, sign};
 use super::signing_key::SigningKey;
 
-/// The service of Bedrock in signatures.
-const SERVICE: &str = "bedrock";
-
 /// How long before they expire credentials are no longer used.
 const EARLY: Duration = Duration::from_secs(120);
 
@@ -107,7 +104,7 @@ impl Signer {
             headers: &[("content-type", request.content_type), ("host", host)],
             body: request.body,
         };
-        let scope = Scope { region: &self.aws.region, service: SERVICE };
+        let scope = Scope { region: &self.aws.region, service: self.aws.service.signing_name() };
         let skew = self.skew.load(Ordering::Relaxed);
         let headers = sign(&signable, &credentials, scope, moved(SystemTime::now(), skew), &self.key);
         Ok(Signed { headers, secrets: credentials.secrets().cloned().collect(), skew })

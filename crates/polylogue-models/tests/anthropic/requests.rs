@@ -327,3 +327,43 @@ async fn claude_in_foundry_is_sent_the_same_with_its_own_key() {
         .unwrap_err();
     assert!(error.hint.unwrap().contains("services.ai.azure.com/anthropic"));
 }
+
+/// P50: Claude in Amazon Bedrock by Anthropic's API differs in address and authorization only: a key of Bedrock, or a signature
+/// for the service.
+#[tokio::test]
+async fn claude_in_bedrock_is_sent_the_same_with_a_key_or_a_signature() {
+    let server = Server::start(Behavior::from("So.")).await;
+    let address = format!("{}/anthropic", server.root_url());
+    let at = ("ANTHROPIC_BEDROCK_MANTLE_BASE_URL", &*address);
+    let region = ("AWS_REGION", "eu-west-1");
+    let signed = [at, region, ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"), ("AWS_SECRET_ACCESS_KEY", KEY)];
+    let name = "bedrock-mantle:anthropic.claude-opus-4-8";
+    let model = |vars: &[(&str, &str)]| {
+        polylogue_models::Models::new(polylogue_models::Env::of(vars.iter().copied())).model(name).unwrap()
+    };
+    let asked = || Asked { tools: vec![weather()], ..Asked::default() };
+    asked_of(&model(&[at, ("AWS_BEARER_TOKEN_BEDROCK", KEY)]), &asked()).await;
+    asked_of(&model(&signed), &asked()).await;
+    asked_of(&claude(&server, "claude-opus-4-8"), &asked()).await;
+    let [by_key, by_signature, here] = [0, 1, 2].map(|nth| server.requests()[nth].clone());
+    let mut body = here.body.clone();
+    body["model"] = "anthropic.claude-opus-4-8".into();
+    for there in [&by_key, &by_signature] {
+        assert_eq!((&*there.path, &there.body), ("/anthropic/v1/messages", &body));
+        assert_eq!(there.header("anthropic-version"), here.header("anthropic-version"));
+        assert_eq!(there.header("x-api-key"), None);
+    }
+    assert_eq!(by_key.header("authorization"), Some(&*format!("Bearer {KEY}")));
+    let authorization = by_signature.header("authorization").unwrap();
+    assert!(authorization.contains("/eu-west-1/bedrock-mantle/aws4_request, "), "{authorization}");
+    assert!(!authorization.contains(KEY));
+    let price = polylogue_models::list_price("anthropic", "claude-opus-4-8");
+    assert_eq!(model(&signed).price(), price);
+    assert!(price.is_some());
+    let addressed = [region, ("AWS_BEARER_TOKEN_BEDROCK", KEY)];
+    let provider = polylogue_models::Provider::find("bedrock-mantle").unwrap();
+    let config = provider.config(&polylogue_models::Env::of(addressed)).unwrap();
+    assert_eq!(config.base_url, "https://bedrock-mantle.eu-west-1.api.aws/anthropic");
+    let error = provider.config(&polylogue_models::Env::of([("A", "b")])).unwrap_err();
+    assert!(error.hint.unwrap().contains("AWS_REGION"));
+}

@@ -39,7 +39,7 @@ fn warn_of_slip(team: &Team, model: &str, at: &At<String>, report: &mut Report<'
     if report.full() || KnownModel::find(provider.name(), name).is_some() {
         return;
     }
-    let of_table = KnownModel::all().filter(|known| known.provider == provider.table_name());
+    let of_table = KnownModel::of(provider.name());
     let Some(meant) = of_table.map(|known| known.model).find(|known| is_slip(name, known)) else { return };
     let message = format!("no model of `{}` is known as `{name}`", provider.name());
     let hint = format!("did you mean `{}:{meant}`?", provider.name());
