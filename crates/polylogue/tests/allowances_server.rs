@@ -1,5 +1,5 @@
 //! Limits on money against a server on the loopback interface that charges the most it may: a token for each byte of a
-//! request, 32 for each message, and the longest reply. Processes die while requests are in flight.
+//! request, what a provider adds to it, and the longest reply. Processes die while requests are in flight.
 //! `POLYLOGUE_SEEDS` sets how many seeds are run (default: 3), `POLYLOGUE_SEED` the first of them (default: 1).
 #![allow(
     clippy::unwrap_used,
@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Name, Status, Step, Transcript};
 use polylogue_core::{
-    Allowance, AnyStore, Event, LogId, Meta, Money, Params, Price, RunResult, StopReason, Store, TurnRequest,
+    Allowance, AnyStore, Bound, Event, LogId, Meta, Money, Params, Price, RunResult, StopReason, Store,
+    TurnRequest,
 };
 use polylogue_models::{Api, Config, Endpoint};
 use polylogue_store::Memory;
@@ -37,7 +38,10 @@ fn micros(dollars: u64) -> Money {
 /// The most input tokens of a request.
 fn input(request: &Received) -> u64 {
     let text = |message: &serde_json::Value| message["content"].as_str().map_or(0, str::len) as u64;
-    request.messages().iter().map(|message| 32 + text(message)).sum()
+    let added =
+        |message: &serde_json::Value| if message["role"] == "system" { 0 } else { Bound::MESSAGE_TOKENS };
+    let each = |message| text(message) + added(message);
+    Bound::REQUEST_TOKENS + request.messages().iter().map(each).sum::<u64>()
 }
 
 /// A server, and what it has charged, in millionths of a dollar: in all, and to the first agent.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use polylogue_core::Bound;
 use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Received};
 use serde_json::Value;
 
@@ -37,14 +38,16 @@ fn team() -> String {
 }
 
 /// Bills every request that it gets, whether its reply is read or not, as much as a request of this size can take: a token for every
-/// byte of the messages, 32 for each message, and the longest reply. Returns the sum in picodollars, too. Replies come after
+/// byte of the messages, what a provider adds to each of them and to the request, and the longest reply. Returns the sum in picodollars, too. Replies come after
 /// `pause`.
 fn billing(pause: Duration) -> (Behavior, Arc<AtomicU64>) {
     let billed = Arc::new(AtomicU64::new(0));
     let sum = Arc::clone(&billed);
     let book = Playbook::new(move |received: &Received, nth| {
-        let text = |message: &Value| 32 + message["content"].as_str().unwrap_or_default().len() as u64;
-        let read = received.messages().iter().map(text).sum();
+        let text = |message: &Value| message["content"].as_str().unwrap_or_default().len() as u64;
+        let added = |message: &Value| if message["role"] == "system" { 0 } else { Bound::MESSAGE_TOKENS };
+        let each = |message: &Value| text(message) + added(message);
+        let read = Bound::REQUEST_TOKENS + received.messages().iter().map(each).sum::<u64>();
         assert_eq!(received.body["max_tokens"], LONGEST);
         sum.fetch_add(picodollars(read, LONGEST), Ordering::SeqCst);
         let pace = Quirk::Pace(Duration::from_millis(nth as u64 % 7));

@@ -13,6 +13,17 @@ impl Bound {
     /// The tokens that a message adds to its text: its role, its name, and separators.
     pub const MESSAGE_TOKENS: u64 = 32;
 
+    /// The tokens that a provider adds to each request: the begin of a conversation, the date, the effort. At most 80
+    /// in recorded replies.
+    pub const REQUEST_TOKENS: u64 = 128;
+
+    /// The tokens that a provider adds to a request with tools, to tell its model how to call them. At most 655 in recorded
+    /// replies.
+    pub const TOOLS_TOKENS: u64 = 1_000;
+
+    /// The tokens that a provider adds to a request with an output schema. At most 373 in recorded replies.
+    pub const SCHEMA_TOKENS: u64 = 500;
+
     /// The upper bound of `request` to `model`: a token has at least one byte, and the reply at most
     /// [`Model::max_output`] tokens.
     #[must_use]
@@ -56,10 +67,10 @@ impl Bound {
 /// The most input tokens of `request`.
 fn input(request: &Request<'_>) -> u64 {
     let system = request.system.map_or(0, |text| text.len() as u64);
-    let tools = if request.tools.is_empty() { 0 } else { written(&request.tools) };
-    let form = request.params.schema.as_ref().map_or(0, written);
+    let tools = if request.tools.is_empty() { 0 } else { Bound::TOOLS_TOKENS + written(&request.tools) };
+    let form = request.params.schema.as_ref().map_or(0, |schema| Bound::SCHEMA_TOKENS + written(schema));
     let entries = request.entries.iter().map(entry).fold(0, u64::saturating_add);
-    [system, tools, form, Bound::MESSAGE_TOKENS].into_iter().fold(entries, u64::saturating_add)
+    [system, tools, form, Bound::REQUEST_TOKENS].into_iter().fold(entries, u64::saturating_add)
 }
 
 fn entry(entry: &Entry) -> u64 {

@@ -3,9 +3,10 @@
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
-use futures_util::future::{join_all, join3};
+use futures_util::future::{join, join_all};
 use polylogue_core::{Body, Event, Message, Name, Path, Timestamp};
 use rusqlite::Connection;
+use tokio::sync::oneshot;
 
 use super::*;
 
@@ -37,13 +38,22 @@ async fn limit_pages(store: &Sqlite, pages: u32) {
 /// Keeps the writer busy until `meanwhile` has asked for everything, and waits for all of it.
 async fn at_once<T>(store: &Sqlite, meanwhile: impl Future<Output = T>) -> T {
     let (open, gate) = mpsc::channel::<()>();
-    let gate = Mutex::new(gate);
+    let (begin, begun) = oneshot::channel::<()>();
+    let (gate, begin) = (Mutex::new(gate), Mutex::new(Some(begin)));
     let waiting = store.writer.as_ref().unwrap().run(move |_| {
+        if let Some(begin) = begin.lock().unwrap().take() {
+            begin.send(()).unwrap();
+        }
         let _ = gate.lock().unwrap().recv();
         Ok(())
     });
-    // Each is polled once, in this order, before any of them continues.
-    let (waited, done, ()) = join3(waiting, meanwhile, async move { open.send(()).unwrap() }).await;
+    let asking = async {
+        // What is asked for earlier could share the commit of what it is to wait for.
+        begun.await.unwrap();
+        // Each is polled once, in this order, before any of them continues.
+        join(meanwhile, async move { open.send(()).unwrap() }).await.0
+    };
+    let (waited, done) = join(waiting, asking).await;
     waited.unwrap();
     done
 }

@@ -22,6 +22,11 @@ const TYPICAL_BYTES_PER_TOKEN: u128 = 4;
 /// The tokens that a message adds to its text, as calls are reserved.
 pub(super) const MESSAGE: u128 = Bound::MESSAGE_TOKENS as u128;
 
+/// The tokens that a provider adds to each request, to one with tools, and to one with an output schema, as calls are reserved.
+pub(super) const REQUEST: u128 = Bound::REQUEST_TOKENS as u128;
+pub(super) const TOOLS: u128 = Bound::TOOLS_TOKENS as u128;
+pub(super) const SCHEMA: u128 = Bound::SCHEMA_TOKENS as u128;
+
 /// Bytes of prompts and notes of the program in one step, such as the request for the rest of a reply.
 pub(super) const PROMPT: u128 = 400;
 

@@ -8,7 +8,7 @@ use polylogue::policies::group::Repeat;
 use polylogue::{Name, Result};
 use polylogue_core::Params;
 
-use super::case::PROMPT;
+use super::case::{PROMPT, SCHEMA};
 use super::walk::{Scene, Walk, overhead};
 use crate::agent::Agent;
 use crate::build::AgentBuilder;
@@ -114,7 +114,7 @@ impl Walk<'_> {
         let given = [&selector.system, &selector.prompt, &selector.none, &selector.several];
         let texts: u128 = given.into_iter().flatten().map(|text| text.len() as u128).sum();
         let prompt = texts.saturating_add(roles).saturating_add(2 * PROMPT);
-        let schema = if selector.constrained { prompt } else { 0 };
+        let schema = if selector.constrained { prompt.saturating_add(SCHEMA) } else { 0 };
         let params = Params::from(selector.parameters.clone());
         let system = prompt.saturating_add(schema);
         let speaker = self.private(builder, &who, (selector.model.as_deref(), params), (system, 0))?;

@@ -7,7 +7,7 @@ use polylogue_core::{
 use serde::Serialize;
 
 use super::amount::{Amount, NO_LIMIT, Sum};
-use super::case::{BYTES_PER_TOKEN, CALL, CALL_TOKENS, Case, MESSAGE, PROMPT};
+use super::case::{BYTES_PER_TOKEN, CALL, CALL_TOKENS, Case, MESSAGE, PROMPT, REQUEST, SCHEMA, TOOLS};
 use crate::agent::{Agent, ModelKeys};
 use crate::reasoning::Example;
 use crate::tooling::ToolEntry;
@@ -102,7 +102,8 @@ pub(super) fn bytes(value: &impl Serialize) -> u128 {
 impl Speaker {
     /// An agent without tools: a selector or the author of a summary.
     pub(super) fn plain(model: AnyModel, params: Params, system: u128, continuations: u128) -> Self {
-        let fixed = system.saturating_add(params.schema.as_ref().map_or(0, bytes)).saturating_add(MESSAGE);
+        let schema = params.schema.as_ref().map_or(0, |schema| SCHEMA + bytes(schema));
+        let fixed = system.saturating_add(schema).saturating_add(REQUEST);
         let window = Window::All;
         Self {
             model,
@@ -136,7 +137,7 @@ impl Speaker {
             bytes: bytes(&schema.0),
             retries: keys.output_retries.as_deref().copied().unwrap_or(Assistant::DEFAULT_REPAIRS).into(),
         });
-        let fixed = plain.fixed.saturating_add(tools.map_or(0, |tools| tools.bytes));
+        let fixed = plain.fixed.saturating_add(tools.map_or(0, |tools| TOOLS + tools.bytes));
         let quotes = quoting.saturating_sub(system);
         let window = assistant.view_options().window;
         Ok(Self { fixed, quotes, tools, schema, window, ..plain })
@@ -394,11 +395,14 @@ impl<'s> Calls<'s> {
         if self.case.is_typical() {
             return;
         }
-        self.context = self.context.saturating_add(form.bytes);
+        self.context = self.context.saturating_add(form.bytes).saturating_add(SCHEMA);
         self.make(1 + self.continuations(), self.reply.saturating_add(prompt));
         // A repair is asked for alone: the schema, the reply and its errors.
         let context = form.bytes.saturating_mul(2).saturating_add(self.reply.saturating_mul(3));
-        let view = std::mem::replace(&mut self.context, context.saturating_add(PROMPT + 4 * MESSAGE));
+        let view = std::mem::replace(
+            &mut self.context,
+            context.saturating_add(PROMPT + REQUEST + SCHEMA + 3 * MESSAGE),
+        );
         self.make(form.retries.saturating_mul(1 + self.continuations()), 0);
         self.context = view;
     }

@@ -78,7 +78,7 @@ fn solo(agent: impl Agent, policy: impl Policy) -> Chat {
 }
 
 fn metered() -> Assistant {
-    let step = r#"{"Ann": {"say": "well", "usage": {"input": 60, "output": 40}}}"#;
+    let step = r#"{"Ann": {"say": "well", "usage": {"input": 160, "output": 40}}}"#;
     Assistant::new("Ann", script(&format!("[{step}, {step}, {step}]"))).unwrap()
 }
 
@@ -117,8 +117,8 @@ fn endings() -> Vec<(Chat, Limits, &'static str)> {
         (solo(metered(), round_robin()), Limits { calls: Some(2), ..none }, "the limit of 2 model calls"),
         (
             solo(metered(), round_robin()),
-            Limits { tokens: Some(100), ..none },
-            "the limit of 100 tokens (100 used)",
+            Limits { tokens: Some(200), ..none },
+            "the limit of 200 tokens (200 used)",
         ),
         (
             solo(metered(), round_robin()),
