@@ -8,6 +8,7 @@
 mod apis;
 mod bare;
 mod batch;
+mod cancel;
 mod chats;
 mod child;
 mod dialect;
@@ -28,9 +29,10 @@ fn main() -> ExitCode {
     let result = match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => report::all(),
         ["apis"] => report::optimized().and_then(|()| apis::report()),
+        ["cancel"] => report::optimized().and_then(|()| cancel::report()),
         ["stores"] => report::optimized().and_then(|()| stores::report()),
         [child::MEASURE, job] => child::answer(job),
-        _ => Err("usage: cargo run --release -p polylogue-bench [apis|stores]".into()),
+        _ => Err("usage: cargo run --release -p polylogue-bench [apis|cancel|stores]".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,7 +3,7 @@
 use crate::child::{command, instructions, measure};
 use crate::job::{By, Cost, RUNS, Result, What};
 use crate::server::{Server, Way};
-use crate::{apis, batch, sandbox, start, stores, table};
+use crate::{apis, batch, cancel, sandbox, start, stores, table};
 
 /// Refuses to measure a debug build.
 pub(crate) fn optimized() -> Result<()> {
@@ -30,6 +30,7 @@ pub(crate) fn all() -> Result<()> {
     stores::report()?;
     linear()?;
     apis::report()?;
+    cancel::report()?;
     start::size()
 }
 
