@@ -7,6 +7,7 @@ pub(crate) mod conversations;
 pub(crate) mod feed;
 pub(crate) mod graph;
 pub(crate) mod health;
+pub(crate) mod metrics;
 pub(crate) mod openapi;
 pub(crate) mod session;
 pub(crate) mod steering;

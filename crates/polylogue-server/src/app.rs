@@ -10,6 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use crate::attendance::Attendance;
 use crate::in_flight::InFlight;
 use crate::limits::ServerLimits;
+use crate::metrics::Metrics;
 use crate::names::Names;
 use crate::problem::Problem;
 use crate::promised::Promised;
@@ -40,6 +41,8 @@ pub(crate) struct App {
     pub(crate) in_flight: InFlight,
     /// How many conversations run.
     pub(crate) slots: Slots,
+    /// What it counts of its requests.
+    pub(crate) metrics: Metrics,
     /// Which are to run also after a restart.
     pub(crate) promised: Promised,
     /// Clients that wait for chat completions.
@@ -62,6 +65,7 @@ impl App {
         Self {
             source,
             slots: Slots::new(&limits),
+            metrics: Metrics::new(),
             promised: Promised::at(tenants.running_folder()),
             tenants,
             tokens,
@@ -93,6 +97,15 @@ impl App {
                 .hint("close one of them")
                 .retry_after(Duration::from_secs(1))
         })
+    }
+
+    /// How many event streams are open.
+    pub(crate) fn open_streams(&self) -> usize {
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams
+            .values()
+            .map(|open| self.limits.streams_per_token.saturating_sub(open.available_permits()))
+            .sum()
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

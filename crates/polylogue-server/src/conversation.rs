@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{ListQuery, Listing, LogId, LogState, OpenQuestion, Progress, RunOutcome, StopReason};
+use polylogue_core::{ListQuery, Listing, LogId, LogState, OpenQuestion, Progress, StopReason};
 use polylogue_runtime::Prepared;
 use serde_json::{Value, json};
 
@@ -10,6 +10,7 @@ use crate::call::Call;
 use crate::problem::Problem;
 use crate::tenants::Tenant;
 use crate::token::Token;
+use crate::totals::outcome_word;
 
 /// The conversation that a path names, if the token may see it.
 ///
@@ -128,14 +129,7 @@ async fn state(tenant: &Tenant, listing: &Listing) -> Result<(&'static str, Opti
 
 /// Why it ended, by the words of the command line.
 fn ending(reason: &StopReason) -> Value {
-    let word = match reason.outcome() {
-        RunOutcome::Done => "done",
-        RunOutcome::Limit => "limit",
-        RunOutcome::Budget => "budget",
-        RunOutcome::Stopped => "stopped",
-        RunOutcome::NoOutput => "no_output",
-    };
-    json!({"word": word, "detail": reason.to_string()})
+    json!({"word": outcome_word(reason.outcome()), "detail": reason.to_string()})
 }
 
 fn asked(questions: &[OpenQuestion]) -> Vec<Value> {

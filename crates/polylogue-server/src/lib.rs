@@ -20,6 +20,8 @@ mod idempotency;
 mod in_flight;
 mod limits;
 mod listen;
+mod meter;
+mod metrics;
 mod names;
 mod openai;
 mod openapi;
@@ -44,6 +46,7 @@ mod tenants;
 mod token;
 mod token_error;
 mod token_file;
+mod totals;
 
 pub use limits::ServerLimits;
 pub use scope::Scope;

@@ -14,6 +14,7 @@ use tracing::info;
 use crate::app::App;
 use crate::problem::{ErrorForm, Problem};
 use crate::request::{REQUEST_ID, RequestId};
+use crate::table::find;
 use crate::token::Token;
 
 /// Checks a request, passes it on, and logs it in one line without its contents.
@@ -26,6 +27,7 @@ pub(crate) async fn perimeter(
     request.extensions_mut().insert(id.clone());
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let known = route.as_deref().and_then(|path| find(&method, path)).map(|route| route.path);
     let mut response = match check(&app, request.headers()) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.response(ErrorForm::of_path(request.uri().path()), &id.0),
@@ -38,6 +40,7 @@ pub(crate) async fn perimeter(
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    app.metrics.count(known, &method, response.status().as_u16(), begun.elapsed());
     info!(
         request_id = %id.0,
         %method,

@@ -9,6 +9,7 @@ use tracing::{info, warn};
 
 use crate::app::App;
 use crate::conversation::listing;
+use crate::meter;
 use crate::problem::Problem;
 use crate::slots::Slot;
 use crate::tenants::Tenant;
@@ -101,7 +102,7 @@ impl Task {
             },
         };
         tenant.runs.note_change();
-        let status = opened.conversation.run().await;
+        let status = meter::run(tenant, &opened.conversation).await;
         match &status {
             Ok(_) => info!(conversation = %id, "a conversation has stopped running"),
             Err(error) => warn!(conversation = %id, %error, "a conversation has failed"),

@@ -19,11 +19,13 @@ pub enum Scope {
     Edit,
     /// Make, list and revoke tokens of the same tenant.
     Admin,
+    /// Read `/metrics`.
+    Metrics,
 }
 
 impl Scope {
     /// All scopes.
-    pub const ALL: [Self; 5] = [Self::Read, Self::Run, Self::Answer, Self::Edit, Self::Admin];
+    pub const ALL: [Self; 6] = [Self::Read, Self::Run, Self::Answer, Self::Edit, Self::Admin, Self::Metrics];
 
     /// Its name on the command line, in files and on the wire.
     #[must_use]
@@ -34,6 +36,7 @@ impl Scope {
             Self::Answer => "answer",
             Self::Edit => "edit",
             Self::Admin => "admin",
+            Self::Metrics => "metrics",
         }
     }
 }
@@ -67,7 +70,7 @@ mod tests {
         }
         assert_eq!(
             "write".parse::<Scope>(),
-            Err("expected one of read, run, answer, edit, admin".to_owned())
+            Err("expected one of read, run, answer, edit, admin, metrics".to_owned())
         );
     }
 }

@@ -18,6 +18,7 @@ pub(crate) struct Slots {
     queue: Arc<Semaphore>,
     of_tokens: Mutex<HashMap<String, Arc<Semaphore>>>,
     per_token: usize,
+    most_queued: usize,
 }
 
 /// The right of one conversation to run, now or once others have ended.
@@ -48,6 +49,7 @@ impl Slots {
             queue: Arc::new(Semaphore::new(limits.queued)),
             of_tokens: Mutex::default(),
             per_token: limits.running_per_token,
+            most_queued: limits.queued,
         }
     }
 
@@ -72,6 +74,11 @@ impl Slots {
     /// The same for one that was promised to run: it waits, however many others do.
     pub(crate) fn wait(&self, token: &str) -> Slot {
         Slot::Queued { queued: None, own: self.of_token(token), all: Arc::clone(&self.all) }
+    }
+
+    /// How many of the conversations that clients began wait.
+    pub(crate) fn queued(&self) -> usize {
+        self.most_queued.saturating_sub(self.queue.available_permits())
     }
 
     fn of_token(&self, token: &str) -> Arc<Semaphore> {

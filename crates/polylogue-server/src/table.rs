@@ -17,6 +17,7 @@ use crate::route::Route;
 /// All routes. A protocol adds its own here.
 pub(crate) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     let mut routes = api::health::routes();
+    routes.extend(api::metrics::routes());
     routes.extend(api::teams::routes());
     routes.extend(api::check::routes());
     routes.extend(api::conversations::routes());

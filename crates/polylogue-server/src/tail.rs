@@ -258,6 +258,7 @@ impl<P: Projection> Tail<P> {
             }
             Some(Update::Delta { at, who, delta }) => self.projection.delta(&at, &who, &delta),
             Some(Update::Missed { .. }) => {
+                self.follow.app.metrics.streams_missed.inc();
                 self.step = Step::Read;
                 self.projection.missed(self.follow.from)
             }

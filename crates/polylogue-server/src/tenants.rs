@@ -10,12 +10,15 @@ use tokio::sync::OnceCell;
 use crate::running::Runs;
 use crate::source::{SourceError, TeamSource};
 use crate::token::Token;
+use crate::totals::Meters;
 
 /// The conversations of one tenant, and the teams that are prepared for them.
 pub(crate) struct Tenant {
     pub(crate) name: String,
     pub(crate) runtime: Runtime,
     pub(crate) runs: Runs,
+    /// What its conversations have taken.
+    pub(crate) meters: Meters,
     /// By id; prepared when a conversation of them begins.
     teams: HashMap<String, OnceCell<Arc<Prepared>>>,
 }
@@ -87,7 +90,13 @@ impl Tenants {
         };
         let runtime = Runtime::open_at(place).map_err(Box::new)?;
         let teams = self.ids.iter().map(|id| (id.clone(), OnceCell::new())).collect();
-        let tenant = Arc::new(Tenant { name: name.to_owned(), runtime, runs: Runs::new(), teams });
+        let tenant = Arc::new(Tenant {
+            name: name.to_owned(),
+            runtime,
+            runs: Runs::new(),
+            meters: Meters::default(),
+            teams,
+        });
         used.insert(name.to_owned(), Arc::clone(&tenant));
         Ok(tenant)
     }

@@ -65,7 +65,7 @@ pub(crate) struct NewToken {
     /// What the token is for
     pub(crate) name: String,
 
-    /// What the token may do: `read`, `run`, `answer`, `edit`, `admin`
+    /// What the token may do: `read`, `run`, `answer`, `edit`, `admin`, `metrics`
     #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',', default_value = "read,run,answer")]
     pub(crate) scopes: Vec<Scope>,
 
@@ -88,7 +88,7 @@ pub(crate) struct LinkToken {
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8787")]
     pub(crate) url: String,
 
-    /// What the browser may do: `read`, `run`, `answer`, `edit`, `admin`
+    /// What the browser may do: `read`, `run`, `answer`, `edit`, `admin`, `metrics`
     #[arg(
         long = "scope",
         value_name = "SCOPE",

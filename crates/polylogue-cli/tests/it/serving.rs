@@ -89,7 +89,7 @@ fn s1_the_program_prints_its_url_and_a_first_token_and_ends_by_a_signal() {
     assert!(second.get("/api/v1/teams", &token).starts_with("HTTP/1.1 200"));
     let listed = home.run(&["token", "list"]).ok().out;
     let id = listed.split_whitespace().next().unwrap();
-    assert!(listed.ends_with("local  read,run,answer,edit,admin  first\n"), "{listed}");
+    assert!(listed.ends_with("local  read,run,answer,edit,admin,metrics  first\n"), "{listed}");
     home.run(&["token", "revoke", id]).ok();
     assert!(second.get("/api/v1/teams", &token).starts_with("HTTP/1.1 401"), "a running server refuses it");
     assert_eq!(second.end().0, Some(0));

@@ -9,6 +9,7 @@ mod editing;
 mod errors;
 mod feed;
 mod limits;
+mod metrics;
 mod openai;
 mod page;
 mod page_browser;

@@ -1,0 +1,54 @@
+//! `/metrics`: what monitoring reads.
+
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Method, Response};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+use crate::call::{Call, Reply};
+use crate::problem::Problem;
+use crate::route::{Access, Route};
+use crate::scope::Scope;
+use crate::token::Token;
+
+pub(crate) fn routes() -> Vec<Route> {
+    let about = "What the server counts, in the text format of OpenMetrics, which Prometheus reads";
+    vec![Route::new(Method::GET, "/metrics", Access::Scope(Scope::Metrics), about, |call| {
+        Box::pin(metrics(call))
+    })]
+}
+
+/// A token reads what its tenant and its teams have taken. What all tenants share is for the tenant of the command line.
+async fn metrics(call: Call) -> Reply {
+    let (token, app) = (call.token()?, &call.app);
+    let tenant = app.tenant(token)?;
+    let mut registry = Registry::with_prefix("polylogue");
+    registry.register("build", "The program", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+    let readings = tenant.meters.of(|team| token.sees(team));
+    registry.register_collector(Box::new(readings));
+    if token.teams.is_none() {
+        let help = "Conversations that run, or wait until they may";
+        gauge(&mut registry, ("conversations_running", help), tenant.runs.count());
+    }
+    if token.teams.is_none() && token.tenant == Token::LOCAL {
+        app.metrics.register(&mut registry);
+        let help = "New conversations of all tenants that wait until they may run";
+        gauge(&mut registry, ("queue", help), app.slots.queued());
+        gauge(&mut registry, ("streams", "Event streams that are open"), app.open_streams());
+    }
+    let mut text = String::new();
+    encode(&mut text, &registry).map_err(|error| Problem::internal(error.to_string()))?;
+    let response = Response::builder()
+        .header(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")
+        .body(Body::from(text));
+    response.map_err(|error| Problem::internal(error.to_string()))
+}
+
+fn gauge(registry: &mut Registry, (name, help): (&str, &str), count: usize) {
+    let gauge = Gauge::<i64>::default();
+    gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+    registry.register(name, help, gauge);
+}
