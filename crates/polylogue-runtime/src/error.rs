@@ -92,6 +92,14 @@ pub enum Error {
         /// The team.
         team: Name,
     },
+    /// A value of a variable of the team is wrong.
+    #[error("the inputs of `{team}`: {why}")]
+    Inputs {
+        /// The team.
+        team: Name,
+        /// All that is wrong.
+        why: String,
+    },
     /// Conversations in JSON lines have no long-term memory next to them.
     #[error("`{}` keeps conversations as JSON lines, which have no memory", .place.display())]
     NoMemory {
@@ -294,6 +302,7 @@ impl Error {
                 "add `{mcp: NAME}` to the `tools` of an agent, or leave out `--mcp`".into()
             }
             Self::ServersChanged { .. } => "give that server in the team file, without variables".into(),
+            Self::Inputs { .. } => "the team file lists them under `vars`".into(),
             Self::TeamChanged { .. } => "prepare it again: restart the program that runs it".into(),
             Self::NoMemory { .. } => "name a file for SQLite with `--store`".into(),
             Self::Empty => "`polylogue run` begins one".into(),

@@ -1,6 +1,6 @@
 //! A team that is ready to run: its models, tools, MCP servers, sandbox and memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -187,10 +187,25 @@ impl Prepared {
     /// # Errors
     /// When its content is another one, it asks for more than was allowed, or its variables change an MCP server.
     pub fn run_of(&self, loaded: Loaded) -> Result<TeamRun<'_>> {
-        let Loaded { mut team, digest, .. } = loaded;
+        let Loaded { team, digest, .. } = loaded;
         if digest != self.digest {
             return Err(Error::TeamChanged { team: team.name });
         }
+        self.run_as(team)
+    }
+
+    /// The same team with other values of its variables, from the texts that it was prepared from.
+    ///
+    /// # Errors
+    /// As [`run_of`](Self::run_of), and when a value is wrong.
+    pub fn run_with(&self, vars: BTreeMap<String, String>) -> Result<TeamRun<'_>> {
+        let team = self.team.with_vars(vars);
+        self.run_as(
+            team.map_err(|errors| Error::Inputs { team: self.team.name.clone(), why: errors.to_string() })?,
+        )
+    }
+
+    fn run_as(&self, mut team: Team) -> Result<TeamRun<'_>> {
         self.access.check(&team, &self.usage, &self.of_others())?;
         let script = self.models.cast(&mut team);
         if team.mcp_document() != self.team.mcp_document() {

@@ -26,11 +26,7 @@ pub(crate) async fn find(tenant: &Tenant, token: &Token, id: &str) -> Result<Lis
 }
 
 /// The team that the field `team` of a body names, if the token may see it.
-pub(crate) async fn served_team<'t>(
-    call: &Call,
-    tenant: &'t Tenant,
-    id: &str,
-) -> Result<&'t Arc<Prepared>, Problem> {
+pub(crate) async fn served_team(call: &Call, tenant: &Tenant, id: &str) -> Result<Arc<Prepared>, Problem> {
     let found = if call.token()?.sees(id) { tenant.team(&*call.app.source, id).await } else { None };
     Ok(found.ok_or_else(|| Problem::unknown_team(id).at("/team", "unknown team"))??)
 }
@@ -38,7 +34,7 @@ pub(crate) async fn served_team<'t>(
 /// Whether the token may see it. One that is limited to some teams sees conversations of these, and of no team that is not served.
 pub(crate) fn is_seen(tenant: &Tenant, token: &Token, listing: &Listing) -> bool {
     let team = tenant.team_of_title(&listing.title);
-    token.teams.is_none() || team.is_some_and(|(id, _)| token.sees(id))
+    token.teams.is_none() || team.is_some_and(|(id, _)| token.sees(&id))
 }
 
 /// The entry of the conversation in the list.
@@ -49,8 +45,8 @@ pub(crate) async fn listing(tenant: &Tenant, id: &LogId) -> Result<Listing, Prob
 }
 
 /// The id of its team, or the name where the team is not served; and its own title.
-fn team_and_title<'l>(tenant: &'l Tenant, listing: &'l Listing) -> (&'l str, Option<&'l str>) {
-    let (team, title) = tenant.team_of_title(&listing.title).unwrap_or((listing.title.as_str(), ""));
+fn team_and_title<'l>(tenant: &Tenant, listing: &'l Listing) -> (String, Option<&'l str>) {
+    let (team, title) = tenant.team_of_title(&listing.title).unwrap_or_else(|| (listing.title.clone(), ""));
     (team, Some(title).filter(|title| !title.is_empty()))
 }
 

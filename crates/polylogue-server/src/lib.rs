@@ -50,7 +50,7 @@ mod totals;
 
 pub use limits::ServerLimits;
 pub use scope::Scope;
-pub use server::{Server, ServerError, ServerOptions, login_url, tokens_at};
+pub use server::{Reload, Server, ServerError, ServerOptions, login_url, tokens_at};
 pub use source::{SourceError, TeamSource};
 pub use token::{NewToken, Token, TokenKind, TokenText};
 pub use token_error::TokenError;

@@ -43,6 +43,8 @@ pub struct ServerLimits {
     pub abandoned_time: Duration,
     /// How long conversations may take to end their steps when the server stops. Then they are stopped at once.
     pub stop_time: Duration,
+    /// How often it is looked whether team files have changed.
+    pub team_check: Duration,
 }
 
 impl Default for ServerLimits {
@@ -67,6 +69,7 @@ impl Default for ServerLimits {
             queued: 256,
             abandoned_time: Duration::from_secs(30),
             stop_time: Duration::from_secs(25),
+            team_check: Duration::from_secs(2),
         }
     }
 }

@@ -46,7 +46,7 @@ impl<'m> Meter<'m> {
         let events = conversation.events().await;
         let summary = Summary::of(events.iter().map(AsRef::as_ref), true);
         let title = listing(tenant, conversation.id()).await.map(|listing| listing.title).unwrap_or_default();
-        let team = tenant.team_of_title(&title).map_or(OTHER, |(id, _)| id).to_owned();
+        let team = tenant.team_of_title(&title).map_or_else(|| OTHER.to_owned(), |(id, _)| id);
         Self { tenant, conversation, team, turns: summary.turns, summary }
     }
 

@@ -13,6 +13,7 @@ use axum::http::{HeaderName, HeaderValue, Method, Response};
 use axum::middleware::from_fn_with_state;
 use polylogue_runtime::StoreLocation;
 use tokio::net::TcpListener;
+use tokio::time::sleep;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::app::App;
@@ -192,20 +193,47 @@ impl Server {
         Ok(login_url(&self.url(), &self.app.tokens.create_link(NewToken::local("page"))?))
     }
 
+    /// Reads team files again when it is asked to. Files that have changed are noticed without it; those that they include are not.
+    #[must_use]
+    pub fn reload(&self) -> Reload {
+        Reload(Arc::clone(&self.app))
+    }
+
     /// Serves until `stop` is ready and all connections have ended.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) {
         let Self { listener, app, resume, .. } = self;
         let router = layered(&app);
         let serving = listen(listener, router, &app.limits, app.stopping.subscribe());
+        let watching = async {
+            loop {
+                sleep(app.limits.team_check).await;
+                app.tenants.reload(&*app.source, false).await;
+            }
+        };
         let stopping = async {
             if resume {
                 resume_all(&app).await;
             }
-            stop.await;
+            tokio::select! {
+                () = stop => {}
+                () = watching => {}
+            }
             app.stopping.send_replace(true);
             stop_all(&app).await;
         };
         futures_util::future::join(serving, stopping).await;
+    }
+}
+
+/// Reads team files again, while a server runs.
+#[derive(Clone)]
+pub struct Reload(Arc<App>);
+
+impl Reload {
+    /// Reads all team files again. Conversations that begin from now on have the new teams; those that run keep theirs. A file that cannot
+    /// be used leaves its team as it was, and the list of teams says why.
+    pub async fn all(&self) {
+        self.0.tenants.reload(&*self.0.source, true).await;
     }
 }
 

@@ -3,7 +3,7 @@
 use futures_util::future::BoxFuture;
 use polylogue_core::LogId;
 use polylogue_runtime::{Prepared, Runtime, StoreLocation};
-use polylogue_team::{Diagnostics, Loaded, Overrides};
+use polylogue_team::{Diagnostics, Loaded};
 
 /// Why a team cannot be read or prepared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,11 +22,8 @@ pub trait TeamSource: Send + Sync + 'static {
     /// The ids of the teams, in the order in which they are listed: letters, digits, `-`, `_` and `.`.
     fn ids(&self) -> Vec<String>;
 
-    /// Reads the team again, with the variables that a caller gives.
-    ///
-    /// # Errors
-    /// When the file or a value is wrong.
-    fn load(&self, team: &str, given: &Overrides) -> Result<Loaded, SourceError>;
+    /// Looks which teams there are now. Returns those whose files have changed since they were looked at last, or all if `again`.
+    fn rescan(&self, again: bool) -> Vec<String>;
 
     /// Checks `text` as a new content of the file of `team`, or as that of a new file. Must start nothing, connect to nothing, and read
     /// nothing outside the folder of the file.

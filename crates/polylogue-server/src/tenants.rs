@@ -1,11 +1,12 @@
 //! The conversations of each tenant: a store of its own, so that no query can reach those of others.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_runtime::{Prepared, Runtime, StoreLocation};
 use tokio::sync::OnceCell;
+use tracing::{info, warn};
 
 use crate::running::Runs;
 use crate::source::{SourceError, TeamSource};
@@ -19,37 +20,91 @@ pub(crate) struct Tenant {
     pub(crate) runs: Runs,
     /// What its conversations have taken.
     pub(crate) meters: Meters,
-    /// By id; prepared when a conversation of them begins.
-    teams: HashMap<String, OnceCell<Arc<Prepared>>>,
+    /// By id.
+    teams: Mutex<BTreeMap<String, Arc<ServedTeam>>>,
+}
+
+/// A team that is served to a tenant.
+#[derive(Default)]
+struct ServedTeam {
+    /// Prepared when a conversation of it begins.
+    prepared: OnceCell<Arc<Prepared>>,
+    /// Why its file, which has changed since, is not used.
+    refused: Mutex<Option<SourceError>>,
 }
 
 impl Tenant {
+    fn teams(&self) -> MutexGuard<'_, BTreeMap<String, Arc<ServedTeam>>> {
+        self.teams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The team `id`, prepared once.
     pub(crate) async fn team(
         &self,
         source: &dyn TeamSource,
         id: &str,
-    ) -> Option<Result<&Arc<Prepared>, SourceError>> {
-        let cell = self.teams.get(id)?;
+    ) -> Option<Result<Arc<Prepared>, SourceError>> {
+        let served = self.teams().get(id).cloned()?;
         let place = self.runtime.place();
         let prepare = || async { source.prepare(id, place).await.map(Arc::new) };
-        Some(cell.get_or_try_init(prepare).await)
+        Some(served.prepared.get_or_try_init(prepare).await.cloned())
+    }
+
+    /// Why the file of the team `id`, which has changed since it was prepared, is not used.
+    pub(crate) fn refused(&self, id: &str) -> Option<SourceError> {
+        self.teams().get(id)?.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Serves the teams `ids` from now on, and prepares those that have `changed` and were prepared before. What runs keeps the team
+    /// that it began with; a team that cannot be prepared stays unchanged, and the reason is kept.
+    async fn reload(&self, source: &dyn TeamSource, ids: &[String], changed: &[String]) {
+        self.serve(ids);
+        for id in changed {
+            let Some(before) = self.teams().get(id).cloned() else { continue };
+            if !before.prepared.initialized() {
+                continue;
+            }
+            match source.prepare(id, self.runtime.place()).await {
+                Ok(prepared) => {
+                    info!(team = id, "the team was read again");
+                    let (prepared, refused) =
+                        (OnceCell::new_with(Some(Arc::new(prepared))), Mutex::default());
+                    self.teams().insert(id.clone(), Arc::new(ServedTeam { prepared, refused }));
+                }
+                Err(error) => {
+                    warn!(team = id, %error, "the changed team file is not used");
+                    *before.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                }
+            }
+        }
+    }
+
+    /// Serves the teams `ids`, and no others.
+    fn serve(&self, ids: &[String]) {
+        let mut teams = self.teams();
+        teams.retain(|id, _| ids.contains(id));
+        for id in ids {
+            if !teams.contains_key(id) {
+                teams.insert(id.clone(), Arc::default());
+            }
+        }
     }
 }
 
 impl Tenant {
     /// The id of the team whose conversations have this title in lists, and what follows its name there.
-    pub(crate) fn team_of_title<'t>(&self, title: &'t str) -> Option<(&str, &'t str)> {
-        let found = self.teams.iter().filter_map(|(id, cell)| {
-            let rest = title.strip_prefix(cell.get()?.team().name.as_str())?;
+    pub(crate) fn team_of_title<'t>(&self, title: &'t str) -> Option<(String, &'t str)> {
+        let teams = self.teams();
+        let found = teams.iter().filter_map(|(id, served)| {
+            let rest = title.strip_prefix(served.prepared.get()?.team().name.as_str())?;
             (rest.is_empty() || rest.starts_with(' ')).then_some((id, rest.trim_start()))
         });
-        found.min_by_key(|(_, rest)| rest.len()).map(|(id, rest)| (id.as_str(), rest))
+        found.min_by_key(|(_, rest)| rest.len()).map(|(id, rest)| (id.clone(), rest))
     }
 
     /// The name of the team `id` in lists, if it is prepared.
     pub(crate) fn name_of_team(&self, id: &str) -> Option<String> {
-        Some(self.teams.get(id)?.get()?.team().name.to_string())
+        Some(self.teams().get(id)?.prepared.get()?.team().name.to_string())
     }
 }
 
@@ -58,14 +113,15 @@ pub(crate) struct Tenants {
     /// The store of [`Token::LOCAL`], which the command line uses, too.
     place: StoreLocation,
     folder: PathBuf,
-    ids: Vec<String>,
+    /// The ids of the teams.
+    ids: Mutex<Vec<String>>,
     used: Mutex<HashMap<String, Arc<Tenant>>>,
 }
 
 impl Tenants {
     pub(crate) fn new(place: StoreLocation, ids: Vec<String>) -> Self {
         let folder = server_folder(&place).join("tenants");
-        Self { place, folder, ids, used: Mutex::default() }
+        Self { place, folder, ids: Mutex::new(ids), used: Mutex::default() }
     }
 
     /// Where it is noted which conversations run.
@@ -76,6 +132,15 @@ impl Tenants {
     /// Those that have been used since the server started.
     pub(crate) fn used(&self) -> Vec<Arc<Tenant>> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Reads the teams again that have changed, or all if `again`.
+    pub(crate) async fn reload(&self, source: &dyn TeamSource, again: bool) {
+        let (changed, ids) = (source.rescan(again), source.ids());
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&ids);
+        for tenant in self.used() {
+            tenant.reload(source, &ids, &changed).await;
+        }
     }
 
     /// The tenant of this name, whose store is created if it does not exist. The name was checked when its token was made.
@@ -89,14 +154,9 @@ impl Tenants {
             name => StoreLocation::new(self.folder.join(name).join("conversations.db")),
         };
         let runtime = Runtime::open_at(place).map_err(Box::new)?;
-        let teams = self.ids.iter().map(|id| (id.clone(), OnceCell::new())).collect();
-        let tenant = Arc::new(Tenant {
-            name: name.to_owned(),
-            runtime,
-            runs: Runs::new(),
-            meters: Meters::default(),
-            teams,
-        });
+        let (runs, meters, teams) = (Runs::new(), Meters::default(), Mutex::default());
+        let tenant = Arc::new(Tenant { name: name.to_owned(), runtime, runs, meters, teams });
+        tenant.serve(&self.ids.lock().unwrap_or_else(PoisonError::into_inner));
         used.insert(name.to_owned(), Arc::clone(&tenant));
         Ok(tenant)
     }

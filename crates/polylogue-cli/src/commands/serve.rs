@@ -5,7 +5,8 @@ mod team_files;
 use std::pin::pin;
 use std::sync::Arc;
 
-use polylogue_server::{Server, ServerError, ServerOptions, TokenError};
+use polylogue_server::{Reload, Server, ServerError, ServerOptions, TokenError};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::write;
@@ -40,10 +41,12 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
     let page = server.login_url()?;
     write(&Sanitized::plain(&format!("{}\n{token}page {page}\n", server.url())))?;
     let (stop, stopped) = oneshot::channel::<()>();
+    let reloading = reload_by_signal(server.reload())?;
     let mut serving = pin!(server.run(async { drop(stopped.await) }));
     tokio::select! {
         () = serving.as_mut() => return Ok(Exit::Done),
         () = signals.next() => drop(stop),
+        () = reloading => {}
     }
     // A second signal stops at once.
     tokio::select! {
@@ -51,6 +54,20 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
         () = signals.next() => {}
     }
     Ok(Exit::Done)
+}
+
+/// Reads team files again at each `SIGHUP`. Never ends.
+fn reload_by_signal(reload: Reload) -> Result<impl Future<Output = ()>, CliError> {
+    let mut hangup = signal(SignalKind::hangup())
+        .map_err(|error| CliError::failed(format!("signals cannot be received: {error}")))?;
+    Ok(async move {
+        loop {
+            match hangup.recv().await {
+                Some(()) => reload.all().await,
+                None => std::future::pending().await,
+            }
+        }
+    })
 }
 
 impl From<ServerError> for CliError {

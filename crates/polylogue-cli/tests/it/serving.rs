@@ -67,6 +67,14 @@ impl Serving {
     }
 }
 
+/// A test that fails leaves none behind.
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 #[test]
 fn s1_the_program_prints_its_url_and_a_first_token_and_ends_by_a_signal() {
     let home = Home::new();
@@ -93,6 +101,42 @@ fn s1_the_program_prints_its_url_and_a_first_token_and_ends_by_a_signal() {
     home.run(&["token", "revoke", id]).ok();
     assert!(second.get("/api/v1/teams", &token).starts_with("HTTP/1.1 401"), "a running server refuses it");
     assert_eq!(second.end().0, Some(0));
+}
+
+/// Waits until the list of teams satisfies `is_there`.
+fn teams_until(serving: &Serving, is_there: impl Fn(&str) -> bool) -> String {
+    for _ in 0..600 {
+        let teams = serving.get("/api/v1/teams", serving.token.as_deref().unwrap());
+        if is_there(&teams) {
+            return teams;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("it does not come");
+}
+
+#[test]
+fn s41_files_of_a_folder_come_change_and_go_while_the_server_runs() {
+    let home = Home::new();
+    let folder = home.path("teams");
+    std::fs::create_dir(&folder).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write("pair.yaml", TEAM);
+    let mut serving = Serving::of(&home, folder.to_str().unwrap(), true);
+    write("more.yaml", &TEAM.replace("pair", "more"));
+    teams_until(&serving, |teams| teams.contains("\"id\":\"more\""));
+    write("pair.yaml", "name: [");
+    let teams = teams_until(&serving, |teams| teams.contains("\"changed\":{"));
+    assert!(teams.contains("\"name\":\"pair\"") && teams.contains("--> pair.yaml:1:7"), "{teams}");
+    // The content is wrong, and the signal does not wait until it is looked at again.
+    write("pair.yaml", &TEAM.replace("Say hello.", "Say good night."));
+    kill_process(Pid::from_child(&serving.child), Signal::HUP).unwrap();
+    let teams = teams_until(&serving, |teams| teams.contains("Say good night."));
+    assert!(!teams.contains("\"changed\":{"), "{teams}");
+    std::fs::remove_file(folder.join("more.yaml")).unwrap();
+    teams_until(&serving, |teams| !teams.contains("\"id\":\"more\""));
+    assert!(serving.child.try_wait().unwrap().is_none(), "it still runs");
+    assert_eq!(serving.end().0, Some(0));
 }
 
 #[test]

@@ -7,7 +7,6 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, Method, Response, StatusCode};
 use polylogue_core::{Cursor, LimitOverrides, Limits, ListQuery, Listing, LogId, LogState, Store as _};
 use polylogue_runtime::{Prepared, TeamRun, fresh_id};
-use polylogue_team::Overrides;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -109,32 +108,25 @@ async fn create(call: Call) -> Reply {
         return Err(Problem::stopping());
     }
     let prepared = served_team(&call, &tenant, &wanted.team).await?;
-    let run_of_team = prepare_run(&call, prepared, &wanted).await?;
+    let run_of_team = prepare_run(&prepared, &wanted).await?;
     let slot = app.slots.join(&token.id)?;
     let id = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
     let title = wanted.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
     let conversation = tenant.runtime.begin_as(&run_of_team, id.clone(), title).await?;
     drop(run_of_team);
     tenant.runs.enter(&id);
-    let opened = Opened { conversation, prepared: prepared.clone() };
+    let opened = Opened { conversation, prepared };
     run(app, &tenant, &id, slot, Some(opened));
     created(describe_begun(&tenant, &listing(&tenant, &id).await?), false)
 }
 
 /// The team with what the caller gave.
-async fn prepare_run<'p>(
-    call: &Call,
-    prepared: &'p Prepared,
-    wanted: &Create,
-) -> Result<TeamRun<'p>, Problem> {
+async fn prepare_run<'p>(prepared: &'p Prepared, wanted: &Create) -> Result<TeamRun<'p>, Problem> {
     check_limits(&wanted.limits, &prepared.limits())?;
     prepared.reread_memory().await?;
     let mut run = match wanted.inputs.is_empty() {
         true => prepared.run(),
-        false => {
-            let given = Overrides { vars: wanted.inputs.clone(), ..Overrides::default() };
-            prepared.run_of(call.app.source.load(&wanted.team, &given)?)?
-        }
+        false => prepared.run_with(wanted.inputs.clone())?,
     };
     if let Some(message) = &wanted.message {
         run = run.with_task(message.as_str());

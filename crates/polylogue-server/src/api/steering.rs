@@ -311,7 +311,7 @@ async fn fork(call: Call) -> Reply {
         None => None,
     };
     let point = ForkPoint { event: seq, text };
-    let fork = tenant.runtime.fork_as(&id, &point, new, team.map(|team| &**team)).await?;
+    let fork = tenant.runtime.fork_as(&id, &point, new, team.as_deref()).await?;
     if let Some(slot) = slot {
         run_stored(app, &tenant, &fork.id, slot);
     }

@@ -10,6 +10,7 @@ use crate::call::{Call, Reply, json_reply};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
 use crate::scope::Scope;
+use crate::source::SourceError;
 
 const READ: Access = Access::Scope(Scope::Read);
 
@@ -21,7 +22,7 @@ pub(crate) fn routes() -> Vec<Route> {
             Method::GET,
             "/api/v1/teams/{team}/source",
             Access::Scope(Scope::Edit),
-            "The text of its team file, as it was read when the server started",
+            "The text of its team file, as it was read last",
             |call| Box::pin(source(call)),
         ),
     ]
@@ -33,7 +34,7 @@ async fn list(call: Call) -> Reply {
     let mut teams = Vec::new();
     for id in app.source.ids().into_iter().filter(|id| token.sees(id)) {
         teams.push(match tenant.team(&*app.source, &id).await {
-            Some(Ok(team)) => describe(&id, team),
+            Some(Ok(team)) => describe(&id, &team, tenant.refused(&id)),
             Some(Err(error)) => json!({"id": id, "error": error.what, "hint": error.hint}),
             None => continue,
         });
@@ -42,8 +43,9 @@ async fn list(call: Call) -> Reply {
 }
 
 async fn get(call: Call) -> Reply {
-    let team = team(&call).await?;
-    json_reply(StatusCode::OK, &describe(call.param("team"), &team))
+    let (team, id) = (team(&call).await?, call.param("team"));
+    let refused = call.app.tenant(call.token()?)?.refused(id);
+    json_reply(StatusCode::OK, &describe(id, &team, refused))
 }
 
 async fn source(call: Call) -> Reply {
@@ -57,11 +59,11 @@ pub(crate) async fn team(call: &Call) -> Result<Arc<Prepared>, Problem> {
     let (token, app, id) = (call.token()?, &call.app, call.param("team"));
     let tenant = app.tenant(token)?;
     let found = if token.sees(id) { tenant.team(&*app.source, id).await } else { None };
-    Ok(Arc::clone(found.ok_or_else(|| Problem::unknown_team(id))??))
+    Ok(found.ok_or_else(|| Problem::unknown_team(id))??)
 }
 
-/// What clients see of a team.
-fn describe(id: &str, prepared: &Prepared) -> Value {
+/// What clients see of a team, and why its file is not used if it is that of an earlier content.
+fn describe(id: &str, prepared: &Prepared, refused: Option<SourceError>) -> Value {
     let (team, limits) = (prepared.team(), prepared.limits());
     let inputs: Vec<Value> =
         team.vars.iter().map(|(name, variable)| json!({"name": name, "default": variable.value})).collect();
@@ -79,5 +81,6 @@ fn describe(id: &str, prepared: &Prepared) -> Value {
             "tokens": limits.tokens,
             "cost": limits.cost,
         },
+        "changed": refused.map(|error| json!({"error": error.what, "hint": error.hint})),
     })
 }

@@ -137,7 +137,7 @@ async fn begin_new(
     let (id, of_team) = (fresh_id(), prepared.run().with_task(history::task(&request.messages)));
     let conversation = tenant.runtime.begin_as(&of_team, id.clone(), None).await?;
     tenant.runs.enter(&id);
-    let opened = Opened { conversation, prepared: Arc::clone(prepared) };
+    let opened = Opened { conversation, prepared };
     run(&call.app, tenant, &id, slot, Some(opened));
     Ok(Begun { id, from: 0 })
 }

@@ -1,4 +1,4 @@
-//! How many conversations run, and what a restart continues: S37, S38, S40.
+//! How many conversations run, what a restart continues, and team files that change: S37, S38, S40, S41.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,4 +90,40 @@ async fn s40_what_waits_for_a_person_survives_a_restart() {
     let answer = json!({"question": question, "text": "Hm."});
     assert_eq!(world.post(&format!("{PATH}/{id}/answers"), &answer).await.status, 202);
     until(&world, &id, "closed").await;
+}
+
+#[tokio::test]
+async fn s41_a_changed_file_is_for_new_conversations_and_a_broken_one_for_none() {
+    let limits = ServerLimits { team_check: Duration::from_millis(10), ..generous() };
+    let gate = Arc::new(Gate::until(0));
+    let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+    let file = world.dir.path().join("long.yaml");
+    let before = std::fs::read_to_string(&file).unwrap();
+    let body = json!({"team": "long"});
+    let running = begin(&world, &body).await;
+    let changed = async |is_there: fn(&Value) -> bool| loop {
+        let team = world.get("/api/v1/teams/long").await.json();
+        if is_there(&team) {
+            return team;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+
+    std::fs::write(&file, "name: long\nagents: [").unwrap();
+    let team = changed(|team| team["changed"].is_object()).await;
+    assert!(team["changed"]["error"].as_str().unwrap().contains("long.yaml"), "{team}");
+    assert_eq!(team["task"], "Talk.", "the old one is served");
+    let of_old = begin(&world, &body).await;
+
+    std::fs::write(&file, before.replace("max_turns: 12", "max_turns: 2").replace("Talk.", "Be brief."))
+        .unwrap();
+    let team = changed(|team| team["changed"].is_null()).await;
+    assert_eq!(team["task"], "Be brief.");
+    let of_new = begin(&world, &body).await;
+
+    gate.lift();
+    let turns = async |id: &str| until(&world, id, "closed").await["turns"].as_u64().unwrap();
+    let (running, of_old, of_new) = (turns(&running).await, turns(&of_old).await, turns(&of_new).await);
+    assert!(running > 2, "a conversation keeps the team that it began with");
+    assert_eq!((of_old, of_new), (running, 2));
 }

@@ -133,6 +133,8 @@ impl Drop for LiftedGate {
 /// Teams in files: scripted, or with the model of a server.
 pub(crate) struct Files {
     files: BTreeMap<String, PathBuf>,
+    /// As they were read last.
+    texts: Mutex<BTreeMap<String, String>>,
     model_url: Option<String>,
 }
 
@@ -153,12 +155,16 @@ impl TeamSource for Files {
         self.files.keys().cloned().collect()
     }
 
-    fn load(&self, team: &str, given: &Overrides) -> Result<Loaded, SourceError> {
-        polylogue_team::load(&self.files[team], given).map_err(|error| SourceError {
-            what: error.to_string(),
-            hint: None,
-            is_usage: true,
-        })
+    fn rescan(&self, again: bool) -> Vec<String> {
+        let mut texts = self.texts.lock().unwrap();
+        let mut changed = Vec::new();
+        for (id, file) in &self.files {
+            let text = std::fs::read_to_string(file).unwrap();
+            if texts.insert(id.clone(), text.clone()).is_some_and(|before| before != text) || again {
+                changed.push(id.clone());
+            }
+        }
+        changed
     }
 
     fn check(&self, team: Option<&str>, text: &str) -> Result<Loaded, Diagnostics> {
@@ -175,7 +181,12 @@ impl TeamSource for Files {
     ) -> BoxFuture<'a, Result<Prepared, SourceError>> {
         Box::pin(async move {
             assert!(!place.path().to_string_lossy().contains("tenants/panics"), "the mistake of a test");
-            let loaded = self.load(team, &Overrides::default())?;
+            let loaded = polylogue_team::load(&self.files[team], &Overrides::default());
+            let loaded = loaded.map_err(|error| SourceError {
+                what: error.to_string(),
+                hint: None,
+                is_usage: true,
+            })?;
             Ok(self.prepared(loaded.team, loaded.digest, place).await)
         })
     }
@@ -375,7 +386,9 @@ pub(crate) fn files(dir: &tempfile::TempDir, model: Option<&ModelServer>) -> Arc
     for file in entries.filter(|file| file.extension().is_some_and(|ending| ending == "yaml")) {
         files.insert(file.file_stem().unwrap().to_str().unwrap().to_owned(), file);
     }
-    Arc::new(Files { files, model_url: model.map(ModelServer::base_url) })
+    let text = |(id, file): (&String, &PathBuf)| (id.clone(), std::fs::read_to_string(file).unwrap());
+    let texts = Mutex::new(files.iter().map(text).collect());
+    Arc::new(Files { files, texts, model_url: model.map(ModelServer::base_url) })
 }
 
 /// Limits that no test reaches by accident.

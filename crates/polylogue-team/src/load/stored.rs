@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
 use super::Loader;
 use super::file::{Files, Unreadable};
+use crate::Diagnostics;
 use crate::sources::{Overrides, Sources};
 use crate::team::Team;
 
@@ -63,17 +64,48 @@ impl Serialize for Team {
 
 impl<'de> Deserialize<'de> for Team {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        load(Sources::deserialize(deserializer)?).map_err(de::Error::custom)
+        let sources = Sources::deserialize(deserializer)?;
+        if !sources.files.contains_key(Path::new(&sources.file)) {
+            return Err(de::Error::custom("its file is missing"));
+        }
+        load(sources).map_err(de::Error::custom)
+    }
+}
+
+impl Team {
+    /// The same team with other values of variables, read from the texts that it was read from: no file is opened.
+    ///
+    /// # Errors
+    /// All mistakes at once: it has no such variable, or a value does not fit where it is used.
+    ///
+    /// ```
+    /// use polylogue_team::{Overrides, parse};
+    /// let text = "
+    /// name: t
+    /// vars: {topic: rain}
+    /// task: 'Talk of {{topic}}.'
+    /// agents: [{name: Ann}]
+    /// chat: {participants: [Ann], stop: {max_turns: 1}}
+    /// ";
+    /// let team = parse(text, "t.yaml", &Overrides::default())?.team;
+    /// let snow = team.with_vars([("topic".to_owned(), "snow".to_owned())])?;
+    /// assert_eq!(snow.task.as_deref(), Some("Talk of snow."));
+    /// # Ok::<(), polylogue_team::Diagnostics>(())
+    /// ```
+    pub fn with_vars(&self, vars: impl IntoIterator<Item = (String, String)>) -> Result<Self, Diagnostics> {
+        let mut sources = self.sources.clone();
+        sources.overrides.vars.extend(vars);
+        load(sources)
     }
 }
 
 /// The team that was read from `sources`.
-fn load(sources: Sources) -> Result<Team, String> {
+fn load(sources: Sources) -> Result<Team, Diagnostics> {
     let path = Path::new(&sources.file);
-    let text = sources.files.get(path).ok_or("its file is missing")?;
+    let text = sources.files.get(path).map(String::as_str).unwrap_or_default();
     let loaded =
         Loader::new(&sources, &sources.overrides).outermost(text, &sources.file, sources.identity(path));
-    let mut team = loaded.map_err(|errors| errors.to_string())?.team;
+    let mut team = loaded?.team;
     team.sources = sources;
     Ok(team)
 }

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use futures_util::future::BoxFuture;
 use polylogue_core::LogId;
 use polylogue_runtime::{Prepared, Runtime, StoreLocation};
 use polylogue_server::{SourceError, TeamSource};
 use polylogue_team::{Diagnostics, Loaded, Overrides};
+use tracing::warn;
 
 use crate::commands::resume::Stored;
 use crate::commands::team_version::TeamVersion;
@@ -19,12 +22,28 @@ use crate::{args, trust};
 
 /// The teams that are served.
 pub(super) struct TeamFiles {
-    /// By id: the name of the file without its ending.
-    files: BTreeMap<String, PathBuf>,
-    /// The ids of those that a folder has, and the command line does not name.
-    found: Vec<String>,
+    /// The files and folders of the command line.
+    named: Vec<PathBuf>,
+    known: Mutex<Known>,
     default_model: Option<String>,
     options: args::TeamOptions,
+}
+
+/// The files as they were when they were looked at last.
+#[derive(Default)]
+struct Known {
+    /// Those that are served, by id: the name of the file without its ending.
+    served: BTreeMap<String, PathBuf>,
+    /// All, with those that cannot be used.
+    stamps: BTreeMap<PathBuf, Stamp>,
+}
+
+/// When a file was changed last, and its size. `None` if it is gone.
+type Stamp = Option<(SystemTime, u64)>;
+
+fn stamp(file: &Path) -> Stamp {
+    let about = std::fs::metadata(file).ok()?;
+    Some((about.modified().ok()?, about.len()))
 }
 
 /// Clients read events; nothing is written here.
@@ -40,57 +59,53 @@ impl TeamFiles {
     /// The files that the command line names, and those in folders.
     pub(super) fn find(cli: &args::Cli, args: &args::serve::Serve) -> Result<Self, CliError> {
         let default_model = default_model(cli, &args.options.models)?.map(|given| given.value);
-        let (mut files, mut found) = (BTreeMap::new(), Vec::new());
-        for named in &args.teams {
-            let is_folder = named.is_dir();
-            for file in if is_folder { in_folder(named)? } else { vec![named.clone()] } {
-                let id = id_of(&file)?;
-                found.extend(is_folder.then(|| id.clone()));
-                if let Some(other) = files.insert(id.clone(), file.clone()) {
-                    let what = format!(
-                        "`{}` and `{}` would both be the team `{id}`",
-                        other.display(),
-                        file.display()
-                    );
-                    return Err(CliError::usage(what).hint("give one of the files another name"));
-                }
-            }
-        }
-        Ok(Self { files, found, default_model, options: args.options.clone() })
+        let (named, known) = (args.teams.clone(), Mutex::default());
+        let files = Self { named, known, default_model, options: args.options.clone() };
+        files.known().served = by_id(&files.named)?;
+        Ok(files)
     }
 
     /// The same without the teams of folders that cannot be prepared, each with the reason: one of them does not keep the others from
     /// being served. The error is that of the only team.
     pub(super) async fn usable(
-        mut self,
+        self,
         place: &StoreLocation,
     ) -> Result<(Self, Vec<(PathBuf, CliError)>), CliError> {
         let mut unusable = Vec::new();
-        for id in std::mem::take(&mut self.found) {
-            let Some(file) = self.files.get(&id) else { continue };
-            if let Err(error) = self.prepare_file(file, place).await {
-                unusable.extend(self.files.remove(&id).map(|file| (file, error)));
+        let found = self.known().served.clone();
+        for (id, file) in found {
+            self.known().stamps.insert(file.clone(), stamp(&file));
+            if self.named.contains(&file) {
+                continue;
+            }
+            if let Err(error) = self.prepare_file(&file, place).await {
+                self.known().served.remove(&id);
+                unusable.push((file, error));
             }
         }
         match unusable.pop() {
-            Some((_, error)) if self.files.is_empty() => Err(error),
+            Some((_, error)) if self.known().served.is_empty() => Err(error),
             last => Ok((self, unusable.into_iter().chain(last).collect())),
         }
     }
 
-    fn file(&self, team: &str) -> Result<&Path, CliError> {
-        let file = self.files.get(team).map(PathBuf::as_path);
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn file(&self, team: &str) -> Result<PathBuf, CliError> {
+        let file = self.known().served.get(team).cloned();
         file.ok_or_else(|| CliError::usage("there is no such team"))
     }
 
-    /// What a caller gives, with the models of the command line.
-    fn given(&self, given: &Overrides) -> Overrides {
+    /// The models of the command line.
+    fn given(&self) -> Overrides {
         let (model, default_model) = (self.options.models.model.clone(), self.default_model.clone());
-        Overrides { model, default_model, ..given.clone() }
+        Overrides { model, default_model, ..Overrides::default() }
     }
 
     async fn prepare_file(&self, file: &Path, place: &StoreLocation) -> Result<Prepared, CliError> {
-        let given = self.given(&Overrides::default());
+        let given = self.given();
         let loaded = trust::load(file, &given, &self.options.allowed.permits)?;
         let mut launch = Launch::of(loaded, file, &self.options);
         // No person is at the terminal of a server.
@@ -102,16 +117,35 @@ impl TeamFiles {
 
 impl TeamSource for TeamFiles {
     fn ids(&self) -> Vec<String> {
-        self.files.keys().cloned().collect()
+        self.known().served.keys().cloned().collect()
     }
 
-    fn load(&self, team: &str, given: &Overrides) -> Result<Loaded, SourceError> {
-        Ok(trust::load(self.file(team)?, &self.given(given), &self.options.allowed.permits)?)
+    fn rescan(&self, again: bool) -> Vec<String> {
+        let found = match by_id(&self.named) {
+            Ok(found) => found,
+            Err(error) => {
+                warn!(error = error.into_parts().0, "the team files are not read again");
+                return Vec::new();
+            }
+        };
+        let mut known = self.known();
+        let before = std::mem::take(&mut known.stamps);
+        known.served.retain(|id, file| found.get(id) == Some(file));
+        let mut changed = Vec::new();
+        for (id, file) in found {
+            let now = stamp(&file);
+            if again || before.get(&file) != Some(&now) {
+                known.served.insert(id.clone(), file.clone());
+                changed.push(id);
+            }
+            known.stamps.insert(file, now);
+        }
+        changed
     }
 
     fn check(&self, team: Option<&str>, text: &str) -> Result<Loaded, Diagnostics> {
-        let given = self.given(&Overrides::default());
-        match team.and_then(|team| self.files.get(team)) {
+        let (given, file) = (self.given(), team.and_then(|team| self.file(team).ok()));
+        match file {
             Some(file) => polylogue_team::parse_at(text, file, &given),
             None => polylogue_team::parse(text, "team.yaml", &given),
         }
@@ -122,7 +156,11 @@ impl TeamSource for TeamFiles {
         team: &'a str,
         place: &'a StoreLocation,
     ) -> BoxFuture<'a, Result<Prepared, SourceError>> {
-        Box::pin(async move { Ok(self.prepare_file(self.file(team)?, place).await?) })
+        Box::pin(async move {
+            let file = self.file(team)?;
+            let prepared = self.prepare_file(&file, place).await;
+            prepared.map_err(|error| without_folder(error.into(), &file))
+        })
     }
 
     fn prepare_stored<'a>(
@@ -146,6 +184,30 @@ impl From<CliError> for SourceError {
         let (what, hint) = error.into_parts();
         Self { what, hint, is_usage }
     }
+}
+
+/// The same without the folder of `file`: clients need not know where it is on this machine.
+fn without_folder(error: SourceError, file: &Path) -> SourceError {
+    let folder = file.parent().map(|folder| format!("{}/", folder.display())).filter(|folder| folder != "/");
+    let short =
+        |text: String| folder.as_ref().map_or_else(|| text.clone(), |folder| text.replace(folder, ""));
+    SourceError { what: short(error.what), hint: error.hint.map(short), ..error }
+}
+
+/// The files that `named` has, and those in its folders, by the ids of their teams.
+fn by_id(named: &[PathBuf]) -> Result<BTreeMap<String, PathBuf>, CliError> {
+    let mut files = BTreeMap::new();
+    for named in named {
+        for file in if named.is_dir() { in_folder(named)? } else { vec![named.clone()] } {
+            let id = id_of(&file)?;
+            if let Some(other) = files.insert(id.clone(), file.clone()) {
+                let what =
+                    format!("`{}` and `{}` would both be the team `{id}`", other.display(), file.display());
+                return Err(CliError::usage(what).hint("give one of the files another name"));
+            }
+        }
+    }
+    Ok(files)
 }
 
 /// The team files of a folder, not of folders within it.
