@@ -17,6 +17,8 @@ mod random;
 #[cfg(test)]
 mod replies;
 #[cfg(test)]
+mod serving;
+#[cfg(test)]
 mod steered;
 #[cfg(test)]
 mod tools;

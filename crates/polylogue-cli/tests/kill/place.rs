@@ -20,6 +20,16 @@ pub(crate) enum Kind {
     Jsonl,
 }
 
+impl Kind {
+    /// The store, in the folder of the place.
+    const fn store(self) -> &'static str {
+        match self {
+            Self::Sqlite => "talk.db",
+            Self::Jsonl => "talks/",
+        }
+    }
+}
+
 /// What a program writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shows {
@@ -30,7 +40,7 @@ pub(crate) enum Shows {
 }
 
 /// Nothing here takes nearly as long: what does hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder with one conversation, and its model.
 pub(crate) struct Place {
@@ -52,6 +62,11 @@ impl Place {
         Self { dir, kind, server }
     }
 
+    /// Where its conversations are.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.dir.path().join(self.kind.store())
+    }
+
     /// Writes a file next to the team.
     pub(crate) fn file(&self, name: &str, text: &str) {
         std::fs::write(self.dir.path().join(name), text).unwrap();
@@ -59,14 +74,10 @@ impl Place {
 
     fn program(&self, args: &[&str]) -> Command {
         let mut program = Command::new(env!("CARGO_BIN_EXE_polylogue"));
-        let store = match self.kind {
-            Kind::Sqlite => "talk.db",
-            Kind::Jsonl => "talks/",
-        };
         // Nothing of the user's own settings is to count.
         program.env_clear().env("HOME", self.dir.path()).current_dir(self.dir.path());
         program.env("OPENAI_BASE_URL", self.server.base_url()).env("OPENAI_API_KEY", "test");
-        program.args(args).args(["--store", store]).stdin(Stdio::null());
+        program.args(args).args(["--store", self.kind.store()]).stdin(Stdio::null());
         program
     }
 
@@ -180,6 +191,18 @@ impl Process<'_> {
         let (whole, _) = text.rsplit_once('\n').unwrap_or_default();
         let lines = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines.filter(|line| line["seq"].is_u64()).collect()
+    }
+
+    /// The first line of its output, once it is there.
+    pub(crate) fn first_line(&self) -> String {
+        loop {
+            let text = std::fs::read_to_string(&self.output).unwrap();
+            if let Some((line, _)) = text.split_once('\n') {
+                return line.to_owned();
+            }
+            self.look_at_the_clock();
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// What it wrote in addition to its output.

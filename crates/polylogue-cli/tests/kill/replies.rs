@@ -95,7 +95,7 @@ fn is_speech(message: &Value) -> bool {
 }
 
 /// Words that follow from every byte of the request: when a request is not what it was before, neither is its reply.
-fn words(received: &Received) -> String {
+pub(crate) fn words(received: &Received) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(&received.bytes);
     let hash = hasher.finish();

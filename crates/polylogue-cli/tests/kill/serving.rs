@@ -1,0 +1,292 @@
+//! A server under load that is killed at random moments: S25 and S39. What it has acknowledged is kept and done, what clients follow has
+//! no gap, and no finished model call is made again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{sleep, spawn};
+use std::time::{Duration, Instant};
+use std::{io, sync::Arc};
+
+use polylogue_core::{Body, ListQuery, Part, Store as _};
+use polylogue_runtime::StoreLocation;
+use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Received};
+use serde_json::{Value, json};
+
+use crate::place::{Kind, PATIENCE, Place, Process};
+use crate::random::{Moment, Random};
+use crate::replies::words;
+
+const TEAM: &str = "
+name: pair
+agents: [{name: Ann, system: You are Ann.}, {name: Bob, system: You are Bob.}]
+chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 6}}
+";
+
+/// How many turns each conversation has.
+const TURNS: usize = 6;
+
+/// How many of the first conversations are followed.
+const FOLLOWED: usize = 4;
+
+const PATH: &str = "/api/v1/conversations";
+
+#[test]
+fn s25_s39_a_server_that_is_killed_keeps_what_it_has_acknowledged() {
+    kill_under_load(16);
+}
+
+/// Takes minutes: `cargo nextest run --workspace --test kill --run-ignored only`.
+#[test]
+#[ignore = "200 kills take minutes"]
+fn s39_the_same_with_200_kills() {
+    kill_under_load(200);
+}
+
+fn kill_under_load(kills: usize) {
+    let mut random = Random::of_environment();
+    let model = Playbook::new(|received, _| {
+        Answer::text(text_of(received)).pieces(4).with(Quirk::Pace(Duration::from_millis(1)))
+    });
+    let place = Place::of(Kind::Sqlite, TEAM, Behavior::from(model).latency(Duration::from_millis(10)));
+    let client = Arc::new(Client::new(new_token(&place)));
+    let mut process = serve(&place, &client);
+    let posting = spawn({
+        let client = Arc::clone(&client);
+        move || client.post_until_told()
+    });
+    let mut looks = Vec::new();
+    for _ in 0..kills {
+        assert_eq!(process.kill(Moment::draw(&mut random)), None, "it ended: {}", process.errors());
+        client.forget_address();
+        // Counted after the store was read: what comes later was not in flight then.
+        let finished = finished_calls(&place);
+        looks.push((finished, place.server.count()));
+        process = serve(&place, &client);
+    }
+    client.is_enough.store(true, Ordering::SeqCst);
+    let (acknowledged, followed) = posting.join().unwrap();
+    client.until_all_closed();
+    let conversations = client.conversations();
+    check_conversations(&acknowledged, &conversations);
+    for (id, events) in followed.into_iter().map(|tail| tail.join().unwrap()) {
+        assert_eq!(events, client.events(&id), "the tail of `{id}` has a gap or a repetition");
+    }
+    assert_eq!(place.server.violations(), [""; 0]);
+    let requests: Vec<String> = place.server.requests().iter().map(|request| text_of(request)).collect();
+    for (finished, asked) in looks {
+        let again = requests.iter().skip(asked).find(|text| finished.contains(*text));
+        assert_eq!(again, None, "a finished call was asked for again");
+    }
+    let calls: BTreeSet<&String> = requests.iter().collect();
+    let again = requests.len() - calls.len();
+    println!("{kills} kills, {} conversations, {again} calls in flight came again", conversations.len());
+    assert!(again > 0, "no kill met a call in flight");
+    assert_eq!(calls.len(), conversations.len() * TURNS, "a call is always asked for with the same request");
+}
+
+/// What the model says to a request: another text to each, so that it names the call.
+fn text_of(received: &Received) -> String {
+    format!("I say {}.", words(received))
+}
+
+/// Starts a server, and tells the client where it is.
+fn serve<'p>(place: &'p Place, client: &Client) -> Process<'p> {
+    let process = place.begin(&["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"]);
+    let printed = process.first_line();
+    let address = printed.strip_prefix("http://").unwrap_or_else(|| panic!("no URL: {printed}"));
+    *client.address() = Some(address.to_owned());
+    process
+}
+
+/// A token for a client, made before the server starts.
+fn new_token(place: &Place) -> String {
+    let mut process = place.begin(&["token", "new", "client", "--scope", "read,run"]);
+    assert!(process.end().success(), "{}", process.errors());
+    process.first_line()
+}
+
+/// The replies that are stored, while no program runs.
+fn finished_calls(place: &Place) -> BTreeSet<String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = StoreLocation::new(place.store()).open().unwrap();
+        let mut finished = BTreeSet::new();
+        let all = ListQuery { limit: Some(usize::MAX), ..ListQuery::default() };
+        for listing in store.list(&all).await.unwrap().logs {
+            for event in store.read(&listing.id, 0).await.unwrap() {
+                if let Body::ModelReplied(reply) = event.body {
+                    let texts = reply.parts.iter().map(|part| match part {
+                        Part::Text(text) => text.to_string(),
+                        part => panic!("the model wrote no such part: {part:?}"),
+                    });
+                    finished.extend(texts);
+                }
+            }
+        }
+        finished
+    })
+}
+
+/// Each acknowledged request has one conversation, there are no others, and each is whole.
+fn check_conversations(acknowledged: &BTreeMap<usize, String>, conversations: &[Value]) {
+    let ids: BTreeSet<&str> = conversations.iter().map(|one| one["id"].as_str().unwrap()).collect();
+    let begun: BTreeSet<&str> = acknowledged.values().map(String::as_str).collect();
+    assert_eq!(begun.len(), acknowledged.len(), "two requests have one conversation");
+    let odd: Vec<_> = ids.symmetric_difference(&begun).collect();
+    assert!(odd.is_empty(), "lost, or begun twice: {odd:?}");
+    for one in conversations {
+        assert_eq!((&one["turns"], &one["ended"]["word"]), (&json!(TURNS), &json!("done")), "{one}");
+    }
+}
+
+/// A client that tries again until it is answered.
+struct Client {
+    token: String,
+    /// Where the server is, while it runs.
+    address: Mutex<Option<String>>,
+    /// Whether no further conversation is to begin.
+    is_enough: AtomicBool,
+}
+
+/// A tail that is read in a thread: its conversation, and its events.
+type Followed = std::thread::JoinHandle<(String, Vec<Value>)>;
+
+impl Client {
+    fn new(token: String) -> Self {
+        Self { token, address: Mutex::default(), is_enough: AtomicBool::new(false) }
+    }
+
+    fn address(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.address.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forget_address(&self) {
+        *self.address() = None;
+    }
+
+    /// Begins conversations, each until it is acknowledged: their ids by number, and the first of them followed.
+    fn post_until_told(self: &Arc<Self>) -> (BTreeMap<usize, String>, Vec<Followed>) {
+        let (mut acknowledged, mut followed) = (BTreeMap::new(), Vec::new());
+        while !self.is_enough.load(Ordering::SeqCst) {
+            let number = acknowledged.len();
+            let body = json!({"team": "team", "message": format!("Talk about the number {number}.")});
+            let head = format!("Idempotency-Key: number-{number}\r\n");
+            let id = self.ask("POST", PATH, &head, &body.to_string())["id"].as_str().unwrap().to_owned();
+            if followed.len() < FOLLOWED {
+                let (client, id) = (Arc::clone(self), id.clone());
+                followed.push(spawn(move || {
+                    let events = client.follow(&id);
+                    (id, events)
+                }));
+            }
+            acknowledged.insert(number, id);
+        }
+        (acknowledged, followed)
+    }
+
+    fn conversations(&self) -> Vec<Value> {
+        let (mut all, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = self.ask("GET", &format!("{PATH}?limit=200{cursor}"), "", "");
+            all.extend(page["conversations"].as_array().unwrap().iter().cloned());
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return all,
+            }
+        }
+    }
+
+    fn until_all_closed(&self) {
+        let begun = Instant::now();
+        loop {
+            let mut open = self.conversations();
+            open.retain(|one| one["state"] != "closed");
+            if open.is_empty() {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "some are not continued: {open:#?}");
+            sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn events(&self, id: &str) -> Vec<Value> {
+        self.ask("GET", &format!("{PATH}/{id}/events"), "", "")["events"].as_array().unwrap().clone()
+    }
+
+    /// The answer to a request, which is sent again until there is one.
+    fn ask(&self, method: &str, path: &str, head: &str, body: &str) -> Value {
+        let begun = Instant::now();
+        loop {
+            assert!(begun.elapsed() < PATIENCE, "no answer to {method} {path}");
+            let answer = self.send(method, path, head, body).and_then(|mut socket| {
+                let mut answer = String::new();
+                socket.read_to_string(&mut answer)?;
+                Ok(answer)
+            });
+            let answer = answer.unwrap_or_default();
+            let (status, text) = (status(&answer), answer.split_once("\r\n\r\n").map(|(_, text)| text));
+            match (status, text.and_then(|text| serde_json::from_str(text).ok())) {
+                (Some(200 | 201), Some(answer)) => return answer,
+                // It was cut off, or the server asks to come later.
+                (None | Some(200 | 201 | 429 | 503), _) => sleep(Duration::from_millis(10)),
+                (Some(status), _) => panic!("{method} {path} is {status}: {answer}"),
+            }
+        }
+    }
+
+    /// Sends a request to the server that runs now.
+    fn send(&self, method: &str, path: &str, head: &str, body: &str) -> io::Result<BufReader<TcpStream>> {
+        let address = self.address().clone().ok_or(io::ErrorKind::NotConnected)?;
+        let mut socket = TcpStream::connect(&address)?;
+        let media = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
+        let (token, length) = (&self.token, body.len());
+        let text = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nx-api-key: {token}\r\n\
+             {head}{media}Content-Length: {length}\r\n\r\n{body}"
+        );
+        socket.write_all(text.as_bytes())?;
+        Ok(BufReader::new(socket))
+    }
+
+    /// The events of a conversation to its end, from as many streams as it takes: each continues after the last whole event.
+    fn follow(&self, id: &str) -> Vec<Value> {
+        let (mut killed, mut events) = (Instant::now(), Vec::new());
+        while !self.follow_once(id, &mut events).unwrap_or_default() {
+            // Until the last kill, others may be continued before this one each time.
+            if !self.is_enough.load(Ordering::SeqCst) {
+                killed = Instant::now();
+            }
+            assert!(killed.elapsed() < PATIENCE, "the tail of `{id}` has no end");
+            sleep(Duration::from_millis(10));
+        }
+        events
+    }
+
+    /// Whether the stream came to the end of the conversation.
+    fn follow_once(&self, id: &str, events: &mut Vec<Value>) -> io::Result<bool> {
+        let last = events.last().map(|last: &Value| format!("Last-Event-ID: {}\r\n", last["seq"]));
+        let head = format!("Accept: text/event-stream\r\n{}", last.unwrap_or_default());
+        let socket = self.send("GET", &format!("{PATH}/{id}/events"), &head, "")?;
+        let (mut is_event, mut event) = (false, None);
+        for line in socket.lines() {
+            let line = line?;
+            match line.split_once(": ") {
+                Some(("event", "end")) => return Ok(true),
+                Some(("event", kind)) => is_event = kind == "entry",
+                Some(("data", data)) if is_event => event = serde_json::from_str(data).ok(),
+                // A frame counts when it is whole.
+                _ if line.is_empty() => events.extend(event.take()),
+                _ => {}
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The status of a response, if its head has come.
+fn status(answer: &str) -> Option<u16> {
+    answer.split(' ').nth(1)?.parse().ok()
+}
