@@ -134,7 +134,7 @@ export function Editor({ id }) {
             <a class="button" href=${address(['new'], { team: id })}>Run</a>
             <button type="button" onClick=${() => save(id, text)}>Download</button>
             <button type="button" disabled=${!isChanged} onClick=${() => set(served)}>Discard changes</button></div>
-        <p class="about">${isChanged ? 'A draft in this tab. Runs use the text that is served: download the draft, replace the file, and start the server again.' : 'The text that is served. Changes stay in this tab.'}</p>
+        <p class="about">${isChanged ? 'A draft in this tab. Runs use the text that is served: download the draft and replace the file, which the server notices.' : 'The text that is served. Changes stay in this tab.'}</p>
         <div class="columns editor-columns"><section aria-label="Text">
             <div class="text"><${Lines} text=${text} problems=${problems} area=${area} />
             <textarea ref=${area} aria-label="Text of the team file" aria-describedby="findings" wrap="off" spellcheck="false" autocapitalize="off" value=${text}
@@ -154,7 +154,8 @@ export function Teams() {
     return html`<main id="main" tabindex="-1"><h1>Teams</h1>
         <ul class="runs teams">${teams.value?.map((team) => html`<li class="run-row" key=${team.id}>
             <a href=${address(['teams', team.id])}><span class="run-title">${team.name ?? team.id}</span></a>
-            <span class="run-facts"><span class="mono">${team.id}</span><span>${team.error ?? team.description}</span></span>
+            <span class="run-facts"><span class="mono">${team.id}</span><span>${team.error ?? team.description}</span>
+                ${team.changed && html`<span class="bad">The changed file is not used: ${team.changed.error}</span>`}</span>
             <span class="run-facts"><a href=${address(['new'], { team: team.id })}>Run</a> <a href=${address([], { team: team.id })}>Its runs</a></span></li>`)}</ul>
     </main>`;
 }

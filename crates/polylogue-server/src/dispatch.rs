@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts as _, Query, RawPathParams};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
-use axum::http::{Method, Request, Response};
+use axum::http::{Request, Response};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, Limited};
@@ -17,7 +17,7 @@ use tracing::Instrument as _;
 
 use crate::app::App;
 use crate::call::{Call, Reply};
-use crate::problem::{ErrorForm, Problem};
+use crate::problem::Problem;
 use crate::request::{Peer, RequestId};
 use crate::route::{Access, Route};
 use crate::token::Token;
@@ -37,11 +37,10 @@ pub(crate) async fn handle(app: Arc<App>, route: &'static Route, request: Reques
     reply.unwrap_or_else(|problem| problem.response(route.form, &id.0))
 }
 
-/// Runs the handler. One that changes something is not given up half-way when its client goes away.
+/// Runs the handler. What is to be completed is not given up half-way when its client goes away.
 async fn complete(route: &Route, call: Call) -> Reply {
     let handled = (route.handler)(call);
-    // A chat completion notices that its client is gone, and runs what it begins in a task of its own.
-    if route.method == Method::GET || route.form == ErrorForm::OpenAi {
+    if !route.is_completed {
         return handled.await;
     }
     match tokio::spawn(handled.in_current_span()).await {
@@ -58,11 +57,8 @@ async fn read(app: Arc<App>, route: &'static Route, request: Request<Body>) -> R
     let params = params(&mut parts).await?;
     let query = query(&mut parts, route).await?;
     let body = match route.body {
-        Some(schema) if route.form == ErrorForm::Problem => {
-            check_fields(json(&app, &parts, body).await?, &schema())?
-        }
-        // Clients of other protocols send fields that are newer than this program.
-        Some(_) => json(&app, &parts, body).await?,
+        Some(_) if route.takes_unknown_fields => json(&app, &parts, body).await?,
+        Some(schema) => check_fields(json(&app, &parts, body).await?, &schema())?,
         None => Value::Null,
     };
     let token = parts.extensions.remove::<Arc<Token>>();

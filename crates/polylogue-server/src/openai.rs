@@ -30,7 +30,10 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::new(Method::POST, "/v1/chat/completions", run, "OpenAI's chat completions", |call| {
             Box::pin(completions::complete(call))
         })
-        .body(completions::schema),
+        .body(completions::schema)
+        .with_unknown_fields()
+        // It runs what it begins in a task of its own.
+        .not_completed(),
     ];
     routes.map(|route| route.form(ErrorForm::OpenAi)).into()
 }

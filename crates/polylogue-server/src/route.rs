@@ -28,6 +28,10 @@ pub(crate) struct Route {
     pub(crate) query: &'static [&'static str],
     /// The JSON Schema of its body. `None`: it takes none.
     pub(crate) body: Option<fn() -> Value>,
+    /// Whether its body may have fields that the schema has not.
+    pub(crate) takes_unknown_fields: bool,
+    /// Whether its handler is completed when its client goes away.
+    pub(crate) is_completed: bool,
     /// Whether `/openapi.json` has it.
     pub(crate) is_documented: bool,
     /// What it does, in one line.
@@ -36,7 +40,7 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// A route without a query and a body.
+    /// A route without a query and a body. What changes something is completed.
     pub(crate) fn new(
         method: Method,
         path: &'static str,
@@ -44,8 +48,19 @@ impl Route {
         about: &'static str,
         handler: fn(Call) -> BoxFuture<'static, Reply>,
     ) -> Self {
-        let (form, is_documented) = (ErrorForm::Problem, true);
-        Self { method, path, access, form, query: &[], body: None, is_documented, about, handler }
+        Self {
+            is_completed: method != Method::GET,
+            method,
+            path,
+            access,
+            form: ErrorForm::Problem,
+            query: &[],
+            body: None,
+            takes_unknown_fields: false,
+            is_documented: true,
+            about,
+            handler,
+        }
     }
 
     /// The same, which is for the page and not for other clients.
@@ -56,6 +71,16 @@ impl Route {
     /// The same with these parameters of its query.
     pub(crate) fn query(self, query: &'static [&'static str]) -> Self {
         Self { query, ..self }
+    }
+
+    /// The same of another protocol, whose clients send fields that are newer than this program.
+    pub(crate) fn with_unknown_fields(self) -> Self {
+        Self { takes_unknown_fields: true, ..self }
+    }
+
+    /// The same, whose handler notices itself that its client has gone away.
+    pub(crate) fn not_completed(self) -> Self {
+        Self { is_completed: false, ..self }
     }
 
     /// The same with errors in another form.

@@ -12,7 +12,7 @@ mod walk;
 use std::collections::BTreeSet;
 
 use polylogue::{Limits, Result};
-use polylogue_core::{Money, RunBound};
+use polylogue_core::{Money, OnLimit, RunBound};
 use polylogue_mcp::Catalog;
 use polylogue_models::KnownModel;
 use serde::Serialize;
@@ -128,6 +128,10 @@ impl Team {
         let at_most = within(most);
         let mut rests_on = vec![calls_in_words(limits, most.total.calls)];
         rests_on.extend(self.in_words(has_people));
+        if limits.on_limit == OnLimit::Ask {
+            rests_on
+                .push("no person raises a limit when asked: after that the bound does not hold".to_owned());
+        }
         Ok(TeamBound {
             at_most,
             with_retries: within(worst).max(at_most),

@@ -216,6 +216,8 @@ pub(crate) const FOREIGN: &[Foreign] = &[
     key(CREW_AI, "output_json", TASK, "`output_schema`"),
     key(CREW_AI, "output_pydantic", TASK, "`output_schema`"),
     // Tools.
+    key(GUESS, "run", &["Command"], "`command`"),
+    key(GUESS, "cmd", &["Command"], "`command`"),
     key(GUESS, "args", &["Command", "HttpCall"], "`arguments`"),
     key(GUESS, "params", &["Command", "HttpCall"], "`arguments`"),
     key(OPEN_AI, "parameters", &["Command", "HttpCall"], "`arguments`"),

@@ -86,6 +86,12 @@ fn limits_of_the_run_limit_it() {
         "{:?}",
         bound.rests_on
     );
+    assert!(!bound.rests_on.iter().any(|what| what.contains("person")), "{:?}", bound.rests_on);
+    let asks = text.replace("calls: 3,", "calls: 3, on_limit: ask,");
+    assert_eq!(
+        self::bound(&team(&asks)).rests_on.last().unwrap(),
+        "no person raises a limit when asked: after that the bound does not hold"
+    );
 }
 
 #[test]
