@@ -16,15 +16,16 @@ use hyper_util::client::proxy::matcher::Intercept;
 use rustls::ClientConfig;
 use url::{Host, Position, Url};
 
-use crate::connect::{self, Connector, Stream};
+use crate::connect::{self, Connector, HTTP1, Stream};
 use crate::network_access::{NetworkAccess, Refusal};
-use crate::transport::{SendError, check_proxy, is_loopback, path, uri};
+use crate::sender::path;
+use crate::transport::{SendError, check_proxy, is_loopback, uri};
 use crate::{Proxies, USER_AGENT_TEXT};
 
 /// The maximum size of a response's head, in bytes.
 const LARGEST_HEAD: usize = 64 * 1024;
 
-/// Sends single requests to addresses from models and pages, restricted by a [`NetworkAccess`].
+/// Sends single requests to addresses from models and pages, restricted by a [`NetworkAccess`], by HTTP/1.
 ///
 /// A name is resolved once for each request. Only allowed addresses are used, and the connection goes to exactly
 /// those: later DNS changes have no effect. Redirects are not followed; a caller that follows one sends a new
@@ -178,8 +179,9 @@ impl Client {
             return Err(refusal.into());
         }
         let place = if url.scheme() == "http" { proxy.uri().clone() } else { address.clone() };
-        let connector = Connector::new(address, Some(proxy), limit).map_err(SendError::NoCertificates)?;
-        Ok(connector.connect(place).await.map_err(SendError::Unreachable)?)
+        let connector = Connector::new(address, Some(proxy), &HTTP1, limit);
+        let connector = connector.map_err(SendError::NoCertificates)?;
+        Ok(connector.connect(place).await.map_err(SendError::Unreachable)?.stream)
     }
 
     /// The allowed addresses of `url`, or why none is allowed; no reason if it does not resolve.
@@ -209,7 +211,7 @@ impl Client {
         if let Some(tls) = self.tls.get() {
             return Ok(Arc::clone(tls));
         }
-        let made = connect::tls().map_err(SendError::NoCertificates)?;
+        let made = connect::tls(&HTTP1).map_err(SendError::NoCertificates)?;
         Ok(Arc::clone(self.tls.get_or_init(|| made)))
     }
 }

@@ -12,9 +12,9 @@ use hyper::Uri;
 use hyper::rt::{Read, Write};
 use hyper::service::Service;
 use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::client::proxy::matcher::Intercept;
 use hyper_util::service::TowerToHyperService;
 use rustls::ClientConfig;
@@ -27,9 +27,27 @@ pub(super) trait Stream: Read + Write + Send + Unpin {}
 
 impl<T: Read + Write + Send + Unpin> Stream for T {}
 
+/// A connection, and the protocol that both sides speak on it.
+pub(super) struct Connected {
+    pub(super) stream: Box<dyn Stream>,
+    pub(super) is_http2: bool,
+}
+
+impl Connected {
+    fn new(stream: impl Stream + Connection + 'static) -> Self {
+        let is_http2 = stream.connected().is_negotiated_h2();
+        Self { stream: Box::new(stream), is_http2 }
+    }
+}
+
 /// How long a connection is silent before the other side is asked whether it is still there, how long after that it is
 /// asked again, and how often: else a reply that takes minutes could wait for a machine that is gone. As reqwest does.
 const KEEP_ALIVE: (Duration, Duration, u32) = (Duration::from_secs(15), Duration::from_secs(15), 3);
+
+/// How long what was sent may stay unconfirmed: else a request on a connection whose other side is gone would wait until
+/// the system gives up, after about 15 minutes.
+#[cfg(target_os = "linux")]
+const UNCONFIRMED: Duration = Duration::from_secs(60);
 
 /// Connects to one address.
 #[derive(Debug)]
@@ -42,13 +60,15 @@ pub(super) enum Connector {
 }
 
 impl Connector {
-    /// A connector to `target`, encrypted or not by its scheme. Reads the system's certificates if it needs them.
+    /// A connector to `target`, encrypted or not by its scheme, which offers it `protocols`. Reads the system's certificates
+    /// if it needs them.
     ///
     /// # Errors
     /// When there are no certificates.
     pub(super) fn new(
         target: &Uri,
         proxy: Option<&Intercept>,
+        protocols: &[&str],
         limit: Duration,
     ) -> Result<Self, rustls::Error> {
         let tcp = tcp(limit);
@@ -56,12 +76,18 @@ impl Connector {
         let Some(proxy) = proxy.filter(|_| is_secret(target)) else {
             let first = proxy.map_or(target, Intercept::uri);
             return Ok(match is_secret(first) {
-                true => Self::Encrypted(HttpsConnector::from((tcp, tls()?))),
+                // A proxy that reads every request is spoken to in HTTP/1.
+                true if proxy.is_some() => Self::Encrypted(HttpsConnector::from((tcp, tls(&HTTP1)?))),
+                true => Self::Encrypted(HttpsConnector::from((tcp, tls(protocols)?))),
                 false => Self::Plain(tcp),
             });
         };
-        let tls = tls()?;
-        let tunnel = Tunnel::new(proxy.uri().clone(), HttpsConnector::from((tcp, Arc::clone(&tls))));
+        let tls = tls(protocols)?;
+        // The tunnel is requested by HTTP/1.
+        let mut to_proxy = ClientConfig::clone(&tls);
+        to_proxy.alpn_protocols = names(&HTTP1);
+        let to_proxy = HttpsConnector::from((tcp, Arc::new(to_proxy)));
+        let tunnel = Tunnel::new(proxy.uri().clone(), to_proxy);
         let tunnel = match proxy.basic_auth() {
             Some(password) => tunnel.with_auth(password.clone()),
             None => tunnel,
@@ -70,13 +96,13 @@ impl Connector {
     }
 
     /// A new connection to `place`.
-    pub(super) async fn connect(&self, place: Uri) -> Result<Box<dyn Stream>, BoxError> {
+    pub(super) async fn connect(&self, place: Uri) -> Result<Connected, BoxError> {
         Ok(match self {
-            Self::Plain(way) => Box::new(TowerToHyperService::new(way.clone()).call(place).await?),
-            Self::Encrypted(way) => Box::new(TowerToHyperService::new(way.clone()).call(place).await?),
+            Self::Plain(way) => Connected::new(TowerToHyperService::new(way.clone()).call(place).await?),
+            Self::Encrypted(way) => Connected::new(TowerToHyperService::new(way.clone()).call(place).await?),
             Self::Tunnel(way) => {
                 let way = HttpsConnector::clone(way);
-                Box::new(TowerToHyperService::new(way).call(place).await?)
+                Connected::new(TowerToHyperService::new(way).call(place).await?)
             }
         })
     }
@@ -128,13 +154,24 @@ fn tuned<R>(mut tcp: HttpConnector<R>, limit: Duration) -> HttpConnector<R> {
     tcp.set_keepalive(Some(silence));
     tcp.set_keepalive_interval(Some(between));
     tcp.set_keepalive_retries(Some(times));
+    #[cfg(target_os = "linux")]
+    tcp.set_tcp_user_timeout(Some(UNCONFIRMED));
     tcp
 }
 
-pub(super) fn tls() -> Result<Arc<ClientConfig>, rustls::Error> {
+/// The protocols that are offered to servers, the preferred one first.
+pub(super) const HTTP1: [&str; 1] = ["http/1.1"];
+pub(super) const HTTP2_OR_1: [&str; 2] = ["h2", "http/1.1"];
+
+/// Encryption by the system's certificates, for one of `protocols`.
+pub(super) fn tls(protocols: &[&str]) -> Result<Arc<ClientConfig>, rustls::Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let mut config = builder.with_platform_verifier()?.with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = names(protocols);
     Ok(Arc::new(config))
+}
+
+fn names(protocols: &[&str]) -> Vec<Vec<u8>> {
+    protocols.iter().map(|name| name.as_bytes().to_vec()).collect()
 }

@@ -26,10 +26,12 @@ mod client;
 mod connect;
 mod env;
 mod key;
+mod multiplexed;
 mod network_access;
 mod pool;
 mod proxies;
 mod response;
+mod sender;
 mod transport;
 
 pub use address::not_public;

@@ -1,4 +1,4 @@
-//! A pool of idle connections.
+//! A pool of idle connections of HTTP/1.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 pub(super) type Sender = SendRequest<Full<Bytes>>;
 
 /// How long a connection may be idle. Servers and gateways close idle connections, often without notice.
-const MAX_IDLE: Duration = Duration::from_secs(90);
+pub(super) const MAX_IDLE: Duration = Duration::from_secs(90);
 
 /// The maximum number of idle connections: the default limit of requests in flight.
 const MAX_WAITING: usize = 256;

@@ -5,9 +5,11 @@ use http_body_util::BodyExt as _;
 use hyper::HeaderMap;
 use hyper::body::{Body as _, Incoming};
 
-use crate::pool::{Pool, Sender};
+use crate::pool::Pool;
+use crate::sender::Sender;
 
-/// A response whose body is not read yet. Dropped before its end, it closes its connection.
+/// A response whose body is not read yet. Dropped before its end, it closes its connection; one of HTTP/2, which carries
+/// other responses too, continues without it.
 #[derive(Debug)]
 pub struct Response<'a> {
     inner: hyper::Response<Incoming>,
@@ -45,7 +47,11 @@ impl<'a> Response<'a> {
         // What is not data are trailers, which come last.
         let piece = frame.and_then(|frame| frame.into_data().ok());
         if piece.is_none() || self.inner.body().is_end_stream() {
-            self.sender.take().into_iter().for_each(|sender| self.pool.put(sender));
+            match self.sender.take() {
+                Some(Sender::Alone(sender)) => self.pool.put(sender),
+                // Its place on the connection is free.
+                Some(Sender::Shared(_)) | None => {}
+            }
         }
         Ok(piece)
     }

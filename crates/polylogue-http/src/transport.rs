@@ -14,8 +14,10 @@ use hyper_util::client::proxy::matcher::Intercept;
 use percent_encoding::percent_decode_str;
 use url::{Position, Url};
 
-use crate::connect::{BoxError, Connector};
-use crate::pool::{Pool, Sender};
+use crate::connect::{BoxError, Connector, HTTP2_OR_1};
+use crate::multiplexed::Multiplexed;
+use crate::pool::Pool;
+use crate::sender::{Sender, path};
 use crate::{Proxies, Response, USER_AGENT_TEXT};
 
 /// Why a request has no response.
@@ -48,7 +50,10 @@ pub struct Transport {
     connect: Duration,
     /// Created with the first connection, because reading the system's certificates is slow.
     connector: OnceLock<Connector>,
+    /// Connections of HTTP/1 that carry no request.
     pool: Pool,
+    /// Connections of HTTP/2.
+    multiplexed: Multiplexed,
 }
 
 impl Transport {
@@ -71,7 +76,9 @@ impl Transport {
             }
         }
         let (connector, pool) = (OnceLock::new(), Pool::default());
-        Ok(Self { target, headers, place, address, proxy, connect, connector, pool })
+        // HTTP/2 is agreed upon when encryption begins, so that what is not encrypted is HTTP/1.
+        let multiplexed = Multiplexed::new(url.scheme() == "http");
+        Ok(Self { target, headers, place, address, proxy, connect, connector, pool, multiplexed })
     }
 
     /// The proxy, if there is one.
@@ -108,10 +115,10 @@ impl Transport {
     }
 
     async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<'_>, SendError> {
-        if let Some(mut sender) = self.pool.take().await {
-            match sender.try_send_request(request).await {
+        if let Some(mut sender) = self.open_already().await {
+            match sender.send(request).await {
                 Ok(response) => return Ok(Response::new(response, sender, &self.pool)),
-                // An idle connection that was closed returns the request that it did not begin to send.
+                // A connection that was closed returns the request that it did not begin to send.
                 Err(mut error) => match error.take_message() {
                     Some(unsent) => request = unsent,
                     None => return Err(SendError::Broken(error.into_error())),
@@ -119,26 +126,46 @@ impl Transport {
             }
         }
         // In a box, because it is seldom and large: what waits for replies is kept small.
-        let mut sender = Box::pin(self.open()).await?;
-        let response = sender.send_request(request).await.map_err(SendError::Broken)?;
+        let mut sender = Box::pin(self.open_or_share()).await?;
+        let response = sender.send(request).await.map_err(|error| SendError::Broken(error.into_error()))?;
         Ok(Response::new(response, sender, &self.pool))
     }
 
-    async fn open(&self) -> Result<Sender, SendError> {
-        let connector = match self.connector.get() {
-            Some(connector) => connector,
-            None => {
-                let made = Connector::new(&self.address, self.proxy.as_ref(), self.connect);
-                let made = made.map_err(SendError::NoCertificates)?;
-                self.connector.get_or_init(|| made)
-            }
-        };
-        let connecting = tokio::time::timeout(self.connect, connector.connect(self.place.clone()));
-        let stream = connecting.await.map_err(|_| SendError::Late)?.map_err(SendError::Unreachable)?;
-        let (sender, connection) = http1::handshake(stream).await.map_err(SendError::Broken)?;
+    /// A connection that is open and can take a request.
+    async fn open_already(&self) -> Option<Sender> {
+        match self.multiplexed.take() {
+            Some(place) => Some(Sender::Shared(place)),
+            None => self.pool.take().await.map(Sender::Alone),
+        }
+    }
+
+    /// A new connection, or one that another request has opened meanwhile.
+    async fn open_or_share(&self) -> Result<Sender, SendError> {
+        let turn = self.multiplexed.turn().await;
+        if let Some(place) = self.multiplexed.take() {
+            return Ok(Sender::Shared(place));
+        }
+        let connecting = tokio::time::timeout(self.connect, self.connector()?.connect(self.place.clone()));
+        let connected = connecting.await.map_err(|_| SendError::Late)?.map_err(SendError::Unreachable)?;
+        if connected.is_http2 {
+            let place = self.multiplexed.add(connected.stream, turn).await.map_err(SendError::Broken)?;
+            return Ok(Sender::Shared(place));
+        }
+        self.multiplexed.is_not_spoken();
+        drop(turn);
+        let (sender, connection) = http1::handshake(connected.stream).await.map_err(SendError::Broken)?;
         // It ends when the server closes it or all senders are dropped; its errors reach the waiting caller.
         tokio::spawn(connection);
-        Ok(sender)
+        Ok(Sender::Alone(sender))
+    }
+
+    fn connector(&self) -> Result<&Connector, SendError> {
+        if let Some(connector) = self.connector.get() {
+            return Ok(connector);
+        }
+        let made = Connector::new(&self.address, self.proxy.as_ref(), &HTTP2_OR_1, self.connect);
+        let made = made.map_err(SendError::NoCertificates)?;
+        Ok(self.connector.get_or_init(|| made))
     }
 }
 
@@ -147,11 +174,6 @@ pub(crate) fn uri(url: &Url) -> Result<Uri, String> {
     let (before, after) =
         (&url[..Position::BeforeUsername], &url[Position::BeforeHost..Position::AfterQuery]);
     format!("{before}{after}").parse().map_err(|why| format!("cannot be sent a request: {why}"))
-}
-
-/// The target in the first line of a request to `address` itself.
-pub(crate) fn path(address: &Uri) -> Uri {
-    address.path_and_query().map(|path| Uri::from(path.clone())).unwrap_or_default()
 }
 
 pub(crate) fn check_proxy(proxy: &Intercept) -> Result<(), String> {

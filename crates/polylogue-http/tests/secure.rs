@@ -7,36 +7,22 @@
     reason = "these are tests"
 )]
 
+mod certificates;
+
 use std::net::{IpAddr, Ipv4Addr};
-use std::process::Command;
 use std::sync::Arc;
 
 use polylogue_http::{Client, HeaderMap, Method, NetworkAccess};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustls::ServerConfig;
-use rustls::pki_types::PrivateKeyDer;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// The prefix of what the child received, in the output of a test.
-const HEARD: &str = "heard: ";
+use certificates::{HEARD, certified, child};
 
 /// A server that says hello, with a certificate for `name`: its port, and the certificate of its authority as a file.
 async fn server(name: &str) -> (u16, TempDir) {
-    let mut authority = CertificateParams::new([]).unwrap();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("ca.pem"), authority.pem()).unwrap();
-
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-    let config = config.with_no_client_auth().with_single_cert(vec![certificate.der().clone()], key).unwrap();
+    let (config, folder) = certified(name);
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -55,16 +41,8 @@ async fn server(name: &str) -> (u16, TempDir) {
 
 /// What a child that trusts `authority` hears at `port`.
 async fn received(port: u16, authority: Option<&TempDir>) -> String {
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "asks", "--ignored", "--nocapture"]);
-    child.env_remove("SSL_CERT_FILE").env_remove("SSL_CERT_DIR").env("PORT", port.to_string());
-    if let Some(folder) = authority {
-        child.env("SSL_CERT_FILE", folder.path().join("ca.pem"));
-    }
-    let output = tokio::task::spawn_blocking(move || child.output()).await.unwrap().unwrap();
-    let printed = String::from_utf8(output.stdout).unwrap();
-    let received = printed.lines().find_map(|line| line.split_once(HEARD)).expect(&printed);
-    received.1.to_owned()
+    let folder = authority.map(TempDir::path);
+    child("asks", &[("PORT", port.to_string())], folder).await.remove(0)
 }
 
 #[tokio::test]
