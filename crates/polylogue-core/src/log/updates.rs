@@ -108,9 +108,10 @@ impl Publisher {
         }
     }
 
-    /// A sink for the pieces of the reply to `who` at `at`.
-    pub(crate) fn deltas<'a>(&'a self, at: &'a Path, who: &'a Name) -> PublishedDeltas<'a> {
-        PublishedDeltas { live: self, at, who }
+    /// A sink for the pieces of the reply to `who` at `at`. Of a reply that the agent does not say, such as the summary of its
+    /// history (`is_said` is false), only retries are published.
+    pub(crate) fn deltas<'a>(&'a self, at: &'a Path, who: &'a Name, is_said: bool) -> PublishedDeltas<'a> {
+        PublishedDeltas { live: self, at, who, is_said }
     }
 }
 
@@ -118,6 +119,7 @@ pub(crate) struct PublishedDeltas<'a> {
     live: &'a Publisher,
     at: &'a Path,
     who: &'a Name,
+    is_said: bool,
 }
 
 impl DeltaSink for PublishedDeltas<'_> {
@@ -127,6 +129,9 @@ impl DeltaSink for PublishedDeltas<'_> {
         }
         if let DeltaRef::Fallback { cause, model } = delta {
             warn!(who = %self.who, cause, model, "model call failed, asking another model");
+        }
+        if !self.is_said && !matches!(delta, DeltaRef::Retry { .. } | DeltaRef::Fallback { .. }) {
+            return;
         }
         self.live.send(|| Update::Delta { at: self.at.clone(), who: self.who.clone(), delta: delta.into() });
     }

@@ -207,7 +207,7 @@ impl Turn<'_> {
         let (reservation, nth) = log.reserve(asked).await?;
         request.origin.nth = nth;
         request.reserved = Some(&reservation);
-        let mut deltas = ArrivedText::before(log.live().deltas(at, me));
+        let mut deltas = ArrivedText::before(log.live().deltas(at, me, ask.compaction.is_none()));
         let span = debug_span!("model_call", model = ask.model.name());
         let call = ask.model.complete(&request, &mut deltas).instrument(span);
         let result = match log.within_time(at, me, call).await {
