@@ -5,8 +5,13 @@ mod chunks;
 mod completions;
 mod document;
 mod history;
+mod line;
 mod outcome;
 mod request;
+mod speech;
+mod voice;
+#[cfg(test)]
+mod voice_tests;
 mod waiting;
 
 use std::sync::LazyLock;

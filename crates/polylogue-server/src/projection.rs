@@ -38,6 +38,9 @@ impl Frame {
 /// Clients connect again after two seconds.
 pub(crate) const RETRY: &str = "retry: 2000\n\n";
 
+/// What is sent while nothing happens: clients skip it.
+pub(crate) const COMMENT: &str = ":\n\n";
+
 /// How one protocol shows a conversation that is read from its beginning or from any event.
 pub(crate) trait Projection: Send + 'static {
     /// A stored event.
@@ -49,6 +52,9 @@ pub(crate) trait Projection: Send + 'static {
     /// Pieces were left out, because the client was slow. Stored events follow from `seq` on.
     fn missed(&mut self, seq: u64) -> Vec<Frame>;
 
+    /// Pieces of the reply that is being written were not received: of the turn `of`, or of all open ones. Their events follow.
+    fn torn(&mut self, _of: Option<(&Path, &Name)>) {}
+
     /// The state has changed.
     fn state(&mut self, state: &Value) -> Vec<Frame>;
 
@@ -58,6 +64,11 @@ pub(crate) trait Projection: Send + 'static {
     /// The conversation does not run: it is closed, waits, or was stopped. `None` if the stream does not end with that.
     fn rest(&mut self, _state: &Value) -> Option<Vec<Frame>> {
         None
+    }
+
+    /// What is sent while nothing happens.
+    fn keep_alive(&mut self) -> String {
+        COMMENT.into()
     }
 
     /// The beginning of the stream: when clients connect again.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{LimitOverrides, LogId, LogState, Status};
+use polylogue_core::{LimitOverrides, LogId, LogState, Status, Subscription};
 use polylogue_runtime::{Conversation, OpenOptions, Prepared};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
@@ -33,18 +34,60 @@ pub(crate) async fn open(
     Ok(Opened { conversation, prepared: Arc::new(prepared) })
 }
 
+/// What is special about a run.
+#[derive(Default)]
+pub(crate) struct Stretch {
+    /// Receives everything that happens from its beginning on.
+    pub(crate) follower: Option<oneshot::Sender<Subscription>>,
+    /// How many tokens it may use, below the limit of the conversation, which is restored afterward.
+    pub(crate) tokens: Option<TokenLimit>,
+}
+
+/// A lower limit on tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokenLimit {
+    /// This many are allowed beyond those used so far.
+    More(u64),
+    /// It was lowered already, from this one.
+    Instead(u64),
+}
+
 /// Runs a stored conversation, unless it runs already.
 pub(crate) fn run_stored(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, slot: Slot) {
-    if !app.is_stopping() && tenant.runs.enter(id) {
-        run(app, tenant, id, slot, None);
+    run_stretch(app, tenant, id, slot, Stretch::default());
+}
+
+/// The same, once as `stretch` says. Returns whether it does not run already.
+pub(crate) fn run_stretch(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    id: &LogId,
+    slot: Slot,
+    stretch: Stretch,
+) -> bool {
+    let runs = !app.is_stopping() && tenant.runs.enter(id);
+    if runs {
+        begin(app, tenant, id, slot, (None, stretch));
     }
+    runs
 }
 
 /// Runs a conversation for which the right to run it was taken.
 pub(crate) fn run(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, slot: Slot, opened: Option<Opened>) {
+    begin(app, tenant, id, slot, (opened, Stretch::default()));
+}
+
+/// The same, the first time as the stretch says.
+pub(crate) fn begin(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    id: &LogId,
+    slot: Slot,
+    first: (Option<Opened>, Stretch),
+) {
     let task = Task { app: Arc::clone(app), tenant: Arc::clone(tenant), id: id.clone() };
     task.note();
-    tokio::spawn(task.run(slot, opened));
+    tokio::spawn(task.run(slot, first));
 }
 
 /// The task in which a conversation runs.
@@ -55,7 +98,8 @@ struct Task {
 }
 
 impl Task {
-    async fn run(self, slot: Slot, mut next: Option<Opened>) {
+    async fn run(self, slot: Slot, first: (Option<Opened>, Stretch)) {
+        let (mut next, mut stretch) = first;
         let mut stopping = self.app.stopping.subscribe();
         let running = tokio::select! {
             biased;
@@ -74,7 +118,7 @@ impl Task {
             return;
         }
         loop {
-            if self.run_once(next.take()).await {
+            if self.run_once(next.take(), std::mem::take(&mut stretch)).await {
                 self.clear();
             }
             if !self.tenant.runs.leave(&self.id) {
@@ -89,7 +133,7 @@ impl Task {
     }
 
     /// Runs it until it is at rest. Returns whether that is where it stays, until something happens to it.
-    async fn run_once(&self, opened: Option<Opened>) -> bool {
+    async fn run_once(&self, opened: Option<Opened>, stretch: Stretch) -> bool {
         let Self { app, tenant, id } = self;
         let opened = match opened {
             Some(opened) => opened,
@@ -101,14 +145,48 @@ impl Task {
                 }
             },
         };
+        if let Some(follower) = stretch.follower {
+            // Fails only if the client has gone away.
+            drop(follower.send(opened.conversation.subscribe().await));
+        }
         tenant.runs.note_change();
-        let status = meter::run(tenant, &opened.conversation).await;
+        let status = match self.lower(&opened.conversation, stretch.tokens).await {
+            Ok(before) => {
+                let status = meter::run(tenant, &opened.conversation).await;
+                let continues = app.is_stopping() && matches!(status, Ok(Status::Cancelled));
+                self.restore(&opened.conversation, before.filter(|_| !continues)).await;
+                status
+            }
+            Err(error) => Err(error),
+        };
         match &status {
             Ok(_) => info!(conversation = %id, "a conversation has stopped running"),
             Err(error) => warn!(conversation = %id, %error, "a conversation has failed"),
         }
         close(opened).await;
         !(app.is_stopping() && matches!(status, Ok(Status::Cancelled)))
+    }
+
+    /// Lowers the limit on tokens. Returns the one before, if it was lowered.
+    async fn lower(
+        &self,
+        conversation: &Conversation,
+        tokens: Option<TokenLimit>,
+    ) -> polylogue_runtime::Result<Option<u64>> {
+        match tokens {
+            Some(TokenLimit::More(tokens)) => conversation.lower_token_limit(tokens).await,
+            Some(TokenLimit::Instead(before)) => Ok(Some(before)),
+            None => Ok(None),
+        }
+    }
+
+    /// Restores the limit on tokens. If the process is killed before, the lower one stays.
+    async fn restore(&self, conversation: &Conversation, before: Option<u64>) {
+        if let Some(before) = before
+            && let Err(error) = conversation.set_token_limit(before).await
+        {
+            warn!(conversation = %self.id, %error, "a limit on tokens stays lowered");
+        }
     }
 
     fn leave(&self) {

@@ -11,7 +11,7 @@ use axum::http::{HeaderName, Response};
 use futures_util::{Stream, StreamExt as _, stream};
 use polylogue_core::{LogId, Store as _, Subscription, Update};
 use serde_json::Value;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::warn;
 
@@ -39,6 +39,8 @@ pub(crate) struct Follow {
     pub(crate) from: u64,
     /// Whether the tail ends when the conversation is closed. Otherwise it waits until that is reopened.
     pub(crate) ends: bool,
+    /// What happens from the beginning of a run on that is about to begin.
+    pub(crate) begins: Option<oneshot::Receiver<Subscription>>,
 }
 
 /// The response that is the tail.
@@ -107,6 +109,8 @@ enum Step {
 /// What a tail waited for.
 enum Woken {
     Update(Option<Update>),
+    /// The run begins, unless it does not.
+    Begin(Option<Subscription>),
     Change,
     Poll,
     Comment,
@@ -157,9 +161,11 @@ impl<P: Projection> Tail<P> {
         self.changes.mark_unchanged();
         let runs = self.runs();
         let (runtime, id) = (&self.follow.tenant.runtime, &self.follow.id);
-        if self.live.is_none() {
-            // Subscribed before reading, so that nothing is missed.
+        let mut is_late = false;
+        if self.live.is_none() && self.follow.begins.is_none() {
+            // Subscribed before reading, so that no event is missed.
             self.live = runtime.subscribe(id).await;
+            is_late = self.live.is_some();
         }
         let read = async {
             let events = runtime.store().read(id, self.follow.from).await?;
@@ -179,6 +185,9 @@ impl<P: Projection> Tail<P> {
             self.follow.from = event.seq + 1;
             let frames = self.projection.entry(event);
             self.ready.extend(frames.iter().map(|frame| frame.text()));
+        }
+        if is_late {
+            self.projection.torn(None);
         }
         state.iter().for_each(|state| self.show(state));
     }
@@ -209,6 +218,12 @@ impl<P: Projection> Tail<P> {
 
     async fn wait(&mut self) -> Woken {
         let is_live = self.live.is_some();
+        let begins = async {
+            match &mut self.follow.begins {
+                Some(begins) => begins.await.ok(),
+                None => std::future::pending().await,
+            }
+        };
         let live = async {
             match &mut self.live {
                 Some(live) => live.next().await,
@@ -219,6 +234,7 @@ impl<P: Projection> Tail<P> {
             biased;
             _ = self.stopping.wait_for(|stopping| *stopping) => Woken::Stopping,
             () = sleep_until(self.check_at) => Woken::Check,
+            live = begins => Woken::Begin(live),
             update = live => Woken::Update(update),
             _ = self.changes.changed(), if !is_live => Woken::Change,
             () = sleep(POLL), if !is_live => Woken::Poll,
@@ -229,11 +245,16 @@ impl<P: Projection> Tail<P> {
     fn take(&mut self, woken: Woken) {
         match woken {
             Woken::Update(update) => self.update(update),
+            Woken::Begin(live) => {
+                self.follow.begins = None;
+                self.live = live;
+                self.step = Step::Read;
+            }
             // Mostly, it was another conversation.
             Woken::Change if self.runs() == self.seen_running => {}
             Woken::Change => self.step = Step::Read,
             Woken::Poll => self.step = Step::Look,
-            Woken::Comment => self.ready.push_back(":\n\n".into()),
+            Woken::Comment => self.ready.push_back(self.projection.keep_alive()),
             Woken::Check => self.check(),
             Woken::Stopping => {
                 // The client tries again when the server may be back.
@@ -251,10 +272,10 @@ impl<P: Projection> Tail<P> {
                 self.projection.entry(&event)
             }
             // Pieces of a reply that was read from the store since.
-            Some(Update::Delta { .. })
+            Some(Update::Delta { at, who, .. })
                 if self.live.as_ref().is_some_and(|live| live.next_seq() < self.follow.from) =>
             {
-                return;
+                return self.projection.torn(Some((&at, &who)));
             }
             Some(Update::Delta { at, who, delta }) => self.projection.delta(&at, &who, &delta),
             Some(Update::Missed { .. }) => {

@@ -1,4 +1,4 @@
-//! Raising a limit of the run that a person was asked about.
+//! Changing limits of the run, such as one that a person was asked about.
 
 use crate::{Body, LimitOverrides, Log, OpenQuestion, Path, Responder, Result};
 
@@ -9,8 +9,16 @@ impl Log {
     /// Allows `more` than was used, up to the ceiling.
     pub(crate) async fn raise_limits(&self, more: LimitOverrides) -> Result<()> {
         let raised = self.limits_beyond(more).await.at_most(self.limits_now().raise.ceiling);
-        let before = self.look(LimitOverrides::last_of).await.unwrap_or_default();
-        let limits = raised.or(before);
+        self.override_limits(raised).await
+    }
+
+    /// Logs that the totals `limits` apply from now on, in this process and in those that continue the conversation later. Limits that
+    /// they do not name stay as they are.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn override_limits(&self, limits: LimitOverrides) -> Result<()> {
+        let limits = limits.or(self.look(LimitOverrides::last_of).await.unwrap_or_default());
         self.append(&Path::root(), [Body::LimitsChanged(limits)]).await?;
         self.set_limits(limits);
         Ok(())

@@ -249,7 +249,10 @@ async fn events(call: Call) -> Reply {
         });
         let from = last.transpose()?.map_or(from, |last| last.saturating_add(1));
         let token = token.clone();
-        return respond(Follow { app: call.app.clone(), tenant, token, id, from, ends: true }, Native);
+        return respond(
+            Follow { app: call.app.clone(), tenant, token, id, from, ends: true, begins: None },
+            Native,
+        );
     }
     let limit = call.number("limit")?.unwrap_or(EVENTS).clamp(1, EVENTS);
     let events = tenant.runtime.store().read(&id, from).await?;

@@ -50,7 +50,7 @@ async fn feed(call: Call) -> Reply {
     match followed {
         None => event_stream(list, permit),
         Some(id) => {
-            let follow = Follow { app: call.app, tenant, token, id, from, ends: false };
+            let follow = Follow { app: call.app, tenant, token, id, from, ends: false, begins: None };
             event_stream(stream::select(Box::pin(list), Box::pin(texts(follow, Native))), permit)
         }
     }

@@ -36,19 +36,21 @@ fn title(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::request::{ChatMessage, Role};
+    use super::super::voice::Show;
     use super::*;
 
     fn answered(text: &str) -> Option<String> {
         let messages = vec![ChatMessage { role: Role::User, text: text.into() }];
-        let (model, conversation, ignored) = (String::new(), None, Vec::new());
         answer(&ChatRequest {
-            model,
+            model: String::new(),
             messages,
             streams: false,
             usage: false,
-            conversation,
-            shows_participants: true,
-            ignored,
+            conversation: None,
+            show: Show::Result,
+            is_kept_alive_by_chunks: false,
+            max_tokens: None,
+            ignored: Vec::new(),
         })
     }
 

@@ -1,20 +1,22 @@
 //! The stream of a chat completion: a projection of the log.
 
-use polylogue_core::{Body, Delta, Event, Name, Path};
+use polylogue_core::{Delta, Event, Name, Path};
 use serde_json::{Value, json};
 
 use super::document::Head;
 use super::outcome::Outcome;
+use super::voice::{Channel, Piece, Voice};
 use crate::problem::Problem;
-use crate::projection::{Frame, Projection};
+use crate::projection::{COMMENT, Frame, Projection};
 
 /// The chunks of one response.
 pub(super) struct Chunks {
     pub(super) head: Head,
     /// Whether the last chunk has the usage.
     pub(super) usage: bool,
-    /// Whether participants' messages are shown as reasoning.
-    pub(super) shows_participants: bool,
+    /// Whether silence is kept alive by chunks without text, for clients and proxies that wait for data.
+    pub(super) is_kept_alive_by_chunks: bool,
+    pub(super) voice: Voice,
     pub(super) outcome: Outcome,
 }
 
@@ -34,6 +36,29 @@ impl Chunks {
         }
         data(&chunk)
     }
+
+    fn frames(&self, pieces: Vec<Piece>) -> Vec<Frame> {
+        let said = pieces.into_iter().filter(|(_, text)| !text.is_empty());
+        let delta = said.map(|(channel, text)| match channel {
+            Channel::Content => json!({"content": text}),
+            Channel::Reasoning => json!({"reasoning_content": text}),
+        });
+        delta.map(|delta| self.frame(&delta, None)).collect()
+    }
+
+    /// The chunk with the reason of the end.
+    fn last(&self, reason: &str, state: &Value) -> Frame {
+        let mut last = self.head.document("chat.completion.chunk");
+        if let Some(fields) = last.as_object_mut() {
+            let choice = json!({"index": 0, "delta": {}, "finish_reason": reason});
+            fields.insert("choices".into(), json!([choice]));
+            fields.insert("polylogue".into(), self.outcome.extension(&self.head.conversation, state));
+            if self.usage {
+                fields.insert("usage".into(), Value::Null);
+            }
+        }
+        data(&last)
+    }
 }
 
 fn data(document: &Value) -> Frame {
@@ -48,22 +73,22 @@ impl Projection for Chunks {
 
     fn entry(&mut self, event: &Event) -> Vec<Frame> {
         self.outcome.add(event);
-        match &event.body {
-            Body::Message(message) if self.shows_participants && !message.to.is_private() => {
-                let text = format!("**{}:** {}\n\n", message.from, message.as_text().trim());
-                vec![self.frame(&json!({"reasoning_content": text}), None)]
-            }
-            _ => Vec::new(),
-        }
+        let pieces = self.voice.entry(event);
+        self.frames(pieces)
     }
 
-    fn delta(&mut self, _: &Path, _: &Name, _: &Delta) -> Vec<Frame> {
-        // A message is shown when it is complete: those of parallel participants would mix, and a retry would repeat what was shown.
-        Vec::new()
+    fn delta(&mut self, at: &Path, who: &Name, delta: &Delta) -> Vec<Frame> {
+        let pieces = self.voice.delta(at, who, delta);
+        self.frames(pieces)
     }
 
     fn missed(&mut self, _: u64) -> Vec<Frame> {
+        self.voice.tear(None);
         Vec::new()
+    }
+
+    fn torn(&mut self, of: Option<(&Path, &Name)>) {
+        self.voice.tear(of);
     }
 
     fn state(&mut self, _: &Value) -> Vec<Frame> {
@@ -77,19 +102,16 @@ impl Projection for Chunks {
     fn rest(&mut self, state: &Value) -> Option<Vec<Frame>> {
         let finish = match self.outcome.finish() {
             Ok(finish) => finish,
-            Err(failure) => return Some(vec![data(&Problem::internal(failure).openai_document())]),
-        };
-        let mut frames = vec![self.frame(&json!({"content": finish.content}), None)];
-        let mut last = self.head.document("chat.completion.chunk");
-        if let Some(fields) = last.as_object_mut() {
-            let choice = json!({"index": 0, "delta": {}, "finish_reason": finish.reason});
-            fields.insert("choices".into(), json!([choice]));
-            fields.insert("polylogue".into(), self.outcome.extension(&self.head.conversation, state));
-            if self.usage {
-                fields.insert("usage".into(), Value::Null);
+            Err(failure) => {
+                let pieces = self.voice.fail();
+                let mut frames = self.frames(pieces);
+                frames.push(data(&Problem::internal(failure).openai_document()));
+                return Some(frames);
             }
-        }
-        frames.push(data(&last));
+        };
+        let pieces = self.voice.finish(&finish.content);
+        let mut frames = self.frames(pieces);
+        frames.push(self.last(finish.reason, state));
         if let Some(usage) = self.outcome.usage().filter(|_| self.usage) {
             frames.push(self.with_choices(&json!([]), &usage));
         }
@@ -100,18 +122,27 @@ impl Projection for Chunks {
     fn interrupted(&mut self) -> String {
         data(&Problem::stopping().openai_document()).text()
     }
+
+    fn keep_alive(&mut self) -> String {
+        match self.is_kept_alive_by_chunks {
+            true => self.frame(&json!({}), None).text(),
+            false => COMMENT.into(),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{Message, StopReason, Timestamp};
+    use polylogue_core::{Body, Message, StopReason, Timestamp};
 
+    use super::super::voice::Show;
     use super::*;
 
     fn chunks(usage: bool) -> Chunks {
         let head =
             Head { id: "chatcmpl-1".into(), created: 7, model: "talk".into(), conversation: "log1".into() };
-        Chunks { head, usage, shows_participants: true, outcome: Outcome::default() }
+        let voice = Voice::new(Show::Result, false);
+        Chunks { head, usage, is_kept_alive_by_chunks: false, voice, outcome: Outcome::default() }
     }
 
     fn event(seq: u64, body: Body) -> Event {

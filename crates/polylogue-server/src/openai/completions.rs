@@ -5,9 +5,10 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use futures_util::StreamExt as _;
-use polylogue_core::{Instruction, LogId, Message, Name, Store as _};
-use polylogue_runtime::{ForkPoint, Steered, fresh_id};
+use polylogue_core::{Instruction, LimitOverrides, LogId, Message, Name, Store as _, Subscription};
+use polylogue_runtime::{Conversation, ForkPoint, Steered, fresh_id};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use tracing::Instrument as _;
 
 use super::chores;
@@ -16,12 +17,13 @@ use super::document::{Head, now};
 use super::history::{self, Continuation};
 use super::outcome::{Finish, Outcome};
 use super::request::ChatRequest;
+use super::voice::{Show, Voice, content_of};
 use super::waiting::Waiting;
 use crate::attendance::Begun;
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::{find, listing, served_team, state_of};
 use crate::problem::Problem;
-use crate::runs::{Opened, run, run_stored};
+use crate::runs::{self, Opened, Stretch, TokenLimit, run_stretch};
 use crate::tail::{Follow, event_stream, texts};
 use crate::tenants::Tenant;
 use crate::token::Token;
@@ -37,6 +39,8 @@ pub(super) fn schema() -> Value {
             "stream": {"type": "boolean"},
             "stream_options": {"type": "object"},
             "metadata": {"type": "object", "description": "`conversation`: the id of the conversation to continue"},
+            "max_completion_tokens": {"type": ["integer", "null"], "minimum": 1, "description": "Tokens that the run may use, read and written, of all participants together. It can only lower the limit of the team"},
+            "max_tokens": {"type": ["integer", "null"], "minimum": 1, "description": "The same, by its former name"},
         },
     })
 }
@@ -46,13 +50,14 @@ pub(super) async fn complete(call: Call) -> Reply {
     let call = Arc::new(call);
     let token = Arc::clone(call.token()?);
     let tenant = call.app.tenant(&token)?;
-    served_team(&call, &tenant, &request.model).await.map_err(|problem| problem.of_model(&request.model))?;
+    let team = served_team(&call, &tenant, &request.model).await;
+    let is_single = team.map_err(|problem| problem.of_model(&request.model))?.team().has_single_reply();
     if let Some(text) = chores::answer(&request) {
         return chore(&call, &request, text);
     }
     let beginning = join_or_begin(call.clone(), token.clone(), tenant.clone(), request.clone());
     // Not given up half-way when the client goes away.
-    let (begun, waiting) = tokio::spawn(beginning.in_current_span())
+    let (begun, begins, waiting) = tokio::spawn(beginning.in_current_span())
         .await
         .map_err(|_| Problem::internal("a mistake in the server ended this request"))??;
     let head = Head {
@@ -62,11 +67,23 @@ pub(super) async fn complete(call: Call) -> Reply {
         conversation: begun.id.to_string(),
     };
     let response = match request.streams {
-        true => stream(&call, (token, tenant), &request, head, begun, waiting),
-        false => whole(&call, &tenant, head, &begun, waiting).await,
+        true => {
+            let chunks = Chunks {
+                head,
+                usage: request.usage,
+                is_kept_alive_by_chunks: request.is_kept_alive_by_chunks,
+                voice: Voice::new(request.show, is_single),
+                outcome: Outcome::default(),
+            };
+            stream(&call, (token, tenant), chunks, (begun, begins), waiting)
+        }
+        false => whole(&call, &tenant, (head, request.show), &begun, waiting).await,
     };
     response.map(|response| named(response, &request))
 }
+
+/// What a request has begun, and what happens in that from its beginning on, unless it has begun before.
+type Started = (Begun, Option<oneshot::Receiver<Subscription>>);
 
 /// Joins the run that an equal request has begun whose connection was lost, or begins.
 async fn join_or_begin(
@@ -74,10 +91,10 @@ async fn join_or_begin(
     token: Arc<Token>,
     tenant: Arc<Tenant>,
     request: Arc<ChatRequest>,
-) -> Result<(Begun, Waiting), Problem> {
-    let waits = |begun: Begun| {
+) -> Result<(Begun, Option<oneshot::Receiver<Subscription>>, Waiting), Problem> {
+    let waits = |(begun, begins): Started| {
         let waiting = Waiting::new(&call.app, &tenant, &begun.id);
-        (begun, waiting)
+        (begun, begins, waiting)
     };
     let header = |name: &str| call.headers.get(name).and_then(|value| value.to_str().ok());
     let key = header("idempotency-key");
@@ -91,11 +108,11 @@ async fn join_or_begin(
         false => None,
     };
     if let Some(begun) = call.app.attendance.find(&digest).filter(|_| is_repeated) {
-        return Ok(waits(begun));
+        return Ok(waits((begun, None)));
     }
-    let begun = begin(&call, &token, &tenant, &request).await?;
+    let (begun, begins) = begin(&call, &token, &tenant, &request).await?;
     call.app.attendance.note(digest, &begun);
-    Ok(waits(begun))
+    Ok(waits((begun, begins)))
 }
 
 async fn begin(
@@ -103,7 +120,7 @@ async fn begin(
     token: &Token,
     tenant: &Arc<Tenant>,
     request: &ChatRequest,
-) -> Result<Begun, Problem> {
+) -> Result<Started, Problem> {
     if call.app.is_stopping() {
         return Err(Problem::stopping());
     }
@@ -111,16 +128,16 @@ async fn begin(
         Some(id) => Some(Continuation::Tip(find(tenant, token, id).await?.id)),
         None => {
             let name = tenant.name_of_team(&request.model).unwrap_or_default();
-            history::find(tenant, token, name, &request.messages).await?
+            history::find(tenant, token, name, request).await?
         }
     };
     match found {
         None => begin_new(call, token, tenant, request).await,
-        Some(Continuation::Tip(id)) => say(call, token, tenant, &id, request.last()).await,
+        Some(Continuation::Tip(id)) => say(call, token, tenant, &id, request).await,
         Some(Continuation::Earlier(id, seq)) => {
             let point = ForkPoint { event: Some(seq), text: None };
             let fork = tenant.runtime.fork_as(&id, &point, fresh_id(), None).await?;
-            say(call, token, tenant, &fork.id, request.last()).await
+            say(call, token, tenant, &fork.id, request).await
         }
     }
 }
@@ -130,16 +147,25 @@ async fn begin_new(
     token: &Token,
     tenant: &Arc<Tenant>,
     request: &ChatRequest,
-) -> Result<Begun, Problem> {
+) -> Result<Started, Problem> {
     let prepared = served_team(call, tenant, &request.model).await?;
     prepared.reread_memory().await?;
     let slot = call.app.slots.join(&token.id)?;
-    let (id, of_team) = (fresh_id(), prepared.run().with_task(history::task(&request.messages)));
+    let mut of_team = prepared.run().with_task(history::task(&request.messages));
+    let own = prepared.limits().tokens.unwrap_or(Conversation::NO_TOKEN_LIMIT);
+    let tokens = request.max_tokens.filter(|tokens| *tokens < own);
+    if tokens.is_some() {
+        of_team = of_team.with_limits(LimitOverrides { tokens, ..LimitOverrides::default() });
+    }
+    let id = fresh_id();
     let conversation = tenant.runtime.begin_as(&of_team, id.clone(), None).await?;
     tenant.runs.enter(&id);
     let opened = Opened { conversation, prepared };
-    run(&call.app, tenant, &id, slot, Some(opened));
-    Ok(Begun { id, from: 0 })
+    let (follower, begins) = oneshot::channel();
+    let tokens = tokens.map(|_| TokenLimit::Instead(own));
+    let stretch = Stretch { follower: Some(follower), tokens };
+    runs::begin(&call.app, tenant, &id, slot, (Some(opened), stretch));
+    Ok((Begun { id, from: 0 }, Some(begins)))
 }
 
 /// Says the user's message in a conversation: as the answer to its oldest question, if it waits for one.
@@ -148,9 +174,13 @@ async fn say(
     token: &Token,
     tenant: &Arc<Tenant>,
     id: &LogId,
-    text: &str,
-) -> Result<Begun, Problem> {
-    let from = listing(tenant, id).await?.summary.events;
+    request: &ChatRequest,
+) -> Result<Started, Problem> {
+    if request.max_tokens.is_some() && tenant.runs.is_running(id) {
+        return Err(Problem::busy(format!("`{id}` is running: a limit is for what has not begun"))
+            .hint("wait until it has ended, or leave `max_tokens` out"));
+    }
+    let (from, text) = (listing(tenant, id).await?.summary.events, request.last());
     let instruction = match tenant.runtime.open_questions(id).await?.first() {
         Some(open) => Instruction::Answer {
             question: open.seq,
@@ -163,27 +193,22 @@ async fn say(
     if let Steered::Refused(why) = tenant.runtime.steer(id, instruction).await? {
         return Err(Problem::refused(why.to_string()));
     }
-    run_stored(&call.app, tenant, id, slot);
-    Ok(Begun { id: id.clone(), from })
+    let (follower, begins) = oneshot::channel();
+    let tokens = request.max_tokens.map(TokenLimit::More);
+    run_stretch(&call.app, tenant, id, slot, Stretch { follower: Some(follower), tokens });
+    Ok((Begun { id: id.clone(), from }, Some(begins)))
 }
 
 fn stream(
     call: &Call,
     (token, tenant): (Arc<Token>, Arc<Tenant>),
-    request: &ChatRequest,
-    head: Head,
-    begun: Begun,
+    chunks: Chunks,
+    (begun, begins): Started,
     waiting: Waiting,
 ) -> Reply {
     let permit = call.app.stream_of(&token)?;
-    let chunks = Chunks {
-        head,
-        usage: request.usage,
-        shows_participants: request.shows_participants,
-        outcome: Outcome::default(),
-    };
     let Begun { id, from } = begun;
-    let follow = Follow { app: Arc::clone(&call.app), tenant, token, id, from, ends: false };
+    let follow = Follow { app: Arc::clone(&call.app), tenant, token, id, from, ends: false, begins };
     let texts = texts(follow, chunks).map(move |text| {
         // Dropped with the stream.
         let _client = &waiting;
@@ -192,7 +217,13 @@ fn stream(
     event_stream(texts, permit)
 }
 
-async fn whole(call: &Call, tenant: &Tenant, head: Head, begun: &Begun, waiting: Waiting) -> Reply {
+async fn whole(
+    call: &Call,
+    tenant: &Tenant,
+    (head, show): (Head, Show),
+    begun: &Begun,
+    waiting: Waiting,
+) -> Reply {
     let (mut changes, mut stopping) = (tenant.runs.changes(), call.app.stopping.subscribe());
     while tenant.runs.is_running(&begun.id) {
         tokio::select! {
@@ -204,7 +235,8 @@ async fn whole(call: &Call, tenant: &Tenant, head: Head, begun: &Begun, waiting:
     let mut outcome = Outcome::default();
     let events = tenant.runtime.store().read(&begun.id, begun.from).await?;
     events.iter().for_each(|event| outcome.add(event));
-    let finish = outcome.finish().map_err(Problem::internal)?;
+    let mut finish = outcome.finish().map_err(Problem::internal)?;
+    finish.content = content_of(show, &events, &finish.content);
     let state = state_of(tenant, &begun.id).await?;
     let extension = outcome.extension(&head.conversation, &state);
     json_reply(StatusCode::OK, &completion(&head, &finish, outcome.usage(), Some(extension)))

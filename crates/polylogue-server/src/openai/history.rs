@@ -3,7 +3,8 @@
 use polylogue_core::{Body, Event, ListQuery, LogId, Store as _, Summary};
 
 use super::outcome::content;
-use super::request::{ChatMessage, Role};
+use super::request::{ChatMessage, ChatRequest, Role};
+use super::voice::{Show, content_of};
 use crate::conversation::is_seen;
 use crate::problem::Problem;
 use crate::tenants::Tenant;
@@ -47,13 +48,14 @@ pub(super) fn task(messages: &[ChatMessage]) -> String {
     paragraphs.join("\n\n")
 }
 
-/// The conversation of the team `name` that the history before the last of `messages` belongs to.
+/// The conversation of the team `name` that the history before the last message of the request belongs to.
 pub(super) async fn find(
     tenant: &Tenant,
     token: &Token,
     name: String,
-    messages: &[ChatMessage],
+    request: &ChatRequest,
 ) -> Result<Option<Continuation>, Problem> {
+    let messages = request.messages.as_slice();
     if !messages.iter().any(|message| message.role == Role::Assistant) {
         return Ok(None);
     }
@@ -70,7 +72,7 @@ pub(super) async fn find(
             continue;
         }
         let events = tenant.runtime.store().read(&listing.id, 0).await?;
-        let dialogue = Dialogue::of(&events);
+        let dialogue = Dialogue::of(&events, request.show);
         match users.iter().find_map(|at| dialogue.continued_by(messages, *at)) {
             Some(true) => return Ok(Some(Continuation::Tip(listing.id))),
             Some(false) if earlier.is_none() => {
@@ -91,10 +93,13 @@ fn users(messages: &[ChatMessage]) -> Vec<usize> {
 }
 
 impl Dialogue {
-    fn of(events: &[Event]) -> Self {
+    /// The dialogue of clients to which this was shown.
+    fn of(events: &[Event], show: Show) -> Self {
         let mut dialogue = Self::default();
-        for event in events.iter().filter(|event| event.at.is_root()) {
-            let line = match &event.body {
+        // Of the events since the caller spoke last.
+        let mut from = 0;
+        for (nth, event) in events.iter().enumerate().filter(|(_, event)| event.at.is_root()) {
+            let (role, text) = match &event.body {
                 Body::Opened(opening) => (Role::User, opening.task.to_string()),
                 Body::Closed { reason, summary } => (Role::Assistant, content(reason, summary)),
                 Body::InputRequired(question) => (Role::Assistant, question.text.to_string()),
@@ -104,7 +109,12 @@ impl Dialogue {
                 }
                 _ => continue,
             };
-            let message = ChatMessage { role: line.0, text: line.1.trim().to_owned() };
+            let text = match role {
+                Role::Assistant => content_of(show, events.get(from..=nth).unwrap_or_default(), text.trim()),
+                _ => text,
+            };
+            from = nth + 1;
+            let message = ChatMessage { role, text: text.trim().to_owned() };
             dialogue.lines.push((message, event.seq.saturating_add(1)));
         }
         dialogue

@@ -1,6 +1,6 @@
 //! How a run ended, in the words of chat completions.
 
-use polylogue_core::{Body, Event, RunOutcome, StopReason, Summary};
+use polylogue_core::{Body, Event, StopReason, Summary};
 use serde_json::{Value, json};
 
 /// What happened in a conversation since a request.
@@ -83,9 +83,24 @@ impl Outcome {
 }
 
 fn word(reason: &StopReason) -> &'static str {
-    match reason.outcome() {
-        RunOutcome::Limit | RunOutcome::Budget => "length",
-        RunOutcome::Done | RunOutcome::Stopped | RunOutcome::NoOutput => "stop",
+    if is_limit_of_run(reason) { "length" } else { "stop" }
+}
+
+/// Whether a limit of the run ended it. What the team itself ends on, such as a loop or its own number of turns, is its result.
+fn is_limit_of_run(reason: &StopReason) -> bool {
+    match reason {
+        StopReason::Turns { .. }
+        | StopReason::Tokens { .. }
+        | StopReason::Cost { .. }
+        | StopReason::UnknownPrice { .. }
+        | StopReason::Calls { .. }
+        | StopReason::Time { .. }
+        | StopReason::Allowance { .. }
+        | StopReason::Bound { .. }
+        | StopReason::Depth { .. } => true,
+        StopReason::NoOutput { ended } => is_limit_of_run(ended),
+        StopReason::All(reasons) => reasons.iter().any(is_limit_of_run),
+        _ => false,
     }
 }
 
@@ -99,12 +114,17 @@ pub(super) fn content(reason: &StopReason, summary: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use polylogue_core::{OtherReason, RunOutcome};
+
     use super::*;
 
     #[test]
     fn s49_s50_a_limit_has_content_and_unknown_tokens_are_absent() {
         let limit = StopReason::Turns { limit: 3, next: None };
         assert_eq!((word(&limit), word(&StopReason::Finished)), ("length", "stop"));
+        let silent = StopReason::NoOutput { ended: Box::new(limit.clone()) };
+        let own = StopReason::from(OtherReason::new("stalled", "no progress", RunOutcome::Limit));
+        assert_eq!((word(&silent), word(&own)), ("length", "stop"));
         assert_eq!(content(&limit, " "), format!("({limit})"));
         assert_eq!(content(&limit, " text\n"), "text");
         assert_eq!(Outcome::default().usage(), None);

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::line::without_broken;
+use super::voice::Show;
 use crate::call::Call;
 use crate::problem::Problem;
 
@@ -18,8 +20,11 @@ pub(super) struct ChatRequest {
     pub(super) usage: bool,
     /// The conversation that the request names, if any.
     pub(super) conversation: Option<String>,
-    /// Whether participants' messages are shown as reasoning.
-    pub(super) shows_participants: bool,
+    pub(super) show: Show,
+    /// Whether silence in the stream is kept alive by chunks without text instead of comments.
+    pub(super) is_kept_alive_by_chunks: bool,
+    /// How many tokens the run may use, below the limit of the team.
+    pub(super) max_tokens: Option<u64>,
     /// The fields that are not used.
     pub(super) ignored: Vec<String>,
 }
@@ -43,7 +48,16 @@ pub(super) enum Role {
 }
 
 /// The fields that are used, or that never need a word.
-const KNOWN: [&str; 6] = ["model", "messages", "stream", "stream_options", "metadata", "user"];
+const KNOWN: [&str; 8] = [
+    "model",
+    "messages",
+    "stream",
+    "stream_options",
+    "metadata",
+    "user",
+    "max_completion_tokens",
+    "max_tokens",
+];
 
 impl ChatRequest {
     /// Reads the body of `call`.
@@ -57,11 +71,21 @@ impl ChatRequest {
         let messages = messages(body)?;
         let header = |name: &str| call.headers.get(name).and_then(|value| value.to_str().ok());
         let of_metadata = body.pointer("/metadata/conversation").and_then(Value::as_str);
-        let shows_participants = match header("x-polylogue-show") {
-            None | Some("result") => true,
-            Some("none") => false,
+        let show = match header("x-polylogue-show") {
+            None | Some("result") => Show::Result,
+            Some("transcript") => Show::Transcript,
+            Some("none") => Show::None,
             Some(_) => {
-                return Err(Problem::bad_request("`X-Polylogue-Show` must be `result` or `none`"));
+                return Err(Problem::bad_request(
+                    "`X-Polylogue-Show` must be `result`, `transcript` or `none`",
+                ));
+            }
+        };
+        let is_kept_alive_by_chunks = match header("x-polylogue-keep-alive") {
+            None | Some("comments") => false,
+            Some("chunks") => true,
+            Some(_) => {
+                return Err(Problem::bad_request("`X-Polylogue-Keep-Alive` must be `comments` or `chunks`"));
             }
         };
         let fields = body.as_object().map(|fields| fields.keys().cloned()).into_iter().flatten();
@@ -74,7 +98,9 @@ impl ChatRequest {
             streams: is_true(body.get("stream")),
             usage: is_true(body.pointer("/stream_options/include_usage")),
             conversation: header("x-polylogue-conversation").or(of_metadata).map(str::to_owned),
-            shows_participants,
+            show,
+            is_kept_alive_by_chunks,
+            max_tokens: max_tokens(body)?,
             ignored,
         })
     }
@@ -83,6 +109,20 @@ impl ChatRequest {
     pub(super) fn last(&self) -> &str {
         self.messages.last().map(|message| message.text.as_str()).unwrap_or_default()
     }
+}
+
+/// The limit on tokens: the lower one, if both names are used.
+fn max_tokens(body: &Value) -> Result<Option<u64>, Problem> {
+    let mut lowest: Option<u64> = None;
+    for name in ["max_completion_tokens", "max_tokens"] {
+        let Some(value) = body.get(name).filter(|value| !value.is_null()) else { continue };
+        let tokens = value.as_u64().filter(|tokens| *tokens > 0).ok_or_else(|| {
+            Problem::bad_request(format!("`{name}` must be a whole number above 0"))
+                .at(format!("/{name}"), "a whole number above 0")
+        })?;
+        lowest = Some(lowest.map_or(tokens, |lowest| lowest.min(tokens)));
+    }
+    Ok(lowest)
 }
 
 fn is_true(value: Option<&Value>) -> bool {
@@ -161,7 +201,7 @@ fn text(content: &Value, index: usize) -> Result<String, Problem> {
     Ok(texts.join("\n").trim().to_owned())
 }
 
-/// What a reply says, without the reasoning that user interfaces fold into its beginning.
+/// What a reply says, without the reasoning that user interfaces fold into its beginning, and without what does not count.
 fn said(text: &str) -> String {
     let mut rest = text.trim_start();
     for (open, close) in [("<think>", "</think>"), ("<details type=\"reasoning\"", "</details>")] {
@@ -169,7 +209,7 @@ fn said(text: &str) -> String {
             rest = rest.split_once(close).map_or(rest, |(_, rest)| rest.trim_start());
         }
     }
-    rest.trim().to_owned()
+    without_broken(rest).trim().to_owned()
 }
 
 #[cfg(test)]
@@ -194,6 +234,16 @@ mod tests {
         let fine = json!({"n": 1, "logprobs": false, "tool_choice": "auto", "audio": null,
             "response_format": {"type": "text"}, "modalities": ["text"]});
         check_unsupported(&fine).unwrap();
+    }
+
+    #[test]
+    fn the_lower_limit_on_tokens_counts_and_must_be_a_number() {
+        assert_eq!(max_tokens(&json!({"max_tokens": 9, "max_completion_tokens": 7})).unwrap(), Some(7));
+        assert_eq!(max_tokens(&json!({"max_tokens": null})).unwrap(), None);
+        for wrong in [json!(0), json!(-1), json!(1.5), json!("9"), json!([])] {
+            let problem = max_tokens(&json!({"max_completion_tokens": wrong})).unwrap_err();
+            assert_eq!(problem.param().as_deref(), Some("max_completion_tokens"));
+        }
     }
 
     #[test]

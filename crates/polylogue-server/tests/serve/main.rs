@@ -11,6 +11,7 @@ mod feed;
 mod limits;
 mod metrics;
 mod openai;
+mod openai_streams;
 mod page;
 mod page_browser;
 mod page_views;

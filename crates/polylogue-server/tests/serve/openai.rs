@@ -10,33 +10,33 @@ use crate::client::{Request, Response, Stream};
 use crate::conversations::{events, until};
 use crate::world::{Gate, World, generous};
 
-const COMPLETIONS: &str = "/v1/chat/completions";
+pub(crate) const COMPLETIONS: &str = "/v1/chat/completions";
 const PATH: &str = "/api/v1/conversations";
 
-fn user(text: &str) -> Value {
+pub(crate) fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
 
-fn assistant(text: &str) -> Value {
+pub(crate) fn assistant(text: &str) -> Value {
     json!({"role": "assistant", "content": text})
 }
 
-async fn complete(world: &World, model: &str, messages: Value) -> Value {
+pub(crate) async fn complete(world: &World, model: &str, messages: Value) -> Value {
     let response = world.post(COMPLETIONS, &json!({"model": model, "messages": messages})).await;
     assert_eq!(response.status, 200, "{}", response.body);
     response.json()
 }
 
-fn content(completion: &Value) -> &str {
+pub(crate) fn content(completion: &Value) -> &str {
     completion["choices"][0]["message"]["content"].as_str().unwrap()
 }
 
-fn conversation(completion: &Value) -> &str {
+pub(crate) fn conversation(completion: &Value) -> &str {
     completion["polylogue"]["conversation"].as_str().unwrap()
 }
 
 /// The chunks of a stream until its end, and whether that was `[DONE]`.
-async fn chunks(mut stream: Stream) -> (Vec<Value>, bool) {
+pub(crate) async fn chunks(mut stream: Stream) -> (Vec<Value>, bool) {
     let (mut chunks, mut is_done) = (Vec::new(), false);
     while let Some(frame) = stream.frame().await {
         assert!(!is_done, "nothing follows the end");
@@ -50,7 +50,7 @@ async fn chunks(mut stream: Stream) -> (Vec<Value>, bool) {
     (chunks, is_done)
 }
 
-async fn streamed(world: &World, body: &Value) -> (Vec<Value>, bool) {
+pub(crate) async fn streamed(world: &World, body: &Value) -> (Vec<Value>, bool) {
     chunks(world.request("POST", COMPLETIONS).json(body).open(world.address).await).await
 }
 

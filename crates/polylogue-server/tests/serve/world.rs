@@ -144,7 +144,8 @@ impl Files {
         let url = self.model_url.clone().unwrap_or_default();
         let env = Env::of([("OPENAI_API_KEY", "key"), ("OPENAI_BASE_URL", url.as_str())]);
         let access = Access::new(env, digest.as_str());
-        let models = ModelOptions { offline: is_scripted, stream: true, ..ModelOptions::default() };
+        let models =
+            ModelOptions { offline: is_scripted, stream: true, paced: true, ..ModelOptions::default() };
         let options = RunOptions { models, ..RunOptions::default() };
         Prepared::new(place, team, digest, access, options).await.unwrap()
     }
@@ -231,8 +232,15 @@ impl World {
 
     /// With a further team.
     pub(crate) async fn with_team(name: &str, text: &str) -> Self {
+        Self::with_teams(&[(name.to_owned(), text.to_owned())]).await
+    }
+
+    /// With further teams.
+    pub(crate) async fn with_teams(teams: &[(String, String)]) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join(format!("{name}.yaml")), text).unwrap();
+        for (name, text) in teams {
+            std::fs::write(dir.path().join(format!("{name}.yaml")), text).unwrap();
+        }
         let options =
             ServerOptions { limits: generous(), ..ServerOptions::new(loopback(), place(dir.path())) };
         Self::start(dir, options).await
@@ -254,6 +262,15 @@ impl World {
         });
         let world = Self::start_at(dir, options, Some(ModelServer::start(reply).await), None).await;
         Self { _gate: Some(lifted), ..world }
+    }
+
+    /// With a team whose model replies as `play` says to each of its requests, by their number.
+    pub(crate) async fn with_answers(play: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let options =
+            ServerOptions { limits: generous(), ..ServerOptions::new(loopback(), place(dir.path())) };
+        let model = ModelServer::start(Playbook::new(move |_, number| play(number))).await;
+        Self::start_at(dir, options, Some(model), None).await
     }
 
     pub(crate) async fn start(dir: tempfile::TempDir, options: ServerOptions) -> Self {

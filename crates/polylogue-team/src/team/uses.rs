@@ -11,13 +11,37 @@ use super::Team;
 use crate::agent::Agent;
 use crate::built_in::{is_work_tool, runs_programs, runs_python};
 use crate::calls::ApiDocument;
+use crate::chat::Summary;
 use crate::mcp::McpServer;
 use crate::output_blocks::RunsOutputBlocks;
+use crate::pattern::Pattern;
 use crate::sandbox::SandboxBackend;
 use crate::tooling::ToolEntry;
 use crate::working::Language;
 
 impl Team {
+    /// Whether the result of a run is the only message of its only participant, and that the only text that its model writes: no tools,
+    /// no schema, one turn.
+    #[must_use]
+    pub fn has_single_reply(&self) -> bool {
+        let [agent] = self.agents.as_slice() else { return false };
+        let [who] = self.chat.participants.as_slice() else { return false };
+        let Some(keys) = agent.plain().filter(|_| **who == *agent.name) else { return false };
+        let has_tools = !keys.tools.is_empty()
+            || !keys.suggests_tools.is_empty()
+            || !keys.agent_tools.is_empty()
+            || !keys.handoffs.is_empty()
+            || agent.memory().is_some();
+        let has_one_turn = matches!(self.chat.pattern, Pattern::Sequential)
+            || *self.chat.max_turns == 1
+            || self.chat.stop.as_ref().is_some_and(|stop| stop.max_turns == Some(1));
+        has_one_turn
+            && !has_tools
+            && keys.output_schema.is_none()
+            && self.chat.late_joiners.is_empty()
+            && matches!(self.chat.summary, Summary::Last)
+    }
+
     /// Names of the tools that the file declares: commands, calls and services.
     pub(crate) fn declared_tools(&self) -> impl Iterator<Item = String> {
         let declared = self.commands.iter().map(|command| &command.name);

@@ -1,0 +1,225 @@
+//! What streams of chat completions show while a team talks, and limits of one request: S46, S48, S50, S58, S63.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use polylogue_server::ServerLimits;
+use polylogue_test::server::{Answer, Quirk};
+use serde_json::{Value, json};
+
+use crate::client::{Request, Stream};
+use crate::conversations::events;
+use crate::openai::{COMPLETIONS, assistant, chunks, complete, content, conversation, streamed, user};
+use crate::world::{Gate, World, generous};
+
+fn joined(chunks: &[Value], name: &str) -> String {
+    chunks.iter().filter_map(|chunk| chunk["choices"][0]["delta"][name].as_str()).collect()
+}
+
+async fn open(world: &World, request: Request) -> Stream {
+    request.open(world.address).await
+}
+
+#[tokio::test]
+async fn s58_a_silent_model_is_kept_alive() {
+    assert_eq!(ServerLimits::default().comment_every, Duration::from_secs(15), "the real interval");
+    let gate = Arc::new(Gate::until(0));
+    // A minute of silence is four intervals, here 80 ms.
+    let limits = ServerLimits { comment_every: Duration::from_millis(20), ..generous() };
+    let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+    let body = json!({"model": "long", "messages": [user("Talk.")], "stream": true});
+    let request = world.request("POST", COMPLETIONS).json(&body);
+    let mut comments = open(&world, request.clone()).await;
+    let by_chunks = request.clone().header("X-Polylogue-Keep-Alive", "chunks");
+    let mut empty = open(&world, by_chunks).await;
+    let (first, same) = (comments.frame().await.unwrap().json(), empty.frame().await.unwrap().json());
+    assert_eq!(first["choices"][0]["delta"], json!({"role": "assistant", "content": ""}));
+    assert_eq!(first["choices"], same["choices"]);
+    for _ in 0..4 {
+        assert_eq!(comments.frame().await.unwrap().event, "comment");
+        let chunk = empty.frame().await.unwrap().json();
+        assert_eq!(chunk["choices"], json!([{"index": 0, "delta": {}, "finish_reason": null}]));
+        assert_eq!(chunk["id"], same["id"]);
+    }
+    gate.lift();
+    for stream in [comments, empty] {
+        let (chunks, is_done) = chunks(stream).await;
+        assert!(is_done && joined(&chunks, "content") == "more", "{chunks:?}");
+    }
+    let wrong = world.send(request.header("X-Polylogue-Keep-Alive", "often")).await;
+    assert_eq!(wrong.status, 400, "{}", wrong.body);
+}
+
+/// Random numbers.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, below: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % below
+    }
+}
+
+const NAMES: [&str; 4] = ["Ann", "Bob", "Cleo", "Dan"];
+
+/// A team whose participants and chats speak at the same time, now and then.
+fn team(name: &str, random: &mut Random) -> String {
+    let mut text =
+        format!("name: {name}\nagents: [{{name: Ann}}, {{name: Bob}}, {{name: Cleo}}, {{name: Dan}}]\n");
+    let pattern = |random: &mut Random| ["parallel", "sequential"][random.below(2)];
+    let (one, two) = (pattern(random), pattern(random));
+    let outer = ["parallel", "sequential", "round_robin"][random.below(3)];
+    write!(
+        text,
+        "chats:\n  - {{name: one, participants: [Ann, Bob], pattern: {one}}}\n  - {{name: two, participants: [Cleo, Dan], pattern: {two}}}\n\
+         chat: {{participants: [one, two], pattern: {outer}, stop: {{max_turns: {}}}}}\nscript_pace: {}\nscript:\n",
+        1 + random.below(4),
+        200 + random.below(2000),
+    )
+    .unwrap();
+    let mut word = 0;
+    for _ in 0..8 {
+        for name in NAMES {
+            word += 1;
+            let mut said = format!("w{word}@{name}");
+            for _ in 0..random.below(5) {
+                word += 1;
+                said += &format!("{}w{word}@{name}", [" ", "\\n", "\\n\\n"][random.below(3)]);
+            }
+            writeln!(text, "  - {name}: \"{said}\"").unwrap();
+        }
+    }
+    text
+}
+
+/// A line has words of one participant alone, and that is the one that the paragraph names.
+fn check_lines(text: &str) {
+    let mut speaker = "";
+    for line in text.lines() {
+        if let Some((name, _)) = line.strip_prefix("**").and_then(|line| line.split_once(":** ")) {
+            speaker = name;
+        }
+        for word in line.split_whitespace().filter_map(|word| word.split_once('@')) {
+            assert_eq!(word.1, speaker, "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn s46_s48_s63_streams_of_random_teams_are_those_of_their_finished_logs() {
+    let mut random = Random(7);
+    let teams: Vec<(String, String)> =
+        (0..12).map(|nth| (format!("team{nth}"), team(&format!("team{nth}"), &mut random))).collect();
+    let world = World::with_teams(&teams).await;
+    for (name, _) in &teams {
+        for show in ["result", "transcript"] {
+            let body = json!({"model": name, "messages": [user("Talk.")], "stream": true});
+            let request = world.request("POST", COMPLETIONS).json(&body).header("X-Polylogue-Show", show);
+            let request = request.header("Idempotency-Key", &format!("{name} {show}"));
+            let (live, is_done) = chunks(open(&world, request.clone()).await).await;
+            assert!(is_done);
+            // A repeated request joins the run, which has ended: nothing is live any more.
+            let (stored, _) = chunks(open(&world, request.clone()).await).await;
+            for name in ["reasoning_content", "content"] {
+                assert_eq!(joined(&live, name), joined(&stored, name), "{name} of {show}");
+            }
+            check_lines(&joined(&live, if show == "result" { "reasoning_content" } else { "content" }));
+            for name in ["id", "model", "object"] {
+                assert!(live.iter().chain(&stored).all(|chunk| chunk[name] == live[0][name]), "{name}");
+            }
+            let ends = live.iter().filter(|chunk| !chunk["choices"][0]["finish_reason"].is_null());
+            assert_eq!(ends.count(), 1);
+            // The response that is no stream says the same.
+            let plain = json!({"model": name, "messages": [user("Talk.")]});
+            let plain = world.send(Request { body: plain.to_string().into_bytes(), ..request }).await.json();
+            assert_eq!(content(&plain), joined(&live, "content").trim_end());
+        }
+    }
+}
+
+#[tokio::test]
+async fn pieces_are_streamed_and_a_broken_reply_is_marked() {
+    let broken = |number| match number {
+        0 => Answer::text("A reply that breaks off.").pieces(6).with(Quirk::Truncated),
+        _ => Answer::text("And a whole one, in pieces.").pieces(6),
+    };
+    let world = World::with_answers(broken).await;
+    let body = json!({"model": "long", "messages": [user("Talk.")], "stream": true});
+    let transcript = world.request("POST", COMPLETIONS).json(&body).header("X-Polylogue-Show", "transcript");
+    let (live, is_done) = chunks(open(&world, transcript).await).await;
+    assert!(is_done);
+    let text = joined(&live, "content");
+    let (before, after) = text.split_once("\n\n[The ").unwrap();
+    assert!(before.starts_with("**Ann:** A "), "{text}");
+    let (count, after) = after.split_once(" characters before this do not count").unwrap();
+    assert_eq!(count.parse::<usize>().unwrap(), before.chars().count(), "{text}");
+    assert!(after.contains("**Ann:** And a whole one, in pieces.\n\n**Bob:** And a"), "{text}");
+    assert!(live.len() > 40, "twelve messages of several pieces: {}", live.len());
+    // The client sends back what it was shown, which continues the conversation.
+    let history = json!([user("Talk."), assistant(&text), user("Again.")]);
+    let again = world.request("POST", COMPLETIONS).json(&json!({"model": "long", "messages": history}));
+    let again = world.send(again.header("X-Polylogue-Show", "transcript")).await.json();
+    assert_eq!(conversation(&again), live.last().unwrap()["polylogue"]["conversation"]);
+}
+
+#[tokio::test]
+async fn s50_a_limit_of_the_request_lowers_that_of_the_team_for_one_response() {
+    let world = World::with_model("more", generous()).await;
+    let ask = async |messages: Value, limit: Value| {
+        let mut body = json!({"model": "long", "messages": messages});
+        body.as_object_mut().unwrap().extend(limit.as_object().unwrap().clone());
+        let response = world.post(COMPLETIONS, &body).await;
+        assert_eq!(response.status, 200, "{}", response.body);
+        response.json()
+    };
+    let end = |completion: &Value| completion["choices"][0]["finish_reason"].as_str().unwrap().to_owned();
+    let first = ask(json!([user("Talk.")]), json!({"max_completion_tokens": 10})).await;
+    assert_eq!((&*end(&first), &first["polylogue"]["spent"]["calls"]), ("length", &json!(0)), "{first}");
+    assert!(content(&first).contains("limit"), "{first}");
+    // The next request has no limit of its own, and so only that of the team.
+    let mut history = vec![user("Talk."), assistant(content(&first)), user("Again.")];
+    let second = ask(json!(history), json!({})).await;
+    assert_eq!((&*end(&second), content(&second)), ("stop", "more"), "{second}");
+    assert_eq!(conversation(&second), conversation(&first));
+    history.extend([assistant("more"), user("Once more.")]);
+    let third = ask(json!(history), json!({"max_tokens": 10})).await;
+    assert_eq!((&*end(&third), conversation(&third)), ("length", conversation(&first)), "{third}");
+    history.extend([assistant(content(&third)), user("And again.")]);
+    let fourth = ask(json!(history), json!({"max_tokens": 10_000_000})).await;
+    assert_eq!((&*end(&fourth), content(&fourth)), ("stop", "more"), "{fourth}");
+    let log = events(&world, conversation(&first)).await;
+    let changed = log.iter().filter(|event| event["type"] == "limits_changed").count();
+    assert_eq!(changed, 5, "restored; lowered and restored, twice");
+    // A higher limit than that of the team changes nothing.
+    let tight = "name: tight\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\nlimits: {tokens: 5}\nscript: [{Ann: one}]";
+    let world = World::with_team("tight", tight).await;
+    let body = json!({"model": "tight", "messages": [user("Count.")], "max_tokens": 1_000_000});
+    let own = world.post(COMPLETIONS, &body).await.json();
+    assert!(
+        own["polylogue"]["ended"]["detail"].as_str().unwrap().starts_with("the limit of 5 tokens"),
+        "{own}"
+    );
+}
+
+#[tokio::test]
+async fn a_transcript_is_the_content_and_its_history_continues_it() {
+    let world = World::new().await;
+    let show = async |messages: &Value| {
+        let body = json!({"model": "talk", "messages": messages});
+        let request = world.request("POST", COMPLETIONS).json(&body).header("X-Polylogue-Show", "transcript");
+        world.send(request).await.json()
+    };
+    let first = show(&json!([user("Count.")])).await;
+    assert_eq!(content(&first), "**Ann:** one\n\n**Bob:** two\n\n**Ann:** three\n\n**Bob:** four");
+    let second = show(&json!([user("Count."), assistant(content(&first)), user("More.")])).await;
+    assert_eq!(content(&second), "**Ann:** five\n\n**Bob:** six\n\n**Ann:** seven\n\n**Bob:** eight");
+    assert_eq!(conversation(&second), conversation(&first));
+    // To a client that was shown only results, the same history is unknown.
+    let other =
+        complete(&world, "talk", json!([user("Count."), assistant(content(&first)), user("More.")])).await;
+    assert_ne!(conversation(&other), conversation(&first));
+    let (silent, _) =
+        streamed(&world, &json!({"model": "talk", "messages": [user("x")], "stream": true})).await;
+    assert!(joined(&silent, "reasoning_content").ends_with("**Bob:** four\n\n"));
+}
