@@ -27,14 +27,19 @@ export function Items({ id, run, chat, version, wanted, isWindowed }) {
 /** Whether chats run within it, which change without it. @param {any} item */
 const hasChats = (item) => item.steps?.some((/** @type {any} */ step) => step.kind === 'chat') || item.step?.kind === 'chat';
 
-/** Drawn again only when it has changed. */
+/**
+ * Drawn again only when it has changed.
+ * @typedef {{id: string, run: import('./fold.js').Run, item: import('./fold.js').Item, rev: number, as: string | null, isDimmed: boolean}} ItemProps
+ * @extends {Component<ItemProps>}
+ */
 class ItemView extends Component {
-    /** @param {any} next */
+    /** @param {ItemProps} next */
     shouldComponentUpdate(next) {
         const { item, rev, as, isDimmed } = this.props;
         return next.item !== item || next.rev !== rev || next.as !== as || next.isDimmed !== isDimmed;
     }
 
+    /** @param {ItemProps} props */
     render({ id, run, item, rev, as, isDimmed }) {
         // With `rev`, because a component that reads signals is drawn again only when a prop has changed.
         if (item.kind === 'turn') return html`<${Turn} id=${id} run=${run} item=${item} rev=${rev} as=${as} isDimmed=${isDimmed} />`;

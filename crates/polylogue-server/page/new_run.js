@@ -31,8 +31,9 @@ function wanted(form, team) {
     const body = { team: team.id };
     if (text('message')) body.message = text('message');
     if (text('title')) body.title = text('title');
+    /** @type {[string, string][]} */
     const inputs = team.inputs.map((/** @type {any} */ { name }) => [name, String(data.get(`input:${name}`) ?? '')]);
-    const changed = inputs.filter(([name, value], /** @type {number} */ i) => value !== String(team.inputs[i].default ?? ''));
+    const changed = inputs.filter(([, value], i) => value !== String(team.inputs[i].default ?? ''));
     if (changed.length) body.inputs = Object.fromEntries(changed);
     const limits = ['turns', 'calls', 'tokens', 'cost'].filter((name) => text(`limit:${name}`));
     const amount = (/** @type {string} */ name) => Number(text(`limit:${name}`)) * (name === 'cost' ? 1e12 : 1);

@@ -39,6 +39,7 @@ function Row({ run, now }) {
     </li>`;
 }
 
+/** @param {{teams: {id: string}[]}} props */
 function Filters({ teams }) {
     const { query } = route.value;
     const set = (/** @type {string} */ name) => (/** @type {any} */ event) => refine({ [name]: event.target.value });

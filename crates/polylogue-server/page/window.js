@@ -48,6 +48,7 @@ class Chunk extends Component {
         return isDrawn || wasDrawn !== isDrawn;
     }
 
+    /** @param {any} props */
     render({ items, draw, start }) {
         return html`<ol class="items chunk" start=${start + 1} ref=${(/** @type {any} */ it) => (this.element = it ?? this.element)}>${this.isDrawn() ? items.map(draw) : null}</ol>`;
     }
