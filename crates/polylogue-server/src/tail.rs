@@ -168,12 +168,21 @@ impl<P: Projection> Tail<P> {
             is_late = self.live.is_some();
         }
         let read = async {
-            let events = runtime.store().read(id, self.follow.from).await?;
-            let state = match looks && events.is_empty() {
-                true => None,
-                false => Some(state_of(&self.follow.tenant, id).await?),
-            };
-            Ok::<_, Problem>((events, state))
+            let mut events = runtime.store().read(id, self.follow.from).await?;
+            if looks && events.is_empty() {
+                return Ok((events, None));
+            }
+            loop {
+                let state = state_of(&self.follow.tenant, id).await?;
+                // The stream may end with this state: what came before it is read, too.
+                let is_running = state.get("state").is_some_and(|state| state == "running");
+                let next = events.last().map_or(self.follow.from, |event| event.seq + 1);
+                let more = if is_running { Vec::new() } else { runtime.store().read(id, next).await? };
+                if more.is_empty() {
+                    return Ok::<_, Problem>((events, Some(state)));
+                }
+                events.extend(more);
+            }
         };
         let Ok((events, state)) = read.await else {
             // It was removed, or the store is gone.
@@ -204,7 +213,8 @@ impl<P: Projection> Tail<P> {
             let frames = self.projection.state(state);
             self.ready.extend(frames.iter().map(|frame| frame.text()));
         }
-        let is_at_rest = self.live.is_none() && state.get("state").is_some_and(|state| state != "running");
+        let is_open = self.live.is_some() || self.follow.begins.is_some();
+        let is_at_rest = !is_open && state.get("state").is_some_and(|state| state != "running");
         if let Some(frames) = is_at_rest.then(|| self.projection.rest(state)).flatten() {
             self.ready.extend(frames.iter().map(|frame| frame.text()));
             self.step = Step::End;
