@@ -302,6 +302,7 @@ fn sent_since(events: &[Arc<Event>]) -> usize {
             Body::Sent(_)
                 | Body::Reopened { .. }
                 | Body::LimitsChanged(_)
+                | Body::TitleChanged { .. }
                 | Body::Charged(_)
                 | Body::NextSpeaker { .. }
                 | Body::Paused

@@ -165,6 +165,18 @@ pub enum Error {
         /// The agent.
         who: Name,
     },
+    /// The conversation is a copy from elsewhere, which can only be read.
+    #[error("the conversation `{id}` was imported, and can only be read")]
+    Imported {
+        /// The conversation.
+        id: LogId,
+    },
+    /// A text is not a log that can be imported.
+    #[error("the log cannot be imported: {why}")]
+    BadImport {
+        /// What is wrong with it.
+        why: String,
+    },
     /// A closed conversation is needed, and this one is not.
     #[error("the conversation `{id}` is not over")]
     NotClosed {
@@ -308,6 +320,10 @@ impl Error {
             Self::Empty => "`polylogue run` begins one".into(),
             Self::Unknown { .. } => "`polylogue runs` lists them".into(),
             Self::NoTeam { id } => format!("`polylogue show {id}` shows what was said"),
+            Self::Imported { .. } => {
+                "its log may not be what a team has said and done; begin a new run".into()
+            }
+            Self::BadImport { .. } => "export it again where it was made".into(),
             Self::NoModelFor { agents, .. } => {
                 let names: Vec<_> = agents.iter().map(|name| format!("`{name}`")).collect();
                 format!("there are {}", names.join(", "))

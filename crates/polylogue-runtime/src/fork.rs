@@ -7,7 +7,7 @@ use polylogue_core::{
     StoreError,
 };
 
-use crate::stored::now;
+use crate::stored::{is_imported, now};
 use crate::{Error, ForkError, Prepared, Result, StoreLocation, fresh_id};
 
 /// Where a conversation is forked.
@@ -65,6 +65,9 @@ pub(crate) async fn fork(
 ) -> Result<Fork> {
     let events = store.read(id, 0).await?;
     let meta = store.meta(id).await?;
+    if is_imported(&meta) {
+        return Err(Error::Imported { id: id.clone() });
+    }
     let copied = copied(id, &events, point)?;
     let event = point.event.unwrap_or(events.len() as u64);
     let meta = match team {
@@ -100,7 +103,7 @@ pub(crate) async fn fork(
 }
 
 /// Why `team` cannot continue `events`: it must have their participants.
-fn check_participants(team: &Prepared, events: &[Arc<Event>]) -> Result<Option<ForkError>> {
+pub(crate) fn check_participants(team: &Prepared, events: &[Arc<Event>]) -> Result<Option<ForkError>> {
     let opening = events.iter().find_map(|event| match &event.body {
         Body::Opened(opening) if event.at.is_root() => Some(opening),
         _ => None,

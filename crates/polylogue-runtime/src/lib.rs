@@ -55,6 +55,7 @@ mod servers;
 mod steering;
 mod store_location;
 mod stored;
+mod transfer;
 mod work_dir;
 
 pub use access::Access;
@@ -74,5 +75,5 @@ pub use runtime::{OpenOptions, Runtime};
 pub use servers::{TeamServers, server_names};
 pub use steering::{Steered, WaitingRun};
 pub use store_location::StoreLocation;
-pub use stored::{Sealer, StoredBound, StoredTeam, limits_of};
+pub use stored::{Sealer, StoredBound, StoredTeam, is_imported, limits_of};
 pub use work_dir::refused_programs;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use polylogue::runs::batch::BatchStart;
-use polylogue_core::{AnyModel, Chat, LimitOverrides, Limits, LogId, Media};
+use polylogue_core::{AnyModel, Budget, Chat, LimitOverrides, Limits, LogId, Media};
 use polylogue_mcp::Catalog;
 use polylogue_team::{Grant, Loaded, Team, Usage};
 
@@ -179,7 +179,13 @@ impl Prepared {
     /// The team as it was prepared, for one conversation.
     #[must_use]
     pub fn run(&self) -> TeamRun<'_> {
-        TeamRun { prepared: self, team: self.team.clone(), script: None, limits: self.options.limits }
+        TeamRun {
+            prepared: self,
+            team: self.team.clone(),
+            script: None,
+            limits: self.options.limits,
+            budget: None,
+        }
     }
 
     /// The same team with another task and other values of its variables, for one conversation.
@@ -211,7 +217,7 @@ impl Prepared {
         if team.mcp_document() != self.team.mcp_document() {
             return Err(Error::ServersChanged { team: team.name });
         }
-        Ok(TeamRun { prepared: self, team, script, limits: self.options.limits })
+        Ok(TeamRun { prepared: self, team, script, limits: self.options.limits, budget: None })
     }
 
     /// Reads again which memory other teams have written to. For a team that has been prepared for a long time.
@@ -241,6 +247,7 @@ pub struct TeamRun<'p> {
     script: Option<AnyModel>,
     /// Over those of the team.
     limits: LimitOverrides,
+    budget: Option<Budget>,
 }
 
 impl TeamRun<'_> {
@@ -268,6 +275,17 @@ impl TeamRun<'_> {
     pub fn with_limits(mut self, limits: LimitOverrides) -> Self {
         self.limits = limits.or(self.limits);
         self
+    }
+
+    /// The same with a budget that pays for its calls, next to its own limits.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Option<Budget>) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    pub(crate) fn budget(&self) -> Option<Budget> {
+        self.budget.clone()
     }
 
     /// Builds the agents for the conversation `id`.
@@ -317,6 +335,7 @@ impl TeamRun<'_> {
             remote_tools: servers.described(),
             limits: self.limits,
             dir: options.dir.clone(),
+            imported: false,
             bound: self.bound().ok().map(StoredBound::from),
             seal: None,
         };

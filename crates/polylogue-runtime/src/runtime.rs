@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use polylogue_core::{
-    AnyStore, LimitOverrides, ListQuery, Log, LogId, Name, Page, Path, Store as _, StoreError, Subscription,
-    Timer,
+    AnyStore, Budget, LimitOverrides, ListQuery, Log, LogId, Name, Page, Path, Store as _, StoreError,
+    Subscription, Timer,
 };
 
 use crate::conversation::{Conversation, Opened, Shared};
@@ -19,9 +19,10 @@ use crate::{Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredTeam,
 #[derive(Clone)]
 pub struct Runtime(Arc<Inner>);
 
-/// `log`, whose calls in flight end with the time of a limit.
-fn timed(log: Log) -> Log {
-    log.timer(Timer::new(tokio::time::sleep))
+/// `log`, whose calls in flight end with the time of a limit, and are paid by `budget` if there is one.
+fn timed(log: Log, budget: Option<Budget>) -> Log {
+    let log = log.timer(Timer::new(tokio::time::sleep));
+    budget.into_iter().fold(log, Log::budget)
 }
 
 struct Inner {
@@ -31,12 +32,14 @@ struct Inner {
 }
 
 /// How a stored conversation is opened.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct OpenOptions {
     /// Takes it from a process that is stopped or hangs, once its lease has expired.
     pub take_over: bool,
     /// How much it may use beyond what it has used so far. A limit without a value stays as it was.
     pub more: LimitOverrides,
+    /// A budget that pays for its calls, next to its own limits.
+    pub budget: Option<Budget>,
 }
 
 /// How long a process that was just killed may hold a conversation: until a program that it was about to start has
@@ -109,7 +112,8 @@ impl Runtime {
         let log = Log::create_with(self.store().clone(), id, &meta).await?;
         let chat = run.chat(log.id())?;
         let most = stored.bound.map(|bound| bound.most).unwrap_or_default();
-        let log = timed(log.limits(run.limits()).agent_limits(run.team().agent_limits()).bound(most));
+        let log = log.limits(run.limits()).agent_limits(run.team().agent_limits()).bound(most);
+        let log = timed(log, run.budget());
         run.make_work_dir(log.id())?;
         let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
         let opened = Opened { task, limits, changed: None, more };
@@ -120,11 +124,12 @@ impl Runtime {
     /// again, with the agents that it has.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] when another process runs it, or when it is damaged.
+    /// [`StoreError::Busy`] when another process runs it, or when it is damaged; [`Error::Imported`].
     pub async fn open(&self, id: &LogId, prepared: &Prepared, options: OpenOptions) -> Result<Conversation> {
         if let Some(conversation) = self.get(id) {
             return Ok(conversation);
         }
+        self.check_own(id).await?;
         let run = prepared.run();
         run.make_work_dir(id)?;
         let chat = run.chat(id)?;
@@ -142,7 +147,8 @@ impl Runtime {
         prepared.models().learn(&events);
         let changed = Some(overrides).filter(|now| *now != before);
         let opened = Opened { task: run.task().to_owned(), limits, changed, more: options.more };
-        let log = timed(log.limits(limits).agent_limits(run.team().agent_limits()).bound(most));
+        let log = log.limits(limits).agent_limits(run.team().agent_limits()).bound(most);
+        let log = timed(log, options.budget);
         Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
     }
 
@@ -260,6 +266,7 @@ impl Runtime {
         if let Some(conversation) = self.get(id) {
             return conversation.answer(at, who, text).await;
         }
+        self.check_own(id).await?;
         let mut log = self.claim(id, false).await?;
         if !log.questions().await?.iter().any(|(path, question)| path == at && question.who == *who) {
             return Err(Error::NoQuestion { id: id.clone() });

@@ -62,7 +62,7 @@ impl Runtime {
     /// out here; else this waits for at most three seconds until the other process has done it.
     ///
     /// # Errors
-    /// [`Error::NotBegun`], or when the store cannot be written.
+    /// [`Error::NotBegun`], [`Error::Imported`], or when the store cannot be written.
     pub async fn steer(&self, id: &LogId, instruction: Instruction) -> Result<Steered> {
         self.steer_once(id, instruction, fresh_id().as_str()).await
     }
@@ -73,6 +73,10 @@ impl Runtime {
     /// # Errors
     /// As [`steer`](Self::steer).
     pub async fn steer_once(&self, id: &LogId, instruction: Instruction, key: &str) -> Result<Steered> {
+        // A title is no part of what was said.
+        if !matches!(instruction, Instruction::ChangeTitle { .. }) {
+            self.check_own(id).await?;
+        }
         if self.store().read(id, 0).await?.is_empty() {
             return Err(Error::NotBegun { id: id.clone() });
         }
@@ -158,6 +162,9 @@ impl Runtime {
 
     /// Gives the default answers whose time is up, if no process runs the conversation.
     async fn answer_expired(&self, id: &LogId) -> Result<bool> {
+        if self.check_own(id).await.is_err() {
+            return Ok(false);
+        }
         let log = match Log::open(self.store().clone(), id.clone()).await {
             Err(polylogue_core::Error::Store(StoreError::Busy { .. })) => return Ok(false),
             log => log?,

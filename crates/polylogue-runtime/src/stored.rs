@@ -47,6 +47,9 @@ pub struct StoredTeam {
     /// The limits that it began with, over those of the team.
     #[serde(default, skip_serializing_if = "LimitOverrides::is_empty")]
     pub limits: LimitOverrides,
+    /// Whether the conversation is a copy from elsewhere, which can only be read: nothing proves that its log was made by this team.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub imported: bool,
     /// What it takes at most, as computed before its first call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<StoredBound>,
@@ -65,6 +68,11 @@ pub struct StoredBound {
     pub price_date: String,
     /// The settings on which it rests, as sentences.
     pub rests_on: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl From<TeamBound> for StoredBound {
@@ -121,6 +129,12 @@ impl StoredTeam {
         let silent = |_: &str| Ok(AnyModel::new(Script::default().model("none")));
         Ok(self.team.assistants_with(&silent, Catalog::of_described(self.remote_tools.clone()))?)
     }
+}
+
+/// Whether the conversation with this `meta` is a copy from elsewhere.
+#[must_use]
+pub fn is_imported(meta: &Meta) -> bool {
+    meta.team.get("imported").is_some_and(|imported| *imported == true)
 }
 
 /// The limits that the conversation with this `meta` began with, over those of its team.

@@ -95,6 +95,31 @@ impl Jsonl {
         Ok(Self { folder: Arc::new(Folder::new(dir)), workers: Workers::new(Self::THREADS) })
     }
 
+    /// A whole log as the text of its file, to be read elsewhere.
+    ///
+    /// # Errors
+    /// When the metadata or an event cannot be written as JSON.
+    pub fn to_text(meta: &Meta, events: &[Event]) -> std::io::Result<Vec<u8>> {
+        file::text(meta, events)
+    }
+
+    /// The log whose file has this `text`. Every line is checked against its link; nothing may be torn or missing within it.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    ///
+    /// ```
+    /// use polylogue_core::Meta;
+    /// use polylogue_store::Jsonl;
+    /// let text = Jsonl::to_text(&Meta { title: "Plans".into(), ..Meta::default() }, &[])?;
+    /// assert_eq!(Jsonl::parse_text(&text)?.0.title, "Plans");
+    /// assert!(Jsonl::parse_text(&text[1..]).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn parse_text(text: &[u8]) -> Result<(Meta, Vec<Event>), String> {
+        file::parse(text)
+    }
+
     async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Arc<Folder>) -> Result<T, StoreError> + Send + 'static,

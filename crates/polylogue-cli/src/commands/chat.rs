@@ -49,7 +49,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::chat::Chat) -> Result<Exit
         }
         None => (new(cli, args, &settings).await?, None),
     };
-    let options = OpenOptions { take_over: false, more: args.options.team.limits.overrides() };
+    let options = OpenOptions { more: args.options.team.limits.overrides(), ..OpenOptions::default() };
     let attached = args.attach.parts()?;
     attachments::check(&prepared, &attached)?;
     let mut session = Session::new(cli, runtime, prepared, settings, input);

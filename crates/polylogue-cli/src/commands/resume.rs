@@ -38,7 +38,11 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     let mut prepared = stored.prepare(cli.store.as_deref(), &runtime).await?;
     let attached = attached(args)?;
     attachments::check(&prepared, &attached)?;
-    let options = OpenOptions { take_over: args.take_over, more: args.options.team.limits.overrides() };
+    let options = OpenOptions {
+        take_over: args.take_over,
+        more: args.options.team.limits.overrides(),
+        ..OpenOptions::default()
+    };
     let conversation = runtime.open(&id, &prepared, options).await?;
     if args.answer.is_some() && conversation.questions().await.is_empty() {
         return Err(polylogue_runtime::Error::NoQuestion { id }.into());

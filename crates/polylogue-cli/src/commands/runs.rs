@@ -89,7 +89,7 @@ async fn unreadable(runtime: &Runtime, listing: &Listing) -> String {
 }
 
 fn line(listing: &Listing, state: &str, now_ms: u64) -> Sanitized {
-    let Listing { id, title, created, summary, parent, .. } = listing;
+    let (Listing { id, created, summary, parent, .. }, title) = (listing, listing.shown_title());
     // What is damaged may have lost its date.
     let age = match created.0 {
         0 => "no date".to_owned(),
@@ -105,7 +105,7 @@ fn line(listing: &Listing, state: &str, now_ms: u64) -> Sanitized {
 }
 
 fn as_json(listing: &Listing, state: &str) -> Result<Sanitized, CliError> {
-    let Listing { id, title, created, summary, parent, .. } = listing;
+    let (Listing { id, created, summary, parent, .. }, title) = (listing, listing.shown_title());
     let Summary { events, task, started, last, turns, usage, .. } = summary;
     let mut row = json!({
         "id": id, "title": title, "task": task, "state": state,

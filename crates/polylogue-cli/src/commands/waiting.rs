@@ -88,7 +88,8 @@ fn shown(run: &WaitingRun, open: &OpenQuestion) -> Sanitized {
         _ => String::new(),
     };
     let who = &open.question.who;
-    let head = format!("{id} {}  {}: {who} {asks}{chat}, {since} ago{until}", open.seq, run.listing.title);
+    let head =
+        format!("{id} {}  {}: {who} {asks}{chat}, {since} ago{until}", open.seq, run.listing.shown_title());
     let text: Vec<String> = open.question.text.lines().map(|line| format!("    {line}")).collect();
     Sanitized::plain(&format!("{head}\n{}\n", text.join("\n")))
 }
@@ -96,7 +97,7 @@ fn shown(run: &WaitingRun, open: &OpenQuestion) -> Sanitized {
 fn as_json(run: &WaitingRun, open: &OpenQuestion) -> Result<Sanitized, CliError> {
     let question = &open.question;
     let row = json!({
-        "run": run.listing.id, "title": run.listing.title, "question": open.seq, "at": open.at, "who": question.who,
+        "run": run.listing.id, "title": run.listing.shown_title(), "question": open.seq, "at": open.at, "who": question.who,
         "text": question.text, "call": question.call, "asked_ms": open.asked, "until_ms": open.until(),
         "default_answer": question.default.as_ref().map(|default| &default.text),
     });

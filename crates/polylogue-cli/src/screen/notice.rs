@@ -57,6 +57,8 @@ pub(super) fn summary(compacted: &Compacted) -> String {
 pub(super) fn of_run(body: &Body) -> Option<String> {
     Some(match body {
         Body::NextSpeaker { who } => format!("{who} was chosen to speak next"),
+        Body::TitleChanged { title } if title.is_empty() => "the title was removed".into(),
+        Body::TitleChanged { title } => format!("the title is now: {title}"),
         Body::Paused => "paused: turns that have begun end, and no other begins".into(),
         Body::Resumed => "continued after the pause".into(),
         Body::Cancelled { now: true } => "stopped at once".into(),

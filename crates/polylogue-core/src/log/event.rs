@@ -224,6 +224,11 @@ pub enum Body {
     },
     /// Limits of the conversation were changed from outside. Agents do not see it.
     LimitsChanged(LimitOverrides),
+    /// The conversation was given a title of its own, from outside. Agents do not see it.
+    TitleChanged {
+        /// The title, [`Instruction::TITLE_CHARS`](crate::Instruction::TITLE_CHARS) at most. Empty: it has none any more.
+        title: Arc<str>,
+    },
     /// The next speaker was chosen from outside: the next public turn is theirs.
     NextSpeaker {
         /// The participant.

@@ -37,6 +37,11 @@ pub enum Instruction {
     },
     /// Allows this much more than was used so far: [`Body::LimitsChanged`](crate::Body::LimitsChanged).
     RaiseLimits(LimitOverrides),
+    /// Gives the conversation a title of its own: [`Body::TitleChanged`](crate::Body::TitleChanged).
+    ChangeTitle {
+        /// The title. Line ends become spaces, and what is longer than [`TITLE_CHARS`](Self::TITLE_CHARS) is cut. Empty: none.
+        title: Arc<str>,
+    },
     /// Lets open turns end and begins no other until [`Resume`](Self::Resume): [`Body::Paused`](crate::Body::Paused).
     Pause,
     /// Continues a paused conversation: [`Body::Resumed`](crate::Body::Resumed).
@@ -72,11 +77,18 @@ pub(crate) enum Timing {
 }
 
 impl Instruction {
+    /// The longest title, in characters: lists show it in one line.
+    pub const TITLE_CHARS: usize = 200;
+
     pub(crate) const fn timing(&self) -> Timing {
         match self {
             Self::Send(_) | Self::NextSpeaker { .. } => Timing::BetweenSteps,
             Self::Answer { .. } => Timing::AtRest,
-            Self::RaiseLimits(_) | Self::Pause | Self::Resume | Self::Cancel { .. } => Timing::Now,
+            Self::RaiseLimits(_)
+            | Self::ChangeTitle { .. }
+            | Self::Pause
+            | Self::Resume
+            | Self::Cancel { .. } => Timing::Now,
         }
     }
 }
@@ -228,6 +240,7 @@ impl fmt::Display for Instruction {
             Self::Answer { question, .. } => write!(f, "the answer to question {question}"),
             Self::NextSpeaker { who } => write!(f, "{who} as the next speaker"),
             Self::RaiseLimits(_) => f.write_str("a higher limit"),
+            Self::ChangeTitle { .. } => f.write_str("another title"),
             Self::Pause => f.write_str("the pause"),
             Self::Resume => f.write_str("the continuation"),
             Self::Cancel { .. } => f.write_str("the cancellation"),

@@ -51,6 +51,18 @@ impl Listing {
         Self { id, title, created, has_team: false, parent: None, summary, is_damaged: true }
     }
 
+    /// The title in lists: the name of the team, and the title that the conversation was given last.
+    #[must_use]
+    pub fn shown_title(&self) -> String {
+        match &self.summary.title {
+            None => self.title.clone(),
+            Some(given) => {
+                let team = self.title.split_once(' ').map_or(self.title.as_str(), |(team, _)| team);
+                format!("{team} {given}").trim_end().to_owned()
+            }
+        }
+    }
+
     /// Its state.
     #[must_use]
     pub fn state(&self) -> LogState {
@@ -79,7 +91,7 @@ pub struct ListQuery {
     pub states: Vec<LogState>,
     /// Only those of the team with this name, or with this title.
     pub team: Option<String>,
-    /// Only those in whose [task](Summary::task) this text occurs, in upper or lower case.
+    /// Only those in whose [task](Summary::task) or given [title](Summary::title) this text occurs, in upper or lower case.
     pub task: Option<String>,
     /// Only those that were created at this time or later.
     pub since: Option<Timestamp>,
@@ -130,10 +142,16 @@ impl ListQuery {
             && self.id.as_ref().is_none_or(|id| listing.id.as_str().starts_with(id.as_str()))
             && (self.states.is_empty() || self.states.contains(&listing.state()))
             && self.team.as_ref().is_none_or(is_team)
-            && self.task.as_ref().is_none_or(|text| contains(&listing.summary.task, text))
+            && self.task.as_ref().is_none_or(|text| is_found(listing, text))
             && self.since.is_none_or(|since| listing.created >= since)
             && self.parent.as_ref().is_none_or(is_child)
     }
+}
+
+/// Whether `text` occurs in what a person knows the conversation by.
+fn is_found(listing: &Listing, text: &str) -> bool {
+    let title = listing.summary.title.as_deref().or(listing.title.split_once(' ').map(|(_, own)| own));
+    contains(&listing.summary.task, text) || title.is_some_and(|title| contains(title, text))
 }
 
 fn contains(text: &str, part: &str) -> bool {

@@ -60,6 +60,7 @@ const fn is_from_outside(body: &Body) -> bool {
             | Body::Reopened { .. }
             | Body::NextSpeaker { .. }
             | Body::LimitsChanged(_)
+            | Body::TitleChanged { .. }
             | Body::Paused
             | Body::Resumed
             | Body::Cancelled { .. }

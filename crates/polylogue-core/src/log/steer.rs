@@ -55,6 +55,7 @@ impl Log {
                     raised.or(LimitOverrides::last_of(&self.events().await).unwrap_or_default()),
                 )
             }
+            Instruction::ChangeTitle { title } => Body::TitleChanged { title: in_one_line(title) },
             Instruction::Pause => Body::Paused,
             Instruction::Resume => Body::Resumed,
             Instruction::Cancel { now } => Body::Cancelled { now: *now },
@@ -134,4 +135,10 @@ impl Log {
         let _ = select(resumed, others).await;
         Ok(())
     }
+}
+
+/// A title as lists show it.
+fn in_one_line(title: &str) -> Arc<str> {
+    let words: Vec<&str> = title.split_whitespace().collect();
+    words.join(" ").chars().take(Instruction::TITLE_CHARS).collect::<String>().into()
 }

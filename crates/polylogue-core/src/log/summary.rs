@@ -26,6 +26,9 @@ pub struct Summary {
     pub is_paused: bool,
     /// The beginning of the first task, [`TASK_CHARS`](Self::TASK_CHARS) at most.
     pub task: Arc<str>,
+    /// The title that it was given last, instead of that of its [`Meta`](super::Meta). Empty: it has none any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<Arc<str>>,
     /// The time of the first event.
     #[serde(rename = "started_ms")]
     pub started: Timestamp,
@@ -83,6 +86,7 @@ impl Summary {
         match &event.body {
             Body::Paused => self.is_paused = true,
             Body::Resumed => self.is_paused = false,
+            Body::TitleChanged { title } => self.title = Some(Arc::clone(title)),
             _ => {}
         }
         self.advance(event, has_team);
@@ -92,6 +96,7 @@ impl Summary {
         self.progress = match &event.body {
             // What others do to a conversation changes nothing in it.
             Body::LimitsChanged(_)
+            | Body::TitleChanged { .. }
             | Body::Charged(_)
             | Body::Sent(_)
             | Body::NextSpeaker { .. }

@@ -12,7 +12,12 @@ use crate::{
 const fn is_of_run(body: &Body) -> bool {
     matches!(
         body,
-        Body::LimitsChanged(_) | Body::Paused | Body::Resumed | Body::Cancelled { .. } | Body::Refused { .. }
+        Body::LimitsChanged(_)
+            | Body::TitleChanged { .. }
+            | Body::Paused
+            | Body::Resumed
+            | Body::Cancelled { .. }
+            | Body::Refused { .. }
     )
 }
 

@@ -338,6 +338,7 @@ impl Presentation {
             Body::Left { who, .. } | Body::Stopped { who, .. } | Body::Joined { who, .. } => who,
             Body::Cleared { who, .. } => who,
             Body::NextSpeaker { .. }
+            | Body::TitleChanged { .. }
             | Body::Paused
             | Body::Resumed
             | Body::Cancelled { .. }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::head::Head;
-use crate::intact::{EventCollector, HeadCheck, changed, next_to_head};
+use crate::intact::{EventCollector, HeadCheck, changed, next_to_head, parse_event};
 use crate::io_error::{reading, show};
 use polylogue_core::chain::{Chain, Link, seal, unseal};
 
@@ -54,6 +54,47 @@ pub(super) fn header(meta: &Meta) -> io::Result<(Vec<u8>, Link)> {
     let first = Link::first(&[front.as_bytes()]);
     let second = first.next(team.as_bytes());
     Ok((format!("{}\n{}\n", seal(&front, first), seal(&team, second)).into_bytes(), second))
+}
+
+/// A whole log as the text of its file.
+pub(super) fn text(meta: &Meta, events: &[Event]) -> io::Result<Vec<u8>> {
+    let (mut text, link) = header(meta)?;
+    text.extend(lines(events, link)?);
+    Ok(text)
+}
+
+/// The log that is the `text` of a file. In contrast to the files of a store, nothing of it may be torn or damaged.
+pub(super) fn parse(text: &[u8]) -> Result<(Meta, Vec<Event>), String> {
+    let Some(text) = text.strip_suffix(b"\n") else { return Err("its last line is torn".into()) };
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let next = |line: &[u8], link: Option<Link>| {
+        let mut json = line.to_vec();
+        let own = unseal(&mut json)?;
+        let follows = link.map_or_else(|| Link::first(&[&json]), |link| link.next(&json));
+        (own == follows).then_some((json, own))
+    };
+    let (first, link) =
+        next(lines.next().unwrap_or_default(), None).ok_or("its first line is not that of a log")?;
+    match serde_json::from_slice(&first) {
+        Ok(VersionLine { polylogue: FORMAT }) => {}
+        Ok(VersionLine { polylogue }) => {
+            return Err(format!("its format is {polylogue}, and only {FORMAT} can be read"));
+        }
+        Err(_) => return Err("its first line is not that of a log".into()),
+    }
+    let FirstLine { title, created, parent, .. } =
+        serde_json::from_slice(&first).map_err(|error| format!("its first line: {error}"))?;
+    let (second, mut link) = next(lines.next().unwrap_or_default(), Some(link))
+        .ok_or("its second line is not what was written")?;
+    let Team { team } =
+        serde_json::from_slice(&second).map_err(|error| format!("its second line: {error}"))?;
+    let mut events = Vec::new();
+    for (seq, line) in (0..).zip(lines) {
+        let (json, own) = next(line, Some(link)).ok_or_else(|| changed(seq))?;
+        events.push(parse_event(&json, seq)?);
+        link = own;
+    }
+    Ok((Meta { title, created, team, parent }, events))
 }
 
 /// A file of the store that is being read.
