@@ -40,7 +40,7 @@ pub use env::{Env, EnvError};
 pub use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 pub use hyper::{Error as Broken, Method, StatusCode, Uri};
 pub use key::{Key, Redactor};
-pub use network_access::{Destination, NetworkAccess, Refusal};
+pub use network_access::{Destination, NetworkAccess, OwnAddress, Refusal};
 pub use proxies::Proxies;
 pub use response::{ReadError, Response, read_all, read_up_to};
 pub use transport::{SendError, Transport, is_loopback};

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use url::{Host, Url};
 
@@ -112,6 +113,11 @@ impl NetworkAccess {
     /// The reason, if it is not allowed.
     pub fn check(&self, host: &str, address: SocketAddr) -> Result<(), Refusal> {
         let (ip, port) = (address.ip(), address.port());
+        if own().iter().any(|own| leads_to(*own, address)) {
+            return Err(Refusal(format!(
+                "`{host}` at port {port} is the server that runs this conversation, which its agents may not use"
+            )));
+        }
         let (named, in_net) = (self.names(host, port), self.has_net(ip, port));
         let is_literal = bare(host).parse() == Ok(ip);
         if self.only && !named && !(in_net && is_literal) {
@@ -139,6 +145,48 @@ impl NetworkAccess {
                 && place.port.is_none_or(|only| only == port)
         })
     }
+}
+
+/// Addresses at which this process is a server.
+static OWN: RwLock<Vec<SocketAddr>> = RwLock::new(Vec::new());
+
+fn own() -> RwLockReadGuard<'static, Vec<SocketAddr>> {
+    OWN.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An address at which this process is a server. While this exists, no request whose address comes from a model, a page or a team is sent
+/// to it, whatever is allowed: agents of a server must not use it as a person can.
+#[derive(Debug)]
+pub struct OwnAddress(SocketAddr);
+
+impl OwnAddress {
+    /// The address of a server that listens.
+    #[must_use]
+    pub fn new(address: SocketAddr) -> Self {
+        OWN.write().unwrap_or_else(PoisonError::into_inner).push(address);
+        Self(address)
+    }
+}
+
+impl Drop for OwnAddress {
+    fn drop(&mut self) {
+        let mut own = OWN.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = own.iter().position(|own| *own == self.0) {
+            own.swap_remove(at);
+        }
+    }
+}
+
+/// Whether a connection to `address` ends at the server that listens at `own`.
+fn leads_to(own: SocketAddr, address: SocketAddr) -> bool {
+    let (own_ip, ip) = (own.ip().to_canonical(), address.ip().to_canonical());
+    // One of all addresses of this machine, as far as they can be told from others.
+    let is_here = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified();
+    let leads = match own_ip.is_unspecified() {
+        true => not_public(ip).is_some(),
+        false => ip == own_ip || is_here(ip) && is_here(own_ip),
+    };
+    leads && own.port() == address.port()
 }
 
 /// An address without the brackets of IPv6.
@@ -379,6 +427,30 @@ mod tests {
         }
         assert!(only.check("api.example", "10.0.0.1:443".parse().unwrap()).is_ok());
         assert!(only.check("example.org", "1.1.1.1:443".parse().unwrap()).is_err());
+    }
+
+    #[test]
+    fn the_own_server_is_reached_in_no_form_while_it_listens() {
+        let reach = NetworkAccess::public().allowing(["127.0.0.0/8", "::/0", "localhost:9871"].map(place));
+        let forms =
+            ["127.0.0.1:9871", "127.0.0.9:9871", "0.0.0.0:9871", "[::1]:9871", "[::ffff:127.0.0.1]:9871"];
+        let is_reached = |form: &str| reach.check("localhost", form.parse().unwrap()).is_ok();
+        assert!(is_reached("127.0.0.1:9871"));
+        let own = OwnAddress::new("127.0.0.1:9871".parse().unwrap());
+        for form in forms {
+            let refused = reach.check("localhost", form.parse().unwrap()).unwrap_err();
+            assert!(
+                refused.to_string().contains("the server that runs this conversation"),
+                "{form}: {refused}"
+            );
+        }
+        assert!(is_reached("127.0.0.1:9872"), "another server");
+        drop(own);
+        assert!(is_reached("127.0.0.1:9871"));
+        let everywhere = "0.0.0.0:9871".parse().unwrap();
+        for (form, leads) in [("192.168.1.7:9871", true), ("127.0.0.1:9871", true), ("1.1.1.1:9871", false)] {
+            assert_eq!(leads_to(everywhere, form.parse().unwrap()), leads, "{form}");
+        }
     }
 
     #[test]
