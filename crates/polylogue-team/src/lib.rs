@@ -73,6 +73,7 @@ mod output_blocks;
 mod parameters;
 mod path;
 mod pattern;
+mod powers;
 mod price;
 mod private_agents;
 mod reasoning;
