@@ -16,6 +16,7 @@ export class Problem extends Error {
         this.status = document.status ?? 0;
         this.type = document.type ?? '';
         this.errors = document.errors ?? [];
+        this.problems = document.problems ?? [];
     }
 }
 
@@ -24,11 +25,11 @@ export class Problem extends Error {
  * @param {string} method
  * @param {string} path below `/api/v1`
  * @param {any} [body]
+ * @param {Record<string, string>} [further] headers
  * @returns {Promise<any>}
  */
-export async function send(method, path, body) {
-    /** @type {Record<string, string>} */
-    const headers = {};
+export async function send(method, path, body, further = {}) {
+    const headers = { ...further };
     if (body !== undefined) headers['content-type'] = 'application/json';
     if (method === 'POST' && path !== '/session') headers['idempotency-key'] = crypto.randomUUID?.() ?? `${Math.random()}`;
     const options = { method, headers, body: body === undefined ? undefined : JSON.stringify(body) };

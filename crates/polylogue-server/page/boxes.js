@@ -2,6 +2,7 @@
 import { html, useSignal } from './lib.js';
 import { attempt, post } from './api.js';
 import { Avatar, Name } from './names.js';
+import { counted, dollars, span } from './format.js';
 
 /** A draft that survives a reload of the tab. @param {string} key */
 function useDraft(key) {
@@ -18,6 +19,28 @@ function useDraft(key) {
 const onKey = (action) => (/** @type {KeyboardEvent} */ event) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) action();
 };
+
+/** How much more `yes` allows, in words. @param {any} more */
+function allowance(more) {
+    if (more.turns) return counted(more.turns, 'turn');
+    if (more.calls) return counted(more.calls, 'model call');
+    if (more.tokens) return counted(more.tokens, 'token');
+    if (more.cost) return dollars(more.cost);
+    return more.time_ms ? span(more.time_ms) : 'as much';
+}
+
+/** What can be answered without writing. @param {any} open */
+function choices(open) {
+    if (open.call) return [['Approve', 'yes'], ['Reject', 'no']];
+    if (open.limit) return [[`Allow ${allowance(open.limit.more)} more`, 'yes'], ['End the run', 'no']];
+    return [];
+}
+
+/** @param {any} open */
+function asks(open) {
+    if (open.call) return `asks for approval of ${open.call.tool}`;
+    return open.limit ? `has reached ${open.limit.reached}` : 'asks';
+}
 
 /** @param {{id: string, run: any, open: any}} props */
 function Question({ id, run, open }) {
@@ -37,14 +60,13 @@ function Question({ id, run, open }) {
     const field = `answer-${open.question}`;
     return html`<form class="question" aria-label="Question of ${open.who}" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), submit())}>
         <div class="question-head"><${Avatar} names=${run.names} name=${open.who} /><${Name} names=${run.names} name=${open.who} />
-            <span>${open.call ? `asks for approval of ${open.call.tool}` : 'asks'}</span></div>
+            <span>${asks(open)}</span></div>
         <label class="question-text" for=${field}>${open.text}</label>
         <textarea id=${field} class="answer" rows="2" value=${draft.text} disabled=${isSent.value}
             onInput=${(/** @type {any} */ event) => draft.set(event.target.value)} onKeyDown=${onKey(submit)}></textarea>
         <div class="actions">
-            ${open.call && html`<button type="button" class="main" disabled=${isSent.value} onClick=${() => answer('yes')}>Approve</button>
-                <button type="button" disabled=${isSent.value} onClick=${() => answer('no')}>Reject</button>`}
-            <button class=${open.call ? '' : 'main'} disabled=${isSent.value}>${isSent.value ? 'Sent' : 'Answer'}</button>
+            ${choices(open).map(([label, text], at) => html`<button type="button" class=${at ? '' : 'main'} disabled=${isSent.value} onClick=${() => answer(text)}>${label}</button>`)}
+            <button class=${choices(open).length ? '' : 'main'} disabled=${isSent.value}>${isSent.value ? 'Sent' : 'Answer'}</button>
         </div>
     </form>`;
 }

@@ -1,6 +1,6 @@
 // A team: its text with live findings, a preview of its graph, and a way to run it.
 import { html, useEffect, useRef, useSignal } from './lib.js';
-import { attempt, get, post } from './api.js';
+import { Problem, attempt, get, post, send } from './api.js';
 import { address } from './router.js';
 import { Picture } from './graph.js';
 import { counted } from './format.js';
@@ -12,20 +12,70 @@ const PAUSE = 300;
 /** @param {{id: string}} props */
 function useText({ id }) {
     const key = `team:${id}`;
-    const served = useSignal(/** @type {string | null} */ (null));
+    const served = useSignal(/** @type {{text: string, version: string} | null} */ (null));
     const text = useSignal('');
     useEffect(() => void attempt(async () => {
         served.value = null;
-        const found = (await get(`/teams/${encodeURIComponent(id)}/source`)).text;
-        text.value = sessionStorage.getItem(key) ?? found;
-        served.value = found;
+        const found = await get(pathOf(id));
+        // A draft is one of the version that it was begun with.
+        const draft = JSON.parse(sessionStorage.getItem(key) ?? 'null');
+        text.value = draft?.text ?? found.text;
+        served.value = draft ? { text: found.text, version: draft.version } : found;
     }), [id]);
     const set = (/** @type {string} */ value) => {
         text.value = value;
-        if (value === served.value) sessionStorage.removeItem(key);
-        else sessionStorage.setItem(key, value);
+        keep();
     };
-    return { served: served.value, text: text.value, set };
+    const keep = () => {
+        if (text.value === served.value?.text) sessionStorage.removeItem(key);
+        else sessionStorage.setItem(key, JSON.stringify({ text: text.value, version: served.value?.version }));
+    };
+    /** From now on, the draft is one of this text. @param {{text: string, version: string}} found */
+    const base = (found) => {
+        served.value = found;
+        keep();
+    };
+    return { served: served.value, text: text.value, set, base };
+}
+
+/** @param {string} id */
+const pathOf = (id) => `/teams/${encodeURIComponent(id)}/source`;
+
+/**
+ * Saves the draft in the file of the team. A file that someone else has changed is not overwritten: both texts are kept.
+ * @param {string} id @param {ReturnType<typeof useText>} draft
+ */
+function useSave(id, draft) {
+    const theirs = useSignal(/** @type {{text: string, version: string} | null} */ (null));
+    const said = useSignal('');
+    const put = (/** @type {string} */ version) => attempt(async () => {
+        said.value = '';
+        const text = draft.text;
+        try {
+            const team = await send('PUT', `/teams/${encodeURIComponent(id)}`, { text }, { 'if-match': version });
+            draft.base({ text, version: team.version });
+            theirs.value = null;
+            said.value = team.changed ? `Saved, and not used yet: ${team.changed.error}` : 'Saved. New runs use this text.';
+        } catch (error) {
+            if (!(error instanceof Problem) || error.status !== 412) throw error;
+            theirs.value = await get(pathOf(id));
+        }
+    });
+    const take = (/** @type {{text: string, version: string}} */ found) => {
+        draft.base(found);
+        draft.set(found.text);
+        theirs.value = null;
+    };
+    return { theirs: theirs.value, said: said.value, put, take };
+}
+
+/** @param {{theirs: {text: string, version: string}, put: (version: string) => any, take: (found: any) => void}} props */
+function Conflict({ theirs, put, take }) {
+    return html`<section class="conflict" role="alert" aria-label="Conflict"><p><strong>The file was changed by someone else since you began.</strong>
+        Nothing was overwritten: your text is in the editor, and theirs is here.</p>
+        <textarea readonly class="theirs" rows="12" wrap="off" aria-label="Their text" value=${theirs.text}></textarea>
+        <div class="actions"><button type="button" onClick=${() => put(theirs.version)}>Save mine over theirs</button>
+            <button type="button" onClick=${() => take(theirs)}>Use theirs, discard mine</button></div></section>`;
 }
 
 /** What the server finds in the text, a moment after it has changed. @param {string} id @param {string | null} text */
@@ -93,7 +143,7 @@ function Words({ text, caret, area, set }) {
 }
 
 /** @param {string} id @param {string} text */
-function save(id, text) {
+function download(id, text) {
     const link = document.createElement('a');
     link.href = URL.createObjectURL(new Blob([text], { type: 'application/yaml' }));
     link.download = `${id}.yaml`;
@@ -116,7 +166,9 @@ function onKey(event, leaves) {
 
 /** @param {{id: string}} props */
 export function Editor({ id }) {
-    const { served, text, set } = useText({ id });
+    const draft = useText({ id });
+    const { served, text, set } = draft;
+    const saving = useSave(id, draft);
     const found = useFindings(id, served === null ? null : text);
     const area = useRef(/** @type {any} */ (null));
     const leaves = useRef(false);
@@ -128,13 +180,15 @@ export function Editor({ id }) {
     if (served === null) return html`<main id="main" tabindex="-1" aria-busy="true"><h1>${id}</h1></main>`;
     const problems = found?.problems ?? [];
     const errors = problems.filter((/** @type {any} */ problem) => problem.severity === 'error').length;
-    const isChanged = text !== served;
+    const isChanged = text !== served.text;
     return html`<main id="main" tabindex="-1" class="editor">
         <div class="run-name"><h1>${found?.team?.name ?? id}</h1><span class="spring"></span>
             <a class="button" href=${address(['new'], { team: id })}>Run</a>
-            <button type="button" onClick=${() => save(id, text)}>Download</button>
-            <button type="button" disabled=${!isChanged} onClick=${() => set(served)}>Discard changes</button></div>
-        <p class="about">${isChanged ? 'A draft in this tab. Runs use the text that is served: download the draft and replace the file, which the server notices.' : 'The text that is served. Changes stay in this tab.'}</p>
+            <button type="button" onClick=${() => download(id, text)}>Download</button>
+            <button type="button" disabled=${!isChanged} onClick=${() => set(served.text)}>Discard changes</button>
+            <button type="button" class="main" disabled=${!isChanged || errors > 0 || !served.version} onClick=${() => saving.put(served.version)}>Save</button></div>
+        <p class="about" role="status">${isChanged ? 'A draft in this tab. Runs use the file until you save.' : saving.said || 'The text of the file. Changes stay in this tab until you save.'}</p>
+        ${saving.theirs && html`<${Conflict} theirs=${saving.theirs} put=${saving.put} take=${saving.take} />`}
         <div class="columns editor-columns"><section aria-label="Text">
             <div class="text"><${Lines} text=${text} problems=${problems} area=${area} />
             <textarea ref=${area} aria-label="Text of the team file" aria-describedby="findings" wrap="off" spellcheck="false" autocapitalize="off" value=${text}

@@ -4,14 +4,14 @@
 /**
  * @typedef {{kind: string, seq: number, rev: number, [key: string]: any}} Item
  * @typedef {{at: string, participants: string[], items: Item[], open: Map<string, Item>, closed: any, hidden: any[], follows: Map<string, number>, last: string}} Chat
- * @typedef {{seq: number, chats: Map<string, Chat>, names: string[], usage: any, counts: Map<string, number>, last: number}} Run
+ * @typedef {{seq: number, chats: Map<string, Chat>, names: string[], usage: any, counts: Map<string, number>, last: number, title: string | null}} Run
  */
 
 /** @returns {Run} */
 export function newRun() {
     const usage = { calls: 0, input: 0, output: 0, unmetered: 0, unpriced: 0, cost: 0 };
     const chats = new Map([['', newChat('')]]);
-    return { seq: 0, chats, names: [], usage, counts: new Map(), last: 0 };
+    return { seq: 0, chats, names: [], usage, counts: new Map(), last: 0, title: null };
 }
 
 /** @param {string} at @returns {Chat} */
@@ -212,6 +212,10 @@ const HANDLERS = {
     resumed: (_, chat, event) => note(chat, event, 'resumed'),
     cancelled: (_, chat, event) => note(chat, event, event.now ? 'stopped at once' : 'stopped after a step'),
     refused: (_, chat, event) => note(chat, event, `refused: ${event.why}`, 'bad'),
+    title_changed(run, chat, event) {
+        run.title = event.title;
+        note(chat, event, event.title ? `the title is now: ${event.title}` : 'the title was removed');
+    },
     limits_changed: (_, chat, event) => note(chat, event, 'limits were changed'),
     next_speaker: (_, chat, event) => note(chat, event, `${event.who} was chosen as the next speaker`),
     cleared(_, chat, event) {

@@ -1,5 +1,5 @@
 // One run: what is said, live, and what a person can do with it.
-import { html, useEffect, useSignal } from './lib.js';
+import { html, useEffect, useRef, useSignal } from './lib.js';
 import { attempt, get, post, send } from './api.js';
 import { address, go, route } from './router.js';
 import { follow } from './stream.js';
@@ -12,7 +12,6 @@ import { RequestDialog } from './calls.js';
 import { Graph } from './graph.js';
 import { Timeline } from './timeline.js';
 import { viewAs, viewer } from './viewpoint.js';
-import { saveEvents } from './export.js';
 
 /** @param {{id: string}} props */
 function useRun({ id }) {
@@ -44,6 +43,10 @@ function Actions({ about, state, wake }) {
         if (turns > 0) act('resume', { limits: { turns: Math.round(turns) } })();
     };
     const runs = state.state === 'running';
+    const save = html`<a class="button" href=${`/api/v1${path}/export`} download=${`${about.id}.jsonl`} title="Its events with their checksums, to be imported elsewhere">Export</a>`;
+    if (about.imported) return html`<div class="actions">
+        <a class="button" href=${address(['compare'], { a: about.id })}>Compare</a>${save}
+        <button type="button" onClick=${remove}>Remove</button></div>`;
     const isLimited = ['limit', 'budget'].includes(state.ended?.word);
     return html`<div class="actions">
         ${runs && html`<button type="button" onClick=${act('stop', {})} title="Stop after the present step">Stop</button>
@@ -52,21 +55,46 @@ function Actions({ about, state, wake }) {
         ${isLimited && html`<button type="button" onClick=${more}>Raise the limit</button>`}
         <button type="button" onClick=${fork} title="A new run that begins as this one">Fork</button>
         <a class="button" href=${address(['compare'], about.parent ? { a: about.parent.id, b: about.id } : { a: about.id })}>Compare</a>
-        <button type="button" onClick=${() => attempt(() => saveEvents(about.id))} title="Its events, as JSON lines">Export</button>
+        ${save}
         ${!runs && html`<button type="button" onClick=${remove}>Remove</button>`}
     </div>`;
+}
+
+/** The name of the run, and a field for another one. @param {{about: any, title: string}} props */
+function Title({ about, title }) {
+    const draft = useSignal(/** @type {string | null} */ (null));
+    const field = useRef(/** @type {any} */ (null));
+    const isOpen = draft.value !== null;
+    useEffect(() => void (isOpen && field.current?.focus()), [isOpen]);
+    const close = () => {
+        draft.value = null;
+    };
+    const rename = (/** @type {Event} */ event) => {
+        event.preventDefault();
+        attempt(async () => {
+            await send('PATCH', `/conversations/${encodeURIComponent(about.id)}`, { title: draft.value });
+            close();
+        });
+    };
+    if (!isOpen) return html`<h1>${title || about.team}</h1>
+        <button type="button" class="quiet rename" onClick=${() => (draft.value = title)}>Rename</button>`;
+    return html`<form class="rename-form" onSubmit=${rename}>
+        <input ref=${field} name="title" aria-label="Title of the run" maxlength="200" value=${draft.value} placeholder=${about.team}
+            onInput=${(/** @type {any} */ event) => (draft.value = event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === 'Escape' && close()} />
+        <button class="main">Rename</button><button type="button" onClick=${close}>Cancel</button></form>`;
 }
 
 /** @param {{about: any, state: any, run: any, isLive: boolean, wake: () => void}} props */
 function Head({ about, state, run, isLive, wake }) {
     return html`<div class="run-head">
-        <div class="run-name"><h1>${about.title || about.team}</h1><${State} run=${{ ...about, ...state, ended: state.ended }} />
+        <div class="run-name"><${Title} about=${about} title=${titleOf(about, run)} /><${State} run=${{ ...about, ...state, ended: state.ended }} />
             ${!isLive && state.state !== 'closed' && html`<span class="offline">connecting …</span>`}</div>
         <p class="run-facts">
             <span>${about.team}</span><span class="mono">${about.id}</span>
             ${about.parent && html`<span>fork of <a href=${address(['runs', about.parent.id], { at: about.parent.seq - 1 })}>${about.parent.id}</a></span>`}
             <span>${spending(run.usage)}</span>
         </p>
+        ${about.imported && html`<p class="about">Imported from a file: it can be read, and not be continued.</p>`}
         ${state.ended && html`<p class="ended">${state.ended.word.replace('_', ' ')}: ${state.ended.detail}</p>`}
         <${Actions} about=${about} state=${state} wake=${wake} />
     </div>`;
@@ -99,9 +127,12 @@ function Tabs({ id, tab }) {
         href=${address(['runs', id, ...(name ? [name] : [])], query)} aria-current=${name === tab ? 'page' : undefined}>${label}</a>`)}</nav>`;
 }
 
-/** @param {{id: string, tab: string, run: any, version: number, state: any, wake: () => void}} props */
-function Shown({ id, tab, run, version, state, wake }) {
-    const hasBoxes = tab === '' || state.asked?.length > 0;
+/** The title that a run was given last, or begun with. @param {any} about @param {any} run */
+const titleOf = (about, run) => run.title ?? about.title ?? '';
+
+/** @param {{id: string, tab: string, run: any, version: number, state: any, wake: () => void, isImported: boolean}} props */
+function Shown({ id, tab, run, version, state, wake, isImported }) {
+    const hasBoxes = !isImported && (tab === '' || state.asked?.length > 0);
     const boxes = hasBoxes && html`<div class="boxes"><${Questions} id=${id} run=${run} asked=${state.asked ?? []} />
         ${tab === '' && html`<${Say} id=${id} state=${state.state} wake=${wake} />`}</div>`;
     if (tab === 'graph') return html`<${Graph} id=${id} run=${run} version=${version} />${boxes}`;
@@ -119,11 +150,11 @@ export function Run({ id, tab }) {
     // Read, so that this is drawn again when something happens.
     const version = live.version.value;
     const state = live.state.value ?? about;
-    document.title = `${state.state === 'waiting' ? '● ' : ''}${about.title || about.team} · Polylogue`;
+    document.title = `${state.state === 'waiting' ? '● ' : ''}${titleOf(about, run) || about.team} · Polylogue`;
     return html`<main id="main" tabindex="-1" class="run" data-run=${id}>
         <${Head} about=${about} state=${state} run=${run} isLive=${live.isLive.value} wake=${wake} />
         <${Tabs} id=${id} tab=${tab} as=${viewer()} />
-        <${Shown} id=${id} tab=${tab} run=${run} version=${version} state=${state} wake=${wake} as=${viewer()} />
+        <${Shown} id=${id} tab=${tab} run=${run} version=${version} state=${state} wake=${wake} as=${viewer()} isImported=${about.imported} />
         <${RequestDialog} id=${id} names=${run.names} wanted=${route.value.query.get('request')} />
     </main>`;
 }

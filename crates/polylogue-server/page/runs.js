@@ -1,7 +1,7 @@
 // The list of runs: states, costs, search and filters. It follows what happens while it is visible.
-import { html, useEffect, useSignal } from './lib.js';
-import { attempt, get } from './api.js';
-import { address, refine, route } from './router.js';
+import { html, useEffect, useRef, useSignal } from './lib.js';
+import { attempt, get, post } from './api.js';
+import { address, go, refine, route } from './router.js';
 import { ago, counted, dollars } from './format.js';
 
 /** How often the list is read again, in milliseconds. */
@@ -39,6 +39,20 @@ function Row({ run, now }) {
     </li>`;
 }
 
+/** The button that imports the file of a run. */
+function Import() {
+    const field = useRef(/** @type {any} */ (null));
+    const read = () => attempt(async () => {
+        const file = field.current.files[0];
+        if (!file) return;
+        const log = await file.text();
+        field.current.value = '';
+        go(['runs', (await post('/imports', { log })).id]);
+    });
+    return html`<input ref=${field} type="file" class="file" accept=".jsonl" aria-label="File of a run" tabindex="-1" onChange=${read} />
+        <button type="button" title="Read the file of a run that was exported" onClick=${() => field.current.click()}>Import</button>`;
+}
+
 /** @param {{teams: {id: string}[]}} props */
 function Filters({ teams }) {
     const { query } = route.value;
@@ -51,6 +65,7 @@ function Filters({ teams }) {
         <label>Search <input type="search" id="search" value=${query.get('q') ?? ''} placeholder="text in the task" onInput=${set('q')} /></label>
         ${choice('state', 'State', STATES)}${choice('team', 'Team', teams.map((/** @type {any} */ team) => team.id))}
         <span class="spring"></span>
+        <${Import} />
         <a class="button" href=${address(['new'], { team: query.get('team') })}>New run</a>
     </search>`;
 }

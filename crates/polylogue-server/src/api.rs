@@ -13,3 +13,4 @@ pub(crate) mod session;
 pub(crate) mod steering;
 pub(crate) mod teams;
 pub(crate) mod tokens;
+pub(crate) mod transfer;

@@ -16,8 +16,9 @@ use crate::problem::Problem;
 use crate::promised::Promised;
 use crate::rate::Rates;
 use crate::request::Peer;
-use crate::slots::Slots;
+use crate::slots::{Slot, Slots};
 use crate::source::TeamSource;
+use crate::spending::Spending;
 use crate::tenants::{Tenant, Tenants};
 use crate::token::Token;
 use crate::token_file::TokenFile;
@@ -41,6 +42,10 @@ pub(crate) struct App {
     pub(crate) in_flight: InFlight,
     /// How many conversations run.
     pub(crate) slots: Slots,
+    /// What tokens have spent today.
+    pub(crate) spending: Spending,
+    /// Held while a team file is changed.
+    pub(crate) edits: tokio::sync::Mutex<()>,
     /// What it counts of its requests.
     pub(crate) metrics: Metrics,
     /// Which are to run also after a restart.
@@ -65,6 +70,8 @@ impl App {
         Self {
             source,
             slots: Slots::new(&limits),
+            spending: Spending::at(tenants.spending_file()),
+            edits: tokio::sync::Mutex::default(),
             metrics: Metrics::new(),
             promised: Promised::at(tenants.running_folder()),
             tenants,
@@ -84,6 +91,19 @@ impl App {
     /// The conversations of the token's tenant.
     pub(crate) fn tenant(&self, token: &Token) -> Result<Arc<Tenant>, Problem> {
         Ok(self.tenants.get(&token.tenant)?)
+    }
+
+    /// The right to run one more conversation for the token, which pays for it.
+    ///
+    /// # Errors
+    /// When its budget of today is spent, or as many conversations wait as can wait.
+    pub(crate) fn join(&self, token: &Token) -> Result<Slot, Problem> {
+        self.slots.place(&token.id, self.spending.admit(token)?)
+    }
+
+    /// The same for one that runs already, or was promised to run: it waits, however many others do.
+    pub(crate) fn wait(&self, token: &Token) -> Slot {
+        self.slots.wait(&token.id, self.spending.payer(token))
     }
 
     /// One more event stream of the token.

@@ -44,9 +44,10 @@ pub(crate) async fn listing(tenant: &Tenant, id: &LogId) -> Result<Listing, Prob
     found.into_iter().find(|listing| listing.id == *id).ok_or_else(Problem::unknown_conversation)
 }
 
-/// The id of its team, or the name where the team is not served; and its own title.
+/// The id of its team, or the name where the team is not served; and its own title: the one that it was given last, or began with.
 fn team_and_title<'l>(tenant: &Tenant, listing: &'l Listing) -> (String, Option<&'l str>) {
     let (team, title) = tenant.team_of_title(&listing.title).unwrap_or_else(|| (listing.title.clone(), ""));
+    let title = listing.summary.title.as_deref().unwrap_or(title);
     (team, Some(title).filter(|title| !title.is_empty()))
 }
 
@@ -136,6 +137,10 @@ fn asked(questions: &[OpenQuestion]) -> Vec<Value> {
             "who": open.question.who,
             "text": open.question.text,
             "call": open.question.call,
+            "limit": open.question.limit.as_ref().map(|limit| json!({
+                "reached": limit.reached.to_string(),
+                "more": limit.more,
+            })),
             "asked_ms": open.asked,
             "until_ms": open.until(),
         })

@@ -57,8 +57,8 @@ async fn read(app: Arc<App>, route: &'static Route, request: Request<Body>) -> R
     let params = params(&mut parts).await?;
     let query = query(&mut parts, route).await?;
     let body = match route.body {
-        Some(_) if route.takes_unknown_fields => json(&app, &parts, body).await?,
-        Some(schema) => check_fields(json(&app, &parts, body).await?, &schema())?,
+        Some(_) if route.takes_unknown_fields => json(&app, route, &parts, body).await?,
+        Some(schema) => check_fields(json(&app, route, &parts, body).await?, &schema())?,
         None => Value::Null,
     };
     let token = parts.extensions.remove::<Arc<Token>>();
@@ -87,23 +87,22 @@ async fn query(parts: &mut Parts, route: &Route) -> Result<Vec<(String, String)>
 }
 
 /// The body, which must be JSON of the sizes that are allowed.
-async fn json(app: &App, parts: &Parts, body: Body) -> Result<Value, Problem> {
+async fn json(app: &App, route: &Route, parts: &Parts, body: Body) -> Result<Value, Problem> {
     let media = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !media.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
         return Err(Problem::no_json("the body must have the type `application/json`")
             .hint("send the header `Content-Type: application/json`"));
     }
     let limits = &app.limits;
-    let too_large = || {
-        Problem::too_large(format!("the body has more than {} bytes", limits.body_bytes))
-            .hint("send less text at once")
-    };
+    let most = if route.is_large { limits.file_bytes } else { limits.body_bytes };
+    let too_large =
+        || Problem::too_large(format!("the body has more than {most} bytes")).hint("send less text at once");
     let length =
         parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > limits.body_bytes) {
+    if length.is_some_and(|length| length > most) {
         return Err(too_large());
     }
-    let body = tokio::time::timeout(limits.body_time, Limited::new(body, limits.body_bytes).collect()).await;
+    let body = tokio::time::timeout(limits.body_time, Limited::new(body, most).collect()).await;
     let body = body.map_err(|_| Problem::timed_out("the body did not arrive in time"))?;
     let bytes = body.map_err(|error| match error.is::<http_body_util::LengthLimitError>() {
         true => too_large(),

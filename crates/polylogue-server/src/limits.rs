@@ -7,6 +7,8 @@ use std::time::Duration;
 pub struct ServerLimits {
     /// The largest body of a request, in bytes.
     pub body_bytes: usize,
+    /// The same of a request that has a file: an imported conversation.
+    pub file_bytes: usize,
     /// The deepest nesting of JSON.
     pub json_depth: usize,
     /// The largest head of a request, in bytes: 8,192 at least.
@@ -51,6 +53,7 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             body_bytes: 1024 * 1024,
+            file_bytes: 25 * 1024 * 1024,
             json_depth: 64,
             head_bytes: 16 * 1024,
             header_fields: 64,

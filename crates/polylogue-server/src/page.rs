@@ -41,7 +41,6 @@ files! {
     "/page/completion.js": "completion.js",
     "/page/conversation.js": "conversation.js",
     "/page/editor.js": "editor.js",
-    "/page/export.js": "export.js",
     "/page/fold.js": "fold.js",
     "/page/format.js": "format.js",
     "/page/graph.js": "graph.js",

@@ -25,6 +25,8 @@ struct Details {
     detail: String,
     hint: Option<String>,
     errors: Vec<(String, String)>,
+    /// Findings in a text that was sent.
+    problems: Option<Value>,
     retry_after: Option<Duration>,
 }
 
@@ -80,6 +82,13 @@ problems! {
     too_large: PAYLOAD_TOO_LARGE, "too-large", "The body is too large";
     no_json: UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "The body must be JSON";
     wrong_host: MISDIRECTED_REQUEST, "wrong-host", "This server has another name";
+    no_version: PRECONDITION_REQUIRED, "precondition-required", "The request must name a version";
+    changed: PRECONDITION_FAILED, "changed", "Someone else has changed it";
+    bad_team: UNPROCESSABLE_ENTITY, "bad-team", "The team file has errors";
+    bad_log: UNPROCESSABLE_ENTITY, "bad-log", "The log cannot be imported";
+    more_rights: FORBIDDEN, "more-rights", "The text would give the team more rights";
+    imported: CONFLICT, "imported", "An imported conversation can only be read";
+    budget_spent: TOO_MANY_REQUESTS, "budget-spent", "The budget of the token is spent";
     too_many: TOO_MANY_REQUESTS, "too-many-requests", "Too many requests";
     internal: INTERNAL_SERVER_ERROR, "internal", "The server failed";
     unavailable: SERVICE_UNAVAILABLE, "unavailable", "The server cannot do this now";
@@ -87,8 +96,16 @@ problems! {
 
 impl Problem {
     fn new(status: StatusCode, word: &'static str, title: &'static str, detail: String) -> Self {
-        let details =
-            Details { status, word, title, detail, hint: None, errors: Vec::new(), retry_after: None };
+        let details = Details {
+            status,
+            word,
+            title,
+            detail,
+            hint: None,
+            errors: Vec::new(),
+            problems: None,
+            retry_after: None,
+        };
         Self(Box::new(details))
     }
 
@@ -101,6 +118,12 @@ impl Problem {
     /// The same, about a place in the body, as a JSON pointer.
     pub(crate) fn at(mut self, pointer: impl Into<String>, message: impl Into<String>) -> Self {
         self.0.errors.push((pointer.into(), message.into()));
+        self
+    }
+
+    /// The same with findings, as a check has them.
+    pub(crate) fn with_problems(mut self, problems: Value) -> Self {
+        self.0.problems = Some(problems);
         self
     }
 
@@ -120,8 +143,9 @@ impl Problem {
         *response.status_mut() = self.0.status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
-        if form == ErrorForm::OpenAi && !self.is_temporary() {
-            // Clients would try again after each error of the server.
+        let is_spent = self.0.word == "budget-spent";
+        if is_spent || form == ErrorForm::OpenAi && !self.is_temporary() {
+            // Clients would try again after each error of the server, and each 429.
             headers.insert("x-should-retry", HeaderValue::from_static("false"));
         }
         if let Some(time) = self.0.retry_after {
@@ -167,7 +191,7 @@ impl Problem {
     }
 
     fn document(&self, request_id: &str) -> Value {
-        let Details { status, word, title, detail, hint, errors, .. } = &*self.0;
+        let Details { status, word, title, detail, hint, errors, problems, .. } = &*self.0;
         let mut document = json!({
             "type": format!("/problems/{word}"),
             "title": title,
@@ -180,6 +204,9 @@ impl Problem {
             let error =
                 |(pointer, message): &(String, String)| json!({"pointer": pointer, "message": message});
             document.insert("errors".into(), errors.iter().map(error).collect());
+        }
+        if let Some((document, problems)) = document.as_object_mut().zip(problems.clone()) {
+            document.insert("problems".into(), problems);
         }
         document
     }
@@ -254,6 +281,14 @@ impl From<polylogue_runtime::Error> for Problem {
             | polylogue_runtime::Error::NoQuestion { .. }
             | polylogue_runtime::Error::NotClosed { .. }) => {
                 let problem = Self::refused(error.to_string());
+                error.hint().into_iter().fold(problem, Self::hint)
+            }
+            error @ polylogue_runtime::Error::BadImport { .. } => {
+                let problem = Self::bad_log(error.to_string());
+                error.hint().into_iter().fold(problem, Self::hint)
+            }
+            error @ polylogue_runtime::Error::Imported { .. } => {
+                let problem = Self::imported(error.to_string());
                 error.hint().into_iter().fold(problem, Self::hint)
             }
             error if error.is_usage() => {

@@ -1,13 +1,13 @@
 //! The conversations that this server runs, as files that the next process reads: after a crash or a restart it continues these, and none
 //! that a person or another program has interrupted.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 
 use polylogue_core::LogId;
 
-/// The conversations that are to run until they close, wait or are stopped: one empty file for each, by tenant.
+/// The conversations that are to run until they close, wait or are stopped: one file for each, by tenant, with the token that pays.
 #[derive(Debug)]
 pub(crate) struct Promised {
     folder: PathBuf,
@@ -18,17 +18,23 @@ impl Promised {
         Self { folder }
     }
 
-    /// Notes that it is to run. A process that is killed later leaves the note.
-    pub(crate) fn note(&self, tenant: &str, id: &LogId) -> io::Result<()> {
+    /// Notes that it is to run, paid by `token`. A process that is killed later leaves the note.
+    pub(crate) fn note(&self, tenant: &str, id: &LogId, token: Option<&str>) -> io::Result<()> {
         let folder = self.folder.join(tenant);
-        let file = folder.join(id.as_str());
-        match File::create(&file) {
+        let (file, token) = (folder.join(id.as_str()), token.unwrap_or_default());
+        match fs::write(&file, token) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir_all(&folder)?;
-                File::create(&file).map(drop)
+                fs::write(&file, token)
             }
-            made => made.map(drop),
+            made => made,
         }
+    }
+
+    /// The token that pays for it, if it is known.
+    pub(crate) fn payer(&self, tenant: &str, id: &LogId) -> Option<String> {
+        let token = fs::read_to_string(self.folder.join(tenant).join(id.as_str())).ok()?;
+        Some(token).filter(|token| !token.is_empty())
     }
 
     /// Notes that it need not run any more.
@@ -77,8 +83,11 @@ mod tests {
         assert_eq!(promised().all().unwrap(), []);
         promised().clear("local", &id("a")).unwrap();
         for (tenant, of) in [("local", "b"), ("local", "a"), ("other", "a"), ("local", "a")] {
-            promised().note(tenant, &id(of)).unwrap();
+            promised().note(tenant, &id(of), Some("tok-1")).unwrap();
         }
+        assert_eq!(promised().payer("local", &id("a")).as_deref(), Some("tok-1"));
+        promised().note("local", &id("a"), None).unwrap();
+        assert_eq!(promised().payer("local", &id("a")), None);
         promised().clear("local", &id("b")).unwrap();
         assert_eq!(promised().all().unwrap(), [("local".into(), id("a")), ("other".into(), id("a"))]);
     }

@@ -30,6 +30,8 @@ pub(crate) struct Route {
     pub(crate) body: Option<fn() -> Value>,
     /// Whether its body may have fields that the schema has not.
     pub(crate) takes_unknown_fields: bool,
+    /// Whether its body may be as large as a file.
+    pub(crate) is_large: bool,
     /// Whether its handler is completed when its client goes away.
     pub(crate) is_completed: bool,
     /// Whether `/openapi.json` has it.
@@ -57,6 +59,7 @@ impl Route {
             query: &[],
             body: None,
             takes_unknown_fields: false,
+            is_large: false,
             is_documented: true,
             about,
             handler,
@@ -81,6 +84,11 @@ impl Route {
     /// The same, whose handler notices itself that its client has gone away.
     pub(crate) fn not_completed(self) -> Self {
         Self { is_completed: false, ..self }
+    }
+
+    /// The same with a body that may be as large as a file.
+    pub(crate) fn large(self) -> Self {
+        Self { is_large: true, ..self }
     }
 
     /// The same with errors in another form.

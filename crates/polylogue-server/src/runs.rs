@@ -13,6 +13,7 @@ use crate::conversation::listing;
 use crate::meter;
 use crate::problem::Problem;
 use crate::slots::Slot;
+use crate::spending::Payer;
 use crate::tenants::Tenant;
 
 /// A conversation that is open, with the team that it needs while it runs.
@@ -27,9 +28,10 @@ pub(crate) async fn open(
     tenant: &Tenant,
     id: &LogId,
     more: LimitOverrides,
+    payer: &Payer,
 ) -> Result<Opened, Problem> {
     let prepared = app.source.prepare_stored(&tenant.runtime, id).await?;
-    let options = OpenOptions { more, ..OpenOptions::default() };
+    let options = OpenOptions { more, budget: payer.money(), ..OpenOptions::default() };
     let conversation = tenant.runtime.open(id, &prepared, options).await?;
     Ok(Opened { conversation, prepared: Arc::new(prepared) })
 }
@@ -85,7 +87,8 @@ pub(crate) fn begin(
     slot: Slot,
     first: (Option<Opened>, Stretch),
 ) {
-    let task = Task { app: Arc::clone(app), tenant: Arc::clone(tenant), id: id.clone() };
+    let (app, tenant, payer) = (Arc::clone(app), Arc::clone(tenant), slot.payer.clone());
+    let task = Task { app, tenant, id: id.clone(), payer };
     task.note();
     tokio::spawn(task.run(slot, first));
 }
@@ -95,6 +98,7 @@ struct Task {
     app: Arc<App>,
     tenant: Arc<Tenant>,
     id: LogId,
+    payer: Payer,
 }
 
 impl Task {
@@ -134,10 +138,10 @@ impl Task {
 
     /// Runs it until it is at rest. Returns whether that is where it stays, until something happens to it.
     async fn run_once(&self, opened: Option<Opened>, stretch: Stretch) -> bool {
-        let Self { app, tenant, id } = self;
+        let Self { app, tenant, id, payer } = self;
         let opened = match opened {
             Some(opened) => opened,
-            None => match open(app, tenant, id, LimitOverrides::default()).await {
+            None => match open(app, tenant, id, LimitOverrides::default(), payer).await {
                 Ok(opened) => opened,
                 Err(problem) => {
                     warn!(conversation = %id, %problem, "a conversation cannot be continued");
@@ -150,9 +154,15 @@ impl Task {
             drop(follower.send(opened.conversation.subscribe().await));
         }
         tenant.runs.note_change();
+        let from = opened.conversation.events().await.len() as u64;
+        if let Err(error) = app.spending.note(payer, &tenant.name, id, from) {
+            warn!(conversation = %id, %error, "a conversation does not run: what it spends could not be counted");
+            close(opened).await;
+            return false;
+        }
         let status = match self.lower(&opened.conversation, stretch.tokens).await {
             Ok(before) => {
-                let status = meter::run(tenant, &opened.conversation).await;
+                let status = meter::run(tenant, &opened.conversation, payer).await;
                 let continues = app.is_stopping() && matches!(status, Ok(Status::Cancelled));
                 self.restore(&opened.conversation, before.filter(|_| !continues)).await;
                 status
@@ -195,7 +205,7 @@ impl Task {
 
     /// Notes that the next process continues it.
     fn note(&self) {
-        if let Err(error) = self.app.promised.note(&self.tenant.name, &self.id) {
+        if let Err(error) = self.app.promised.note(&self.tenant.name, &self.id, self.payer.token.as_deref()) {
             warn!(conversation = %self.id, %error, "a restart will not continue a conversation");
         }
     }
@@ -218,6 +228,7 @@ async fn close(Opened { conversation, prepared }: Opened) {
 
 /// Continues what an earlier process of the server was running when it ended, however it ended.
 pub(crate) async fn resume_all(app: &Arc<App>) {
+    let tokens = app.tokens.all().unwrap_or_default();
     let promised = app.promised.all().unwrap_or_else(|error| {
         warn!(%error, "what was running cannot be continued");
         Vec::new()
@@ -229,8 +240,17 @@ pub(crate) async fn resume_all(app: &Arc<App>) {
             Err(_) => false,
         };
         if is_open {
-            info!(conversation = %id, "a conversation is continued");
-            run_stored(app, &tenant, &id, app.slots.wait(&format!("tenant {name}")));
+            let payer = app.promised.payer(&name, &id);
+            let payer = tokens.iter().find(|token| payer.as_ref() == Some(&token.id));
+            // Its budget of today was counted before.
+            let payer = payer.map_or_else(|| Ok(Payer::default()), |token| app.spending.admit(token));
+            match payer {
+                Ok(payer) => {
+                    info!(conversation = %id, "a conversation is continued");
+                    run_stored(app, &tenant, &id, app.slots.wait(&format!("tenant {name}"), payer));
+                }
+                Err(problem) => warn!(conversation = %id, %problem, "a conversation is not continued"),
+            }
         } else if let Err(error) = app.promised.clear(&name, &id) {
             warn!(conversation = %id, %error, "a note about a conversation stays");
         }

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, LOCATION};
 use axum::http::{HeaderName, HeaderValue, Method, Response};
 use axum::middleware::from_fn_with_state;
+use polylogue_http::OwnAddress;
 use polylogue_runtime::StoreLocation;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
@@ -134,6 +135,8 @@ pub struct Server {
     app: Arc<App>,
     first_token: Option<TokenText>,
     resume: bool,
+    /// Keeps the tools of agents from it.
+    own: OwnAddress,
 }
 
 impl Server {
@@ -165,7 +168,8 @@ impl Server {
             true => None,
             false => Some(app.tokens.create(NewToken::local("first"))?.1),
         };
-        Ok(Self { listener, address, public_url, app, first_token, resume })
+        let own = OwnAddress::new(address);
+        Ok(Self { listener, address, public_url, app, first_token, resume, own })
     }
 
     /// The address that it listens on, with its real port.
@@ -201,7 +205,7 @@ impl Server {
 
     /// Serves until `stop` is ready and all connections have ended.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) {
-        let Self { listener, app, resume, .. } = self;
+        let Self { listener, app, resume, own, .. } = self;
         let router = layered(&app);
         let serving = listen(listener, router, &app.limits, app.stopping.subscribe());
         let watching = async {
@@ -210,6 +214,8 @@ impl Server {
                 app.tenants.reload(&*app.source, false).await;
             }
         };
+        // What was spent counts before anything more is spent.
+        app.spending.recover(&app.tenants, &app.tokens.all().unwrap_or_default()).await;
         let stopping = async {
             if resume {
                 resume_all(&app).await;
@@ -222,6 +228,7 @@ impl Server {
             stop_all(&app).await;
         };
         futures_util::future::join(serving, stopping).await;
+        drop(own);
     }
 }
 
@@ -265,12 +272,13 @@ fn respond(problem: &Problem, request: &Request) -> Response<Body> {
 /// What pages of the configured origins may do: exactly these origins, and never with cookies.
 fn cors(origins: &[String]) -> CorsLayer {
     let origins = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
-    let named = ["x-api-key", "idempotency-key", "last-event-id", "x-request-id"];
+    let named = ["x-api-key", "idempotency-key", "if-match", "last-event-id", "x-request-id"];
     let headers = named.map(HeaderName::from_static).into_iter().chain([AUTHORIZATION, CONTENT_TYPE]);
     CorsLayer::new()
         .allow_origin(AllowOrigin::list(origins))
         .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::PUT, Method::DELETE])
         .allow_headers(headers.collect::<Vec<_>>())
+        .expose_headers([ETAG, LOCATION, HeaderName::from_static("x-request-id")])
 }
 
 /// Refuses origins that no browser would send.

@@ -8,6 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::ServerLimits;
 use crate::problem::Problem;
+use crate::spending::Payer;
 
 /// When a refused client should try again.
 const LATER: Duration = Duration::from_secs(2);
@@ -21,8 +22,13 @@ pub(crate) struct Slots {
     most_queued: usize,
 }
 
-/// The right of one conversation to run, now or once others have ended.
-pub(crate) enum Slot {
+/// The right of one conversation to run, now or once others have ended, and who pays for that.
+pub(crate) struct Slot {
+    pub(crate) payer: Payer,
+    place: Place,
+}
+
+enum Place {
     /// It runs.
     Running(Running),
     /// It waits.
@@ -57,23 +63,24 @@ impl Slots {
     ///
     /// # Errors
     /// When as many wait as can wait.
-    pub(crate) fn join(&self, token: &str) -> Result<Slot, Problem> {
+    pub(crate) fn place(&self, token: &str, payer: Payer) -> Result<Slot, Problem> {
         let (own, all) = (self.of_token(token), Arc::clone(&self.all));
         let now = Arc::clone(&own).try_acquire_owned().ok().zip(Arc::clone(&all).try_acquire_owned().ok());
         if let Some((own, all)) = now {
-            return Ok(Slot::Running(Running { _own: own, _all: all }));
+            return Ok(Slot { payer, place: Place::Running(Running { _own: own, _all: all }) });
         }
         let queued = Arc::clone(&self.queue).try_acquire_owned().map_err(|_| {
             Problem::too_many("too many conversations run and wait already")
                 .hint("try again when some of them have ended")
                 .retry_after(LATER)
         })?;
-        Ok(Slot::Queued { queued: Some(queued), own, all })
+        Ok(Slot { payer, place: Place::Queued { queued: Some(queued), own, all } })
     }
 
     /// The same for one that was promised to run: it waits, however many others do.
-    pub(crate) fn wait(&self, token: &str) -> Slot {
-        Slot::Queued { queued: None, own: self.of_token(token), all: Arc::clone(&self.all) }
+    pub(crate) fn wait(&self, token: &str, payer: Payer) -> Slot {
+        let place = Place::Queued { queued: None, own: self.of_token(token), all: Arc::clone(&self.all) };
+        Slot { payer, place }
     }
 
     /// How many of the conversations that clients began wait.
@@ -93,9 +100,9 @@ impl Slots {
 impl Slot {
     /// Waits until it may run. `None` if the server ends before.
     pub(crate) async fn running(self) -> Option<Running> {
-        match self {
-            Self::Running(running) => Some(running),
-            Self::Queued { queued, own, all } => {
+        match self.place {
+            Place::Running(running) => Some(running),
+            Place::Queued { queued, own, all } => {
                 let own = own.acquire_owned().await.ok()?;
                 let all = all.acquire_owned().await.ok()?;
                 drop(queued);
@@ -118,25 +125,27 @@ mod tests {
     #[tokio::test]
     async fn s37_one_more_waits_and_the_next_is_refused() {
         let slots = slots();
-        let (first, second) = (slots.join("a").unwrap(), slots.join("a").unwrap());
-        let mut third = Box::pin(slots.join("a").unwrap().running());
+        let (first, second) =
+            (slots.place("a", Payer::default()).unwrap(), slots.place("a", Payer::default()).unwrap());
+        let mut third = Box::pin(slots.place("a", Payer::default()).unwrap().running());
         assert!(third.as_mut().now_or_never().is_none(), "it waits");
-        assert!(slots.join("a").is_err(), "the queue is full");
-        let other = slots.join("b").unwrap();
-        assert!(matches!(other, Slot::Running(_)), "another token has places of its own");
+        assert!(slots.place("a", Payer::default()).is_err(), "the queue is full");
+        let other = slots.place("b", Payer::default()).unwrap();
+        assert!(matches!(other.place, Place::Running(_)), "another token has places of its own");
         drop(first);
         assert!(third.await.is_some());
         drop((second, other));
-        assert!(matches!(slots.join("a"), Ok(Slot::Running(_))));
+        assert!(matches!(slots.place("a", Payer::default()), Ok(Slot { place: Place::Running(_), .. })));
     }
 
     #[tokio::test]
     async fn what_was_promised_waits_without_a_place_in_the_queue() {
         let slots = slots();
-        let open = [slots.join("a").unwrap(), slots.join("a").unwrap()];
-        let mut waiting: Vec<_> = (0..5).map(|_| Box::pin(slots.wait("a").running())).collect();
+        let open = [slots.place("a", Payer::default()).unwrap(), slots.place("a", Payer::default()).unwrap()];
+        let mut waiting: Vec<_> =
+            (0..5).map(|_| Box::pin(slots.wait("a", Payer::default()).running())).collect();
         assert!(waiting.iter_mut().all(|one| one.as_mut().now_or_never().is_none()));
-        assert!(slots.join("a").is_ok(), "the queue is free");
+        assert!(slots.place("a", Payer::default()).is_ok(), "the queue is free");
         drop(open);
         assert!(waiting.remove(0).await.is_some());
     }

@@ -1,5 +1,7 @@
 //! Where a server has its teams from. The program that starts it decides what they may use.
 
+use std::path::PathBuf;
+
 use futures_util::future::BoxFuture;
 use polylogue_core::LogId;
 use polylogue_runtime::{Prepared, Runtime, StoreLocation};
@@ -24,6 +26,9 @@ pub trait TeamSource: Send + Sync + 'static {
 
     /// Looks which teams there are now. Returns those whose files have changed since they were looked at last, or all if `again`.
     fn rescan(&self, again: bool) -> Vec<String>;
+
+    /// The file of the team, if clients with the right may replace its text.
+    fn file(&self, team: &str) -> Option<PathBuf>;
 
     /// Checks `text` as a new content of the file of `team`, or as that of a new file. Must start nothing, connect to nothing, and read
     /// nothing outside the folder of the file.

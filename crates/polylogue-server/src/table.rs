@@ -22,6 +22,7 @@ pub(crate) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     routes.extend(api::check::routes());
     routes.extend(api::conversations::routes());
     routes.extend(api::steering::routes());
+    routes.extend(api::transfer::routes());
     routes.extend(api::calls::routes());
     routes.extend(api::graph::routes());
     routes.extend(api::compare::routes());

@@ -116,17 +116,30 @@ pub(crate) struct Tenants {
     /// The ids of the teams.
     ids: Mutex<Vec<String>>,
     used: Mutex<HashMap<String, Arc<Tenant>>>,
+    /// Held while teams are read again, so that one that waits for it finds them read.
+    reloading: tokio::sync::Mutex<()>,
 }
 
 impl Tenants {
     pub(crate) fn new(place: StoreLocation, ids: Vec<String>) -> Self {
         let folder = server_folder(&place).join("tenants");
-        Self { place, folder, ids: Mutex::new(ids), used: Mutex::default() }
+        Self {
+            place,
+            folder,
+            ids: Mutex::new(ids),
+            used: Mutex::default(),
+            reloading: tokio::sync::Mutex::default(),
+        }
     }
 
     /// Where it is noted which conversations run.
     pub(crate) fn running_folder(&self) -> PathBuf {
         server_folder(&self.place).join("running")
+    }
+
+    /// Where it is noted who pays for what.
+    pub(crate) fn spending_file(&self) -> PathBuf {
+        server_folder(&self.place).join("spending.jsonl")
     }
 
     /// Those that have been used since the server started.
@@ -136,6 +149,7 @@ impl Tenants {
 
     /// Reads the teams again that have changed, or all if `again`.
     pub(crate) async fn reload(&self, source: &dyn TeamSource, again: bool) {
+        let _one = self.reloading.lock().await;
         let (changed, ids) = (source.rescan(again), source.ids());
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&ids);
         for tenant in self.used() {

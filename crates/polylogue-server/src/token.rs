@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use polylogue_core::Money;
 use serde::{Deserialize, Serialize};
 
 use crate::scope::Scope;
@@ -58,6 +59,34 @@ impl TokenKind {
     }
 }
 
+/// What a token may spend in a day, in UTC. Default: no bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DailyBudget {
+    /// Money. Models of unknown price are not called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+    /// Tokens, of input and output. They are counted when replies arrive: those of calls in flight can pass the bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+}
+
+impl DailyBudget {
+    // By reference, as serde calls it.
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether it allows no more than `other`.
+    #[must_use]
+    pub fn is_within(&self, other: &Self) -> bool {
+        fn is_within<T: PartialOrd>(own: Option<T>, other: Option<T>) -> bool {
+            other.is_none_or(|other| own.is_some_and(|own| own <= other))
+        }
+        is_within(self.cost, other.cost) && is_within(self.tokens, other.tokens)
+    }
+}
+
 /// A stored token: with the digest of its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
@@ -74,6 +103,9 @@ pub struct Token {
     /// The teams that it may see and run. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teams: Option<Vec<String>>,
+    /// What it may spend in a day. Default: no bound.
+    #[serde(default, skip_serializing_if = "DailyBudget::is_none")]
+    pub per_day: DailyBudget,
     /// When it was made, in milliseconds since 1970.
     pub created_ms: u64,
     /// When it ends, in milliseconds since 1970. Default: never.
@@ -89,9 +121,10 @@ impl Token {
     pub const LOCAL: &str = "local";
 
     pub(crate) fn new(id: String, text: &TokenText, new: NewToken, created_ms: u64) -> Self {
-        let NewToken { name, tenant, scopes, teams, expires_ms } = new;
+        let NewToken { name, tenant, scopes, teams, per_day, expires_ms } = new;
         let digest = blake3::hash(text.0.as_bytes()).to_hex().to_string();
-        Self { id, name, digest, tenant, scopes, teams, created_ms, expires_ms, kind: TokenKind::Key }
+        let kind = TokenKind::Key;
+        Self { id, name, digest, tenant, scopes, teams, per_day, created_ms, expires_ms, kind }
     }
 
     /// Whether `text` is its text. Takes the same time for all texts of one length.
@@ -128,6 +161,8 @@ pub struct NewToken {
     pub scopes: Vec<Scope>,
     /// The teams that it may see and run. Default: all.
     pub teams: Option<Vec<String>>,
+    /// What it may spend in a day. Default: no bound.
+    pub per_day: DailyBudget,
     /// When it ends, in milliseconds since 1970. Default: never.
     pub expires_ms: Option<u64>,
 }
@@ -137,7 +172,8 @@ impl NewToken {
     #[must_use]
     pub fn local(name: &str) -> Self {
         let (name, tenant) = (name.to_owned(), Token::LOCAL.to_owned());
-        Self { name, tenant, scopes: Scope::ALL.to_vec(), teams: None, expires_ms: None }
+        let per_day = DailyBudget::default();
+        Self { name, tenant, scopes: Scope::ALL.to_vec(), teams: None, per_day, expires_ms: None }
     }
 
     /// Refuses what could not be stored or would be a path.

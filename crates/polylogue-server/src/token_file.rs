@@ -109,9 +109,10 @@ impl TokenFile {
                 return Ok(None);
             };
             tokens.remove(at);
-            let Token { name, tenant, scopes, teams, .. } = found;
+            let Token { name, tenant, scopes, teams, per_day, .. } = found;
             let expires_ms = Some(now.saturating_add(SESSION_MS));
-            add(tokens, TokenKind::Session, NewToken { name, tenant, scopes, teams, expires_ms }).map(Some)
+            let new = NewToken { name, tenant, scopes, teams, per_day, expires_ms };
+            add(tokens, TokenKind::Session, new).map(Some)
         })
     }
 

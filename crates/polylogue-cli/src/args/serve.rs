@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use polylogue_server::Scope;
 
 use super::runs::duration;
-use super::shared::TeamOptions;
+use super::shared::{TeamOptions, count, dollars};
 use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
@@ -76,6 +76,14 @@ pub(crate) struct NewToken {
     /// A team that the token may see and run. Default: all
     #[arg(long = "team", value_name = "ID")]
     pub(crate) teams: Vec<String>,
+
+    /// The most that runs of the token may cost in a day (UTC), in dollars; models of unknown price are refused. Default: no limit
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    pub(crate) cost_per_day: Option<f64>,
+
+    /// The most tokens that runs of the token may use in a day (UTC). Default: no limit
+    #[arg(long, value_name = "N", value_parser = count::<u64>)]
+    pub(crate) tokens_per_day: Option<u64>,
 
     /// How long the token is valid, such as `12h` or `90d`. Default: until it is revoked
     #[arg(long, value_name = "TIME", value_parser = duration)]

@@ -2,7 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use polylogue_server::{NewToken, Scope, Token, TokenFile, TokenKind, login_url, tokens_at};
+use polylogue_core::Money;
+use polylogue_server::{DailyBudget, NewToken, Scope, Token, TokenFile, TokenKind, login_url, tokens_at};
 use serde_json::json;
 
 use super::{unwritable, write};
@@ -30,6 +31,7 @@ fn create(tokens: &TokenFile, args: &args::serve::NewToken) -> Result<Exit, CliE
         tenant: args.tenant.clone(),
         scopes: args.scopes.clone(),
         teams: Some(args.teams.clone()).filter(|teams| !teams.is_empty()),
+        per_day: DailyBudget { cost: args.cost_per_day.map(Money::dollars), tokens: args.tokens_per_day },
         expires_ms: end,
     };
     let (token, text) = tokens.create(new)?;
@@ -66,11 +68,11 @@ fn line(token: &Token) -> Sanitized {
 }
 
 fn as_json_line(token: &Token) -> Result<Sanitized, CliError> {
-    let Token { id, name, tenant, scopes, teams, created_ms, expires_ms, .. } = token;
+    let Token { id, name, tenant, scopes, teams, per_day, created_ms, expires_ms, .. } = token;
     let scopes: Vec<&str> = scopes.iter().copied().map(Scope::word).collect();
     let shown = json!({
         "id": id, "name": name, "tenant": tenant, "scopes": scopes, "teams": teams,
-        "created_ms": created_ms, "expires_ms": expires_ms,
+        "per_day": per_day, "created_ms": created_ms, "expires_ms": expires_ms,
     });
     Sanitized::json(&shown).map_err(unwritable)
 }

@@ -63,7 +63,7 @@ fn is_served(call: &Call, id: &str) -> bool {
 }
 
 /// The findings. Of a file, its name is shown, not where it is on this machine.
-fn shown(problems: &Diagnostics) -> Value {
+pub(crate) fn shown(problems: &Diagnostics) -> Value {
     let mut problems = json!(problems);
     for problem in problems.as_array_mut().into_iter().flatten() {
         if let Some(file) = problem.get_mut("file") {

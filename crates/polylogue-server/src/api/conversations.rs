@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use axum::body::Body;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, Method, Response, StatusCode};
-use polylogue_core::{Cursor, LimitOverrides, Limits, ListQuery, Listing, LogId, LogState, Store as _};
-use polylogue_runtime::{Prepared, TeamRun, fresh_id};
+use polylogue_core::{
+    Cursor, Instruction, LimitOverrides, Limits, ListQuery, Listing, LogId, LogState, Store as _,
+};
+use polylogue_runtime::{Prepared, Steered, TeamRun, fresh_id, is_imported};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -38,6 +40,10 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::new(Method::GET, PATH, READ, "The conversations, newest first", |call| Box::pin(list(call)))
             .query(&["limit", "cursor", "state", "team", "parent", "q"]),
         Route::new(Method::GET, ONE, READ, "One conversation", |call| Box::pin(get(call))),
+        Route::new(Method::PATCH, ONE, edit, "Give a conversation another title", |call| {
+            Box::pin(patch(call))
+        })
+        .body(patch_schema),
         Route::new(Method::DELETE, ONE, edit, "Remove a conversation", |call| Box::pin(remove(call))),
         Route::new(
             Method::GET,
@@ -100,7 +106,7 @@ async fn create(call: Call) -> Reply {
     {
         if listing.summary.events == 0 {
             // The process that made it was killed before it ran.
-            run_stored(app, &tenant, &listing.id, app.slots.wait(&token.id));
+            run_stored(app, &tenant, &listing.id, app.wait(token));
         }
         return created(describe_begun(&tenant, &listing), true);
     }
@@ -109,7 +115,8 @@ async fn create(call: Call) -> Reply {
     }
     let prepared = served_team(&call, &tenant, &wanted.team).await?;
     let run_of_team = prepare_run(&prepared, &wanted).await?;
-    let slot = app.slots.join(&token.id)?;
+    let slot = app.join(token)?;
+    let run_of_team = run_of_team.with_budget(slot.payer.money());
     let id = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
     let title = wanted.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
     let conversation = tenant.runtime.begin_as(&run_of_team, id.clone(), title).await?;
@@ -222,7 +229,46 @@ async fn get(call: Call) -> Reply {
     let token = call.token()?;
     let tenant = call.app.tenant(token)?;
     let listing = find(&tenant, token, call.param("id")).await?;
-    json_reply(StatusCode::OK, &describe(&tenant, &listing).await?)
+    let mut document = describe(&tenant, &listing).await?;
+    if let Some(document) = document.as_object_mut() {
+        let is_imported = is_imported(&tenant.runtime.store().meta(&listing.id).await?);
+        document.insert("imported".into(), is_imported.into());
+    }
+    json_reply(StatusCode::OK, &document)
+}
+
+#[derive(Deserialize)]
+struct Patch {
+    title: String,
+}
+
+fn patch_schema() -> Value {
+    let about = "The new title. Empty: none";
+    json!({
+        "type": "object",
+        "required": ["title"],
+        "properties": {"title": {"type": "string", "maxLength": Instruction::TITLE_CHARS, "description": about}},
+    })
+}
+
+/// The title is an event: lists, logs and forks agree on it, and a run that another process has is renamed by that process.
+async fn patch(call: Call) -> Reply {
+    let (token, Patch { title }) = (call.token()?, call.json()?);
+    if title.chars().count() > Instruction::TITLE_CHARS {
+        let most = Instruction::TITLE_CHARS;
+        return Err(Problem::bad_request(format!("the title is longer than {most} characters"))
+            .at("/title", "too long"));
+    }
+    let tenant = call.app.tenant(token)?;
+    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
+    let steered = tenant.runtime.steer(&id, Instruction::ChangeTitle { title: title.into() }).await?;
+    tenant.runs.note_change();
+    let status = match steered {
+        // The process that runs it carries it out.
+        Steered::Posted => StatusCode::ACCEPTED,
+        _ => StatusCode::OK,
+    };
+    json_reply(status, &describe(&tenant, &listing(&tenant, &id).await?).await?)
 }
 
 async fn remove(call: Call) -> Reply {

@@ -156,11 +156,11 @@ async fn steer(
     if !was_posted {
         check_free(tenant, id).await?;
     }
-    let (slots, token) = (&call.app.slots, call.token()?);
+    let (app, token) = (&call.app, call.token()?);
     // What runs already needs no further place.
     let slot = match was_posted || tenant.runs.is_running(id) {
-        true => slots.wait(&token.id),
-        false => slots.join(&token.id)?,
+        true => app.wait(token),
+        false => app.join(token)?,
     };
     let inbox_key = key.as_ref().map_or_else(|| fresh_id().to_string(), Key::inbox_key);
     let steered = tenant.runtime.steer_once(id, instruction.clone(), &inbox_key).await?;
@@ -242,13 +242,13 @@ async fn resume(call: Call) -> Reply {
         return Err(Problem::stopping());
     }
     let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
-    let slot = app.slots.join(&token.id)?;
+    let slot = app.join(token)?;
     if !tenant.runs.enter(&id) {
         raise(&tenant, &id, limits).await?;
         return json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?);
     }
     let resumed = async {
-        let opened = open(app, &tenant, &id, limits).await?;
+        let opened = open(app, &tenant, &id, limits, &slot.payer).await?;
         match opened.conversation.resume(None).await? {
             Resumed::Continues => Ok(opened),
             Resumed::Done(reason) => Err(Problem::over(format!("it is over: {reason}"))
@@ -304,7 +304,7 @@ async fn fork(call: Call) -> Reply {
     {
         return created(describe_begun(&tenant, &listing), true);
     }
-    let slot = if run { Some(app.slots.join(&token.id)?) } else { None };
+    let slot = if run { Some(app.join(token)?) } else { None };
     let new = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
     let team = match &team {
         Some(team) => Some(served_team(&call, &tenant, team).await?),

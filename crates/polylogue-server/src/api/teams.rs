@@ -2,11 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::http::{Method, StatusCode};
+use axum::body::Body;
+use axum::http::header::{ETAG, IF_MATCH};
+use axum::http::{HeaderValue, Method, Response, StatusCode};
 use polylogue_runtime::Prepared;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::check::shown;
+
+use crate::app::App;
 use crate::call::{Call, Reply, json_reply};
+use crate::edited_file::{EditError, FileText, read, replace};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
 use crate::scope::Scope;
@@ -22,9 +29,17 @@ pub(crate) fn routes() -> Vec<Route> {
             Method::GET,
             "/api/v1/teams/{team}/source",
             Access::Scope(Scope::Edit),
-            "The text of its team file, as it was read last",
+            "The text of its team file",
             |call| Box::pin(source(call)),
         ),
+        Route::new(
+            Method::PUT,
+            "/api/v1/teams/{team}",
+            Access::Scope(Scope::Edit),
+            "Replace the text of its team file",
+            |call| Box::pin(put(call)),
+        )
+        .body(put_schema),
     ]
 }
 
@@ -48,10 +63,97 @@ async fn get(call: Call) -> Reply {
     json_reply(StatusCode::OK, &describe(id, &team, refused))
 }
 
+/// The present text, which may be newer than the team that is served.
 async fn source(call: Call) -> Reply {
-    let team = team(&call).await?;
-    let text = team.team().text().ok_or_else(|| Problem::unavailable("the team was not read from a file"))?;
-    json_reply(StatusCode::OK, &json!({"id": call.param("team"), "text": text}))
+    let (prepared, id) = (team(&call).await?, call.param("team"));
+    if let Some(FileText { text, version }) = call.app.source.file(id).and_then(|file| read(&file).ok()) {
+        let reply = json_reply(StatusCode::OK, &json!({"id": id, "text": text, "version": version}))?;
+        return Ok(tagged(reply, &version));
+    }
+    let text =
+        prepared.team().text().ok_or_else(|| Problem::unavailable("the team was not read from a file"))?;
+    json_reply(StatusCode::OK, &json!({"id": id, "text": text, "version": null}))
+}
+
+/// The same response with the version of the text.
+fn tagged(mut response: Response<Body>, version: &str) -> Response<Body> {
+    if let Ok(version) = HeaderValue::from_str(version) {
+        response.headers_mut().insert(ETAG, version);
+    }
+    response
+}
+
+#[derive(Deserialize)]
+struct Put {
+    text: String,
+}
+
+fn put_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["text"],
+        "properties": {"text": {"type": "string", "description": "The new text of the team file"}},
+    })
+}
+
+async fn put(call: Call) -> Reply {
+    let (prepared, Put { text }) = (team(&call).await?, call.json()?);
+    let (app, id) = (&call.app, call.param("team"));
+    let expected = call.headers.get(IF_MATCH).and_then(|version| version.to_str().ok());
+    let expected = expected.filter(|version| *version != "*").ok_or_else(|| {
+        Problem::no_version("the header `If-Match` must name the version of the text that was edited")
+            .hint("`GET /api/v1/teams/{team}/source` has it as `ETag`")
+    })?;
+    let file =
+        app.source.file(id).ok_or_else(|| Problem::refused("this team has no file that can be changed"))?;
+    let _only = app.edits.lock().await;
+    let now = read(&file).map_err(|error| unwritable(id, &error.into()))?;
+    if now.version != expected {
+        return Err(unwritable(id, &EditError::Changed));
+    }
+    check_rights(app, id, &prepared, (&now.text, &text))?;
+    let written = replace(&file, expected, &text).map_err(|error| unwritable(id, &error))?;
+    tracing::info!(team = id, token = call.token()?.id, "a team file was replaced");
+    app.tenants.reload(&*app.source, false).await;
+    let refused = app.tenant(call.token()?)?.refused(id);
+    let mut document = describe(id, &*team(&call).await?, refused);
+    if let Some(document) = document.as_object_mut() {
+        document.insert("version".into(), written.version.as_str().into());
+    }
+    Ok(tagged(json_reply(StatusCode::OK, &document)?, &written.version))
+}
+
+/// Refuses a text that has errors, or that could do more than the file can: what a team may use is for those to say who start the server.
+fn check_rights(app: &App, id: &str, prepared: &Prepared, (now, text): (&str, &str)) -> Result<(), Problem> {
+    let new = app.source.check(Some(id), text).map_err(|problems| {
+        Problem::bad_team("the text has errors, and the file was not changed").with_problems(shown(&problems))
+    })?;
+    // A file with errors, which someone else has written, is not what is served.
+    let more = match app.source.check(Some(id), now) {
+        Ok(old) => old.team.powers_beyond(&new.team),
+        Err(_) => prepared.team().powers_beyond(&new.team),
+    };
+    if more.is_empty() {
+        return Ok(());
+    }
+    Err(Problem::more_rights(format!("the team could do more than its file allows: {}", more.join(", ")))
+        .hint("programs, hosts, files, keys and approvals are changed in the file, on the machine of the server"))
+}
+
+fn unwritable(team: &str, error: &EditError) -> Problem {
+    match error {
+        EditError::Changed => Problem::changed("the team file has changed since it was read")
+            .hint("read it again with `GET /api/v1/teams/{team}/source`, and edit that"),
+        EditError::NoFile => {
+            Problem::refused(error.to_string()).hint("change the file that the link leads to")
+        }
+        EditError::Io(error) => {
+            // The path is for the log of the server, not for clients.
+            tracing::error!(team, %error, "a team file");
+            Problem::unavailable("the team file cannot be read or written")
+                .hint("the log of the server says why")
+        }
+    }
 }
 
 /// The team of the path, if the token may see it.

@@ -8,7 +8,7 @@ use crate::call::{Call, Reply, json_reply};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
 use crate::scope::Scope;
-use crate::token::{NewToken, Token, TokenKind};
+use crate::token::{DailyBudget, NewToken, Token, TokenKind};
 
 const ADMIN: Access = Access::Scope(Scope::Admin);
 const PATH: &str = "/api/v1/tokens";
@@ -29,6 +29,8 @@ struct New {
     name: String,
     scopes: Vec<Scope>,
     teams: Option<Vec<String>>,
+    #[serde(default)]
+    per_day: DailyBudget,
     expires_ms: Option<u64>,
 }
 
@@ -40,6 +42,15 @@ fn new_schema() -> Value {
             "name": {"type": "string", "description": "What it is for"},
             "scopes": {"type": "array", "items": {"enum": Scope::ALL.map(Scope::word)}},
             "teams": {"type": "array", "items": {"type": "string"}, "description": "Default: all"},
+            "per_day": {
+                "type": "object",
+                "additionalProperties": false,
+                "description": "What it may spend in a day: `cost` in 10^-12 dollars. Default: as the token that makes it",
+                "properties": {
+                    "cost": {"type": "integer", "minimum": 0},
+                    "tokens": {"type": "integer", "minimum": 0},
+                },
+            },
             "expires_ms": {"type": "integer", "description": "Milliseconds since 1970. Default: never"},
         },
     })
@@ -55,7 +66,7 @@ async fn list(call: Call) -> Reply {
 
 async fn create(call: Call) -> Reply {
     let (own, new) = (call.token()?, call.json::<New>()?);
-    let New { name, scopes, teams, expires_ms } = new;
+    let New { name, scopes, teams, per_day, expires_ms } = new;
     // No token makes one that may do more than itself.
     if let Some(scope) = scopes.iter().find(|scope| !own.has(**scope)) {
         return Err(Problem::forbidden(format!("the token itself does not have the scope `{scope}`"))
@@ -69,7 +80,15 @@ async fn create(call: Call) -> Reply {
         (None, Some(own)) => Some(own.clone()),
         (teams, _) => teams,
     };
-    let new = NewToken { name, tenant: own.tenant.clone(), scopes, teams, expires_ms };
+    let per_day = DailyBudget {
+        cost: per_day.cost.or(own.per_day.cost),
+        tokens: per_day.tokens.or(own.per_day.tokens),
+    };
+    if !per_day.is_within(&own.per_day) {
+        return Err(Problem::forbidden("the token itself may not spend so much in a day")
+            .at("/per_day", "more than the budget of the token"));
+    }
+    let new = NewToken { name, tenant: own.tenant.clone(), scopes, teams, per_day, expires_ms };
     let (token, text) = call.app.tokens.create(new)?;
     let mut made = describe(&token);
     if let Some(made) = made.as_object_mut() {
@@ -95,6 +114,7 @@ fn describe(token: &Token) -> Value {
         "tenant": token.tenant,
         "scopes": token.scopes,
         "teams": token.teams,
+        "per_day": token.per_day,
         "created_ms": token.created_ms,
         "expires_ms": token.expires_ms,
     })

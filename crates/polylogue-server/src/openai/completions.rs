@@ -150,13 +150,14 @@ async fn begin_new(
 ) -> Result<Started, Problem> {
     let prepared = served_team(call, tenant, &request.model).await?;
     prepared.reread_memory().await?;
-    let slot = call.app.slots.join(&token.id)?;
+    let slot = call.app.join(token)?;
     let mut of_team = prepared.run().with_task(history::task(&request.messages));
     let own = prepared.limits().tokens.unwrap_or(Conversation::NO_TOKEN_LIMIT);
     let tokens = request.max_tokens.filter(|tokens| *tokens < own);
     if tokens.is_some() {
         of_team = of_team.with_limits(LimitOverrides { tokens, ..LimitOverrides::default() });
     }
+    let of_team = of_team.with_budget(slot.payer.money());
     let id = fresh_id();
     let conversation = tenant.runtime.begin_as(&of_team, id.clone(), None).await?;
     tenant.runs.enter(&id);
@@ -189,7 +190,7 @@ async fn say(
         },
         None => Instruction::Send(Message::text(Name::user(), text)),
     };
-    let slot = call.app.slots.join(&token.id)?;
+    let slot = call.app.join(token)?;
     if let Steered::Refused(why) = tenant.runtime.steer(id, instruction).await? {
         return Err(Problem::refused(why.to_string()));
     }

@@ -1,6 +1,7 @@
 //! Which conversation continues the history that a client sends: no table keeps it, since the log has what was said.
 
 use polylogue_core::{Body, Event, ListQuery, LogId, Store as _, Summary};
+use polylogue_runtime::is_imported;
 
 use super::outcome::content;
 use super::request::{ChatMessage, ChatRequest, Role};
@@ -69,6 +70,10 @@ pub(super) async fn find(
         };
         let users = users(messages);
         if !is_seen(tenant, token, &listing) || !users.iter().any(begins) {
+            continue;
+        }
+        // What was imported does not continue.
+        if is_imported(&tenant.runtime.store().meta(&listing.id).await?) {
             continue;
         }
         let events = tenant.runtime.store().read(&listing.id, 0).await?;

@@ -1,11 +1,11 @@
-//! Checking team files, and comparing conversations: S14.
+//! Checking and replacing team files, and comparing conversations: S14, S97.
 
 use std::net::TcpListener;
 
 use polylogue_server::Scope;
 use serde_json::{Value, json};
 
-use crate::client::Request;
+use crate::client::{Request, Response};
 use crate::conversations::{begin, events, position, until};
 use crate::world::World;
 
@@ -112,4 +112,131 @@ async fn two_conversations_are_compared_from_where_they_differ() {
     for (query, status) in [("a=x1", 404), ("", 400)] {
         assert_eq!(world.get(&format!("/api/v1/compare?{query}")).await.status, status, "{query}");
     }
+}
+
+/// Replaces the text of the file of `talk`.
+async fn put(world: &World, version: Option<&str>, text: &str) -> Response {
+    let request = world.request("PUT", "/api/v1/teams/talk").json(&json!({"text": text}));
+    world
+        .send(version.into_iter().fold(request, |request, version| request.header("If-Match", version)))
+        .await
+}
+
+#[tokio::test]
+async fn s97_a_file_is_replaced_in_the_version_that_was_read_and_in_no_other() {
+    let world = World::new().await;
+    let file = world.dir.path().join("talk.yaml");
+    let source = async || world.get("/api/v1/teams/talk/source").await;
+    let read = source().await;
+    let (version, text) =
+        (read.header("etag").unwrap().to_owned(), read.json()["text"].as_str().unwrap().to_owned());
+    assert_eq!(read.json()["version"], version);
+    let running = begin(&world, &json!({"team": "talk"})).await;
+    let edited = text.replace("task: Count.", "task: Count down.").replace("max_turns: 4", "max_turns: 2");
+    for wrong in [None, Some("*")] {
+        let refused = put(&world, wrong, &edited).await;
+        assert_eq!(
+            (refused.status, &refused.problem()["type"]),
+            (428, &json!("/problems/precondition-required"))
+        );
+    }
+    let written = put(&world, Some(&version), &edited).await;
+    assert_eq!(written.status, 200, "{}", written.body);
+    assert_eq!((&written.json()["task"], &written.json()["changed"]), (&json!("Count down."), &Value::Null));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), edited);
+    assert_eq!(source().await.header("etag"), written.header("etag"));
+    // New conversations have it at once, and the one before keeps its own.
+    let new = begin(&world, &json!({"team": "talk"})).await;
+    let (new, old) = (until(&world, &new, "closed").await, until(&world, &running, "closed").await);
+    assert_eq!((&new["turns"], &old["turns"]), (&json!(2), &json!(4)));
+    // Someone else's text is not overwritten.
+    let conflict = put(&world, Some(&version), &text).await;
+    assert_eq!((conflict.status, &conflict.problem()["type"]), (412, &json!("/problems/changed")));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), edited);
+    // A text with errors changes nothing, and says where they are.
+    let version = written.header("etag").unwrap();
+    let bad = put(&world, Some(version), &edited.replace("round_robin", "round_robbin")).await;
+    let problem = bad.problem();
+    assert_eq!((bad.status, &problem["type"]), (422, &json!("/problems/bad-team")), "{problem}");
+    assert_eq!(problem["problems"][0]["file"], "talk.yaml", "{problem}");
+    assert!(problem["problems"][0]["place"]["line"].is_u64(), "{problem}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), edited);
+    // Of equal requests at the same time, one is carried out.
+    let texts: Vec<String> = (0..5).map(|n| format!("{edited}\n# {n}\n")).collect();
+    let all = futures_util::future::join_all(texts.iter().map(|text| put(&world, Some(version), text))).await;
+    assert_eq!(all.iter().filter(|response| response.status == 200).count(), 1);
+    assert_eq!(all.iter().filter(|response| response.status == 412).count(), 4);
+    let (_, token) = world.new_token("local", &[Scope::Read, Scope::Run]);
+    let request = Request::new("PUT", "/api/v1/teams/talk").token(&token).json(&json!({"text": text}));
+    assert_eq!(request.send(world.address).await.status, 403);
+    assert_eq!(
+        world.send(world.request("PUT", "/api/v1/teams/none").json(&json!({"text": ""}))).await.status,
+        404
+    );
+}
+
+// Row "validating, building or testing posted configuration executed it" of section 13.
+#[tokio::test]
+async fn a_text_that_could_do_more_is_refused_and_starts_nothing() {
+    let world = World::new().await;
+    let file = world.dir.path().join("talk.yaml");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let mark = world.dir.path().join("started");
+    let read = world.get("/api/v1/teams/talk/source").await;
+    let (version, text) =
+        (read.header("etag").unwrap().to_owned(), read.json()["text"].as_str().unwrap().to_owned());
+    let ann = "{name: Ann, system: 'Be {{tone}}.'}";
+    assert!(text.contains(ann));
+    let with = |keys: &str, of_ann: &str| {
+        format!("{}{keys}\n", text.replace(ann, &format!("{{name: Ann, system: x, {of_ann}}}")))
+    };
+    let touch = mark.display();
+    let cases = [
+        (
+            with(
+                &format!("commands: [{{name: mark, description: Marks., command: [touch, '{touch}']}}]"),
+                "tools: [mark]",
+            ),
+            "agents.Ann.tools.mark",
+        ),
+        (
+            with(&format!("mcp: {{local: {{command: touch, args: ['{touch}']}}}}"), "tools: [{mcp: local}]"),
+            "mcp.local",
+        ),
+        (with(&format!("mcp: {{remote: {{url: '{url}/mcp'}}}}"), "tools: [{mcp: remote}]"), "mcp.remote"),
+        (
+            with(
+                &format!("endpoints: {{own: {{api: chat_completions, base_url: '{url}/v1', key: SECRET}}}}"),
+                "model: 'own:x'",
+            ),
+            "endpoints.own",
+        ),
+        (with("sandbox: {backend: none}", "tools: [shell]"), "sandbox"),
+        (with("web: {fetch: true}", "tools: [web_fetch]"), "agents.Ann.tools.web_fetch"),
+        (with("", "code_execution: true"), "agents.Ann.code_execution"),
+        (with("cache: replies.jsonl", "description: x"), "cache"),
+    ];
+    for (edited, place) in cases {
+        let refused = put(&world, Some(&version), &edited).await;
+        let problem = refused.problem();
+        assert_eq!(
+            (refused.status, &problem["type"]),
+            (403, &json!("/problems/more-rights")),
+            "{place}: {problem}"
+        );
+        assert!(problem["detail"].as_str().unwrap().contains(place), "{place}: {problem}");
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "the file is unchanged");
+    assert!(!mark.exists());
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    // A link is not followed.
+    let outside = tempfile::tempdir().unwrap();
+    let target = outside.path().join("talk.yaml");
+    std::fs::rename(&file, &target).unwrap();
+    std::os::unix::fs::symlink(&target, &file).unwrap();
+    let refused = put(&world, Some(&version), &format!("{text}# more\n")).await;
+    assert_eq!((refused.status, &refused.problem()["type"]), (409, &json!("/problems/refused")));
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), text);
 }

@@ -1,6 +1,6 @@
 //! The page over HTTP: its files, and logging in and out.
 
-use polylogue_server::NewToken;
+use polylogue_server::{NewToken, Scope};
 use serde_json::json;
 
 use crate::client::{Request, Response};
@@ -67,6 +67,39 @@ async fn the_cookie_works_for_the_page_only() {
     let link = world.tokens().create_link(NewToken::local("page")).unwrap();
     let login = Request::new("POST", SESSION).json(&json!({"code": link.reveal()}));
     assert_eq!(login.header("Sec-Fetch-Site", "cross-site").send(world.address).await.status, 403);
+}
+
+// Row "limits skipped by the other auth header" of section 13.
+#[tokio::test]
+async fn s7_a_session_does_what_the_scopes_of_its_link_say_and_ends_with_it() {
+    let world = World::new().await;
+    let new = NewToken { scopes: vec![Scope::Read], ..NewToken::local("page") };
+    let link = world.tokens().create_link(new).unwrap();
+    let login = exchange(&world, link.reveal()).await;
+    let cookie = login.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let (mut refused, mut allowed) = (0, 0);
+    for (method, path, scope, has_body) in world.routes().await {
+        let Some(scope) = scope else { continue };
+        // The feed does not end.
+        if path.ends_with("/session") || path.ends_with("/feed") {
+            continue;
+        }
+        let request =
+            Request::new(&method, &path).header("Cookie", &cookie).header("Sec-Fetch-Site", "same-origin");
+        let request = if has_body { request.json(&json!({})) } else { request };
+        let status = request.send(world.address).await.status;
+        match scope {
+            Scope::Read => {
+                assert_ne!(status, 403, "{method} {path}");
+                allowed += 1;
+            }
+            _ => {
+                assert_eq!(status, 403, "{method} {path}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 10 && allowed > 5, "{refused} {allowed}");
 }
 
 #[tokio::test]

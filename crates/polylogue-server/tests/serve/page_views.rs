@@ -321,7 +321,7 @@ async fn s99_every_view_passes_axe_in_both_themes_and_fits_320_pixels() {
     let check = "axe.run(document).then((found) => found.violations.map((it) => `${it.id}: ${it.nodes.map((node) => `${node.target} ${node.failureSummary}`).join('; ')}`))";
     let mut found = Vec::new();
     for (address, is_there) in &views {
-        for (theme, width) in [("light", 1440), ("dark", 900), ("light", 320)] {
+        for (theme, width) in [("light", 1440), ("dark", 900), ("light", 320), ("dark", 320)] {
             resize(&mut browser, width).await;
             browser.eval(&format!("document.documentElement.dataset.theme = '{theme}'")).await;
             show(&mut browser, &format!("#/{address}")).await;

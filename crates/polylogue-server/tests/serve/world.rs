@@ -13,7 +13,7 @@ use polylogue_server::{
     NewToken, Scope, Server, ServerLimits, ServerOptions, SourceError, TeamSource, Token, TokenFile,
     tokens_at,
 };
-use polylogue_team::{Diagnostics, Loaded, Overrides, Team};
+use polylogue_team::{Diagnostics, Grant, Loaded, Overrides, Team};
 use polylogue_test::server::{Answer, Playbook, Server as ModelServer};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -49,7 +49,7 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}, {Ann: five}, {Bob: s
 ";
 
 /// Its model is a server, so that it can be stopped while it talks.
-const LONG: &str = "
+pub(crate) const LONG: &str = "
 name: long
 task: Talk.
 agents: [{name: Ann, model: 'openai:gpt-4o-mini'}, {name: Bob, model: 'openai:gpt-4o-mini'}]
@@ -140,10 +140,11 @@ pub(crate) struct Files {
 
 impl Files {
     async fn prepared(&self, team: Team, digest: String, place: &StoreLocation) -> Prepared {
-        let is_scripted = team.name.as_str() != "long";
+        let is_scripted = !team.models().iter().any(|model| model.starts_with("openai:"));
         let url = self.model_url.clone().unwrap_or_default();
         let env = Env::of([("OPENAI_API_KEY", "key"), ("OPENAI_BASE_URL", url.as_str())]);
-        let access = Access::new(env, digest.as_str());
+        let mut access = Access::new(env, digest.as_str());
+        access.grants.insert(Grant::Network);
         let models =
             ModelOptions { offline: is_scripted, stream: true, paced: true, ..ModelOptions::default() };
         let options = RunOptions { models, ..RunOptions::default() };
@@ -166,6 +167,10 @@ impl TeamSource for Files {
             }
         }
         changed
+    }
+
+    fn file(&self, team: &str) -> Option<PathBuf> {
+        self.files.get(team).cloned()
     }
 
     fn check(&self, team: Option<&str>, text: &str) -> Result<Loaded, Diagnostics> {
@@ -271,6 +276,23 @@ impl World {
             ServerOptions { limits: generous(), ..ServerOptions::new(loopback(), place(dir.path())) };
         let model = ModelServer::start(Playbook::new(move |_, number| play(number))).await;
         Self::start_at(dir, options, Some(model), None).await
+    }
+
+    /// With the team `name` as well, whose model replies by `playbook`.
+    pub(crate) async fn with_playbook(name: &str, text: &str, playbook: Playbook) -> Self {
+        Self::with_playbook_and(name, text, playbook, generous()).await
+    }
+
+    pub(crate) async fn with_playbook_and(
+        name: &str,
+        text: &str,
+        playbook: Playbook,
+        limits: ServerLimits,
+    ) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(format!("{name}.yaml")), text).unwrap();
+        let options = ServerOptions { limits, ..ServerOptions::new(loopback(), place(dir.path())) };
+        Self::start_at(dir, options, Some(ModelServer::start(playbook).await), None).await
     }
 
     pub(crate) async fn start(dir: tempfile::TempDir, options: ServerOptions) -> Self {

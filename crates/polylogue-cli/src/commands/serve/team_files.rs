@@ -25,6 +25,8 @@ pub(super) struct TeamFiles {
     /// The files and folders of the command line.
     named: Vec<PathBuf>,
     known: Mutex<Known>,
+    /// Teams that were prepared to see whether they can be served, by file, until they are served at the same place.
+    ready: Mutex<BTreeMap<PathBuf, (PathBuf, Prepared)>>,
     default_model: Option<String>,
     options: args::TeamOptions,
 }
@@ -59,8 +61,8 @@ impl TeamFiles {
     /// The files that the command line names, and those in folders.
     pub(super) fn find(cli: &args::Cli, args: &args::serve::Serve) -> Result<Self, CliError> {
         let default_model = default_model(cli, &args.options.models)?.map(|given| given.value);
-        let (named, known) = (args.teams.clone(), Mutex::default());
-        let files = Self { named, known, default_model, options: args.options.clone() };
+        let (named, known, ready) = (args.teams.clone(), Mutex::default(), Mutex::default());
+        let files = Self { named, known, ready, default_model, options: args.options.clone() };
         files.known().served = by_id(&files.named)?;
         Ok(files)
     }
@@ -78,9 +80,14 @@ impl TeamFiles {
             if self.named.contains(&file) {
                 continue;
             }
-            if let Err(error) = self.prepare_file(&file, place).await {
-                self.known().served.remove(&id);
-                unusable.push((file, error));
+            match self.prepare_file(&file, place).await {
+                Ok(prepared) => {
+                    self.ready().insert(file, (place.path().to_owned(), prepared));
+                }
+                Err(error) => {
+                    self.known().served.remove(&id);
+                    unusable.push((file, error));
+                }
             }
         }
         match unusable.pop() {
@@ -93,9 +100,15 @@ impl TeamFiles {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn file(&self, team: &str) -> Result<PathBuf, CliError> {
-        let file = self.known().served.get(team).cloned();
-        file.ok_or_else(|| CliError::usage("there is no such team"))
+    fn ready(&self) -> MutexGuard<'_, BTreeMap<PathBuf, (PathBuf, Prepared)>> {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The team of `file`, if it was prepared at the start and is served for the first time.
+    fn take_ready(&self, file: &Path, place: &StoreLocation) -> Option<Prepared> {
+        let mut ready = self.ready();
+        ready.get(file).filter(|(at, _)| at == place.path())?;
+        ready.remove(file).map(|(_, prepared)| prepared)
     }
 
     /// The models of the command line.
@@ -143,8 +156,12 @@ impl TeamSource for TeamFiles {
         changed
     }
 
+    fn file(&self, team: &str) -> Option<PathBuf> {
+        self.known().served.get(team).cloned()
+    }
+
     fn check(&self, team: Option<&str>, text: &str) -> Result<Loaded, Diagnostics> {
-        let (given, file) = (self.given(), team.and_then(|team| self.file(team).ok()));
+        let (given, file) = (self.given(), team.and_then(|team| self.file(team)));
         match file {
             Some(file) => polylogue_team::parse_at(text, file, &given),
             None => polylogue_team::parse(text, "team.yaml", &given),
@@ -157,7 +174,10 @@ impl TeamSource for TeamFiles {
         place: &'a StoreLocation,
     ) -> BoxFuture<'a, Result<Prepared, SourceError>> {
         Box::pin(async move {
-            let file = self.file(team)?;
+            let file = self.file(team).ok_or_else(|| CliError::usage("there is no such team"))?;
+            if let Some(prepared) = self.take_ready(&file, place) {
+                return Ok(prepared);
+            }
             let prepared = self.prepare_file(&file, place).await;
             prepared.map_err(|error| without_folder(error.into(), &file))
         })

@@ -1,0 +1,120 @@
+//! `/api/v1/conversations/{id}/export` and `/api/v1/imports`: conversations as files. What is imported is data from elsewhere: it is
+//! checked, belongs to the tenant of the token, and never runs.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::http::{Method, Response};
+use polylogue_core::Listing;
+use polylogue_runtime::{Prepared, fresh_id};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::conversations::created;
+
+use crate::call::{Call, Reply};
+use crate::conversation::{describe_begun, find, listing, served_team};
+use crate::idempotency::Key;
+use crate::problem::Problem;
+use crate::route::{Access, Route};
+use crate::scope::Scope;
+use crate::tenants::Tenant;
+
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::new(
+            Method::GET,
+            "/api/v1/conversations/{id}/export",
+            Access::Scope(Scope::Read),
+            "The conversation as a file: its title, and its events with their checksums",
+            |call| Box::pin(export(call)),
+        ),
+        Route::new(
+            Method::POST,
+            "/api/v1/imports",
+            Access::Scope(Scope::Run),
+            "Store a conversation that was exported, to be read",
+            |call| Box::pin(import(call)),
+        )
+        .body(import_schema)
+        .large(),
+    ]
+}
+
+async fn export(call: Call) -> Reply {
+    let token = call.token()?;
+    let tenant = call.app.tenant(token)?;
+    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
+    let text = tenant.runtime.export(&id).await?;
+    let response = Response::builder()
+        .header(CONTENT_TYPE, "application/jsonl")
+        .header(CONTENT_DISPOSITION, format!("attachment; filename=\"{id}.jsonl\""));
+    response.body(Body::from(text)).map_err(|error| Problem::internal(error.to_string()))
+}
+
+#[derive(Deserialize)]
+struct Import {
+    log: String,
+    team: Option<String>,
+}
+
+fn import_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["log"],
+        "properties": {
+            "log": {"type": "string", "description": "The text of the file"},
+            "team": {
+                "type": "string",
+                "description": "The team that it is of, to show requests and graphs. Default: the one with the name in the file, if it has the same participants",
+            },
+        },
+    })
+}
+
+async fn import(call: Call) -> Reply {
+    let (token, Import { log, team }) = (call.token()?, call.json()?);
+    let tenant = call.app.tenant(token)?;
+    let key = Key::of(&call, "imports").await?;
+    if let Some(key) = &key
+        && let Some(listing) = key.made(&tenant).await?
+    {
+        return created(describe_begun(&tenant, &listing), true);
+    }
+    let id = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
+    match team {
+        Some(team) => {
+            let team = served_team(&call, &tenant, &team).await?;
+            tenant.runtime.import(log.as_bytes(), &id, Some(&team)).await?;
+        }
+        None => match named_team(&call, &tenant, &log).await {
+            Some(team) if tenant.runtime.import(log.as_bytes(), &id, Some(&team)).await.is_ok() => {}
+            // A token that sees some teams sees no conversation of none.
+            _ if token.teams.is_some() => {
+                return Err(Problem::bad_request(
+                    "the token sees only some teams, and none of them is that of the file",
+                )
+                .at("/team", "required for this token"));
+            }
+            _ => tenant.runtime.import(log.as_bytes(), &id, None).await?,
+        },
+    }
+    tenant.runs.note_change();
+    created(describe_begun(&tenant, &listing(&tenant, &id).await?), false)
+}
+
+/// The served team whose name the title of a log begins with.
+async fn named_team(call: &Call, tenant: &Tenant, log: &str) -> Option<Arc<Prepared>> {
+    let first: Value = serde_json::from_str(log.lines().next()?).ok()?;
+    let name = first.get("title")?.as_str()?.split(' ').next()?;
+    for id in call.app.source.ids() {
+        // Those of another tenant may not be prepared yet.
+        if let Ok(team) = served_team(call, tenant, &id).await
+            && team.team().name.as_str() == name
+        {
+            return Some(team);
+        }
+    }
+    None
+}

@@ -1,0 +1,127 @@
+//! Team files that clients edit: read as they are now, and replaced as a whole.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The largest text of a team file, in bytes: as large as those that are read.
+const LARGEST: u64 = 4 * 1024 * 1024;
+
+/// The text of a file, and its version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileText {
+    pub(crate) text: String,
+    pub(crate) version: String,
+}
+
+impl FileText {
+    fn new(text: String) -> Self {
+        let version = version(&text);
+        Self { text, version }
+    }
+}
+
+/// The version of a text, as an entity tag.
+pub(crate) fn version(text: &str) -> String {
+    format!("\"{}\"", blake3::hash(text.as_bytes()).to_hex().get(..32).unwrap_or_default())
+}
+
+/// Why a file was not replaced.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EditError {
+    /// It has another version than the one that was named.
+    #[error("the file has changed since it was read")]
+    Changed,
+    /// It is a link, or no file.
+    #[error("the file is a symbolic link, or no regular file")]
+    NoFile,
+    /// The system refuses it.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// The text of the file at `path`.
+///
+/// # Errors
+/// When it is missing, too large or not UTF-8.
+pub(crate) fn read(path: &Path) -> io::Result<FileText> {
+    if fs::metadata(path)?.len() > LARGEST {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than 4 MiB"));
+    }
+    fs::read_to_string(path).map(FileText::new)
+}
+
+/// Replaces the text of the file at `path`, whose version must be `expected`: readers see the old text or the new one, never a part.
+///
+/// # Errors
+/// [`EditError`].
+pub(crate) fn replace(path: &Path, expected: &str, text: &str) -> Result<FileText, EditError> {
+    // What a link leads to may be outside of the folder.
+    let about = fs::symlink_metadata(path)?;
+    if !about.is_file() {
+        return Err(EditError::NoFile);
+    }
+    if read(path)?.version != expected {
+        return Err(EditError::Changed);
+    }
+    let new = next_to(path)?;
+    let written = write(&new, text, &about).and_then(|()| fs::rename(&new, path));
+    if let Err(error) = written {
+        // What could not be written is not left behind; why it could not is the error that counts.
+        let _ = fs::remove_file(&new);
+        return Err(error.into());
+    }
+    Ok(FileText::new(text.to_owned()))
+}
+
+/// The name of the new file, in the same folder, which no listing of team files has.
+fn next_to(path: &Path) -> io::Result<PathBuf> {
+    let mut bits = [0_u8; 8];
+    getrandom::fill(&mut bits).map_err(|error| io::Error::other(error.to_string()))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    Ok(path.with_file_name(format!(".{name}.{:016x}.new", u64::from_le_bytes(bits))))
+}
+
+fn write(new: &Path, text: &str, about: &fs::Metadata) -> io::Result<()> {
+    // A file or link with this name is an error.
+    let mut file = OpenOptions::new().write(true).create_new(true).open(new)?;
+    file.set_permissions(about.permissions())?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    // Some systems cannot sync folders; the rename is atomic without it.
+    let folder = new.parent().and_then(|folder| File::open(folder).ok());
+    folder.iter().for_each(|folder| drop(folder.sync_all()));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_only_in_the_version_that_was_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("team.yaml");
+        fs::write(&path, "one").unwrap();
+        let one = read(&path).unwrap();
+        let two = replace(&path, &one.version, "two").unwrap();
+        assert_eq!(read(&path).unwrap(), two);
+        assert!(matches!(replace(&path, &one.version, "three"), Err(EditError::Changed)));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        let left: Vec<_> =
+            fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["team.yaml"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (outside, link) = (dir.path().join("outside"), dir.path().join("team.yaml"));
+        fs::write(&outside, "secret").unwrap();
+        std::os::unix::fs::symlink(&outside, &link).unwrap();
+        let version = read(&link).unwrap().version;
+        assert!(matches!(replace(&link, &version, "x"), Err(EditError::NoFile)));
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "secret");
+    }
+}

@@ -1,0 +1,208 @@
+//! What tokens spend in a day. It is counted from the logs: a file says only from which event on a token pays for a conversation, so
+//! that no process, however it ends, can lose or repeat what was spent.
+
+use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use polylogue_core::{Budget, Event, LogId, Store as _, Summary, TotalUsage};
+use serde::{Deserialize, Serialize};
+use tracing::warn;
+
+use crate::problem::Problem;
+use crate::tenants::Tenants;
+use crate::token::{DailyBudget, Token};
+use crate::token_file::now_ms;
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// What tokens with budgets have spent today.
+pub(crate) struct Spending {
+    file: PathBuf,
+    /// By id of the token.
+    accounts: Mutex<HashMap<String, Arc<Account>>>,
+}
+
+/// The budget of a token for one day. A run counts toward the day on which it was begun or continued.
+pub(crate) struct Account {
+    token: String,
+    /// Days since 1970, in UTC.
+    day: u64,
+    money: Option<Budget>,
+    most_tokens: Option<u64>,
+    tokens: Mutex<u64>,
+}
+
+/// Who pays for a run: the token whose request began or continued it.
+#[derive(Clone, Default)]
+pub(crate) struct Payer {
+    /// None of tokens without a budget.
+    account: Option<Arc<Account>>,
+    /// The id of the token, if one is known.
+    pub(crate) token: Option<String>,
+}
+
+/// A line of the file: from the event `from` on, `token` pays for the run on `day`, until a later line about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Line {
+    day: u64,
+    token: String,
+    tenant: String,
+    run: LogId,
+    from: u64,
+}
+
+fn today() -> u64 {
+    now_ms() / DAY_MS
+}
+
+impl Account {
+    fn new(token: &Token, day: u64) -> Self {
+        let DailyBudget { cost, tokens } = token.per_day;
+        let money = cost.map(Budget::new);
+        Self { token: token.id.clone(), day, money, most_tokens: tokens, tokens: Mutex::default() }
+    }
+
+    fn tokens(&self) -> MutexGuard<'_, u64> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What of it is spent, in words.
+    fn spent(&self) -> Option<String> {
+        let money = self.money.as_ref().filter(|money| money.is_exhausted());
+        let of_money = money.map(|money| format!("{} of {}", money.spent(), money.size()));
+        let tokens = *self.tokens();
+        let of_tokens = self.most_tokens.filter(|most| tokens >= *most);
+        of_money.or_else(|| of_tokens.map(|most| format!("{tokens} of {most} tokens")))
+    }
+}
+
+impl Payer {
+    /// The budget from which its model calls are reserved.
+    pub(crate) fn money(&self) -> Option<Budget> {
+        self.account.as_ref()?.money.clone()
+    }
+
+    /// Counts the tokens of an event. Returns whether the budget is spent.
+    pub(crate) fn count(&self, usage: &TotalUsage) -> bool {
+        let Some(account) = &self.account else { return false };
+        *account.tokens() += usage.input.saturating_add(usage.output);
+        account.spent().is_some()
+    }
+}
+
+impl Spending {
+    pub(crate) fn at(file: PathBuf) -> Self {
+        Self { file, accounts: Mutex::default() }
+    }
+
+    fn accounts(&self) -> MutexGuard<'_, HashMap<String, Arc<Account>>> {
+        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who pays for what `token` begins or continues now.
+    pub(crate) fn payer(&self, token: &Token) -> Payer {
+        let is_bounded = token.per_day != DailyBudget::default();
+        let account = is_bounded.then(|| self.account(token, today()));
+        Payer { account, token: Some(token.id.clone()) }
+    }
+
+    fn account(&self, token: &Token, day: u64) -> Arc<Account> {
+        let mut accounts = self.accounts();
+        accounts.retain(|_, account| account.day >= day);
+        let account = accounts.entry(token.id.clone());
+        Arc::clone(account.or_insert_with(|| Arc::new(Account::new(token, day))))
+    }
+
+    /// The same, unless the budget of the token is spent.
+    ///
+    /// # Errors
+    /// `budget-spent`, until midnight.
+    pub(crate) fn admit(&self, token: &Token) -> Result<Payer, Problem> {
+        let payer = self.payer(token);
+        let spent = payer.account.as_ref().and_then(|account| account.spent());
+        spent.map_or(Ok(payer), |spent| {
+            let left = DAY_MS - now_ms() % DAY_MS;
+            Err(Problem::budget_spent(format!("the token has spent its budget of today: {spent}"))
+                .hint(
+                    "it is renewed at midnight UTC; `polylogue token new --cost-per-day` makes one with more",
+                )
+                .retry_after(Duration::from_millis(left)))
+        })
+    }
+
+    /// Notes that `payer` pays for the run `run` from its event `from` on.
+    ///
+    /// # Errors
+    /// When the file cannot be written: then the run must not begin.
+    pub(crate) fn note(&self, payer: &Payer, tenant: &str, run: &LogId, from: u64) -> io::Result<()> {
+        let Some(account) = &payer.account else { return Ok(()) };
+        let (day, token, tenant) = (account.day, account.token.clone(), tenant.to_owned());
+        let mut line = serde_json::to_vec(&Line { day, token, tenant, run: run.clone(), from })?;
+        line.push(b'\n');
+        // One write, so that lines of several runs are not mixed.
+        let _one = self.accounts();
+        if let Some(folder) = self.file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        OpenOptions::new().create(true).append(true).open(&self.file)?.write_all(&line)
+    }
+
+    /// Counts what an earlier process has spent today, and drops the lines of earlier days.
+    pub(crate) async fn recover(&self, tenants: &Tenants, tokens: &[Token]) {
+        let lines = self.lines().unwrap_or_else(|error| {
+            warn!(%error, "what tokens have spent today is not known");
+            Vec::new()
+        });
+        let of_today: Vec<&Line> = lines.iter().filter(|line| line.day == today()).collect();
+        for (at, line) in of_today.iter().enumerate() {
+            let Some(token) = tokens.iter().find(|token| token.id == line.token) else { continue };
+            let later = of_today.iter().skip(at + 1);
+            let until = later.into_iter().find(|later| later.run == line.run && later.tenant == line.tenant);
+            let usage = used(tenants, line, until.map(|later| later.from)).await;
+            let account = self.account(token, line.day);
+            *account.tokens() += usage.input.saturating_add(usage.output);
+            account.money.iter().for_each(|money| money.spend(usage.cost));
+        }
+        if let Err(error) = self.rewrite(&of_today) {
+            warn!(%error, "notes on what tokens have spent earlier stay");
+        }
+    }
+
+    /// The lines that can be read. The last one can be torn: its run had not begun.
+    fn lines(&self) -> io::Result<Vec<Line>> {
+        match fs::read_to_string(&self.file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            text => Ok(text?.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()),
+        }
+    }
+
+    fn rewrite(&self, lines: &[&Line]) -> io::Result<()> {
+        if !self.file.exists() {
+            return Ok(());
+        }
+        let mut text = Vec::new();
+        for line in lines {
+            serde_json::to_writer(&mut text, line)?;
+            text.push(b'\n');
+        }
+        let new = self.file.with_extension("new");
+        fs::write(&new, text)?;
+        fs::rename(&new, &self.file)
+    }
+}
+
+/// What the events of a line have used. A conversation that was removed, or is damaged, counts as far as it can be read.
+async fn used(tenants: &Tenants, line: &Line, until: Option<u64>) -> TotalUsage {
+    let Ok(tenant) = tenants.get(&line.tenant) else { return TotalUsage::default() };
+    let read = tenant.runtime.store().read_intact(&line.run).await;
+    let events = read.map(|recovered| recovered.events).unwrap_or_else(|error| {
+        warn!(conversation = %line.run, %error, "what a conversation has spent is not known");
+        Vec::new()
+    });
+    let counts = |event: &&Event| event.seq >= line.from && until.is_none_or(|until| event.seq < until);
+    Summary::of(events.iter().filter(counts), true).usage
+}

@@ -1,0 +1,160 @@
+//! What agents and slow readers cannot do to the server: S15, S22.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use polylogue_server::ServerLimits;
+use polylogue_test::server::{Answer, Playbook};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpSocket;
+
+use crate::client::Stream;
+use crate::conversations::{begin, events, until};
+use crate::world::{World, generous};
+
+const PATH: &str = "/api/v1/conversations";
+
+/// Reads from anywhere on this machine, because its user says so.
+const WEB: &str = "
+name: web
+task: Look.
+web: {fetch: {private: [127.0.0.0/8, '::/0', 'localhost:1'], ignore_robots: true}}
+agents: [{name: Ann, model: 'openai:gpt-4o-mini', tools: [web_fetch]}]
+chat: {participants: [Ann], pattern: sequential}
+";
+
+/// Another server of this machine: `/page` is a page, and everything else leads to `to`.
+fn other_server(to: String) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let Ok(mut socket) = socket else { continue };
+            let mut head = [0; 2048];
+            let read = socket.read(&mut head).unwrap_or(0);
+            let is_page = String::from_utf8_lossy(&head[..read]).contains(" /page ");
+            let (status, header, body) = match is_page {
+                true => ("200 OK", "Content-Type: text/plain".to_owned(), "an ordinary page"),
+                false => ("302 Found", format!("Location: {to}"), ""),
+            };
+            let head = format!("HTTP/1.1 {status}\r\n{header}\r\nContent-Length: {}\r\n", body.len());
+            let _ = write!(socket, "{head}Connection: close\r\n\r\n{body}");
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn s15_the_own_address_is_refused_to_tools_by_every_name() {
+    let urls = Arc::new(Mutex::new(Vec::<String>::new()));
+    let asked = Arc::clone(&urls);
+    let playbook = Playbook::new(move |_, number| {
+        let calls =
+            asked.lock().unwrap().iter().map(|url| ("web_fetch", json!({"url": url}))).collect::<Vec<_>>();
+        if number == 0 { Answer::text("").calls(calls) } else { Answer::text("I have looked.") }
+    });
+    let world = World::with_playbook("web", WEB, playbook).await;
+    let port = world.address.port();
+    let other = other_server(format!("http://127.0.0.1:{port}/healthz"));
+    let own = [
+        format!("http://127.0.0.1:{port}/healthz"),
+        format!("http://127.1:{port}/healthz"),
+        format!("http://0.0.0.0:{port}/healthz"),
+        format!("http://[::1]:{port}/healthz"),
+        format!("http://[::ffff:127.0.0.1]:{port}/healthz"),
+        format!("http://localhost:{port}/healthz"),
+        format!("http://{other}/leads-to-it"),
+    ];
+    urls.lock().unwrap().extend(own.iter().cloned().chain([format!("http://{other}/page")]));
+    let id = begin(&world, &json!({"team": "web"})).await;
+    until(&world, &id, "closed").await;
+    let events = events(&world, &id).await;
+    let results: Vec<String> = events
+        .iter()
+        .filter(|event| event["type"] == "tool_returned")
+        .map(|event| event["outcome"].to_string())
+        .collect();
+    let (page, refused) = results.split_last().unwrap();
+    assert!(page.contains("an ordinary page"), "what its user allows is reached: {page}");
+    assert_eq!(refused.len(), own.len());
+    for (url, result) in own.iter().zip(refused) {
+        assert!(result.contains("the server that runs this conversation"), "{url}: {result}");
+    }
+}
+
+/// A tail whose reader has a small buffer, and takes nothing until it is read.
+async fn lazy_tail(world: &World, id: &str) -> BufReader<tokio::net::TcpStream> {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut socket = BufReader::with_capacity(1024, socket.connect(world.address).await.unwrap());
+    let request = format!(
+        "GET {PATH}/{id}/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+         Authorization: Bearer {}\r\nAccept: text/event-stream\r\n\r\n",
+        world.token
+    );
+    socket.write_all(request.as_bytes()).await.unwrap();
+    socket
+}
+
+/// Many pieces: more than the server keeps for a reader, and more than a socket takes.
+fn talkative() -> Playbook {
+    let text = "0123456789 ".repeat(40_000);
+    Playbook::new(move |_, _| Answer::text(text.clone()).pieces(2000))
+}
+
+/// Waits without a tail until the conversation is closed.
+async fn closed(world: &World, id: &str) -> Value {
+    loop {
+        let about = world.get(&format!("{PATH}/{id}")).await.json();
+        if about["state"] == "closed" {
+            return about;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn s22_a_reader_that_stops_gets_missed_and_every_event_and_holds_nothing_up() {
+    let world = World::with_playbook("long", crate::world::LONG, talkative()).await;
+    let id = begin(&world, &json!({"team": "long"})).await;
+    let tail = lazy_tail(&world, &id).await;
+    // The run ends although its reader takes nothing.
+    let turns = closed(&world, &id).await["turns"].as_u64().unwrap();
+    assert!(turns > 5, "{turns}");
+    let mut tail = Stream::read_head(tail).await;
+    let (mut entries, mut missed, mut pieces) = (Vec::new(), 0, 0);
+    while let Some(frame) = tail.frame().await {
+        match frame.event.as_str() {
+            "entry" => entries.push(frame.json()),
+            "missed" => missed += 1,
+            "delta" => pieces += 1,
+            _ => {}
+        }
+    }
+    assert!(missed > 0, "pieces were left out");
+    assert!(pieces < turns * 2000, "so the server did not keep them all: {pieces}");
+    assert_eq!(entries, events(&world, &id).await, "stored events are never left out");
+    let (_, token) = world.new_token("local", &[polylogue_server::Scope::Metrics]);
+    let metrics = crate::client::Request::new("GET", "/metrics").token(&token).send(world.address).await;
+    assert!(!metrics.body.contains("polylogue_streams_missed_total 0"), "{}", metrics.body);
+}
+
+#[tokio::test]
+async fn s22_a_reader_that_takes_nothing_for_long_is_cut() {
+    let limits = ServerLimits { write_time: Duration::from_millis(100), ..generous() };
+    let world = World::with_playbook_and("long", crate::world::LONG, talkative(), limits).await;
+    let id = begin(&world, &json!({"team": "long"})).await;
+    let mut tail = lazy_tail(&world, &id).await;
+    closed(&world, &id).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let mut rest = Vec::new();
+    // It is reset, or ends in the middle.
+    let _ = tail.read_to_end(&mut rest).await;
+    assert!(!String::from_utf8_lossy(&rest).contains("event: end"), "the stream went on to its end");
+    // One that reads gets all of it.
+    let mut tail = world.tail(&id, 0).await;
+    while tail.frame().await.unwrap().event != "end" {}
+}

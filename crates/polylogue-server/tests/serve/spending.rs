@@ -1,0 +1,104 @@
+//! What a token may spend in a day: the last part of S37.
+
+use polylogue_core::Money;
+use polylogue_server::{DailyBudget, NewToken};
+use serde_json::{Value, json};
+
+use crate::client::{Request, Response};
+use crate::conversations::{begin, events, until};
+use crate::world::{World, generous};
+
+const PATH: &str = "/api/v1/conversations";
+
+/// The text of a new token with a budget.
+fn token(world: &World, per_day: DailyBudget) -> String {
+    let new = NewToken { per_day, ..NewToken::local("bounded") };
+    world.tokens().create(new).unwrap().1.reveal().to_owned()
+}
+
+async fn post(world: &World, token: &str, path: &str, body: &Value) -> Response {
+    Request::new("POST", path).token(token).json(body).send(world.address).await
+}
+
+fn is_spent(response: &Response) {
+    assert_eq!(response.status, 429, "{}", response.body);
+    assert_eq!(response.problem()["type"], "/problems/budget-spent");
+    assert_eq!(response.header("x-should-retry"), Some("false"));
+    let wait: u64 = response.header("retry-after").unwrap().parse().unwrap();
+    assert!(wait <= 24 * 60 * 60, "{wait}");
+}
+
+#[tokio::test]
+async fn s37_the_tokens_of_a_day_are_counted_across_restarts_and_then_refused() {
+    let world = World::with_model("more", generous()).await;
+    let bounded = token(&world, DailyBudget { tokens: Some(1), ..DailyBudget::default() });
+    let begun = post(&world, &bounded, PATH, &json!({"team": "long"})).await;
+    assert_eq!(begun.status, 201, "{}", begun.body);
+    let id = begun.json()["id"].as_str().unwrap().to_owned();
+    // The first reply spends it, and the run stops after its step.
+    let halted = until(&world, &id, "halted").await;
+    assert!(halted["turns"].as_u64().unwrap() < 4, "{halted}");
+    let refused = async |world: &World| {
+        is_spent(&post(world, &bounded, PATH, &json!({"team": "long"})).await);
+        is_spent(&post(world, &bounded, &format!("{PATH}/{id}/resume"), &json!({})).await);
+        is_spent(&post(world, &bounded, &format!("{PATH}/{id}/messages"), &json!({"text": "x"})).await);
+        is_spent(&post(world, &bounded, &format!("{PATH}/{id}/fork"), &json!({"run": true})).await);
+        let body = json!({"model": "long", "messages": [{"role": "user", "content": "x"}]});
+        let chat = post(world, &bounded, "/v1/chat/completions", &body).await;
+        is_spent(&chat);
+        assert_eq!(chat.json()["error"]["code"], "budget_spent");
+    };
+    refused(&world).await;
+    let before = events(&world, &id).await;
+    let world = world.restart().await;
+    refused(&world).await;
+    assert_eq!(events(&world, &id).await, before, "nothing was sent into it");
+    // Another token continues it, and pays.
+    begin(&world, &json!({"team": "talk"})).await;
+    assert_eq!(world.post(&format!("{PATH}/{id}/resume"), &json!({})).await.status, 202);
+    until(&world, &id, "closed").await;
+}
+
+#[tokio::test]
+async fn s37_no_call_is_made_that_the_money_of_the_day_cannot_pay() {
+    let world = World::with_model("more", generous()).await;
+    let all = begin(&world, &json!({"team": "long"})).await;
+    let spent = until(&world, &all, "closed").await["spent"].clone();
+    let (cost, calls) = (spent["cost"].as_u64().unwrap(), spent["calls"].as_u64().unwrap());
+    assert!(cost > 0 && calls > 3, "{spent}");
+    let made = world.model_requests().len();
+    // Less than what one call could cost.
+    let none = token(&world, DailyBudget { cost: Some(Money { picodollars: 1 }), ..DailyBudget::default() });
+    let id =
+        post(&world, &none, PATH, &json!({"team": "long"})).await.json()["id"].as_str().unwrap().to_owned();
+    until(&world, &id, "halted").await;
+    assert_eq!(world.model_requests().len(), made, "it was not asked");
+    is_spent(&post(&world, &none, PATH, &json!({"team": "long"})).await);
+    // Enough for both: a run that is begun and continued is counted once.
+    let enough = Money::dollars(1.0);
+    let rich = token(&world, DailyBudget { cost: Some(enough), ..DailyBudget::default() });
+    let id =
+        post(&world, &rich, PATH, &json!({"team": "long"})).await.json()["id"].as_str().unwrap().to_owned();
+    until(&world, &id, "closed").await;
+    let world = world.restart().await;
+    let again = post(&world, &rich, PATH, &json!({"team": "long"})).await;
+    assert_eq!(again.status, 201, "{}", again.body);
+}
+
+#[tokio::test]
+async fn a_token_makes_none_that_may_spend_more() {
+    let world = World::new().await;
+    let per_day = DailyBudget { cost: Some(Money::dollars(2.0)), tokens: None };
+    let bounded = token(&world, per_day);
+    let make = async |per_day: Value| {
+        let body = json!({"name": "x", "scopes": ["run"], "per_day": per_day});
+        post(&world, &bounded, "/api/v1/tokens", &body).await
+    };
+    let more = make(json!({"cost": 3_000_000_000_000_u64})).await;
+    assert_eq!((more.status, &more.problem()["errors"][0]["pointer"]), (403, &json!("/per_day")));
+    let less = make(json!({"cost": 1, "tokens": 5})).await;
+    assert_eq!((less.status, &less.json()["per_day"]), (201, &json!({"cost": 1, "tokens": 5})));
+    let same = make(json!({})).await;
+    assert_eq!(same.json()["per_day"], json!({"cost": 2_000_000_000_000_u64}), "that of the token");
+    assert_eq!(make(json!({"dollars": 1})).await.status, 400);
+}
