@@ -32,6 +32,7 @@ mod problem;
 mod projection;
 mod promised;
 mod rate;
+mod replies;
 mod request;
 mod route;
 mod running;

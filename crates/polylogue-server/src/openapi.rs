@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::problem::ErrorForm;
+use crate::replies;
 use crate::route::{Access, Route};
 
 /// The document that describes `routes`.
@@ -22,26 +24,23 @@ pub(crate) fn document(routes: &[Route]) -> Value {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "key": {"type": "apiKey", "in": "header", "name": "x-api-key"},
             },
-            "schemas": {"Problem": problem()},
+            "schemas": {"Problem": problem(), "OpenAiError": replies::openai_error()},
         },
     })
 }
 
 fn operation(route: &Route) -> Value {
     let names = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let text = json!({"type": "string"});
-    let of_path = names.map(|name| json!({"name": name, "in": "path", "required": true, "schema": text}));
-    let of_query = route.query.iter().map(|name| json!({"name": name, "in": "query", "schema": text}));
-    let problem = json!({"$ref": "#/components/schemas/Problem"});
+    let of_path =
+        names.map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}));
+    let of_query =
+        route.query.iter().map(|name| json!({"name": name, "in": "query", "schema": of_query(name)}));
     let mut operation = json!({
         "summary": route.about,
         "parameters": of_path.chain(of_query).collect::<Vec<_>>(),
         "responses": {
-            "2XX": {"description": "It was done"},
-            "default": {
-                "description": "It was not done",
-                "content": {"application/problem+json": {"schema": problem}},
-            },
+            "2XX": {"description": "It was done", "content": content(route)},
+            "default": {"description": "It was not done", "content": error_content(route.form)},
         },
     });
     let Some(fields) = operation.as_object_mut() else { return operation };
@@ -54,6 +53,41 @@ fn operation(route: &Route) -> Value {
         fields.insert("x-polylogue-scope".into(), scope.word().into());
     }
     operation
+}
+
+/// The schema of a parameter of the query.
+fn of_query(name: &str) -> Value {
+    match name {
+        "limit" | "from" | "call" => json!({"type": "integer", "minimum": 0}),
+        _ => json!({"type": "string"}),
+    }
+}
+
+/// What a request is answered with.
+fn content(route: &Route) -> Value {
+    let mut content = Map::new();
+    if let Some(schema) = replies::schema(route.method.as_str(), route.path) {
+        content.insert("application/json".into(), json!({"schema": schema}));
+    }
+    if let Some(media) = replies::other_media(route.path) {
+        content.insert(media.into(), json!({"schema": {"type": "string"}}));
+    }
+    if content.is_empty() {
+        content.insert("application/json".into(), json!({"schema": {}}));
+    }
+    content.into()
+}
+
+/// What a request that fails is answered with.
+fn error_content(form: ErrorForm) -> Value {
+    match form {
+        ErrorForm::Problem => {
+            json!({"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}})
+        }
+        ErrorForm::OpenAi => {
+            json!({"application/json": {"schema": {"$ref": "#/components/schemas/OpenAiError"}}})
+        }
+    }
 }
 
 /// The schema of errors.

@@ -1,0 +1,316 @@
+//! The JSON Schemas of replies, for `/openapi.json`. Requests made from that document check them (`.ci/clients`).
+
+use serde_json::{Map, Value, json};
+
+/// The schema of the reply to a request that succeeds, by the method and the path of its route. `None`: it is not JSON, or not
+/// described.
+pub(crate) fn schema(method: &str, path: &str) -> Option<Value> {
+    let (_, _, schema) = REPLIES.iter().find(|(of, at, _)| (*of, *at) == (method, path))?;
+    Some(schema())
+}
+
+/// Replies that are not JSON: their media type.
+pub(crate) fn other_media(path: &str) -> Option<&'static str> {
+    match path {
+        "/metrics" => Some("application/openmetrics-text"),
+        "/api/v1/feed" | "/api/v1/conversations/{id}/events" | "/v1/chat/completions" => {
+            Some("text/event-stream")
+        }
+        _ => None,
+    }
+}
+
+type Schema = fn() -> Value;
+
+const ONE: &str = "/api/v1/conversations/{id}";
+
+const REPLIES: &[(&str, &str, Schema)] = &[
+    ("GET", "/healthz", status),
+    ("GET", "/readyz", status),
+    ("GET", "/openapi.json", document),
+    ("GET", "/api/v1/teams", || object(&[("teams", list(json!({"anyOf": [team(), unusable()]})))], &[])),
+    ("GET", "/api/v1/teams/{team}", team),
+    ("GET", "/api/v1/teams/{team}/source", || object(&[("id", text()), ("text", text())], &[])),
+    ("GET", "/api/v1/teams/{team}/graph", graph),
+    ("GET", "/api/v1/schema", document),
+    ("POST", "/api/v1/teams/check", || {
+        object(&[("ok", json!({"type": "boolean"})), ("problems", list(problem()))], &[("team", document())])
+    }),
+    ("POST", "/api/v1/conversations", conversation),
+    ("GET", "/api/v1/conversations", || {
+        object(&[("conversations", list(conversation())), ("next_cursor", or_null("string"))], &[])
+    }),
+    ("GET", ONE, conversation),
+    ("DELETE", ONE, || object(&[("removed", json!({"const": true}))], &[])),
+    ("GET", "/api/v1/conversations/{id}/events", || page("events", event())),
+    ("GET", "/api/v1/conversations/{id}/calls", || page("calls", call())),
+    ("GET", "/api/v1/conversations/{id}/views/{agent}", view),
+    ("GET", "/api/v1/conversations/{id}/graph", graph),
+    ("POST", "/api/v1/conversations/{id}/messages", || object(&[("seq", count())], &[])),
+    ("POST", "/api/v1/conversations/{id}/answers", || object(&[("seq", count())], &[])),
+    ("POST", "/api/v1/conversations/{id}/stop", conversation),
+    ("POST", "/api/v1/conversations/{id}/resume", conversation),
+    ("POST", "/api/v1/conversations/{id}/fork", conversation),
+    ("GET", "/api/v1/compare", compared),
+    ("GET", "/api/v1/tokens", || object(&[("tokens", list(token(&[])))], &[])),
+    ("POST", "/api/v1/tokens", || token(&[("token", text())])),
+    ("DELETE", "/api/v1/tokens/{token}", revoked),
+    ("POST", "/api/v1/session", session),
+    ("GET", "/api/v1/session", session),
+    ("DELETE", "/api/v1/session", revoked),
+    ("GET", "/v1/models", || object(&[("object", json!({"const": "list"})), ("data", list(model()))], &[])),
+    ("GET", "/v1/models/{model}", model),
+    ("POST", "/v1/chat/completions", completion),
+];
+
+/// The schema of errors below `/v1`, in the form of OpenAI's API.
+pub(crate) fn openai_error() -> Value {
+    let error =
+        object(&[("message", text()), ("type", text()), ("param", or_null("string")), ("code", text())], &[]);
+    object(&[("error", error)], &[])
+}
+
+fn object(required: &[(&str, Value)], optional: &[(&str, Value)]) -> Value {
+    let names: Vec<&str> = required.iter().map(|(name, _)| *name).collect();
+    let fields = required.iter().chain(optional);
+    let fields: Map<String, Value> = fields.map(|(name, of)| ((*name).to_owned(), of.clone())).collect();
+    json!({"type": "object", "required": names, "properties": fields})
+}
+
+fn document() -> Value {
+    json!({"type": "object"})
+}
+
+fn text() -> Value {
+    json!({"type": "string"})
+}
+
+fn count() -> Value {
+    json!({"type": "integer", "minimum": 0})
+}
+
+fn or_null(kind: &str) -> Value {
+    json!({"type": [kind, "null"]})
+}
+
+fn list(items: Value) -> Value {
+    json!({"type": "array", "items": items})
+}
+
+/// Of a list that is read in parts.
+fn page(name: &str, row: Value) -> Value {
+    object(&[(name, list(row)), ("next", or_null("integer"))], &[])
+}
+
+fn status() -> Value {
+    object(&[("status", text())], &[])
+}
+
+fn revoked() -> Value {
+    object(&[("revoked", json!({"const": true}))], &[])
+}
+
+fn team() -> Value {
+    let limits = ["turns", "calls", "tokens", "cost"].map(|name| (name, or_null("integer")));
+    let input = object(&[("name", text()), ("default", json!({}))], &[]);
+    object(
+        &[
+            ("id", text()),
+            ("name", text()),
+            ("description", text()),
+            ("task", or_null("string")),
+            ("inputs", list(input)),
+            ("models", list(text())),
+            ("scripted", json!({"type": "boolean"})),
+            ("limits", object(&limits, &[])),
+            ("changed", or_null("object")),
+        ],
+        &[],
+    )
+}
+
+/// A team that cannot be prepared.
+fn unusable() -> Value {
+    object(&[("id", text()), ("error", text()), ("hint", or_null("string"))], &[])
+}
+
+/// A finding in the text of a team file.
+fn problem() -> Value {
+    object(
+        &[("severity", text()), ("code", text()), ("message", text())],
+        &[("place", document()), ("file", or_null("string")), ("hint", or_null("string"))],
+    )
+}
+
+fn graph() -> Value {
+    object(
+        &[("name", text()), ("pattern", text()), ("nodes", list(document())), ("edges", list(document()))],
+        &[],
+    )
+}
+
+fn conversation() -> Value {
+    let question = object(
+        &[
+            ("question", count()),
+            ("at", text()),
+            ("who", text()),
+            ("text", text()),
+            ("call", or_null("object")),
+            ("asked_ms", count()),
+            ("until_ms", or_null("integer")),
+        ],
+        &[],
+    );
+    let state = json!({"enum": ["running", "waiting", "halted", "closed"]});
+    object(
+        &[
+            ("id", text()),
+            ("team", text()),
+            ("title", or_null("string")),
+            ("state", state),
+            ("created_ms", count()),
+            ("updated_ms", count()),
+            ("seq", count()),
+            ("turns", count()),
+            ("spent", document()),
+            ("asked", list(question)),
+        ],
+        &[
+            ("ended", object(&[("word", text()), ("detail", text())], &[])),
+            ("parent", object(&[("id", text()), ("seq", count())], &[])),
+        ],
+    )
+}
+
+fn event() -> Value {
+    object(&[("seq", count()), ("type", text()), ("time_ms", count())], &[("at", text())])
+}
+
+fn call() -> Value {
+    let kind = json!({"enum": ["model", "tool", "person"]});
+    object(
+        &[("kind", kind), ("who", text()), ("at", text()), ("start_ms", count())],
+        &[("end_ms", or_null("integer"))],
+    )
+}
+
+fn view() -> Value {
+    object(
+        &[
+            ("agent", text()),
+            ("call", count()),
+            ("calls", count()),
+            ("seq", or_null("integer")),
+            ("at", text()),
+            ("exact", or_null("boolean")),
+            ("request", document()),
+        ],
+        &[],
+    )
+}
+
+fn compared() -> Value {
+    let said = json!({"anyOf": [{"type": "null"}, object(
+        &[("seq", count()), ("at", text()), ("who", text()), ("text", text()), ("private", json!({"type": "boolean"}))],
+        &[],
+    )]});
+    object(
+        &[
+            ("a", conversation()),
+            ("b", conversation()),
+            ("common", count()),
+            ("messages", list(object(&[("a", said.clone()), ("b", said)], &[]))),
+            ("has_more", json!({"type": "boolean"})),
+            ("difference", json!({"type": "object", "additionalProperties": {"type": "number"}})),
+        ],
+        &[],
+    )
+}
+
+fn token(more: &[(&str, Value)]) -> Value {
+    let fields = [
+        ("id", text()),
+        ("name", text()),
+        ("kind", text()),
+        ("tenant", text()),
+        ("scopes", list(text())),
+        ("teams", or_null("array")),
+        ("created_ms", count()),
+        ("expires_ms", or_null("integer")),
+    ];
+    object(&[&fields, more].concat(), &[])
+}
+
+fn session() -> Value {
+    object(
+        &[
+            ("id", text()),
+            ("name", text()),
+            ("tenant", text()),
+            ("scopes", list(text())),
+            ("teams", or_null("array")),
+            ("expires_ms", or_null("integer")),
+            ("version", text()),
+        ],
+        &[],
+    )
+}
+
+fn model() -> Value {
+    let kind = json!({"const": "model"});
+    object(&[("id", text()), ("object", kind), ("created", count()), ("owned_by", text())], &[])
+}
+
+fn completion() -> Value {
+    let message = object(
+        &[
+            ("role", json!({"const": "assistant"})),
+            ("content", json!({"type": "string", "minLength": 1})),
+            ("refusal", json!({"type": "null"})),
+        ],
+        &[],
+    );
+    let choice = object(
+        &[
+            ("index", json!({"const": 0})),
+            ("message", message),
+            ("finish_reason", json!({"enum": ["stop", "length"]})),
+            ("logprobs", json!({"type": "null"})),
+        ],
+        &[],
+    );
+    let usage = [("prompt_tokens", count()), ("completion_tokens", count()), ("total_tokens", count())];
+    object(
+        &[
+            ("id", text()),
+            ("object", json!({"const": "chat.completion"})),
+            ("created", count()),
+            ("model", text()),
+            ("choices", list(choice)),
+        ],
+        &[("usage", object(&usage, &[])), ("polylogue", document())],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::route::Route;
+    use crate::table::ROUTES;
+
+    use super::*;
+
+    #[test]
+    fn every_schema_is_that_of_a_documented_route() {
+        for (nth, (method, path, schema)) in REPLIES.iter().enumerate() {
+            let is_route = |route: &&Route| (route.method.as_str(), route.path) == (*method, *path);
+            let route =
+                ROUTES.iter().find(is_route).unwrap_or_else(|| panic!("there is no route {method} {path}"));
+            assert!(route.is_documented && schema().is_object(), "{method} {path}");
+            assert!(
+                !REPLIES[..nth].iter().any(|(of, at, _)| (of, at) == (method, path)),
+                "{method} {path} twice"
+            );
+        }
+    }
+}
