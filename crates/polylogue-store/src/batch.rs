@@ -5,15 +5,21 @@ use std::sync::Arc;
 use polylogue_core::{Event, Listing, LogId, StoreError};
 
 /// Consecutive events as JSON.
-pub(crate) struct Batch {
+#[derive(Debug)]
+pub struct Batch {
     first: u64,
-    pub(crate) json: Vec<String>,
-    pub(crate) events: Vec<Arc<Event>>,
+    /// Each event as an object.
+    pub json: Vec<String>,
+    /// The events.
+    pub events: Vec<Arc<Event>>,
 }
 
 impl Batch {
     /// Serializes `events` on the caller's thread, because there are more callers than writers.
-    pub(crate) fn new(id: &LogId, events: &[Arc<Event>]) -> Result<Self, StoreError> {
+    ///
+    /// # Errors
+    /// [`StoreError::Gap`] when an event does not follow the one before.
+    pub fn new(id: &LogId, events: &[Arc<Event>]) -> Result<Self, StoreError> {
         let first = events.first().map_or(0, |event| event.seq);
         follows(id, first, events)?;
         let json = events.iter().map(|event| {
@@ -25,8 +31,11 @@ impl Batch {
         Ok(Self { first, json: json.collect::<Result<_, _>>()?, events: events.to_vec() })
     }
 
-    /// Whether the events follow the first `kept` ones.
-    pub(crate) fn follows(&self, id: &LogId, kept: u64) -> Result<(), StoreError> {
+    /// Checks that the events follow the first `kept` ones.
+    ///
+    /// # Errors
+    /// [`StoreError::Gap`].
+    pub fn follows(&self, id: &LogId, kept: u64) -> Result<(), StoreError> {
         if self.json.is_empty() || self.first == kept {
             Ok(())
         } else {

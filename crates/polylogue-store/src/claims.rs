@@ -1,5 +1,6 @@
 //! What claims on logs have in every store: fencing tokens, the name of the holder, and the release of lost claims.
 
+use std::fmt;
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -22,7 +23,8 @@ pub(crate) fn next_fence() -> u64 {
 /// This process, as `process 4711 on atlas`.
 ///
 /// The machine is named because process numbers mean nothing across containers that share a folder.
-pub(crate) fn this_process() -> String {
+#[must_use]
+pub fn this_process() -> String {
     let machine = fs::read_to_string("/proc/sys/kernel/hostname")
         .or_else(|_| fs::read_to_string("/etc/hostname"))
         .unwrap_or_else(|_| std::env::var("HOSTNAME").unwrap_or_default());
@@ -34,7 +36,8 @@ pub(crate) fn this_process() -> String {
 }
 
 /// The holder of a claim with the rest of its lease.
-pub(crate) fn with_lease(holder: &str, lease_s: Option<u64>) -> String {
+#[must_use]
+pub fn with_lease(holder: &str, lease_s: Option<u64>) -> String {
     let holder = if holder.is_empty() { "another process" } else { holder };
     match lease_s {
         Some(seconds) => format!("{holder}, whose lease expires in {seconds} s"),
@@ -45,20 +48,28 @@ pub(crate) fn with_lease(holder: &str, lease_s: Option<u64>) -> String {
 type Release = Box<dyn FnOnce(&Claim) + Send>;
 
 /// A claim that is released if the caller does not receive it, because its future was dropped.
-pub(crate) struct ClaimGuard {
+pub struct ClaimGuard {
     claim: Claim,
     release: Option<Release>,
 }
 
 impl ClaimGuard {
-    pub(crate) fn new(claim: Claim, release: impl FnOnce(&Claim) + Send + 'static) -> Self {
+    /// `release` is called unless the claim is accepted.
+    pub fn new(claim: Claim, release: impl FnOnce(&Claim) + Send + 'static) -> Self {
         Self { claim, release: Some(Box::new(release)) }
     }
 
     /// The caller received it.
-    pub(crate) fn accept(mut self) -> Claim {
+    #[must_use]
+    pub fn accept(mut self) -> Claim {
         self.release = None;
         self.claim.clone()
+    }
+}
+
+impl fmt::Debug for ClaimGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClaimGuard").field("claim", &self.claim).finish_non_exhaustive()
     }
 }
 

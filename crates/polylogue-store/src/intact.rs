@@ -3,10 +3,13 @@
 use polylogue_core::{Event, RecoveredEvents, StoreError};
 
 use crate::head::Head;
-use polylogue_core::chain::Link;
+use polylogue_core::chain::{Chain, Link};
 
-/// Parses an event, or describes the damage if it is not event number `seq`.
-pub(crate) fn parse_event(json: &[u8], seq: u64) -> Result<Event, String> {
+/// Parses an event.
+///
+/// # Errors
+/// The damage, if it is not event number `seq`.
+pub fn parse_event(json: &[u8], seq: u64) -> Result<Event, String> {
     let event: Event = serde_json::from_slice(json).map_err(|error| {
         // It is always line 1 of the event, which could be mistaken for a line of the file.
         format!(
@@ -26,8 +29,8 @@ pub(crate) fn changed(seq: u64) -> String {
 }
 
 /// Collects the readable events, and counts the intact beginning.
-#[derive(Default)]
-pub(crate) struct EventCollector {
+#[derive(Debug, Default)]
+pub struct EventCollector {
     events: Vec<Event>,
     damage: Option<String>,
     /// The length of the intact beginning, once an event is damaged or missing. Links cannot prove what follows, so
@@ -37,7 +40,7 @@ pub(crate) struct EventCollector {
 
 impl EventCollector {
     /// Adds the next event that was read, or why it could not be read.
-    pub(crate) fn take(&mut self, event: Result<Event, String>) {
+    pub fn take(&mut self, event: Result<Event, String>) {
         let expected = self.next_seq();
         match event {
             Ok(event) if event.seq < expected => {
@@ -59,25 +62,54 @@ impl EventCollector {
     }
 
     /// Records damage; the first one is reported.
-    pub(crate) fn note(&mut self, damage: String) {
+    pub fn note(&mut self, damage: String) {
         self.damage.get_or_insert(damage);
     }
 
     /// Whether no damage was found so far.
-    pub(crate) const fn is_whole(&self) -> bool {
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
         self.damage.is_none()
     }
 
     /// The `seq` of the next event.
-    pub(crate) fn next_seq(&self) -> u64 {
+    #[must_use]
+    pub fn next_seq(&self) -> u64 {
         self.events.last().map_or(0, |event| event.seq.saturating_add(1))
     }
 
     /// The readable events, with the damage as an error about `place`.
-    pub(crate) fn finish(self, place: String) -> RecoveredEvents {
+    #[must_use]
+    pub fn finish(self, place: String) -> RecoveredEvents {
         let unbroken = self.unbroken.unwrap_or(self.events.len() as u64);
         let damage = self.damage.map(|why| StoreError::Damaged { place, why, intact: unbroken });
         RecoveredEvents { events: self.events, damage }
+    }
+}
+
+/// The row of an event in a table.
+#[derive(Debug)]
+pub struct EventRow<'r> {
+    /// Its number.
+    pub seq: u64,
+    /// The event as an object.
+    pub json: &'r [u8],
+    /// Its link.
+    pub link: Option<Link>,
+}
+
+impl EventRow<'_> {
+    /// The event, if its link follows those before and its number is `next`.
+    ///
+    /// # Errors
+    /// The damage.
+    pub fn event(&self, chain: &mut Chain, next: u64) -> Result<Event, String> {
+        // Nothing vouches for a first event when it is lost what it follows.
+        let is_known = chain.is_known() || self.seq > 0;
+        let holds = is_known && chain.holds(self.json, self.link);
+        let event = parse_event(self.json, self.seq).inspect_err(|_| chain.break_off())?;
+        // Behind one that is missing, it follows nothing that could be compared.
+        if holds || self.seq > next { Ok(event) } else { Err(changed(self.seq)) }
     }
 }
 

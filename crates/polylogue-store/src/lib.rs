@@ -42,6 +42,7 @@ mod io_error;
 mod jsonl;
 mod locked_file;
 mod memory;
+pub mod parts;
 mod private;
 mod sealed;
 mod sqlite;

@@ -5,14 +5,25 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// `value`, an object, as JSON that belongs to the log that ends with `link`.
-pub(crate) fn sealed(value: &impl Serialize, link: Link) -> String {
+#[must_use]
+pub fn sealed(value: &impl Serialize, link: Link) -> String {
     // Fails only for maps whose keys are no strings.
     let json = serde_json::to_string(value).unwrap_or_default();
     seal(&json, link.next(json.as_bytes()))
 }
 
 /// The value, if it was sealed for the log that ends with `link`.
-pub(crate) fn unsealed<T: DeserializeOwned>(mut text: Vec<u8>, link: Link) -> Option<T> {
+#[must_use]
+pub fn unsealed<T: DeserializeOwned>(mut text: Vec<u8>, link: Link) -> Option<T> {
     let seal = unseal(&mut text)?;
     (link.next(&text) == seal).then(|| serde_json::from_slice(&text).ok())?
+}
+
+/// The link of a log without events, from its metadata.
+#[must_use]
+pub fn first_link(id: &str, title: &str, created_ms: i64, team: &str, parent: Option<&str>) -> Link {
+    let created = created_ms.to_le_bytes();
+    let parts = [id.as_bytes(), title.as_bytes(), &created, team.as_bytes()];
+    let parts: Vec<&[u8]> = parts.into_iter().chain(parent.map(str::as_bytes)).collect();
+    Link::first(&parts)
 }

@@ -6,7 +6,8 @@ use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, Result, Row};
 use serde_json::Value;
 
 use crate::head::Head;
-use crate::intact::{HeadCheck, changed, parse_event};
+use crate::intact::{EventRow, HeadCheck};
+use crate::sealed::first_link;
 
 /// Events of a log upwards from one of them, and downwards to it.
 pub(super) const UP: &str = "SELECT seq, json, chain FROM events WHERE log = ?1 AND seq >= ?2 ORDER BY seq";
@@ -129,25 +130,6 @@ pub(super) fn link_of(row: &Row<'_>, column: usize) -> Result<Option<Link>> {
     Ok(row.get_ref(column)?.as_blob_or_null()?.and_then(Link::from_bytes))
 }
 
-/// An event's row.
-pub(super) struct EventRow<'r> {
-    pub(super) seq: u64,
-    pub(super) json: &'r [u8],
-    pub(super) link: Option<Link>,
-}
-
-impl EventRow<'_> {
-    /// The event, if its link follows those before and its number is `next`.
-    pub(super) fn event(&self, chain: &mut Chain, next: u64) -> Result<Event, String> {
-        // Nothing vouches for a first event when it is lost what it follows.
-        let is_known = chain.is_known() || self.seq > 0;
-        let holds = is_known && chain.holds(self.json, self.link);
-        let event = parse_event(self.json, self.seq).inspect_err(|_| chain.break_off())?;
-        // Behind one that is missing, it follows nothing that could be compared.
-        if holds || self.seq > next { Ok(event) } else { Err(changed(self.seq)) }
-    }
-}
-
 pub(super) fn collect(
     connection: &Connection,
     sql: &str,
@@ -162,14 +144,6 @@ pub(super) fn collect(
         take(EventRow { seq, json: row.get_ref(1)?.as_bytes()?, link: link_of(row, 2)? });
     }
     Ok(())
-}
-
-/// The link of a log without events.
-pub(super) fn first_link(id: &str, title: &str, created_ms: i64, team: &str, parent: Option<&str>) -> Link {
-    let created = created_ms.to_le_bytes();
-    let parts = [id.as_bytes(), title.as_bytes(), &created, team.as_bytes()];
-    let parts: Vec<&[u8]> = parts.into_iter().chain(parent.map(str::as_bytes)).collect();
-    Link::first(&parts)
 }
 
 /// The metadata of a log.

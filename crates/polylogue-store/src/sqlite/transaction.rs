@@ -6,14 +6,14 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::ends::LogEnd;
 use super::process_lock;
-use super::rows::{self, first_link};
+use super::rows;
 use super::write_error::WriteError;
 use super::writer_state::WriterState;
 use crate::batch::Batch;
 use crate::head::{Head, lease_from_now};
 use crate::intact::parse_event;
 use crate::io_error::show;
-use crate::sealed::{sealed, unsealed};
+use crate::sealed::{first_link, sealed, unsealed};
 use crate::{claims, io_error};
 
 /// A transaction of the writer.

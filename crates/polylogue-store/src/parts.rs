@@ -1,0 +1,6 @@
+//! What stores are made of, for implementers of further ones: serialized batches, linked events, names of holders.
+
+pub use crate::batch::Batch;
+pub use crate::claims::{ClaimGuard, this_process, with_lease};
+pub use crate::intact::{EventCollector, EventRow, parse_event};
+pub use crate::sealed::{first_link, sealed, unsealed};
