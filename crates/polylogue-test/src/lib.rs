@@ -6,6 +6,7 @@
 //! - [`mod@print`]: logs as text, for tests that compare whole transcripts
 //! - [`cut`]: the property that any prefix of a log is a valid conversation
 //! - [`mutations`]: texts that are changed at random, for tests of parsers
+//! - [`postgres`]: servers of Postgres in temporary folders
 //! - [`skip`]: tests that cannot run on a machine
 //! - [`store`]: the conformance suite of stores
 //! - [`venv`]: virtual environments of Python
@@ -13,6 +14,7 @@
 pub mod cut;
 pub mod invariants;
 pub mod mutations;
+pub mod postgres;
 pub mod print;
 pub mod server;
 pub mod skip;

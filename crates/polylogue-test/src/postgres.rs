@@ -1,0 +1,281 @@
+//! Servers of Postgres, of the system's package, in temporary folders.
+
+#![expect(clippy::panic, reason = "for tests: an error would only be unwrapped")]
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::skip::has;
+
+/// A server of Postgres on the loopback interface, ended when it is dropped, and when its process is killed.
+///
+/// Its user is `polylogue`, without a password, and so is its database.
+#[derive(Debug)]
+pub struct PostgresServer {
+    programs: PathBuf,
+    folder: PathBuf,
+    port: u16,
+    settings: Vec<String>,
+    running: Option<Running>,
+}
+
+/// A shell that ends the server when its input is closed.
+#[derive(Debug)]
+struct Running {
+    shell: Child,
+    input: Option<ChildStdin>,
+}
+
+/// How long a server may take to start or to end.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Runs `"$@"` until the input of this shell is closed.
+const GUARD: &str = r#""$@" & server=$!; cat >/dev/null; kill -QUIT "$server"; wait "$server""#;
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+impl PostgresServer {
+    /// Starts a server; `None` where Postgres is not installed, which is reported as [`has`] does.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn start() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    /// Starts a server with settings, such as `fsync=off`.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
+    #[must_use]
+    pub fn start_with(settings: &[&str]) -> Option<Self> {
+        let programs = programs();
+        if !has("Postgres", programs.is_some()) {
+            return None;
+        }
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("polylogue-postgres-{}-{number}", std::process::id()));
+        let settings = settings.iter().map(ToString::to_string).collect();
+        let mut server = Self { programs: programs?, folder, port: 0, settings, running: None };
+        server.prepare().unwrap_or_else(|error| panic!("a server of Postgres cannot be made: {error}"));
+        server.run();
+        Some(server)
+    }
+
+    /// The address of its database, over TCP.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("postgres://polylogue@127.0.0.1:{}/polylogue", self.port)
+    }
+
+    /// The port it listens on.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The folder of its data.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// Executes SQL with `psql`, and returns what it prints.
+    ///
+    /// # Panics
+    /// When it fails.
+    #[must_use]
+    pub fn sql(&self, script: &str) -> String {
+        let mut psql = Command::new(self.programs.join("psql"));
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", &self.url(), "-c", script]);
+        let output = psql.output().unwrap_or_else(|error| panic!("psql: {error}"));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{script}: {said}");
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    /// Kills it with all its processes, as a crash of the machine would, but for what the kernel has.
+    pub fn kill(&mut self) {
+        if let Some(mut running) = self.running.take() {
+            // The group of the shell, in which all its processes are.
+            signal("-KILL", &format!("-{}", running.shell.id()));
+            // It was killed.
+            let _ = running.shell.wait();
+        }
+    }
+
+    /// Starts it again at the same port, with the same data.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn restart(&mut self) {
+        self.kill();
+        // Its processes may take a moment to go.
+        let _ = fs::remove_file(self.data().join("postmaster.pid"));
+        self.run();
+    }
+
+    fn prepare(&self) -> io::Result<()> {
+        fs::create_dir(&self.folder)?;
+        let mut initdb = self.command("initdb");
+        initdb.arg("-D").arg(self.data());
+        initdb.args(["--no-sync", "--no-instructions", "--locale=C", "--encoding=UTF8", "--auth=trust"]);
+        initdb.args(["-U", "polylogue"]);
+        own(&self.folder)?;
+        let output = initdb.output()?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned())),
+        }
+    }
+
+    /// Starts it, and creates the database if there is none.
+    fn run(&mut self) {
+        // A free port may be taken by another process before the server takes it.
+        let tries: &[u16] = if self.port == 0 { &[0; 5] } else { &[self.port] };
+        for port in tries {
+            self.port = if *port == 0 { free_port() } else { *port };
+            self.spawn().unwrap_or_else(|error| panic!("Postgres cannot be started: {error}"));
+            if self.is_ready() {
+                let mut create = self.command("createdb");
+                create.args([
+                    "-h",
+                    "127.0.0.1",
+                    "-p",
+                    &self.port.to_string(),
+                    "-U",
+                    "polylogue",
+                    "polylogue",
+                ]);
+                // After a restart it is there.
+                let _ = create.output();
+                return;
+            }
+            self.kill();
+        }
+        let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+        panic!("Postgres does not start:\n{log}");
+    }
+
+    fn spawn(&mut self) -> io::Result<()> {
+        let log = File::options().create(true).append(true).open(self.folder.join("log"))?;
+        let mut shell = self.command("sh");
+        shell.args(["-c", GUARD, "sh"]).arg(self.programs.join("postgres")).arg("-D").arg(self.data());
+        shell.args(["-p", &self.port.to_string(), "-k", "", "-c", "listen_addresses=127.0.0.1"]);
+        shell.args(["-c", "max_connections=200"]);
+        shell.args(self.settings.iter().flat_map(|setting| ["-c", setting]));
+        shell.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut shell, 0);
+        let mut shell = shell.spawn()?;
+        let input = shell.stdin.take();
+        self.running = Some(Running { shell, input });
+        Ok(())
+    }
+
+    /// Waits until it answers; not if it ended.
+    fn is_ready(&mut self) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < LIMIT {
+            let mut ready = self.command("pg_isready");
+            ready.args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()]);
+            if ready.status().is_ok_and(|status| status.success()) {
+                return true;
+            }
+            let ended =
+                self.running.as_mut().is_none_or(|running| !matches!(running.shell.try_wait(), Ok(None)));
+            // The shell waits for its input; the server is gone when its file is.
+            let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+            if ended || log.contains("FATAL:  could not create") {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(30));
+        }
+        false
+    }
+
+    /// A program of Postgres or of the system, as a user that Postgres accepts.
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let own = self.programs.join(program.as_ref());
+        let mut command = Command::new(if own.exists() { own.as_os_str() } else { program.as_ref() });
+        command.current_dir(&self.folder).env("HOME", &self.folder).env("LC_ALL", "C");
+        #[cfg(unix)]
+        if let Some((user, group)) = unprivileged() {
+            std::os::unix::process::CommandExt::uid(&mut command, user);
+            std::os::unix::process::CommandExt::gid(&mut command, group);
+        }
+        command
+    }
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        if let Some(running) = &mut self.running {
+            // Closed, so that the shell ends the server.
+            running.input = None;
+            let begun = Instant::now();
+            while matches!(running.shell.try_wait(), Ok(None)) && begun.elapsed() < Duration::from_secs(10) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        self.kill();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The folder of the newest installed server's programs.
+fn programs() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let number = |path: &Path| path.file_name()?.to_str()?.parse::<u32>().ok();
+    let newest = versions.map(|entry| entry.path()).max_by_key(|path| number(path));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = newest.map(|version| version.join("bin")).into_iter().chain(std::env::split_paths(&path));
+    folders.into_iter().find(|folder| folder.join("initdb").exists() && folder.join("postgres").exists())
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap_or_else(|error| panic!("no free port: {error}"));
+    listener.local_addr().map_or(0, |address| address.port())
+}
+
+fn signal(signal: &str, whom: &str) {
+    // Where it is gone there is nothing to end.
+    let _ = Command::new("kill").args([signal, "--", whom]).stderr(Stdio::null()).status();
+}
+
+/// The user and group to run Postgres as, which refuses to run as root; `None` if this process is not root.
+#[cfg(unix)]
+fn unprivileged() -> Option<(u32, u32)> {
+    use std::os::unix::fs::MetadataExt as _;
+    if fs::metadata("/proc/self").map_or(1, |own| own.uid()) != 0 {
+        return None;
+    }
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let user = |line: &str| {
+        let mut fields = line.split(':').skip(2).map(str::parse);
+        Some((fields.next()?.ok()?, fields.next()?.ok()?))
+    };
+    users.lines().find(|line| line.starts_with("postgres:")).and_then(user)
+}
+
+#[cfg(unix)]
+fn own(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    match unprivileged() {
+        Some((user, group)) => chown(folder, Some(user), Some(group)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn own(_: &Path) -> io::Result<()> {
+    Ok(())
+}
