@@ -12,8 +12,8 @@ const LAYERS: [&[&str]; 11] = [
     &[CORE, "polylogue-macros", "polylogue-sandbox", "polylogue-http", "polylogue-config"],
     &["polylogue-memory"],
     &["polylogue-models", "polylogue-tools", "polylogue-mcp", "polylogue-store", "polylogue-test"],
-    // Reads replies as the models of local servers write them.
-    &["polylogue-local"],
+    // Reads replies as the models of local servers write them; is made of the parts of other stores.
+    &["polylogue-local", "polylogue-postgres"],
     // Re-exports models and stores, so that a program needs one dependency.
     &["polylogue"],
     &["polylogue-team"],
@@ -39,7 +39,7 @@ const KERNEL_MAY_USE: [&str; 8] = [
 /// The features of tokio that need no runtime.
 const KERNEL_TOKIO: [&str; 1] = ["sync"];
 
-const HINT: &str = "core, macros, sandbox, http <- memory <- models, tools, mcp, store, test <- local <- polylogue <- team <- import, runtime <- server <- cli; see ARCHITECTURE.md";
+const HINT: &str = "core, macros, sandbox, http <- memory <- models, tools, mcp, store, test <- local, postgres <- polylogue <- team <- import, runtime <- server <- cli; see ARCHITECTURE.md";
 const KERNEL_HINT: &str = "the kernel does no IO and needs no runtime: put this into a crate above it";
 
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {

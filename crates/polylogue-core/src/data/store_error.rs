@@ -185,6 +185,24 @@ pub enum StoreError {
         /// The supported format.
         known: u64,
     },
+    /// The database cannot be reached. It may be again.
+    #[error("{place} cannot be reached: {why}")]
+    Unreachable {
+        /// The database, without a password.
+        place: String,
+        /// The system's error message.
+        why: String,
+    },
+    /// The database refuses access, or would not keep acknowledged events. It is not written.
+    #[error("{place} cannot be used: {why}")]
+    Unsuitable {
+        /// The database, without a password.
+        place: String,
+        /// What is wrong.
+        why: String,
+        /// How to fix it.
+        hint: String,
+    },
     /// Any other error of the system.
     #[error("{place}: {why}")]
     Io {
@@ -201,9 +219,11 @@ impl StoreError {
     pub const fn fault(&self) -> Fault {
         match self {
             Self::Gap { .. } => Fault::Bug,
-            Self::BadId { .. } | Self::NotFound { .. } | Self::Exists { .. } | Self::Busy { .. } => {
-                Fault::Config
-            }
+            Self::BadId { .. }
+            | Self::NotFound { .. }
+            | Self::Exists { .. }
+            | Self::Busy { .. }
+            | Self::Unsuitable { .. } => Fault::Config,
             _ => Fault::System,
         }
     }
@@ -233,6 +253,10 @@ impl StoreError {
             Self::Older { .. } => "read it with the version that wrote it; for new conversations, choose another place with `--store`, or remove it".into(),
             Self::Full { .. } => "free some space and resume; everything up to here is kept".into(),
             Self::ReadOnly { .. } | Self::Foreign { .. } => "choose another place with `--store`".into(),
+            Self::Unreachable { .. } => "check that it runs, and its host and port in `--store`; everything that was acknowledged is kept, and \
+                                        `polylogue resume` continues from there"
+                .into(),
+            Self::Unsuitable { hint, .. } => hint.clone(),
             Self::Newer { .. } => "read it with the version that wrote it, or a later one".into(),
             Self::Damaged { intact, .. } if *intact > 0 => {
                 "`polylogue show` shows the events before the damage, and `polylogue verify --repair` keeps that and \

@@ -66,13 +66,20 @@ impl Listing {
     /// Its state.
     #[must_use]
     pub fn state(&self) -> LogState {
-        match &self.summary.progress {
-            _ if self.is_damaged => LogState::Damaged,
+        if self.is_damaged { LogState::Damaged } else { self.summary.state() }
+    }
+}
+
+impl Summary {
+    /// The state of a log that is not damaged.
+    #[must_use]
+    pub fn state(&self) -> LogState {
+        match &self.progress {
             Progress::Closed(reason) if reason.outcome() == RunOutcome::Done => LogState::Done,
             Progress::Closed(_) => LogState::Ended,
             Progress::Failed(_) => LogState::Failed,
-            _ if !self.summary.questions.is_empty() => LogState::Waiting,
-            Progress::New | Progress::Open if self.summary.is_paused => LogState::Paused,
+            _ if !self.questions.is_empty() => LogState::Waiting,
+            Progress::New | Progress::Open if self.is_paused => LogState::Paused,
             Progress::New | Progress::Open => LogState::Open,
         }
     }

@@ -309,5 +309,6 @@ impl Batch {
 
 /// Whether an error of the store affects all conversations.
 const fn is_of_all(error: &StoreError) -> bool {
-    matches!(error, StoreError::Full { .. } | StoreError::ReadOnly { .. } | StoreError::Io { .. })
+    use StoreError::{Full, Io, ReadOnly, Unreachable, Unsuitable};
+    matches!(error, Full { .. } | ReadOnly { .. } | Io { .. } | Unreachable { .. } | Unsuitable { .. })
 }

@@ -1,0 +1,164 @@
+//! Appending: the statement that writes checks the claim, and the number of events.
+
+use std::sync::Arc;
+
+use polylogue_core::chain::Link;
+use polylogue_core::{Claim, LogId, StoreError, Summary};
+use polylogue_store::parts::{Batch, sealed};
+use tokio_postgres::types::Type;
+
+use crate::database::{Access, Parameter, Retry};
+use crate::error::Failure;
+use crate::listing::state_of;
+use crate::logs::{LogEnd, Logs, lease_ms};
+
+/// The end of a log in the database, and who has claimed it.
+struct StoredEnd {
+    nr: i64,
+    fence: i64,
+    is_ours: bool,
+    events: u64,
+    chain: Vec<u8>,
+}
+
+/// Does nothing unless the claim is valid and the log ends where the batch begins. What is checked is in the row that is written:
+/// after a wait for its lock, Postgres looks at that row again, and at nothing else.
+const APPEND: &str = "WITH head AS (
+        UPDATE polylogue.logs SET events = events + cardinality($5::text[]), chain = $7, summary = $8, state = $9, tries = 0,
+            lease = now() + $10 * interval '1 millisecond'
+        WHERE nr = $1 AND fence = $2 AND holder = $3 AND events = $4 RETURNING nr),
+    put AS (
+        INSERT INTO polylogue.events(log, seq, json, chain)
+        SELECT nr, $4 + ord - 1, j, c FROM head, unnest($5::text[], $6::bytea[]) WITH ORDINALITY AS t(j, c, ord))
+    SELECT nr FROM head";
+
+impl Logs {
+    pub(crate) async fn append(&self, claim: &Claim, batch: &Batch) -> Result<(), StoreError> {
+        let held = self
+            .held()
+            .get(&claim.id)
+            .filter(|(fence, _)| *fence == claim.fence)
+            .map(|(_, end)| Arc::clone(end));
+        let Some(end) = held else {
+            // Another store's claim, or one that was released.
+            self.stored_end(&claim.id).await?;
+            return Err(StoreError::Fenced { id: claim.id.clone() });
+        };
+        // An append whose caller did not wait is finished first.
+        let mut end = end.lock().await;
+        if end.is_doubtful {
+            self.refresh(claim, &mut end).await?;
+        }
+        if batch.follows(&claim.id, end.events).is_err() {
+            let stored = self.claimed_end(claim, &end).await?;
+            batch.follows(&claim.id, stored.events)?;
+            self.refresh(claim, &mut end).await?;
+        }
+        let (next, links) = next_end(&end, batch);
+        end.is_doubtful = true;
+        self.write(claim, batch, (&end, &next), &links).await?;
+        *end = next;
+        Ok(())
+    }
+
+    /// Writes a batch. One whose connection is lost is settled: the statement is executed again, which does nothing if it was kept, and
+    /// the end of the log tells whether it was.
+    async fn write(
+        &self,
+        claim: &Claim,
+        batch: &Batch,
+        (end, next): (&LogEnd, &LogEnd),
+        links: &[Vec<u8>],
+    ) -> Result<(), StoreError> {
+        let mut retry = Retry::new(&self.database);
+        let summary = sealed(&next.summary, next.link);
+        let (kept, state, lease) = (end.events.cast_signed(), state_of(&next.summary), lease_ms());
+        let link = next.link.bytes();
+        let parameters: [Parameter<'_>; 10] = [
+            (&end.nr, Type::INT8),
+            (&end.fence, Type::INT8),
+            (&self.node, Type::TEXT),
+            (&kept, Type::INT8),
+            (&batch.json, Type::TEXT_ARRAY),
+            (&links, Type::BYTEA_ARRAY),
+            (&link, Type::BYTEA),
+            (&summary, Type::TEXT),
+            (&state, Type::TEXT),
+            (&lease, Type::INT8),
+        ];
+        loop {
+            match self.database.query_once(Access::Write, APPEND, &parameters).await {
+                Ok(rows) if !rows.is_empty() => return Ok(()),
+                Ok(_) => {
+                    let stored = self.claimed_end(claim, end).await?;
+                    if stored.events == next.events && stored.chain == next.link.bytes() {
+                        return Ok(());
+                    }
+                    return Err(StoreError::Gap {
+                        id: claim.id.clone(),
+                        kept: stored.events,
+                        given: end.events,
+                    });
+                }
+                // The number of the event is taken by one that is in no head.
+                Err(Failure::Duplicate) => {
+                    return Err(self.damaged(&claim.id, "it has more events than it should"));
+                }
+                Err(failure) => retry.after(failure).await?,
+            }
+        }
+    }
+
+    async fn stored_end(&self, id: &LogId) -> Result<StoredEnd, StoreError> {
+        let sql = "SELECT nr, fence, coalesce(holder, ''), events, chain FROM polylogue.logs WHERE tenant = $1 AND id = $2";
+        let rows = self.of_log(Access::Read, sql, id).await?;
+        let row = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
+        Ok(StoredEnd {
+            nr: self.get(row, 0)?,
+            fence: self.get(row, 1)?,
+            is_ours: self.get::<String>(row, 2)? == self.node,
+            events: self.get::<i64>(row, 3)?.cast_unsigned(),
+            chain: self.get(row, 4)?,
+        })
+    }
+
+    /// The end of a log, if the claim is valid.
+    async fn claimed_end(&self, claim: &Claim, end: &LogEnd) -> Result<StoredEnd, StoreError> {
+        let stored = self.stored_end(&claim.id).await?;
+        match stored.is_ours && stored.fence == end.fence && stored.nr == end.nr {
+            true => Ok(stored),
+            false => Err(StoreError::Fenced { id: claim.id.clone() }),
+        }
+    }
+
+    /// Reads the end of a log again.
+    async fn refresh(&self, claim: &Claim, end: &mut LogEnd) -> Result<(), StoreError> {
+        let stored = self.claimed_end(claim, end).await?;
+        let is_known = stored.events == end.events && stored.chain == end.link.bytes();
+        if !is_known {
+            let events = self.read(&claim.id, 0).await?;
+            end.link =
+                Link::from_bytes(&stored.chain).ok_or_else(|| self.damaged(&claim.id, "its end is lost"))?;
+            (end.events, end.summary) = (stored.events, Summary::of(&events, end.has_team));
+        }
+        end.is_doubtful = false;
+        Ok(())
+    }
+
+    fn damaged(&self, id: &LogId, why: &str) -> StoreError {
+        StoreError::Damaged { place: self.place_of(id), why: why.into(), intact: 0 }
+    }
+}
+
+/// The end of a log after `batch`, and the link of each event.
+fn next_end(end: &LogEnd, batch: &Batch) -> (LogEnd, Vec<Vec<u8>>) {
+    let mut next = LogEnd { is_doubtful: false, ..end.clone() };
+    let links = batch.json.iter().map(|json| {
+        next.link = next.link.next(json.as_bytes());
+        next.link.bytes().to_vec()
+    });
+    let links = links.collect();
+    next.events += batch.json.len() as u64;
+    batch.events.iter().for_each(|event| next.summary.add(event, end.has_team));
+    (next, links)
+}

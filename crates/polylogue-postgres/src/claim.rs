@@ -1,0 +1,241 @@
+//! Claims: granted, renewed and released by the clock of the database.
+
+use polylogue_core::chain::Link;
+use polylogue_core::{Claim, LogId, Meta, StoreError, Summary};
+use polylogue_store::parts::{first_link, sealed, this_process, unsealed, with_lease};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::database::{Access, Parameter, Retry};
+use crate::error::Failure;
+use crate::listing::state_of;
+use crate::logs::{LogEnd, Logs, as_json, lease_ms};
+
+/// What a claim needs to know of its log.
+const CLAIMED: &str = "RETURNING nr, fence, events, chain, summary, team IS NOT NULL";
+
+const REMOVE: &str = "WITH gone AS (
+        DELETE FROM polylogue.logs WHERE tenant = $1 AND id = $2 AND (holder IS NULL OR lease < now()) RETURNING nr, team),
+    events AS (DELETE FROM polylogue.events USING gone WHERE log = gone.nr),
+    inbox AS (DELETE FROM polylogue.inbox USING gone WHERE log = gone.nr)
+    SELECT team FROM gone";
+
+/// How often a claim is tried that was refused, though the log is free since.
+const TRIES: usize = 5;
+
+impl Logs {
+    /// Introduces this store to others, once.
+    async fn register(&self) -> Result<(), StoreError> {
+        let register = || async {
+            let sql = "WITH gone AS (DELETE FROM polylogue.nodes WHERE seen < now() - interval '30 days')
+                INSERT INTO polylogue.nodes(id, process, version) VALUES($1, $2, $3)
+                ON CONFLICT (id) DO UPDATE SET seen = now()";
+            let (process, version) = (this_process(), env!("CARGO_PKG_VERSION"));
+            let parameters: [Parameter<'_>; 3] =
+                [(&self.node, Type::TEXT), (&process, Type::TEXT), (&version, Type::TEXT)];
+            self.database.query(Access::Write, sql, &parameters).await.map(drop)
+        };
+        self.registered.get_or_try_init(register).await.map(drop)
+    }
+
+    pub(crate) async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
+        self.register().await?;
+        // Times beyond the year 292 million come back as they were, though they sort as the oldest.
+        let (created, team) = (meta.created.0.cast_signed(), meta.team.to_string());
+        let parent = meta.parent.as_ref().and_then(|parent| serde_json::to_string(parent).ok());
+        let parent_id = meta.parent.as_ref().map(|parent| parent.id.as_str());
+        let origin = first_link(id.as_str(), &meta.title, created, &team, parent.as_deref());
+        let summary = Summary::default();
+        let (state, summary) = (state_of(&summary), sealed(&summary, origin));
+        let title = as_json(&meta.title);
+        let team = Some(team).filter(|_| !meta.team.is_null());
+        let digest = team.as_ref().map(|team| Link::first(&[team.as_bytes()]).bytes().to_vec());
+        let sql = format!(
+            "WITH team AS (INSERT INTO polylogue.teams(digest, json) SELECT $7, $8 WHERE $7::bytea IS NOT NULL ON CONFLICT DO NOTHING)
+            INSERT INTO polylogue.logs(tenant, id, holder, claim_key, lease, title, created_ms, team, parent, parent_id, origin, chain, summary, state, fence)
+            VALUES($1, $2, $3, $4, now() + $5 * interval '1 millisecond', $6, $13, $7, $9, $10, $11, $11, $12, $14, nextval('polylogue.fences'))
+            ON CONFLICT (tenant, id) DO UPDATE SET claim_key = excluded.claim_key
+                WHERE logs.holder = excluded.holder AND logs.claim_key = excluded.claim_key
+            {CLAIMED}"
+        );
+        let key = self.claim_key();
+        let rows = self
+            .database
+            .query(
+                Access::Write,
+                &sql,
+                &[
+                    (&self.tenant, Type::TEXT),
+                    (&id.as_str(), Type::TEXT),
+                    (&self.node, Type::TEXT),
+                    (&key, Type::INT8),
+                    (&lease_ms(), Type::INT8),
+                    (&title, Type::TEXT),
+                    (&digest, Type::BYTEA),
+                    (&team, Type::TEXT),
+                    (&parent, Type::TEXT),
+                    (&parent_id, Type::TEXT),
+                    (&origin.bytes(), Type::BYTEA),
+                    (&summary, Type::TEXT),
+                    (&created, Type::INT8),
+                    (&state, Type::TEXT),
+                ],
+            )
+            .await?;
+        match rows.first() {
+            Some(row) => self.hold(id, row).await,
+            None => Err(StoreError::Exists { id: id.clone() }),
+        }
+    }
+
+    /// Claims a log that is free, or whose claim has expired.
+    pub(crate) async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
+        self.register().await?;
+        // The same call, repeated because its connection was lost, gets the claim that it has.
+        let sql = format!(
+            "UPDATE polylogue.logs SET holder = $3, claim_key = $4, lease = now() + $5 * interval '1 millisecond',
+                fence = CASE WHEN holder = $3 AND claim_key = $4 THEN fence ELSE nextval('polylogue.fences') END
+            WHERE tenant = $1 AND id = $2 AND (holder IS NULL OR lease < now() OR (holder = $3 AND claim_key = $4))
+            {CLAIMED}"
+        );
+        let (key, lease) = (self.claim_key(), lease_ms());
+        for _ in 0..TRIES {
+            let parameters: [Parameter<'_>; 5] = [
+                (&self.tenant, Type::TEXT),
+                (&id.as_str(), Type::TEXT),
+                (&self.node, Type::TEXT),
+                (&key, Type::INT8),
+                (&lease, Type::INT8),
+            ];
+            let rows = self.database.query(Access::Write, &sql, &parameters).await?;
+            if let Some(row) = rows.first() {
+                return self.hold(id, row).await;
+            }
+            if let Some(holder) = self.holder(id).await? {
+                return Err(StoreError::Busy { id: id.clone(), holder });
+            }
+        }
+        Err(StoreError::Busy { id: id.clone(), holder: "other processes".into() })
+    }
+
+    /// The holder of an unexpired claim, with the rest of its lease.
+    pub(crate) async fn holder(&self, id: &LogId) -> Result<Option<String>, StoreError> {
+        let sql = "SELECT CASE WHEN lease >= now() THEN coalesce(process, '') END, extract(epoch FROM lease - now())::bigint
+            FROM polylogue.logs LEFT JOIN polylogue.nodes ON nodes.id = holder WHERE tenant = $1 AND logs.id = $2";
+        let rows = self.of_log(Access::Read, sql, id).await?;
+        let row = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
+        let (process, left): (Option<String>, Option<i64>) = (self.get(row, 0)?, self.get(row, 1)?);
+        let left = left.and_then(|seconds| u64::try_from(seconds + 1).ok());
+        Ok(process.map(|process| with_lease(&process, left.or(Some(1)))))
+    }
+
+    /// Remembers a claim that was granted, with the end of its log.
+    async fn hold(&self, id: &LogId, row: &Row) -> Result<Claim, StoreError> {
+        let (nr, fence, events): (i64, i64, i64) = (self.get(row, 0)?, self.get(row, 1)?, self.get(row, 2)?);
+        let (chain, summary): (Vec<u8>, String) = (self.get(row, 3)?, self.get(row, 4)?);
+        let claim = Claim { id: id.clone(), fence: fence.cast_unsigned() };
+        let (link, events) = (Link::from_bytes(&chain), events.cast_unsigned());
+        let summary = match link.and_then(|link| unsealed(summary.into_bytes(), link)) {
+            Some(summary) => summary,
+            // A log that is damaged is claimed all the same; reading it says so.
+            None => Summary::of(&self.read_intact(id).await?.events, self.get(row, 5)?),
+        };
+        let (is_doubtful, link) = (link.is_none(), link.unwrap_or_else(|| Link::first(&[])));
+        let end = LogEnd { nr, fence, events, link, summary, has_team: self.get(row, 5)?, is_doubtful };
+        self.held().insert(id.clone(), (claim.fence, std::sync::Arc::new(tokio::sync::Mutex::new(end))));
+        Ok(claim)
+    }
+
+    pub(crate) async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
+        let sql = "UPDATE polylogue.logs SET lease = now() + $5 * interval '1 millisecond'
+            WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4 RETURNING nr";
+        let rows = self.of_claim(sql, claim, Some(lease_ms())).await?;
+        if !rows.is_empty() {
+            return Ok(());
+        }
+        let sql = "SELECT 1 FROM polylogue.logs WHERE tenant = $1 AND id = $2";
+        match self.of_log(Access::Read, sql, &claim.id).await?.is_empty() {
+            true => Err(StoreError::Replaced { place: format!("`{}` in {}", claim.id, self.place()) }),
+            false => Err(StoreError::Fenced { id: claim.id.clone() }),
+        }
+    }
+
+    /// Releases a claim of this store; others are left alone.
+    pub(crate) async fn release(&self, claim: &Claim) -> Result<(), StoreError> {
+        {
+            let mut held = self.held();
+            if held.get(&claim.id).is_some_and(|(fence, _)| *fence == claim.fence) {
+                held.remove(&claim.id);
+            }
+        }
+        let sql = "UPDATE polylogue.logs SET holder = NULL, lease = NULL, claim_key = NULL, woken = false,
+                due = CASE WHEN woken THEN now() ELSE due END
+            WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4";
+        self.of_claim(sql, claim, None).await.map(drop)
+    }
+
+    /// Releases all claims.
+    pub(crate) async fn release_all(&self) -> Result<(), StoreError> {
+        let ids: Vec<String> = self.held().keys().map(ToString::to_string).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let sql = "UPDATE polylogue.logs SET holder = NULL, lease = NULL, claim_key = NULL, woken = false,
+                due = CASE WHEN woken THEN now() ELSE due END
+            WHERE tenant = $1 AND id = ANY($2) AND holder = $3";
+        let parameters: [Parameter<'_>; 3] =
+            [(&self.tenant, Type::TEXT), (&ids, Type::TEXT_ARRAY), (&self.node, Type::TEXT)];
+        self.database.query(Access::Write, sql, &parameters).await.map(drop)
+    }
+
+    async fn of_claim(&self, sql: &str, claim: &Claim, more: Option<i64>) -> Result<Vec<Row>, StoreError> {
+        let (id, fence) = (claim.id.as_str(), claim.fence.cast_signed());
+        let mut parameters: Vec<Parameter<'_>> = vec![
+            (&self.tenant, Type::TEXT),
+            (&id, Type::TEXT),
+            (&self.node, Type::TEXT),
+            (&fence, Type::INT8),
+        ];
+        parameters.extend(more.iter().map(|more| -> Parameter<'_> { (more, Type::INT8) }));
+        self.database.query(Access::Write, sql, &parameters).await
+    }
+
+    /// Executes a statement with the tenant and the id of a log as its parameters.
+    pub(crate) async fn of_log(&self, access: Access, sql: &str, id: &LogId) -> Result<Vec<Row>, StoreError> {
+        let parameters: [Parameter<'_>; 2] = [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT)];
+        self.database.query(access, sql, &parameters).await
+    }
+
+    /// Removes a log that no process has claimed, and its team if no other log has it.
+    pub(crate) async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
+        let (mut retry, mut was_lost) = (Retry::new(&self.database), false);
+        let parameters: [Parameter<'_>; 2] = [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT)];
+        let rows = loop {
+            match self.database.query_once(Access::Write, REMOVE, &parameters).await {
+                Ok(rows) => break rows,
+                Err(failure) => {
+                    was_lost |= matches!(failure, Failure::Lost(_));
+                    retry.after(failure).await?;
+                }
+            }
+        };
+        let Some(row) = rows.first() else {
+            return match self.holder(id).await {
+                // The try whose connection was lost has removed it.
+                Err(StoreError::NotFound { .. }) if was_lost => Ok(()),
+                Ok(holder) => {
+                    let holder = holder.unwrap_or_else(|| "another process".into());
+                    Err(StoreError::Busy { id: id.clone(), holder })
+                }
+                Err(error) => Err(error),
+            };
+        };
+        if let Some(team) = self.get::<Option<Vec<u8>>>(row, 0)? {
+            let sql = "DELETE FROM polylogue.teams WHERE digest = $1
+                AND NOT EXISTS (SELECT FROM polylogue.logs WHERE team = $1)";
+            // One that another process begins to use at this moment stays.
+            let _ = self.database.query_once(Access::Write, sql, &[(&team, Type::BYTEA)]).await;
+        }
+        Ok(())
+    }
+}

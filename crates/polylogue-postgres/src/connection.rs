@@ -1,0 +1,158 @@
+//! Connecting, and whether a database keeps what it acknowledges.
+
+use std::time::Duration;
+
+use polylogue_core::StoreError;
+use tokio::time::{Instant, timeout};
+use tokio_postgres::{Client, NoTls, Row};
+use tracing::{debug, warn};
+
+use crate::address::Address;
+use crate::error::{Failure, on_connecting, unsuitable};
+use crate::{schema, tls};
+
+/// How long connecting to all hosts of an address may take, and the checks after it.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The oldest supported version of Postgres.
+const OLDEST: i32 = 140_000;
+
+/// A round trip that is longer than this slows every step of a conversation.
+const SLOW: Duration = Duration::from_millis(5);
+
+/// A connection, and what may be done with it.
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    /// The format of the tables, if it is newer than the supported one: they are only read.
+    pub(crate) newer: Option<u64>,
+}
+
+/// Connects, checks the database, and creates the tables if there are none.
+pub(crate) async fn connect(address: &Address) -> Result<Connection, Failure> {
+    let late = |_| Failure::Lost(format!("it did not answer for {} s", LIMIT.as_secs()));
+    timeout(LIMIT, attempt(address)).await.map_err(late)?
+}
+
+async fn attempt(address: &Address) -> Result<Connection, Failure> {
+    let client = open(address).await?;
+    let failed = |error: tokio_postgres::Error| Failure::of(address, &error);
+    let begun = Instant::now();
+    let row = client.query_typed_one(SETTINGS, &[]).await.map_err(failed)?;
+    let settings = Settings::read(&row).map_err(failed)?;
+    settings.check(address).map_err(Failure::Refused)?;
+    let newer = schema::ensure(&client, address, settings.has_schema, settings.has_format).await?;
+    debug!(%address, round_trip = ?begun.elapsed(), "connected");
+    Ok(Connection { client, newer })
+}
+
+async fn open(address: &Address) -> Result<Client, Failure> {
+    use tokio_postgres::config::SslMode;
+    // The connection ends with the client, and each statement reports its own error.
+    match address.config.get_ssl_mode() {
+        SslMode::Disable => {
+            let connected = address.config.connect(NoTls).await;
+            let (client, connection) = connected.map_err(|error| on_connecting(address, &error))?;
+            tokio::spawn(async { drop(connection.await) });
+            Ok(client)
+        }
+        _ => {
+            let tls = tls::connector(address.root_certificates.as_deref()).map_err(Failure::Refused)?;
+            let connected = address.config.connect(tls).await;
+            let (client, connection) = connected.map_err(|error| on_connecting(address, &error))?;
+            tokio::spawn(async { drop(connection.await) });
+            Ok(client)
+        }
+    }
+}
+
+const SETTINGS: &str = "SELECT current_setting('server_version_num')::int, current_setting('fsync'),
+    current_setting('full_page_writes'), current_setting('synchronous_commit'), current_setting('server_encoding'),
+    pg_is_in_recovery(), to_regnamespace('polylogue') IS NOT NULL, to_regclass('polylogue.format') IS NOT NULL";
+
+/// What decides whether a database can be used.
+struct Settings {
+    version: i32,
+    fsync: String,
+    full_page_writes: String,
+    synchronous_commit: String,
+    encoding: String,
+    is_replica: bool,
+    has_schema: bool,
+    has_format: bool,
+}
+
+impl Settings {
+    fn read(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            version: row.try_get(0)?,
+            fsync: row.try_get(1)?,
+            full_page_writes: row.try_get(2)?,
+            synchronous_commit: row.try_get(3)?,
+            encoding: row.try_get(4)?,
+            is_replica: row.try_get(5)?,
+            has_schema: row.try_get(6)?,
+            has_format: row.try_get(7)?,
+        })
+    }
+
+    fn check(&self, address: &Address) -> Result<(), StoreError> {
+        let crash = "a crash of its machine would lose or damage conversations";
+        let rules = [
+            (
+                self.version < OLDEST,
+                format!("it is version {} of Postgres", self.version / 10_000),
+                "use version 14 or later",
+            ),
+            (
+                self.is_replica,
+                "it is a replica, which lags behind".into(),
+                "name the primary; of several hosts, separated by commas, the primary is found",
+            ),
+            (
+                self.fsync == "off",
+                format!("`fsync` is off: {crash}"),
+                "set `fsync = on` in its configuration, and restart it",
+            ),
+            (
+                self.full_page_writes == "off",
+                format!("`full_page_writes` is off: {crash}"),
+                "set `full_page_writes = on` in its configuration",
+            ),
+            (
+                self.synchronous_commit == "off",
+                "`synchronous_commit` is off: a crash of it would lose acknowledged events".into(),
+                "`ALTER ROLE ... SET synchronous_commit = on` for the user in the address, or set it in its configuration",
+            ),
+            (
+                self.encoding != "UTF8",
+                format!("its encoding is {}, which cannot hold every text", self.encoding),
+                "create a database with `createdb --encoding=UTF8 --template=template0`",
+            ),
+        ];
+        match rules.into_iter().find(|(is_broken, ..)| *is_broken) {
+            None => Ok(()),
+            Some((_, why, hint)) => Err(unsuitable(address, &why, hint)),
+        }
+    }
+}
+
+/// What a database that can be used has against it, in words.
+pub(crate) async fn warnings(client: &Client) -> Result<Vec<String>, tokio_postgres::Error> {
+    let begun = Instant::now();
+    client.query_typed("SELECT 1", &[]).await?;
+    let round_trip = begun.elapsed();
+    let sql = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'async' AND state = 'streaming'";
+    let standbys: i64 = client.query_typed_one(sql, &[]).await?.try_get(0)?;
+    let mut warnings = Vec::new();
+    if standbys > 0 {
+        warnings.push(format!("{standbys} of its standbys follow asynchronously: a failover to one of them may lose acknowledged events"));
+    }
+    if round_trip > SLOW {
+        warnings.push(format!(
+            "a statement takes {} ms: every step of a conversation waits for one",
+            round_trip.as_millis()
+        ));
+    }
+    warnings.iter().for_each(|warning| warn!("{warning}"));
+    Ok(warnings)
+}

@@ -1,0 +1,79 @@
+//! The inboxes of logs: written by anyone, read by the process that runs the conversation.
+
+use polylogue_core::{InboxMessage, LogId, StoreError};
+use tokio_postgres::types::Type;
+
+use crate::database::{Access, Parameter, Retry};
+use crate::error::Failure;
+use crate::logs::{Logs, as_json};
+
+/// Adds a message and has the log looked at, in one commit. Its number comes from the locked row, so that none commits behind a higher
+/// one. Nothing happens if there is one with its key.
+const POST: &str = "WITH log AS (
+        UPDATE polylogue.logs SET posted = posted + 1, woken = (holder IS NOT NULL),
+            due = CASE WHEN holder IS NULL THEN now() ELSE due END
+        WHERE tenant = $1 AND id = $2
+            AND NOT EXISTS (SELECT FROM polylogue.inbox WHERE inbox.log = logs.nr AND inbox.key = $3)
+        RETURNING nr, posted)
+    INSERT INTO polylogue.inbox(log, nr, key, json) SELECT nr, posted, $3, $4 FROM log RETURNING nr";
+
+impl Logs {
+    pub(crate) async fn post(&self, id: &LogId, message: &InboxMessage) -> Result<u64, StoreError> {
+        let key = as_json(&message.key);
+        let json = serde_json::to_string(message)
+            .map_err(|error| StoreError::Io { place: self.place_of(id), why: error.to_string() })?;
+        let parameters: [Parameter<'_>; 4] =
+            [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT), (&key, Type::TEXT), (&json, Type::TEXT)];
+        let mut retry = Retry::new(&self.database);
+        loop {
+            match self.database.query_once(Access::Write, POST, &parameters).await {
+                Ok(rows) => match rows.first() {
+                    Some(row) => return Ok(self.get::<i64>(row, 0)?.cast_unsigned()),
+                    None => return self.number_of(id, &key).await,
+                },
+                // One with its key came at the same time.
+                Err(Failure::Duplicate) => return self.number_of(id, &key).await,
+                Err(failure) => retry.after(failure).await?,
+            }
+        }
+    }
+
+    /// The number of the message with this key.
+    async fn number_of(&self, id: &LogId, key: &str) -> Result<u64, StoreError> {
+        let sql =
+            "SELECT inbox.nr FROM polylogue.logs LEFT JOIN polylogue.inbox ON log = logs.nr AND key = $3
+            WHERE tenant = $1 AND id = $2";
+        let parameters: [Parameter<'_>; 3] =
+            [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT), (&key, Type::TEXT)];
+        let rows = self.database.query(Access::Read, sql, &parameters).await?;
+        let row = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
+        let number = self.get::<Option<i64>>(row, 0)?;
+        number.map(i64::cast_unsigned).ok_or_else(|| StoreError::Io {
+            place: self.place_of(id),
+            why: "it was removed while a message was posted to it".into(),
+        })
+    }
+
+    pub(crate) async fn inbox(&self, id: &LogId, after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
+        let after = i64::try_from(after).unwrap_or(i64::MAX);
+        let sql = "SELECT inbox.nr, json FROM polylogue.logs LEFT JOIN polylogue.inbox ON log = logs.nr AND inbox.nr > $3
+            WHERE tenant = $1 AND id = $2 ORDER BY inbox.nr";
+        let parameters: [Parameter<'_>; 3] =
+            [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT), (&after, Type::INT8)];
+        let rows = self.database.query(Access::Read, sql, &parameters).await?;
+        if rows.is_empty() {
+            return Err(StoreError::NotFound { id: id.clone() });
+        }
+        let mut messages = Vec::new();
+        for row in &rows {
+            let Some(number) = self.get::<Option<i64>>(row, 0)? else { continue };
+            let message =
+                serde_json::from_str(&self.get::<String>(row, 1)?).map_err(|error| StoreError::Io {
+                    place: format!("the inbox of {}", self.place_of(id)),
+                    why: format!("message {number} cannot be read: {error}"),
+                })?;
+            messages.push((number.cast_unsigned(), message));
+        }
+        Ok(messages)
+    }
+}

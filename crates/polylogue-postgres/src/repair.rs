@@ -1,0 +1,80 @@
+//! Repairing a damaged log: its intact beginning stays, the rest is set aside in a table of its own.
+
+use polylogue_core::{LogId, StoreError, Summary};
+use polylogue_store::parts::{first_link, sealed};
+use tokio_postgres::types::Type;
+
+use crate::database::{Access, Parameter};
+use crate::listing::state_of;
+use crate::logs::{Logs, as_json};
+
+/// Does nothing if the log is claimed, or was since it was read.
+const REPAIR: &str = "WITH log AS (
+        UPDATE polylogue.logs SET events = $4, origin = $5, chain = $6, summary = $7, state = $8, title = $9,
+            team = CASE WHEN $10 THEN team END, fence = nextval('polylogue.fences'), holder = NULL, lease = NULL
+        WHERE tenant = $1 AND id = $2 AND fence = $3 AND (holder IS NULL OR lease < now()) RETURNING nr),
+    gone AS (DELETE FROM polylogue.events USING log WHERE log = log.nr AND seq >= $4 RETURNING seq, json, chain),
+    aside AS (INSERT INTO polylogue.set_aside(tenant, id, seq, json, chain) SELECT $1, $2, seq, json, chain FROM gone),
+    linked AS (
+        UPDATE polylogue.events SET chain = c FROM log, unnest($11::bytea[]) WITH ORDINALITY AS t(c, ord)
+        WHERE events.log = log.nr AND events.seq = ord - 1)
+    SELECT nr FROM log";
+
+impl Logs {
+    /// Keeps the intact beginning of a damaged log. Returns how many events remain.
+    pub(crate) async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
+        let sql = "SELECT fence FROM polylogue.logs WHERE tenant = $1 AND id = $2";
+        let rows = self.of_log(Access::Read, sql, id).await?;
+        let row = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
+        let fence: i64 = self.get(row, 0)?;
+        let found = self.read_intact(id).await?;
+        let Some(damage) = found.damage else { return Ok(found.events.len() as u64) };
+        let kept = usize::try_from(damage.intact()).unwrap_or(usize::MAX);
+        let events = found.events.get(..kept).unwrap_or(&found.events);
+        let texts = self.texts(id, events.len()).await?;
+        let (meta, _) = self.stored_meta(id).await?;
+        let parent = meta.parent.as_ref().and_then(|parent| serde_json::to_string(parent).ok());
+        let created = meta.created.0.cast_signed();
+        let (team, has_team) = (meta.team.to_string(), !meta.team.is_null());
+        let origin = first_link(id.as_str(), &meta.title, created, &team, parent.as_deref());
+        let mut link = origin;
+        let links = texts.iter().map(|json| {
+            link = link.next(json.as_bytes());
+            link.bytes().to_vec()
+        });
+        let links: Vec<Vec<u8>> = links.collect();
+        let (count, summary) = (events.len() as u64, Summary::of(events, has_team));
+        let (state, summary) = (state_of(&summary), sealed(&summary, link));
+        let (title, number) = (as_json(&meta.title), count.cast_signed());
+        let parameters: [Parameter<'_>; 11] = [
+            (&self.tenant, Type::TEXT),
+            (&id.as_str(), Type::TEXT),
+            (&fence, Type::INT8),
+            (&number, Type::INT8),
+            (&origin.bytes(), Type::BYTEA),
+            (&link.bytes(), Type::BYTEA),
+            (&summary, Type::TEXT),
+            (&state, Type::TEXT),
+            (&title, Type::TEXT),
+            (&has_team, Type::BOOL),
+            (&links, Type::BYTEA_ARRAY),
+        ];
+        let repaired = self.database.query(Access::Write, REPAIR, &parameters).await?;
+        if repaired.is_empty() {
+            let holder = self.holder(id).await?.unwrap_or_else(|| "another process".into());
+            return Err(StoreError::Busy { id: id.clone(), holder });
+        }
+        Ok(count)
+    }
+
+    /// The first `count` events as they are stored.
+    async fn texts(&self, id: &LogId, count: usize) -> Result<Vec<String>, StoreError> {
+        let sql = "SELECT json FROM polylogue.logs JOIN polylogue.events ON log = nr
+            WHERE tenant = $1 AND id = $2 AND seq < $3 ORDER BY seq";
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let parameters: [Parameter<'_>; 3] =
+            [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT), (&count, Type::INT8)];
+        let rows = self.database.query(Access::Read, sql, &parameters).await?;
+        rows.iter().map(|row| self.get(row, 0)).collect()
+    }
+}

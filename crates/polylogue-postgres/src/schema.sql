@@ -1,0 +1,47 @@
+CREATE SCHEMA IF NOT EXISTS polylogue;
+-- One row: the format of these tables, and the oldest one whose readers understand them.
+CREATE TABLE polylogue.format(format int NOT NULL, oldest_reader int NOT NULL);
+CREATE TABLE polylogue.teams(digest bytea PRIMARY KEY, json text NOT NULL);
+-- Every append updates a row in place: there is room for it in the page.
+CREATE TABLE polylogue.logs(
+    nr bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant text NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    title text NOT NULL,                        -- a JSON string: text cannot hold NUL
+    created_ms bigint NOT NULL,
+    team bytea REFERENCES polylogue.teams(digest),
+    parent text,                                -- JSON
+    parent_id text,
+    origin bytea NOT NULL,                      -- the link before the first event
+    events bigint NOT NULL DEFAULT 0,           -- how many there are
+    chain bytea NOT NULL,                       -- the link of the last one
+    summary text NOT NULL,                      -- JSON, sealed with `chain`
+    state text NOT NULL,                        -- for lists only
+    fence bigint NOT NULL DEFAULT 0,            -- of the last claim
+    claim_key bigint,                           -- of the call that claimed it
+    holder text,                                -- the node that has claimed it
+    lease timestamptz,                          -- until when
+    due timestamptz,                            -- when a worker must look at it; null: no worker must
+    woken boolean NOT NULL DEFAULT false,       -- an inbox message came while it was held
+    tries int NOT NULL DEFAULT 0,               -- claims since the last append
+    needs text NOT NULL DEFAULT '',             -- what a worker has to offer, sorted words
+    posted bigint NOT NULL DEFAULT 0,           -- the number of the last inbox message
+    UNIQUE(tenant, id)
+) WITH (fillfactor = 60);
+CREATE INDEX logs_newest ON polylogue.logs(tenant, created_ms DESC, id DESC);
+CREATE INDEX logs_due ON polylogue.logs(needs, due) WHERE due IS NOT NULL;
+CREATE INDEX logs_parent ON polylogue.logs(tenant, parent_id) WHERE parent_id IS NOT NULL;
+-- Text: bytes come back as they went.
+CREATE TABLE polylogue.events(
+    log bigint, seq bigint, json text NOT NULL, chain bytea NOT NULL, PRIMARY KEY(log, seq));
+CREATE TABLE polylogue.inbox(
+    log bigint, nr bigint, key text NOT NULL, json text NOT NULL, at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY(log, nr), UNIQUE(log, key));
+-- Events behind the damage of logs that were repaired.
+CREATE TABLE polylogue.set_aside(
+    tenant text, id text, repaired timestamptz DEFAULT now(), seq bigint, json text, chain bytea);
+CREATE TABLE polylogue.nodes(
+    id text PRIMARY KEY, process text NOT NULL, version text NOT NULL, seen timestamptz NOT NULL DEFAULT now());
+-- Over all logs, so that a claim on a removed log is void in the next one of that id.
+CREATE SEQUENCE polylogue.fences;
+INSERT INTO polylogue.format VALUES(1, 1);

@@ -1,0 +1,216 @@
+//! Logs in a database.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use polylogue_core::{
+    AnyStore, Claim, Event, InboxMessage, ListQuery, LogId, Meta, Page, RecoveredEvents, Store, StoreError,
+};
+use polylogue_store::parts::{Batch, ClaimGuard};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::address::Address;
+use crate::database::Database;
+use crate::logs::Logs;
+
+/// Logs in Postgres.
+///
+/// Cloning is not possible: a store is one holder of claims, which are released when it is dropped. Statements run on a thread of the
+/// store, so it needs no runtime. Dropping a future does not undo its operation, except that a claim that the caller did not receive
+/// is released.
+pub struct Postgres {
+    inner: Arc<Logs>,
+    /// Until it is dropped.
+    runtime: Option<Runtime>,
+}
+
+/// How long a store that is dropped waits for the release of its claims. Otherwise they expire.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+impl Postgres {
+    /// The format of the tables.
+    pub const FORMAT: u64 = crate::schema::FORMAT;
+
+    /// The tenant whose logs a store has by default.
+    pub const LOCAL: &str = "local";
+
+    /// The logs in the database at `address`. It is connected to on first use, which creates the tables if there are none.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn open(address: Address) -> Result<Self, StoreError> {
+        let place = address.to_string();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("polylogue-postgres")
+            .enable_all()
+            .build()
+            .map_err(|error| StoreError::Io { place, why: error.to_string() })?;
+        let inner = Logs::new(Database::new(address), Self::LOCAL);
+        Ok(Self { inner: Arc::new(inner), runtime: Some(runtime) })
+    }
+
+    /// The logs of a tenant: no query reaches those of others. Default: [`LOCAL`](Self::LOCAL).
+    ///
+    /// # Errors
+    /// When it is in use.
+    pub fn of_tenant(mut self, name: &str) -> Result<Self, StoreError> {
+        let place = self.inner.place();
+        let in_use = || StoreError::Io { place, why: "it is in use by another tenant".into() };
+        Arc::get_mut(&mut self.inner).ok_or_else(in_use)?.tenant = name.to_owned();
+        Ok(self)
+    }
+
+    /// Connects, and returns what is against the database, though it can be used: it is slow, or a failover may lose events.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreachable`]; [`StoreError::Unsuitable`] when it would lose acknowledged events, or is a replica;
+    /// [`StoreError::Newer`], [`StoreError::Older`], [`StoreError::Foreign`].
+    pub async fn check(&self) -> Result<Vec<String>, StoreError> {
+        self.run(|inner| async move { inner.database.warnings().await }).await
+    }
+
+    fn handle(&self) -> Result<&Handle, StoreError> {
+        let gone = || StoreError::Io { place: self.inner.place(), why: "the store is closed".into() };
+        self.runtime.as_ref().map(Runtime::handle).ok_or_else(gone)
+    }
+
+    /// Runs an operation on the thread of the store.
+    async fn run<T, F>(&self, operation: impl FnOnce(Arc<Logs>) -> F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let task = self.handle()?.spawn(operation(Arc::clone(&self.inner)));
+        let failed = |error: tokio::task::JoinError| StoreError::Io {
+            place: self.inner.place(),
+            why: format!("an operation stopped: {error}"),
+        };
+        task.await.map_err(failed)?
+    }
+
+    /// As [`run`](Self::run), for a claim: it is released if the caller does not receive it.
+    async fn claiming<F>(&self, operation: impl FnOnce(Arc<Logs>) -> F) -> Result<Claim, StoreError>
+    where
+        F: Future<Output = Result<Claim, StoreError>> + Send + 'static,
+    {
+        let (inner, handle) = (Arc::clone(&self.inner), self.handle()?.clone());
+        let claimed = operation(Arc::clone(&self.inner));
+        let guarded = self.run(move |_| async move {
+            let claim = claimed.await?;
+            Ok(ClaimGuard::new(claim, move |claim| {
+                let claim = claim.clone();
+                // One that is not released expires.
+                handle.spawn(async move { drop(inner.release(&claim).await) });
+            }))
+        });
+        guarded.await.map(ClaimGuard::accept)
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        let Some(runtime) = self.runtime.take() else { return };
+        if !self.inner.held().is_empty() {
+            let (inner, (done, released)) = (Arc::clone(&self.inner), mpsc::channel());
+            runtime.spawn(async move {
+                drop(inner.release_all().await);
+                // Fails only when it took too long.
+                let _ = done.send(());
+            });
+            let _ = released.recv_timeout(FAREWELL);
+        }
+        runtime.shutdown_background();
+    }
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Postgres").field("address", self.inner.database.address()).finish_non_exhaustive()
+    }
+}
+
+impl From<Postgres> for AnyStore {
+    fn from(store: Postgres) -> Self {
+        Self::new(store)
+    }
+}
+
+impl Store for Postgres {
+    async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
+        let (id, meta) = (id.clone(), meta.clone());
+        self.claiming(|inner| async move { inner.create(&id, &meta).await }).await
+    }
+
+    async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
+        let id = id.clone();
+        self.claiming(|inner| async move { inner.claim(&id).await }).await
+    }
+
+    async fn holder(&self, id: &LogId) -> Result<Option<String>, StoreError> {
+        let id = id.clone();
+        self.run(|inner| async move { inner.holder(&id).await }).await
+    }
+
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
+        let (batch, claim) = (Batch::new(&claim.id, batch)?, claim.clone());
+        self.run(|inner| async move { inner.append(&claim, &batch).await }).await
+    }
+
+    async fn release(&self, claim: Claim) -> Result<(), StoreError> {
+        self.run(|inner| async move { inner.release(&claim).await }).await
+    }
+
+    async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+        let id = id.clone();
+        self.run(|inner| async move { inner.read(&id, from).await }).await
+    }
+
+    async fn read_intact(&self, id: &LogId) -> Result<RecoveredEvents, StoreError> {
+        let id = id.clone();
+        self.run(|inner| async move { inner.read_intact(&id).await }).await
+    }
+
+    async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
+        let id = id.clone();
+        self.run(|inner| async move { inner.meta(&id).await }).await
+    }
+
+    async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
+        let query = query.clone();
+        self.run(|inner| async move { inner.list(&query).await }).await
+    }
+
+    async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
+        let id = id.clone();
+        self.run(|inner| async move { inner.remove(&id).await }).await
+    }
+
+    async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
+        let claim = claim.clone();
+        self.run(|inner| async move { inner.renew(&claim).await }).await
+    }
+
+    /// As [`claim`](Store::claim), which takes logs whose leases have expired: a process that has died cannot be told from one that
+    /// is stopped.
+    async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
+        self.claim(id).await
+    }
+
+    async fn post(&self, id: &LogId, message: &InboxMessage) -> Result<u64, StoreError> {
+        let (id, message) = (id.clone(), message.clone());
+        self.run(|inner| async move { inner.post(&id, &message).await }).await
+    }
+
+    async fn inbox(&self, id: &LogId, after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
+        let id = id.clone();
+        self.run(|inner| async move { inner.inbox(&id, after).await }).await
+    }
+
+    async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
+        let id = id.clone();
+        self.run(|inner| async move { inner.repair(&id).await }).await
+    }
+}

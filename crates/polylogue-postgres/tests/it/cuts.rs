@@ -1,0 +1,114 @@
+//! W6: appends whose connections are cut are settled, neither lost nor repeated.
+
+use std::time::Duration;
+
+use polylogue_core::{Meta, Store, StoreError};
+use polylogue_postgres::{Address, Postgres};
+use polylogue_test::postgres::PostgresServer;
+
+use crate::proxy::{Cut, Proxy};
+use crate::support::{assert_events, expire, id, open, said, some};
+
+const CUTS: [Cut; 4] = [Cut::BeforeSending, Cut::AfterSending, Cut::AfterCommit, Cut::Late];
+
+fn through(proxy: &Proxy) -> Postgres {
+    Postgres::open(Address::parse(&proxy.url()).unwrap()).unwrap()
+}
+
+/// How many connections are cut, in all: `POLYLOGUE_CUTS`, by default 200.
+fn cuts() -> usize {
+    std::env::var("POLYLOGUE_CUTS").ok().and_then(|cuts| cuts.parse().ok()).unwrap_or(200)
+}
+
+async fn append_with_cuts(port: u16, log: String, cuts: usize) {
+    let proxy = Proxy::start(port).await;
+    let store = through(&proxy);
+    let claim = store.create(&id(&log), &Meta::default()).await.unwrap();
+    let mut next = 0;
+    for nth in 0..cuts {
+        proxy.cut_next(CUTS[nth % CUTS.len()]);
+        let to = next + 1 + (nth as u64) % 3;
+        store.append(&claim, &some(next, to)).await.unwrap();
+        next = to;
+        // One that is not cut follows.
+        store.append(&claim, &some(next, next + 1)).await.unwrap();
+        next += 1;
+    }
+    assert_eq!(proxy.cuts(), cuts);
+    assert_events(&store.read(&claim.id, 0).await.unwrap(), next);
+    store.release(claim).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_append_whose_connection_is_cut_is_kept_exactly_once() {
+    const LOGS: usize = 8;
+    let Some(server) = PostgresServer::start() else { return };
+    drop(open(&server).check().await.unwrap());
+    let logs = (0..LOGS).map(|log| {
+        tokio::spawn(append_with_cuts(server.port(), format!("log-{log}"), cuts().div_ceil(LOGS)))
+    });
+    for log in logs.collect::<Vec<_>>() {
+        log.await.unwrap();
+    }
+    // What was sent late has arrived by now, and nothing of it was kept twice.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let rows = server.sql("SELECT count(*) FROM polylogue.events");
+    let heads = server.sql("SELECT sum(events) FROM polylogue.logs");
+    assert_eq!(rows, heads);
+    let store = open(&server);
+    for log in 0..LOGS {
+        let intact = store.read_intact(&id(&format!("log-{log}"))).await.unwrap();
+        assert_eq!(intact.damage, None);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_append_that_is_cut_while_its_log_is_taken_over_is_fenced() {
+    let Some(server) = PostgresServer::start() else { return };
+    for (nth, cut) in CUTS.into_iter().enumerate() {
+        let (proxy, rival) = (Proxy::start(server.port()).await, open(&server));
+        let store = through(&proxy);
+        let log = id(&format!("log-{nth}"));
+        let claim = store.create(&log, &Meta::default()).await.unwrap();
+        store.append(&claim, &some(0, 1)).await.unwrap();
+        // The rival has the log when the first store asks how its append ended.
+        expire(&server);
+        let taken = rival.claim(&log).await.unwrap();
+        proxy.cut_next(cut);
+        let fenced = store.append(&claim, &[said(1, "late")]).await;
+        assert_eq!(fenced, Err(StoreError::Fenced { id: log.clone() }), "{cut:?}");
+        rival.append(&taken, &some(1, 2)).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert_events(&rival.read(&log, 0).await.unwrap(), 2);
+    }
+}
+
+/// Part of W14 and W20: the server is killed with all its processes while conversations append, and restarted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
+    const ROUNDS: u64 = 3;
+    let Some(mut server) = PostgresServer::start() else { return };
+    let store = std::sync::Arc::new(open(&server));
+    let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
+    let (stop, mut stopped) = tokio::sync::watch::channel(false);
+    let writer = tokio::spawn({
+        let (store, claim) = (store.clone(), claim.clone());
+        async move {
+            let mut next = 0;
+            while !*stopped.borrow_and_update() {
+                store.append(&claim, &some(next, next + 2)).await.unwrap();
+                next += 2;
+            }
+            next
+        }
+    });
+    for _ in 0..ROUNDS {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        server.kill();
+        server.restart();
+    }
+    stop.send(true).unwrap();
+    let acknowledged = writer.await.unwrap();
+    assert!(acknowledged > 2 * ROUNDS, "{acknowledged}");
+    assert_events(&open(&server).read(&id("a"), 0).await.unwrap(), acknowledged);
+}

@@ -1,0 +1,76 @@
+//! Logs that something else has changed in the database.
+
+use polylogue_core::{ListQuery, LogState, Meta, Store, StoreError, Summary};
+use polylogue_test::postgres::PostgresServer;
+use serde_json::json;
+
+use crate::support::{assert_events, id, open, some};
+
+#[tokio::test]
+async fn what_was_changed_in_the_database_is_noticed_and_repaired() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    let changes = [
+        (
+            "changed",
+            "UPDATE polylogue.events SET json = replace(json, '\"3\"', '\"4\"')",
+            3,
+            "event 3 is not what was written",
+        ),
+        ("missing", "DELETE FROM polylogue.events WHERE seq = 2", 2, "event 2 is missing"),
+        ("cut", "DELETE FROM polylogue.events WHERE seq = 4", 4, "4 events, and 5 were acknowledged"),
+        ("forged", "UPDATE polylogue.logs SET events = 4", 5, "5 events, of which 4 were appended"),
+        ("renamed", "UPDATE polylogue.logs SET title = '\"another\"'", 5, "title, time, team or name"),
+        ("teamless", "UPDATE polylogue.teams SET json = '{}'", 5, "title, time, team or name"),
+    ];
+    for (name, change, intact, why) in changes {
+        let meta = Meta { title: name.into(), team: json!({ "of": name }), ..Meta::default() };
+        let claim = store.create(&id(name), &meta).await.unwrap();
+        store.append(&claim, &some(0, 5)).await.unwrap();
+        store.release(claim).await.unwrap();
+        let of = match change.contains("polylogue.teams") {
+            true => format!("digest = (SELECT team FROM polylogue.logs WHERE id = '{name}')"),
+            false if change.contains("polylogue.logs") => format!("id = '{name}'"),
+            false => format!("log = (SELECT nr FROM polylogue.logs WHERE id = '{name}')"),
+        };
+        let and = if change.contains("WHERE") { "AND" } else { "WHERE" };
+        let _ = server.sql(&format!("{change} {and} {of}"));
+        let found = store.read_intact(&id(name)).await.unwrap();
+        let Some(StoreError::Damaged { why: said, intact: count, place }) = &found.damage else {
+            panic!("{name}: {found:?}")
+        };
+        assert!(
+            said.contains(why) && *count == intact && place.contains("postgres://"),
+            "{name}: {:?}",
+            found.damage
+        );
+        let is_meta = ["renamed", "teamless"].contains(&name);
+        assert_eq!(store.meta(&id(name)).await.is_err(), is_meta, "{name}");
+        assert_eq!(store.read(&id(name), 0).await.is_err(), !is_meta, "{name}");
+        assert_eq!(store.repair(&id(name)).await, Ok(intact), "{name}");
+        assert_events(&store.read(&id(name), 0).await.unwrap(), intact);
+        assert_eq!(store.repair(&id(name)).await, Ok(intact), "{name} is intact");
+        let claim = store.claim(&id(name)).await.unwrap();
+        store.append(&claim, &some(intact, intact + 1)).await.unwrap();
+        assert_events(&store.read(&id(name), 0).await.unwrap(), intact + 1);
+        store.release(claim).await.unwrap();
+    }
+    // What was behind the damage is set aside.
+    assert_eq!(server.sql("SELECT count(*) FROM polylogue.set_aside WHERE id = 'changed'"), "2");
+}
+
+#[tokio::test]
+async fn a_summary_that_was_changed_is_made_of_the_log() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
+    store.append(&claim, &some(0, 3)).await.unwrap();
+    let _ = server.sql("UPDATE polylogue.logs SET summary = '{}'");
+    let listed = store.list(&ListQuery::default()).await.unwrap().logs;
+    let events = store.read(&id("a"), 0).await.unwrap();
+    assert_eq!(
+        listed.iter().map(|listing| &listing.summary).collect::<Vec<_>>(),
+        [&Summary::of(&events, false)]
+    );
+    assert_eq!(listed[0].state(), LogState::Open);
+}

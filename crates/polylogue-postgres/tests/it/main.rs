@@ -1,0 +1,17 @@
+//! Tests of the store on real servers, started and ended by each test.
+
+// Marked as tests, so that what the lints allow in tests is allowed in their helpers too.
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+mod cuts;
+#[cfg(test)]
+mod damage;
+#[cfg(test)]
+mod proxy;
+#[cfg(test)]
+mod rivals;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod unsuitable;

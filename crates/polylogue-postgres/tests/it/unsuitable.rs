@@ -1,0 +1,117 @@
+//! W48 and parts of W20 and W21: databases that cannot be used, and how that is said.
+
+use polylogue_core::{ListQuery, Meta, Store, StoreError};
+use polylogue_postgres::{Address, Postgres};
+use polylogue_test::postgres::PostgresServer;
+
+use crate::support::{id, open, some};
+
+async fn refusal(store: &Postgres) -> StoreError {
+    let listed = store.list(&ListQuery::default()).await.unwrap_err();
+    assert_eq!(store.create(&id("a"), &Meta::default()).await, Err(listed.clone()));
+    assert_eq!(store.check().await.unwrap_err(), listed);
+    listed
+}
+
+#[tokio::test]
+async fn a_database_that_would_lose_events_is_refused() {
+    for (setting, why) in [
+        ("fsync=off", "`fsync` is off: a crash of its machine would lose or damage conversations"),
+        ("full_page_writes=off", "`full_page_writes` is off"),
+        (
+            "synchronous_commit=off",
+            "`synchronous_commit` is off: a crash of it would lose acknowledged events",
+        ),
+    ] {
+        let Some(server) = PostgresServer::start_with(&[setting]) else { return };
+        let error = refusal(&open(&server)).await;
+        assert!(matches!(error, StoreError::Unsuitable { .. }) && error.to_string().contains(why), "{error}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("= on")), "{error:?}");
+        assert_eq!(server.sql("SELECT to_regnamespace('polylogue') IS NULL"), "t", "nothing was made");
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_cannot_be_reached_is_an_error_at_once() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = format!("postgres://ann:s3cret@127.0.0.1:{port}/chats");
+    let error = refusal(&Postgres::open(Address::parse(&address).unwrap()).unwrap()).await;
+    let StoreError::Unreachable { place, why } = &error else { panic!("{error:?}") };
+    assert_eq!(place, &format!("postgres://ann@127.0.0.1:{port}/chats"));
+    assert!(why.contains("refused") && error.hint().is_some(), "{error:?}");
+    assert!(!format!("{error} {error:?}").contains("s3cret"));
+}
+
+#[tokio::test]
+async fn databases_that_other_versions_and_programs_made_are_refused() {
+    let Some(server) = PostgresServer::start() else { return };
+    let _ = server.sql("CREATE SCHEMA polylogue; CREATE TABLE polylogue.others(x int)");
+    assert!(matches!(refusal(&open(&server)).await, StoreError::Foreign { .. }));
+    let _ = server.sql("DROP TABLE polylogue.others");
+    // An empty schema, as an administrator makes it.
+    let store = open(&server);
+    let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
+    store.append(&claim, &some(0, 2)).await.unwrap();
+    drop(store);
+    let _ = server.sql("UPDATE polylogue.format SET format = 9, oldest_reader = 9");
+    let newer = refusal(&open(&server)).await;
+    assert!(matches!(newer, StoreError::Newer { found: 9, known: 1, .. }), "{newer:?}");
+    let _ = server.sql("UPDATE polylogue.format SET format = 0, oldest_reader = 0");
+    assert!(matches!(refusal(&open(&server)).await, StoreError::Older { found: 0, known: 1, .. }));
+    // A newer one that this version can read is not written.
+    let _ = server.sql("UPDATE polylogue.format SET format = 2, oldest_reader = 1");
+    let store = open(&server);
+    assert_eq!(store.read(&id("a"), 0).await.unwrap().len(), 2);
+    for refused in [store.claim(&id("a")).await.map(drop), store.remove(&id("a")).await] {
+        assert!(matches!(refused, Err(StoreError::Newer { found: 2, .. })), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn many_stores_make_the_tables_at_once() {
+    let Some(server) = PostgresServer::start() else { return };
+    let stores: Vec<Postgres> = (0..8).map(|_| open(&server)).collect();
+    let ids: Vec<_> = (0..8).map(|nth| id(&nth.to_string())).collect();
+    let meta = Meta::default();
+    let created = stores.iter().zip(&ids).map(|(store, id)| store.create(id, &meta));
+    for created in futures_util::future::join_all(created).await {
+        created.unwrap();
+    }
+    assert_eq!(server.sql("SELECT count(*) FROM polylogue.format"), "1");
+}
+
+#[tokio::test]
+async fn missing_rights_and_wrong_passwords_are_errors_of_configuration() {
+    let Some(server) = PostgresServer::start() else { return };
+    let _ = server
+        .sql("CREATE ROLE ann LOGIN PASSWORD 's3cret'; REVOKE CREATE ON DATABASE polylogue FROM PUBLIC");
+    let of = |user: &str, database: &str| {
+        let url = server
+            .url()
+            .replace("polylogue@", &format!("{user}@"))
+            .replace("/polylogue", &format!("/{database}"));
+        Postgres::open(Address::parse(&url).unwrap()).unwrap()
+    };
+    let denied = refusal(&of("ann", "polylogue")).await;
+    assert!(denied.to_string().contains("permission denied"), "{denied}");
+    assert!(denied.hint().unwrap().contains("the schema `polylogue`"), "{denied:?}");
+    let missing = refusal(&of("ann", "nowhere")).await;
+    assert!(missing.to_string().contains("\"nowhere\" does not exist"), "{missing}");
+    assert!(missing.hint().unwrap().contains("createdb"));
+    // With passwords asked for.
+    let rules = "host all polylogue 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
+    std::fs::write(server.data().join("pg_hba.conf"), rules).unwrap();
+    let _ = server.sql("SELECT pg_reload_conf()");
+    let _ = server.sql("GRANT CREATE ON DATABASE polylogue TO ann");
+    let none = refusal(&of("ann", "polylogue")).await;
+    assert!(none.hint().unwrap().contains("PGPASSWORD"), "{none:?}");
+    let wrong = refusal(&of("ann:wr0ng", "polylogue")).await;
+    assert!(wrong.to_string().contains("password authentication failed"), "{wrong}");
+    assert!(!format!("{wrong:?} {wrong}").contains("wr0ng"));
+    let right = of("ann:s3cret", "polylogue");
+    right.create(&id("a"), &Meta::default()).await.unwrap();
+    // An encrypted connection is not replaced by a plain one.
+    let url = format!("postgres://ann:s3cret@127.0.0.1:{}/polylogue?sslmode=require", server.port());
+    let plain = refusal(&Postgres::open(Address::parse(&url).unwrap()).unwrap()).await;
+    assert!(plain.to_string().to_lowercase().contains("tls"), "{plain}");
+}
