@@ -34,7 +34,7 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// The store of conversations: a file for SQLite, a folder for JSON lines
+    /// The store of conversations: a file for SQLite, a folder for JSON lines, `postgres://USER@HOST/DATABASE`
     #[arg(long, global = true, display_order = LAST, value_name = "PATH", env = "POLYLOGUE_STORE", hide_env_values = true, value_parser = path())]
     pub(crate) store: Option<PathBuf>,
 

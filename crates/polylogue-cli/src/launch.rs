@@ -7,7 +7,7 @@ use std::time::Duration;
 use polylogue_core::LimitOverrides;
 use polylogue_models::{LearnedCapabilities, Prices};
 use polylogue_runtime::{
-    MODEL_HINT, ModelOptions, Prepared, RequestedPermission, RunOptions, memory_of_others,
+    MODEL_HINT, ModelOptions, Prepared, RequestedPermission, RunOptions, StoreLocation, memory_of_others,
 };
 use polylogue_team::{Loaded, Team};
 
@@ -83,16 +83,15 @@ impl<'a> Launch<'a> {
         Ok(self)
     }
 
-    /// Asks for the user's trust where that is needed, and prepares the team to run at the place of `store`.
-    pub(crate) async fn prepare(self, store: Option<&Path>) -> Result<Prepared, CliError> {
+    /// Asks for the user's trust where that is needed, and prepares the team to run at `place`.
+    pub(crate) async fn prepare(self, place: &StoreLocation) -> Result<Prepared, CliError> {
         if self.dir.is_some() && !self.team.needs_workplace() {
             let what = format!("no agent of `{}` runs programs or works with files", self.team.name);
             return Err(CliError::usage(what).hint("give an agent `tools: [files]`, or leave out `--dir`"));
         }
         let options = self.options(user_prices::read()?);
-        let place = place::of(store)?;
         let shows_permissions = self.shown.is_none_or(|settings| settings.output.is_conversation());
-        let of_others = memory_of_others(&self.team, &place, &self.digest).await?;
+        let of_others = memory_of_others(&self.team, place, &self.digest).await?;
         let scopes = self.team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned());
         let request = Request {
             team: &self.team,
@@ -106,11 +105,11 @@ impl<'a> Launch<'a> {
             asks: self.asks,
             shows_permissions,
         };
-        let access = request.pass(trust::of_folder(store)?).await?;
+        let access = request.pass(trust::of_folder(place)?).await?;
         if shows_permissions {
             work_dir::warn_of_refused_programs(&self.team);
         }
-        let prepared = Prepared::new(&place, self.team, self.digest, access, options).await?;
+        let prepared = Prepared::new(place, self.team, self.digest, access, options).await?;
         pins::check(&prepared, Consent { permits: self.permits, asks: self.asks }).await?;
         Ok(prepared)
     }

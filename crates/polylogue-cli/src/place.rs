@@ -3,19 +3,50 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use polylogue_runtime::{Runtime, StoreLocation};
+use polylogue_runtime::{DatabaseAddress, Runtime, StoreLocation};
 
 use crate::error::CliError;
 
 /// The place of conversations that `given` names; by default, the file in the user's data folder.
 pub(crate) fn of(given: Option<&Path>) -> Result<StoreLocation, CliError> {
-    if let Some(given) = given.filter(|given| !given.as_os_str().is_empty()) {
-        return Ok(StoreLocation::new(given));
+    let given = given.filter(|given| !given.as_os_str().is_empty());
+    match given.map(|given| (given, address(given))) {
+        Some((_, Some(address))) => database(address),
+        Some((given, None)) => Ok(StoreLocation::new(given)),
+        None => Ok(StoreLocation::new(data_folder()?.join("polylogue.db"))),
     }
-    let data = user_folder("XDG_DATA_HOME", ".local/share").ok_or_else(|| {
+}
+
+/// As [`of`]; nowhere, if that fails.
+pub(crate) fn or_none(given: Option<&Path>) -> StoreLocation {
+    of(given).unwrap_or_else(|_| StoreLocation::new(""))
+}
+
+/// The folder for data of this user.
+fn data_folder() -> Result<PathBuf, CliError> {
+    user_folder("XDG_DATA_HOME", ".local/share").ok_or_else(|| {
         CliError::usage("no home directory was found for conversations").hint("set a path with `--store`")
-    })?;
-    Ok(StoreLocation::new(data.join("polylogue.db")))
+    })
+}
+
+/// The address of a database, if `given` is one, right or wrong.
+fn address(given: &Path) -> Option<&str> {
+    given.to_str().filter(|text| DatabaseAddress::is_address(text))
+}
+
+/// The database at `text`. Its work directories are in the user's data folder.
+fn database(text: &str) -> Result<StoreLocation, CliError> {
+    let address = DatabaseAddress::parse(text)
+        .map_err(|error| CliError::usage(error.to_string()).hint(error.hint().unwrap_or_default()))?;
+    let is_in_arguments = || env::args_os().any(|argument| argument.to_string_lossy().contains(text));
+    if address.has_password() && is_in_arguments() {
+        let what = "the address of the store has a password, which other users of this machine can read in a command line";
+        return Err(CliError::usage(what).hint(
+            "set `PGPASSWORD`, write the password to `~/.pgpass`, or set `POLYLOGUE_STORE` to the whole address",
+        ));
+    }
+    let folder = data_folder()?.join("postgres").join(address.folder_name());
+    Ok(StoreLocation::postgres(address, folder.join("conversations")))
 }
 
 /// The conversations at `place`.
@@ -36,7 +67,9 @@ pub(crate) fn existing(place: Option<&Path>) -> Result<Runtime, CliError> {
 /// # Errors
 /// When the command line names it: it is mistyped.
 pub(crate) fn is_empty(place: Option<&Path>) -> Result<bool, CliError> {
-    let Some(place) = place.filter(|place| !place.as_os_str().is_empty() && !place.exists()) else {
+    let Some(place) =
+        place.filter(|place| !place.as_os_str().is_empty() && address(place).is_none() && !place.exists())
+    else {
         return Ok(false);
     };
     if is_of_variable(place) {
@@ -98,9 +131,9 @@ pub(crate) fn of_demos() -> Option<PathBuf> {
 
 /// Whether the current folder is within the work directory of a conversation: what is in it may have been written by code that
 /// models wrote.
-pub(crate) fn is_in_work_directory(store: Option<&Path>) -> bool {
+pub(crate) fn is_in_work_directory(place: &StoreLocation) -> bool {
     let here = env::current_dir().and_then(std::fs::canonicalize);
-    here.is_ok_and(|here| of(store).unwrap_or_else(|_| StoreLocation::new("")).is_in_work_dir(&here))
+    here.is_ok_and(|here| place.is_in_work_dir(&here))
 }
 
 /// `path` as one word of a command for a shell, quoted where it has to be, so that what a hint names can be copied.

@@ -100,11 +100,13 @@ pub enum Error {
         /// All that is wrong.
         why: String,
     },
-    /// Conversations in JSON lines have no long-term memory next to them.
-    #[error("`{}` keeps conversations as JSON lines, which have no memory", .place.display())]
+    /// Conversations in JSON lines and in Postgres have no long-term memory next to them.
+    #[error("`{place}` keeps conversations {form}, which have no memory")]
     NoMemory {
-        /// The folder.
-        place: PathBuf,
+        /// The folder or the database.
+        place: String,
+        /// How conversations are kept there.
+        form: &'static str,
     },
     /// The long-term memory of agents cannot be read.
     #[error("{why}")]

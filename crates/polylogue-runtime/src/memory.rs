@@ -44,7 +44,7 @@ impl TeamMemory {
 /// # Errors
 /// When the memory or its store cannot be read.
 pub async fn memory_of_others(team: &Team, place: &StoreLocation, digest: &str) -> Result<BTreeSet<String>> {
-    if !team.needs_memory() || !place.path().exists() || place.is_folder() {
+    if !team.needs_memory() || !place.path().exists() || place.memory_file().is_err() {
         return Ok(BTreeSet::new());
     }
     let facts = Facts::open(place.path())?.list(None, usize::MAX).await.map_err(unreadable)?;
@@ -80,16 +80,13 @@ fn unreadable(error: MemoryError) -> Error {
 /// Opens the long-term memory of agents at `place`.
 ///
 /// # Errors
-/// When conversations are kept there as JSON lines, which have no memory next to them, or it cannot be opened.
+/// When conversations are kept there as JSON lines or in Postgres, which have no memory next to them, or it cannot be opened.
 pub fn open_memory(place: &StoreLocation) -> Result<Facts> {
     Ok(Facts::open(database(place)?)?)
 }
 
 fn database(place: &StoreLocation) -> Result<PathBuf> {
-    match place.is_folder() {
-        true => Err(Error::NoMemory { place: place.path().to_owned() }),
-        false => Ok(place.path().to_owned()),
-    }
+    place.memory_file().map(ToOwned::to_owned)
 }
 
 /// A memory that is opened when it is first used.

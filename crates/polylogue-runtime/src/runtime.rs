@@ -63,6 +63,14 @@ impl Runtime {
         Self(Arc::new(Inner { place, store, open: Mutex::default() }))
     }
 
+    /// Checks that the store can be used: a database is connected to on first use only.
+    ///
+    /// # Errors
+    /// When it cannot be used.
+    pub async fn check(&self) -> Result<()> {
+        self.list(&ListQuery { limit: Some(1), ..ListQuery::default() }).await.map(drop)
+    }
+
     /// The store.
     #[must_use]
     pub fn store(&self) -> &AnyStore {

@@ -5,13 +5,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use polylogue_core::{AnyStore, LogId};
+use polylogue_postgres::{Address, Postgres};
 use polylogue_store::{Jsonl, Sqlite};
 
 use crate::lease_renewal::LeaseRenewal;
 use crate::{Error, Result};
 
-/// The place of a store of conversations: a folder of JSON lines, or a SQLite database. The work directories of the
-/// conversations are next to it, and the long-term memory of agents is in the database.
+/// The place of a store of conversations: a folder of JSON lines, a SQLite database, or a Postgres database. The work directories of the
+/// conversations are next to it, or for Postgres in a folder of this machine, and the long-term memory of agents is in the SQLite database.
 ///
 /// ```
 /// # use polylogue_runtime::StoreLocation;
@@ -19,46 +20,109 @@ use crate::{Error, Result};
 /// assert!(!StoreLocation::new("runs.db").is_folder());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoreLocation(PathBuf);
+pub struct StoreLocation {
+    path: PathBuf,
+    database: Option<Database>,
+}
+
+/// A Postgres database, and whose conversations in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Database {
+    address: Address,
+    tenant: String,
+}
 
 /// The end of the name of the folder of work directories, after the name of the store.
 const WORK: &str = ".work";
 
 impl StoreLocation {
-    /// A place. An existing folder, or a path that ends in `/`, is one of JSON lines; everything else is a SQLite file.
+    /// A place in the file system. An existing folder, or a path that ends in `/`, is one of JSON lines; everything else is a SQLite file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self(path.into())
+        Self { path: path.into(), database: None }
     }
 
-    /// Its path.
+    /// A Postgres database. What is kept on this machine is next to `path`, where nothing needs to be.
+    pub fn postgres(address: Address, path: impl Into<PathBuf>) -> Self {
+        let database = Database { address, tenant: Postgres::LOCAL.into() };
+        Self { path: path.into(), database: Some(database) }
+    }
+
+    /// The place of the conversations of another tenant: in the same Postgres database, or else at `path`.
+    #[must_use]
+    pub fn of_tenant(&self, tenant: &str, path: impl Into<PathBuf>) -> Self {
+        let database = |Database { address, .. }: &Database| Database {
+            address: address.clone(),
+            tenant: tenant.to_owned(),
+        };
+        Self { path: path.into(), database: self.database.as_ref().map(database) }
+    }
+
+    /// The path next to which work directories are, and that of the store if it is in the file system.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    /// The place for people, and for the option `--store`: a path, or an address without a password.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match &self.database {
+            Some(database) => database.address.to_string(),
+            None => self.path.display().to_string(),
+        }
     }
 
     /// Whether conversations are kept as JSON lines.
     #[must_use]
     pub fn is_folder(&self) -> bool {
-        self.0.is_dir() || self.0.as_os_str().to_string_lossy().ends_with('/')
+        self.database.is_none()
+            && (self.path.is_dir() || self.path.as_os_str().to_string_lossy().ends_with('/'))
+    }
+
+    /// The file of the long-term memory of agents.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`] where conversations are kept without one.
+    pub(crate) fn memory_file(&self) -> Result<&Path> {
+        let form = match self.database {
+            Some(_) => "in Postgres",
+            None if self.is_folder() => "as JSON lines",
+            None => return Ok(&self.path),
+        };
+        Err(Error::NoMemory { place: self.shown(), form })
     }
 
     /// Opens the store, and creates it if it does not exist. Its claims are renewed while this process is well, which
-    /// takes a tokio runtime.
+    /// takes a tokio runtime. Postgres is connected to on first use.
     ///
     /// # Errors
     /// When it cannot be made, or is not a store.
     pub fn open(&self) -> Result<AnyStore> {
-        if self.is_folder() {
-            return Ok(LeaseRenewal::of(AnyStore::new(Jsonl::open(&self.0)?)));
+        if let Some(database) = &self.database {
+            return Ok(LeaseRenewal::of(AnyStore::new(database.open()?)));
         }
-        if let Some(folder) = self.0.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        if self.is_folder() {
+            return Ok(LeaseRenewal::of(AnyStore::new(Jsonl::open(&self.path)?)));
+        }
+        if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             make_private(folder).map_err(|error| Error::Io {
                 path: folder.to_owned(),
                 what: "made",
                 why: error.to_string(),
             })?;
         }
-        Ok(LeaseRenewal::of(AnyStore::new(Sqlite::open(&self.0)?)))
+        Ok(LeaseRenewal::of(AnyStore::new(Sqlite::open(&self.path)?)))
+    }
+
+    /// What is against the store, though it can be used: a database that is slow, or whose failover may lose events.
+    ///
+    /// # Errors
+    /// When a database cannot be used.
+    pub async fn warnings(&self) -> Result<Vec<String>> {
+        match &self.database {
+            Some(database) => Ok(database.open()?.check().await?),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// The work directory of the conversation `id`, whether it exists or not: an absolute path.
@@ -75,7 +139,7 @@ impl StoreLocation {
     /// The folder of the work directories.
     fn work_root(&self) -> PathBuf {
         // A folder may be written with a slash at its end, which belongs to no name.
-        let mut work: OsString = self.0.components().as_path().as_os_str().to_owned();
+        let mut work: OsString = self.path.components().as_path().as_os_str().to_owned();
         work.push(WORK);
         PathBuf::from(work)
     }
@@ -93,12 +157,19 @@ impl StoreLocation {
     }
 }
 
+impl Database {
+    fn open(&self) -> Result<Postgres> {
+        Ok(Postgres::open(self.address.clone())?.of_tenant(&self.tenant)?)
+    }
+}
+
 impl fmt::Display for StoreLocation {
     /// Which kind of store it is, with its format.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.is_folder() {
-            true => write!(f, "JSON lines, format {}", Jsonl::FORMAT),
-            false => write!(f, "SQLite, format {}", Sqlite::FORMAT),
+        match &self.database {
+            Some(_) => write!(f, "Postgres, format {}", Postgres::FORMAT),
+            None if self.is_folder() => write!(f, "JSON lines, format {}", Jsonl::FORMAT),
+            None => write!(f, "SQLite, format {}", Sqlite::FORMAT),
         }
     }
 }

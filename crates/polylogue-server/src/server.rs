@@ -296,6 +296,7 @@ fn checked(origins: Vec<String>) -> Result<Vec<String>, ServerError> {
 /// Prepares the teams of the tenant that the command line uses.
 async fn prepare(app: &App) -> Result<(), ServerError> {
     let tenant = app.tenants.get(Token::LOCAL)?;
+    tenant.runtime.check().await.map_err(Box::new)?;
     for team in app.source.ids() {
         let prepared = tenant.team(&*app.source, &team).await;
         prepared.transpose().map_err(|error| ServerError::Team { team, error })?;

@@ -165,7 +165,7 @@ impl Tenants {
         }
         let place = match name {
             Token::LOCAL => self.place.clone(),
-            name => StoreLocation::new(self.folder.join(name).join("conversations.db")),
+            name => self.place.of_tenant(name, self.folder.join(name).join("conversations.db")),
         };
         let runtime = Runtime::open_at(place).map_err(Box::new)?;
         let (runs, meters, teams) = (Runs::new(), Meters::default(), Mutex::default());

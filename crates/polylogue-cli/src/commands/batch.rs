@@ -16,7 +16,7 @@ use polylogue::{Error, Status};
 use polylogue_core::{
     AnyStore, Budget, Cancellation, ConfigError, LogId, Money, Store as _, StoreError, Timer,
 };
-use polylogue_runtime::{Prepared, limits_of};
+use polylogue_runtime::{Prepared, Runtime, StoreLocation, limits_of};
 use polylogue_team::{Overrides, Row, Rows};
 
 use super::{price, write};
@@ -54,7 +54,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Ex
     let all = || (0..total).filter_map(|index| rows.get(index));
     let (settled, left) =
         (|| all().filter(|row| over.contains(&row.id)), || all().filter(|row| !over.contains(&row.id)));
-    let runtime = place::open(Some(&job.store))?;
+    let runtime = Runtime::open_at(job.place.clone())?;
     let store = runtime.store().clone();
     if let Some(budget) = &budget {
         budget.spend(job.uncertain(&store, settled()).await?);
@@ -69,9 +69,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Ex
     broken.map_or(Ok(()), Err)?;
     let tally = Tally::of(&records, total, budget);
     let unwritable = |error| CliError::failed(format!("the output cannot be written: {error}"));
+    let shown = PathBuf::from(job.place.shown());
     write(&match args.json {
-        true => Sanitized::json(&tally.json(&args.output, &job.store)).map_err(unwritable)?,
-        false => Sanitized::plain(&tally.text(&args.output, &job.store)),
+        true => Sanitized::json(&tally.json(&args.output, &shown)).map_err(unwritable)?,
+        false => Sanitized::plain(&tally.text(&args.output, &shown)),
     })?;
     Ok(tally.exit())
 }
@@ -121,7 +122,7 @@ struct Job<'a> {
     /// What all conversations together can cost: as the command line says, or the user's settings.
     budget: Option<Money>,
     /// Where the conversations are: their work directories are next to it.
-    store: PathBuf,
+    place: StoreLocation,
     /// Tells records of this team, its models and its settings from those of others.
     key: String,
 }
@@ -140,7 +141,10 @@ impl<'a> Job<'a> {
                 },
             )?;
         }
-        let store = cli.store.clone().unwrap_or_else(|| default_store(&args.output));
+        let place = match &cli.store {
+            Some(_) => place::of(cli.store.as_deref())?,
+            None => StoreLocation::new(default_store(&args.output)),
+        };
         let given = args.budget.map(Money::dollars);
         let budget = match given {
             Some(_) => given,
@@ -148,9 +152,9 @@ impl<'a> Job<'a> {
         };
         let mut launch = Launch::of(loaded, &args.team, &args.options);
         launch.shared_budget = budget.is_some();
-        let prepared = launch.prepare(Some(&store)).await?;
+        let prepared = launch.prepare(&place).await?;
         let key = key(&prepared, args)?;
-        Ok(Self { args, prepared, default, budget, store, key })
+        Ok(Self { args, prepared, default, budget, place, key })
     }
 
     fn introduce(&self, total: usize, skipped: usize) {

@@ -6,7 +6,7 @@ mod session;
 use std::path::Path;
 
 use polylogue_core::LogId;
-use polylogue_runtime::{OpenOptions, Prepared, Runtime};
+use polylogue_runtime::{OpenOptions, Prepared, Runtime, StoreLocation};
 use polylogue_team::{Loaded, Overrides};
 
 use super::resume::Stored;
@@ -45,9 +45,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::chat::Chat) -> Result<Exit
     let (prepared, id) = match &args.resume {
         Some(text) => {
             let id = runtime.find(text).await?;
-            (stored(cli, args, &runtime, &id, &settings).await?, Some(id))
+            (stored(args, &runtime, &id, &settings).await?, Some(id))
         }
-        None => (new(cli, args, &settings).await?, None),
+        None => (new(cli, args, &settings, runtime.place()).await?, None),
     };
     let options = OpenOptions { more: args.options.team.limits.overrides(), ..OpenOptions::default() };
     let attached = args.attach.parts()?;
@@ -70,7 +70,12 @@ fn settings_of(cli: &args::Cli, args: &args::chat::Chat) -> Settings {
 }
 
 /// The team of a new conversation.
-async fn new(cli: &args::Cli, args: &args::chat::Chat, settings: &Settings) -> Result<Prepared, CliError> {
+async fn new(
+    cli: &args::Cli,
+    args: &args::chat::Chat,
+    settings: &Settings,
+    place: &StoreLocation,
+) -> Result<Prepared, CliError> {
     let default = default_model(cli, &args.options.team.models)?;
     let overrides = Overrides {
         vars: args.vars.iter().cloned().collect(),
@@ -85,7 +90,7 @@ async fn new(cli: &args::Cli, args: &args::chat::Chat, settings: &Settings) -> R
     let mut launch = Launch::of(loaded, file, &args.options.team).with_default_cost(cli)?;
     launch.shown = Some(settings);
     launch.dir = args.options.folder.path()?;
-    let prepared = launch.prepare(cli.store.as_deref()).await?;
+    let prepared = launch.prepare(place).await?;
     if settings.output.is_conversation() {
         print_scripted(&prepared, false);
         print_expected_line(&prepared);
@@ -117,7 +122,6 @@ fn one_model(args: &args::chat::Chat, mut overrides: Overrides) -> Result<Loaded
 
 /// The team that is stored with the conversation `id`.
 async fn stored(
-    cli: &args::Cli,
     args: &args::chat::Chat,
     runtime: &Runtime,
     id: &LogId,
@@ -125,7 +129,5 @@ async fn stored(
 ) -> Result<Prepared, CliError> {
     // A chat continues with the team as it was: `resume` has the options for another one.
     let version = TeamVersion::Pinned;
-    Stored { id, options: &args.options, asks: true, settings, version }
-        .prepare(cli.store.as_deref(), runtime)
-        .await
+    Stored { id, options: &args.options, asks: true, settings, version }.prepare(runtime).await
 }

@@ -15,9 +15,9 @@ use super::{price, write};
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
 use crate::stderr::print_note;
-use crate::trust;
 use crate::user_config::{SettingValue, default_model};
 use crate::{args, trust::trust_file::TrustFile, user_prices};
+use crate::{place, trust};
 
 /// Checks every file, whatever is wrong with those before. Nothing is sent, started or read but the files.
 pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError> {
@@ -90,7 +90,8 @@ impl PermissionSummary {
         if args.permits.trust && !all.is_empty() {
             TrustFile::trust(trust::entry(digest, team.name.as_str(), &file.display().to_string(), &all))?;
         }
-        let access = trust::known(trust::of_folder(cli.store.as_deref())?, &args.permits, digest)?;
+        let access =
+            trust::known(trust::of_folder(&place::or_none(cli.store.as_deref()))?, &args.permits, digest)?;
         let memory = team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned()).collect();
         let is_trusted = access.covers(all.iter().filter(|want| !want.is_optional()));
         Ok(Self { is_trusted, all, memory, missing_keys: MissingKey::of(team, &access.env) })

@@ -64,7 +64,7 @@ fn team(file: &Path, args: &args::Doctor, default: Option<&SettingValue>) -> Res
 
 /// What may be used. To ask models, all that the team asks for has to be allowed; else nothing that is not allowed is reached.
 async fn access(cli: &args::Cli, args: &args::Doctor, loaded: Option<&Loaded>) -> Result<Access, CliError> {
-    let env = trust::of_folder(cli.store.as_deref())?;
+    let env = trust::of_folder(&place::or_none(cli.store.as_deref()))?;
     if let (Some(Loaded { team, digest, outside, .. }), true) = (loaded, args.probe || args.permits.trust) {
         let place = place::of(cli.store.as_deref())?;
         let of_others = memory_of_others(team, &place, digest).await?;
@@ -219,7 +219,9 @@ async fn store(cli: &args::Cli) -> Result<String, (String, CliError)> {
     let tried = async {
         let runtime = place::open(cli.store.as_deref())?;
         let (place, logs) = (runtime.place(), runtime.list(&ListQuery::default()).await?.logs.len());
-        Ok(format!("{logs} in {} ({place})", place.path().display()))
+        let mut text = format!("{logs} in {} ({place})", place.shown());
+        place.warnings().await?.iter().for_each(|warning| text.push_str(&format!("\n  warning: {warning}")));
+        Ok(text)
     };
     tried.await.map_err(|error: CliError| ("cannot be used".to_owned(), error))
 }

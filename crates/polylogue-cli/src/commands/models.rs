@@ -16,7 +16,7 @@ use crate::limit::counted;
 use crate::place::of_model_lists;
 use crate::screen::Sanitized;
 use crate::stderr::print_note;
-use crate::{args, trust, user_prices};
+use crate::{args, place, trust, user_prices};
 
 /// How long a provider's list is kept.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -48,7 +48,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::models::List) -> Result<Ex
             "`{name}` is only in the table: its models can be used over `compatible` or an endpoint of yours"
         ));
     }
-    let env = trust::of_folder(cli.store.as_deref())?;
+    let env = trust::of_folder(&place::or_none(cli.store.as_deref()))?;
     let served = match provider {
         Some(provider) if !args.offline => served(provider, &env, args.refresh).await?,
         _ => None,

@@ -35,7 +35,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     let settings = settings(cli, args.options.output);
     let (options, asks, version) = (&args.options, args.answer.is_none(), TeamVersion::wanted(args));
     let stored = Stored { id: &id, options, asks, settings: &settings, version };
-    let mut prepared = stored.prepare(cli.store.as_deref(), &runtime).await?;
+    let mut prepared = stored.prepare(&runtime).await?;
     let attached = attached(args)?;
     attachments::check(&prepared, &attached)?;
     let options = OpenOptions {
@@ -122,7 +122,7 @@ pub(super) struct Stored<'a> {
 
 impl Stored<'_> {
     /// Prepares the team that is stored with the conversation.
-    pub(super) async fn prepare(self, store: Option<&Path>, runtime: &Runtime) -> Result<Prepared, CliError> {
+    pub(super) async fn prepare(self, runtime: &Runtime) -> Result<Prepared, CliError> {
         let args::TeamOptions { models, allowed, limits } = &self.options.team;
         let dir = self.options.folder.path()?;
         let stored = runtime.stored_team(self.id).await?;
@@ -171,7 +171,7 @@ impl Stored<'_> {
             asks: self.asks,
             shown: Some(self.settings),
         };
-        launch.prepare(store).await
+        launch.prepare(runtime.place()).await
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     launch.shown = Some(&settings);
     launch.dir = args.options.folder.path()?;
     // Whatever is wrong with the team shows before there is a store.
-    let mut prepared = launch.prepare(cli.store.as_deref()).await?;
+    let mut prepared = launch.prepare(&place::of(cli.store.as_deref())?).await?;
     attachments::check(&prepared, &attached)?;
     let runtime = place::open(cli.store.as_deref())?;
     let conversation = runtime.begin(&prepared.run()).await?;

@@ -36,7 +36,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
         rows.push(if args.json { as_json(listing, &state)? } else { line(listing, &state, now) });
     }
     if rows.is_empty() && !args.json {
-        let place = cli.store.as_deref().map(|place| format!(" in `{}`", place.display()));
+        let place = cli.store.as_deref().map(|_| format!(" in `{}`", runtime.place().shown()));
         print_note(&format!("no conversations found{}", place.unwrap_or_default()));
     }
     let text: Sanitized = rows.into_iter().collect();

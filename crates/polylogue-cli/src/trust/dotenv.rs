@@ -4,12 +4,12 @@ use std::path::Path;
 
 use polylogue_http::Proxies;
 use polylogue_models::{Env, Provider};
-use polylogue_runtime::RequestedPermission;
 use polylogue_runtime::address::shown;
+use polylogue_runtime::{RequestedPermission, StoreLocation};
 use polylogue_team::{Grant, Team, Usage};
 
 use crate::error::CliError;
-use crate::place;
+use crate::place::is_in_work_directory;
 use crate::stderr::print_note_wrapped;
 
 /// What the file is called.
@@ -17,9 +17,9 @@ pub(super) const FILE: &str = ".env";
 
 /// The environment, with the keys of the current folder's `.env` behind it. That of a work directory is not read: code that
 /// models wrote may have written it.
-pub(crate) fn of_folder(store: Option<&Path>) -> Result<Env, CliError> {
+pub(crate) fn of_folder(place: &StoreLocation) -> Result<Env, CliError> {
     let file = Path::new(FILE);
-    if file.exists() && place::is_in_work_directory(store) {
+    if file.exists() && is_in_work_directory(place) {
         print_note_wrapped("`.env` is not read here: this is the work directory of a conversation.");
         return Ok(Env::process());
     }

@@ -75,6 +75,8 @@ mod pins;
 #[cfg(test)]
 mod piped;
 #[cfg(test)]
+mod postgres;
+#[cfg(test)]
 mod prices;
 #[cfg(test)]
 mod quirks;

@@ -311,7 +311,7 @@ fn the_whole_of_the_help() {
         Options:
               --color <WHEN>   When to use colors [default: auto] [possible values: auto, always, never]
               --config <FILE>  The user's configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
-              --store <PATH>   The store of conversations: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
+              --store <PATH>   The store of conversations: a file for SQLite, a folder for JSON lines, `postgres://USER@HOST/DATABASE` [env: POLYLOGUE_STORE]
           -v, --verbose...     Log to standard error, and show prompts, private replies and tool results in full; `-vv` logs more, `RUST_LOG` filters
           -h, --help           Print help
           -V, --version        Print version
@@ -364,7 +364,7 @@ fn the_whole_of_the_help() {
               --thoughts                     Show the reasoning of models
               --color <WHEN>                 When to use colors [default: auto] [possible values: auto, always, never]
               --config <FILE>                The user's configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
-              --store <PATH>                 The store of conversations: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
+              --store <PATH>                 The store of conversations: a file for SQLite, a folder for JSON lines, `postgres://USER@HOST/DATABASE` [env: POLYLOGUE_STORE]
           -v, --verbose...                   Log to standard error, and show prompts, private replies and tool results in full; `-vv` logs more, `RUST_LOG` filters
           -h, --help                         Print help
 

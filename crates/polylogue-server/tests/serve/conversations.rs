@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::client::{Request, Response};
 use crate::world::World;
 
-const PATH: &str = "/api/v1/conversations";
+pub(crate) const PATH: &str = "/api/v1/conversations";
 
 /// Begins a conversation and returns its id.
 pub(crate) async fn begin(world: &World, body: &Value) -> String {

@@ -18,6 +18,7 @@ mod page_browser;
 mod page_editing;
 mod page_views;
 mod restarts;
+mod shared;
 mod spending;
 mod steering;
 mod tails;

@@ -11,7 +11,7 @@ use super::call::CallConversation;
 use crate::error::CliError;
 use crate::launch::Launch;
 use crate::user_config::default_model;
-use crate::{args, trust};
+use crate::{args, place, trust};
 
 /// The argument that is the task.
 const TASK: &str = "task";
@@ -37,7 +37,7 @@ impl ServedTeam {
         let mut launch = Launch::of(loaded, file, &args.options).with_default_cost(cli)?;
         // The input and the output are the host's.
         launch.asks = false;
-        let prepared = launch.prepare(cli.store.as_deref()).await?;
+        let prepared = launch.prepare(&place::of(cli.store.as_deref())?).await?;
         Ok(Self { spec, file: file.to_owned(), prepared, default_model, args: args.clone() })
     }
 

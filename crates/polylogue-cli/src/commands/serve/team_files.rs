@@ -124,7 +124,7 @@ impl TeamFiles {
         // No person is at the terminal of a server.
         launch.asks = false;
         launch.shown = Some(&SETTINGS);
-        launch.prepare(Some(place.path())).await
+        launch.prepare(place).await
     }
 }
 
@@ -193,7 +193,7 @@ impl TeamSource for TeamFiles {
             // A conversation keeps the team that it began with.
             let version = TeamVersion::Pinned;
             let stored = Stored { id, options: &options, asks: false, settings: &SETTINGS, version };
-            Ok(stored.prepare(Some(runtime.place().path()), runtime).await?)
+            Ok(stored.prepare(runtime).await?)
         })
     }
 }
