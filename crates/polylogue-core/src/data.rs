@@ -21,6 +21,7 @@ mod reply;
 mod request;
 mod stop_reason;
 mod store_error;
+mod stored_result;
 mod unknown_name;
 mod usage;
 mod verbatim;
@@ -45,6 +46,7 @@ pub use self::request::{CacheLifetime, Effort, Params, Thinking, ToolChoice, Too
 pub(crate) use self::stop_reason::in_units;
 pub use self::stop_reason::{AllowanceOwner, OtherReason, RunOutcome, StopReason};
 pub use self::store_error::{LogId, StoreError};
+pub use self::stored_result::{ResultId, StoredResult};
 pub use self::unknown_name::UnknownName;
 pub use self::usage::{
     CacheSavings, CallCost, Charge, ChargeReason, Money, PromptCache, ToolUsage, TotalUsage, UncertainUsage,

@@ -44,9 +44,9 @@ pub use data::{
     DeltaSink, Digest, Effort, Error, Failure, Fault, Finish, HistorySummary, ImpossibleStep, Interrupt,
     LabelError, LogId, Media, Message, ModelError, ModelErrorKind, ModelReply, Money, Name, NameError,
     OtherReason, Outcome, OutcomeStatus, Params, Part, Path, PatternFlaw, PrefixChange, PrefixChanges, Price,
-    PriceTier, PromptCache, RawArguments, Reply, RequestPrefix, Result, RunOutcome, Seal, Seals, StopReason,
-    StoreError, Thinking, ToolChoice, ToolSpec, ToolUsage, TotalUsage, UncertainUsage, UnknownName, Usage,
-    Verbatim, cut, plain,
+    PriceTier, PromptCache, RawArguments, Reply, RequestPrefix, Result, ResultId, RunOutcome, Seal, Seals,
+    StopReason, StoreError, StoredResult, Thinking, ToolChoice, ToolSpec, ToolUsage, TotalUsage,
+    UncertainUsage, UnknownName, Usage, Verbatim, cut, plain,
 };
 pub use limits::{
     Allowance, Bound, BoundException, Budget, Cancellation, LimitOverrides, LimitRaise, Limits, OnLimit,
@@ -56,9 +56,9 @@ pub use log::chain;
 pub use log::{
     AnyStore, Body, Choice, Chooser, Claim, Clock, Confirmation, Cursor, DefaultAnswer, Event, FailedAttempt,
     HistoryEntry, InboxMessage, Instruction, InstructionError, JoinHistory, LEASE, Lease, ListQuery, Listing,
-    Log, LogHandle, LogState, Meta, Meter, OpenQuestion, Opening, Page, Parent, Progress, Question,
-    RecoveredEvents, Reservation, ResourceKey, Resources, Responder, Store, StoreWrapper, Subscription,
-    Summary, Timestamp, TurnRequest, Update,
+    Log, LogHandle, LogState, Meta, Meter, NotStored, OpenQuestion, Opening, Page, Parent, Progress,
+    Question, RecoveredEvents, Reservation, ResourceKey, Resources, Responder, Results, Store, StoreWrapper,
+    StoredText, Subscription, Summary, Timestamp, TurnRequest, Update,
 };
 pub use model::{AnyModel, Model, Origin, Request, SealsSent};
 pub use policy::{Condition, Policy, Step, around, steerable, until};

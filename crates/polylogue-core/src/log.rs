@@ -23,6 +23,8 @@ mod raise;
 mod request;
 mod reservation;
 mod resources;
+mod result_account;
+mod results;
 mod run_time;
 mod steer;
 mod store;
@@ -63,6 +65,9 @@ pub use self::request::{Choice, Chooser, TurnRequest};
 pub(crate) use self::reservation::ReservationRequest;
 pub use self::reservation::{FailedAttempt, Reservation};
 pub use self::resources::{ResourceKey, Resources};
+pub use self::result_account::NotStored;
+use self::result_account::ResultAccount;
+pub use self::results::{Results, StoredText};
 pub use self::store::{AnyStore, Claim, LEASE, RecoveredEvents, Store, StoreWrapper};
 pub use self::summary::{Progress, Summary};
 pub(crate) use self::turns::turns_begun;
@@ -96,6 +101,7 @@ pub struct Log {
     live: Publisher,
     cancellation: Cancellation,
     resources: Resources,
+    results: ResultAccount,
     pub(crate) buffer: Arc<Mutex<EventBuffer>>,
     /// Instructions from outside.
     pub(crate) inbox: Inbox,
@@ -147,6 +153,7 @@ impl Log {
             live,
             cancellation,
             resources: Resources::default(),
+            results: ResultAccount::default(),
             buffer: Arc::new(Mutex::new(buffer)),
             inbox: Inbox::default(),
             paused: watch::Sender::new(false),

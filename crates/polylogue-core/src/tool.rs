@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::missing::no_such_tool;
-use crate::{Event, LogId, Meter, Name, Outcome, Path, Resources, ToolSpec, Transcript};
+use crate::{Event, LogId, Meter, Name, Outcome, Path, Resources, Results, ToolSpec, Transcript};
 
 /// A function that an agent can call.
 ///
@@ -49,6 +49,8 @@ pub struct ToolCx<'a> {
     pub id: &'a str,
     /// Reserves and counts the usage of models that it calls itself.
     pub meter: &'a Meter<'a>,
+    /// The large results that the conversation stores whole.
+    pub results: Results<'a>,
 }
 
 impl<'a> ToolCx<'a> {

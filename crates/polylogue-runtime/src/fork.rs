@@ -86,7 +86,11 @@ pub(crate) async fn fork(
         }
     };
     let fork = claim.id.clone();
-    let written = store.append(&claim, &copied).await;
+    // First, so that no reference in the fork leads nowhere.
+    let written = match store.copy_results(&copied, id, (store, &fork)).await {
+        Ok(()) => store.append(&claim, &copied).await,
+        failed => failed,
+    };
     store.release(claim).await?;
     if let Err(error) = written {
         // Half a fork is none. Why it was not written is the error that counts.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use polylogue_core::{
     AnyStore, Body, Call, Claim, Event, ListQuery, LogId, LogState, Message, Meta, Name, Outcome, Path,
-    RecoveredEvents, Status, Store, StoreError, StoreWrapper, Timestamp, Update,
+    RecoveredEvents, Status, Store, StoreError, StoreWrapper, StoredResult, Timestamp, Update,
 };
 use polylogue_models::Env;
 use polylogue_runtime::{
@@ -304,4 +304,37 @@ async fn a_fork_has_the_files_only_if_they_are_those_of_that_point() {
     let before = ForkPoint { event: Some(seq), text: None };
     assert_eq!(world.runtime.fork(&id, &before).await.unwrap().files, ForkedFiles::Changed { event: seq });
     assert_eq!(world.runtime.fork(&id, &whole).await.unwrap().files, ForkedFiles::Copied);
+}
+
+#[tokio::test]
+async fn a_fork_has_the_large_results_to_which_its_events_refer() {
+    let world = world(TALK).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    conversation.run().await.unwrap();
+    let begun = conversation.events().await.len() as u64;
+    conversation.release().await.unwrap();
+    let store = world.runtime.store();
+    let (text, ann) = ("a large result ".repeat(1_000), Name::new("Ann").unwrap());
+    let stored = StoredResult::of(&text);
+    let outcome = Outcome::done(text.as_str()).shortened(100, stored.clone());
+    let call = Call { id: "c".into(), tool: "look".into(), args: serde_json::json!({}) };
+    let bodies = [
+        Body::ToolCalled { who: ann.clone(), call },
+        Body::ToolReturned { who: ann, id: "c".into(), outcome },
+    ];
+    let event = |(seq, body)| {
+        Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
+    };
+    let events: Vec<Arc<Event>> = (begun..).zip(bodies).map(event).collect();
+    let claim = store.claim(&id).await.unwrap();
+    store.store_result(&id, &stored.id, &text).await.unwrap();
+    store.append(&claim, &events).await.unwrap();
+    store.release(claim).await.unwrap();
+    for (event, expected) in [(None, Some(text.as_str())), (Some(begun), None)] {
+        let point = ForkPoint { event, ..ForkPoint::default() };
+        let fork = world.runtime.fork(&id, &point).await.unwrap().id;
+        let found = store.stored_result(&fork, &stored.id).await.unwrap();
+        assert_eq!(found.as_deref(), expected, "{event:?}");
+    }
 }

@@ -4,13 +4,15 @@ mod file;
 mod folder;
 mod inbox;
 mod note;
+mod results;
 mod writer;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnyStore, Claim, Event, InboxMessage, ListQuery, LogId, Meta, Page, RecoveredEvents, Store, StoreError,
+    AnyStore, Claim, Event, InboxMessage, ListQuery, LogId, Meta, Page, RecoveredEvents, ResultId, Store,
+    StoreError,
 };
 
 use crate::batch::Batch;
@@ -218,6 +220,16 @@ impl Store for Jsonl {
     async fn inbox(&self, id: &LogId, after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
         let id = id.clone();
         self.run(move |folder| folder.inbox(&id, after)).await
+    }
+
+    async fn store_result(&self, id: &LogId, result: &ResultId, text: &str) -> Result<bool, StoreError> {
+        let (id, result, text) = (id.clone(), result.clone(), text.to_owned());
+        self.run(move |folder| folder.store_result(&id, &result, &text)).await.map(|()| true)
+    }
+
+    async fn stored_result(&self, id: &LogId, result: &ResultId) -> Result<Option<Arc<str>>, StoreError> {
+        let (id, result) = (id.clone(), result.clone());
+        self.run(move |folder| folder.stored_result(&id, &result)).await
     }
 
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {

@@ -5,8 +5,8 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
-    AnyStore, Claim, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, Store,
-    StoreError, Summary,
+    AnyStore, Claim, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, ResultId,
+    Store, StoreError, Summary,
 };
 
 use crate::head::{lease_from_now, now_ms};
@@ -37,6 +37,7 @@ struct Log {
     meta: Meta,
     events: Vec<Arc<Event>>,
     inbox: Vec<InboxMessage>,
+    results: HashMap<ResultId, Arc<str>>,
     summary: Summary,
     /// The fence of the valid claim, and when its lease expires.
     writer: Option<(u64, u64)>,
@@ -84,6 +85,7 @@ impl Store for Memory {
                     meta: meta.clone(),
                     events: Vec::new(),
                     inbox: Vec::new(),
+                    results: HashMap::new(),
                     summary: Summary::default(),
                     writer: Some((fence, lease_from_now())),
                 });
@@ -204,6 +206,18 @@ impl Store for Memory {
         let logs = self.logs();
         let inbox = &logs.get(id).ok_or_else(|| not_found(id))?.inbox;
         Ok((1..).zip(inbox.iter().cloned()).filter(|(number, _)| *number > after).collect())
+    }
+
+    async fn store_result(&self, id: &LogId, result: &ResultId, text: &str) -> Result<bool, StoreError> {
+        let mut logs = self.logs();
+        let log = logs.get_mut(id).ok_or_else(|| not_found(id))?;
+        log.results.entry(result.clone()).or_insert_with(|| text.into());
+        Ok(true)
+    }
+
+    async fn stored_result(&self, id: &LogId, result: &ResultId) -> Result<Option<Arc<str>>, StoreError> {
+        let logs = self.logs();
+        Ok(logs.get(id).ok_or_else(|| not_found(id))?.results.get(result).cloned())
     }
 
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {

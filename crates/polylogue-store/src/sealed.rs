@@ -1,8 +1,14 @@
 //! Values that are stored next to a log, sealed with its end: one that does not belong to it is detected.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use polylogue_core::chain::{Link, seal, unseal};
+use polylogue_core::{ResultId, StoreError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::io_error::show;
 
 /// `value`, an object, as JSON that belongs to the log that ends with `link`.
 #[must_use]
@@ -26,4 +32,13 @@ pub fn first_link(id: &str, title: &str, created_ms: i64, team: &str, parent: Op
     let parts = [id.as_bytes(), title.as_bytes(), &created, team.as_bytes()];
     let parts: Vec<&[u8]> = parts.into_iter().chain(parent.map(str::as_bytes)).collect();
     Link::first(&parts)
+}
+
+/// The `text` that was read in `place`, if it is the one that was stored as `result`.
+pub(crate) fn checked_result(place: &Path, result: &ResultId, text: String) -> Result<Arc<str>, StoreError> {
+    if ResultId::of(&text) == *result {
+        return Ok(text.into());
+    }
+    let place = format!("the stored result {result} in {}", show(place));
+    Err(StoreError::Io { place, why: "it is not the text that was stored".into() })
 }

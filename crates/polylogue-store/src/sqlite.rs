@@ -10,6 +10,7 @@ mod inbox;
 mod listing;
 mod process_lock;
 mod reader;
+mod results;
 mod rows;
 mod schema;
 mod transaction;
@@ -22,8 +23,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnyStore, Claim, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, Store,
-    StoreError,
+    AnyStore, Claim, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, ResultId,
+    Store, StoreError,
 };
 
 use crate::batch::Batch;
@@ -48,7 +49,7 @@ use writer::{ClaimIssuer, Writer};
 ///
 /// # Format
 ///
-/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format as `user_version`, 5
+/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format as `user_version`, 6
 /// being the only supported one. `sqlite3` can read it, also while it is written:
 ///
 /// ```sql
@@ -91,6 +92,12 @@ use writer::{ClaimIssuer, Writer};
 ///     PRIMARY KEY(log, nr),
 ///     UNIQUE(log, key)
 /// ) STRICT, WITHOUT ROWID;
+/// CREATE TABLE results(                    -- large results of tool calls
+///     log INTEGER NOT NULL,                -- logs.nr
+///     id TEXT NOT NULL,                    -- a digest of the text; events have it as `stored`
+///     text TEXT NOT NULL,
+///     UNIQUE(log, id)
+/// ) STRICT;
 /// ```
 ///
 /// ```sql
@@ -302,6 +309,17 @@ impl Store for Sqlite {
     async fn inbox(&self, id: &LogId, after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
         let id = id.clone();
         self.reading(move |reader, place| reader.inbox(place, &id, after)).await
+    }
+
+    async fn store_result(&self, id: &LogId, result: &ResultId, text: &str) -> Result<bool, StoreError> {
+        let (log, result, text) = (id.clone(), result.clone(), text.to_owned());
+        self.writing(None, move |transaction| transaction.store_result(&log, &result, &text)).await?;
+        Ok(true)
+    }
+
+    async fn stored_result(&self, id: &LogId, result: &ResultId) -> Result<Option<Arc<str>>, StoreError> {
+        let (id, result) = (id.clone(), result.clone());
+        self.reading(move |reader, place| reader.stored_result(place, &id, &result)).await
     }
 
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {

@@ -141,6 +141,6 @@ pub use sources::Overrides;
 pub use stop::{Matches, Says, Stop};
 pub use team::{SubTeam, Team, Usage};
 pub use text::{Schema, Template};
-pub use tooling::{NamedTool, RunTool, ToolEntry, ToolExample, ToolLimits};
+pub use tooling::{LargeResultsKey, NamedTool, RunTool, ToolEntry, ToolExample, ToolLimits};
 pub use web::{EngineName, FetchSettings, KeyedEngine, PageFolder, SearchEngine, Web, WebSearch};
 pub use working::{AgentTool, CodeExecution, Language, WorkFile};

@@ -2,6 +2,7 @@
 
 use indexmap::IndexMap;
 use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
+use polylogue::tools::results::LargeResults;
 use polylogue::tools::search::ToolSearch;
 use polylogue_config::{At, Config};
 use polylogue_core::{AnyTool, Outcome, StateScope, Tool as _};
@@ -71,6 +72,20 @@ pub struct ToolLimits {
     /// Maximum size of a result in bytes. Longer text is cut in the middle, and the result says so.
     #[key(default = most_bytes(), range = 100..=65_536)]
     pub max_output_bytes: u32,
+    /// What happens to a result that is longer than `max_output_bytes`. For the agent's own `tools`; others are truncated.
+    #[key(default = LargeResultsKey::Truncate)]
+    pub large_results: LargeResultsKey,
+}
+
+/// What happens to large results of an agent's tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Config)]
+#[config(name = "LargeResults")]
+pub enum LargeResultsKey {
+    /// Text is cut in the middle.
+    Truncate,
+    /// The whole is stored with the conversation: the model receives its beginning and its end, and reads more of it with
+    /// the tool `read_result`, which the agent then has.
+    Store,
 }
 
 fn most_bytes() -> u32 {
@@ -93,9 +108,25 @@ impl ToolLimits {
         if self.is_none() {
             return tool;
         }
-        let bytes = usize::try_from(self.max_output_bytes).unwrap_or(Outcome::MAX_BYTES);
-        let tool = LimitedTool::new(tool).at_most(bytes);
-        AnyTool::new(tool.set(self.timeout, |tool, time| tool.within(time.into())))
+        let most = if self.stored().is_some() { usize::MAX } else { self.bytes() };
+        let tool = LimitedTool::new(tool).at_most(most);
+        let tool = AnyTool::new(tool.set(self.timeout, |tool, time| tool.within(time.into())));
+        self.stored().map_or(tool.clone(), |stored| stored.around(tool))
+    }
+
+    fn bytes(self) -> usize {
+        usize::try_from(self.max_output_bytes).unwrap_or(Outcome::MAX_BYTES)
+    }
+
+    /// The same limits for tools whose large results are truncated.
+    pub(crate) fn truncating(self) -> Self {
+        Self { large_results: LargeResultsKey::Truncate, ..self }
+    }
+
+    /// How large results are stored, if they are.
+    pub(crate) fn stored(self) -> Option<LargeResults> {
+        let is_stored = self.large_results == LargeResultsKey::Store;
+        is_stored.then(|| LargeResults::default().above(self.bytes()))
     }
 }
 

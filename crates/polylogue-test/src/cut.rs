@@ -33,29 +33,38 @@ impl Cut<'_> {
     /// # Errors
     /// Says after which event the log was cut and what differs then.
     pub async fn everywhere(&self) -> Result<Vec<Arc<Event>>, String> {
-        let whole = self.play(&[]).await?;
+        let first = (self.store)();
+        let whole = self.play(&first, &first, &[]).await?;
         for cut in 0..whole.len() {
             let prefix = whole.get(..cut).unwrap_or_default();
-            let again = self.play(prefix).await.map_err(|flaw| format!("cut before event {cut}: {flaw}"))?;
+            let again = self
+                .play(&(self.store)(), &first, prefix)
+                .await
+                .map_err(|flaw| format!("cut before event {cut}: {flaw}"))?;
             same(&whole, &again).map_err(|flaw| format!("cut before event {cut}: {flaw}"))?;
         }
         Ok(whole)
     }
 
-    /// Runs the conversation from a prefix to its end.
-    async fn play(&self, prefix: &[Arc<Event>]) -> Result<Vec<Arc<Event>>, String> {
+    /// Runs the conversation in `store` from a prefix to its end. The large results of the prefix are those of the `first` store.
+    async fn play(
+        &self,
+        store: &AnyStore,
+        first: &AnyStore,
+        prefix: &[Arc<Event>],
+    ) -> Result<Vec<Arc<Event>>, String> {
         let as_text = |error: polylogue_core::Error| error.to_string();
-        let store = (self.store)();
         let id = LogId::new("cut").map_err(|error| error.to_string())?;
         let claim = store.create(&id, &Meta::default()).await.map_err(|error| error.to_string())?;
         if !prefix.is_empty() {
+            first.copy_results(prefix, &id, (store, &id)).await.map_err(|error| error.to_string())?;
             store.append(&claim, prefix).await.map_err(|error| error.to_string())?;
         }
         store.release(claim).await.map_err(|error| error.to_string())?;
         let calls = Calls::default();
         let chat = (self.chat)(&calls);
         // All times are the same, so that logs can be compared.
-        let mut log = Log::open(store, id).await.map_err(as_text)?.clock(|| Timestamp(0));
+        let mut log = Log::open(store.clone(), id).await.map_err(as_text)?.clock(|| Timestamp(0));
         let mut status = match prefix {
             [] => chat.run_in(&mut log, self.task).await,
             _ => chat.resume(&mut log).await,

@@ -19,6 +19,7 @@ mod events;
 mod inbox;
 mod listing;
 mod reopened;
+mod results;
 mod support;
 
 use polylogue_core::AnyStore;
@@ -36,6 +37,7 @@ pub async fn conforms(make: impl Fn() -> AnyStore) {
     claims::check(&make, &mut report).await;
     events::check(&make, &mut report).await;
     inbox::check(&make, &mut report).await;
+    results::check(&make, &mut report).await;
     listing::check(&make, &mut report).await;
     crowd::check(&make, &mut report).await;
     report.finish();

@@ -1,8 +1,9 @@
-//! Tools: agent tools, approval, memory, search, state.
+//! Tools: agent tools, approval, memory, large results, search, state.
 
 pub mod agent_tool;
 pub mod approval;
 pub mod memory;
+pub mod results;
 pub mod search;
 pub mod state;
 pub mod tool;

@@ -7,7 +7,7 @@ mod side_by_side;
 
 use std::io;
 
-use polylogue_core::{LogId, Parent, RecoveredEvents, Store, StoreError};
+use polylogue_core::{AnyStore, Body, Event, LogId, Parent, Part, RecoveredEvents, Store, StoreError};
 
 use super::{unwritable, write};
 use crate::error::{CliError, Exit};
@@ -26,6 +26,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
     }
     if let Some(nth) = args.code {
         return code::print(&events, nth);
+    }
+    if cli.verbose > 0 {
+        with_whole_results(runtime.store(), &id, &mut events).await?;
     }
     let looks = OutputStyle::of(wish(cli.color), &io::stdout());
     let pictures = work_dir::pictures(cli.store.as_deref(), &id, looks);
@@ -69,6 +72,20 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
         write(&Sanitized::row(&cut_off(&id, &damage)))?;
     }
     Err(damage.into())
+}
+
+/// Puts the large results that are stored with the conversation into its events.
+async fn with_whole_results(store: &AnyStore, id: &LogId, events: &mut [Event]) -> Result<(), CliError> {
+    for event in events {
+        let Body::ToolReturned { outcome, .. } = &mut event.body else { continue };
+        let Some(stored) = &outcome.stored else { continue };
+        if let Some(text) = store.stored_result(id, &stored.id).await? {
+            let others = outcome.parts.drain(..).filter(|part| !matches!(part, Part::Text(_)));
+            outcome.parts = std::iter::once(Part::Text(text)).chain(others).collect();
+            outcome.stored = None;
+        }
+    }
+    Ok(())
 }
 
 /// The last line of what is shown of a damaged conversation.

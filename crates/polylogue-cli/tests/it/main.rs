@@ -47,6 +47,8 @@ mod import;
 #[cfg(test)]
 mod key_order;
 #[cfg(test)]
+mod large_results;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod mcp;

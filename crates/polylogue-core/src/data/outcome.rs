@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::part::{Outcome, OutcomeStatus, Part, plain};
+use super::stored_result::StoredResult;
 use super::usage::ToolUsage;
 
 impl Outcome {
     /// A result of a call.
     #[must_use]
     pub const fn new(status: OutcomeStatus, parts: Vec<Part>) -> Self {
-        Self { status, parts, outside: None, used: Vec::new() }
+        Self { status, parts, outside: None, used: Vec::new(), stored: None }
     }
 
     /// Marks the content as untrusted content from `source`, such as the URL of a page.
@@ -94,12 +95,40 @@ impl Outcome {
     /// content, so that no page can write its own end mark.
     #[must_use]
     pub fn for_model(&self) -> Vec<Part> {
+        let mut parts = self.marked_parts();
+        // Outside of the marks: a reference is written by the program.
+        parts.extend(self.stored.as_ref().map(|stored| Part::text(stored.note())));
+        parts
+    }
+
+    fn marked_parts(&self) -> Vec<Part> {
         let Some(source) = &self.outside else { return self.parts.clone() };
         let (words, others): (Vec<&Part>, Vec<&Part>) =
             self.parts.iter().partition(|part| matches!(part, Part::Text(_) | Part::Data(_)));
         let words: Vec<Cow<'_, str>> = words.into_iter().map(as_text).collect();
         let marked = Part::text(marked(&words.join("\n\n"), &one_line(source)));
         std::iter::once(marked).chain(others.into_iter().cloned()).collect()
+    }
+
+    /// The text and data of the result, as a text.
+    #[must_use]
+    pub fn whole_text(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.to_string()),
+            Part::Data(value) => Some(value.to_string()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// The same with the beginning and the end of its [text](Self::whole_text), at most `bytes` of it, and a reference to
+    /// the whole, which is `stored`.
+    #[must_use]
+    pub fn shortened(self, bytes: usize, stored: StoredResult) -> Self {
+        let short = Self::done(self.whole_text()).at_most(bytes);
+        let others = self.parts.into_iter().filter(|part| !matches!(part, Part::Text(_) | Part::Data(_)));
+        let parts = short.parts.into_iter().chain(others).collect();
+        Self { parts, stored: Some(stored), ..self }
     }
 
     /// Its text.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::name::Name;
+use super::stored_result::StoredResult;
 use super::usage::ToolUsage;
 
 /// A part of a message, of a model reply or of a tool result.
@@ -139,6 +140,9 @@ pub struct Outcome {
     /// run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub used: Vec<ToolUsage>,
+    /// The whole result, if it is stored next to the log: the parts have its beginning and its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<StoredResult>,
 }
 
 /// The status of a tool call.

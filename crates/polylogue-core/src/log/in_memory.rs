@@ -1,15 +1,23 @@
 //! Logs without a store: their events are only in their own buffer.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Claim, InboxMessage, ListQuery, Meta, Page, RecoveredEvents, Store};
-use crate::{Event, LogId, StoreError};
+use crate::{Event, LogId, ResultId, StoreError};
 
 /// The store of a log that is gone when it is dropped. The log's buffer has all events, so there are never more to
 /// read.
-pub(super) struct InMemory;
+#[derive(Default)]
+pub(super) struct InMemory {
+    results: Mutex<BTreeMap<ResultId, Arc<str>>>,
+}
 
 impl InMemory {
+    fn results(&self) -> MutexGuard<'_, BTreeMap<ResultId, Arc<str>>> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn claim() -> Claim {
         Claim { id: LogId::in_memory(), fence: 0 }
     }
@@ -61,6 +69,13 @@ impl Store for InMemory {
     }
     async fn inbox(&self, _: &LogId, _: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
         Ok(Vec::new())
+    }
+    async fn store_result(&self, _: &LogId, result: &ResultId, text: &str) -> Result<bool, StoreError> {
+        self.results().entry(result.clone()).or_insert_with(|| text.into());
+        Ok(true)
+    }
+    async fn stored_result(&self, _: &LogId, result: &ResultId) -> Result<Option<Arc<str>>, StoreError> {
+        Ok(self.results().get(result).cloned())
     }
     async fn repair(&self, _: &LogId) -> Result<u64, StoreError> {
         Ok(0)

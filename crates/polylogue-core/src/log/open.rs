@@ -10,7 +10,7 @@ impl Log {
     #[must_use]
     pub fn in_memory() -> Self {
         let claim = InMemory::claim();
-        Self::new(AnyStore::new(InMemory), claim.id.clone(), claim, EventBuffer::default())
+        Self::new(AnyStore::new(InMemory::default()), claim.id.clone(), claim, EventBuffer::default())
     }
 
     /// Creates a conversation in `store`.

@@ -9,7 +9,7 @@ use super::event::Event;
 use super::inbox::InboxMessage;
 use super::list::{ListQuery, Page};
 use super::meta::Meta;
-use crate::{LogId, StoreError};
+use crate::{LogId, ResultId, StoreError};
 
 /// A store of logs: a database, a folder of files, memory.
 ///
@@ -119,6 +119,35 @@ pub trait Store: Send + Sync + 'static {
         id: &LogId,
         after: u64,
     ) -> impl Future<Output = Result<Vec<(u64, InboxMessage)>, StoreError>> + Send;
+
+    /// Stores `text`, a large result of a tool call, next to a log, also while another process has claimed it. The same text again
+    /// changes nothing. After success it survives a loss of power, and is removed with the log. Returns whether this
+    /// store can; default: it cannot, and results are truncated.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::Full`], [`StoreError::ReadOnly`].
+    fn store_result(
+        &self,
+        id: &LogId,
+        result: &ResultId,
+        text: &str,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send {
+        let _ = (id, result, text);
+        async { Ok(false) }
+    }
+
+    /// Reads a result that was [stored](Self::store_result) next to a log; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] without the log; [`StoreError::Damaged`] if the text is not the one that was stored.
+    fn stored_result(
+        &self,
+        id: &LogId,
+        result: &ResultId,
+    ) -> impl Future<Output = Result<Option<Arc<str>>, StoreError>> + Send {
+        let _ = (id, result);
+        async { Ok(None) }
+    }
 
     /// Repairs a damaged log: keeps its intact beginning and moves the rest to a backup. Returns the number of events
     /// that remain. Does nothing if the log is intact.
@@ -231,6 +260,8 @@ forwarded! {
     take_over(ref id: LogId,) -> Claim;
     post(ref id: LogId, ref message: InboxMessage,) -> u64;
     inbox(ref id: LogId, val after: u64,) -> Vec<(u64, InboxMessage)>;
+    store_result(ref id: LogId, ref result: ResultId, ref text: str,) -> bool;
+    stored_result(ref id: LogId, ref result: ResultId,) -> Option<Arc<str>>;
     repair(ref id: LogId,) -> u64;
     damage() -> Option<StoreError>;
 }

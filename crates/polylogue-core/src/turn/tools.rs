@@ -6,7 +6,7 @@ use super::Turn;
 use super::calls::outcome_of;
 use super::repeats::repeated_calls;
 use crate::transcript::in_order;
-use crate::{AnyTool, Body, Call, Interrupt, Meter, Outcome, Result, Tool, ToolCx};
+use crate::{AnyTool, Body, Call, Interrupt, Meter, Outcome, Result, Results, Tool, ToolCx};
 
 impl Turn<'_> {
     /// Executes tool calls in parallel, and returns their results in the order of the calls. There is always a
@@ -61,6 +61,7 @@ impl Turn<'_> {
                 within: &within,
                 id,
                 meter,
+                results: Results::of(log),
             };
             running.push(async move {
                 let outcome =

@@ -1,7 +1,7 @@
 //! Values as text.
 
 use polylogue::tasks::group_solve::Verdict;
-use polylogue_core::{Outcome, Part};
+use polylogue_core::{Outcome, Part, StoredResult};
 use serde_json::Value;
 
 /// The text that is shown of a value in a message.
@@ -23,8 +23,15 @@ pub fn result_text(outcome: &Outcome) -> String {
         Part::Media(media) => Some(format!("[{}]", media.kind)),
         _ => None,
     });
+    let parts = parts.chain(outcome.stored.as_ref().map(stored_text));
     let text = parts.collect::<Vec<_>>().join("\n");
     if outcome.outside.is_some() { format!("[from outside] {text}") } else { text }
+}
+
+/// Where the rest of a large result is.
+fn stored_text(stored: &StoredResult) -> String {
+    let StoredResult { id, bytes, lines } = stored;
+    format!("[{bytes} bytes in {lines} lines are stored as {id}]")
 }
 
 /// The text that is shown of `value`, one of `parts`.

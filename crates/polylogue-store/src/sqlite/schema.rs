@@ -12,7 +12,7 @@ use crate::io_error::{reading, show};
 const APPLICATION: u32 = 0x504C_594C;
 
 /// The only supported format.
-pub(super) const FORMAT: u32 = 5;
+pub(super) const FORMAT: u32 = 6;
 
 /// Creates the tables of an empty database. Must run in a transaction.
 pub(super) const CREATE: &str = "
@@ -55,8 +55,14 @@ CREATE TABLE inbox(
     PRIMARY KEY(log, nr),
     UNIQUE(log, key)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE results(
+    log INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    text TEXT NOT NULL,
+    UNIQUE(log, id)
+) STRICT;
 PRAGMA application_id = 0x504C594C;
-PRAGMA user_version = 5;
+PRAGMA user_version = 6;
 ";
 
 /// The file at the path of a database.

@@ -7,7 +7,7 @@ use polylogue::layers::{Executor, HumanInput};
 use polylogue::policies::handoff::Handoff;
 use polylogue::{Assistant, Human, Result, Tool as _};
 use polylogue_config::{At, Switch};
-use polylogue_core::{AnyAgent, Name, Params, UnknownName};
+use polylogue_core::{AnyAgent, AnyTool, Name, Params, UnknownName};
 
 use super::builder::{AgentBuilder, BuildScope};
 use crate::agent::{Agent, ModelKeys};
@@ -16,7 +16,7 @@ use crate::nested_chats::{NestedChat, NestedContext};
 use crate::pattern::Task;
 use crate::reasoning::Example;
 use crate::set::Set as _;
-use crate::tooling::{ToolEntry, ToolLimits};
+use crate::tooling::{RunTool, ToolEntry, ToolLimits};
 
 impl Agent {
     /// `built`, whose questions have the default answer of this agent, if it has one.
@@ -61,14 +61,14 @@ impl<'a> AgentBuilder<'a> {
         if !agent.executes_tools.is_empty() {
             let mut executor = Executor::new().approval(self.approval_of_calls(agent)?);
             for given in &agent.executes_tools {
-                for tool in self.tools_of(&given.tool, given.scope.as_deref().copied(), *agent.tool_limits)? {
+                for tool in self.tools_for_others(agent, given)? {
                     executor = executor.tool(tool);
                 }
             }
             stack = stack.then(executor);
         }
         if let Some(given) = &agent.runs_output_blocks {
-            let tools = |tool: &str, scope| self.tools_of(tool, scope, *agent.tool_limits);
+            let tools = |tool: &str, scope| self.tools_of(tool, scope, agent.tool_limits.truncating());
             stack = stack.then(given.build(&agent.name, self.approval_of_calls(agent)?, &tools)?);
         }
         if let Some(given) = agent.code_execution.on() {
@@ -163,6 +163,9 @@ impl<'a> AgentBuilder<'a> {
                 assistant = assistant.prompted_tool(tool);
             }
         }
+        if !keys.tools.is_empty() {
+            assistant = assistant.tools(reader(agent));
+        }
         assistant = assistant.set(keys.output_schema.as_ref(), |assistant, schema| {
             assistant.output_schema(schema.0.clone().into())
         });
@@ -182,6 +185,11 @@ impl<'a> AgentBuilder<'a> {
         Ok(assistant)
     }
 
+    /// A tool that `agent` executes for others. The agent that receives the results cannot read more of them.
+    pub(crate) fn tools_for_others(&self, agent: &Agent, given: &RunTool) -> Result<Vec<AnyTool>> {
+        self.tools_of(&given.tool, given.scope.as_deref().copied(), agent.tool_limits.truncating())
+    }
+
     /// The agent of a task with what it has for this task only; `None` if it does not reply only by a model.
     pub(crate) fn worker(&self, task: &Task, around: &BuildScope<'a>) -> Result<Option<Assistant>> {
         let agent = self.team.agents.iter().find(|agent| agent.name == task.who);
@@ -193,6 +201,9 @@ impl<'a> AgentBuilder<'a> {
             for tool in self.prompted(tool, *agent.tool_limits)? {
                 assistant = assistant.prompted_tool(tool);
             }
+        }
+        if !task.tools.is_empty() {
+            assistant = assistant.tools(reader(agent));
         }
         assistant = assistant.set(task.output_schema.as_ref(), |assistant, schema| {
             assistant.output_schema(schema.0.clone().into())
@@ -213,6 +224,11 @@ impl<'a> AgentBuilder<'a> {
             }
         })
     }
+}
+
+/// The tool that reads large results of the agent's tools, if they are stored.
+pub(super) fn reader(agent: &Agent) -> Option<AnyTool> {
+    agent.tool_limits.stored().map(|stored| AnyTool::new(stored.reader()))
 }
 
 /// The layer of a person and of limits, if the agent has one.

@@ -7,6 +7,7 @@ use polylogue::tools::memory::LongTerm;
 use polylogue::{Assistant, Name, Result};
 use polylogue_core::{AnyAgent, AnyTool, ConfigError, UnknownName};
 
+use super::agent::reader;
 use super::builder::{AgentBuilder, BuildScope};
 use crate::agent::{Agent, ModelKeys};
 use crate::memory::AgentMemory;
@@ -31,7 +32,9 @@ impl<'a> AgentBuilder<'a> {
     /// `assistant` with the tools of its memory, if it has them.
     pub(super) fn remembering(&self, agent: &Agent, assistant: Assistant) -> Result<Assistant> {
         Ok(match agent.memory() {
-            Some(memory) => memory.with_tools(&self.long_term(agent, memory)?, *agent.tool_limits, assistant),
+            Some(memory) => {
+                memory.with_tools(&self.long_term(agent, memory)?, agent.tool_limits.truncating(), assistant)
+            }
             None => assistant,
         })
     }
@@ -110,6 +113,9 @@ impl Reasoner for ReasoningAgent<'_, '_> {
         for given in self.keys.tools.iter() {
             let tools = self.builder.prompted(given, *self.agent.tool_limits)?;
             all.extend(tools.into_iter().map(|tool| tool.tool().clone()));
+        }
+        if !all.is_empty() {
+            all.extend(reader(self.agent));
         }
         Ok(all)
     }

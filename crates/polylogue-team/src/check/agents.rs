@@ -3,7 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use polylogue::agents::tooling::{ToolCalling, ToolHistory};
+use polylogue::tools::results::LargeResults;
 use polylogue_config::At;
+use polylogue_core::StoredResult;
 
 use super::approval::tasks_of;
 use crate::agent::{Agent, ModelKeys};
@@ -86,15 +88,32 @@ fn check_command(agent: &Agent, report: &mut Report<'_>) {
     }
 }
 
-/// Warns of tool limits of agents without tools.
+/// Warns of tool limits of agents without tools, and reports those with which no result can be stored.
 fn check_limits(team: &Team, agent: &Agent, report: &mut Report<'_>) {
     let Some(at) = agent.tool_limits.given() else { return };
+    if agent.tool_limits.stored().is_some() {
+        check_stored(team, agent, at, report);
+    }
     let of_model = agent.model().is_some_and(|keys| !keys.tools.is_empty() || keys.memory.given().is_some());
     let own = of_model || !agent.executes_tools.is_empty() || agent.runs_output_blocks.is_some();
     if !own && !tasks_of(team, &agent.name).any(|task| task.tools.given().is_some()) {
         let hint =
             "give it `tools` or `executes_tools`; code that it executes has a `timeout` in `code_execution`";
         report.warning(codes::NO_EFFECT, at, format!("`{}` has no tools to limit", agent.name), hint);
+    }
+}
+
+/// Reports why large results of `agent` cannot be stored.
+fn check_stored(team: &Team, agent: &Agent, at: &Span, report: &mut Report<'_>) {
+    let least = LargeResults::MIN_ABOVE;
+    if usize::try_from(agent.tool_limits.max_output_bytes).is_ok_and(|bytes| bytes < least) {
+        let message = "`large_results: store` needs space for the beginning of a result";
+        report.error_with_hint(at, message, format!("set `max_output_bytes` to {least} or more"));
+    }
+    let reader = StoredResult::READER;
+    if team.commands.iter().any(|command| command.name == reader) {
+        let hint = format!("give the command another name than `{reader}`");
+        report.error_with_hint(at, format!("`large_results: store` adds a tool `{reader}`"), hint);
     }
 }
 

@@ -11,9 +11,9 @@ use polylogue::tasks::EndMode;
 use polylogue_config::{At, Switch};
 use polylogue_core::{Name, Price, ShowNames, TaskFrom, Window};
 use polylogue_team::{
-    Agent, AgentMemory, ApprovalRule, CapabilityKeys, CodeApproval, EngineName, Grant, Language, Loaded,
-    ModelKeys, OnlyText, Overrides, Pattern, Reasoning, Summary, Team, Template, ToolEntry, ToolLimits, Web,
-    WebSearch, load, parse,
+    Agent, AgentMemory, ApprovalRule, CapabilityKeys, CodeApproval, EngineName, Grant, Language,
+    LargeResultsKey, Loaded, ModelKeys, OnlyText, Overrides, Pattern, Reasoning, Summary, Team, Template,
+    ToolEntry, ToolLimits, Web, WebSearch, load, parse,
 };
 use polylogue_tools::http::{Declaration, Header, HttpMethod, Secret};
 
@@ -195,7 +195,11 @@ fn every_key_of_the_format_arrives() {
     check_servers(&team, ann, bob);
     assert_eq!(
         ann.tool_limits,
-        ToolLimits { timeout: Some("90 s".parse().unwrap()), max_output_bytes: 4000 }
+        ToolLimits {
+            timeout: Some("90 s".parse().unwrap()),
+            max_output_bytes: 4000,
+            large_results: LargeResultsKey::Store
+        }
     );
     let keys = model(bob);
     let tools: Vec<&ToolEntry> = keys.tools.iter().map(|tool| &tool.value).collect();

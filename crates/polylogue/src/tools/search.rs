@@ -7,7 +7,7 @@
 //! long conversation. A found tool can also be called by its own name.
 //!
 //! Always offered are mandatory tools, agents and chats as tools, tools that end the turn (such as handoffs), tools
-//! that other participants run, and those of [`always`](ToolSearch::always). Approval, limits and the log have the
+//! that other participants run, the reader of [large results](super::results), and those of [`always`](ToolSearch::always). Approval, limits and the log have the
 //! calls of the tools themselves: `call_tool` is not in them. If the agent has a tool of its own that is named
 //! `search_tools` or `call_tool`, its model receives all definitions.
 //!
@@ -23,7 +23,7 @@ mod rank;
 
 use std::sync::{Arc, OnceLock};
 
-use polylogue_core::{AnyTool, Call, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{AnyTool, Call, Outcome, StoredResult, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
 use self::rank::Index;
@@ -76,7 +76,8 @@ impl ToolSearch {
 
     /// Whether the definition of `tool` is left out while the agent searches.
     pub(crate) fn defers(&self, tool: &ToolSpec) -> bool {
-        !tool.ends_turn && !self.always.contains(&tool.name)
+        let is_reader = tool.name == StoredResult::READER;
+        !tool.ends_turn && !is_reader && !self.always.contains(&tool.name)
     }
 }
 

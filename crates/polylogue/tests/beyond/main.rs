@@ -12,6 +12,7 @@ mod graph;
 mod graph_build;
 mod graph_random;
 mod handoff;
+mod large_results;
 mod orchestrator;
 mod origins;
 mod stage;

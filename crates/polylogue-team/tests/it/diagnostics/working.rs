@@ -443,7 +443,7 @@ fn tool_limits_are_within_bounds_and_need_tools() {
               |
             3 |   - {name: A, tools: [chess], tool_limits: {timeout: 20, max_output_bytes: 99, size: 4}}
               |                                                                                ^^^^
-            hint: there is `timeout`, `max_output_bytes`
+            hint: there is `timeout`, `max_output_bytes`, `large_results`
         "#]],
     );
     check(
@@ -465,7 +465,7 @@ fn tool_limits_are_within_bounds_and_need_tools() {
               |
             3 |   - {name: A, tools: [chess], tool_limits: {}}
               |                                            ^^
-            hint: there is `timeout`, `max_output_bytes`
+            hint: there is `timeout`, `max_output_bytes`, `large_results`
         "#]],
     );
     let none = with("{timeout: 20 s}").replace("tools: [chess], ", "");

@@ -1,0 +1,81 @@
+//! What large results a conversation has stored: the account of their limits.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Body, Event};
+use crate::{ResultId, StoreError, StoredResult};
+
+/// Why a result is not stored.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotStored {
+    /// It is larger than [`StoredResult::MAX_BYTES`].
+    #[error("results of more than {} MiB are not stored", StoredResult::MAX_BYTES >> 20)]
+    TooLarge,
+    /// The conversation has as many results as it may store, or as large ones.
+    #[error(
+        "a conversation stores {} results and {} MiB at most",
+        StoredResult::MAX_COUNT,
+        StoredResult::MAX_TOTAL_BYTES >> 20
+    )]
+    Full,
+    /// The store cannot store results, or the tool runs outside of a conversation.
+    #[error("the store of this conversation cannot store results")]
+    Unsupported,
+    /// The store failed.
+    #[error("{0}")]
+    Store(StoreError),
+}
+
+impl From<StoreError> for NotStored {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// What this process has stored, so that calls at the same time do not exceed the limits together.
+#[derive(Debug, Default)]
+pub(super) struct ResultAccount(Mutex<BTreeMap<ResultId, u64>>);
+
+impl ResultAccount {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<ResultId, u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn reserve(
+        &self,
+        logged: BTreeMap<ResultId, u64>,
+        stored: &StoredResult,
+    ) -> Result<(), NotStored> {
+        let mut all = self.all();
+        all.extend(logged);
+        let total = all.values().fold(stored.bytes, |sum, bytes| sum.saturating_add(*bytes));
+        if all.contains_key(&stored.id) {
+            return Ok(());
+        }
+        if all.len() >= StoredResult::MAX_COUNT || total > StoredResult::MAX_TOTAL_BYTES {
+            return Err(NotStored::Full);
+        }
+        all.insert(stored.id.clone(), stored.bytes);
+        Ok(())
+    }
+
+    pub(super) fn release(&self, id: &ResultId) {
+        self.all().remove(id);
+    }
+}
+
+/// The results to which `events` refer, and their sizes.
+pub(super) fn referred(events: &[Arc<Event>]) -> BTreeMap<ResultId, u64> {
+    let stored = events.iter().flat_map(|event| stored_in(&event.body));
+    stored.map(|stored| (stored.id.clone(), stored.bytes)).collect()
+}
+
+/// Results that are stored next to a log: those to which an event refers.
+fn stored_in(body: &Body) -> Option<&StoredResult> {
+    match body {
+        Body::ToolReturned { outcome, .. } => outcome.stored.as_ref(),
+        _ => None,
+    }
+}
