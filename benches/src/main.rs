@@ -14,6 +14,7 @@ mod child;
 mod dialect;
 mod groups;
 mod job;
+mod long_turn;
 mod meter;
 mod report;
 mod sandbox;
@@ -30,9 +31,10 @@ fn main() -> ExitCode {
         [] => report::all(),
         ["apis"] => report::optimized().and_then(|()| apis::report()),
         ["cancel"] => report::optimized().and_then(|()| cancel::report()),
+        ["long-turn"] => report::optimized().and_then(|()| long_turn::report()),
         ["stores"] => report::optimized().and_then(|()| stores::report()),
         [child::MEASURE, job] => child::answer(job),
-        _ => Err("usage: cargo run --release -p polylogue-bench [apis|cancel|stores]".into()),
+        _ => Err("usage: cargo run --release -p polylogue-bench [apis|cancel|long-turn|stores]".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
