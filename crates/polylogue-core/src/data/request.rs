@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::part::Outcome;
+
 /// Sampling parameters of a model. `None` leaves the value to the provider.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -184,20 +186,40 @@ pub struct ToolSpec {
     /// Whether the outcome ends the agent's turn, without another model call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_turn: bool,
+    /// The most bytes of text and data of an outcome; longer ones are truncated. No part of what models see.
+    #[serde(skip, default = "ToolSpec::default_max_bytes")]
+    pub max_bytes: usize,
 }
 
 impl ToolSpec {
+    const fn default_max_bytes() -> usize {
+        Outcome::MAX_BYTES
+    }
+
     /// A tool that is not repeated if it was in flight at a crash.
     #[must_use]
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
         let (name, description) = (name.into(), description.into());
-        Self { name, description, parameters, repeatable: false, ends_turn: false }
+        Self {
+            name,
+            description,
+            parameters,
+            repeatable: false,
+            ends_turn: false,
+            max_bytes: Outcome::MAX_BYTES,
+        }
     }
 
     /// Declares it safe to repeat: it only reads, or is idempotent.
     #[must_use]
     pub fn repeatable(self) -> Self {
         Self { repeatable: true, ..self }
+    }
+
+    /// Sets the most bytes of an outcome, at most [`Outcome::MAX_BYTES`]. The bound of a run counts with it.
+    #[must_use]
+    pub fn at_most(self, bytes: usize) -> Self {
+        Self { max_bytes: bytes.min(Outcome::MAX_BYTES), ..self }
     }
 
     /// Makes its outcome end the turn: the agent says what the model said with the call, or else the outcome. A

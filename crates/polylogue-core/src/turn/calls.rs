@@ -10,6 +10,9 @@ use crate::data::arguments;
 use crate::data::name::resolved;
 use crate::{AnyTool, Call, Outcome, Part, Tool, ToolCx, ToolSpec, View, no_such_tool};
 
+/// The most bytes of a result that repeats arguments which are no object.
+const FAILURE: usize = 400;
+
 /// The result of a call, even if its tool fails, panics or does not exist.
 pub(super) async fn outcome_of(
     tool: Option<&AnyTool>,
@@ -25,12 +28,14 @@ pub(super) async fn outcome_of(
         return Outcome::failed(format!(
             "The arguments of `{}` must be a JSON object; got: {}",
             call.tool, call.args
-        ));
+        ))
+        .at_most(FAILURE);
     }
+    let most = tool.spec().max_bytes.min(Outcome::MAX_BYTES);
     let running = AssertUnwindSafe(tool.call(call.args.clone(), cx)).catch_unwind();
     let outcome = match running.instrument(debug_span!("tool_call", tool = call.tool)).await {
-        Ok(Ok(outcome)) => outcome.bounded(),
-        Ok(Err(error)) => Outcome::failed(error.0).bounded(),
+        Ok(Ok(outcome)) => outcome.at_most(most),
+        Ok(Err(error)) => Outcome::failed(error.0).at_most(most),
         Err(_) => Outcome::failed(format!("The tool `{}` crashed; this is a fault of the tool.", call.tool)),
     };
     info!(who = %cx.who, tool = call.tool, status = ?outcome.status, "tool returned");

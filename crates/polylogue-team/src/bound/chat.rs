@@ -5,10 +5,12 @@ use polylogue_core::Params;
 
 use super::case::{MESSAGE, PROMPT};
 use super::speaker::Effect;
+use super::task::role_play_opening;
 use super::walk::{Scene, Walk, overhead};
 use crate::build::AgentBuilder;
 use crate::chat::{Chat, Introductions, Summary};
 use crate::condition::{Condition, Verdict};
+use crate::pattern::Pattern;
 use crate::private_agents::PrivateRole;
 use crate::stop::Stop;
 
@@ -33,7 +35,8 @@ impl Walk<'_> {
             let bytes = (plain as u128).saturating_add(quotes.saturating_mul(task));
             scene.post(line.from.as_str().len(), bytes);
         }
-        self.opening.get_or_insert(scene.shared.saturating_add(task));
+        let rules = if matches!(chat.pattern, Pattern::RolePlay(_)) { role_play_opening(task) } else { 0 };
+        self.opening.get_or_insert(scene.shared.saturating_add(task).saturating_add(rules));
         self.pattern(builder, &mut scene, (name, chat))?;
         let said = self.summary(builder, &mut scene, (name, chat))?;
         let kept = scene.shared.saturating_sub(earlier);

@@ -1,11 +1,11 @@
 //! What one turn of a participant takes: an agent with its layers, a chat, a team.
 
 use polylogue::{Name, Result};
-use polylogue_core::{Outcome, TaskFrom};
+use polylogue_core::{Outcome, Params, TaskFrom};
 
 use super::amount::Sum;
-use super::case::{CALL, MESSAGE, PERSON, PROMPT};
-use super::speaker::Effect;
+use super::case::{CALL, CALL_TOKENS, MESSAGE, PERSON, PROMPT};
+use super::speaker::{Effect, Speaker, longest_of};
 use super::walk::{Scene, Walk};
 use crate::agent::{Agent, ModelKeys};
 use crate::build::AgentBuilder;
@@ -91,17 +91,45 @@ impl Walk<'_> {
                 effect = both(effect, self.nested(builder, scene, agent, nested)?);
             }
         }
-        let results = agent.executes_tools.len() + usize::from(agent.runs_output_blocks.is_some());
-        if results > 0 || agent.code_execution.on().is_some() {
-            let calls = self.case.times((scene.longest / 16).max(1), 1);
-            let result = self.case.text(Outcome::MAX_BYTES as u128).saturating_add(CALL);
-            effect = both(effect, Effect::of_text(calls.saturating_mul(result)));
-        }
+        effect = both(effect, self.executed(builder, scene, agent)?);
         if let Some(keys) = agent.model() {
             effect = both(effect, self.voice(builder, scene, agent, keys)?);
         }
         let default = agent.default_reply.as_ref().map_or(0, |text| text.len() as u128);
         Ok(both(effect, Effect::of_text(default)))
+    }
+
+    /// The results of what `agent` executes for others: calls in their messages, and code.
+    fn executed<'a>(&self, builder: &AgentBuilder<'a>, scene: &Scene, agent: &'a Agent) -> Result<Effect> {
+        let mut bytes = 0_u128;
+        if agent.runs_output_blocks.is_some() || agent.code_execution.on().is_some() {
+            let blocks = self.case.times((scene.longest / 16).max(1), 1);
+            bytes = blocks.saturating_mul(self.case.text(Outcome::MAX_BYTES as u128).saturating_add(CALL));
+        }
+        if !agent.executes_tools.is_empty() {
+            let mut longest = 0;
+            for given in &agent.executes_tools {
+                longest = longest.max(longest_of(&builder.tools_for_others(agent, given)?));
+            }
+            let most = u128::from(agent.tool_limits.max_output_bytes);
+            let asked = if agent.approval.is_some() { PERSON + PROMPT } else { 0 };
+            let result = self.case.text(longest.min(most)).saturating_add(CALL + MESSAGE + asked);
+            let calls = self.case.times(self.suggested(builder)?, 1);
+            bytes = bytes.saturating_add(calls.saturating_mul(result));
+        }
+        Ok(Effect::of_text(bytes))
+    }
+
+    /// The most calls that a message can suggest: a person suggests none.
+    fn suggested(&self, builder: &AgentBuilder<'_>) -> Result<u128> {
+        let mut most = 1;
+        for agent in &builder.team.agents {
+            let Some(keys) = agent.model() else { continue };
+            let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
+            let params = Params::from(keys.parameters.value.clone());
+            most = most.max(Speaker::plain(model, params, 0, 0).output(self.case) / CALL_TOKENS);
+        }
+        Ok(most)
     }
 
     /// A nested chat that replies for `agent`.

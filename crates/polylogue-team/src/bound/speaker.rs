@@ -2,12 +2,14 @@
 
 use polylogue::{Assistant, Result};
 use polylogue_core::{
-    AnyModel, Bound, Capability, Model as _, Money, Outcome, Params, ToolSpec, Usage, Window,
+    AnyModel, AnyTool, Bound, Capability, Model as _, Money, Params, Tool as _, ToolSpec, Usage, Window,
 };
 use serde::Serialize;
 
 use super::amount::{Amount, NO_LIMIT, Sum};
-use super::case::{BYTES_PER_TOKEN, CALL, CALL_TOKENS, Case, MESSAGE, PROMPT, REQUEST, SCHEMA, TOOLS};
+use super::case::{
+    BYTES_PER_TOKEN, CALL, CALL_TOKENS, Case, MESSAGE, PERSON, PROMPT, REQUEST, SCHEMA, TOOLS,
+};
 use crate::agent::{Agent, ModelKeys};
 use crate::reasoning::Example;
 use crate::tooling::ToolEntry;
@@ -18,6 +20,12 @@ const STEPS: u128 = 1_024;
 /// Questions with which a model without function calls is asked about one call: which tool (at most 5), whether
 /// another one is needed (3), and whether any helps (3).
 const QUESTIONS: u128 = 11;
+
+/// Bytes of the request for the rest of a reply that was cut off.
+const REST: u128 = 160 + MESSAGE;
+
+/// Bytes of the note of what a truncated text lacks.
+const NOTICE: u128 = 64;
 
 /// The most calls of a summarizing model for one compaction.
 const COMPACTION: u128 = 16;
@@ -53,8 +61,8 @@ struct Tools {
     by_text: Option<u128>,
     /// Whether a result can be the message.
     ends_turn: bool,
-    /// Whether the model must call one.
-    is_mandatory: bool,
+    /// Whether calls can be in the message, for others to execute.
+    suggests: bool,
 }
 
 /// The schema of the messages of an agent.
@@ -220,7 +228,7 @@ impl Speaker {
         if let Some(form) = self.schema {
             calls.make_form(form);
         }
-        calls.make(1 + calls.continuations(), calls.reply.saturating_add(PROMPT));
+        calls.say(1 + calls.continuations());
         calls.end()
     }
 
@@ -234,14 +242,10 @@ impl Speaker {
     ) -> Effect {
         let mut calls = Calls::begin(self, case, context, task);
         let tools = self.tools;
-        // The description of how calls are written as text.
-        let by_text = tools.is_some_and(|tools| tools.by_text.is_some());
-        let again = if by_text { calls.continuations() } else { 0 };
         let results = tools.map_or(0, |tools| tools.results(case));
-        let growth = calls.reply.saturating_add(results).saturating_add(PROMPT);
-        calls.make(case.times(rounds, 1).saturating_mul(1 + again), growth);
+        calls.make_rounds(case.times(rounds, 1), results);
         let last = 1 + u128::from(sums_up && !case.is_typical());
-        calls.make(last.saturating_mul(1 + calls.continuations()), calls.reply.saturating_add(PROMPT));
+        calls.say(last.saturating_mul(1 + calls.continuations()));
         calls.end()
     }
 
@@ -273,11 +277,8 @@ impl Tools {
         if specs.is_empty() {
             return None;
         }
-        let result = if agent.tool_limits.is_none() {
-            Outcome::MAX_BYTES as u128
-        } else {
-            agent.tool_limits.max_output_bytes.into()
-        };
+        let asked = if agent.approval.is_some() { PERSON + PROMPT } else { 0 };
+        let result = longest_result(agent, specs).saturating_add(asked);
         let one = speaker.params.parallel_tool_calls == Some(false);
         let calls = if one { 1 } else { (speaker.output(Case::Worst) / CALL_TOKENS).max(1) };
         let own = || keys.tools.iter().filter_map(|tool| ToolEntry::own(tool));
@@ -291,8 +292,8 @@ impl Tools {
             result,
             calls,
             by_text,
+            suggests: !keys.suggests_tools.is_empty(),
             ends_turn: by_text.is_some() || specs.iter().any(|spec| spec.ends_turn),
-            is_mandatory: own().any(|tool| *tool.mandatory),
         })
     }
 
@@ -301,6 +302,21 @@ impl Tools {
         let calls = case.times(self.calls, 1);
         calls.saturating_mul(case.text(self.result).saturating_add(CALL).saturating_add(MESSAGE))
     }
+}
+
+/// The most bytes of a result of one of `specs`, or of a call of another tool.
+fn longest_result(agent: &Agent, specs: &[ToolSpec]) -> u128 {
+    // A truncated result says how much is missing.
+    let of = |spec: &ToolSpec| spec.max_bytes as u128 + NOTICE;
+    let most = agent.tool_limits.max_output_bytes.into();
+    let longest = specs.iter().map(of).max().unwrap_or_default().min(most);
+    let names: u128 = specs.iter().map(|spec| spec.name.len() as u128 + 4).sum();
+    longest.max(names.saturating_add(PROMPT))
+}
+
+/// The most bytes of a result of `tools`.
+pub(super) fn longest_of(tools: &[AnyTool]) -> u128 {
+    tools.iter().map(|tool| tool.spec().max_bytes as u128).max().unwrap_or_default().max(PROMPT) + NOTICE
 }
 
 fn example(example: &Example) -> u128 {
@@ -343,6 +359,20 @@ impl<'s> Calls<'s> {
         }
     }
 
+    /// Adds `rounds` rounds of calls by tools, whose results have `results` bytes. In each, a text that is cut off can be continued, and end
+    /// with calls.
+    fn make_rounds(&mut self, rounds: u128, results: u128) {
+        let (again, said) = (self.continuations(), self.reply.saturating_add(REST));
+        let growth = said.saturating_add(results);
+        if rounds > STEPS {
+            return self.make(rounds.saturating_mul(1 + again), growth);
+        }
+        for _ in 0..rounds {
+            self.make(again, said);
+            self.make(1, growth);
+        }
+    }
+
     fn add(&mut self, count: u128) {
         let call = self.speaker.call(self.case, self.context);
         let attempts = match self.case {
@@ -375,15 +405,12 @@ impl<'s> Calls<'s> {
 
     fn make_tool_rounds(&mut self, tools: &Tools) {
         let rounds = self.case.times(tools.rounds, 1);
-        let growth = self.reply.saturating_add(tools.results(self.case)).saturating_add(PROMPT);
+        let results = tools.results(self.case);
         match tools.by_text.filter(|_| !self.case.is_typical()) {
-            None => {
-                let again = if tools.is_mandatory { self.continuations() } else { 0 };
-                self.make(rounds.saturating_mul(1 + again), growth);
-            }
+            None => self.make_rounds(rounds, results),
             // The tools are described in each prompt.
             Some(each) => {
-                let growth = growth.saturating_add(tools.bytes);
+                let growth = self.reply.saturating_add(results).saturating_add(PROMPT + tools.bytes);
                 self.make((rounds + 1).saturating_mul(each).saturating_mul(1 + self.continuations()), growth);
             }
         }
@@ -407,13 +434,23 @@ impl<'s> Calls<'s> {
         self.context = view;
     }
 
+    /// Adds the `count` calls of the message. Its pieces are one entry in later requests, and requests for the rest are gone.
+    fn say(&mut self, count: u128) {
+        let before = self.context;
+        self.make(count, self.reply.saturating_add(REST));
+        self.context = before;
+    }
+
     fn end(self) -> Effect {
         let whole = self.reply.saturating_mul(1 + self.continuations());
         // A value is in the message twice, as text and as JSON.
         let said = if self.speaker.schema.is_some() { whole.saturating_mul(2) } else { whole };
         let result = self.speaker.tools.filter(|tools| tools.ends_turn);
         let message = said.max(result.map_or(0, |tools| self.case.text(tools.result)));
+        let suggesting = self.speaker.tools.filter(|tools| tools.suggests);
+        let calls = suggesting.map_or(0, |tools| self.case.times(tools.calls, 1).saturating_mul(CALL));
+        let message = message.saturating_add(calls);
         let kept = self.context.saturating_sub(self.begun);
-        Effect { sum: self.sum, message, kept: kept.saturating_sub(whole.min(kept)) }
+        Effect { sum: self.sum, message, kept }
     }
 }

@@ -20,6 +20,11 @@ const WORDS: u128 = 1_000;
 /// Tokens of a picture, a sound or a document, as a call is reserved.
 const MEDIA: u128 = polylogue_core::Bound::MEDIA_TOKENS as u128;
 
+/// The most bytes with which a role-play opens: the rules of both roles.
+pub(super) const fn role_play_opening(task: u128) -> u128 {
+    RULES.saturating_add(task.saturating_mul(QUOTES)).saturating_mul(2)
+}
+
 impl Walk<'_> {
     /// A role-play: a specifier and a planner, then messages of both roles.
     pub(super) fn role_play<'a>(

@@ -1,6 +1,7 @@
 //! The bound: what it counts, computed from the file, and that no model makes a run exceed it.
 
 mod adversary;
+mod stage;
 mod sweep;
 
 use polylogue_team::{Overrides, Team, TeamBound, parse};

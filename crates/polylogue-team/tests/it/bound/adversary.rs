@@ -1,11 +1,11 @@
 //! Models that make a run as expensive as they can.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyModel, Bound, Call, Capabilities, DeltaSink, Finish, Model, ModelError, Money, Params, Part, Reply,
-    Request, ToolSpec, Usage,
+    AnyModel, Bound, Call, Capabilities, DeltaRef, DeltaSink, Entry, Finish, Model, ModelError, Money,
+    Params, Part, Reply, Request, ToolSpec, Usage,
 };
 use serde_json::{Map, Value, json};
 
@@ -14,6 +14,8 @@ use serde_json::{Map, Value, json};
 pub(super) enum Behavior {
     /// Calls tools as long as the agent allows it, then writes the longest reply.
     Worst,
+    /// The same with tools that do not exist.
+    Mistaken,
     /// Writes the longest reply that is allowed, and calls no tool.
     Longest,
     /// Calls tools in each reply.
@@ -34,13 +36,19 @@ pub(super) enum Behavior {
     NeverDone,
     /// Waits a minute before each reply.
     Slow,
+    /// Sends its reply in small pieces, with a second between two of them.
+    Drip,
     /// Any of these, at random.
     Any,
+    /// Writes 10 MB, whatever is allowed, and says that it was less.
+    Huge,
 }
 
 impl Behavior {
-    pub(super) const ALL: [Self; 12] = [
+    /// All but `Huge`, on whose replies no bound rests.
+    pub(super) const ALL: [Self; 14] = [
         Self::Worst,
+        Self::Mistaken,
         Self::Longest,
         Self::EndlessCalls,
         Self::WrongTool,
@@ -51,6 +59,7 @@ impl Behavior {
         Self::Done,
         Self::NeverDone,
         Self::Slow,
+        Self::Drip,
         Self::Any,
     ];
 }
@@ -67,6 +76,12 @@ pub(super) struct Adversary {
 
 /// Bytes of a token, as a bound assumes.
 const BYTES: usize = 8;
+
+/// How often a reply that is cut off is continued by default.
+const CONTINUATIONS: usize = 3;
+
+/// The bytes of a huge reply.
+const HUGE: usize = 10_000_000;
 
 impl Adversary {
     pub(super) fn new(behavior: Behavior, seed: u64) -> Self {
@@ -91,9 +106,33 @@ impl Adversary {
     }
 
     fn longest(&self, request: &Request<'_>) -> Vec<Part> {
-        let nth = request.origin.nth.to_string();
-        let text = format!("{nth} {}", "so on and on ".repeat(self.bytes(request.params) / 13 + 1));
+        // No two texts are alike, so that they are no loop.
+        let mut state =
+            request.origin.who.as_str().bytes().fold(self.seed ^ request.origin.nth << 20, |state, byte| {
+                state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(u64::from(byte))
+            });
+        let mut text = String::new();
+        while text.len() < self.bytes(request.params) {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            text += &format!("{:x} ", state >> 16);
+        }
         self.text(&text, request.params)
+    }
+
+    /// In a round of tools: the longest text, which is continued as often as it can be, and then calls.
+    fn worst(&self, request: &Request<'_>, last: &str) -> Vec<Part> {
+        let is_rest = last.starts_with("Your last message was cut off");
+        let written = request.entries.iter().rev().find_map(|entry| match entry {
+            Entry::Assistant { parts, .. } => Some(polylogue_core::plain(parts).len()),
+            _ => None,
+        });
+        let whole = CONTINUATIONS * self.bytes(request.params);
+        let is_last = is_rest && written.is_some_and(|written| written >= whole * 9 / 10);
+        match is_last || request.params.max_tokens.is_some() {
+            true if self.behavior(request) == Behavior::Mistaken => self.mistakes(request),
+            true => self.calls(request),
+            false => self.longest(request),
+        }
     }
 
     fn bytes(&self, params: &Params) -> usize {
@@ -107,6 +146,14 @@ impl Adversary {
     fn text(&self, text: &str, params: &Params) -> Vec<Part> {
         let text = &text[..text.floor_char_boundary(self.bytes(params))];
         if text.trim().is_empty() { Vec::new() } else { vec![Part::Text(Arc::from(text))] }
+    }
+
+    /// As many calls of a tool that does not exist.
+    fn mistakes(&self, request: &Request<'_>) -> Vec<Part> {
+        let most = usize::try_from(self.tokens(request.params) / 8).unwrap().max(1);
+        let ids: Vec<String> = (0..most).map(|at| format!("w{}-{at}", request.origin.nth)).collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        named(&vec!["no_such_tool_is_here"; most], &ids)
     }
 
     /// As many calls of the offered tools as fit into a reply.
@@ -146,14 +193,17 @@ impl Model for Adversary {
         "adversary:model"
     }
 
-    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let last = request.entries.last().map(|entry| polylogue_core::plain(entry.parts()).into_owned());
         let last = last.unwrap_or_default();
         let first = request.tools.first().map(|tool| tool.name.as_str());
-        let may_call = first.is_some() && !last.contains("You have used all tool calls of this turn");
+        let recent = request.entries.iter().rev().take_while(|entry| !matches!(entry, Entry::Tool { .. }));
+        let is_over =
+            |entry: &Entry| polylogue_core::plain(entry.parts()).contains("You have used all tool calls");
+        let may_call = first.is_some() && !recent.into_iter().any(is_over);
         let text = |text: &str| self.text(text, request.params);
         let parts = match (self.behavior(request), first) {
-            (Behavior::Worst, _) if may_call => self.calls(request),
+            (Behavior::Worst | Behavior::Mistaken, _) if may_call => self.worst(request, &last),
             (Behavior::EndlessCalls, Some(_)) => self.calls(request),
             (Behavior::WrongTool, Some(_)) => named(&["no_such_tool"], &["w"]),
             (Behavior::SameId, Some(tool)) => named(&[tool, tool], &["1", "1"]),
@@ -166,6 +216,14 @@ impl Model for Adversary {
                 tokio::time::sleep(Duration::from_secs(60)).await;
                 self.longest(request)
             }
+            (Behavior::Drip, _) => {
+                for _ in 0..8 {
+                    deltas.push(DeltaRef::Text("so "));
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+                text(&"so ".repeat(8))
+            }
+            (Behavior::Huge, _) => vec![Part::text("so on and on ".repeat(HUGE / 13))],
             _ => self.longest(request),
         };
         let has_calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
@@ -193,6 +251,52 @@ impl Model for Adversary {
 
     fn context_window(&self) -> Option<u64> {
         self.window
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::ALL
+    }
+}
+
+/// A model that plays another adversary in each conversation, so that a team is built once.
+#[derive(Clone, Default)]
+pub(super) struct Switched(Arc<Mutex<Adversary>>);
+
+impl Switched {
+    pub(super) fn play(&self, adversary: Adversary) {
+        *self.0.lock().unwrap() = adversary;
+    }
+
+    fn now(&self) -> Adversary {
+        *self.0.lock().unwrap()
+    }
+}
+
+impl Default for Adversary {
+    fn default() -> Self {
+        Self::new(Behavior::Worst, 0)
+    }
+}
+
+impl Model for Switched {
+    fn name(&self) -> &str {
+        "adversary:model"
+    }
+
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        self.now().complete(request, deltas).await
+    }
+
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        self.now().cost(usage)
+    }
+
+    fn max_output(&self, params: &Params) -> Option<u64> {
+        self.now().max_output(params)
+    }
+
+    fn context_window(&self) -> Option<u64> {
+        self.now().context_window()
     }
 
     fn capabilities(&self) -> Capabilities {

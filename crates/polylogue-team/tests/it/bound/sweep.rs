@@ -1,53 +1,21 @@
-//! No model makes a run exceed its bound.
+//! No model makes a run exceed its bound: seeded conversations of all teams, and how much of their bounds the worst ones reach.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use polylogue::tools::memory::AnyMemory;
-use polylogue::{Log, Status};
-use polylogue_core::{BoundException, Money, RunBound, StopReason, TotalUsage};
-use polylogue_store::Facts;
-use polylogue_team::{BuildContext, Grant, Overrides, Team, TeamBound, load, parse};
+use polylogue::Log;
+use polylogue_core::{BoundException, Money, RunBound, Status, StopReason};
+use polylogue_team::{BuildContext, Overrides, Team, load, parse};
 
 use super::adversary::{Adversary, Behavior};
+use super::stage::{Played, Setting, Stage};
 
-/// The answers that people give in one conversation.
-const ANSWERS: usize = 400;
+/// Conversations of a sweep, unless `POLYLOGUE_CONVERSATIONS` says how many.
+const CONVERSATIONS: u64 = 20_000;
 
-/// The bytes of each.
-const ANSWER: usize = 4_000;
-
-/// Runs `team` by `model`; people answer as much as a bound assumes. Returns what it used, and why it ended.
-async fn run(
-    team: &Team,
-    model: Adversary,
-    place: &Path,
-    most: RunBound,
-) -> (TotalUsage, Option<StopReason>) {
-    let model = model.model();
-    let memory = AnyMemory::new(Facts::open(place.join("facts.db")).unwrap());
-    let context = BuildContext::at(place).grant(Grant::ALL).with_memory(memory);
-    let chat =
-        team.build_at(&|_| Ok(model.clone()), &context).unwrap_or_else(|e| panic!("{}: {e}", team.name));
-    let mut log = Log::in_memory().limits(team.limits()).bound(most);
-    let mut run = chat.run_in(&mut log, team.task.as_deref().unwrap_or("Begin")).await;
-    for nth in 0..ANSWERS {
-        let Ok(Status::Waiting(questions)) = run.as_ref().map(|run| &run.status) else { break };
-        let (at, who) = (questions[0].0.clone(), questions[0].1.who.clone());
-        let text = format!("{nth} {}", "x".repeat(ANSWER - 8));
-        if log.answer(&at, &who, text.as_str()).await.is_err() && log.answer(&at, &who, "yes").await.is_err()
-        {
-            break;
-        }
-        run = chat.resume(&mut log).await;
-    }
-    let reason = match run.map(|run| run.status) {
-        Ok(Status::Closed { reason, .. }) => Some(reason),
-        _ => None,
-    };
-    (log.usage().await, reason)
-}
+/// The window of models with one.
+const WINDOW: u64 = 20_000;
 
 /// The teams that ship, by name.
 fn shipped() -> BTreeMap<String, Team> {
@@ -63,7 +31,7 @@ fn shipped() -> BTreeMap<String, Team> {
 }
 
 /// Chats of the patterns that no shipped team plays to the end.
-const PATTERNS: [&str; 9] = [
+const PATTERNS: [&str; 11] = [
     "participants: [A, B], max_turns: 9",
     "participants: [A, B], max_turns: 9, pattern: {group: {select: {model: {attempts: 2}}}}",
     "participants: [A, B], pattern: parallel, summary: {reflect: {}}",
@@ -73,6 +41,8 @@ const PATTERNS: [&str; 9] = [
     "participants: [A, B], pattern: {state_machine: {start: A, after: {A: [{when: turns < 5, then: B}, {then: end}], B: A}}}",
     "participants: [A, B], pattern: {dag: {B: A}}",
     "participants: [A, B], pattern: {role_play: {user: A, assistant: B, max_rounds: 4}}",
+    "participants: [A, B], pattern: sequential",
+    "participants: [A, B], pattern: {tasks: [{who: A, prompt: Begin.}, {who: B, prompt: End.}]}",
 ];
 
 /// Agents of these.
@@ -95,127 +65,187 @@ fn patterns() -> BTreeMap<String, Team> {
             }
         }
     }
-    assert!(all.len() >= 43, "{}", all.len());
+    assert!(all.len() >= 50, "{}", all.len());
     all
 }
 
-/// Teams whose conversations take seconds, or run programs: they are only played with `POLYLOGUE_SEEDS`.
-const LONG: [&str; 12] = [
-    "arithmetic-nested",
+/// Teams that run programs, which take longer than all models together: the sweep leaves them to [`tightness`].
+const PROGRAMS: [&str; 7] = [
     "caller-executor",
-    "chess",
     "coder-critic-executor",
-    "continual-learning",
-    "data-stream",
     "data-visualizer",
     "human-feedback-code",
-    "nested-chess",
     "projection",
     "spare-parts",
     "year-to-date",
 ];
 
-/// The highest shares of the bound that a run reached, in percent: calls, tokens, money.
-type Shares = [u64; 3];
-
-fn shares(used: &TotalUsage, bound: &TeamBound) -> Shares {
-    let of =
-        |used: u64, most: Option<u64>| most.map_or(0, |most| used.saturating_mul(100).div_ceil(most.max(1)));
-    let cost = bound.at_most.picodollars().and_then(|cost| u64::try_from(cost).ok());
-    [
-        of(used.counted_calls(), bound.at_most.calls()),
-        of(used.counted_tokens(), bound.at_most.tokens()),
-        of(used.counted_cost().picodollars, cost),
-    ]
-}
-
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
-/// The models of one team, the `nth`: with `POLYLOGUE_SEEDS`, every behavior and random ones from so many seeds; else one
-/// behavior, another one for each team, with short replies.
-fn models(nth: usize, window: Option<u64>) -> Vec<Adversary> {
-    let model = |behavior, seed| Adversary { window, ..Adversary::new(behavior, seed) };
-    let Some(seeds) = setting("POLYLOGUE_SEEDS") else {
-        let behavior = Behavior::ALL[nth % Behavior::ALL.len()];
-        return vec![Adversary { output: 48, ..model(behavior, nth as u64) }];
+/// A number that depends on all bits of `seed`.
+fn mixed(seed: u64) -> u64 {
+    let mut state = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    state ^ (state >> 31)
+}
+
+/// What is played in the conversation `seed`.
+fn drawn(seed: u64) -> (Adversary, Setting) {
+    let mut state = mixed(seed);
+    let mut below = |count: usize| {
+        state = mixed(state);
+        usize::try_from(state % count as u64).unwrap()
     };
+    let behavior = match below(400) {
+        0 => Behavior::Huge,
+        _ => Behavior::ALL[below(Behavior::ALL.len())],
+    };
+    let window = [None, Some(WINDOW)][below(2)];
+    // Nearly all are short, so that there are many.
+    let calls = if below(100) == 0 { 40 } else { [3, 7][below(2)] };
+    (
+        Adversary { output: 48, window, ..Adversary::new(behavior, seed) },
+        Setting { window, calls: Some(calls) },
+    )
+}
+
+/// Why `played` is not as the bound of its team says.
+fn flaw(played: &Played, behavior: Behavior, setting: Setting) -> Option<String> {
+    let reason = match &played.end {
+        Err(error) => return Some(format!("it failed: {error}")),
+        Ok(Status::Waiting(_)) if played.asks => return None,
+        Ok(Status::Closed { reason, .. }) => reason,
+        Ok(status) => return Some(format!("it did not end: {status:?}")),
+    };
+    let huge = behavior == Behavior::Huge && played.exception == Some(BoundException::LongReply);
+    let is_wrong = match reason {
+        StopReason::Bound { .. } => true,
+        StopReason::Calls { limit } => setting.calls != Some(*limit) || played.used.counted_calls() != *limit,
+        StopReason::NoOutput { .. } => played.has_output,
+        _ => false,
+    };
+    let is_over = played.shares.iter().any(|share| *share > 100) && !huge;
+    let (shares, exception) = (played.shares, played.exception);
+    (is_wrong || is_over || (exception.is_some() && !huge))
+        .then(|| format!("{shares:?} %, {:?}, ends with {reason:?}, {exception:?}", played.used))
+}
+
+/// The tests among which the seeds are divided, so that they run at the same time.
+const PARTS: u64 = 4;
+
+/// Plays one conversation for each seed of a part, in turn with each team. `POLYLOGUE_CONVERSATIONS` sets how many all parts play,
+/// `POLYLOGUE_SEED` the first seed, `POLYLOGUE_TEAM` the only team.
+async fn play_seeds(part: u64) {
+    let count = setting("POLYLOGUE_CONVERSATIONS").unwrap_or(CONVERSATIONS);
     let first = setting("POLYLOGUE_SEED").unwrap_or(1);
-    let random = (first..first + seeds).map(|seed| model(Behavior::Any, seed));
-    Behavior::ALL.into_iter().map(|behavior| model(behavior, 0)).chain(random).collect()
-}
-
-/// What was found of one team.
-#[derive(Default)]
-struct Found {
-    highest: Shares,
-    played: u64,
-    flaws: Vec<String>,
-}
-
-async fn play(name: &str, team: &Team, models: Vec<Adversary>, place: &Path) -> Found {
-    let mut found = Found::default();
-    for model in models {
-        let priced = model.model();
-        let bound = team.bound(&|_| Ok(priced.clone()), &team.limits()).unwrap();
-        let (used, reason) = run(team, model, place, bound.to_enforce()).await;
-        found.played += 1;
-        let reached = shares(&used, &bound);
-        let is_stopped = matches!(reason, Some(StopReason::Bound { .. }));
-        if is_stopped || reached.iter().any(|share| *share > 100) {
-            let most = bound.at_most;
-            found.flaws.push(format!("{name}, {model:?}: {reached:?} of {most:?}, {used:?}, {reason:?}"));
-        }
-        found.highest = [0, 1, 2].map(|at| found.highest[at].max(reached[at]));
-    }
-    found
-}
-
-/// Plays teams, and prints the highest shares, which are the tightness of the bounds. `POLYLOGUE_TEAM` plays one alone.
-async fn sweep(teams: BTreeMap<String, Team>, windows: &[Option<u64>]) {
+    let last = first + count;
+    let seeds: Vec<u64> = (first..last).filter(|seed| seed % PARTS == part).collect();
     let only = std::env::var("POLYLOGUE_TEAM").ok();
     let place = tempfile::tempdir().unwrap();
-    let (mut flaws, mut played, mut half, mut count) = (Vec::new(), 0_u64, 0, 0);
+    let teams =
+        shipped().into_iter().filter(|(name, _)| !PROGRAMS.contains(&name.as_str())).chain(patterns());
+    let teams = teams.filter(|(name, _)| only.as_ref().is_none_or(|only| only == name));
+    let mut stages: Vec<Stage> = teams.map(|(name, team)| Stage::new(name, team, place.path())).collect();
+    assert!(!stages.is_empty(), "no such team");
+    let (mut flaws, mut reasons) = (Vec::new(), BTreeMap::<String, u64>::new());
+    for &seed in &seeds {
+        let at = usize::try_from(seed % stages.len() as u64).unwrap();
+        let (model, setting) = drawn(seed);
+        let played = stages[at].play(model, setting).await;
+        if let Some(flaw) = flaw(&played, model.behavior, setting) {
+            flaws.push(format!(
+                "POLYLOGUE_TEAM={:?} POLYLOGUE_SEED={seed}, {model:?}: {flaw}",
+                stages[at].name
+            ));
+        }
+        *reasons.entry(played.code()).or_default() += 1;
+    }
+    let of = format!("{} of the seeds {first} to {}", seeds.len(), last - 1);
+    println!("{of}: as many conversations of {} teams", stages.len());
+    for (reason, count) in reasons {
+        println!("{count:9} {reason}");
+    }
+    assert!(flaws.is_empty(), "{} flaws:\n{}", flaws.len(), flaws[..flaws.len().min(20)].join("\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn seeded_conversations_end_within_their_bounds() {
+    play_seeds(0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn seeded_conversations_end_within_their_bounds_second_part() {
+    play_seeds(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn seeded_conversations_end_within_their_bounds_third_part() {
+    play_seeds(2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn seeded_conversations_end_within_their_bounds_fourth_part() {
+    play_seeds(3).await;
+}
+
+/// The behaviors that reach most of a bound.
+const EXPENSIVE: [Behavior; 5] =
+    [Behavior::Worst, Behavior::Mistaken, Behavior::Longest, Behavior::EndlessCalls, Behavior::NeverDone];
+
+/// Prints what share of its bound each shipped team reaches, which is the tightness of the bounds. `POLYLOGUE_SEEDS` adds so many random
+/// models; without it, teams that run programs or take seconds are left out.
+#[tokio::test(start_paused = true)]
+async fn tightness() {
+    let seeds = setting("POLYLOGUE_SEEDS");
+    let only = std::env::var("POLYLOGUE_TEAM").ok();
+    let place = tempfile::tempdir().unwrap();
     let is_wanted = |name: &String| match &only {
         Some(only) => only == name,
-        None => setting("POLYLOGUE_SEEDS").is_some() || !LONG.contains(&name.as_str()),
+        None => seeds.is_some() || QUICK.contains(&name.as_str()),
     };
-    for (nth, (name, team)) in teams.into_iter().filter(|(name, _)| is_wanted(name)).enumerate() {
-        let all = match setting("POLYLOGUE_SEEDS") {
-            Some(_) => windows.iter().flat_map(|window| models(nth, *window)).collect(),
-            None => models(nth, windows[nth / Behavior::ALL.len() % windows.len()]),
-        };
-        let found = play(&name, &team, all, place.path()).await;
-        let [calls, tokens, money] = found.highest;
-        println!("{name:30} calls {calls:3} %  tokens {tokens:3} %  money {money:3} %");
-        played += found.played;
+    let (mut half, mut count, mut flaws) = (0_u64, 0_u64, Vec::new());
+    println!("{:30} calls  tokens  money, % of the bound", "");
+    for (name, team) in shipped().into_iter().filter(|(name, _)| is_wanted(name)) {
+        let mut stage = Stage::new(name, team, place.path());
+        let random = (1..=seeds.unwrap_or(0)).map(|seed| Adversary::new(Behavior::Any, seed));
+        let (mut highest, mut by) = ([0; 3], None);
+        for model in EXPENSIVE.into_iter().map(|behavior| Adversary::new(behavior, 0)).chain(random) {
+            let setting = Setting { window: None, calls: None };
+            let played = stage.play(model, setting).await;
+            flaws.extend(
+                flaw(&played, model.behavior, setting)
+                    .map(|flaw| format!("{}, {model:?}: {flaw}", stage.name)),
+            );
+            if played.shares[2] > highest[2] {
+                by = Some(model.behavior);
+            }
+            highest = [0, 1, 2].map(|at| played.shares[at].max(highest[at]));
+        }
+        let [calls, tokens, money] = highest;
+        println!("{:30} {calls:5}  {tokens:6}  {money:5}  {by:?}", stage.name);
         count += 1;
         half += u64::from(money >= 50);
-        flaws.extend(found.flaws);
     }
-    println!("{played} conversations of {count} teams; {half} reach half of their bound");
+    println!("{half} of {count} teams reach half of their bound in money");
     assert!(flaws.is_empty(), "{}", flaws.join("\n"));
-    assert!(played > 0, "no team is played");
+    assert!(count > 0, "no team is played");
 }
 
-#[tokio::test(start_paused = true)]
-async fn no_model_makes_a_shipped_team_exceed_its_bound() {
-    sweep(shipped(), &[None, Some(20_000)]).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn no_model_makes_a_pattern_exceed_its_bound() {
-    sweep(patterns(), &[None, Some(10_000)]).await;
-}
+/// Shipped teams whose worst conversations take no second.
+const QUICK: [&str; 6] =
+    ["amusement-park", "arithmetic-sequence", "blogger", "council", "counting", "writer-critic"];
 
 /// The bounds of a broken analysis: a run ends before it exceeds them, and says which quantity it was.
 #[tokio::test(start_paused = true)]
 async fn a_run_stops_at_a_bound_that_is_too_low() {
     let place = tempfile::tempdir().unwrap();
     for (name, team) in patterns().into_iter().step_by(5) {
+        let mut stage = Stage::new(name, team, place.path());
         let model = Adversary { output: 48, ..Adversary::new(Behavior::Worst, 0) };
-        let (whole, _) = run(&team, model, place.path(), RunBound::default()).await;
+        let whole = stage.play_within(model, RunBound::default()).await.used;
         let half = whole.counted_cost().picodollars / 2;
         let (calls, tokens) = (whole.counted_calls() / 2, whole.counted_tokens() / 2);
         let none = RunBound::default();
@@ -224,8 +254,12 @@ async fn a_run_stops_at_a_bound_that_is_too_low() {
             RunBound { tokens: Some(tokens), ..none },
             RunBound { cost: Some(Money { picodollars: half }), ..none },
         ] {
-            let (used, reason) = run(&team, model, place.path(), most).await;
-            assert!(matches!(reason, Some(StopReason::Bound { .. })), "{name}: {reason:?} with {most:?}");
+            let Played { used, end, .. } = stage.play_within(model, most).await;
+            let name = &stage.name;
+            assert!(
+                matches!(&end, Ok(Status::Closed { reason: StopReason::Bound { .. }, .. })),
+                "{name}: {end:?} with {most:?}"
+            );
             assert!(most.calls.is_none_or(|most| used.counted_calls() <= most), "{name}: {used:?}");
             assert!(most.tokens.is_none_or(|most| used.counted_tokens() <= most), "{name}: {used:?}");
             assert!(most.cost.is_none_or(|most| used.counted_cost() <= most), "{name}: {used:?}");

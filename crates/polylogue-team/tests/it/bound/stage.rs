@@ -1,0 +1,140 @@
+//! A team that is built once, and plays many conversations with models that behave badly.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use polylogue::tools::memory::AnyMemory;
+use polylogue::{AnyModel, Chat, Limits, Log};
+use polylogue_core::{Audience, Body, BoundException, RunBound, Status, TotalUsage};
+use polylogue_store::Facts;
+use polylogue_team::{BuildContext, Grant, Team, TeamBound};
+
+use super::adversary::{Adversary, Switched};
+
+/// The answers that people give in one conversation.
+const ANSWERS: usize = 400;
+
+/// The bytes of each.
+const ANSWER: usize = 4_000;
+
+/// On what a bound rests besides the team and the length of replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Setting {
+    pub(super) window: Option<u64>,
+    /// The limit on model calls; that of the team without one.
+    pub(super) calls: Option<u64>,
+}
+
+pub(super) struct Stage {
+    pub(super) name: String,
+    team: Team,
+    chat: Chat,
+    model: Switched,
+    bounds: BTreeMap<(Setting, u64), TeamBound>,
+}
+
+/// A conversation that was played.
+pub(super) struct Played {
+    pub(super) used: TotalUsage,
+    pub(super) end: Result<Status, String>,
+    pub(super) exception: Option<BoundException>,
+    /// The shares of the bound that it reached, in percent: calls, tokens, money.
+    pub(super) shares: [u64; 3],
+    /// Whether people are asked.
+    pub(super) asks: bool,
+    /// Whether a participant said anything.
+    pub(super) has_output: bool,
+}
+
+impl Played {
+    /// The code of the reason for its end.
+    pub(super) fn code(&self) -> String {
+        match &self.end {
+            Ok(Status::Closed { reason, .. }) => reason.code().to_owned(),
+            Ok(_) => "(waits for a person)".to_owned(),
+            Err(_) => "(failed)".to_owned(),
+        }
+    }
+}
+
+impl Stage {
+    /// `team`, with files in `place`.
+    pub(super) fn new(name: String, team: Team, place: &Path) -> Self {
+        let model = Switched::default();
+        let facts = place.join(format!("{name}.db"));
+        let memory = AnyMemory::new(Facts::open(facts).unwrap());
+        let context = BuildContext::at(place).grant(Grant::ALL).with_memory(memory);
+        let any = AnyModel::new(model.clone());
+        let chat = team.build_at(&|_| Ok(any.clone()), &context).unwrap_or_else(|e| panic!("{name}: {e}"));
+        Self { name, team, chat, model, bounds: BTreeMap::new() }
+    }
+
+    fn limits(&self, setting: Setting) -> Limits {
+        let limits = self.team.limits();
+        Limits { calls: setting.calls.or(limits.calls), ..limits }
+    }
+
+    fn bound(&mut self, setting: Setting, output: u64) -> TeamBound {
+        let limits = self.limits(setting);
+        let (team, any) = (&self.team, AnyModel::new(self.model.clone()));
+        let of = || team.bound(&|_| Ok(any.clone()), &limits).unwrap();
+        self.bounds.entry((setting, output)).or_insert_with(of).clone()
+    }
+
+    /// Plays a conversation within its bound.
+    pub(super) async fn play(&mut self, adversary: Adversary, setting: Setting) -> Played {
+        self.model.play(adversary);
+        let bound = self.bound(setting, adversary.output);
+        let played = self.run(self.limits(setting), bound.to_enforce()).await;
+        Played { shares: shares(&played.used, &bound), ..played }
+    }
+
+    /// Plays a conversation within another bound.
+    pub(super) async fn play_within(&mut self, adversary: Adversary, most: RunBound) -> Played {
+        self.model.play(adversary);
+        self.run(self.team.limits(), most).await
+    }
+
+    /// People answer as much as a bound assumes.
+    async fn run(&self, limits: Limits, most: RunBound) -> Played {
+        let mut log = Log::in_memory().limits(limits).bound(most);
+        let mut run = self.chat.run_in(&mut log, self.team.task.as_deref().unwrap_or("Begin")).await;
+        let mut asks = false;
+        for nth in 0..ANSWERS {
+            let Ok(Status::Waiting(questions)) = run.as_ref().map(|run| &run.status) else { break };
+            asks = true;
+            let (at, who) = (questions[0].0.clone(), questions[0].1.who.clone());
+            let text = format!("{nth} {}", "x".repeat(ANSWER - 8));
+            if log.answer(&at, &who, text.as_str()).await.is_err()
+                && log.answer(&at, &who, "yes").await.is_err()
+            {
+                break;
+            }
+            run = self.chat.resume(&mut log).await;
+        }
+        // What selectors and voters say is private.
+        let says = |body: &Body| match body {
+            Body::Message(message) => message.to == Audience::All && !message.plain().trim().is_empty(),
+            _ => false,
+        };
+        Played {
+            used: log.usage().await,
+            end: run.map(|run| run.status).map_err(|error| error.to_string()),
+            exception: log.bound_exception().await,
+            shares: [0; 3],
+            asks,
+            has_output: log.events().await.iter().any(|event| event.at.is_root() && says(&event.body)),
+        }
+    }
+}
+
+fn shares(used: &TotalUsage, bound: &TeamBound) -> [u64; 3] {
+    let of =
+        |used: u64, most: Option<u64>| most.map_or(0, |most| used.saturating_mul(100).div_ceil(most.max(1)));
+    let cost = bound.at_most.picodollars().and_then(|cost| u64::try_from(cost).ok());
+    [
+        of(used.counted_calls(), bound.at_most.calls()),
+        of(used.counted_tokens(), bound.at_most.tokens()),
+        of(used.counted_cost().picodollars, cost),
+    ]
+}
