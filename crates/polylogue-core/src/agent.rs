@@ -31,6 +31,14 @@ pub trait Agent: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// What works in a background task that this agent [starts](Turn::start_background) with the name `target`. It is asked again when
+    /// a run is resumed, so it must not depend on the conversation. Agents around another one, whose turns it takes, pass this on.
+    /// Default: nothing.
+    fn background(&self, target: &str) -> Option<AnyAgent> {
+        let _ = target;
+        None
+    }
+
     /// Takes its turn.
     ///
     /// # Errors
@@ -69,6 +77,7 @@ trait ErasedAgent: Send + Sync {
     fn name(&self) -> &Name;
     fn description(&self) -> &str;
     fn layers(&self) -> Vec<Layer>;
+    fn background(&self, target: &str) -> Option<AnyAgent>;
     fn act<'a>(&'a self, turn: &'a mut Turn<'_>) -> Pin<Box<dyn Future<Output = Result<Act>> + Send + 'a>>;
 }
 
@@ -81,6 +90,9 @@ impl<A: Agent> ErasedAgent for A {
     }
     fn layers(&self) -> Vec<Layer> {
         Agent::layers(self)
+    }
+    fn background(&self, target: &str) -> Option<AnyAgent> {
+        Agent::background(self, target)
     }
     fn act<'a>(&'a self, turn: &'a mut Turn<'_>) -> Pin<Box<dyn Future<Output = Result<Act>> + Send + 'a>> {
         Box::pin(Agent::act(self, turn))
@@ -103,6 +115,9 @@ impl Agent for AnyAgent {
     }
     fn layers(&self) -> Vec<Layer> {
         self.0.layers()
+    }
+    fn background(&self, target: &str) -> Option<AnyAgent> {
+        self.0.background(target)
     }
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         self.0.act(turn).await

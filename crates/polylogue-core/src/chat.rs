@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::policy::until;
+use crate::policy::{until, with_follow_ups};
 use crate::turn::ChatInfo;
 use crate::{
     Agent, Allowance, AnyAgent, Condition, ConfigError, Message, Name, Opening, Path, Policy, Question,
@@ -53,6 +53,9 @@ pub(crate) struct Setup {
     cap: u64,
     max_equal_calls: usize,
     pub(crate) allowance: Option<Allowance>,
+    max_background: usize,
+    pub(crate) max_follow_ups: u64,
+    pub(crate) open_background: OpenBackground,
 }
 
 impl Setup {
@@ -87,6 +90,18 @@ pub enum TaskFrom {
     Task,
     /// A custom function of the transcript of the outer chat and the name of this participant there.
     Own(TaskFn),
+}
+
+/// What happens to background tasks that are open when their chat would end as completed, or because all are silent. When it ends
+/// for another reason - a limit, a participant that ends it, a person - they are cancelled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum OpenBackground {
+    /// The chat waits for them. Their results are posted, and each agent that started some has one more turn, where the policy
+    /// [takes it](Policy::takes_follow_up).
+    #[default]
+    Wait,
+    /// They are cancelled, and the chat ends.
+    Cancel,
 }
 
 type TaskFn = Arc<dyn Fn(&Transcript, &Name) -> String + Send + Sync>;
@@ -154,6 +169,12 @@ impl Chat {
     /// The default of [`max_equal_calls`](ChatBuilder::max_equal_calls). Allows polling a few times.
     pub const DEFAULT_MAX_EQUAL_CALLS: usize = 8;
 
+    /// The default of [`max_background`](ChatBuilder::max_background).
+    pub const DEFAULT_MAX_BACKGROUND: usize = 8;
+
+    /// The default of [`max_follow_ups`](ChatBuilder::max_follow_ups).
+    pub const DEFAULT_MAX_FOLLOW_UPS: u64 = 8;
+
     /// A builder of a chat with this name.
     #[must_use]
     pub fn named(name: &str) -> ChatBuilder {
@@ -170,6 +191,9 @@ impl Chat {
             cap: Self::DEFAULT_MAX_TURNS,
             max_equal_calls: Self::DEFAULT_MAX_EQUAL_CALLS,
             allowance: None,
+            max_background: Self::DEFAULT_MAX_BACKGROUND,
+            max_follow_ups: Self::DEFAULT_MAX_FOLLOW_UPS,
+            open_background: OpenBackground::default(),
         };
         ChatBuilder { name: name.to_owned(), policy: None, setup, introduce: None, stops: Vec::new() }
     }
@@ -192,6 +216,10 @@ impl Chat {
 
     pub(crate) fn agent(&self, name: &Name) -> Option<&AnyAgent> {
         self.setup.all_agents().find(|agent| agent.name() == name)
+    }
+
+    pub(crate) const fn max_equal_calls_of_agents(&self) -> usize {
+        self.setup.max_equal_calls
     }
 
     /// The opening from `start`, after the messages of an `earlier` conversation.
@@ -225,6 +253,7 @@ impl Chat {
                 Step::Close { reason: StopReason::Finished, summary }
             }
         };
+        let policy = with_follow_ups(policy);
         let mut chat = Self::named(agent.name().as_str()).participant(agent).policy(policy).build()?;
         chat.setup.is_for_calls = true;
         chat.setup.max_equal_calls = max_equal_calls;
@@ -248,6 +277,14 @@ impl ChatInfo for Chat {
 
     fn is_for_calls(&self) -> bool {
         self.setup.is_for_calls
+    }
+
+    fn has_background(&self, who: &Name, target: &str) -> bool {
+        self.agent(who).is_some_and(|agent| agent.background(target).is_some())
+    }
+
+    fn max_background(&self) -> usize {
+        self.setup.max_background
     }
 }
 
@@ -370,6 +407,29 @@ impl ChatBuilder {
     #[must_use]
     pub fn max_equal_calls(mut self, calls: usize) -> Self {
         self.setup.max_equal_calls = calls;
+        self
+    }
+
+    /// Sets how many background tasks that its participants start can be open at the same time. A further one is refused. Default:
+    /// [`Chat::DEFAULT_MAX_BACKGROUND`].
+    #[must_use]
+    pub fn max_background(mut self, tasks: usize) -> Self {
+        self.setup.max_background = tasks;
+        self
+    }
+
+    /// Sets how many turns each participant can have for results of its background tasks that come when the chat would end. In each it
+    /// can start more tasks. Default: [`Chat::DEFAULT_MAX_FOLLOW_UPS`].
+    #[must_use]
+    pub fn max_follow_ups(mut self, turns: u64) -> Self {
+        self.setup.max_follow_ups = turns;
+        self
+    }
+
+    /// Sets what happens to background tasks that are open when the chat would end as completed. Default: [`OpenBackground::Wait`].
+    #[must_use]
+    pub fn open_background(mut self, then: OpenBackground) -> Self {
+        self.setup.open_background = then;
         self
     }
 

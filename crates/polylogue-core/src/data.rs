@@ -1,6 +1,7 @@
 //! Plain data: names, messages, calls and their results, usage, stop reasons, errors. The lowest layer.
 
 pub(crate) mod arguments;
+mod background;
 mod capabilities;
 mod config_error;
 mod digest;
@@ -26,6 +27,7 @@ mod unknown_name;
 mod usage;
 mod verbatim;
 
+pub use self::background::{BackgroundResult, BackgroundStatus, BackgroundTask};
 pub use self::capabilities::{Capabilities, Capability};
 pub use self::config_error::{ConfigError, ImpossibleStep};
 pub use self::digest::{Digest, RequestPrefix};

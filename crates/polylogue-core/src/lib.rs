@@ -37,16 +37,16 @@ mod turn;
 mod view;
 
 pub use agent::{Agent, AnyAgent, Layer};
-pub use chat::{Chat, ChatBuilder, Start, Status, TaskFrom};
+pub use chat::{Chat, ChatBuilder, OpenBackground, Start, Status, TaskFrom};
 pub use data::{
-    AllowanceOwner, AnsweredBy, Audience, CacheLifetime, CacheSavings, Call, CallCost, CallOutcome,
-    CallPurpose, Capabilities, Capability, Charge, ChargeReason, Compacted, ConfigError, Delta, DeltaRef,
-    DeltaSink, Digest, Effort, Error, Failure, Fault, Finish, HistorySummary, ImpossibleStep, Interrupt,
-    LabelError, LogId, Media, Message, ModelError, ModelErrorKind, ModelReply, Money, Name, NameError,
-    OtherReason, Outcome, OutcomeStatus, Params, Part, Path, PatternFlaw, PrefixChange, PrefixChanges, Price,
-    PriceTier, PromptCache, RawArguments, Reply, RequestPrefix, Result, ResultId, RunOutcome, Seal, Seals,
-    StopReason, StoreError, StoredResult, Thinking, ToolChoice, ToolSpec, ToolUsage, TotalUsage,
-    UncertainUsage, UnknownName, Usage, Verbatim, cut, plain,
+    AllowanceOwner, AnsweredBy, Audience, BackgroundResult, BackgroundStatus, BackgroundTask, CacheLifetime,
+    CacheSavings, Call, CallCost, CallOutcome, CallPurpose, Capabilities, Capability, Charge, ChargeReason,
+    Compacted, ConfigError, Delta, DeltaRef, DeltaSink, Digest, Effort, Error, Failure, Fault, Finish,
+    HistorySummary, ImpossibleStep, Interrupt, LabelError, LogId, Media, Message, ModelError, ModelErrorKind,
+    ModelReply, Money, Name, NameError, OtherReason, Outcome, OutcomeStatus, Params, Part, Path, PatternFlaw,
+    PrefixChange, PrefixChanges, Price, PriceTier, PromptCache, RawArguments, Reply, RequestPrefix, Result,
+    ResultId, RunOutcome, Seal, Seals, StopReason, StoreError, StoredResult, Thinking, ToolChoice, ToolSpec,
+    ToolUsage, TotalUsage, UncertainUsage, UnknownName, Usage, Verbatim, cut, plain,
 };
 pub use limits::{
     Allowance, Bound, BoundException, Budget, Cancellation, LimitOverrides, LimitRaise, Limits, OnLimit,
@@ -61,11 +61,11 @@ pub use log::{
     StoredText, Subscription, Summary, Timestamp, TurnRequest, Update,
 };
 pub use model::{AnyModel, Model, Origin, Request, SealsSent};
-pub use policy::{Condition, Policy, Step, around, steerable, until};
+pub use policy::{Condition, Policy, Step, around, steerable, until, with_follow_ups};
 pub use run::{AgentCall, RunResult, RunStream};
 pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, no_such_tool};
-pub use transcript::{EndedTurn, Line, RaisedLimits, Source, Transcript};
-pub use turn::{Act, ModelAttempt, ModelCall, Turn};
+pub use transcript::{BackgroundEntry, EndedTurn, Line, RaisedLimits, Source, Transcript};
+pub use turn::{Act, BackgroundStart, ModelAttempt, ModelCall, OwnTask, Turn};
 pub use view::{
     BEGIN, CONTINUE, Compactable, EncodeCache, Entry, KeptSize, PromptRole, ShowNames, View, ViewOptions,
     Window,

@@ -54,14 +54,21 @@ pub struct Limits {
     pub unknown_price: bool,
     /// Nesting depth of chats.
     pub depth: usize,
+    /// Background tasks that are open at the same time, in all chats. A further one is refused, and the run continues.
+    pub background: usize,
     /// What happens when one of them is reached, but for that on depth.
     pub on_limit: OnLimit,
     /// How far and how long people are asked to raise them.
     pub raise: RaiseTerms,
 }
 
+impl Limits {
+    /// The default of [`background`](Self::background).
+    pub const DEFAULT_BACKGROUND: usize = 16;
+}
+
 impl Default for Limits {
-    /// 1,000 model calls for each run of a chat and each call of an agent, nesting depth 8, no limit on turns, tokens,
+    /// 1,000 model calls for each run of a chat and each call of an agent, nesting depth 8, 16 background tasks, no limit on turns, tokens,
     /// money and time.
     fn default() -> Self {
         Self {
@@ -73,6 +80,7 @@ impl Default for Limits {
             time_ms: None,
             unknown_price: false,
             depth: 8,
+            background: Self::DEFAULT_BACKGROUND,
             on_limit: OnLimit::Stop,
             raise: RaiseTerms::default(),
         }
@@ -92,6 +100,7 @@ impl Allowance {
             time_ms,
             unknown_price: false,
             depth: usize::MAX,
+            background: usize::MAX,
             on_limit: OnLimit::Stop,
             raise: RaiseTerms::NONE,
         }

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod allowances;
+mod background;
 mod bound_account;
 mod buffer;
 pub mod chain;
@@ -473,6 +474,11 @@ impl Log {
             Either::Left((done, _)) => Ok(done),
             Either::Right(_) => Err(Interrupt::Cancelled.into()),
         }
+    }
+
+    /// Waits for a cancellation of at least this mode.
+    pub(crate) async fn cancelled(&self, mode: CancelMode) {
+        self.cancellation.wait(mode).await;
     }
 
     /// Fails if the run is to stop at once.

@@ -26,6 +26,13 @@ pub trait Policy: Send + Sync + 'static {
         Err("the pattern of this chat decides itself who speaks next".into())
     }
 
+    /// Whether `who` can have one more turn when [`next`](Self::next) would close the chat, because the result of a background task
+    /// was posted for it. The policy is then asked again. Must be a pure function, like `next`. Default: as for a
+    /// [next speaker](Self::takes_next_speaker).
+    fn takes_follow_up(&self, transcript: &Transcript, who: &Name) -> bool {
+        self.takes_next_speaker(transcript, who).is_ok()
+    }
+
     /// The agents that it gives private turns and that come with it, such as the selector of a group. The chat adds
     /// them to its [private agents](crate::ChatBuilder::private_agent). Default: none.
     fn private_agents(&self) -> Vec<AnyAgent> {
@@ -46,6 +53,10 @@ impl Policy for Box<dyn Policy> {
 
     fn takes_next_speaker(&self, transcript: &Transcript, who: &Name) -> Result<(), Arc<str>> {
         (**self).takes_next_speaker(transcript, who)
+    }
+
+    fn takes_follow_up(&self, transcript: &Transcript, who: &Name) -> bool {
+        (**self).takes_follow_up(transcript, who)
     }
 
     fn private_agents(&self) -> Vec<AnyAgent> {
@@ -72,6 +83,34 @@ pub fn steerable(
     SteerablePolicy { policy, refused }
 }
 
+/// A policy that gives an agent [one more turn](Policy::takes_follow_up) for the results of its background tasks: when `policy` would
+/// close the chat, one turn more does not change what it does next.
+pub fn with_follow_ups(policy: impl Policy) -> impl Policy {
+    FollowUpPolicy { policy }
+}
+
+struct FollowUpPolicy<P> {
+    policy: P,
+}
+
+impl<P: Policy> Policy for FollowUpPolicy<P> {
+    fn next(&self, transcript: &Transcript) -> Step {
+        self.policy.next(transcript)
+    }
+
+    fn takes_next_speaker(&self, transcript: &Transcript, who: &Name) -> Result<(), Arc<str>> {
+        self.policy.takes_next_speaker(transcript, who)
+    }
+
+    fn takes_follow_up(&self, _: &Transcript, _: &Name) -> bool {
+        true
+    }
+
+    fn private_agents(&self) -> Vec<AnyAgent> {
+        self.policy.private_agents()
+    }
+}
+
 struct SteerablePolicy<P, F> {
     policy: P,
     refused: F,
@@ -86,6 +125,10 @@ impl<P: Policy, F: Fn(&Transcript, &Name) -> Option<Arc<str>> + Send + Sync + 's
 
     fn takes_next_speaker(&self, transcript: &Transcript, who: &Name) -> Result<(), Arc<str>> {
         (self.refused)(transcript, who).map_or(Ok(()), Err)
+    }
+
+    fn takes_follow_up(&self, transcript: &Transcript, who: &Name) -> bool {
+        self.policy.takes_follow_up(transcript, who) || self.takes_next_speaker(transcript, who).is_ok()
     }
 
     fn private_agents(&self) -> Vec<AnyAgent> {
@@ -114,6 +157,10 @@ impl<P: Policy, F: Fn(&P, &Transcript) -> Step + Send + Sync + 'static> Policy f
 
     fn takes_next_speaker(&self, transcript: &Transcript, who: &Name) -> Result<(), Arc<str>> {
         self.policy.takes_next_speaker(transcript, who)
+    }
+
+    fn takes_follow_up(&self, transcript: &Transcript, who: &Name) -> bool {
+        self.policy.takes_follow_up(transcript, who)
     }
 
     fn private_agents(&self) -> Vec<AnyAgent> {

@@ -3,26 +3,28 @@
 mod again;
 mod allowance;
 mod ask;
+mod background;
 mod call;
 mod chat;
 mod nested;
 mod raise;
 mod result;
+mod step;
 
 use std::sync::Arc;
 
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use tracing::{Instrument as _, debug_span, warn};
 
 pub use self::ask::AgentCall;
 pub use self::result::{RunResult, RunStream};
+pub(crate) use self::step::Wanted;
 use crate::log::{Timing, UncheckedTurn};
 use crate::transcript::{OpenTurn, is_shared};
-use crate::turn::{ChatInfo, Trace};
+use crate::turn::{BackgroundTasks, Trace};
 use crate::{
-    Act, Agent, Body, Chat, Choice, Chooser, ConfigError, Error, Event, Failure, ImpossibleStep, Instruction,
-    Interrupt, JoinHistory, Log, Message, Name, Opening, Part, Question, Result, RunOutcome, Status, Step,
-    StopReason, Transcript, Turn, TurnRequest, View,
+    Act, Agent, Body, Chat, ConfigError, Error, Event, Failure, Instruction, Interrupt, Log, Message, Name,
+    Opening, Question, Result, RunOutcome, Status, Step, StopReason, Transcript, Turn, TurnRequest, View,
 };
 
 /// A running chat.
@@ -37,11 +39,14 @@ pub(crate) struct RunningChat<'l> {
     pub(crate) replies: Vec<Arc<Event>>,
     /// Keeps the outer turn in doubt until the turns of this chat are checked.
     pub(crate) doubt: Option<UncheckedTurn<'l>>,
+    /// Its background tasks.
+    tasks: Arc<BackgroundTasks>,
 }
 
 impl<'l> RunningChat<'l> {
     pub(crate) fn new(log: &'l Log, transcript: Transcript) -> Self {
-        Self { log, transcript, views: Vec::new(), resumed: true, replies: Vec::new(), doubt: None }
+        let (views, replies, tasks) = (Vec::new(), Vec::new(), Arc::default());
+        Self { log, transcript, views, resumed: true, replies, doubt: None, tasks }
     }
 
     /// The transcript so far.
@@ -52,11 +57,26 @@ impl<'l> RunningChat<'l> {
     /// Runs the chat until it closes, waits for a person, or fails.
     pub(crate) async fn run(&mut self, chat: &Chat, opening: Opening) -> Result<Status> {
         let log = self.log;
-        log.write_while(self.steps(chat, opening)).await?
+        let (place, open) = self.workplace();
+        let steps = self.steps(chat, opening);
+        log.write_while(place.beside(chat, open, steps)).await?
+    }
+
+    /// The steps of the chat, in a box, so that the futures around it stay small. Background tasks have come to rest when it ends.
+    fn steps<'a>(&'a mut self, chat: &'a Chat, opening: Opening) -> BoxFuture<'a, Result<Status>> {
+        let tasks = Arc::clone(&self.tasks);
+        let steps = self.converse(chat, opening);
+        Box::pin(async move {
+            let result = steps.await;
+            if !matches!(result, Err(Error::Store(_) | Error::Config(_) | Error::Bug(_))) {
+                tasks.rested().await;
+            }
+            result
+        })
     }
 
     /// The loop.
-    async fn steps(&mut self, chat: &Chat, opening: Opening) -> Result<Status> {
+    async fn converse(&mut self, chat: &Chat, opening: Opening) -> Result<Status> {
         if !self.transcript.is_open() {
             self.append([Body::Opened(opening)]).await?;
         }
@@ -76,7 +96,8 @@ impl<'l> RunningChat<'l> {
                 self.resumed = false;
                 self.doubt = None;
                 match self.next_step(chat).await {
-                    Ok(()) => {}
+                    Ok(None) => {}
+                    Ok(Some(waiting)) => return Ok(waiting),
                     // The staged events are stored with the end of the outermost chat.
                     Err(error @ (Error::Interrupt(Interrupt::Limit(_)) | Error::Store(_))) => {
                         return self.close_at_own_limit(chat, error).await;
@@ -129,7 +150,10 @@ impl<'l> RunningChat<'l> {
     }
 
     /// Takes in what was said and chosen from outside, and appends the next step, as soon as the conversation is not paused.
-    async fn next_step(&mut self, chat: &Chat) -> Result<()> {
+    async fn next_step(&mut self, chat: &Chat) -> Result<Option<Status>> {
+        if self.transcript.open_background().next().is_some() {
+            Box::pin(self.post_results()).await?;
+        }
         self.log.obey_waiting().await?;
         self.post_inbox(chat).await?;
         while self.log.is_paused() && self.log.check_not_cancelled().is_ok() {
@@ -139,17 +163,27 @@ impl<'l> RunningChat<'l> {
         self.step(chat).await
     }
 
-    /// Appends the next step, if another may begin.
-    async fn step(&mut self, chat: &Chat) -> Result<()> {
+    /// Appends the next step, if another may begin, or waits for background tasks. Returns the status of the chat if these wait for
+    /// people.
+    async fn step(&mut self, chat: &Chat) -> Result<Option<Status>> {
         self.log.check_not_cancelled()?;
         self.log.check_refused()?;
-        let mut bodies = self.wanted(chat)?;
+        self.tasks.interruption().map_or(Ok(()), Err)?;
+        let mut bodies = match self.wanted(chat)? {
+            Wanted::Step(bodies) => bodies,
+            Wanted::Wait => return Box::pin(self.wait_for_tasks()).await,
+        };
         if !matches!(bodies.as_slice(), [Body::Closed { .. }]) {
             self.log.check_time(self.transcript.at()).await?;
         }
         self.report_passed_limit(&mut bodies).await;
+        let closes = matches!(bodies.as_slice(), [Body::Closed { .. }]);
+        if closes && self.transcript.open_background().next().is_some() {
+            bodies.splice(0..0, Box::pin(self.cancel_tasks()).await?);
+        }
         let events = self.log.append_step(self.transcript.at(), bodies).await?;
-        self.take_in(events)
+        self.take_in(events)?;
+        Ok(None)
     }
 
     /// Replaces the stop reason of a run that exceeded a limit.
@@ -163,93 +197,6 @@ impl<'l> RunningChat<'l> {
         }
     }
 
-    /// The next step of the policy, as events.
-    pub(crate) fn wanted(&self, chat: &Chat) -> Result<Vec<Body>> {
-        let max_turns = chat.max_turns().max(self.transcript.raised().turns);
-        let step = match chat.policy().next(&self.transcript) {
-            // A policy that has finished may not have checked whether a participant ended the chat before.
-            Step::Close { reason: StopReason::Finished, summary } => {
-                let over = self.transcript.ended_by().map(|(_, reason)| reason.clone());
-                Step::Close { reason: over.unwrap_or(StopReason::Finished), summary }
-            }
-            end @ (Step::Close { .. } | Step::Fail(_)) => end,
-            step if !is_private(&step) && self.transcript.ended_by().is_some() => self.over(),
-            step => self.unless_too_many(self.transcript.next_speaker().map_or(step, chosen), max_turns),
-        };
-        // Policies may add private turns, several to each turn, but not without end.
-        if self.transcript.steps() > max_turns.saturating_mul(16).saturating_add(64) {
-            return Err(Error::Bug(format!(
-                "the policy of `{}` requests private turns without end",
-                chat.name()
-            )));
-        }
-        match step {
-            Step::Turn(request) => self.requests(chat, vec![request]),
-            Step::Parallel(requests) => self.requests(chat, requests),
-            Step::Post(message) => Ok(vec![Body::Posted(message)]),
-            Step::Admit { who, sees } => self.admission(chat, who, sees),
-            Step::Close { reason, summary } => {
-                let reason =
-                    if chat.is_for_calls() { reason } else { outcome(reason, &summary, &self.transcript) };
-                Ok(vec![Body::Closed { reason, summary }])
-            }
-            Step::Fail(why) => Err(impossible(chat, ImpossibleStep::Failed(why))),
-        }
-    }
-
-    /// `step`, or the end of a chat of at most `max_turns`, if it may not follow.
-    fn unless_too_many(&self, step: Step, max_turns: u64) -> Step {
-        match self.too_many_turns(&step, max_turns) {
-            Some(reason) => Step::close(reason, &self.transcript),
-            None => step,
-        }
-    }
-
-    /// Why `step` may not follow in a chat of at most `max_turns`.
-    fn too_many_turns(&self, step: &Step, max_turns: u64) -> Option<StopReason> {
-        let next = match step {
-            Step::Parallel(requests) => {
-                requests.iter().filter(|request| !request.to.is_private()).count() as u64
-            }
-            _ => 1,
-        };
-        let turns = self.transcript.turns();
-        (turns.saturating_add(next.max(1)) > max_turns).then(|| StopReason::turns(max_turns, turns, next))
-    }
-
-    /// A participant ended the chat: nothing more is said in it, whatever the policy wants.
-    fn over(&self) -> Step {
-        let reason = self.transcript.ended_by().map_or(StopReason::Finished, |(_, reason)| reason.clone());
-        Step::close(reason, &self.transcript)
-    }
-
-    fn admission(&self, chat: &Chat, who: Name, sees: JoinHistory) -> Result<Vec<Body>> {
-        let left = self.transcript.left().iter().any(|(gone, _)| *gone == who);
-        if left || self.transcript.late_joiners().any(|name| *name == who) {
-            return Ok(vec![Body::Joined { who, sees }]);
-        }
-        Err(impossible(chat, ImpossibleStep::NotWaiting(who)))
-    }
-
-    fn requests(&self, chat: &Chat, requests: Vec<TurnRequest>) -> Result<Vec<Body>> {
-        if requests.is_empty() {
-            return Err(impossible(chat, ImpossibleStep::NoTurns));
-        }
-        for (index, request) in requests.iter().enumerate() {
-            let wrong = |step: fn(Name) -> ImpossibleStep| Err(impossible(chat, step(request.who.clone())));
-            if chat.agent(&request.who).is_none() {
-                return wrong(ImpossibleStep::UnknownParticipant);
-            }
-            if self.transcript.late_joiners().any(|name| *name == request.who) {
-                return wrong(ImpossibleStep::NotJoined);
-            }
-            if requests.iter().take(index).any(|other| other.who == request.who) {
-                return wrong(ImpossibleStep::TwoTurns);
-            }
-        }
-        Ok(vec![Body::TurnStarted { turns: requests }])
-    }
-
     /// Lets all participants with an open turn act. Their messages are logged in the order of the requests: up to the
     /// first turn that is not done.
     async fn act(&mut self, chat: &Chat) -> Result<Option<Status>> {
@@ -261,7 +208,8 @@ impl<'l> RunningChat<'l> {
             let view =
                 views.iter().position(|view| *view.me() == open.request.who).map(|at| views.swap_remove(at));
             let span = debug_span!("turn", at = %transcript.at(), who = %open.request.who);
-            take_turn(chat, open, Turn::new(self.log, chat, transcript, open, view, resumed)).instrument(span)
+            let turn = Turn::new(self.log, chat, transcript, open, view, resumed, &self.tasks);
+            take_turn(chat, open, turn).instrument(span)
         });
         let done = if self.transcript.open_turns().len() == 1
             && let Some(turn) = turns.next()
@@ -292,6 +240,9 @@ impl<'l> RunningChat<'l> {
             error => {
                 self.append(end.bodies).await?;
                 error.map_or(Ok(()), Err)?;
+                let tasks = Arc::clone(&self.tasks);
+                tasks.rested().await;
+                self.tasks.interruption().map_or(Ok(()), Err)?;
                 Ok(Some(Status::Waiting(self.log.questions().await?)))
             }
         }
@@ -352,17 +303,6 @@ impl<'l> RunningChat<'l> {
             }
         }
     }
-}
-
-/// A turn of the speaker that was chosen from outside.
-fn chosen(who: &Name) -> Step {
-    let choice = Choice { of: vec![who.clone()], by: Chooser::User, reply: None };
-    Step::Turn(TurnRequest::to_all(who.clone()).with_choice(choice))
-}
-
-/// The error of a policy that requests a step that the chat cannot make.
-fn impossible(chat: &Chat, step: ImpossibleStep) -> Error {
-    ConfigError::Policy { chat: chat.name().clone(), step }.into()
 }
 
 struct Done {
@@ -426,45 +366,9 @@ impl StepEnd {
     }
 }
 
-/// The stop reason. A chat in which no participant said anything has no result, whatever ended it.
-fn outcome(reason: StopReason, summary: &str, chat: &Transcript) -> StopReason {
-    // In a loop of calls, the calls are the output.
-    let is_talk =
-        matches!(&reason, StopReason::LoopDetected { pattern, .. } if **pattern != *StopReason::CALLS);
-    let is_done = is_talk || reason.outcome() == RunOutcome::Done;
-    if !is_done || !summary.trim().is_empty() || has_output(&reason, chat) {
-        return reason;
-    }
-    StopReason::NoOutput { ended: Box::new(reason) }
-}
-
-/// Whether a participant said something, or did what the chat was for: a condition may hold because of a tool call.
-fn has_output(reason: &StopReason, chat: &Transcript) -> bool {
-    let is_content = |part: &Part| match part {
-        Part::Text(_) | Part::Data(_) | Part::Media(_) => !part.is_blank(),
-        _ => false,
-    };
-    let is_reached = match reason {
-        StopReason::All(_) => true,
-        StopReason::Other(reason) => reason.by_calls,
-        _ => false,
-    };
-    is_reached && chat.calls().next().is_some()
-        || chat.replies().any(|line| line.message.parts.iter().any(is_content))
-}
-
 /// Whether the error is logged: not for cancellations, limits, and logs that cannot be written.
 const fn is_failure(error: &Error) -> bool {
     !matches!(error, Error::Interrupt(Interrupt::Cancelled | Interrupt::Limit(_)) | Error::Store(_))
-}
-
-/// Whether no participant sees the step.
-fn is_private(step: &Step) -> bool {
-    match step {
-        Step::Turn(request) => request.to.is_private(),
-        Step::Parallel(requests) => requests.iter().all(|request| request.to.is_private()),
-        Step::Post(_) | Step::Admit { .. } | Step::Close { .. } | Step::Fail(_) => false,
-    }
 }
 
 fn body_of(act: Act, request: &TurnRequest) -> Option<Body> {

@@ -1,5 +1,6 @@
 //! The transcript of one chat: what policies, termination conditions and agents read.
 
+mod background;
 mod conversation;
 mod fold;
 mod raised;
@@ -8,6 +9,8 @@ mod shared;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use self::background::BackgroundEntry;
+pub(crate) use self::background::counts_at_end;
 pub use self::raised::RaisedLimits;
 pub(crate) use self::shared::{in_order, is_shared};
 use crate::{
@@ -63,6 +66,11 @@ pub struct Transcript {
     span: Option<(u64, u64)>,
     waited_ms: u64,
     limit_question: Option<LimitQuestion>,
+    background: Vec<BackgroundEntry>,
+    /// Turns for results of background tasks, by agent.
+    follow_ups: BTreeMap<Name, u64>,
+    /// The number of the last background task of each agent.
+    background_begun: BTreeMap<Name, u64>,
 }
 
 /// The last question about a limit of the run, until what was answered is in the log.

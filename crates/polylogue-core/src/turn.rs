@@ -1,6 +1,7 @@
 //! Turns: what an agent can read and do when it acts.
 
 mod act;
+mod background;
 mod calls;
 mod compaction;
 mod continued;
@@ -13,6 +14,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, LazyLock};
 
 pub use self::act::Act;
+pub use self::background::{BackgroundStart, OwnTask};
+pub(crate) use self::background::{BackgroundTasks, Begun, Rest};
 use crate::log::UncheckedTurn;
 use crate::transcript::{OpenTurn, in_order};
 use crate::{
@@ -60,6 +63,8 @@ pub struct Turn<'a> {
     pub(crate) asked: BTreeMap<Path, usize>,
     /// Failed calls: the paths, and the events with which they began.
     pub(crate) failed: Vec<(Path, u64)>,
+    /// The background tasks of the chat.
+    background: Arc<BackgroundTasks>,
 }
 
 /// What a turn knows of its chat.
@@ -72,6 +77,12 @@ pub(crate) trait ChatInfo: Send + Sync {
 
     /// Whether an agent is called in it, instead of taking part in a conversation.
     fn is_for_calls(&self) -> bool;
+
+    /// Whether `who` can start a background task of `target`.
+    fn has_background(&self, who: &Name, target: &str) -> bool;
+
+    /// The maximum number of open background tasks.
+    fn max_background(&self) -> usize;
 }
 
 /// The result of a turn, besides its act.
@@ -132,6 +143,7 @@ impl<'a> Turn<'a> {
         open: &'a OpenTurn,
         view: Option<View>,
         resumed: bool,
+        background: &Arc<BackgroundTasks>,
     ) -> Self {
         // A failure was logged when it happened; the turn is retried as if it had not failed.
         let past =
@@ -159,6 +171,7 @@ impl<'a> Turn<'a> {
             runs: 0,
             asked: BTreeMap::new(),
             failed: Vec::new(),
+            background: Arc::clone(background),
         }
     }
 

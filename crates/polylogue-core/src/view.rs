@@ -211,6 +211,9 @@ impl View {
                 self.end_turn(&[]);
                 self.missed = Some(Vec::new());
             }
+            Body::BackgroundEnded(result) if result.who == self.me && !result.awaited => {
+                self.receive(result.for_model());
+            }
             Body::Joined { who, sees } if *who == self.me => self.joined(*sees),
             Body::Remembered { who, entries: words } if of_turn(who) => self.memory = Some(words.clone()),
             Body::Cleared { who, of, keep }

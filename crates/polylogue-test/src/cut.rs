@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue_core::{
-    AnyModel, AnyStore, Body, Capabilities, Chat, Compacted, DeltaSink, Event, Log, LogId, Meta, Model,
-    ModelError, ModelErrorKind, Money, Params, Path, Question, Reply, Request, Status, StopReason, Store,
-    Timestamp, Usage,
+    AnyModel, AnyStore, BackgroundResult, BackgroundStatus, BackgroundTask, Body, Capabilities, Chat,
+    Compacted, DeltaSink, Event, Log, LogId, Meta, Model, ModelError, ModelErrorKind, Money, Params, Path,
+    Question, Reply, Request, Status, StopReason, Store, Timestamp, Usage,
 };
 
 /// A conversation to be cut: how to set it up in a new process, and how its people answer.
@@ -80,8 +80,14 @@ impl Cut<'_> {
             count(events, |body| matches!(body, Body::ModelReplied(_) | Body::ContinuationFailed { .. }))
         };
         let (made, needed) = (calls.made(), finished(&events) - finished(prefix));
-        if made != needed {
-            return Err(format!("{made} model calls were made where {needed} were left to make"));
+        // A call that is aborted with its task when it has just returned is lost.
+        let lost = count(
+            &events,
+            |body| matches!(body, Body::BackgroundEnded(end) if end.status == BackgroundStatus::Cancelled),
+        );
+        if made < needed || made > needed + lost {
+            let log = crate::print::transcript(&events);
+            return Err(format!("{made} model calls were made where {needed} were left to make:\n{log}"));
         }
         Ok(events)
     }
@@ -93,7 +99,54 @@ fn count(events: &[Arc<Event>], is: impl Fn(&Body) -> bool) -> u64 {
 
 fn same(whole: &[Arc<Event>], again: &[Arc<Event>]) -> Result<(), String> {
     let (whole, again) = (uncharged(whole), uncharged(again));
-    in_order(&whole, &again).or_else(|flaw| in_order(&by_chat(&whole), &by_chat(&again)).map_err(|_| flaw))
+    in_order(&whole, &again).or_else(|flaw| {
+        let (whole, again) = (by_chat(&beside(&whole)), by_chat(&beside(&again)));
+        in_order(&whole, &again).map_err(|_| flaw)
+    })
+}
+
+/// The events with the results of background tasks at the end of their chats: they are posted when they are there. What agents are sent
+/// in such chats depends on that, and so does how far a cancelled task got.
+fn beside(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
+    let cancelled: Vec<Path> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::BackgroundEnded(end) if end.status == BackgroundStatus::Cancelled => {
+                Some(event.at.background(&end.who, end.number))
+            }
+            _ => None,
+        })
+        .collect();
+    let is_left =
+        |event: &&Arc<Event>| !cancelled.iter().any(|path| event.at == *path || event.at.is_within(path));
+    let chats: Vec<&Path> = events
+        .iter()
+        .filter(|event| matches!(event.body, Body::BackgroundStarted(_)))
+        .map(|event| &event.at)
+        .collect();
+    let mut digests = events.iter().filter_map(|event| match &event.body {
+        Body::ModelReplied(reply) => Some(reply.request),
+        _ => None,
+    });
+    let any = digests.next();
+    let without_digest = |event: &Arc<Event>| {
+        let mut event = Event::clone(event);
+        if let Body::ModelReplied(reply) = &mut event.body
+            && chats.contains(&&event.at)
+        {
+            (reply.request, reply.prefix) = (any.unwrap_or(reply.request), None);
+        }
+        Arc::new(event)
+    };
+    let is_posted = |event: &Arc<Event>| matches!(&event.body, Body::BackgroundEnded(end) if !end.awaited);
+    let (mut posted, mut others): (Vec<_>, Vec<_>) =
+        events.iter().filter(is_left).map(without_digest).partition(is_posted);
+    posted.sort_by_key(|event| match &event.body {
+        Body::BackgroundEnded(end) => Some((event.at.clone(), end.who.clone(), end.number)),
+        _ => None,
+    });
+    others.append(&mut posted);
+    others
 }
 
 /// The events of each chat in order, and those of parallel turns by participant, because parallel events are
@@ -110,6 +163,8 @@ fn by_chat(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
         | Body::Compacted(Compacted { who, .. })
         | Body::Prompted { who, .. }
         | Body::ToolCalled { who, .. }
+        | Body::BackgroundStarted(BackgroundTask { who, .. })
+        | Body::BackgroundEnded(BackgroundResult { who, awaited: true, .. })
         | Body::ToolReturned { who, .. } => Some((event.at.clone(), who.clone())),
         _ => None,
     };

@@ -4,8 +4,8 @@ use std::borrow::{Borrow, Cow};
 use std::fmt::Write;
 
 use polylogue_core::{
-    Audience, Body, Call, Choice, Chooser, Compacted, Event, Failure, Finish, HistoryEntry, JoinHistory,
-    Media, Message, ModelReply, Name, OutcomeStatus, Part, TurnRequest,
+    Audience, BackgroundResult, BackgroundTask, Body, Call, Choice, Chooser, Compacted, Event, Failure,
+    Finish, HistoryEntry, JoinHistory, Media, Message, ModelReply, Name, OutcomeStatus, Part, TurnRequest,
 };
 
 /// One line for each event: its number, its chat unless that is the outermost, and its content.
@@ -51,6 +51,7 @@ fn choice(choice: &Choice) -> String {
         Chooser::Rule => "by rule".to_owned(),
         Chooser::Agent(who) => format!("by {who}"),
         Chooser::Handoff => "by handoff".to_owned(),
+        Chooser::Background => "for a result".to_owned(),
         Chooser::Tools => "for its tools".to_owned(),
         Chooser::Fallback { why } => format!("by order, because {}", line(why)),
         other => format!("{other:?}"),
@@ -122,6 +123,13 @@ fn body(body: &Body) -> String {
         Body::Cleared { who, of, keep } => {
             let of = of.as_ref().map_or("all", Name::as_str);
             format!("{who} clears the history of {of}, keeping {keep}")
+        }
+        Body::BackgroundStarted(BackgroundTask { who, id, task, .. }) => {
+            format!("{who} starts {id} in the background: {}", line(task))
+        }
+        Body::BackgroundEnded(BackgroundResult { who, id, status, parts, awaited, .. }) => {
+            let how = if *awaited { "awaited" } else { "posted" };
+            format!("{id} of {who} {status}, {how}: {}", self::parts(parts))
         }
         Body::RolledBack { since } => format!("rolled back since {since}"),
         Body::Charged(charge) => {

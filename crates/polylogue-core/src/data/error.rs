@@ -111,6 +111,19 @@ impl Error {
         }
     }
 
+    /// Whether it ends a run wherever it happens: it is not one of the work of an agent, but an interruption, or one of the setup,
+    /// which its user must fix.
+    pub(crate) fn ends_run(&self) -> bool {
+        match self {
+            Self::Config(_) | Self::Name(_) | Self::Store(_) | Self::Interrupt(_) | Self::Bug(_) => true,
+            Self::Model(error) => {
+                matches!(error.kind, ModelErrorKind::Config | ModelErrorKind::Script | ModelErrorKind::Bug)
+            }
+            Self::Within { error, .. } => error.ends_run(),
+            Self::Agent(_) => false,
+        }
+    }
+
     /// How to fix it, if that is known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {

@@ -40,6 +40,25 @@ impl Path {
         Ok(Self(format!("{}/{}", self.0, label.replace('.', "/")).into()))
     }
 
+    /// The background task `number` that `who` started here.
+    #[must_use]
+    pub fn background(&self, who: &Name, number: u64) -> Self {
+        Self(format!("{}/{who}.b{number}", self.0).into())
+    }
+
+    /// The agent and the number of the background task, started in the chat `outer`, that this path is that of or within.
+    #[must_use]
+    pub fn as_background_of(&self, outer: &Self) -> Option<(&str, u64)> {
+        let rest = self.0.strip_prefix(&*outer.0)?.strip_prefix('/')?;
+        background_segment(rest.split('/').next()?)
+    }
+
+    /// Whether it is that of a background task.
+    #[must_use]
+    pub fn is_background(&self) -> bool {
+        self.0.rsplit('/').next().and_then(background_segment).is_some()
+    }
+
     /// The `nth` chat, from 0, of those that one turn runs: this path is that of the first.
     #[must_use]
     pub(crate) fn sibling(&self, nth: u64) -> Self {
@@ -49,16 +68,18 @@ impl Path {
     /// Whether it is the first, or only, chat of a turn, and not one in which an agent is called.
     pub(crate) fn is_first(&self) -> bool {
         let last = self.0.rsplit('/').next().unwrap_or_default();
-        last.matches('.').count() == 1
+        last.matches('.').count() == 1 && !self.is_background()
     }
 
-    /// Whether it is within a turn of `who` in the chat `outer`, or within a chat there in which an agent is called.
+    /// Whether it is within a turn of `who` in the chat `outer`, or within a chat there in which an agent is called. A background task
+    /// is in no turn.
     pub(crate) fn is_of_turn(&self, outer: &Self, who: &Name) -> bool {
         let Some(rest) = self.0.strip_prefix(&*outer.0).and_then(|rest| rest.strip_prefix('/')) else {
             return false;
         };
         let first = rest.split('/').next().unwrap_or_default();
-        first.split_once('.').is_none_or(|(name, _)| name == who.as_str())
+        background_segment(first).is_none()
+            && first.split_once('.').is_none_or(|(name, _)| name == who.as_str())
     }
 
     /// Whether the agent `who` runs this chat in a turn, or is called in it by its own name.
@@ -107,6 +128,12 @@ impl Path {
     }
 }
 
+/// The agent and the number in the part of a path for a background task.
+fn background_segment(segment: &str) -> Option<(&str, u64)> {
+    let (who, number) = segment.split_once(".b")?;
+    Some((who, number.parse().ok()?))
+}
+
 impl Default for Path {
     fn default() -> Self {
         Self::root()
@@ -141,5 +168,17 @@ mod tests {
         assert_eq!(around, ["/a.1", ""]);
         assert_eq!(path.depth(), 2);
         assert_eq!(Path::root().ancestors().count(), 0);
+    }
+
+    #[test]
+    fn paths_of_background_tasks_are_told_from_those_of_turns() {
+        let ann = Name::new("ann").unwrap();
+        let task = Path::root().background(&ann, 2);
+        assert_eq!(task.as_str(), "/ann.b2");
+        assert!(task.is_background() && !task.is_first() && !task.is_of_turn(&Path::root(), &ann));
+        let within = task.child(&Name::new("b").unwrap(), 1);
+        assert_eq!(within.as_background_of(&Path::root()), Some(("ann", 2)));
+        assert_eq!((within.as_background_of(&task), within.is_background()), (None, false));
+        assert!(!Path::root().child(&ann, 2).is_background() && Path::root().child(&ann, 2).is_first());
     }
 }

@@ -49,6 +49,7 @@ impl RunBound {
             tokens,
             cost,
             depth: usize::MAX,
+            background: usize::MAX,
             turns: None,
             calls_each: u64::MAX,
             time_ms: None,

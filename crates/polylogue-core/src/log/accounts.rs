@@ -78,6 +78,10 @@ impl OwnedAccount {
             self.active.retain(|path| path != at);
         }
         // Turns that are open when the outermost chat ends continue when it is reopened.
+        if let Body::BackgroundEnded(result) = body {
+            let task = at.background(&result.who, result.number);
+            self.active.retain(|path| *path != task && !path.is_within(&task));
+        }
         if matches!(body, Body::RolledBack { .. } | Body::Closed { .. }) && (!at.is_root() || self.is_chat())
         {
             self.active.retain(|path| path != at && !path.is_within(at));
@@ -143,7 +147,7 @@ impl Accounts {
     pub(crate) fn add(&mut self, event: &Event, unpriced: Option<&Arc<str>>, ran_ms: u64) {
         if let Body::Opened(opening) = &event.body
             && let [only] = opening.participants.as_slice()
-            && event.at.owner().is_none()
+            && (event.at.owner().is_none() || event.at.is_background())
         {
             self.called.push((event.at.clone(), only.clone()));
         }
@@ -211,7 +215,10 @@ fn pays(owner: &AllowanceOwner, called: &[(Path, Name)], at: &Path, who: &Name) 
         AllowanceOwner::Agent(name) => {
             let runs = |path: &Path| {
                 let agent = called.iter().find(|(of, _)| of == path).map(|(_, agent)| agent);
-                agent.map_or_else(|| path.is_named(name), |agent| agent == name)
+                // A background task has two owners: the agent that started it, and the one that works.
+                let is_named = || path.is_named(name);
+                agent.is_some_and(|agent| agent == name)
+                    || (agent.is_none() || path.is_background()) && is_named()
             };
             who == name || runs(at) || at.ancestors().any(|path| runs(&path))
         }

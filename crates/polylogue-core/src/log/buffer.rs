@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::accounts::Accounts;
+use super::background::OpenTasks;
 use super::bound_account::BoundAccount;
 use super::clock::Timestamp;
 use super::event::{Body, Event};
@@ -142,6 +143,8 @@ pub(crate) struct RunTotals {
     pub(crate) origins: Origins,
     /// The inbox messages that the log has.
     pub(crate) taken: TakenNumbers,
+    /// The background tasks that are open.
+    pub(crate) background: OpenTasks,
     /// Whether the conversation was paused last.
     pub(crate) is_paused: bool,
 }
@@ -158,6 +161,7 @@ impl RunTotals {
         self.origins.add(event);
         self.usage.add_event(event);
         self.turns.add(event);
+        self.background.add(event);
         self.bound.add(event);
         event.inbox.into_iter().for_each(|number| self.taken.add(number));
         let unpriced = self.unpriced_in(event);

@@ -13,7 +13,8 @@ impl<'l> UncheckedTurn<'l> {
         Self::new(self.0)
     }
 
-    fn new(log: &'l Log) -> Self {
+    /// Counts a turn as unchecked until this is dropped.
+    pub(crate) fn new(log: &'l Log) -> Self {
         log.account.state().unchecked_turns += 1;
         Self(log)
     }

@@ -9,8 +9,8 @@ use super::inbox::Instruction;
 use super::question::{Question, Responder};
 use super::request::TurnRequest;
 use crate::{
-    Call, Capability, Charge, Compacted, Failure, LimitOverrides, Message, ModelReply, Name, Outcome, Part,
-    Path, StopReason,
+    BackgroundResult, BackgroundTask, Call, Capability, Charge, Compacted, Failure, LimitOverrides, Message,
+    ModelReply, Name, Outcome, Part, Path, StopReason,
 };
 
 /// One entry of a log.
@@ -144,6 +144,10 @@ pub enum Body {
         /// The result.
         outcome: Outcome,
     },
+    /// An agent started a background task in its turn.
+    BackgroundStarted(BackgroundTask),
+    /// A background task ended: posted between two steps of the chat of the agent that started it, or awaited in its turn.
+    BackgroundEnded(BackgroundResult),
     /// A turn ended with a message. A turn ends with exactly one of `Message`, `Passed`, `Left` and `Stopped`.
     Message(Message),
     /// A turn ended without a message.

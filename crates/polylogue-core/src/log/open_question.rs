@@ -60,6 +60,13 @@ impl Question {
             Body::InputProvided { to, .. } => open.retain(|(at, asked)| *at != event.at || who(asked) != to),
             // A call is rolled back with all chats and questions within it.
             Body::RolledBack { .. } => open.retain(|(at, _)| *at != event.at),
+            // Those within a task that has ended have no answer any more.
+            Body::BackgroundEnded(result) => {
+                let is_within = |at: &Path| {
+                    at.as_background_of(&event.at).is_some_and(|(who, number)| result.is_of(who, number))
+                };
+                open.retain(|(at, _)| !is_within(at));
+            }
             _ => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Audience, Body, Event, Message, Name, Path};
+use crate::{Audience, BackgroundResult, Body, Event, Message, Name, Path};
 
 /// The maximum number of sources that a message names.
 const MOST: usize = 8;
@@ -33,6 +33,11 @@ impl Origins {
             }
             Body::Message(message) | Body::Posted(message) | Body::Sent(message) => {
                 self.said(seq, at, message);
+            }
+            Body::BackgroundEnded(BackgroundResult { who, number, .. }) => {
+                for source in self.read_within(&at.background(who, *number)) {
+                    self.push(seq, at, Audience::Only(vec![who.clone()]), &source);
+                }
             }
             Body::Reopened { message, .. } => message.iter().for_each(|message| self.said(seq, at, message)),
             Body::Opened(opening) => {
@@ -72,6 +77,11 @@ impl Origins {
                 && ((origin.at == *at && origin.readers.includes(who)) || origin.at.is_of_turn(at, who))
         };
         first(self.0.iter().filter(is_read))
+    }
+
+    /// The sources of what was read in the chat `at` and in chats within it.
+    fn read_within(&self, at: &Path) -> Vec<Arc<str>> {
+        first(self.0.iter().filter(|origin| origin.at == *at || origin.at.is_within(at)))
     }
 
     /// The sources of all that was read in the chat `at`, which the policy's messages derive from.

@@ -76,6 +76,8 @@ pub enum Chooser {
     Agent(Name),
     /// A handoff by the last speaker.
     Handoff,
+    /// The result of a background task, which this participant started and has not seen.
+    Background,
     /// Tool calls: this participant executes those of the last speaker, or continues with their results.
     Tools,
     /// The order of the participants, because the selector failed.

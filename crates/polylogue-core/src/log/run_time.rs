@@ -1,15 +1,16 @@
 //! The running time that counts toward limits, by the events of the log.
 
-use crate::{Body, Event};
+use super::question::Question;
+use crate::{Body, Event, Name, Path};
 
 /// The running time of a conversation without the time in which it waited for people or had ended.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RunTime {
     /// That of the last event, waiting included.
     last_ms: u64,
     used_ms: u64,
     /// Questions without an answer.
-    questions: usize,
+    questions: Vec<(Path, Name)>,
     is_closed: bool,
 }
 
@@ -20,9 +21,8 @@ impl RunTime {
         let counted = if self.waits() && is_from_outside(&event.body) { 0 } else { since };
         self.last_ms = self.last_ms.max(event.ran_ms);
         self.used_ms = self.used_ms.saturating_add(counted);
+        Question::track(&mut self.questions, event, |question| question.who.clone(), |who| who);
         match &event.body {
-            Body::InputRequired(_) => self.questions += 1,
-            Body::InputProvided { .. } => self.questions = self.questions.saturating_sub(1),
             Body::Closed { .. } if event.at.is_root() => self.is_closed = true,
             Body::Reopened { .. } if event.at.is_root() => self.is_closed = false,
             _ => {}
@@ -47,7 +47,7 @@ impl RunTime {
 
     /// Whether people are waited for, or the conversation has ended.
     pub(crate) const fn waits(&self) -> bool {
-        self.questions > 0 || self.is_closed
+        !self.questions.is_empty() || self.is_closed
     }
 }
 

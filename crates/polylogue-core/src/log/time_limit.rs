@@ -20,7 +20,7 @@ impl Log {
     /// The running time that counts toward limits, in milliseconds: without the time in which people were waited for.
     pub async fn time_used_ms(&self) -> u64 {
         let ran = self.now().1;
-        let time = self.buffer.lock().await.totals.time;
+        let time = self.buffer.lock().await.totals.time.clone();
         let since = if time.waits() { 0 } else { time.since_last(ran) };
         time.used_ms().saturating_add(since)
     }

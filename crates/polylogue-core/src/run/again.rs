@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::RunningChat;
+use super::{RunningChat, Wanted};
 use crate::log::turns_begun;
 use crate::{
     Allowance, AllowanceOwner, Body, Chat, Event, LimitOverrides, Limits, Log, Message, Path, Result,
@@ -32,7 +32,7 @@ impl Chat {
         if transcript.current_speakers().next().is_some() {
             return Ok(holds_still(self, log, &reason, limits, more).await.then_some(reason));
         }
-        let next = RunningChat::new(log, transcript).wanted(self)?;
+        let next = next_of(self, log, transcript)?;
         if let Some(Body::Closed { reason, .. }) = next.first() {
             return Ok(Some(reason.clone()));
         }
@@ -65,13 +65,21 @@ impl Chat {
         if transcript.current_speakers().next().is_some() {
             return Ok(limits.too_many_turns(begun, 1));
         }
-        let next = RunningChat::new(log, transcript).wanted(self)?;
+        let next = next_of(self, log, transcript)?;
         Ok(match next.first() {
             Some(Body::Closed { reason, .. }) => Some(reason.clone()),
             // A message or a private turn is followed by a turn at least.
             _ => limits.too_many_turns(begun, turns_begun(&next).max(1)),
         })
     }
+}
+
+/// The events of the next step; none if background tasks are waited for.
+fn next_of(chat: &Chat, log: &Log, transcript: Transcript) -> Result<Vec<Body>> {
+    Ok(match RunningChat::new(log, transcript).wanted(chat)? {
+        Wanted::Step(bodies) => bodies,
+        Wanted::Wait => Vec::new(),
+    })
 }
 
 /// `transcript`, which is that of `log`, after the event that would reopen it.

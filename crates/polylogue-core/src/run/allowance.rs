@@ -19,6 +19,8 @@ impl RunningChat<'_> {
     pub(super) async fn close_at_own_limit(&mut self, chat: &Chat, error: Error) -> Result<Status> {
         match error {
             Error::Interrupt(Interrupt::Limit(reason)) if self.is_own(chat, &reason) => {
+                let ended = self.cancel_tasks().await?;
+                self.append(ended).await?;
                 self.close_at_limit(reason).await
             }
             error => Err(error),

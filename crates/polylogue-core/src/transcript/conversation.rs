@@ -242,7 +242,8 @@ impl Log {
         if transcript.closed().is_none() {
             let reason = StopReason::Stopped { by: by.to_owned() };
             let summary = transcript.summary();
-            self.append(&Path::root(), [Body::Closed { reason, summary }]).await?;
+            let ended = Self::cancelled_tasks(transcript.background());
+            self.append(&Path::root(), ended.into_iter().chain([Body::Closed { reason, summary }])).await?;
         }
         Ok(())
     }
@@ -283,7 +284,9 @@ impl Log {
         // At a limit, all calls are over before a person is asked.
         let asked = transcript.limit_question().map_or(0, |asked| asked.seq);
         let mut open = transcript.open_turns().iter().filter(|turn| turn.last > asked);
-        Ok(transcript.closed().is_none() && open.any(is_lost))
+        // Where a background task is open, one of its calls may have been in flight.
+        let in_background = transcript.open_background().any(|entry| entry.seq < self.inherited);
+        Ok(transcript.closed().is_none() && (in_background || open.any(is_lost)))
     }
 
     /// Logs that `limits` apply from now on, for this process and for those that continue the conversation later:

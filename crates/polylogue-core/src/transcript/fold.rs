@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{EndedTurn, LimitQuestion, Line, OpenTurn, RaisedLimits, Source, Transcript, in_order};
 use crate::{
-    Body, Charge, Compacted, Event, LimitOverrides, Message, ModelReply, Name, Opening, Part, Question,
-    TurnRequest,
+    BackgroundResult, BackgroundTask, Body, Charge, Compacted, Event, LimitOverrides, Message, ModelReply,
+    Name, Opening, Part, Question, TurnRequest,
 };
 
 /// Whether the event concerns the run and nothing that is said or done in the chat.
@@ -28,12 +28,10 @@ impl Transcript {
     /// Says why the event cannot follow those before it. The transcript must not be used afterward.
     pub fn apply(&mut self, event: Arc<Event>) -> Result<(), String> {
         if event.at != self.at {
-            match &event.body {
-                Body::ModelReplied(reply) => self.usage.add(reply),
-                Body::Charged(charge) => self.usage.charge(charge),
-                _ => {}
+            if !self.keep_for_background(&event) {
+                self.count_within(&event);
+                self.within(&event);
             }
-            self.within(&event);
             return Ok(());
         }
         // It is independent of the chat: nothing that is said or done depends on it.
@@ -49,6 +47,10 @@ impl Transcript {
             Body::Opened(opening) => self.opened(opening, &event),
             Body::TurnStarted { turns: requests } => self.begun_turns(requests, &event),
             Body::Posted(message) => self.posted(message, &event),
+            Body::BackgroundEnded(result) if !result.awaited => self.background_ended(result).map(|()| {
+                self.arrived.push(Arc::clone(&event));
+                self.take_in_arrived();
+            }),
             Body::Sent(_) => {
                 self.arrived.push(Arc::clone(&event));
                 self.take_in_arrived();
@@ -90,6 +92,15 @@ impl Transcript {
         let first = self.span.map_or(event.ran_ms, |(first, _)| first);
         self.span = Some((first, event.ran_ms));
         result.map_err(|error| format!("event {}: {error}", event.seq))
+    }
+
+    /// Counts the usage of an event of a chat within this one.
+    pub(super) fn count_within(&mut self, event: &Event) {
+        match &event.body {
+            Body::ModelReplied(reply) => self.usage.add(reply),
+            Body::Charged(charge) => self.usage.charge(charge),
+            _ => {}
+        }
     }
 
     /// Whether the event asks or answers whether a limit of the run is raised.
@@ -151,6 +162,7 @@ impl Transcript {
             self.next_speaker = None;
         }
         for request in requests {
+            self.sees_results(request);
             self.turns.entry(request.who.clone()).or_default().begun += 1;
             self.steps += 1;
             self.open.push(OpenTurn {
@@ -177,7 +189,7 @@ impl Transcript {
         Ok(())
     }
 
-    /// Messages from outside, once no turn is open. They are no step: the messages of the last step stay the latest.
+    /// Messages from outside and results of background tasks, once no turn is open. They are no step: the messages of the last step stay the latest.
     fn take_in_arrived(&mut self) {
         if !self.open.is_empty() {
             return;
@@ -226,6 +238,7 @@ impl Transcript {
             self.earlier = (self.usage.tokens(), self.usage.cost);
             self.finished = 0;
             self.steps = 0;
+            self.follow_ups.clear();
             self.turns.values_mut().for_each(|turns| turns.finished = 0);
             self.span = None;
             self.waited_ms = 0;
@@ -245,6 +258,7 @@ impl Transcript {
         for earlier in self.events.iter().filter(|event| event.seq < since) {
             before.apply(Arc::clone(earlier))?;
         }
+        before.keep_background_of(self);
         for (who, turns) in &self.turns {
             before.turns.entry(who.clone()).or_default().begun = turns.begun;
         }
@@ -343,9 +357,19 @@ impl Transcript {
             | Body::ReplyInterrupted { who, .. }
             | Body::InputRequired(Question { who, .. })
             | Body::InputProvided { to: who, .. }
+            | Body::BackgroundStarted(BackgroundTask { who, .. })
+            | Body::BackgroundEnded(BackgroundResult { who, .. })
             | Body::Failed { who, .. } => who,
             _ => return Err("it cannot stand here".into()),
         };
+        if !self.open.iter().any(|turn| turn.request.who == *who) {
+            return Err(format!("it is not `{who}`'s turn"));
+        }
+        match &event.body {
+            Body::BackgroundStarted(task) => self.background_started(task, event.seq),
+            Body::BackgroundEnded(result) => self.background_ended(result)?,
+            _ => {}
+        }
         let Some(turn) = self.open.iter_mut().find(|turn| turn.request.who == *who) else {
             return Err(format!("it is not `{who}`'s turn"));
         };

@@ -1,0 +1,263 @@
+//! Background tasks: run beside the steps of the chat in which they were started, and posted between two of them.
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::future::{BoxFuture, Either, abortable, select};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+
+use super::RunningChat;
+use super::call::{Begun as BegunCall, Invocation, Invoked, received_from};
+use super::step::is_end_of_talk;
+use crate::limits::CancelMode;
+use crate::log::{Timing, UncheckedTurn};
+use crate::turn::{BackgroundTasks, Begun, Rest};
+use crate::{
+    Agent as _, BackgroundEntry, BackgroundStatus, BackgroundTask, Body, Chat, Choice, Chooser, Error,
+    Interrupt, Log, Message, Name, OpenBackground, Part, Path, Result, Status, Step, StopReason, TurnRequest,
+};
+
+/// Why open tasks are cancelled.
+const CHAT_ENDED: &str = "the chat of the agent that started it ended";
+
+/// Where the tasks of a chat run.
+pub(super) struct Workplace<'l> {
+    log: &'l Log,
+    at: Path,
+    tasks: Arc<BackgroundTasks>,
+}
+
+impl<'l> RunningChat<'l> {
+    /// Where its tasks run, with those that an earlier run left open.
+    pub(super) fn workplace(&self) -> (Workplace<'l>, Vec<(Begun, UncheckedTurn<'l>)>) {
+        let transcript = &self.transcript;
+        let place = Workplace { log: self.log, at: transcript.at().clone(), tasks: Arc::clone(&self.tasks) };
+        let open = transcript.open_background().filter(|_| transcript.closed().is_none());
+        let begun = |entry: &BackgroundEntry| {
+            let (around, about) = (entry.around().to_vec(), transcript.task().into());
+            let begun = Begun { task: entry.task.clone(), about, around };
+            // No call is sent before the turns of all tasks are checked.
+            (begun, UncheckedTurn::new(self.log))
+        };
+        (place, open.map(begun).collect())
+    }
+
+    /// Posts the results that are there.
+    pub(super) async fn post_results(&mut self) -> Result<()> {
+        let open: Vec<BackgroundTask> =
+            self.transcript.open_background().map(|entry| entry.task.clone()).collect();
+        for task in open {
+            let Some(result) = self.tasks.rest_of(&task).and_then(|rest| rest.result_of(&task, false)) else {
+                continue;
+            };
+            self.take_in_within(&task).await?;
+            self.append([Body::BackgroundEnded(result)]).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes in what happened within a task.
+    async fn take_in_within(&mut self, task: &BackgroundTask) -> Result<()> {
+        let known = self.transcript.open_background().find(|entry| entry.task == *task);
+        let since = known.map_or(0, BackgroundEntry::known_until);
+        let events = self.log.events_within(&self.transcript.path_of_background(task), since).await;
+        self.replies.extend(events.iter().cloned());
+        self.take_in(events)
+    }
+
+    /// Whether the chat, which would end for `reason`, continues for the sake of its background tasks.
+    pub(super) fn waits_at(&self, chat: &Chat, reason: &StopReason) -> bool {
+        let is_over = self.transcript.ended_by().is_some();
+        is_end_of_talk(reason) && !is_over && chat.setup.open_background == OpenBackground::Wait
+    }
+
+    /// A turn for an agent that has not seen the result of a task yet, if the policy takes it.
+    pub(super) fn follow_up(&self, chat: &Chat) -> Option<Step> {
+        let takes = |who: &&Name| {
+            self.transcript.follow_ups_of(who) < chat.setup.max_follow_ups
+                && chat.policy().takes_follow_up(&self.transcript, who)
+        };
+        let who = self.transcript.unseen_results().find(takes)?;
+        let choice = Choice { of: vec![who.clone()], by: Chooser::Background, reply: None };
+        Some(Step::Turn(TurnRequest::to_all(who.clone()).with_choice(choice)))
+    }
+
+    /// Waits for open tasks: until one has come to rest, or something is to be done between two steps. Returns the status of the chat
+    /// if all of them wait for people.
+    pub(super) async fn wait_for_tasks(&mut self) -> Result<Option<Status>> {
+        // Nothing is left unwritten for that long.
+        self.log.flush().await?;
+        let tasks = Arc::clone(&self.tasks);
+        let open: Vec<BackgroundTask> =
+            self.transcript.open_background().map(|entry| entry.task.clone()).collect();
+        let has_ended = |tasks: &BackgroundTasks| {
+            open.iter().any(|task| matches!(tasks.rest_of(task), Some(Rest::Ended { .. })))
+        };
+        let is_over =
+            tasks.until(|tasks| has_ended(tasks) || tasks.interruption().is_some() || !tasks.is_busy());
+        let cancelled = self.log.cancelled(CancelMode::AfterStep);
+        let instructed = async {
+            match self.transcript.at().is_root() {
+                true => self.log.inbox.changed(&[Timing::BetweenSteps]).await,
+                false => std::future::pending().await,
+            }
+        };
+        let is_over = match select(pin!(is_over), select(pin!(cancelled), pin!(instructed))).await {
+            Either::Left(_) => true,
+            Either::Right(_) => false,
+        };
+        self.log.check_not_cancelled()?;
+        if let Some(error) = tasks.interruption() {
+            return Err(error);
+        }
+        match is_over && !has_ended(&tasks) {
+            true => Ok(Some(Status::Waiting(self.log.questions().await?))),
+            false => Ok(None),
+        }
+    }
+
+    /// Cancels open tasks. Returns their results, which precede the end of the chat in the log.
+    pub(super) async fn cancel_tasks(&mut self) -> Result<Vec<Body>> {
+        let open: Vec<BackgroundTask> =
+            self.transcript.open_background().map(|entry| entry.task.clone()).collect();
+        let mut bodies = Vec::new();
+        for task in open {
+            let rest = self.tasks.abort(&task, CHAT_ENDED).await;
+            self.take_in_within(&task).await?;
+            bodies.extend(rest.result_of(&task, false).map(Body::BackgroundEnded));
+        }
+        Ok(bodies)
+    }
+}
+
+impl Log {
+    /// The end of open tasks of the outermost chat, which is closed from outside.
+    pub(crate) fn cancelled_tasks(open: &[BackgroundEntry]) -> Vec<Body> {
+        let open = open.iter().filter(|entry| entry.status.is_none());
+        let ended = open.filter_map(|entry| Rest::cancelled(CHAT_ENDED).result_of(&entry.task, false));
+        ended.map(Body::BackgroundEnded).collect()
+    }
+}
+
+impl<'l> Workplace<'l> {
+    /// Does `steps`, the steps of the chat, and runs its tasks beside them until they are over.
+    pub(super) fn beside<'f, T>(
+        self,
+        chat: &'f Chat,
+        open: Vec<(Begun, UncheckedTurn<'l>)>,
+        steps: BoxFuture<'f, T>,
+    ) -> Beside<'f, 'l, T> {
+        let begun = open.into_iter().map(|(begun, doubt)| (begun, Some(doubt))).collect();
+        Beside { place: self, chat, begun, running: None, steps }
+    }
+
+    /// Runs a task until it comes to rest.
+    fn work<'f>(&self, chat: &'f Chat, begun: Begun, doubt: Option<UncheckedTurn<'l>>) -> BoxFuture<'f, Rest>
+    where
+        'l: 'f,
+    {
+        let Begun { task, about, around } = begun;
+        let log = self.log;
+        let at = self.at.background(&task.who, task.number);
+        let agent = chat.agent(&task.who).and_then(|agent| agent.background(&task.target));
+        let Some(agent) = agent else {
+            let why =
+                format!("`{}` has no `{}` any more that could work in the background", task.who, task.target);
+            return Box::pin(std::future::ready(Rest::failed(why, None)));
+        };
+        let max_equal_calls = chat.max_equal_calls_of_agents();
+        let called = Chat::for_calls(agent, max_equal_calls);
+        let message = Message::text(task.who.clone(), Arc::clone(&task.task));
+        Box::pin(async move {
+            let chat = match called {
+                Ok(chat) => chat,
+                Err(error) => return Rest::Interrupted(error),
+            };
+            let message = received_from(message, &chat.name, &Name::user());
+            let (after, nth) = (None, 0);
+            let invocation = Invocation { chat, at, task: about, message: Some(message), after, nth, around };
+            rest_of(match invocation.begin(log).await {
+                BegunCall::Open(call) => call.run(log, doubt).await,
+                BegunCall::Over(invoked) => invoked,
+            })
+        })
+    }
+}
+
+/// The steps of a chat, and its tasks beside them.
+pub(super) struct Beside<'f, 'l, T> {
+    place: Workplace<'l>,
+    chat: &'f Chat,
+    /// Tasks that begin with the next poll.
+    begun: Vec<(Begun, Option<UncheckedTurn<'l>>)>,
+    /// Nearly always there are none.
+    running: Option<FuturesUnordered<BoxFuture<'f, (BackgroundTask, Rest)>>>,
+    steps: BoxFuture<'f, T>,
+}
+
+impl<'f, 'l: 'f, T> Beside<'f, 'l, T> {
+    /// Begins tasks. Returns whether there were any.
+    fn begin(&mut self) -> bool {
+        self.begun.extend(self.place.tasks.take_begun().into_iter().map(|begun| (begun, None)));
+        let is_any = !self.begun.is_empty();
+        for (begun, doubt) in std::mem::take(&mut self.begun) {
+            let task = begun.task.clone();
+            let (work, abort) = abortable(self.place.work(self.chat, begun, doubt));
+            self.place.tasks.runs(&task, abort);
+            let work = async move {
+                let rest = work.await;
+                (task, rest.unwrap_or(Rest::Aborted))
+            };
+            self.running.get_or_insert_default().push(Box::pin(work));
+        }
+        is_any
+    }
+
+    /// Runs tasks. Returns whether any came to rest.
+    fn work(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut is_any = false;
+        let Some(running) = &mut self.running else { return is_any };
+        while let Poll::Ready(Some((task, rest))) = running.poll_next_unpin(cx) {
+            self.place.tasks.rests(&task, rest);
+            is_any = true;
+        }
+        is_any
+    }
+}
+
+impl<'f, 'l: 'f, T> Future for Beside<'f, 'l, T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        self.begin();
+        loop {
+            if let Poll::Ready(done) = self.steps.as_mut().poll(cx) {
+                return Poll::Ready(done);
+            }
+            let (begun, rested) = (self.begin(), self.work(cx));
+            if !begun && !rested {
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+/// How a call in the background came to rest.
+fn rest_of(invoked: Invoked) -> Rest {
+    let nothing = |reason| Rest::failed("it ended without a result", reason);
+    match invoked.result {
+        Ok(reply) if reply.parts.iter().all(Part::is_blank) => nothing(None),
+        Ok(reply) => Rest::Ended { status: BackgroundStatus::Completed, parts: reply.parts, reason: None },
+        Err(Error::Interrupt(Interrupt::Ended { reason, .. })) => {
+            Rest::failed(format!("it ended without a result: {reason}"), Some(reason))
+        }
+        Err(Error::Interrupt(Interrupt::Waiting)) => Rest::Waiting,
+        // Limits that the task alone pays for; those of the run end the run.
+        Err(Error::Interrupt(Interrupt::Limit(
+            reason @ (StopReason::Allowance { .. } | StopReason::Depth { .. }),
+        ))) => Rest::failed(reason.to_string(), Some(reason)),
+        Err(error) if error.ends_run() => Rest::Interrupted(error),
+        Err(error) => Rest::failed(error.to_string(), None),
+    }
+}

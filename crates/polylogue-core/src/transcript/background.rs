@@ -1,0 +1,157 @@
+//! The background tasks of a chat: which are open, and what of them is visible.
+
+use std::sync::Arc;
+
+use super::{Transcript, in_order, is_shared};
+use crate::{
+    BackgroundResult, BackgroundStatus, BackgroundTask, Body, Chooser, Event, Name, Path, TurnRequest,
+};
+
+/// A background task in the transcript of the chat in which it was started.
+#[derive(Debug, Clone)]
+pub struct BackgroundEntry {
+    /// The task.
+    pub task: BackgroundTask,
+    /// The `seq` of the event that started it.
+    pub seq: u64,
+    /// How it ended; `None` while it is open.
+    pub status: Option<BackgroundStatus>,
+    /// Whether its result was posted, and the agent that started it has had no turn since.
+    pub is_unseen: bool,
+    /// What was shared when it started.
+    around: Vec<Arc<Event>>,
+    /// Usage and shared events within it. They count when it ends, so that the transcript does not depend on how far it got.
+    within: Vec<Arc<Event>>,
+}
+
+impl BackgroundEntry {
+    /// The shared events that were known where it started.
+    pub(crate) fn around(&self) -> &[Arc<Event>] {
+        &self.around
+    }
+
+    /// The `seq` up to which its events are known here.
+    pub(crate) fn known_until(&self) -> u64 {
+        self.within.last().map_or(self.seq, |event| event.seq)
+    }
+}
+
+/// Whether the event of a background task counts in transcripts when the task ends.
+pub(crate) fn counts_at_end(body: &Body) -> bool {
+    matches!(body, Body::ModelReplied(_) | Body::Charged(_) | Body::RolledBack { .. }) || is_shared(body)
+}
+
+impl Transcript {
+    /// The background tasks that were started in this chat, in order.
+    #[must_use]
+    pub fn background(&self) -> &[BackgroundEntry] {
+        &self.background
+    }
+
+    /// The background tasks that have not ended.
+    pub fn open_background(&self) -> impl Iterator<Item = &BackgroundEntry> {
+        self.background.iter().filter(|entry| entry.status.is_none())
+    }
+
+    /// The participants that have not had a turn since the result of a background task was posted for them, in order.
+    pub fn unseen_results(&self) -> impl Iterator<Item = &Name> {
+        let unseen =
+            |name: &&Name| self.background.iter().any(|entry| entry.is_unseen && entry.task.who == **name);
+        self.present().filter(unseen)
+    }
+
+    /// How many turns `who` had for results of its background tasks since the chat was opened last.
+    pub(crate) fn follow_ups_of(&self, who: &Name) -> u64 {
+        self.follow_ups.get(who).copied().unwrap_or_default()
+    }
+
+    /// The number of the next background task of `who`.
+    pub(crate) fn next_background(&self, who: &Name) -> u64 {
+        self.background_begun.get(who).map_or(1, |begun| begun + 1)
+    }
+
+    /// The path of a background task that was started here.
+    pub(crate) fn path_of_background(&self, task: &BackgroundTask) -> Path {
+        self.at.background(&task.who, task.number)
+    }
+
+    pub(super) fn background_started(&mut self, task: &BackgroundTask, seq: u64) {
+        let turn = self.open.iter().find(|turn| turn.request.who == task.who);
+        let of_turn = in_order(turn.into_iter().flat_map(|turn| turn.events.iter().chain(&turn.within)));
+        let around =
+            self.shared().cloned().chain(of_turn.into_iter().filter(|event| event.seq < seq)).collect();
+        let begun = self.background_begun.entry(task.who.clone()).or_default();
+        *begun = task.number.max(*begun);
+        self.background.push(BackgroundEntry {
+            task: task.clone(),
+            seq,
+            status: None,
+            is_unseen: false,
+            around,
+            within: Vec::new(),
+        });
+    }
+
+    /// Counts what happened within a task that has ended. What it shares is visible from now on, or at the end of the turn in which
+    /// the agent awaited it.
+    pub(super) fn background_ended(&mut self, result: &BackgroundResult) -> Result<(), String> {
+        let is_it = |entry: &&mut BackgroundEntry| {
+            entry.task.who == result.who && entry.task.id == result.id && entry.status.is_none()
+        };
+        let Some(entry) = self.background.iter_mut().find(is_it) else {
+            return Err(format!("there is no open background task `{}` of `{}`", result.id, result.who));
+        };
+        entry.status = Some(result.status);
+        entry.is_unseen = !result.awaited && result.status != BackgroundStatus::Cancelled;
+        let within = std::mem::take(&mut entry.within);
+        within.iter().for_each(|event| self.count_within(event));
+        let turn = self.open.iter_mut().find(|turn| result.awaited && turn.request.who == result.who);
+        match turn {
+            Some(turn) => turn.within.extend(in_order(&within)),
+            None => self.shared.extend(in_order(&within)),
+        }
+        Ok(())
+    }
+
+    /// Keeps an event within an open background task until that ends. Returns whether it is one.
+    pub(super) fn keep_for_background(&mut self, event: &Arc<Event>) -> bool {
+        if self.background.is_empty() {
+            return false;
+        }
+        let Some((who, number)) = event.at.as_background_of(&self.at) else { return false };
+        let is_it = |entry: &&mut BackgroundEntry| {
+            entry.task.number == number && entry.task.who.as_str() == who && entry.status.is_none()
+        };
+        let Some(entry) = self.background.iter_mut().find(is_it) else { return false };
+        if let Body::RolledBack { since } = event.body {
+            // What it used counts all the same.
+            let stays =
+                |other: &Arc<Event>| other.at != event.at || other.seq < since || !is_shared(&other.body);
+            entry.within.retain(stays);
+        } else if counts_at_end(&event.body) {
+            entry.within.push(Arc::clone(event));
+        }
+        true
+    }
+
+    /// A turn has begun, in which its agent sees what was posted.
+    pub(super) fn sees_results(&mut self, request: &TurnRequest) {
+        let who = &request.who;
+        if request.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Background) {
+            *self.follow_ups.entry(who.clone()).or_default() += 1;
+        }
+        let own = self.background.iter_mut().filter(|entry| entry.task.who == *who);
+        own.for_each(|entry| entry.is_unseen = false);
+    }
+
+    /// After a rollback: what tasks that it left had within, and the numbers that were used.
+    pub(super) fn keep_background_of(&mut self, before: &Self) {
+        self.background_begun.clone_from(&before.background_begun);
+        for entry in &mut self.background {
+            if let Some(known) = before.background.iter().find(|known| known.seq == entry.seq) {
+                entry.around.clone_from(&known.around);
+                entry.within.clone_from(&known.within);
+            }
+        }
+    }
+}

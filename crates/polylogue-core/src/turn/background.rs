@@ -1,0 +1,374 @@
+//! Background tasks of a running chat, between its turns, which start, await and cancel them, and the loop that runs them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::AbortHandle;
+use tokio::sync::Notify;
+
+use super::Turn;
+use crate::transcript::counts_at_end;
+use crate::{
+    BackgroundResult, BackgroundStatus, BackgroundTask, Body, Error, Event, Interrupt, Outcome,
+    OutcomeStatus, Part, Result, StopReason,
+};
+
+/// How a background task came to rest.
+#[derive(Debug, Clone)]
+pub(crate) enum Rest {
+    /// It ended.
+    Ended { status: BackgroundStatus, parts: Vec<Part>, reason: Option<StopReason> },
+    /// A person must answer first.
+    Waiting,
+    /// It was aborted.
+    Aborted,
+    /// The run ends: it was cancelled, reached a limit, or failed with an error that is not of the task.
+    Interrupted(Error),
+}
+
+/// A background task that is to run.
+pub(crate) struct Begun {
+    pub(crate) task: BackgroundTask,
+    /// The task of the chat.
+    pub(crate) about: Arc<str>,
+    /// What is shared of tool calls and values where it was started.
+    pub(crate) around: Vec<Arc<Event>>,
+}
+
+/// The background tasks of one running chat: in memory, for one run.
+#[derive(Default)]
+pub(crate) struct BackgroundTasks {
+    state: Mutex<TasksState>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct TasksState {
+    /// Those that the loop has not taken yet.
+    begun: Vec<Begun>,
+    /// Those that run, by agent and number.
+    running: BTreeMap<Key, AbortHandle>,
+    rested: BTreeMap<Key, Rest>,
+}
+
+/// The agent that started a task, and its number.
+type Key = (Arc<str>, u64);
+
+fn key(task: &BackgroundTask) -> Key {
+    (task.who.as_str().into(), task.number)
+}
+
+impl Rest {
+    pub(crate) fn failed(why: impl Into<Arc<str>>, reason: Option<StopReason>) -> Self {
+        Self::Ended { status: BackgroundStatus::Failed, parts: vec![Part::text(why)], reason }
+    }
+
+    pub(crate) fn cancelled(why: &str) -> Self {
+        Self::Ended { status: BackgroundStatus::Cancelled, parts: vec![Part::text(why)], reason: None }
+    }
+
+    /// The result of `task`; `None` if it has not ended.
+    pub(crate) fn result_of(self, task: &BackgroundTask, awaited: bool) -> Option<BackgroundResult> {
+        let Self::Ended { status, parts, reason } = self else { return None };
+        // As the result of any call, it has a bound.
+        let parts = Outcome::new(OutcomeStatus::Done, parts).bounded().parts;
+        let BackgroundTask { who, id, number, .. } = task;
+        Some(BackgroundResult {
+            who: who.clone(),
+            id: Arc::clone(id),
+            status,
+            parts,
+            reason,
+            number: *number,
+            awaited,
+        })
+    }
+}
+
+impl BackgroundTasks {
+    fn state(&self) -> MutexGuard<'_, TasksState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the loop run a task.
+    fn begin(&self, begun: Begun) {
+        self.state().begun.push(begun);
+    }
+
+    /// The tasks to run next.
+    pub(crate) fn take_begun(&self) -> Vec<Begun> {
+        std::mem::take(&mut self.state().begun)
+    }
+
+    /// A task runs from now on, until `abort`.
+    pub(crate) fn runs(&self, task: &BackgroundTask, abort: AbortHandle) {
+        self.state().running.insert(key(task), abort);
+    }
+
+    /// A task came to rest.
+    pub(crate) fn rests(&self, task: &BackgroundTask, rest: Rest) {
+        let mut state = self.state();
+        state.running.remove(&key(task));
+        state.rested.insert(key(task), rest);
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// How `task` came to rest, if it did.
+    pub(crate) fn rest_of(&self, task: &BackgroundTask) -> Option<Rest> {
+        self.state().rested.get(&key(task)).cloned()
+    }
+
+    /// Why the run ends, if a task came to know of it.
+    pub(crate) fn interruption(&self) -> Option<Error> {
+        self.state().rested.values().find_map(|rest| match rest {
+            Rest::Interrupted(error) => Some(error.clone()),
+            _ => None,
+        })
+    }
+
+    /// Whether any task runs, or is to.
+    pub(crate) fn is_busy(&self) -> bool {
+        let state = self.state();
+        !state.running.is_empty() || !state.begun.is_empty()
+    }
+
+    /// Waits until `is_so`, which changes when a task comes to rest.
+    pub(crate) async fn until(&self, is_so: impl Fn(&Self) -> bool) {
+        loop {
+            // Subscribed before the check, so that no change is missed.
+            let changed = self.changed.notified();
+            if is_so(self) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Waits until all tasks have come to rest.
+    pub(crate) async fn rested(&self) {
+        self.until(|tasks| !tasks.is_busy()).await;
+    }
+
+    /// Aborts `task`, with its calls in flight, and waits until it has come to rest. Returns how it did.
+    pub(crate) async fn abort(&self, task: &BackgroundTask, why: &str) -> Rest {
+        {
+            let mut state = self.state();
+            state.begun.retain(|begun| begun.task != *task);
+            state.running.get(&key(task)).into_iter().for_each(AbortHandle::abort);
+        }
+        self.until(|tasks| !tasks.state().running.contains_key(&key(task))).await;
+        match self.rest_of(task) {
+            Some(rest @ Rest::Ended { .. }) => rest,
+            // What waits for a person or for the next run is not continued either.
+            _ => Rest::cancelled(why),
+        }
+    }
+}
+
+/// Whether a background task was started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BackgroundStart {
+    /// It was, and has this id.
+    Started(Arc<str>),
+    /// It was not, for this reason.
+    Refused(Arc<str>),
+}
+
+/// A background task of the agent whose turn it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnTask {
+    /// The task.
+    pub task: BackgroundTask,
+    /// How it ended; `None` while it is open.
+    pub status: Option<BackgroundStatus>,
+}
+
+impl Turn<'_> {
+    /// Starts a background task: [`Agent::background`](crate::Agent::background) of this agent returns what works under the name
+    /// `target`, which receives `task`. The turn continues at once. The result is posted in this chat when it is there, unless this
+    /// agent [waits](Self::wait_for_background) for it.
+    ///
+    /// It is refused when there is nothing of that name, or when too many are open: `max` of this agent in this chat, or the limit of
+    /// the chat ([`max_background`](crate::ChatBuilder::max_background)) or of the run
+    /// ([`Limits::background`](crate::Limits::background)).
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub async fn start_background(
+        &mut self,
+        target: &str,
+        task: impl Into<Arc<str>>,
+        max: usize,
+    ) -> Result<BackgroundStart> {
+        if let Some(event) = self.past.pop_front_if(|event| is_start_of(event, target)) {
+            let Body::BackgroundStarted(started) = &event.body else {
+                return Err(self.diverged(&event, "starts a task"));
+            };
+            let id = Arc::clone(&started.id);
+            self.replay_event(event);
+            return Ok(BackgroundStart::Started(id));
+        }
+        let number = self.next_background();
+        let id: Arc<str> = format!("{target}-{number}").into();
+        let (who, target) = (self.me().clone(), target.into());
+        let task = BackgroundTask { who, id: Arc::clone(&id), number, target, task: task.into() };
+        // Where the turn continued in another way, it was refused then, even if there is room by now.
+        let was_refused = || Arc::from("too many background tasks were open");
+        let refused = self.refuses_background(&task, max).await;
+        if let Some(why) = refused.or_else(|| (!self.past.is_empty()).then(was_refused)) {
+            return Ok(BackgroundStart::Refused(why));
+        }
+        let (around, about) = (self.shared(&[]), self.transcript.task().into());
+        self.record([Body::BackgroundStarted(task.clone())]).await?;
+        self.background.begin(Begun { task, about, around });
+        Ok(BackgroundStart::Started(id))
+    }
+
+    /// Waits until the background task `id` of this agent ends, and returns its result, which is then not posted. `None` if there is no
+    /// open task of that id.
+    ///
+    /// # Errors
+    /// [`Interrupt::Waiting`] when a person must answer in it first. When a limit of the run is reached, the run is cancelled, or
+    /// the log cannot be written.
+    pub async fn wait_for_background(&mut self, id: &str) -> Result<Option<BackgroundResult>> {
+        self.end_background(id, false).await
+    }
+
+    /// Cancels the background task `id` of this agent: calls in flight are aborted. Returns its result, which has come if it ended
+    /// before. `None` if there is no open task of that id.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub async fn cancel_background(&mut self, id: &str) -> Result<Option<BackgroundResult>> {
+        self.end_background(id, true).await
+    }
+
+    /// The background tasks that this agent started in this chat, in order.
+    #[must_use]
+    pub fn background(&self) -> Vec<OwnTask> {
+        let known = self.transcript.background().iter().filter(|entry| entry.task.who == *self.me());
+        // Those of this turn are in the journal, also after a resumption.
+        let is_of_turn = |seq: u64| self.journal.iter().any(|event| event.seq == seq);
+        let known =
+            known.filter(|entry| !is_of_turn(entry.seq) && !self.is_past(|event| event.seq == entry.seq));
+        let mut own: Vec<OwnTask> = known
+            .map(|entry| {
+                let ends_later = self.is_past(
+                    |event| matches!(&event.body, Body::BackgroundEnded(end) if end.id == entry.task.id),
+                );
+                OwnTask { task: entry.task.clone(), status: entry.status.filter(|_| !ends_later) }
+            })
+            .collect();
+        for event in &self.journal {
+            match &event.body {
+                Body::BackgroundStarted(task) => own.push(OwnTask { task: task.clone(), status: None }),
+                Body::BackgroundEnded(result) => {
+                    let ended = own.iter_mut().filter(|own| own.task.id == result.id);
+                    ended.for_each(|own| own.status = Some(result.status));
+                }
+                _ => {}
+            }
+        }
+        own
+    }
+
+    /// Whether an event of this turn that is not replayed yet, and which the transcript of a resumed turn has, is such.
+    fn is_past(&self, is_it: impl Fn(&Event) -> bool) -> bool {
+        self.past.iter().any(|event| is_it(event))
+    }
+
+    async fn end_background(&mut self, id: &str, cancels: bool) -> Result<Option<BackgroundResult>> {
+        let is_end =
+            |event: &mut Arc<Event>| matches!(&event.body, Body::BackgroundEnded(end) if *end.id == *id);
+        if let Some(event) = self.past.pop_front_if(is_end) {
+            let Body::BackgroundEnded(result) = &event.body else {
+                return Err(self.diverged(&event, "ends a task"));
+            };
+            let result = result.clone();
+            self.replay_event(event);
+            return Ok(Some(result));
+        }
+        let open = self.background().into_iter().find(|own| *own.task.id == *id && own.status.is_none());
+        let Some(OwnTask { task, .. }) = open.filter(|_| self.past.is_empty()) else { return Ok(None) };
+        // This turn has no call in flight: it would have the next event.
+        self.doubt = None;
+        let rest = if cancels {
+            self.background.abort(&task, "the agent that started it cancelled it").await
+        } else {
+            self.awaited(&task).await?
+        };
+        let Some(result) = rest.result_of(&task, true) else { return Err(Interrupt::Waiting.into()) };
+        let known = self.transcript.background().iter().find(|entry| entry.task == task);
+        let since = known.map_or(0, crate::BackgroundEntry::known_until);
+        let path = self.transcript.path_of_background(&task);
+        self.within.extend(self.log.events_within(&path, since).await);
+        self.record([Body::BackgroundEnded(result.clone())]).await?;
+        Ok(Some(result))
+    }
+
+    /// Waits for the end of `task`.
+    async fn awaited(&self, task: &BackgroundTask) -> Result<Rest> {
+        let background = &self.background;
+        background.until(|tasks| tasks.rest_of(task).is_some() || tasks.interruption().is_some()).await;
+        match (background.rest_of(task), background.interruption()) {
+            (Some(rest @ Rest::Ended { .. }), _) => Ok(rest),
+            (_, Some(error)) => Err(error),
+            _ => Err(Interrupt::Waiting.into()),
+        }
+    }
+
+    fn next_background(&self) -> u64 {
+        let in_turn = self.journal.iter().rev().find_map(|event| match &event.body {
+            Body::BackgroundStarted(task) => Some(task.number + 1),
+            _ => None,
+        });
+        in_turn.unwrap_or(0).max(self.transcript.next_background(self.me()))
+    }
+
+    /// Why the task is not started.
+    async fn refuses_background(&self, task: &BackgroundTask, max: usize) -> Option<Arc<str>> {
+        if !self.chat.has_background(self.me(), &task.target) {
+            return Some(format!("`{}` cannot work in the background here", task.target).into());
+        }
+        let depth = self.transcript.path_of_background(task).depth();
+        if depth > self.log.depth() {
+            return Some(format!("chats are nested at most {} deep", self.log.depth()).into());
+        }
+        if self.background().iter().filter(|own| own.status.is_none()).count() >= max {
+            return Some(too_many(max, "of this agent"));
+        }
+        let (in_chat, in_run) = self.log.open_background(self.transcript.at()).await;
+        let (of_chat, of_run) = (self.chat.max_background(), self.log.limits_now().background);
+        if in_chat >= of_chat {
+            return Some(too_many(of_chat, "of this chat"));
+        }
+        (in_run >= of_run).then(|| too_many(of_run, "of this run"))
+    }
+}
+
+fn too_many(limit: usize, of: &str) -> Arc<str> {
+    let s = if limit == 1 { " is" } else { "s are" };
+    format!("{limit} background task{s} open, the limit {of}: wait for one, or cancel one").into()
+}
+
+fn is_start_of(event: &Event, target: &str) -> bool {
+    matches!(&event.body, Body::BackgroundStarted(task) if *task.target == *target)
+}
+
+impl crate::Log {
+    /// The events of the chat `at` and of those within it after the event `since` that count for the chat around it.
+    pub(crate) async fn events_within(&self, at: &crate::Path, since: u64) -> Vec<Arc<Event>> {
+        let counts = |event: &&Arc<Event>| {
+            event.seq > since && (event.at == *at || event.at.is_within(at)) && counts_at_end(&event.body)
+        };
+        self.look(|events| events.iter().filter(counts).cloned().collect()).await
+    }
+
+    /// How many background tasks are open in the chat `at`, and in the whole run.
+    async fn open_background(&self, at: &crate::Path) -> (usize, usize) {
+        let buffer = self.buffer.lock().await;
+        let open = &buffer.totals.background;
+        (open.in_chat(at), open.in_run())
+    }
+}
