@@ -2,6 +2,7 @@
 
 pub mod agent_tool;
 pub mod approval;
+pub mod background;
 pub mod memory;
 pub mod results;
 pub mod search;

@@ -60,6 +60,7 @@ const ASK: Limits = Limits {
     time_ms: None,
     unknown_price: false,
     depth: 8,
+    background: Limits::DEFAULT_BACKGROUND,
     on_limit: OnLimit::Ask,
     raise: RaiseTerms {
         ceiling: Allowance { calls: None, tokens: None, cost: None, time_ms: None },

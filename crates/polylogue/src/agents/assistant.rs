@@ -12,6 +12,7 @@ use super::compaction::{Author, Compaction};
 use super::prompted::{PromptedTool, ToolCalling, ToolHistory};
 use crate::tools::agent_tool::AgentTool;
 use crate::tools::approval::{Approval, ApprovalRequest};
+use crate::tools::background;
 use crate::tools::known::known;
 use crate::tools::runner::Runner;
 use crate::tools::search::{self, ToolSearch};
@@ -45,6 +46,10 @@ pub struct Assistant {
     pub(super) searching: Vec<PromptedTool>,
     /// Agents and chats offered as tools.
     pub(crate) agent_tools: Vec<AgentTool>,
+    /// Open background tasks at most.
+    pub(crate) max_background: usize,
+    /// The tools for background tasks, if it can start some.
+    task_specs: Vec<ToolSpec>,
     /// Tools that other participants run.
     pub(crate) advertised: Vec<ToolSpec>,
     /// Those that the model receives, own tools first.
@@ -91,6 +96,8 @@ impl Assistant {
             tool_search: Some(ToolSearch::default()),
             searching: Vec::new(),
             agent_tools: Vec::new(),
+            max_background: background::DEFAULT_MAX_BACKGROUND,
+            task_specs: Vec::new(),
             advertised: Vec::new(),
             specs: Vec::new(),
             offered_own: 0,
@@ -151,9 +158,32 @@ impl Assistant {
     /// name.
     #[must_use]
     pub fn agent_tool(self, agent_tool: AgentTool) -> Self {
+        let needs_tasks = agent_tool.is_background() && self.task_specs.is_empty();
         let mut other = self.tool(agent_tool.tool());
         other.agent_tools.push(agent_tool);
+        if needs_tasks {
+            let specs = background::specs()
+                .into_iter()
+                .filter(|spec| other.prompted.iter().all(|tool| tool.name() != spec.name));
+            let specs: Vec<ToolSpec> = specs.collect();
+            other.prompted.extend(specs.iter().map(|spec| {
+                PromptedTool::new(known(spec.clone(), Vec::new(), "there are no background tasks here"))
+            }));
+            other.task_specs = specs;
+        }
         other.with_specs()
+    }
+
+    /// Sets how many [background tasks](crate::tools::background) of this agent can be open in a chat. A further one is refused.
+    /// Default: [`DEFAULT_MAX_BACKGROUND`](crate::tools::background::DEFAULT_MAX_BACKGROUND).
+    #[must_use]
+    pub fn max_background(self, tasks: usize) -> Self {
+        Self { max_background: tasks, ..self }
+    }
+
+    /// Its tools for background tasks.
+    pub(crate) fn task_specs(&self) -> &[ToolSpec] {
+        &self.task_specs
     }
 
     /// Sets which calls of the agent's own tools need approval by a person, [agent tools](Self::agent_tool) included.
@@ -222,13 +252,15 @@ impl Assistant {
     /// The same agent without tools and without an output schema.
     pub(crate) fn without_tools(self) -> Self {
         let params = Params { schema: None, ..self.params };
-        let (prompted, agent_tools) = (Vec::new(), Vec::new());
-        Self { prompted, agent_tools, advertised: Vec::new(), answers: None, params, ..self }.with_specs()
+        let (prompted, agent_tools, task_specs) = (Vec::new(), Vec::new(), Vec::new());
+        Self { prompted, agent_tools, task_specs, advertised: Vec::new(), answers: None, params, ..self }
+            .with_specs()
     }
 
     fn without_tool(mut self, name: &str) -> Self {
         self.prompted.retain(|prompted| prompted.name() != name);
         self.agent_tools.retain(|agent_tool| agent_tool.name() != name);
+        self.task_specs.retain(|spec| spec.name != name);
         self.advertised.retain(|spec| spec.name != name);
         self
     }
@@ -266,6 +298,7 @@ impl Assistant {
     fn is_searched(&self, prompted: &PromptedTool) -> bool {
         let is_agent = self.agent_tools.iter().any(|agent_tool| agent_tool.name() == prompted.name());
         let defers = |search: &ToolSearch| search.defers(prompted.tool().spec());
+        let is_agent = is_agent || self.task_specs.iter().any(|spec| spec.name == prompted.name());
         !prompted.must && !is_agent && self.tool_search.as_ref().is_some_and(defers)
     }
 

@@ -48,6 +48,10 @@ impl Agent for AnswerTimeout {
         self.agent.layers()
     }
 
+    fn background(&self, target: &str) -> Option<AnyAgent> {
+        self.agent.background(target)
+    }
+
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         Ok(match self.agent.act(turn).await? {
             ask @ (Act::Ask(_) | Act::Approve { .. }) => {

@@ -30,8 +30,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    Act, Agent, AnyModel, Capabilities, DeltaRef, DeltaSink, EncodeCache, Entry, Layer, Model, ModelError,
-    ModelErrorKind, Money, Name, Params, Part, Reply, Request, Result, Turn, Usage,
+    Act, Agent, AnyAgent, AnyModel, Capabilities, DeltaRef, DeltaSink, EncodeCache, Entry, Layer, Model,
+    ModelError, ModelErrorKind, Money, Name, Params, Part, Reply, Request, Result, Turn, Usage,
 };
 
 pub use self::around::{Around, Handle};
@@ -227,6 +227,10 @@ where
 
     fn layers(&self) -> Vec<Layer> {
         self.agent.layers()
+    }
+
+    fn background(&self, target: &str) -> Option<AnyAgent> {
+        self.agent.background(target)
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {

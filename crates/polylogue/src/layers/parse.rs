@@ -35,7 +35,9 @@ mod tool_table;
 
 use std::sync::Arc;
 
-use polylogue_core::{Act, Agent, AnyModel, Entry, Error, Layer, Message, Name, Part, Result, Turn};
+use polylogue_core::{
+    Act, Agent, AnyAgent, AnyModel, Entry, Error, Layer, Message, Name, Part, Result, Turn,
+};
 use serde_json::Value;
 
 pub use self::action::Actions;
@@ -151,6 +153,10 @@ impl Agent for Parsed {
 
     fn layers(&self) -> Vec<Layer> {
         self.agent.layers()
+    }
+
+    fn background(&self, target: &str) -> Option<AnyAgent> {
+        self.agent.background(target)
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {

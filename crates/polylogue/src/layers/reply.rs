@@ -53,6 +53,12 @@ pub trait Reply: Send + Sync + 'static {
         false
     }
 
+    /// What works in background tasks that it starts: see [`Agent::background`]. Default: nothing.
+    fn background(&self, target: &str) -> Option<AnyAgent> {
+        let _ = target;
+        None
+    }
+
     /// Replies, or passes on with `None`. A reply is final: [`Act::Pass`] sends no message and skips the other layers,
     /// [`Act::Stop`] ends the chat.
     ///
@@ -65,6 +71,7 @@ pub trait Reply: Send + Sync + 'static {
 pub(super) trait ErasedReply: Send + Sync {
     fn label(&self) -> &str;
     fn may_be_silent(&self) -> bool;
+    fn background(&self, target: &str) -> Option<AnyAgent>;
     fn reply<'a>(
         &'a self,
         turn: &'a mut Turn<'_>,
@@ -77,6 +84,9 @@ impl<R: Reply> ErasedReply for R {
     }
     fn may_be_silent(&self) -> bool {
         Reply::may_be_silent(self)
+    }
+    fn background(&self, target: &str) -> Option<AnyAgent> {
+        Reply::background(self, target)
     }
     fn reply<'a>(
         &'a self,
@@ -97,6 +107,9 @@ macro_rules! agent_as_layer {
             }
             fn may_be_silent(&self) -> bool {
                 true
+            }
+            fn background(&self, target: &str) -> Option<AnyAgent> {
+                Agent::background(self, target)
             }
             async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
                 Ok(match self.act(turn).await? {
@@ -153,6 +166,9 @@ impl<R: Reply> Reply for Named<R> {
     }
     fn may_be_silent(&self) -> bool {
         self.layer.may_be_silent()
+    }
+    fn background(&self, target: &str) -> Option<AnyAgent> {
+        self.layer.background(target)
     }
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
         self.layer.reply(turn).await

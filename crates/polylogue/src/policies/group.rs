@@ -279,6 +279,10 @@ impl Policy for Group {
         Err(format!("the rules of the group let only {} speak next", may.join(", ")).into())
     }
 
+    fn takes_follow_up(&self, chat: &Transcript, _: &Name) -> bool {
+        self.owners.route(chat).is_none()
+    }
+
     fn private_agents(&self) -> Vec<AnyAgent> {
         self.selector.iter().cloned().collect()
     }

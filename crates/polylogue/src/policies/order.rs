@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::stop::Reason;
 use polylogue_core::{
     Agent, ChatBuilder, Line, Name, Policy, Step, StopReason, Transcript, TurnRequest, around, steerable,
+    with_follow_ups,
 };
 
 use crate::termination::verdict::Verdict;
@@ -51,15 +52,15 @@ pub(crate) fn after(chat: &Transcript, wanted: impl Fn(&Name) -> bool) -> Option
 /// Every participant speaks once, in order; then the chat ends. Also for participants that are chats:
 /// [`Carryover`](crate::policies::carryover::Carryover) carries results from one to the next.
 pub fn sequential() -> impl Policy {
-    |chat: &Transcript| match chat.present().find(|name| chat.turns_of(name) == 0) {
+    with_follow_ups(|chat: &Transcript| match chat.present().find(|name| chat.turns_of(name) == 0) {
         Some(name) => Step::Turn(TurnRequest::to_all(name.clone())),
         None => all_spoken(chat),
-    }
+    })
 }
 
 /// All participants speak once, at the same time; then the chat ends.
 pub fn parallel() -> impl Policy {
-    |chat: &Transcript| {
+    with_follow_ups(|chat: &Transcript| {
         let requests: Vec<TurnRequest> = chat
             .present()
             .filter(|name| chat.turns_of(name) == 0)
@@ -67,7 +68,7 @@ pub fn parallel() -> impl Policy {
             .map(TurnRequest::to_all)
             .collect();
         if requests.is_empty() { all_spoken(chat) } else { Step::Parallel(requests) }
-    }
+    })
 }
 
 /// Ends a chat in which each participant has one turn.

@@ -106,7 +106,9 @@ impl Report {
     #[must_use]
     pub fn chats(events: &[Arc<Event>]) -> Vec<Self> {
         let (_, run) = last_run(events);
-        let opened = |event: &&Arc<Event>| matches!(event.body, Body::Opened(_)) && event.at.depth() == 1;
+        let opened = |event: &&Arc<Event>| {
+            matches!(event.body, Body::Opened(_)) && event.at.depth() == 1 && !event.at.is_background()
+        };
         run.iter().filter(opened).map(|event| Self::read(event.at.clone(), run)).collect()
     }
 

@@ -7,6 +7,10 @@
 //! A chat starts again for each call, and its summary is the result. An agent remembers earlier calls of the same agent,
 //! and its reply is the result. Several such calls in one reply run one after the other.
 //!
+//! # Beside the conversation
+//! With [`background`](AgentTool::background) a call returns at once, and the result is posted later: see
+//! [`background`](crate::tools::background).
+//!
 //! # Limits
 //! A chat has the limits of its policy: [`until`](crate::policies::until) applies to its own turns, tokens, cost and time,
 //! without those of the outer chat. [`AgentTool::max_calls`] limits the calls per turn.
@@ -40,6 +44,7 @@ pub struct AgentTool {
     name: Name,
     spec: ToolSpec,
     at_most: u32,
+    background: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -77,7 +82,8 @@ impl AgentTool {
         });
         // A repeated call finds the earlier result in the log.
         let spec = ToolSpec::new(name.tool_name(""), "", parameters).repeatable();
-        Self { target, name, spec, at_most: Self::DEFAULT_AT_MOST }.description(description)
+        Self { target, name, spec, at_most: Self::DEFAULT_AT_MOST, background: false }
+            .description(description)
     }
 
     /// Sets the name of the tool: 1 to 64 ASCII letters, digits, `_` and `-`. Default: that of the agent or chat, in
@@ -106,6 +112,25 @@ impl AgentTool {
         Self { at_most: times, ..self }
     }
 
+    /// Runs each call as a [background task](crate::tools::background): it returns at once, and its result is posted when it is there.
+    /// An agent then begins each task without memory of earlier calls.
+    #[must_use]
+    pub fn background(self) -> Self {
+        Self { background: true, ..self }
+    }
+
+    pub(crate) const fn is_background(&self) -> bool {
+        self.background
+    }
+
+    /// What works in its background tasks.
+    pub(crate) fn worker(&self) -> AnyAgent {
+        match &self.target {
+            Target::Chat(chat) => AnyAgent::new(SharedChat(Arc::clone(chat))),
+            Target::Agent(agent) => agent.clone(),
+        }
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.spec.name
     }
@@ -120,8 +145,15 @@ impl AgentTool {
         known(self.spec.clone(), outcomes, "no agent was asked")
     }
 
-    /// Runs `call`. `asked` is the number of earlier calls in this turn.
-    pub(crate) async fn ask(&self, turn: &mut Turn<'_>, call: &Call, asked: u32) -> Result<Outcome> {
+    /// Runs `call`, or starts it as a background task if fewer than `max_background` are open. `asked` is the number of earlier calls in
+    /// this turn.
+    pub(crate) async fn ask(
+        &self,
+        turn: &mut Turn<'_>,
+        call: &Call,
+        asked: u32,
+        max_background: usize,
+    ) -> Result<Outcome> {
         let task = call.args.get("task").and_then(Value::as_str).map_or("", str::trim);
         if task.is_empty() {
             return Ok(Outcome::failed("`task` must be a text that says what is to be done"));
@@ -133,6 +165,9 @@ impl AgentTool {
                 limit => format!("{limit} times"),
             };
             return Ok(Outcome::failed(format!("`{name}` is asked at most {limit} before you answer")));
+        }
+        if self.background {
+            return super::background::start(turn, self.name(), task, max_background).await;
         }
         match &self.target {
             Target::Chat(chat) => match turn.run(chat, task).await? {
@@ -159,6 +194,23 @@ impl AgentTool {
                 Err(error) => Err(error),
             },
         }
+    }
+}
+
+/// A chat that works in background tasks.
+struct SharedChat(Arc<Chat>);
+
+impl Agent for SharedChat {
+    fn name(&self) -> &Name {
+        Agent::name(&*self.0)
+    }
+
+    fn description(&self) -> &str {
+        Agent::description(&*self.0)
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        self.0.act(turn).await
     }
 }
 

@@ -4,6 +4,8 @@
 
 mod agent_tool;
 mod approval;
+mod background;
+mod background_random;
 mod compaction;
 mod compaction_cases;
 mod compaction_long;

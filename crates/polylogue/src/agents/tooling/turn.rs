@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::stop::{ModelMistake, Reason};
 use polylogue_core::{
-    Act, Agent, AnyTool, Body, Call, Capability, ConfigError, Error, Finish, HistoryEntry, Interrupt, Model,
-    ModelAttempt, ModelCall, Name, Outcome, Params, Part, Reply, Result, StopReason, Tool as _, ToolSpec,
-    Turn, ViewOptions, plain,
+    Act, Agent, AnyAgent, AnyTool, Body, Call, Capability, ConfigError, Error, Finish, HistoryEntry,
+    Interrupt, Model, ModelAttempt, ModelCall, Name, Outcome, Params, Part, Reply, Result, StopReason,
+    Tool as _, ToolSpec, Turn, ViewOptions, plain,
 };
 use serde_json::Value;
 
@@ -17,6 +17,9 @@ use super::words;
 use crate::agents::assistant::Assistant;
 use crate::agents::compaction::{self, Ask};
 use crate::agents::prompted::{PromptedTool, ToolHistory};
+use crate::tools::agent_tool::AgentTool;
+use crate::tools::background;
+use crate::tools::known::known;
 use crate::tools::runner::Finished;
 
 /// One turn of an assistant.
@@ -71,6 +74,11 @@ impl Agent for Assistant {
 
     fn description(&self) -> &str {
         &self.description
+    }
+
+    fn background(&self, target: &str) -> Option<AnyAgent> {
+        let tools = self.agent_tools.iter().filter(|tool| tool.is_background());
+        tools.into_iter().find(|tool| tool.name() == target).map(AgentTool::worker)
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
@@ -350,13 +358,21 @@ impl<'w, 't> AssistantTurn<'w, 't> {
             let mut outcomes = Vec::new();
             for call in calls.iter().filter(|call| call.tool == agent_tool.name()) {
                 let asked = self.agent_calls.entry(agent_tool.name()).or_default();
-                let outcome = agent_tool.ask(self.turn, call, *asked).await?;
+                let outcome = agent_tool.ask(self.turn, call, *asked, self.agent.max_background).await?;
                 *asked += 1;
                 outcomes.push((call.id.clone(), outcome));
             }
             let others = |tool: &AnyTool| tool.spec().name != agent_tool.name();
             tools.retain(others);
             tools.push(agent_tool.found(outcomes));
+        }
+        for spec in self.agent.task_specs() {
+            let mut outcomes = Vec::new();
+            for call in calls.iter().filter(|call| call.tool == spec.name && call.args.is_object()) {
+                outcomes.push((call.id.clone(), background::run(self.turn, call).await?));
+            }
+            tools.retain(|tool| tool.spec().name != spec.name);
+            tools.push(known(spec.clone(), outcomes, "nothing was done"));
         }
         Ok(tools)
     }

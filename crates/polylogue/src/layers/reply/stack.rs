@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::stop::Reason;
-use polylogue_core::{Act, Agent, Name, NameError, Result, StopReason, Turn, UnknownName};
+use polylogue_core::{Act, Agent, AnyAgent, Name, NameError, Result, StopReason, Turn, UnknownName};
 
 use super::{ErasedReply, Reply};
 
@@ -90,6 +90,10 @@ impl Agent for Stack {
         &self.description
     }
 
+    fn background(&self, target: &str) -> Option<AnyAgent> {
+        self.layers.iter().find_map(|layer| layer.background(target))
+    }
+
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         Ok(match Reply::reply(self, turn).await? {
             Some(act) => act,
@@ -107,6 +111,10 @@ impl Reply for Stack {
 
     fn may_be_silent(&self) -> bool {
         self.layers.iter().any(|layer| layer.may_be_silent())
+    }
+
+    fn background(&self, target: &str) -> Option<AnyAgent> {
+        Agent::background(self, target)
     }
 
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {

@@ -3,7 +3,7 @@
 use std::ops::{BitAnd, BitOr};
 use std::sync::Arc;
 
-use polylogue_core::{Act, Body, Line, Message, Name, Part, Result, Transcript, Turn};
+use polylogue_core::{Act, AnyAgent, Body, Line, Message, Name, Part, Result, Transcript, Turn};
 
 use super::Reply;
 
@@ -25,6 +25,9 @@ impl<R: Reply> Reply for When<R> {
     }
     fn may_be_silent(&self) -> bool {
         self.layer.may_be_silent()
+    }
+    fn background(&self, target: &str) -> Option<AnyAgent> {
+        self.layer.background(target)
     }
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
         if self.trigger.holds(turn) { self.layer.reply(turn).await } else { Ok(None) }

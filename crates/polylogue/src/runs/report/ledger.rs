@@ -127,8 +127,11 @@ impl UsageTable {
     }
 }
 
-/// Whether the chat `at` is within a turn of `who` in `chat`.
+/// Whether the chat `at` is within a turn of `who` in `chat`. A background task is in no turn.
 fn runs(chat: &Path, who: &Name, at: &Path) -> bool {
+    if at.as_background_of(chat).is_some() {
+        return false;
+    }
     let rest = at.as_str().strip_prefix(chat.as_str()).and_then(|rest| rest.strip_prefix('/'));
     rest.and_then(|rest| rest.strip_prefix(who.as_str())).is_some_and(|rest| rest.starts_with('.'))
 }

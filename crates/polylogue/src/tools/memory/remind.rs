@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use polylogue_core::{
-    Act, Agent, AnyTool, Body, Call, Layer, Name, Outcome, OutcomeStatus, Part, Result, Tool, ToolCx,
-    ToolError, ToolSpec, Transcript, Turn,
+    Act, Agent, AnyAgent, AnyTool, Body, Call, Layer, Name, Outcome, OutcomeStatus, Part, Result, Tool,
+    ToolCx, ToolError, ToolSpec, Transcript, Turn,
 };
 use serde_json::{Value, json};
 
@@ -85,6 +85,10 @@ impl<A: Agent> Agent for Reminded<A> {
 
     fn layers(&self) -> Vec<Layer> {
         self.agent.layers()
+    }
+
+    fn background(&self, target: &str) -> Option<AnyAgent> {
+        self.agent.background(target)
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {

@@ -1,0 +1,154 @@
+//! Background tasks: an agent or a chat as a tool whose calls return at once.
+//!
+//! [`AgentTool::background`](super::AgentTool::background) makes an agent or a chat work beside the conversation: a call returns the
+//! id of a task, the agent's turn and the chat continue, and the result is posted for the agent between two steps, so that its model
+//! receives it in its next turn. With the first such tool the model gets three more: `list_tasks`, `wait_for_task` and `cancel_task`.
+//!
+//! A task is in the log, below the chat in which it was started: it is paid for by the agent that started it, by its chat and by the
+//! run; it continues when the run is resumed, and its finished calls are not repeated. It ends with that chat: a chat that would end as
+//! completed waits for it ([`OpenBackground`](polylogue_core::OpenBackground)), and gives the agent one more turn for the result, where
+//! the policy can; a chat that ends for another reason cancels it. Each task begins without memory of earlier ones.
+//!
+//! # Limits
+//! [`Assistant::max_background`](crate::Assistant::max_background) for an agent,
+//! [`ChatBuilder::max_background`](polylogue_core::ChatBuilder::max_background) for a chat, and
+//! [`Limits::background`](polylogue_core::Limits::background) for a run; nesting counts as for every chat.
+//!
+//! ```
+//! # fn example(research: polylogue::Chat, model: polylogue::AnyModel) -> polylogue::Result<()> {
+//! use polylogue::Assistant;
+//! use polylogue::tools::agent_tool::AgentTool;
+//!
+//! let host = Assistant::new("Host", model)?
+//!     .agent_tool(AgentTool::chat(research).description("Finds out what is known of a subject.").background())
+//!     .max_background(2);
+//! # Ok(())
+//! # }
+//! ```
+
+use polylogue_core::{
+    BackgroundResult, BackgroundStart, BackgroundStatus, Call, Outcome, OutcomeStatus, OwnTask, Part, Result,
+    ToolSpec, Turn,
+};
+use serde_json::{Value, json};
+
+/// The default limit on open background tasks of an agent.
+pub const DEFAULT_MAX_BACKGROUND: usize = 4;
+
+/// The tool that lists the tasks of an agent.
+const LIST: &str = "list_tasks";
+/// The tool that waits for tasks.
+const WAIT: &str = "wait_for_task";
+/// The tool that cancels a task.
+const CANCEL: &str = "cancel_task";
+
+/// The tools that agents with background tasks get.
+pub const TASK_TOOLS: [&str; 3] = [LIST, WAIT, CANCEL];
+
+/// The definitions of these tools.
+pub(crate) fn specs() -> [ToolSpec; 3] {
+    let task = |description: &str, required: &[&str]| {
+        json!({
+            "type": "object",
+            "properties": {"task": {"type": "string", "description": description}},
+            "required": required,
+            "additionalProperties": false,
+        })
+    };
+    let nothing = json!({"type": "object", "properties": {}, "additionalProperties": false});
+    // What they did is in the log, and a repeated call finds it there.
+    [
+        ToolSpec::new(LIST, "Lists your background tasks, and which of them are running.", nothing).repeatable(),
+        ToolSpec::new(
+            WAIT,
+            "Waits for a background task and returns its result. Call it only if you cannot continue without the result, \
+             which is otherwise posted to you.",
+            task("The id of the task. Default: all that are running", &[]),
+        )
+        .repeatable(),
+        ToolSpec::new(CANCEL, "Cancels a background task.", task("The id of the task", &["task"])).repeatable(),
+    ]
+}
+
+/// Starts a task of `target`, unless `max` are open.
+pub(crate) async fn start(turn: &mut Turn<'_>, target: &str, task: &str, max: usize) -> Result<Outcome> {
+    Ok(match turn.start_background(target, task, max).await? {
+        BackgroundStart::Started(id) => Outcome::done(format!(
+            "Background task `{id}` has started. Its result is posted to you when it is there. Continue with other work, \
+             or end your turn."
+        )),
+        BackgroundStart::Refused(why) => Outcome::failed(format!("No background task was started: {why}")),
+    })
+}
+
+/// Runs a call of one of the tools.
+pub(crate) async fn run(turn: &mut Turn<'_>, call: &Call) -> Result<Outcome> {
+    let id = call.args.get("task").and_then(Value::as_str).map(str::trim).filter(|id| !id.is_empty());
+    match (call.tool.as_str(), id) {
+        (LIST, _) => Ok(listed(&turn.background())),
+        (WAIT, id) => wait(turn, id).await,
+        (_, Some(id)) => {
+            let result = turn.cancel_background(id).await?;
+            Ok(result.map_or_else(|| unknown(turn, id), |result| outcome(&[result])))
+        }
+        (_, None) => Ok(Outcome::failed("`task` must be the id of a background task")),
+    }
+}
+
+async fn wait(turn: &mut Turn<'_>, id: Option<&str>) -> Result<Outcome> {
+    let ids: Vec<String> = match id {
+        Some(id) => vec![id.to_owned()],
+        None => open(&turn.background()).map(|own| own.task.id.to_string()).collect(),
+    };
+    if ids.is_empty() {
+        return Ok(Outcome::failed("no background task is running"));
+    }
+    let mut results = Vec::new();
+    for id in ids {
+        match turn.wait_for_background(&id).await? {
+            Some(result) => results.push(result),
+            None => return Ok(unknown(turn, &id)),
+        }
+    }
+    Ok(outcome(&results))
+}
+
+/// The results of tasks, as that of a call.
+fn outcome(results: &[BackgroundResult]) -> Outcome {
+    let parts: Vec<Part> = results.iter().flat_map(BackgroundResult::for_model).collect();
+    let is_failed = results.iter().all(|result| result.status == BackgroundStatus::Failed);
+    let status = if is_failed { OutcomeStatus::Failed } else { OutcomeStatus::Done };
+    Outcome::new(status, parts).bounded()
+}
+
+fn open(own: &[OwnTask]) -> impl Iterator<Item = &OwnTask> {
+    own.iter().filter(|own| own.status.is_none())
+}
+
+fn listed(own: &[OwnTask]) -> Outcome {
+    let line = |own: &OwnTask| {
+        let status = own.status.map_or("running", BackgroundStatus::as_str);
+        format!("- {}: {status}. Task: {}", own.task.id, first_line(&own.task.task))
+    };
+    let lines: Vec<String> = own.iter().map(line).collect();
+    Outcome::done(if lines.is_empty() {
+        "You have started no background task.".into()
+    } else {
+        lines.join("\n")
+    })
+}
+
+/// The first line of a task, shortened.
+fn first_line(task: &str) -> String {
+    const LONGEST: usize = 100;
+    let line = task.lines().next().unwrap_or_default();
+    let short: String = line.chars().take(LONGEST).collect();
+    if short.len() < task.len() { format!("{short}...") } else { short }
+}
+
+fn unknown(turn: &Turn<'_>, id: &str) -> Outcome {
+    let own = turn.background();
+    let running: Vec<String> = open(&own).map(|own| format!("`{}`", own.task.id)).collect();
+    let running = if running.is_empty() { "none".to_owned() } else { running.join(", ") };
+    Outcome::failed(format!("no background task `{id}` is running; running: {running}"))
+}
