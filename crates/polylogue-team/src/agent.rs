@@ -149,6 +149,11 @@ impl Agent {
         self.layers().iter().any(|(_, given)| *given)
     }
 
+    /// Whether it can start background tasks.
+    pub(crate) fn starts_background(&self) -> bool {
+        self.model().is_some_and(|keys| keys.agent_tools.iter().any(|tool| tool.background))
+    }
+
     /// What only a model has, if it replies by nothing else and in one step.
     pub(crate) fn plain(&self) -> Option<&ModelKeys> {
         self.model().filter(|_| self.why_not_plain().is_none())

@@ -22,6 +22,7 @@ pub use self::opening::{Opening, OpeningLine};
 pub(crate) use self::summary::check_author;
 pub use self::summary::{Reflect, Summary};
 pub(crate) use self::task_from::TaskFromKey;
+use crate::background::BackgroundKeys;
 use crate::condition::judged;
 use crate::diagnostic::Report;
 use crate::limits::UsageLimits;
@@ -66,6 +67,9 @@ pub struct Chat {
     /// Result of the chat.
     #[key(default = Summary::Last)]
     pub summary: Summary,
+    /// Background tasks that its participants start.
+    #[key(default = BackgroundKeys::absent())]
+    pub background: At<BackgroundKeys>,
     /// Maximum number of turns. The chat ends when it is reached, whatever the pattern and `stop` say.
     #[key(default = 100, range = 1..=1_000_000)]
     pub max_turns: At<u64>,
@@ -75,6 +79,12 @@ impl Chat {
     /// The participants, late joiners included.
     pub(crate) fn everyone(&self) -> impl Iterator<Item = &At<Name>> + Clone {
         self.participants.iter().chain(self.late_joiners.iter().map(|join| &join.who))
+    }
+
+    /// Whether participants can have turns for results of background tasks at its end.
+    pub(crate) fn takes_follow_ups(&self) -> bool {
+        self.background.at_end == polylogue_core::OpenBackground::Wait
+            && self.pattern.part().takes_follow_ups()
     }
 
     /// The chat called `name` as its pattern sees it.
@@ -178,7 +188,7 @@ impl Chat {
             }
         };
         let builder = builder.description(description).max_equal_calls(self.loop_detection.calls);
-        let builder = builder.set(limits.allowance(), ChatBuilder::limits);
+        let builder = self.background.build(builder.set(limits.allowance(), ChatBuilder::limits));
         let known = |who: &Name| {
             let part = self.pattern.part();
             frame.has(who)

@@ -51,6 +51,7 @@ pub(crate) fn check(root: &Node, team: &Team, answering_models: Option<&[Name]>,
         models::check(team, &outline, report);
         handoff_texts::check(&outline, report);
         texts::check(root, team, &outline, report);
+        team.all_chats().for_each(|(_, chat)| working::check_background(chat, &outline, report));
         secrets::check(root, report);
     }
 }

@@ -16,6 +16,7 @@ pub(crate) const NO_STOP: &str = "no-stop";
 pub(crate) const SECRET: &str = "secret";
 pub(crate) const STOP_TEXT: &str = "stop-text";
 pub(crate) const UNHEARD: &str = "unheard-text";
+pub(crate) const UNSEEN_RESULT: &str = "unseen-result";
 pub(crate) const UNSEEN_TASK: &str = "unseen-task";
 pub(crate) const UNKNOWN_MODEL: &str = "unknown-model";
 pub(crate) const UNKNOWN_TOOL: &str = "unknown-tool";
@@ -136,6 +137,11 @@ const KINDS: &[FindingKind] = &[
         UNHEARD,
         "A system message asks for `TERMINATE`, and nothing ends by it.",
         "The agent ends its work with this text, and the conversation continues to its limit. Add a `stop`.",
+    ),
+    warning(
+        UNSEEN_RESULT,
+        "An agent may never see the result of its background task.",
+        "The pattern, or `at_end: cancel`, gives it no turn for a result that comes when the chat would end. Ask it to call `wait_for_task` before it ends its turn, or call the agent without `background`.",
     ),
     warning(
         UNSEEN_TASK,

@@ -41,6 +41,7 @@
 mod agent;
 mod approval;
 mod at_name;
+mod background;
 mod bound;
 mod build;
 mod build_context;
@@ -97,6 +98,7 @@ use polylogue_config::{diagnostic, source, suggest, yaml};
 
 pub use agent::{Agent, AgentKind, ExecutorKeys, HumanKeys, ModelKeys, NoModel, View};
 pub use approval::{ApprovalRule, CodeApproval};
+pub use background::BackgroundKeys;
 pub use bound::{Amount, BoundRow, TeamBound};
 pub use build::Provide;
 pub use build_context::BuildContext;

@@ -16,6 +16,9 @@ pub struct Limits {
     /// Maximum depth of chats within chats.
     #[key(none = "8", range = 1..=64)]
     pub depth: Option<u32>,
+    /// Maximum number of background tasks that are open at the same time in all chats. A further one is refused.
+    #[key(none = "16", range = 1..=1_000)]
+    pub background_tasks: Option<usize>,
     /// What happens when a limit of the run is reached. `--on-limit` replaces it.
     #[key(default = OnLimit::Stop)]
     pub on_limit: OnLimit,

@@ -62,6 +62,10 @@ pub struct AgentTool {
     /// Maximum number of calls per turn. Further calls fail.
     #[key(default = polylogue::tools::agent_tool::AgentTool::DEFAULT_AT_MOST, range = 1..=1000)]
     pub max_calls: u32,
+    /// Runs each call as a background task: it returns at once, the conversation continues, and the result is posted to the agent when
+    /// it is there.
+    #[key(default = false)]
+    pub background: bool,
 }
 
 /// A file that is in the work directory when a conversation begins.

@@ -64,6 +64,9 @@ pub struct ModelKeys {
     pub suggests_tools: At<Vec<At<String>>>,
     /// Agents, chats and teams that the model can call as tools.
     pub agent_tools: At<Vec<AgentTool>>,
+    /// Maximum number of background tasks of the agent that are open at the same time in a chat. A further one is refused.
+    #[key(default = polylogue::tools::background::DEFAULT_MAX_BACKGROUND, range = 1..=64, requires = "agent_tools")]
+    pub max_background_tasks: At<usize>,
     /// Participants to which the agent can hand over with the `handoffs` pattern. Each is a tool of the model.
     #[key(as = At<Vec<ParticipantRef>>, unique)]
     pub handoffs: At<Vec<At<Name>>>,

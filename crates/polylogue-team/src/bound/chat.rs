@@ -38,7 +38,18 @@ impl Walk<'_> {
         let rules = if matches!(chat.pattern, Pattern::RolePlay(_)) { role_play_opening(task) } else { 0 };
         self.opening.get_or_insert(scene.shared.saturating_add(task).saturating_add(rules));
         self.pattern(builder, &mut scene, (name, chat))?;
-        let said = self.summary(builder, &mut scene, (name, chat))?;
+        let mut said = self.summary(builder, &mut scene, (name, chat))?;
+        if chat.takes_follow_ups() {
+            let everyone: Vec<&Name> = chat.everyone().map(|who| &who.value).collect();
+            for _ in 0..self.case.times(chat.background.max_follow_ups.into(), 1) {
+                let before = scene.sum.total.calls;
+                self.follow_ups(builder, &mut scene, &everyone, 1)?;
+                // The chat would end again after each of them.
+                for _ in everyone.iter().take(if scene.sum.total.calls > before { usize::MAX } else { 0 }) {
+                    said = self.summary(builder, &mut scene, (name, chat))?;
+                }
+            }
+        }
         let kept = scene.shared.saturating_sub(earlier);
         Ok(Effect { sum: scene.sum, message: said.unwrap_or(scene.longest), kept })
     }

@@ -1,5 +1,7 @@
 //! What one turn of a participant takes: an agent with its layers, a chat, a team.
 
+use std::collections::BTreeMap;
+
 use polylogue::{Name, Result};
 use polylogue_core::{Outcome, Params, TaskFrom};
 
@@ -226,6 +228,20 @@ impl Walk<'_> {
             // Every call continues the conversation with the agent.
             inner.shared = self.continued.get(&key).copied().unwrap_or_default();
             let calls = self.case.times(tool.max_calls.into(), 1);
+            if tool.background {
+                self.repeat(&mut inner, (calls, 1), |walk, inner, _| {
+                    // Every task begins anew.
+                    (inner.shared, inner.own) = (0, BTreeMap::new());
+                    inner.post(agent.name.as_str().len(), asked);
+                    walk.say(builder, inner, &[&tool.who])?;
+                    walk.follow_ups(builder, inner, &[&tool.who], polylogue::Chat::DEFAULT_MAX_FOLLOW_UPS)
+                })?;
+                let result =
+                    inner.longest.min(self.case.text(Outcome::MAX_BYTES as u128)).saturating_add(PROMPT);
+                scene.keep(agent.name.as_str(), calls.saturating_mul(result));
+                sum.add(inner.sum);
+                continue;
+            }
             self.repeat(&mut inner, (calls, 1), |walk, inner, _| {
                 inner.post(agent.name.as_str().len(), asked);
                 walk.say(builder, inner, &[&tool.who])
@@ -234,6 +250,27 @@ impl Walk<'_> {
             sum.add(inner.sum);
         }
         Ok(sum)
+    }
+
+    /// Adds the turns that those of `names` who start background tasks have for results, `most` each.
+    pub(super) fn follow_ups<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        names: &[&Name],
+        most: u64,
+    ) -> Result<()> {
+        let starts = |who: &&Name| {
+            let agent = builder.team.agents.iter().find(|agent| agent.name == **who);
+            agent.is_some_and(Agent::starts_background) && !scene.owners.contains(who)
+        };
+        let starters: Vec<&Name> = names.iter().copied().filter(starts).collect();
+        let count = starters.len() as u128;
+        let turns = self.case.times(most.into(), 1).saturating_mul(count);
+        self.repeat(scene, (turns, count), |walk, scene, nth| {
+            let at = usize::try_from(nth % count.max(1)).unwrap_or_default();
+            starters.get(at).map_or(Ok(()), |who| walk.say(builder, scene, &[who]))
+        })
     }
 
     /// The agent `name`, or the agent itself.

@@ -179,6 +179,7 @@ impl<'a> AgentBuilder<'a> {
         for agent_tool in self.agent_tools_of(agent, keys, around)? {
             assistant = assistant.agent_tool(agent_tool);
         }
+        assistant = assistant.max_background(*keys.max_background_tasks);
         for name in keys.handoffs.iter() {
             assistant = assistant.tool(Handoff::to(name.as_str(), self.team.description_of(name))?);
         }

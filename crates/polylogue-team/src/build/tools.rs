@@ -121,6 +121,7 @@ impl<'a> AgentBuilder<'a> {
         };
         tool = tool.set(given.tool.as_deref(), agent_tool::AgentTool::named);
         tool = tool.set(given.description.as_deref(), agent_tool::AgentTool::description);
-        Ok(tool.max_calls(given.max_calls))
+        let tool = tool.max_calls(given.max_calls);
+        Ok(if given.background { tool.background() } else { tool })
     }
 }

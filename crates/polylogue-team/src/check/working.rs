@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use polylogue::policies::handoff::Handoff;
+use polylogue::tools::background::TASK_TOOLS;
 use polylogue_config::At;
 use polylogue_core::{Name, Tool as _};
 use polylogue_tools::code::Sandbox;
@@ -10,6 +11,7 @@ use polylogue_tools::command::{Command, Declaration, Words};
 
 use crate::agent::{Agent, ModelKeys};
 use crate::built_in::{FILES, known_tools, of_one_chat};
+use crate::chat::Chat;
 use crate::codes;
 use crate::diagnostic::Report;
 use crate::outline::Outline;
@@ -126,6 +128,29 @@ fn check_agent_tools(agent: &Agent, keys: &ModelKeys, report: &mut Report<'_>) {
         if !seen.insert(tool.clone()) {
             let hint = "give one of them another name with `tool`";
             report.error_with_hint(at, format!("`{}` already has a tool `{tool}`", agent.name), hint);
+        }
+    }
+    if let Some(given) = keys.agent_tools.iter().find(|given| given.background) {
+        for tool in TASK_TOOLS.into_iter().filter(|tool| seen.contains(*tool)) {
+            let message =
+                format!("`{}` already has a tool `{tool}`, which background tasks need", agent.name);
+            report.error_with_hint(&given.who.span, message, "give that tool another name");
+        }
+    }
+}
+
+/// Warns where the result of a background task can come after the last turn of the agent that started it.
+pub(super) fn check_background(chat: &Chat, outline: &Outline<'_>, report: &mut Report<'_>) {
+    if chat.takes_follow_ups() {
+        return;
+    }
+    for who in chat.everyone() {
+        let agent = outline.agents().find(|agent| agent.name == **who);
+        let tools = agent.and_then(Agent::model).into_iter().flat_map(|keys| keys.agent_tools.iter());
+        for tool in tools.filter(|tool| tool.background) {
+            let message = format!("`{who}` may never see the result of `{}`", tool.who);
+            let hint = "here it has no turn for results that come last: ask it to call `wait_for_task`, or leave `background` out";
+            report.warning(codes::UNSEEN_RESULT, &tool.who.span, message, hint);
         }
     }
 }

@@ -157,10 +157,12 @@ impl<'t> Scope<'t> {
         for agent in agents {
             let nested = agent.nested_chats.iter().map(|nested| (&nested.chat.value, "nested chat"));
             let tools = agent.model().into_iter().flat_map(|keys| keys.agent_tools.iter());
+            let label = |background| if background { "calls in the background" } else { "calls" };
             let is_within = self.owners.contains(&&agent.name.value);
             self.owners.push(&agent.name);
-            for (who, label) in
-                nested.chain(tools.map(|tool| (&tool.who.value, "calls"))).filter(|_| !is_within)
+            for (who, label) in nested
+                .chain(tools.map(|tool| (&tool.who.value, label(tool.background))))
+                .filter(|_| !is_within)
             {
                 self.participant(who, draft);
                 draft.uses(&agent.name, who, label);

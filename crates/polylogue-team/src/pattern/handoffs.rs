@@ -52,6 +52,10 @@ impl Part for At<Handoffs> {
         format!("handoffs, starting with {start}; without a handoff {then}")
     }
 
+    fn takes_follow_ups(&self) -> bool {
+        true
+    }
+
     fn flow<'c>(&'c self, chat: &ChatFrame<'c>, outline: &Outline<'c>) -> ChatFlow<'c> {
         let start = self.start.as_ref().or(chat.participants.first().map(|name| &name.value));
         let mut steps: Vec<FlowStep<'c>> =

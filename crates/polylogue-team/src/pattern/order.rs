@@ -18,6 +18,10 @@ impl Part for RoundRobin {
         "in turn".to_owned()
     }
 
+    fn takes_follow_ups(&self) -> bool {
+        true
+    }
+
     fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
         ChatFlow::repeated(chat.everyone())
     }
@@ -30,6 +34,10 @@ impl Part for RoundRobin {
 impl Part for Sequential {
     fn describe(&self, _: &ChatFrame<'_>) -> String {
         "each once, in their order".to_owned()
+    }
+
+    fn takes_follow_ups(&self) -> bool {
+        true
     }
 
     fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
@@ -48,6 +56,10 @@ impl Part for Sequential {
 impl Part for Parallel {
     fn describe(&self, _: &ChatFrame<'_>) -> String {
         "each once, at the same time".to_owned()
+    }
+
+    fn takes_follow_ups(&self) -> bool {
+        true
     }
 
     fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {

@@ -40,6 +40,12 @@ pub(crate) trait Part {
         false
     }
 
+    /// Whether a participant can have one more turn at the end, for the result of a background task, as its policy
+    /// [says](Policy::takes_follow_up).
+    fn takes_follow_ups(&self) -> bool {
+        false
+    }
+
     /// Who can follow whom in its chat.
     fn flow<'c>(&'c self, chat: &ChatFrame<'c>, outline: &Outline<'c>) -> ChatFlow<'c>;
 

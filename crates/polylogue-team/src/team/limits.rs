@@ -24,6 +24,7 @@ impl Team {
             time_ms: usage.time_ms(),
             unknown_price: false,
             depth: depth.and_then(|depth| depth.try_into().ok()).unwrap_or(default.depth),
+            background: self.limits.background_tasks.unwrap_or(default.background),
             on_limit,
             raise: RaiseTerms {
                 ceiling: self.limits.ceiling.allowance().unwrap_or_default(),
