@@ -131,7 +131,7 @@ impl Timeline {
 
     fn chat_closed(&mut self, event: &Event) {
         for ((at, _), ready) in &mut self.ready {
-            if *at != event.at && event.at.is_within(at) {
+            if event.at.is_within(at) && event.at.as_background_of(at).is_none() {
                 *ready = event.time;
             }
         }

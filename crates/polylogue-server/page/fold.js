@@ -3,7 +3,7 @@
 
 /**
  * @typedef {{kind: string, seq: number, rev: number, [key: string]: any}} Item
- * @typedef {{at: string, participants: string[], items: Item[], open: Map<string, Item>, closed: any, hidden: any[], follows: Map<string, number>, last: string}} Chat
+ * @typedef {{at: string, participants: string[], items: Item[], open: Map<string, Item>, closed: any, hidden: any[], follows: Map<string, number>, last: string, tasks: Map<string, any>}} Chat
  * @typedef {{seq: number, chats: Map<string, Chat>, names: string[], usage: any, counts: Map<string, number>, last: number, title: string | null}} Run
  */
 
@@ -16,7 +16,7 @@ export function newRun() {
 
 /** @param {string} at @returns {Chat} */
 function newChat(at) {
-    return { at, participants: [], items: [], open: new Map(), closed: null, hidden: [], follows: new Map(), last: '' };
+    return { at, participants: [], items: [], open: new Map(), closed: null, hidden: [], follows: new Map(), last: '', tasks: new Map() };
 }
 
 /** The text of parts, without what is not text. @param {any[]} parts */
@@ -102,8 +102,10 @@ function end(chat, who, event, changes) {
 /** Where a chat runs within another: `/critic.2` in a turn of `critic`. @param {Run} run @param {string} at @param {any} event */
 function nest(run, at, event) {
     const cut = at.lastIndexOf('/');
-    const who = at.slice(cut + 1).replace(/(\.\d+)+$/, '');
+    const who = at.slice(cut + 1).replace(/(\.b?\d+)+$/, '');
     const parent = chatAt(run, at.slice(0, cut));
+    // A background task is shown where it was started.
+    if (parent.tasks.has(at)) return;
     const open = turn(parent, who) ?? turn(parent, [...parent.open.keys()].at(-1) ?? '');
     const steps = open?.steps ?? [];
     // A chat that is opened again for the same turn is shown where it was.
@@ -208,6 +210,25 @@ const HANDLERS = {
     compacted: (_, chat, event) => void step(chat, event.who, {
         kind: 'note', text: `history compacted: ${event.replaced} messages became a summary`,
     }, event),
+    background_started(_, chat, event) {
+        const { who, id, number, task } = event;
+        const at = `${chat.at}/${who}.b${number}`;
+        const started = step(chat, who, { kind: 'note', text: `background task ${id} is running: ${task}` }, event);
+        chat.tasks.set(at, { step: started, item: chat.open.get(who), id, task });
+        step(chat, who, { kind: 'chat', at }, event);
+    },
+    background_ended(_, chat, event) {
+        const { who, id, number, status, parts, awaited } = event;
+        const known = chat.tasks.get(`${chat.at}/${who}.b${number}`);
+        if (known) {
+            known.step.text = `background task ${id} ${status}: ${known.task}`;
+            if (known.item) known.item.rev += 1;
+        }
+        const text = awaited ? `${id} ${status}` : `${id} ${status}: ${who} has its result`;
+        const why = status === 'completed' ? '' : `: ${textOf(parts)}`;
+        if (awaited) step(chat, who, { kind: 'note', text: text + why, tone: status === 'failed' ? 'bad' : '' }, event);
+        else note(chat, event, text + why, status === 'failed' ? 'bad' : '');
+    },
     paused: (_, chat, event) => note(chat, event, 'paused'),
     resumed: (_, chat, event) => note(chat, event, 'resumed'),
     cancelled: (_, chat, event) => note(chat, event, event.now ? 'stopped at once' : 'stopped after a step'),

@@ -9,7 +9,7 @@ const CORNERS = { selector: 17, person: 15, chat: 12 };
 function followed(run, chat) {
     const counts = new Map();
     for (const { at, follows } of run?.chats.values() ?? []) {
-        const name = at === '' ? null : at.slice(at.lastIndexOf('/') + 1).replace(/(\.\d+)+$/, '');
+        const name = at === '' ? null : at.slice(at.lastIndexOf('/') + 1).replace(/(\.b?\d+)+$/, '');
         if (name !== chat) continue;
         for (const [edge, count] of follows) counts.set(edge, (counts.get(edge) ?? 0) + count);
     }
@@ -20,7 +20,7 @@ function followed(run, chat) {
 function speaking(run, chat) {
     const names = new Set();
     for (const { at, open } of run?.chats.values() ?? []) {
-        const name = at === '' ? null : at.slice(at.lastIndexOf('/') + 1).replace(/(\.\d+)+$/, '');
+        const name = at === '' ? null : at.slice(at.lastIndexOf('/') + 1).replace(/(\.b?\d+)+$/, '');
         if (name === chat) for (const who of open.keys()) names.add(who);
     }
     return names;

@@ -3,12 +3,16 @@
 use polylogue_core::Path;
 
 /// `/critic.2/judge.1` as `critic (2) / judge`: what happens for the first time needs no number. Of several chats in one
-/// turn, `/critic.2.3` is the third of the second turn: `critic (2, chat 3)`.
+/// turn, `/critic.2.3` is the third of the second turn: `critic (2, chat 3)`. `/critic.b2` is the second background task of the
+/// critic: `critic (background 2)`.
 pub(crate) fn of(at: &Path) -> String {
     at.as_str().split('/').skip(1).map(step).collect::<Vec<_>>().join(" / ")
 }
 
 fn step(step: &str) -> String {
+    if let Some((name, number)) = step.split_once(".b") {
+        return format!("{name} (background {number})");
+    }
     let mut parts = step.split('.');
     let name = parts.next().unwrap_or_default();
     match (parts.next(), parts.next()) {
@@ -47,6 +51,8 @@ mod tests {
     fn several_chats_in_one_turn_are_distinguished() {
         assert_eq!(of(&path("/critic.1.2")), "critic (chat 2)");
         assert_eq!(of(&path("/critic.2.3/judge.2")), "critic (2, chat 3) / judge (2)");
+        assert_eq!(of(&path("/critic.b2/judge.1")), "critic (background 2) / judge");
+        assert_eq!(participant(&path("/critic.b2")), Some("critic"));
         assert_eq!(participant(&path("/critic.2.3/judge.2.2")), Some("judge"));
         assert_eq!(participant(&Path::root()), None);
     }

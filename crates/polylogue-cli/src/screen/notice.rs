@@ -1,6 +1,9 @@
 //! Events without a message, in one line each.
 
-use polylogue_core::{Body, Chooser, Compacted, JoinHistory, Name, Responder, TurnRequest};
+use polylogue_core::{
+    BackgroundResult, BackgroundStatus, BackgroundTask, Body, Chooser, Compacted, JoinHistory, Name,
+    Responder, TurnRequest, plain,
+};
 
 use super::text::folded;
 
@@ -38,8 +41,25 @@ pub(super) fn of(body: &Body) -> Option<(&Name, String)> {
             let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
             (who, format!("leaves out {}, which `{model}` does not accept", names.join(", ")))
         }
+        Body::BackgroundStarted(BackgroundTask { who, id, task, .. }) => {
+            (who, format!("starts `{id}` in the background: {}", folded(task)))
+        }
+        Body::BackgroundEnded(result) => (&result.who, end_of_task(result)),
         _ => return None,
     })
+}
+
+/// How a background task ended. The result of a completed one was shown when it was said.
+fn end_of_task(result: &BackgroundResult) -> String {
+    let BackgroundResult { id, status, parts, awaited, .. } = result;
+    let has = if *awaited { "has awaited" } else { "receives the result of" };
+    match status {
+        BackgroundStatus::Completed => format!("{has} `{id}`, which is complete"),
+        BackgroundStatus::Failed => format!("{has} `{id}`, which failed: {}", folded(&plain(parts))),
+        BackgroundStatus::Cancelled => {
+            format!("no longer waits for `{id}`, which was cancelled: {}", folded(&plain(parts)))
+        }
+    }
 }
 
 /// The summary of a compaction, and what it stands for.
@@ -100,6 +120,7 @@ pub(super) fn selection(request: &TurnRequest, whole: bool) -> Option<String> {
         Chooser::Only if whole => format!("{who} is next, because no other participant may speak"),
         Chooser::Order if whole => format!("{who} is next in order{of}"),
         Chooser::Rule if whole => format!("{who} is next by a rule{of}{reply}"),
+        Chooser::Background => format!("{who} has one more turn, for the result of its background task"),
         Chooser::Tools if whole => format!("{who} is next, to run the tools"),
         _ => return None,
     })

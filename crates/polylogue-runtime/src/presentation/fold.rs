@@ -349,6 +349,8 @@ impl Presentation {
             | Body::CapabilityMissing { .. }
             | Body::SealsRefused { .. }
             | Body::ParametersIgnored { .. }
+            | Body::BackgroundStarted(_)
+            | Body::BackgroundEnded(_)
             | Body::ContinuationFailed { .. } => {
                 return self.put(at, Kind::Notice(body.clone()));
             }
