@@ -18,7 +18,6 @@ use tracing::{Instrument as _, debug_span, warn};
 
 pub use self::ask::AgentCall;
 pub use self::result::{RunResult, RunStream};
-pub(crate) use self::step::Wanted;
 use crate::log::{Timing, UncheckedTurn};
 use crate::transcript::{OpenTurn, is_shared};
 use crate::turn::{BackgroundTasks, Trace};
@@ -59,7 +58,7 @@ impl<'l> RunningChat<'l> {
         let log = self.log;
         let (place, open) = self.workplace();
         let steps = self.steps(chat, opening);
-        log.write_while(place.beside(chat, open, steps)).await?
+        log.write_while(place.run_with(chat, open, steps)).await?
     }
 
     /// The steps of the chat, in a box, so that the futures around it stay small. Background tasks have come to rest when it ends.
@@ -303,6 +302,14 @@ impl<'l> RunningChat<'l> {
             }
         }
     }
+}
+
+/// What comes next in a chat.
+pub(crate) enum Wanted {
+    /// A step, as events.
+    Step(Vec<Body>),
+    /// Nothing, until a background task has ended.
+    Wait,
 }
 
 struct Done {

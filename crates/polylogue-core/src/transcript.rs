@@ -1,6 +1,7 @@
 //! The transcript of one chat: what policies, termination conditions and agents read.
 
 mod background;
+mod background_entry;
 mod conversation;
 mod fold;
 mod raised;
@@ -9,8 +10,8 @@ mod shared;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use self::background::BackgroundEntry;
 pub(crate) use self::background::counts_at_end;
+pub use self::background_entry::BackgroundEntry;
 pub use self::raised::RaisedLimits;
 pub(crate) use self::shared::{in_order, is_shared};
 use crate::{

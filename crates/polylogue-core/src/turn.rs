@@ -2,6 +2,7 @@
 
 mod act;
 mod background;
+mod background_tasks;
 mod calls;
 mod compaction;
 mod continued;
@@ -15,7 +16,7 @@ use std::sync::{Arc, LazyLock};
 
 pub use self::act::Act;
 pub use self::background::{BackgroundStart, OwnTask};
-pub(crate) use self::background::{BackgroundTasks, Begun, Rest};
+pub(crate) use self::background_tasks::{BackgroundTasks, Begun, Rest};
 use crate::log::UncheckedTurn;
 use crate::transcript::{OpenTurn, in_order};
 use crate::{

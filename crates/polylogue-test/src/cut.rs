@@ -100,14 +100,14 @@ fn count(events: &[Arc<Event>], is: impl Fn(&Body) -> bool) -> u64 {
 fn same(whole: &[Arc<Event>], again: &[Arc<Event>]) -> Result<(), String> {
     let (whole, again) = (uncharged(whole), uncharged(again));
     in_order(&whole, &again).or_else(|flaw| {
-        let (whole, again) = (by_chat(&beside(&whole)), by_chat(&beside(&again)));
+        let (whole, again) = (by_chat(&without_timing(&whole)), by_chat(&without_timing(&again)));
         in_order(&whole, &again).map_err(|_| flaw)
     })
 }
 
 /// The events with the results of background tasks at the end of their chats: they are posted when they are there. What agents are sent
 /// in such chats depends on that, and so does how far a cancelled task got.
-fn beside(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
+fn without_timing(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
     let cancelled: Vec<Path> = events
         .iter()
         .filter_map(|event| match &event.body {

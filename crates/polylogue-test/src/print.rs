@@ -124,6 +124,17 @@ fn body(body: &Body) -> String {
             let of = of.as_ref().map_or("all", Name::as_str);
             format!("{who} clears the history of {of}, keeping {keep}")
         }
+        Body::RolledBack { since } => format!("rolled back since {since}"),
+        Body::Charged(charge) => {
+            format!("{} charges {} {:?} of {}", charge.who, charge.calls, charge.why, charge.model)
+        }
+        other => of_background(other).unwrap_or_else(|| line(&format!("{other:?}")).into_owned()),
+    }
+}
+
+/// An event of a background task.
+fn of_background(body: &Body) -> Option<String> {
+    Some(match body {
         Body::BackgroundStarted(BackgroundTask { who, id, task, .. }) => {
             format!("{who} starts {id} in the background: {}", line(task))
         }
@@ -131,12 +142,8 @@ fn body(body: &Body) -> String {
             let how = if *awaited { "awaited" } else { "posted" };
             format!("{id} of {who} {status}, {how}: {}", self::parts(parts))
         }
-        Body::RolledBack { since } => format!("rolled back since {since}"),
-        Body::Charged(charge) => {
-            format!("{} charges {} {:?} of {}", charge.who, charge.calls, charge.why, charge.model)
-        }
-        other => line(&format!("{other:?}")).into_owned(),
-    }
+        _ => return None,
+    })
 }
 
 fn message(message: &Message, verb: &str) -> String {

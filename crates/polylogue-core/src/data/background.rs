@@ -1,4 +1,4 @@
-//! Background tasks: agents and chats that work beside the conversation, and their results.
+//! Background tasks: agents and chats that work next to the conversation, and their results.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::name::Name;
 use super::part::Part;
 use super::stop_reason::StopReason;
 
-/// A background task: a call of an agent, or of a chat, that an agent starts in its turn and that runs beside the conversation.
+/// A background task: a call of an agent, or of a chat, that an agent starts in its turn and that runs next to the conversation.
 ///
 /// Its events have a path of their own, [below](crate::Path::background) the chat of the agent that started it. Its
 /// [result](BackgroundResult) is posted in that chat.

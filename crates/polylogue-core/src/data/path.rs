@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_background_tasks_are_told_from_those_of_turns() {
+    fn paths_of_background_tasks_differ_from_those_of_turns() {
         let ann = Name::new("ann").unwrap();
         let task = Path::root().background(&ann, 2);
         assert_eq!(task.as_str(), "/ann.b2");

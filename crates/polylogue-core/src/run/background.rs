@@ -1,4 +1,4 @@
-//! Background tasks: run beside the steps of the chat in which they were started, and posted between two of them.
+//! Background tasks: run next to the steps of the chat in which they were started, and posted between two of them.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -141,15 +141,15 @@ impl Log {
 }
 
 impl<'l> Workplace<'l> {
-    /// Does `steps`, the steps of the chat, and runs its tasks beside them until they are over.
-    pub(super) fn beside<'f, T>(
+    /// Does `steps`, the steps of the chat, and runs its tasks next to them until they are over.
+    pub(super) fn run_with<'f, T>(
         self,
         chat: &'f Chat,
         open: Vec<(Begun, UncheckedTurn<'l>)>,
         steps: BoxFuture<'f, T>,
-    ) -> Beside<'f, 'l, T> {
+    ) -> StepsAndTasks<'f, 'l, T> {
         let begun = open.into_iter().map(|(begun, doubt)| (begun, Some(doubt))).collect();
-        Beside { place: self, chat, begun, running: None, steps }
+        StepsAndTasks { place: self, chat, begun, running: None, steps }
     }
 
     /// Runs a task until it comes to rest.
@@ -185,8 +185,8 @@ impl<'l> Workplace<'l> {
     }
 }
 
-/// The steps of a chat, and its tasks beside them.
-pub(super) struct Beside<'f, 'l, T> {
+/// The steps of a chat, and its tasks next to them.
+pub(super) struct StepsAndTasks<'f, 'l, T> {
     place: Workplace<'l>,
     chat: &'f Chat,
     /// Tasks that begin with the next poll.
@@ -196,7 +196,7 @@ pub(super) struct Beside<'f, 'l, T> {
     steps: BoxFuture<'f, T>,
 }
 
-impl<'f, 'l: 'f, T> Beside<'f, 'l, T> {
+impl<'f, 'l: 'f, T> StepsAndTasks<'f, 'l, T> {
     /// Begins tasks. Returns whether there were any.
     fn begin(&mut self) -> bool {
         self.begun.extend(self.place.tasks.take_begun().into_iter().map(|begun| (begun, None)));
@@ -226,7 +226,7 @@ impl<'f, 'l: 'f, T> Beside<'f, 'l, T> {
     }
 }
 
-impl<'f, 'l: 'f, T> Future for Beside<'f, 'l, T> {
+impl<'f, 'l: 'f, T> Future for StepsAndTasks<'f, 'l, T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {

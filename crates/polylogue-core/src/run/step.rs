@@ -1,6 +1,6 @@
 //! The next step of a chat: what the policy wants, as far as the chat can do it.
 
-use super::RunningChat;
+use super::{RunningChat, Wanted};
 use crate::turn::ChatInfo as _;
 use crate::{
     Agent as _, Body, Chat, Choice, Chooser, ConfigError, Error, ImpossibleStep, JoinHistory, Name, Part,
@@ -109,14 +109,6 @@ impl RunningChat<'_> {
         }
         Ok(vec![Body::TurnStarted { turns: requests }])
     }
-}
-
-/// What comes next in a chat.
-pub(crate) enum Wanted {
-    /// A step, as events.
-    Step(Vec<Body>),
-    /// Nothing, until a background task has ended.
-    Wait,
 }
 
 /// A turn of the speaker that was chosen from outside.

@@ -2,39 +2,11 @@
 
 use std::sync::Arc;
 
+use super::background_entry::BackgroundEntry;
 use super::{Transcript, in_order, is_shared};
 use crate::{
     BackgroundResult, BackgroundStatus, BackgroundTask, Body, Chooser, Event, Name, Path, TurnRequest,
 };
-
-/// A background task in the transcript of the chat in which it was started.
-#[derive(Debug, Clone)]
-pub struct BackgroundEntry {
-    /// The task.
-    pub task: BackgroundTask,
-    /// The `seq` of the event that started it.
-    pub seq: u64,
-    /// How it ended; `None` while it is open.
-    pub status: Option<BackgroundStatus>,
-    /// Whether its result was posted, and the agent that started it has had no turn since.
-    pub is_unseen: bool,
-    /// What was shared when it started.
-    around: Vec<Arc<Event>>,
-    /// Usage and shared events within it. They count when it ends, so that the transcript does not depend on how far it got.
-    within: Vec<Arc<Event>>,
-}
-
-impl BackgroundEntry {
-    /// The shared events that were known where it started.
-    pub(crate) fn around(&self) -> &[Arc<Event>] {
-        &self.around
-    }
-
-    /// The `seq` up to which its events are known here.
-    pub(crate) fn known_until(&self) -> u64 {
-        self.within.last().map_or(self.seq, |event| event.seq)
-    }
-}
 
 /// Whether the event of a background task counts in transcripts when the task ends.
 pub(crate) fn counts_at_end(body: &Body) -> bool {

@@ -230,7 +230,7 @@ impl Walk<'_> {
             let calls = self.case.times(tool.max_calls.into(), 1);
             if tool.background {
                 self.repeat(&mut inner, (calls, 1), |walk, inner, _| {
-                    // Every task begins anew.
+                    // Every task is a new conversation.
                     (inner.shared, inner.own) = (0, BTreeMap::new());
                     inner.post(agent.name.as_str().len(), asked);
                     walk.say(builder, inner, &[&tool.who])?;

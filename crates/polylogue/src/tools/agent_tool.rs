@@ -7,7 +7,7 @@
 //! A chat starts again for each call, and its summary is the result. An agent remembers earlier calls of the same agent,
 //! and its reply is the result. Several such calls in one reply run one after the other.
 //!
-//! # Beside the conversation
+//! # Next to the conversation
 //! With [`background`](AgentTool::background) a call returns at once, and the result is posted later: see
 //! [`background`](crate::tools::background).
 //!

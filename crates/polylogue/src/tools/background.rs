@@ -1,6 +1,6 @@
 //! Background tasks: an agent or a chat as a tool whose calls return at once.
 //!
-//! [`AgentTool::background`](super::AgentTool::background) makes an agent or a chat work beside the conversation: a call returns the
+//! [`AgentTool::background`](super::AgentTool::background) makes an agent or a chat work next to the conversation: a call returns the
 //! id of a task, the agent's turn and the chat continue, and the result is posted for the agent between two steps, so that its model
 //! receives it in its next turn. With the first such tool the model gets three more: `list_tasks`, `wait_for_task` and `cancel_task`.
 //!

@@ -1,4 +1,4 @@
-//! Background tasks: agents and chats that work beside the conversation.
+//! Background tasks: agents and chats that work next to the conversation.
 
 use polylogue::tools::agent_tool::AgentTool;
 use polylogue::{Act, Assistant, Chat, Function, Human, round_robin, sequential};

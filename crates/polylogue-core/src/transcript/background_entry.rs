@@ -1,0 +1,34 @@
+//! A background task in a transcript.
+
+use std::sync::Arc;
+
+use crate::{BackgroundStatus, BackgroundTask, Event};
+
+/// A background task in the transcript of the chat in which it was started.
+#[derive(Debug, Clone)]
+pub struct BackgroundEntry {
+    /// The task.
+    pub task: BackgroundTask,
+    /// The `seq` of the event that started it.
+    pub seq: u64,
+    /// How it ended; `None` while it is open.
+    pub status: Option<BackgroundStatus>,
+    /// Whether its result was posted, and the agent that started it has had no turn since.
+    pub is_unseen: bool,
+    /// What was shared when it started.
+    pub(super) around: Vec<Arc<Event>>,
+    /// Usage and shared events within it. They count when it ends, so that the transcript does not depend on how far it got.
+    pub(super) within: Vec<Arc<Event>>,
+}
+
+impl BackgroundEntry {
+    /// The shared events that were known where it started.
+    pub(crate) fn around(&self) -> &[Arc<Event>] {
+        &self.around
+    }
+
+    /// The `seq` up to which its events are known here.
+    pub(crate) fn known_until(&self) -> u64 {
+        self.within.last().map_or(self.seq, |event| event.seq)
+    }
+}

@@ -1,0 +1,165 @@
+//! Background tasks of a running chat, between its turns, which start, await and cancel them, and the loop that runs them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::AbortHandle;
+use tokio::sync::Notify;
+
+use crate::{
+    BackgroundResult, BackgroundStatus, BackgroundTask, Error, Event, Outcome, OutcomeStatus, Part,
+    StopReason,
+};
+
+/// How a background task came to rest.
+#[derive(Debug, Clone)]
+pub(crate) enum Rest {
+    /// It ended.
+    Ended { status: BackgroundStatus, parts: Vec<Part>, reason: Option<StopReason> },
+    /// A person must answer first.
+    Waiting,
+    /// It was aborted.
+    Aborted,
+    /// The run ends: it was cancelled, reached a limit, or failed with an error that is not of the task.
+    Interrupted(Error),
+}
+
+/// A background task that is to run.
+pub(crate) struct Begun {
+    pub(crate) task: BackgroundTask,
+    /// The task of the chat.
+    pub(crate) about: Arc<str>,
+    /// What is shared of tool calls and values where it was started.
+    pub(crate) around: Vec<Arc<Event>>,
+}
+
+/// The background tasks of one running chat: in memory, for one run.
+#[derive(Default)]
+pub(crate) struct BackgroundTasks {
+    state: Mutex<TasksState>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct TasksState {
+    /// Those that the loop has not taken yet.
+    begun: Vec<Begun>,
+    /// Those that run, by agent and number.
+    running: BTreeMap<Key, AbortHandle>,
+    rested: BTreeMap<Key, Rest>,
+}
+
+/// The agent that started a task, and its number.
+type Key = (Arc<str>, u64);
+
+fn key(task: &BackgroundTask) -> Key {
+    (task.who.as_str().into(), task.number)
+}
+
+impl Rest {
+    pub(crate) fn failed(why: impl Into<Arc<str>>, reason: Option<StopReason>) -> Self {
+        Self::Ended { status: BackgroundStatus::Failed, parts: vec![Part::text(why)], reason }
+    }
+
+    pub(crate) fn cancelled(why: &str) -> Self {
+        Self::Ended { status: BackgroundStatus::Cancelled, parts: vec![Part::text(why)], reason: None }
+    }
+
+    /// The result of `task`; `None` if it has not ended.
+    pub(crate) fn result_of(self, task: &BackgroundTask, awaited: bool) -> Option<BackgroundResult> {
+        let Self::Ended { status, parts, reason } = self else { return None };
+        // As the result of any call, it has a bound.
+        let parts = Outcome::new(OutcomeStatus::Done, parts).bounded().parts;
+        let BackgroundTask { who, id, number, .. } = task;
+        Some(BackgroundResult {
+            who: who.clone(),
+            id: Arc::clone(id),
+            status,
+            parts,
+            reason,
+            number: *number,
+            awaited,
+        })
+    }
+}
+
+impl BackgroundTasks {
+    fn state(&self) -> MutexGuard<'_, TasksState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the loop run a task.
+    pub(super) fn begin(&self, begun: Begun) {
+        self.state().begun.push(begun);
+    }
+
+    /// The tasks to run next.
+    pub(crate) fn take_begun(&self) -> Vec<Begun> {
+        std::mem::take(&mut self.state().begun)
+    }
+
+    /// A task runs from now on, until `abort`.
+    pub(crate) fn runs(&self, task: &BackgroundTask, abort: AbortHandle) {
+        self.state().running.insert(key(task), abort);
+    }
+
+    /// A task came to rest.
+    pub(crate) fn rests(&self, task: &BackgroundTask, rest: Rest) {
+        let mut state = self.state();
+        state.running.remove(&key(task));
+        state.rested.insert(key(task), rest);
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// How `task` came to rest, if it did.
+    pub(crate) fn rest_of(&self, task: &BackgroundTask) -> Option<Rest> {
+        self.state().rested.get(&key(task)).cloned()
+    }
+
+    /// Why the run ends, if a task came to know of it.
+    pub(crate) fn interruption(&self) -> Option<Error> {
+        self.state().rested.values().find_map(|rest| match rest {
+            Rest::Interrupted(error) => Some(error.clone()),
+            _ => None,
+        })
+    }
+
+    /// Whether any task runs, or is to.
+    pub(crate) fn is_busy(&self) -> bool {
+        let state = self.state();
+        !state.running.is_empty() || !state.begun.is_empty()
+    }
+
+    /// Waits until `is_so`, which changes when a task comes to rest.
+    pub(crate) async fn until(&self, is_so: impl Fn(&Self) -> bool) {
+        loop {
+            // Subscribed before the check, so that no change is missed.
+            let changed = self.changed.notified();
+            if is_so(self) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Waits until all tasks have come to rest.
+    pub(crate) async fn rested(&self) {
+        self.until(|tasks| !tasks.is_busy()).await;
+    }
+
+    /// Aborts `task`, with its calls in flight, and waits until it has come to rest. Returns how it did.
+    pub(crate) async fn abort(&self, task: &BackgroundTask, why: &str) -> Rest {
+        {
+            let mut state = self.state();
+            state.begun.retain(|begun| begun.task != *task);
+            state.running.get(&key(task)).into_iter().for_each(AbortHandle::abort);
+        }
+        self.until(|tasks| !tasks.state().running.contains_key(&key(task))).await;
+        match self.rest_of(task) {
+            Some(rest @ Rest::Ended { .. }) => rest,
+            // What waits for a person or for the next run is not continued either.
+            _ => Rest::cancelled(why),
+        }
+    }
+}
