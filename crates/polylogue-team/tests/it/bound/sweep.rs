@@ -105,7 +105,7 @@ fn drawn(seed: u64) -> (Adversary, Setting) {
     };
     let window = [None, Some(WINDOW)][below(2)];
     // Nearly all are short, so that there are many.
-    let calls = if below(100) == 0 { 40 } else { [3, 7][below(2)] };
+    let calls = if below(200) == 0 { 40 } else { [2, 5][below(2)] };
     (
         Adversary { output: 48, window, ..Adversary::new(behavior, seed) },
         Setting { window, calls: Some(calls) },
