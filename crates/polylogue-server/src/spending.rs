@@ -160,8 +160,8 @@ impl Spending {
         let of_today: Vec<&Line> = lines.iter().filter(|line| line.day == today()).collect();
         for (at, line) in of_today.iter().enumerate() {
             let Some(token) = tokens.iter().find(|token| token.id == line.token) else { continue };
-            let later = of_today.iter().skip(at + 1);
-            let until = later.into_iter().find(|later| later.run == line.run && later.tenant == line.tenant);
+            let mut later = of_today.iter().skip(at + 1);
+            let until = later.find(|later| later.run == line.run && later.tenant == line.tenant);
             let usage = used(tenants, line, until.map(|later| later.from)).await;
             let account = self.account(token, line.day);
             *account.tokens() += usage.input.saturating_add(usage.output);
