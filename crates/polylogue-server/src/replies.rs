@@ -13,6 +13,7 @@ pub(crate) fn schema(method: &str, path: &str) -> Option<Value> {
 pub(crate) fn other_media(path: &str) -> Option<&'static str> {
     match path {
         "/metrics" => Some("application/openmetrics-text"),
+        "/api/v1/conversations/{id}/export" => Some("application/jsonl"),
         "/api/v1/feed" | "/api/v1/conversations/{id}/events" | "/v1/chat/completions" => {
             Some("text/event-stream")
         }
@@ -30,7 +31,10 @@ const REPLIES: &[(&str, &str, Schema)] = &[
     ("GET", "/openapi.json", document),
     ("GET", "/api/v1/teams", || object(&[("teams", list(json!({"anyOf": [team(), unusable()]})))], &[])),
     ("GET", "/api/v1/teams/{team}", team),
-    ("GET", "/api/v1/teams/{team}/source", || object(&[("id", text()), ("text", text())], &[])),
+    ("GET", "/api/v1/teams/{team}/source", || {
+        object(&[("id", text()), ("text", text()), ("version", or_null("string"))], &[])
+    }),
+    ("PUT", "/api/v1/teams/{team}", team),
     ("GET", "/api/v1/teams/{team}/graph", graph),
     ("GET", "/api/v1/schema", document),
     ("POST", "/api/v1/teams/check", || {
@@ -41,6 +45,8 @@ const REPLIES: &[(&str, &str, Schema)] = &[
         object(&[("conversations", list(conversation())), ("next_cursor", or_null("string"))], &[])
     }),
     ("GET", ONE, conversation),
+    ("PATCH", ONE, conversation),
+    ("POST", "/api/v1/imports", conversation),
     ("DELETE", ONE, || object(&[("removed", json!({"const": true}))], &[])),
     ("GET", "/api/v1/conversations/{id}/events", || page("events", event())),
     ("GET", "/api/v1/conversations/{id}/calls", || page("calls", call())),
@@ -125,7 +131,7 @@ fn team() -> Value {
             ("limits", object(&limits, &[])),
             ("changed", or_null("object")),
         ],
-        &[],
+        &[("version", text())],
     )
 }
 
@@ -157,6 +163,7 @@ fn conversation() -> Value {
             ("who", text()),
             ("text", text()),
             ("call", or_null("object")),
+            ("limit", or_null("object")),
             ("asked_ms", count()),
             ("until_ms", or_null("integer")),
         ],
@@ -177,6 +184,7 @@ fn conversation() -> Value {
             ("asked", list(question)),
         ],
         &[
+            ("imported", json!({"type": "boolean"})),
             ("ended", object(&[("word", text()), ("detail", text())], &[])),
             ("parent", object(&[("id", text()), ("seq", count())], &[])),
         ],
@@ -236,6 +244,7 @@ fn token(more: &[(&str, Value)]) -> Value {
         ("tenant", text()),
         ("scopes", list(text())),
         ("teams", or_null("array")),
+        ("per_day", document()),
         ("created_ms", count()),
         ("expires_ms", or_null("integer")),
     ];
