@@ -33,6 +33,7 @@ mod logs;
 mod password;
 mod read;
 mod repair;
+mod results;
 mod schema;
 mod store;
 mod tls;

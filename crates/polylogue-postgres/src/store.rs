@@ -6,7 +6,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyStore, Claim, Event, InboxMessage, ListQuery, LogId, Meta, Page, RecoveredEvents, Store, StoreError,
+    AnyStore, Claim, Event, InboxMessage, ListQuery, LogId, Meta, Page, RecoveredEvents, ResultId, Store,
+    StoreError,
 };
 use polylogue_store::parts::{Batch, ClaimGuard};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -207,6 +208,16 @@ impl Store for Postgres {
     async fn inbox(&self, id: &LogId, after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
         let id = id.clone();
         self.run(|inner| async move { inner.inbox(&id, after).await }).await
+    }
+
+    async fn store_result(&self, id: &LogId, result: &ResultId, text: &str) -> Result<bool, StoreError> {
+        let (id, result, text) = (id.clone(), result.clone(), text.to_owned());
+        self.run(|logs| async move { logs.store_result(&id, &result, &text).await.map(|()| true) }).await
+    }
+
+    async fn stored_result(&self, id: &LogId, result: &ResultId) -> Result<Option<Arc<str>>, StoreError> {
+        let (id, result) = (id.clone(), result.clone());
+        self.run(|logs| async move { logs.stored_result(&id, &result).await }).await
     }
 
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
