@@ -84,6 +84,8 @@ def use_routes(server):
         call("POST", ONE + "/messages", {"text": "More."}, id=id)
         call("POST", ONE + "/stop", {}, id=id)
     call("GET", PATH, query="?limit=3")
+    call("PATCH", ONE, {"title": "A title"}, id=ids[0])
+    call("GET", ONE + "/export", id=ids[0])
     call("DELETE", ONE, id=ids[1])
     for team in ["talk", "solo", "unknown"]:
         for part in ["", "/source", "/graph"]:
