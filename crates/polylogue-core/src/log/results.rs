@@ -52,7 +52,7 @@ impl<'a> Results<'a> {
         if stored.bytes > StoredResult::MAX_BYTES {
             return Err(NotStored::TooLarge);
         }
-        let logged = log.look(|events| referred(events)).await;
+        let logged = log.look(referred).await;
         log.results.reserve(logged, &stored)?;
         match log.store.store_result(&log.id, &stored.id, text).await {
             Ok(true) => Ok(stored),

@@ -193,7 +193,6 @@ async fn play(turns: u64, window: u64, filler: usize) -> (usize, usize, usize) {
 /// Plays 2,000 turns through a window of so many tokens, and returns the number of compactions.
 async fn two_thousand_turns(window: u64, filler: usize) -> usize {
     let (compactions, stored, text) = play(2_000, window, filler).await;
-    println!("{window}: {compactions} compactions, {stored} bytes stored for {text} bytes of text");
     assert!(stored < 2 * text, "{window}: {stored} bytes stored for {text} bytes of text");
     compactions
 }
