@@ -19,9 +19,11 @@ use crate::request::Peer;
 use crate::slots::{Slot, Slots};
 use crate::source::TeamSource;
 use crate::spending::Spending;
+use crate::state_key::StateKey;
 use crate::tenants::{Tenant, Tenants};
 use crate::token::Token;
 use crate::token_file::TokenFile;
+use crate::transport::Transport;
 
 /// What all requests share.
 pub(crate) struct App {
@@ -52,6 +54,10 @@ pub(crate) struct App {
     pub(crate) promised: Promised,
     /// Clients that wait for chat completions.
     pub(crate) attendance: Attendance,
+    /// Sessions of MCP.
+    pub(crate) mcp: Box<dyn Transport>,
+    /// Authenticates what clients send back.
+    pub(crate) state_key: StateKey,
     /// Whether the server is stopping.
     pub(crate) stopping: watch::Sender<bool>,
 }
@@ -64,6 +70,7 @@ impl App {
         names: Names,
         limits: ServerLimits,
         openapi: Value,
+        mcp: Box<dyn Transport>,
     ) -> Self {
         let second = Duration::from_secs(1) / limits.requests_per_second.max(1);
         let minute = Duration::from_secs(60) / limits.failed_logins_per_minute.max(1);
@@ -74,6 +81,8 @@ impl App {
             edits: tokio::sync::Mutex::default(),
             metrics: Metrics::new(),
             promised: Promised::at(tenants.running_folder()),
+            mcp,
+            state_key: StateKey::at(tenants.state_key_file()),
             tenants,
             tokens,
             names,

@@ -116,7 +116,7 @@ fn parse(bytes: &Bytes, depth: usize) -> Result<Value, Problem> {
         return Err(Problem::bad_request(format!("the body is nested deeper than {depth} levels")));
     }
     let body: Value = serde_json::from_slice(bytes)
-        .map_err(|error| Problem::bad_request(format!("the body is not JSON: {error}")))?;
+        .map_err(|error| Problem::not_parsed(format!("the body is not JSON: {error}")))?;
     match body {
         Value::Object(_) => Ok(body),
         _ => Err(Problem::bad_request("the body must be a JSON object").hint("send `{}` for all defaults")),

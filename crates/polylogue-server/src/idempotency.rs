@@ -1,12 +1,15 @@
 //! Idempotency keys: a request that is repeated with its key has its effect once, also when the server was killed in between. No table keeps
 //! them: the key is in the id of the conversation that the request made, or in the inbox of the one that it changed.
 
+use axum::http::HeaderMap;
 use polylogue_core::{ListQuery, Listing, LogId, Store as _};
 use tokio::sync::OwnedMutexGuard;
 
+use crate::app::App;
 use crate::call::Call;
 use crate::problem::Problem;
 use crate::tenants::Tenant;
+use crate::token::Token;
 
 /// The longest key, in bytes.
 const LONGEST: usize = 255;
@@ -23,15 +26,25 @@ pub(crate) struct Key {
 impl Key {
     /// The key of the request, if it has one. `to` is what the request is sent to.
     pub(crate) async fn of(call: &Call, to: &str) -> Result<Option<Self>, Problem> {
-        let Some(key) = call.headers.get("idempotency-key") else { return Ok(None) };
+        Self::among(&call.app, (call.token()?, to), &call.headers, || call.body_digest()).await
+    }
+
+    /// The same of a request with these headers and a content of this digest.
+    pub(crate) async fn among(
+        app: &App,
+        (token, to): (&Token, &str),
+        headers: &HeaderMap,
+        digest: impl FnOnce() -> blake3::Hash,
+    ) -> Result<Option<Self>, Problem> {
+        let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
         let key = key.to_str().ok().filter(|key| (1..=LONGEST).contains(&key.len()));
         let key = key.ok_or_else(|| {
             Problem::bad_request(format!("`Idempotency-Key` must be 1 to {LONGEST} printable characters"))
         })?;
-        let scope = blake3::hash(format!("{}\0{to}\0{key}", call.token()?.id).as_bytes()).to_hex();
+        let scope = blake3::hash(format!("{}\0{to}\0{key}", token.id).as_bytes()).to_hex();
         let scope = scope.chars().take(24).collect::<String>();
-        let body = call.body_digest().to_hex().chars().take(16).collect();
-        let only = call.app.in_flight.enter(&scope).await;
+        let body = digest().to_hex().chars().take(16).collect();
+        let only = app.in_flight.enter(&scope).await;
         Ok(Some(Self { scope, body, _only: only }))
     }
 

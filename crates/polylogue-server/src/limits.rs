@@ -41,8 +41,12 @@ pub struct ServerLimits {
     pub running: usize,
     /// Conversations that wait until they may run. Further ones are refused.
     pub queued: usize,
-    /// How long a conversation continues to run for a client of chat completions that went away. A client that tries again joins it.
+    /// How long a conversation continues to run for a client that went away while it waited for the response. A client that tries again joins it.
     pub abandoned_time: Duration,
+    /// Sessions of MCP of one token at the same time, of the protocol up to 2025-11-25.
+    pub mcp_sessions_per_token: usize,
+    /// How long such a session lasts in which nothing happens. Its conversations continue without it.
+    pub mcp_session_time: Duration,
     /// How long conversations may take to end their steps when the server stops. Then they are stopped at once.
     pub stop_time: Duration,
     /// How often it is looked whether team files have changed.
@@ -71,6 +75,8 @@ impl Default for ServerLimits {
             running: 64,
             queued: 256,
             abandoned_time: Duration::from_secs(30),
+            mcp_sessions_per_token: 64,
+            mcp_session_time: Duration::from_hours(1),
             stop_time: Duration::from_secs(25),
             team_check: Duration::from_secs(2),
         }

@@ -12,7 +12,6 @@ mod speech;
 mod voice;
 #[cfg(test)]
 mod voice_tests;
-mod waiting;
 
 use std::sync::LazyLock;
 

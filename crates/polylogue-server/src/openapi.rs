@@ -24,7 +24,11 @@ pub(crate) fn document(routes: &[Route]) -> Value {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "key": {"type": "apiKey", "in": "header", "name": "x-api-key"},
             },
-            "schemas": {"Problem": problem(), "OpenAiError": replies::openai_error()},
+            "schemas": {
+                "Problem": problem(),
+                "OpenAiError": replies::openai_error(),
+                "JsonRpcError": replies::json_rpc_error(),
+            },
         },
     })
 }
@@ -86,6 +90,9 @@ fn error_content(form: ErrorForm) -> Value {
         }
         ErrorForm::OpenAi => {
             json!({"application/json": {"schema": {"$ref": "#/components/schemas/OpenAiError"}}})
+        }
+        ErrorForm::JsonRpc => {
+            json!({"application/json": {"schema": {"$ref": "#/components/schemas/JsonRpcError"}}})
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Response, StatusCode};
 use polylogue_core::StoreError;
 use serde_json::{Value, json};
@@ -37,12 +37,19 @@ pub(crate) enum ErrorForm {
     Problem,
     /// That of OpenAI's API.
     OpenAi,
+    /// A message of JSON-RPC 2.0, for MCP.
+    JsonRpc,
 }
 
 impl ErrorForm {
     /// That of errors on `path` where no route is known.
     pub(crate) fn of_path(path: &str) -> Self {
-        if path.starts_with("/v1/") { Self::OpenAi } else { Self::Problem }
+        match path {
+            "/mcp" => Self::JsonRpc,
+            path if path.starts_with("/mcp/") => Self::JsonRpc,
+            path if path.starts_with("/v1/") => Self::OpenAi,
+            _ => Self::Problem,
+        }
     }
 }
 
@@ -65,6 +72,7 @@ macro_rules! problems {
 
 problems! {
     bad_request: BAD_REQUEST, "bad-request", "The request is not valid";
+    not_parsed: BAD_REQUEST, "not-parsed", "The body is not JSON";
     unauthorized: UNAUTHORIZED, "unauthorized", "A token is needed";
     forbidden: FORBIDDEN, "forbidden", "The token may not do this";
     foreign_origin: FORBIDDEN, "foreign-origin", "The page of another site sent this";
@@ -78,6 +86,7 @@ problems! {
     over: CONFLICT, "over", "The conversation is over";
     refused: CONFLICT, "refused", "The conversation does not allow this";
     other_body: UNPROCESSABLE_ENTITY, "idempotency-mismatch", "The key was used for another request";
+    not_acceptable: NOT_ACCEPTABLE, "not-acceptable", "The client takes no form that the server has";
     timed_out: REQUEST_TIMEOUT, "timed-out", "The request took too long to arrive";
     too_large: PAYLOAD_TOO_LARGE, "too-large", "The body is too large";
     no_json: UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "The body must be JSON";
@@ -138,6 +147,7 @@ impl Problem {
         let (media, body) = match form {
             ErrorForm::Problem => ("application/problem+json", self.document(request_id)),
             ErrorForm::OpenAi => ("application/json", self.openai_document()),
+            ErrorForm::JsonRpc => ("application/json", self.json_rpc_document(request_id)),
         };
         let mut response = Response::new(Body::from(body.to_string()));
         *response.status_mut() = self.0.status;
@@ -148,10 +158,19 @@ impl Problem {
             // Clients would try again after each error of the server, and each 429.
             headers.insert("x-should-retry", HeaderValue::from_static("false"));
         }
+        if form == ErrorForm::JsonRpc && self.0.status == StatusCode::UNAUTHORIZED {
+            // Without metadata of an authorization server, there is none to go to.
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if let Some(time) = self.0.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(time.as_secs().max(1)));
         }
         response
+    }
+
+    /// Whether a question was answered before.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.0.word == "answered"
     }
 
     /// Whether the same request may succeed later.
@@ -165,6 +184,27 @@ impl Problem {
         Some(pointer.trim_start_matches('/').replace('/', "."))
     }
 
+    /// What is wrong and what to do, in one line.
+    pub(crate) fn line(&self) -> String {
+        match &self.0.hint {
+            Some(hint) => format!("{self} (hint: {hint})"),
+            None => self.to_string(),
+        }
+    }
+
+    /// The document of the error as a message of JSON-RPC 2.0 that belongs to no request.
+    fn json_rpc_document(&self, request_id: &str) -> Value {
+        let Details { status, word, hint, .. } = &*self.0;
+        let code = match (*word, status.as_u16()) {
+            ("not-parsed", _) => -32700,
+            (_, 400 | 413 | 415) => -32600,
+            (_, 500) => -32603,
+            _ => -32000,
+        };
+        let data = json!({"type": format!("/problems/{word}"), "hint": hint, "request_id": request_id});
+        json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": self.line(), "data": data}})
+    }
+
     /// The document of the error as OpenAI writes it.
     pub(crate) fn openai_document(&self) -> Value {
         let status = self.0.status;
@@ -176,13 +216,9 @@ impl Problem {
             400..500 => "invalid_request_error",
             _ => "server_error",
         };
-        let message = match &self.0.hint {
-            Some(hint) => format!("{self} (hint: {hint})"),
-            None => self.to_string(),
-        };
         json!({
             "error": {
-                "message": message,
+                "message": self.line(),
                 "type": kind,
                 "param": self.param(),
                 "code": self.0.word.replace('-', "_"),

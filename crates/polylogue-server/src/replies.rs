@@ -76,6 +76,12 @@ pub(crate) fn openai_error() -> Value {
     object(&[("error", error)], &[])
 }
 
+/// The schema of errors below `/mcp`, which are messages of JSON-RPC 2.0.
+pub(crate) fn json_rpc_error() -> Value {
+    let error = object(&[("code", json!({"type": "integer"})), ("message", text())], &[("data", document())]);
+    object(&[("jsonrpc", json!({"const": "2.0"})), ("error", error)], &[("id", json!({}))])
+}
+
 fn object(required: &[(&str, Value)], optional: &[(&str, Value)]) -> Value {
     let names: Vec<&str> = required.iter().map(|(name, _)| *name).collect();
     let fields = required.iter().chain(optional);

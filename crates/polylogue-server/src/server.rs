@@ -21,6 +21,7 @@ use crate::app::App;
 use crate::auth::auth;
 use crate::limits::ServerLimits;
 use crate::listen::listen;
+use crate::mcp;
 use crate::names::Names;
 use crate::openapi::document;
 use crate::perimeter::perimeter;
@@ -160,7 +161,8 @@ impl Server {
         let is_tls = public_url.as_ref().is_some_and(|url| url.starts_with("https://"));
         let names = Names { is_loopback, public, is_tls, origins: checked(origins)? };
         let tenants = Tenants::new(place, source.ids());
-        let app = Arc::new(App::new(source, tenants, tokens, names, limits, document(&ROUTES)));
+        let (routes, mcp) = (document(&ROUTES), Box::new(mcp::server(&limits)));
+        let app = Arc::new(App::new(source, tenants, tokens, names, limits, routes, mcp));
         prepare(&app).await?;
         let bound = async { TcpListener::bind(listen).await.and_then(|l| Ok((l.local_addr()?, l))) };
         let (address, listener) = bound.await.map_err(|why| ServerError::Listen { address: listen, why })?;
@@ -226,6 +228,7 @@ impl Server {
             }
             app.stopping.send_replace(true);
             stop_all(&app).await;
+            app.mcp.close();
         };
         futures_util::future::join(serving, stopping).await;
         drop(own);
@@ -273,12 +276,13 @@ fn respond(problem: &Problem, request: &Request) -> Response<Body> {
 fn cors(origins: &[String]) -> CorsLayer {
     let origins = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
     let named = ["x-api-key", "idempotency-key", "if-match", "last-event-id", "x-request-id"];
-    let headers = named.map(HeaderName::from_static).into_iter().chain([AUTHORIZATION, CONTENT_TYPE]);
+    let named = named.into_iter().chain(mcp::HEADERS).map(HeaderName::from_static);
+    let headers = named.chain([AUTHORIZATION, CONTENT_TYPE]);
     CorsLayer::new()
         .allow_origin(AllowOrigin::list(origins))
         .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::PUT, Method::DELETE])
         .allow_headers(headers.collect::<Vec<_>>())
-        .expose_headers([ETAG, LOCATION, HeaderName::from_static("x-request-id")])
+        .expose_headers([ETAG, LOCATION, HeaderName::from_static("x-request-id"), HeaderName::from_static(mcp::SESSION)])
 }
 
 /// Refuses origins that no browser would send.

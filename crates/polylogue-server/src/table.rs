@@ -10,6 +10,7 @@ use axum::routing::{MethodFilter, on};
 use crate::api;
 use crate::app::App;
 use crate::dispatch::handle;
+use crate::mcp;
 use crate::openai;
 use crate::page;
 use crate::route::Route;
@@ -32,6 +33,7 @@ pub(crate) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     routes.extend(api::session::routes());
     routes.extend(page::routes());
     routes.extend(openai::routes());
+    routes.extend(mcp::routes());
     routes
 });
 

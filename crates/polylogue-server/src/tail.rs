@@ -8,6 +8,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderName, Response};
+use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
 use polylogue_core::{LogId, Store as _, Subscription, Update};
 use serde_json::Value;
@@ -62,12 +63,12 @@ pub(crate) fn texts(
 
 /// The response that is an event stream. `permit` counts it while it lasts.
 pub(crate) fn event_stream(
-    texts: impl Stream<Item = String> + Send + 'static,
+    texts: impl Stream<Item = impl Into<Bytes> + 'static> + Send + 'static,
     permit: OwnedSemaphorePermit,
 ) -> Reply {
     let body = texts.map(move |text| {
         let _open = &permit;
-        Ok::<_, Infallible>(text)
+        Ok::<_, Infallible>(text.into())
     });
     let response = Response::builder()
         .header(CONTENT_TYPE, "text/event-stream")

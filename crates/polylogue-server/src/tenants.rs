@@ -142,6 +142,11 @@ impl Tenants {
         server_folder(&self.place).join("spending.jsonl")
     }
 
+    /// Where the key is that authenticates what clients send back.
+    pub(crate) fn state_key_file(&self) -> PathBuf {
+        server_folder(&self.place).join("state.key")
+    }
+
     /// Those that have been used since the server started.
     pub(crate) fn used(&self) -> Vec<Arc<Tenant>> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()

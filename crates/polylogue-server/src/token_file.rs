@@ -202,7 +202,7 @@ fn private(path: &Path) -> io::Result<File> {
 }
 
 /// Makes a folder that only its owner can look into, unless it exists.
-fn make_private(folder: &Path) -> io::Result<()> {
+pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

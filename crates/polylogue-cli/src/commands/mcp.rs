@@ -4,10 +4,9 @@ mod call;
 mod served_team;
 
 use std::collections::HashSet;
-use std::future::Future;
+use std::future::{Future, ready};
 
-use polylogue_core::ToolSpec;
-use polylogue_mcp::serve::{Answer, Caller, ToolHost, serve};
+use polylogue_mcp::serve::{Answer, Caller, InvalidParams, Reply, ServedTool, ToolHost, serve};
 use polylogue_runtime::Runtime;
 use serde_json::{Map, Value};
 
@@ -34,8 +33,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Mcp) -> Result<Exit, CliEr
     }
     let names: Vec<String> = teams.iter().map(|team| format!("`{}`", team.spec.name)).collect();
     print_note_wrapped(&format!("serving {} over standard input and output", names.join(", ")));
-    let specs = teams.iter().map(|team| team.spec.clone()).collect();
-    let teams = Teams { specs, teams, runtime: place::open(cli.store.as_deref())? };
+    let teams = Teams { teams, runtime: place::open(cli.store.as_deref())? };
     let mut signals = Signals::new()?;
     tokio::select! {
         served = serve(teams, ABOUT, tokio::io::stdin(), tokio::io::stdout()) => {
@@ -49,29 +47,27 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Mcp) -> Result<Exit, CliEr
 
 /// The teams that are served.
 struct Teams {
-    specs: Vec<ToolSpec>,
     teams: Vec<ServedTeam>,
     runtime: Runtime,
 }
 
 impl ToolHost for Teams {
-    fn tools(&self) -> &[ToolSpec] {
-        &self.specs
+    fn tools(&self, _: &Caller) -> impl Future<Output = Vec<ServedTool>> + Send {
+        ready(self.teams.iter().map(|team| team.spec.clone().into()).collect())
     }
 
-    fn call(
+    async fn call(
         &self,
         tool: &str,
         args: Map<String, Value>,
         caller: &mut Caller,
-    ) -> impl Future<Output = Answer> + Send {
+    ) -> Result<Reply, InvalidParams> {
         let team = self.teams.iter().find(|team| team.spec.name == tool);
-        async move {
-            let Some(team) = team else { return Answer::failed("there is no such team") };
-            match team.begin(&self.runtime, args).await {
-                Ok(conversation) => conversation.hold(caller).await,
-                Err(error) => Answer::failed(error.to_string()),
-            }
-        }
+        let team = team.ok_or_else(|| InvalidParams(format!("there is no tool `{tool}`")))?;
+        let answer = match team.begin(&self.runtime, args).await {
+            Ok(conversation) => conversation.hold(caller).await,
+            Err(error) => Answer::failed(error.to_string()),
+        };
+        Ok(answer.into())
     }
 }

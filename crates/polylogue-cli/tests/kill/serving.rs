@@ -1,4 +1,4 @@
-//! A server under load that is killed at random moments: S25 and S39. What it has acknowledged is kept and done, what clients follow has
+//! A server under load that is killed at random moments: S25, S39 and S78. What it has acknowledged is kept and done, what clients follow has
 //! no gap, and no finished model call is made again.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +43,32 @@ fn s25_s39_a_server_that_is_killed_keeps_what_it_has_acknowledged() {
 #[ignore = "200 kills take minutes"]
 fn s39_the_same_with_200_kills() {
     kill_under_load(200);
+}
+
+#[test]
+fn s78_a_task_outlives_a_server_that_is_killed_right_after_its_reply() {
+    let model = Playbook::new(|received, _| Answer::text(text_of(received)));
+    let place = Place::of(Kind::Sqlite, TEAM, Behavior::from(model).latency(Duration::from_millis(100)));
+    let client = Client::new(new_token(&place));
+    let mut process = serve(&place, &client);
+    let call = json!({"name": "team", "arguments": {"message": "Talk."}});
+    let task = client.ask_mcp("tools/call", "team", call);
+    assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")), "{task}");
+    assert_eq!(process.kill(Moment::Start(Duration::ZERO)), None, "it ended: {}", process.errors());
+    let id = task["taskId"].as_str().unwrap();
+    let _process = serve(&place, &client);
+    let begun = Instant::now();
+    let done = loop {
+        let task = client.ask_mcp("tasks/get", id, json!({"taskId": id}));
+        if task["status"] != "working" {
+            break task;
+        }
+        assert!(begun.elapsed() < PATIENCE, "it is not continued: {task}");
+        sleep(Duration::from_millis(50));
+    };
+    let value = &done["result"]["structuredContent"];
+    assert_eq!((&done["status"], &value["state"]), (&json!("completed"), &json!("done")), "{done}");
+    assert_eq!(place.server.violations(), [""; 0]);
 }
 
 fn kill_under_load(kills: usize) {
@@ -235,6 +261,26 @@ impl Client {
                 (Some(status), _) => panic!("{method} {path} is {status}: {answer}"),
             }
         }
+    }
+
+    /// The result of a request of MCP, by a client that takes tasks.
+    fn ask_mcp(&self, method: &str, name: &str, mut params: Value) -> Value {
+        const VERSION: &str = "2026-07-28";
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": VERSION,
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}},
+        });
+        let head = format!(
+            "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: {VERSION}\r\nMcp-Method: {method}\r\n\
+             Mcp-Name: {name}\r\n"
+        );
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        let mut lines = self.send("POST", "/mcp", &head, &body).unwrap().lines().map(Result::unwrap);
+        let data = lines.find_map(|line| line.strip_prefix("data: ").map(str::to_owned));
+        let message: Value = serde_json::from_str(&data.expect("a message")).unwrap();
+        assert!(message["result"].is_object(), "{message}");
+        message["result"].clone()
     }
 
     /// Sends a request to the server that runs now.

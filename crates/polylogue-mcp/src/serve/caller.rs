@@ -3,18 +3,14 @@
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{
-    ElicitRequestParams, ElicitationAction, ElicitationSchema, ProgressNotificationParam, ProgressToken,
-};
-use rmcp::service::{ElicitationMode, RequestContext};
-use serde_json::Value;
+use rmcp::model::{ProgressNotificationParam, ProgressToken, ProtocolVersion};
+use rmcp::service::RequestContext;
 use tokio::sync::oneshot;
+
+use super::form::{FormAnswer, accepted, form};
 
 /// How long to wait for the reason of a cancellation.
 const REASON: Duration = Duration::from_millis(200);
-
-/// The name of the only field of the form.
-const FIELD: &str = "answer";
 
 /// The caller of a call in flight.
 #[derive(Debug)]
@@ -23,6 +19,8 @@ pub struct Caller {
     cancelled: Option<oneshot::Receiver<Option<String>>>,
     progress: Option<ProgressToken>,
     count: u32,
+    state: Option<String>,
+    answers: Vec<FormAnswer>,
 }
 
 /// Result of a question to the user.
@@ -39,12 +37,64 @@ pub enum UserAnswer {
 }
 
 impl Caller {
-    pub(super) fn new(
+    pub(super) fn of(context: RequestContext<RoleServer>) -> Self {
+        Self { context, cancelled: None, progress: None, count: 0, state: None, answers: Vec::new() }
+    }
+
+    pub(super) fn of_call(
         context: RequestContext<RoleServer>,
         cancelled: oneshot::Receiver<Option<String>>,
+        state: Option<String>,
+        answers: Vec<FormAnswer>,
     ) -> Self {
         let progress = context.meta.get_progress_token();
-        Self { context, cancelled: Some(cancelled), progress, count: 0 }
+        Self { context, cancelled: Some(cancelled), progress, count: 0, state, answers }
+    }
+
+    /// What the server has put into the extensions of the HTTP request; `None` over pipes.
+    #[must_use]
+    pub fn extension<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
+        self.context.extensions.get::<http::request::Parts>()?.extensions.get::<T>().cloned()
+    }
+
+    /// Whether it uses the protocol without sessions, of 2026-07-28 and later: the end of its connection cancels the call, and it takes
+    /// questions as results.
+    #[must_use]
+    pub fn is_stateless(&self) -> bool {
+        let version = self.context.protocol_version();
+        version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+    }
+
+    /// Whether it can show its user a form.
+    #[must_use]
+    pub fn can_ask(&self) -> bool {
+        let elicitation = self.context.client_capabilities().and_then(|all| all.elicitation);
+        // One that names neither form nor URL means forms.
+        elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
+    }
+
+    /// Whether it takes questions to its user as the result of a call, and repeats the call with the answers.
+    #[must_use]
+    pub fn takes_questions(&self) -> bool {
+        self.is_stateless() && self.can_ask()
+    }
+
+    /// Whether it takes a task as the result of a call.
+    #[must_use]
+    pub fn takes_tasks(&self) -> bool {
+        self.is_stateless() && self.context.client_capabilities().is_some_and(|all| all.supports_tasks())
+    }
+
+    /// The state of an earlier call that it repeats: from an untrusted party.
+    #[must_use]
+    pub fn state(&self) -> Option<&str> {
+        self.state.as_deref()
+    }
+
+    /// The answers with which it repeats a call.
+    #[must_use]
+    pub fn answers(&self) -> &[FormAnswer] {
+        &self.answers
     }
 
     /// Sends a progress notification, if the caller requested them.
@@ -57,41 +107,39 @@ impl Caller {
         let _ = self.context.peer.notify_progress(said).await;
     }
 
-    /// Asks the user `question`, if their client supports it.
+    /// Asks the user `question` during the call, if their client supports it.
     pub async fn ask(&self, question: &str) -> UserAnswer {
-        let peer = &self.context.peer;
-        if !peer.supported_elicitation_modes().contains(&ElicitationMode::Form) {
+        if self.is_stateless() || !self.can_ask() {
             return UserAnswer::Unable;
         }
-        let schema = ElicitationSchema::builder().required_string(FIELD).build();
-        let Ok(requested_schema) = schema else { return UserAnswer::Unable };
-        let form = ElicitRequestParams::FormElicitationParams {
-            meta: None,
-            message: question.to_owned(),
-            requested_schema,
-        };
+        let Some(form) = form(question) else { return UserAnswer::Unable };
         let asked = tokio::select! {
             biased;
             () = self.context.ct.cancelled() => return UserAnswer::Cancelled,
-            asked = peer.create_elicitation(form) => asked,
+            asked = self.context.peer.create_elicitation(form) => asked,
         };
         match asked {
-            Ok(given) if given.action == ElicitationAction::Accept => {
-                let text =
-                    given.content.as_ref().and_then(|content| content.get(FIELD)).and_then(Value::as_str);
-                UserAnswer::With(text.unwrap_or_default().to_owned())
-            }
-            Ok(_) => UserAnswer::Declined,
+            Ok(given) => accepted(&given).map_or(UserAnswer::Declined, UserAnswer::With),
             Err(_) => UserAnswer::Unable,
         }
+    }
+
+    /// Waits until the caller cancels the call, or is gone.
+    pub async fn gone(&self) {
+        self.context.ct.cancelled().await;
     }
 
     /// Waits until the caller cancels the call, and returns the reason, if it gave one.
     pub async fn cancelled(&mut self) -> Option<String> {
         self.context.ct.cancelled().await;
-        // The reason arrives apart from the cancellation; without one the caller is disconnected.
+        self.reason().await.flatten()
+    }
+
+    /// Whether the caller has said that it cancels the call, rather than being gone; with its reason, if it gave one.
+    pub async fn reason(&mut self) -> Option<Option<String>> {
+        // It arrives apart from the cancellation; without one the caller is disconnected.
         let reason = tokio::time::timeout(REASON, self.cancelled.as_mut()?).await;
         self.cancelled = None;
-        reason.ok()?.ok()?
+        reason.ok()?.ok()
     }
 }

@@ -1,24 +1,20 @@
 //! `/api/v1/conversations`: beginning, reading and removing conversations.
 
-use std::collections::BTreeMap;
-
 use axum::body::Body;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, Method, Response, StatusCode};
-use polylogue_core::{
-    Cursor, Instruction, LimitOverrides, Limits, ListQuery, Listing, LogId, LogState, Store as _,
-};
-use polylogue_runtime::{Prepared, Steered, TeamRun, fresh_id, is_imported};
+use polylogue_core::{Cursor, Instruction, ListQuery, Listing, LogId, LogState, Store as _};
+use polylogue_runtime::{Steered, is_imported};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::beginning::{Beginning, begin, made_before};
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::{describe, describe_begun, find, is_seen, listing, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::projection::Native;
 use crate::route::{Access, Route};
-use crate::runs::{Opened, run, run_stored};
 use crate::scope::Scope;
 use crate::tail::{Follow, respond};
 
@@ -60,12 +56,8 @@ pub(crate) fn routes() -> Vec<Route> {
 #[derive(Deserialize)]
 struct Create {
     team: String,
-    message: Option<String>,
-    #[serde(default)]
-    inputs: BTreeMap<String, String>,
-    title: Option<String>,
-    #[serde(default)]
-    limits: LimitOverrides,
+    #[serde(flatten)]
+    beginning: Beginning,
 }
 
 fn create_schema() -> Value {
@@ -101,69 +93,15 @@ async fn create(call: Call) -> Reply {
     let (token, wanted) = (call.token()?, call.json::<Create>()?);
     let (app, tenant) = (&call.app, call.app.tenant(token)?);
     let key = Key::of(&call, "conversations").await?;
-    if let Some(key) = &key
-        && let Some(listing) = key.made(&tenant).await?
-    {
-        if listing.summary.events == 0 {
-            // The process that made it was killed before it ran.
-            run_stored(app, &tenant, &listing.id, app.wait(token));
-        }
+    if let Some(listing) = made_before(app, &tenant, token, key.as_ref()).await? {
         return created(describe_begun(&tenant, &listing), true);
     }
     if app.is_stopping() {
         return Err(Problem::stopping());
     }
     let prepared = served_team(&call, &tenant, &wanted.team).await?;
-    let run_of_team = prepare_run(&prepared, &wanted).await?;
-    let slot = app.join(token)?;
-    let run_of_team = run_of_team.with_budget(slot.payer.money());
-    let id = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
-    let title = wanted.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
-    let conversation = tenant.runtime.begin_as(&run_of_team, id.clone(), title).await?;
-    drop(run_of_team);
-    tenant.runs.enter(&id);
-    let opened = Opened { conversation, prepared };
-    run(app, &tenant, &id, slot, Some(opened));
-    created(describe_begun(&tenant, &listing(&tenant, &id).await?), false)
-}
-
-/// The team with what the caller gave.
-async fn prepare_run<'p>(prepared: &'p Prepared, wanted: &Create) -> Result<TeamRun<'p>, Problem> {
-    check_limits(&wanted.limits, &prepared.limits())?;
-    prepared.reread_memory().await?;
-    let mut run = match wanted.inputs.is_empty() {
-        true => prepared.run(),
-        false => prepared.run_with(wanted.inputs.clone())?,
-    };
-    if let Some(message) = &wanted.message {
-        run = run.with_task(message.as_str());
-    }
-    if run.task().trim().is_empty() {
-        return Err(Problem::bad_request("the team has no task of its own, and there is no `message`")
-            .at("/message", "required for this team"));
-    }
-    Ok(run.with_limits(wanted.limits))
-}
-
-/// Refuses limits above those of the team.
-fn check_limits(wanted: &LimitOverrides, team: &Limits) -> Result<(), Problem> {
-    fn is_above<T: PartialOrd>(wanted: Option<T>, own: Option<T>) -> bool {
-        wanted.zip(own).is_some_and(|(wanted, own)| wanted > own)
-    }
-    let above = [
-        ("turns", is_above(wanted.turns, team.turns)),
-        ("calls", is_above(wanted.calls, team.calls)),
-        ("tokens", is_above(wanted.tokens, team.tokens)),
-        ("cost", is_above(wanted.cost, team.cost)),
-    ];
-    match above.into_iter().find(|(_, is_above)| *is_above) {
-        None => Ok(()),
-        Some((name, _)) => {
-            Err(Problem::bad_request(format!("`limits.{name}` is above the limit of the team"))
-                .at(format!("/limits/{name}"), "above the limit of the team")
-                .hint("`GET /api/v1/teams/{team}` shows its limits"))
-        }
-    }
+    let listing = begin(app, &tenant, token, (prepared, &wanted.beginning), key.as_ref()).await?;
+    created(describe_begun(&tenant, &listing), false)
 }
 
 /// The answer to a request that has made a conversation, or that repeats one.

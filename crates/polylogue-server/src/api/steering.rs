@@ -1,5 +1,7 @@
 //! What changes a conversation: messages, answers, stopping, resuming, forks.
 
+use std::sync::Arc;
+
 use axum::http::{Method, StatusCode};
 use polylogue_core::{
     Body, InboxMessage, Instruction, InstructionError, LimitOverrides, Listing, LogId, Message, Name,
@@ -11,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::conversations::{created, limits_schema, replayed};
 
+use crate::app::App;
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::{describe, describe_begun, find, listing, served_team};
 use crate::idempotency::Key;
@@ -19,6 +22,7 @@ use crate::route::{Access, Route};
 use crate::runs::{open, run, run_stored};
 use crate::scope::Scope;
 use crate::tenants::Tenant;
+use crate::token::Token;
 
 pub(crate) fn routes() -> Vec<Route> {
     let (run, answer) = (Access::Scope(Scope::Run), Access::Scope(Scope::Answer));
@@ -144,25 +148,38 @@ fn answered(question: u64) -> Problem {
 /// Gives an instruction once for each key, and continues the conversation.
 async fn steer(
     call: &Call,
-    tenant: &std::sync::Arc<Tenant>,
+    tenant: &Arc<Tenant>,
     id: &LogId,
     instruction: Instruction,
     key: Option<Key>,
 ) -> Reply {
-    let was_posted = match &key {
+    let (seq, was_posted) =
+        instruct(&call.app, tenant, (call.token()?, id), instruction, key.as_ref()).await?;
+    let response = json_reply(StatusCode::ACCEPTED, &json!({"seq": seq}))?;
+    Ok(replayed(response, was_posted))
+}
+
+/// The same. Returns the number of the event that carries it out, and whether an earlier request with the key has given it.
+pub(crate) async fn instruct(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    (token, id): (&Token, &LogId),
+    instruction: Instruction,
+    key: Option<&Key>,
+) -> Result<(Option<u64>, bool), Problem> {
+    let was_posted = match key {
         Some(key) => key.was_posted(tenant, id).await?,
         None => false,
     };
     if !was_posted {
         check_free(tenant, id).await?;
     }
-    let (app, token) = (&call.app, call.token()?);
     // What runs already needs no further place.
     let slot = match was_posted || tenant.runs.is_running(id) {
         true => app.wait(token),
         false => app.join(token)?,
     };
-    let inbox_key = key.as_ref().map_or_else(|| fresh_id().to_string(), Key::inbox_key);
+    let inbox_key = key.map_or_else(|| fresh_id().to_string(), Key::inbox_key);
     let steered = tenant.runtime.steer_once(id, instruction.clone(), &inbox_key).await?;
     if let Steered::Refused(why) = steered {
         return Err(match instruction {
@@ -170,10 +187,8 @@ async fn steer(
             _ => Problem::refused(why.to_string()),
         });
     }
-    run_stored(&call.app, tenant, id, slot);
-    let seq = seq_of(tenant, id, instruction, &inbox_key).await?;
-    let response = json_reply(StatusCode::ACCEPTED, &json!({"seq": seq}))?;
-    Ok(replayed(response, was_posted))
+    run_stored(app, tenant, id, slot);
+    Ok((seq_of(tenant, id, instruction, &inbox_key).await?, was_posted))
 }
 
 /// The number of the event that carries an instruction out; `None` while it waits for the end of a step.
@@ -220,13 +235,18 @@ async fn stop(call: Call) -> Reply {
     let (token, Stop { when }) = (call.token()?, call.json()?);
     let tenant = call.app.tenant(token)?;
     let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
-    check_free(&tenant, &id).await?;
-    tenant.runs.unqueue(&id);
-    // One that does not run is stopped.
-    if let Some(conversation) = tenant.runtime.get(&id) {
-        drop(conversation.instruct(Instruction::Cancel { now: when == When::Now }));
-    }
+    stop_run(&tenant, &id, when == When::Now).await?;
     json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?)
+}
+
+/// Stops a conversation. One that does not run is stopped.
+pub(crate) async fn stop_run(tenant: &Tenant, id: &LogId, now: bool) -> Result<(), Problem> {
+    check_free(tenant, id).await?;
+    tenant.runs.unqueue(id);
+    if let Some(conversation) = tenant.runtime.get(id) {
+        drop(conversation.instruct(Instruction::Cancel { now }));
+    }
+    Ok(())
 }
 
 #[derive(Deserialize)]

@@ -18,7 +18,6 @@ use super::history::{self, Continuation};
 use super::outcome::{Finish, Outcome};
 use super::request::ChatRequest;
 use super::voice::{Show, Voice, content_of};
-use super::waiting::Waiting;
 use crate::attendance::Begun;
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::{find, listing, served_team, state_of};
@@ -27,6 +26,7 @@ use crate::runs::{self, Opened, Stretch, TokenLimit, run_stretch};
 use crate::tail::{Follow, event_stream, texts};
 use crate::tenants::Tenant;
 use crate::token::Token;
+use crate::waiting::Waiting;
 
 /// The schema of the fields that are used. Others are named in the response and change nothing.
 pub(super) fn schema() -> Value {

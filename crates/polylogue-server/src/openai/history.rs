@@ -3,11 +3,11 @@
 use polylogue_core::{Body, Event, ListQuery, LogId, Store as _, Summary};
 use polylogue_runtime::is_imported;
 
-use super::outcome::content;
 use super::request::{ChatMessage, ChatRequest, Role};
 use super::voice::{Show, content_of};
 use crate::conversation::is_seen;
 use crate::problem::Problem;
+use crate::stretch::content;
 use crate::tenants::Tenant;
 use crate::token::Token;
 

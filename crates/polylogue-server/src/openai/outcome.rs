@@ -1,18 +1,13 @@
 //! How a run ended, in the words of chat completions.
 
-use polylogue_core::{Body, Event, StopReason, Summary};
+use polylogue_core::{Event, StopReason};
 use serde_json::{Value, json};
+
+use crate::stretch::{Stretch, content, is_limit_of_run};
 
 /// What happened in a conversation since a request.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
-    /// Of the events since then.
-    summary: Summary,
-    closed: Option<(StopReason, String)>,
-    question: Option<String>,
-    failure: Option<String>,
-    last: Option<String>,
-}
+pub(super) struct Outcome(Stretch);
 
 /// How a response ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,32 +19,18 @@ pub(super) struct Finish {
 impl Outcome {
     /// Adds the next event.
     pub(super) fn add(&mut self, event: &Event) {
-        self.summary.add(event, true);
-        match &event.body {
-            Body::Closed { reason, summary } if event.at.is_root() => {
-                self.closed = Some((reason.clone(), content(reason, summary)));
-            }
-            Body::Reopened { .. } if event.at.is_root() => self.closed = None,
-            Body::InputRequired(question) if self.question.is_none() => {
-                self.question = Some(question.text.to_string());
-            }
-            Body::InputProvided { .. } => self.question = None,
-            Body::Failed { error, .. } => self.failure = Some(error.message.to_string()),
-            Body::TurnStarted { .. } => self.failure = None,
-            Body::Message(message) if event.at.is_root() && !message.to.is_private() => {
-                self.last = Some(message.as_text().into_owned());
-            }
-            _ => {}
-        }
+        self.0.add(event);
     }
 
     /// How the response ends; the error is that of a turn.
     pub(super) fn finish(&self) -> Result<Finish, String> {
         let stop = |content: String| Finish { reason: "stop", content };
-        Ok(match (&self.closed, &self.question) {
-            (Some((reason, content)), _) => Finish { reason: word(reason), content: content.clone() },
+        Ok(match (&self.0.closed, &self.0.question) {
+            (Some((reason, summary)), _) => {
+                Finish { reason: word(reason), content: content(reason, summary) }
+            }
             (None, Some(question)) => stop(question.clone()),
-            (None, None) => match (&self.failure, &self.last) {
+            (None, None) => match (&self.0.failure, &self.0.last) {
                 (Some(failure), _) => return Err(failure.clone()),
                 (None, last) => stop(last.clone().unwrap_or_else(|| "(stopped)".into())),
             },
@@ -58,7 +39,7 @@ impl Outcome {
 
     /// The tokens, if all are known.
     pub(super) fn usage(&self) -> Option<Value> {
-        let usage = &self.summary.usage;
+        let usage = &self.0.summary.usage;
         (usage.calls > 0 && usage.unmetered == 0).then(|| {
             json!({
                 "prompt_tokens": usage.input,
@@ -77,39 +58,13 @@ impl Outcome {
             "state": field("state"),
             "ended": field("ended"),
             "asked": field("asked"),
-            "spent": self.summary.usage,
+            "spent": self.0.summary.usage,
         })
     }
 }
 
 fn word(reason: &StopReason) -> &'static str {
     if is_limit_of_run(reason) { "length" } else { "stop" }
-}
-
-/// Whether a limit of the run ended it. What the team itself ends on, such as a loop or its own number of turns, is its result.
-fn is_limit_of_run(reason: &StopReason) -> bool {
-    match reason {
-        StopReason::Turns { .. }
-        | StopReason::Tokens { .. }
-        | StopReason::Cost { .. }
-        | StopReason::UnknownPrice { .. }
-        | StopReason::Calls { .. }
-        | StopReason::Time { .. }
-        | StopReason::Allowance { .. }
-        | StopReason::Bound { .. }
-        | StopReason::Depth { .. } => true,
-        StopReason::NoOutput { ended } => is_limit_of_run(ended),
-        StopReason::All(reasons) => reasons.iter().any(is_limit_of_run),
-        _ => false,
-    }
-}
-
-/// The result of a conversation that ended for `reason`. It is never empty: clients take an empty reply for an error.
-pub(super) fn content(reason: &StopReason, summary: &str) -> String {
-    match summary.trim() {
-        "" => format!("({reason})"),
-        text => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -179,6 +179,16 @@ impl Response {
     /// The body of an error, whose form is checked.
     pub(crate) fn problem(&self) -> Value {
         let problem = self.json();
+        if problem["jsonrpc"] == "2.0" {
+            // The form of MCP.
+            let error = &problem["error"];
+            assert!(
+                problem["id"].is_null() && error["code"].is_i64() && error["message"].is_string(),
+                "{problem}"
+            );
+            assert_eq!(error["data"]["request_id"].as_str(), self.header("x-request-id"), "{problem}");
+            return json!({"type": error["data"]["type"], "detail": error["message"], "hint": error["data"]["hint"], "error": error});
+        }
         if let Some(error) = problem["error"].as_object() {
             // The form of OpenAI's API.
             let keys: Vec<&str> = error.keys().map(String::as_str).collect();

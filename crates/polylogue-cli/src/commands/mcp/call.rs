@@ -2,15 +2,12 @@
 
 use futures_util::FutureExt;
 use polylogue::{Status, Update};
-use polylogue_core::{Body, Event, Path, Question, RunOutcome as Kind, Subscription};
-use polylogue_mcp::serve::{Answer, Caller, UserAnswer};
+use polylogue_core::{Path, Question, RunOutcome as Kind, Subscription};
+use polylogue_mcp::serve::{Answer, Caller, UserAnswer, progress_line};
 use polylogue_runtime::Conversation;
 use serde_json::{Value, json};
 
 use crate::screen::RunEnd;
-
-/// How much of a message is sent as progress.
-const SAID_BYTES: usize = 200;
 
 /// A conversation that begins.
 pub(super) struct CallConversation {
@@ -143,18 +140,8 @@ fn texts(result: String, footer: String) -> Vec<String> {
 /// Sends messages as progress while they are said.
 async fn report(caller: &mut Caller, signal: &Update) {
     if let Update::Event(event) = signal
-        && let Some(said) = said(event)
+        && let Some(said) = progress_line(event)
     {
         caller.report_progress(said).await;
     }
-}
-
-/// A message in a line.
-fn said(event: &Event) -> Option<String> {
-    let Body::Message(message) = &event.body else { return None };
-    let text = message.plain();
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let shown = line.get(..line.floor_char_boundary(SAID_BYTES)).unwrap_or_default();
-    let more = if shown.len() < line.len() { " …" } else { "" };
-    Some(format!("{}: {shown}{more}", message.from))
 }

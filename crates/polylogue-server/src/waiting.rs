@@ -10,14 +10,14 @@ use crate::tenants::Tenant;
 
 /// A client that waits for a response. If it goes away before the response has ended, and no other client waits for the conversation
 /// after a time, that stops after its step.
-pub(super) struct Waiting {
+pub(crate) struct Waiting {
     app: Arc<App>,
     tenant: Arc<Tenant>,
     id: LogId,
 }
 
 impl Waiting {
-    pub(super) fn new(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId) -> Self {
+    pub(crate) fn new(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId) -> Self {
         *app.attendance.waiting().entry(id.clone()).or_insert(0) += 1;
         Self { app: Arc::clone(app), tenant: Arc::clone(tenant), id: id.clone() }
     }

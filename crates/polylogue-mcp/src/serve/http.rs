@@ -1,0 +1,154 @@
+//! An MCP server over HTTP, of both kinds: with sessions, up to 2025-11-25, and without, since 2026-07-28.
+//!
+//! The transport is that of `rmcp`, which its authors test with the protocol's conformance suite. What surrounds it checks tokens, names
+//! and origins; here it is only made sure that a session serves its owner only.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use rmcp::model::ProtocolVersion;
+use rmcp::transport::streamable_http_server::session::SessionManager as _;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::sync::Mutex;
+
+use super::handler::Handler;
+use super::host::ToolHost;
+
+/// The body of a response: JSON, or an event stream.
+pub type HttpBody = BoxBody<Bytes, Infallible>;
+
+const SESSION: &str = "mcp-session-id";
+const VERSION: &str = "mcp-protocol-version";
+const LAST_EVENT: &str = "last-event-id";
+
+/// What clients can take of a server.
+#[derive(Debug, Clone, Copy)]
+pub struct HttpOptions {
+    /// Sessions of one owner at the same time.
+    pub sessions_per_owner: usize,
+    /// How long a session lasts in which nothing happens.
+    pub session_time: Duration,
+    /// The time between two comments in an event stream in which nothing happens.
+    pub comment_every: Duration,
+    /// When clients connect again.
+    pub retry: Duration,
+    /// The largest body of a request, in bytes.
+    pub body_bytes: usize,
+}
+
+/// Serves a host over HTTP.
+pub struct HttpServer<H: ToolHost> {
+    service: StreamableHttpService<Handler<H>, LocalSessionManager>,
+    sessions: Arc<LocalSessionManager>,
+    config: StreamableHttpServerConfig,
+    per_owner: usize,
+    /// Who has opened each session.
+    owners: Mutex<HashMap<String, String>>,
+}
+
+impl<H: ToolHost> HttpServer<H> {
+    /// Serves `host`, which `about` describes to clients.
+    pub fn new(host: H, about: &str, options: HttpOptions) -> Self {
+        let mut manager = LocalSessionManager::default();
+        manager.session_config.keep_alive = Some(options.session_time);
+        manager.session_config.sse_retry = Some(options.retry);
+        let sessions = Arc::new(manager);
+        let config = StreamableHttpServerConfig::default()
+            // Names and origins are checked before, by the server's own rules.
+            .disable_allowed_hosts()
+            .disable_allowed_origins()
+            .with_sse_keep_alive(Some(options.comment_every))
+            .with_sse_retry(Some(options.retry))
+            .with_max_request_body_bytes(options.body_bytes);
+        let (host, about): (_, Arc<str>) = (Arc::new(host), about.into());
+        let handler = move || Ok(Handler::of_http(Arc::clone(&host), Arc::clone(&about)));
+        let service = StreamableHttpService::new(handler, Arc::clone(&sessions), config.clone());
+        Self { service, sessions, config, per_owner: options.sessions_per_owner, owners: Mutex::default() }
+    }
+
+    /// Responds to a request of `owner`, whose session only that owner can use. What the request has as extensions is what
+    /// [`Caller::extension`](super::Caller::extension) returns.
+    pub async fn respond(&self, request: Request<Bytes>, owner: &str) -> Response<HttpBody> {
+        let is_end = request.method() == Method::DELETE;
+        let named = session_of(request.headers());
+        if let Some(id) = &named
+            && self.owners.lock().await.get(id).is_none_or(|of| of != owner)
+        {
+            return text(StatusCode::NOT_FOUND, "there is no such session, or it has ended");
+        }
+        if named.is_none()
+            && !is_stateless(request.headers())
+            && self.open_sessions(owner).await >= self.per_owner
+        {
+            return text(StatusCode::TOO_MANY_REQUESTS, "too many sessions are open");
+        }
+        let mut response = self.service.handle(after_last(request).map(Full::new)).await;
+        if let Some(id) = response.headers().get(SESSION).and_then(|id| id.to_str().ok()) {
+            self.owners.lock().await.insert(id.to_owned(), owner.to_owned());
+        }
+        if let Some(id) = named.filter(|_| is_end) {
+            self.owners.lock().await.remove(&id);
+            if response.status() == StatusCode::ACCEPTED {
+                // It has ended, which clients look for.
+                *response.status_mut() = StatusCode::NO_CONTENT;
+            }
+        }
+        response
+    }
+
+    /// How many sessions of `owner` are open. Forgets those that have ended.
+    async fn open_sessions(&self, owner: &str) -> usize {
+        let mut owners = self.owners.lock().await;
+        let mut ended = Vec::new();
+        for (id, _) in owners.iter().filter(|(_, of)| *of == owner) {
+            if !self.sessions.has_session(&id.as_str().into()).await.unwrap_or(false) {
+                ended.push(id.clone());
+            }
+        }
+        ended.iter().for_each(|id| drop(owners.remove(id)));
+        owners.values().filter(|of| *of == owner).count()
+    }
+
+    /// Ends all sessions and event streams.
+    pub fn close(&self) {
+        self.config.cancellation_token.cancel();
+    }
+}
+
+/// A request to resume a stream: `rmcp` begins with the event that the client names, which it has received.
+fn after_last(mut request: Request<Bytes>) -> Request<Bytes> {
+    let last = request.headers().get(LAST_EVENT).and_then(|last| last.to_str().ok());
+    let next = last.and_then(|last| {
+        let (index, stream) = last.split_at(last.find('/').unwrap_or(last.len()));
+        let next = index.parse::<usize>().ok()?.checked_add(1)?;
+        HeaderValue::from_str(&format!("{next}{stream}")).ok()
+    });
+    if let Some(next) = next {
+        request.headers_mut().insert(LAST_EVENT, next);
+    }
+    request
+}
+
+/// The session that a request names. There are none in the protocol of 2026-07-28 and later.
+fn session_of(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get(SESSION).filter(|_| !is_stateless(headers))?;
+    Some(id.to_str().unwrap_or_default().to_owned())
+}
+
+fn is_stateless(headers: &HeaderMap) -> bool {
+    let version = headers.get(VERSION).and_then(|version| version.to_str().ok());
+    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+fn text(status: StatusCode, text: &'static str) -> Response<HttpBody> {
+    let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,103 @@
+//! How a conversation begins, whichever protocol asks for it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use polylogue_core::{LimitOverrides, Limits, Listing};
+use polylogue_runtime::{Prepared, TeamRun, fresh_id};
+use serde::Deserialize;
+
+use crate::app::App;
+use crate::conversation::listing;
+use crate::idempotency::Key;
+use crate::problem::Problem;
+use crate::runs::{Opened, run, run_stored};
+use crate::tenants::Tenant;
+use crate::token::Token;
+
+/// What a conversation begins with.
+#[derive(Deserialize, Default)]
+pub(crate) struct Beginning {
+    pub(crate) message: Option<String>,
+    #[serde(default)]
+    pub(crate) inputs: BTreeMap<String, String>,
+    pub(crate) title: Option<String>,
+    #[serde(default)]
+    pub(crate) limits: LimitOverrides,
+}
+
+/// The conversation that an earlier request with this key has made. One that was made and has not run, because the process was killed
+/// in between, runs now.
+pub(crate) async fn made_before(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    token: &Token,
+    key: Option<&Key>,
+) -> Result<Option<Listing>, Problem> {
+    let Some(key) = key else { return Ok(None) };
+    let made = key.made(tenant).await?;
+    if let Some(listing) = made.as_ref().filter(|listing| listing.summary.events == 0) {
+        run_stored(app, tenant, &listing.id, app.wait(token));
+    }
+    Ok(made)
+}
+
+/// Begins a conversation and runs it.
+pub(crate) async fn begin(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    token: &Token,
+    (prepared, wanted): (Arc<Prepared>, &Beginning),
+    key: Option<&Key>,
+) -> Result<Listing, Problem> {
+    let run_of_team = prepare_run(&prepared, wanted).await?;
+    let slot = app.join(token)?;
+    let run_of_team = run_of_team.with_budget(slot.payer.money());
+    let id = key.map_or_else(|| Ok(fresh_id()), Key::log_id)?;
+    let title = wanted.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
+    let conversation = tenant.runtime.begin_as(&run_of_team, id.clone(), title).await?;
+    drop(run_of_team);
+    tenant.runs.enter(&id);
+    let opened = Opened { conversation, prepared };
+    run(app, tenant, &id, slot, Some(opened));
+    listing(tenant, &id).await
+}
+
+/// The team with what the caller gave.
+async fn prepare_run<'p>(prepared: &'p Prepared, wanted: &Beginning) -> Result<TeamRun<'p>, Problem> {
+    check_limits(&wanted.limits, &prepared.limits())?;
+    prepared.reread_memory().await?;
+    let mut run = match wanted.inputs.is_empty() {
+        true => prepared.run(),
+        false => prepared.run_with(wanted.inputs.clone())?,
+    };
+    if let Some(message) = &wanted.message {
+        run = run.with_task(message.as_str());
+    }
+    if run.task().trim().is_empty() {
+        return Err(Problem::bad_request("the team has no task of its own, and there is no `message`")
+            .at("/message", "required for this team"));
+    }
+    Ok(run.with_limits(wanted.limits))
+}
+
+/// Refuses limits above those of the team.
+fn check_limits(wanted: &LimitOverrides, team: &Limits) -> Result<(), Problem> {
+    fn is_above<T: PartialOrd>(wanted: Option<T>, own: Option<T>) -> bool {
+        wanted.zip(own).is_some_and(|(wanted, own)| wanted > own)
+    }
+    let above = [
+        ("turns", is_above(wanted.turns, team.turns)),
+        ("calls", is_above(wanted.calls, team.calls)),
+        ("tokens", is_above(wanted.tokens, team.tokens)),
+        ("cost", is_above(wanted.cost, team.cost)),
+    ];
+    match above.into_iter().find(|(_, is_above)| *is_above) {
+        None => Ok(()),
+        Some((name, _)) => {
+            Err(Problem::bad_request(format!("`limits.{name}` is above the limit of the team"))
+                .at(format!("/limits/{name}"), "above the limit of the team")
+                .hint("`GET /api/v1/teams/{team}` shows its limits"))
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What a call of MCP reports: a projection of the log.
+
+use polylogue_core::{Body, Delta, Event, Name, Path};
+use polylogue_mcp::serve::progress_line;
+use serde_json::{Value, json};
+
+use super::result::CallResult;
+use crate::projection::{Frame, Projection};
+use crate::stretch::Stretch;
+
+/// The frames of one call: a line for each message, then the result.
+pub(super) struct Frames {
+    conversation: String,
+    /// The first event that is reported. Those before were reported to an earlier request of the same call.
+    shown: u64,
+    stretch: Stretch,
+}
+
+/// What a frame says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Step {
+    /// A message.
+    Progress(String),
+    /// The conversation is at rest, in this state.
+    Rest(Value),
+    /// The server stops.
+    Interrupted,
+}
+
+impl Frames {
+    pub(super) fn new(conversation: &str, shown: u64) -> Self {
+        Self { conversation: conversation.into(), shown, stretch: Stretch::default() }
+    }
+}
+
+impl Step {
+    fn frame(&self) -> Frame {
+        let data = match self {
+            Self::Progress(line) => json!({"progress": line}),
+            Self::Rest(result) => json!({"rest": result}),
+            Self::Interrupted => json!("interrupted"),
+        };
+        Frame { data: data.to_string(), ..Frame::default() }
+    }
+
+    /// The step of a frame; `None` for what says nothing, such as a comment.
+    pub(super) fn of(text: &str) -> Option<Self> {
+        let data: Value = serde_json::from_str(text.strip_prefix("data: ")?.trim_end()).ok()?;
+        if let Some(line) = data.get("progress").and_then(Value::as_str) {
+            return Some(Self::Progress(line.to_owned()));
+        }
+        if let Some(rest) = data.get("rest") {
+            return Some(Self::Rest(rest.clone()));
+        }
+        (data == "interrupted").then_some(Self::Interrupted)
+    }
+}
+
+/// A result in a frame.
+pub(super) fn document(result: &CallResult) -> Value {
+    json!({"state": result.state, "text": result.text, "value": result.value, "is_error": result.is_error})
+}
+
+impl Projection for Frames {
+    fn opening(&mut self) -> String {
+        String::new()
+    }
+
+    fn entry(&mut self, event: &Event) -> Vec<Frame> {
+        self.stretch.add(event);
+        let is_for_some = matches!(&event.body, Body::Message(message) if !message.to.is_all());
+        let line = progress_line(event).filter(|_| event.seq >= self.shown && !is_for_some);
+        line.map(|line| Step::Progress(line).frame()).into_iter().collect()
+    }
+
+    fn delta(&mut self, _: &Path, _: &Name, _: &Delta) -> Vec<Frame> {
+        // Progress is by messages: pieces of parallel replies would mix.
+        Vec::new()
+    }
+
+    fn missed(&mut self, _: u64) -> Vec<Frame> {
+        Vec::new()
+    }
+
+    fn state(&mut self, _: &Value) -> Vec<Frame> {
+        Vec::new()
+    }
+
+    fn end(&mut self, _: &Value) -> Vec<Frame> {
+        Vec::new()
+    }
+
+    fn rest(&mut self, state: &Value) -> Option<Vec<Frame>> {
+        let result = CallResult::of(&self.stretch, &self.conversation, state);
+        Some(vec![Step::Rest(document(&result)).frame()])
+    }
+
+    fn interrupted(&mut self) -> String {
+        Step::Interrupted.frame().text()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polylogue_core::{Message, StopReason, Timestamp};
+
+    use super::*;
+
+    fn event(seq: u64, body: Body) -> Event {
+        Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body }
+    }
+
+    fn script() -> Vec<Event> {
+        let said = |who: &str, text: &str| Body::Message(Message::text(Name::new(who).unwrap(), text));
+        vec![
+            event(0, said("Ann", "one\ntwo")),
+            event(1, said("Bob", &"x".repeat(300))),
+            event(2, Body::Closed { reason: StopReason::Finished, summary: "three".into() }),
+        ]
+    }
+
+    fn frames(mut frames: Frames) -> Vec<Step> {
+        let mut all: Vec<Frame> = script().iter().flat_map(|event| frames.entry(event)).collect();
+        all.extend(frames.rest(&json!({"state": "closed"})).unwrap());
+        all.iter().map(|frame| Step::of(&frame.text()).unwrap()).collect()
+    }
+
+    #[test]
+    fn s75_golden_frames_of_a_script() {
+        let value =
+            json!({"conversation": "log1", "state": "done", "result": "three", "spent": {"calls": 0}});
+        let rest = json!({"state": "done", "text": "three", "value": value, "is_error": false});
+        let long = format!("Bob: {} …", "x".repeat(200));
+        let all = [Step::Progress("Ann: one two".into()), Step::Progress(long), Step::Rest(rest)];
+        assert_eq!(frames(Frames::new("log1", 0)), all);
+        // A repeated request of the call reports what follows, and has the same result.
+        assert_eq!(frames(Frames::new("log1", 1)), all[1..]);
+        assert_eq!(frames(Frames::new("log1", 9)), all[2..]);
+    }
+
+    #[test]
+    fn what_is_no_step_is_passed_over() {
+        assert_eq!(Step::of(&Frames::new("log1", 0).interrupted()), Some(Step::Interrupted));
+        for text in ["", ":\n\n", "data: {}\n\n", "data: x\n\n", "event: state\ndata: {}\n\n"] {
+            assert_eq!(Step::of(text), None, "{text}");
+        }
+    }
+}

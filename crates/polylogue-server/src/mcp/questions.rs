@@ -1,0 +1,73 @@
+//! What conversations ask people: as forms, and their answers.
+
+use std::sync::Arc;
+
+use polylogue_core::{Instruction, LogId, Name};
+use polylogue_mcp::serve::{FormAnswer, FormQuestion};
+
+use super::visitor::Visitor;
+use crate::api::steering::instruct;
+use crate::problem::Problem;
+
+pub(super) fn may_not_answer() -> Problem {
+    Problem::forbidden("the token does not have the scope `answer`")
+        .hint("`polylogue token new --scope run,answer` makes one that has")
+}
+
+pub(super) fn answer_to(visitor: &Visitor, question: u64, text: String) -> Instruction {
+    Instruction::Answer { question, text: text.into(), by: Some(visitor.token.name.as_str().into()) }
+}
+
+/// The key of a question in forms.
+fn question_key(seq: u64) -> String {
+    format!("q{seq}")
+}
+
+/// Gives the answers that were accepted to the questions that are open.
+pub(super) async fn answer_all(visitor: &Visitor, id: &LogId, answers: &[FormAnswer]) -> Result<(), Problem> {
+    let accepted = answers.iter().filter_map(|answer| Some((answer.key.as_str(), answer.text.as_ref()?)));
+    let accepted: Vec<_> = accepted.collect();
+    if accepted.is_empty() {
+        return Ok(());
+    }
+    if !visitor.answers() {
+        return Err(may_not_answer());
+    }
+    for open in visitor.tenant.runtime.open_questions(id).await? {
+        let key = question_key(open.seq);
+        if let Some((_, text)) = accepted.iter().find(|(of, _)| *of == key) {
+            answer(visitor, id, open.seq, (*text).clone()).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Answers a question. Another answer that came first counts.
+pub(super) async fn answer(
+    visitor: &Visitor,
+    id: &LogId,
+    question: u64,
+    text: String,
+) -> Result<(), Problem> {
+    let Visitor { app, tenant, token, .. } = visitor;
+    let (app, tenant, token, id) = (Arc::clone(app), Arc::clone(tenant), Arc::clone(token), id.clone());
+    let instruction = answer_to(visitor, question, text);
+    // Not given up half-way when the client goes away.
+    let answering = tokio::spawn(async move {
+        match instruct(&app, &tenant, (&token, &id), instruction, None).await {
+            Err(problem) if problem.is_answered() => Ok(()),
+            answered => answered.map(drop),
+        }
+    });
+    answering.await.map_err(|_| Problem::internal("a mistake in the server ended this call"))?
+}
+
+/// What is asked in a conversation, as forms.
+pub(super) async fn open_questions(visitor: &Visitor, id: &LogId) -> Result<Vec<FormQuestion>, Problem> {
+    let open = visitor.tenant.runtime.open_questions(id).await?;
+    let form = |seq, who: &Name, text: &str| FormQuestion {
+        key: question_key(seq),
+        text: format!("{who} is asked: {text}"),
+    };
+    Ok(open.iter().map(|open| form(open.seq, &open.question.who, &open.question.text)).collect())
+}

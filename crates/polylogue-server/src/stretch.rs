@@ -1,0 +1,70 @@
+//! What has happened in a conversation since a request: a pure fold of its events, from which each protocol makes its result.
+
+use polylogue_core::{Body, Event, StopReason, Summary};
+
+/// What has happened in a conversation since a request.
+#[derive(Debug, Default)]
+pub(crate) struct Stretch {
+    /// Of the events since then.
+    pub(crate) summary: Summary,
+    /// Why it is closed, and its result.
+    pub(crate) closed: Option<(StopReason, String)>,
+    /// The oldest question since the last answer.
+    pub(crate) question: Option<String>,
+    /// Why the last turn failed.
+    pub(crate) failure: Option<String>,
+    /// Whether it was cancelled last.
+    pub(crate) is_cancelled: bool,
+    /// What was said last in the outermost chat.
+    pub(crate) last: Option<String>,
+}
+
+impl Stretch {
+    /// Adds the next event.
+    pub(crate) fn add(&mut self, event: &Event) {
+        self.summary.add(event, true);
+        self.is_cancelled = matches!(event.body, Body::Cancelled { .. });
+        match &event.body {
+            Body::Closed { reason, summary } if event.at.is_root() => {
+                self.closed = Some((reason.clone(), summary.to_string()));
+            }
+            Body::Reopened { .. } if event.at.is_root() => self.closed = None,
+            Body::InputRequired(question) if self.question.is_none() => {
+                self.question = Some(question.text.to_string());
+            }
+            Body::InputProvided { .. } => self.question = None,
+            Body::Failed { error, .. } => self.failure = Some(error.message.to_string()),
+            Body::TurnStarted { .. } => self.failure = None,
+            Body::Message(message) if event.at.is_root() && !message.to.is_private() => {
+                self.last = Some(message.as_text().into_owned());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The result of a conversation that ended for `reason`. It is never empty: clients take an empty reply for an error.
+pub(crate) fn content(reason: &StopReason, summary: &str) -> String {
+    match summary.trim() {
+        "" => format!("({reason})"),
+        text => text.to_owned(),
+    }
+}
+
+/// Whether a limit of the run ended it. What the team itself ends on, such as a loop or its own number of turns, is its result.
+pub(crate) fn is_limit_of_run(reason: &StopReason) -> bool {
+    match reason {
+        StopReason::Turns { .. }
+        | StopReason::Tokens { .. }
+        | StopReason::Cost { .. }
+        | StopReason::UnknownPrice { .. }
+        | StopReason::Calls { .. }
+        | StopReason::Time { .. }
+        | StopReason::Allowance { .. }
+        | StopReason::Bound { .. }
+        | StopReason::Depth { .. } => true,
+        StopReason::NoOutput { ended } => is_limit_of_run(ended),
+        StopReason::All(reasons) => reasons.iter().any(is_limit_of_run),
+        _ => false,
+    }
+}
