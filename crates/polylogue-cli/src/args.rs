@@ -24,8 +24,8 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::attachments::Attach;
 use crate::shipped::team_file;
+use shared::{Budgets, count, variable};
 pub(crate) use shared::{Limits, Models, Output, Permits, RunOptions, Style, TeamOptions};
-use shared::{count, variable};
 
 /// Conversations among language-model agents, tools and people
 #[derive(Debug, Parser)]
@@ -169,6 +169,9 @@ pub(crate) struct Mcp {
     /// The team files: each is a tool with its task and variables as arguments
     #[arg(required = true, value_parser = team_file())]
     pub(crate) teams: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) budgets: Budgets,
 
     #[command(flatten)]
     pub(crate) options: TeamOptions,

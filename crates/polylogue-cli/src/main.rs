@@ -32,7 +32,7 @@ use args::{Cli, Command};
 use error::{CliError, Exit};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| args::batch::explained(error).exit());
     let done = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -49,8 +49,8 @@ pub use data::{
     ToolUsage, TotalUsage, UncertainUsage, UnknownName, Usage, Verbatim, cut, plain,
 };
 pub use limits::{
-    Allowance, Bound, BoundException, Budget, Cancellation, LimitOverrides, LimitRaise, Limits, OnLimit,
-    RaiseTerms, RunBound, Timer,
+    Allowance, Bound, BoundException, Budget, Cancellation, CountedUsage, LimitOverrides, LimitRaise, Limits,
+    OnLimit, RaiseTerms, RunBound, Timer,
 };
 pub use log::chain;
 pub use log::{

@@ -4,7 +4,9 @@ mod account;
 mod allowance;
 mod bound;
 mod budget;
+mod busy_time;
 mod cancellation;
+mod counted;
 mod fit;
 mod on_limit;
 mod overrides;
@@ -20,14 +22,14 @@ pub use self::bound::Bound;
 pub use self::budget::Budget;
 pub(crate) use self::cancellation::CancelMode;
 pub use self::cancellation::Cancellation;
-use self::fit::ReservedAmount;
-pub(crate) use self::fit::{Amount, Fit};
+pub use self::counted::CountedUsage;
+use self::fit::{Amount, Fit, ReservedAmount};
 pub use self::on_limit::{OnLimit, RaiseTerms};
 pub use self::overrides::LimitOverrides;
 pub use self::raise::LimitRaise;
 pub use self::run_bound::{BoundException, RunBound};
 pub use self::timer::Timer;
-use crate::{Money, StopReason, TotalUsage};
+use crate::{Money, StopReason};
 
 /// The limits of a whole run, nested chats included. Checked before every turn. Every model call is reserved at its
 /// upper bound before it is sent, so that concurrent calls cannot exceed a limit together.
@@ -89,28 +91,16 @@ impl Default for Limits {
 
 impl Allowance {
     /// As limits of a run.
-    pub(crate) const fn limits(self) -> Limits {
+    pub(crate) fn limits(self) -> Limits {
         let Self { calls, tokens, cost, time_ms } = self;
-        Limits {
-            turns: None,
-            calls,
-            calls_each: u64::MAX,
-            tokens,
-            cost,
-            time_ms,
-            unknown_price: false,
-            depth: usize::MAX,
-            background: usize::MAX,
-            on_limit: OnLimit::Stop,
-            raise: RaiseTerms::NONE,
-        }
+        Limits { calls, tokens, cost, time_ms, ..Limits::none() }
     }
 }
 
 /// What a run has used so far.
 #[derive(Clone, Copy)]
 pub(crate) struct RunUsage<'a> {
-    pub(crate) usage: &'a TotalUsage,
+    pub(crate) counted: CountedUsage,
     /// Running time.
     pub(crate) time_ms: u64,
     /// A model whose cost is unknown.
@@ -163,6 +153,11 @@ impl Reserved {
 }
 
 impl Limits {
+    /// No limit at all.
+    pub(crate) fn none() -> Self {
+        Self { calls_each: u64::MAX, depth: usize::MAX, background: usize::MAX, ..Self::default() }
+    }
+
     /// The limit on model calls that applies: [`calls`](Self::calls), else [`calls_each`](Self::calls_each).
     #[must_use]
     pub const fn max_calls(&self) -> u64 {
@@ -173,8 +168,7 @@ impl Limits {
     }
 
     /// The model calls that count, `before` of which were made before the outermost agent call.
-    const fn calls_of(&self, usage: &TotalUsage, before: u64) -> u64 {
-        let calls = usage.counted_calls();
+    const fn calls_of(&self, calls: u64, before: u64) -> u64 {
         if self.calls.is_some() { calls } else { calls.saturating_sub(before) }
     }
 
@@ -192,7 +186,7 @@ impl Limits {
         before: u64,
         (bound, calls): (&Bound, u64),
     ) -> Admission {
-        let made = self.calls_of(used.usage, before);
+        let made = self.calls_of(used.counted.calls, before);
         if calls > 0 && made >= self.max_calls() {
             return Admission::Never(StopReason::Calls { limit: self.max_calls() });
         }
@@ -204,7 +198,7 @@ impl Limits {
         }
         let mut hold = RunReservation { calls, ..RunReservation::default() };
         if let Some(limit) = self.tokens {
-            let tokens = used.usage.counted_tokens();
+            let tokens = used.counted.tokens;
             hold.tokens = match reserved.tokens.fit(limit, tokens, (bound.tokens, bound.least_tokens())) {
                 Fit::Now(amount) => amount,
                 Fit::Later => return Admission::Later,
@@ -216,7 +210,7 @@ impl Limits {
         }
         let is_free = self.unknown_price && bound.least_cost.is_none();
         if let Some(limit) = self.cost.filter(|_| !is_free) {
-            let spent = used.usage.counted_cost();
+            let spent = used.counted.cost;
             hold.cost = match reserved.money.fit(limit, spent, (bound.cost, bound.least())) {
                 Fit::Now(amount) => amount,
                 Fit::Later => return Admission::Later,
@@ -242,12 +236,12 @@ impl Limits {
     }
 
     /// The limit on money, tokens or time that is reached, if one is.
-    fn met(&self, RunUsage { usage, time_ms, unpriced }: RunUsage<'_>) -> Option<StopReason> {
+    fn met(&self, RunUsage { counted, time_ms, unpriced }: RunUsage<'_>) -> Option<StopReason> {
         if let Some(reason) = self.time_reached(time_ms) {
             return Some(reason);
         }
         if let Some(limit) = self.cost {
-            let cost = usage.counted_cost();
+            let cost = counted.cost;
             if cost >= limit {
                 return Some(StopReason::Cost { limit, spent: cost, next: None });
             }
@@ -255,20 +249,20 @@ impl Limits {
                 return Some(StopReason::UnknownPrice { model: Arc::clone(model) });
             }
         }
-        let (limit, used) = (self.tokens?, usage.counted_tokens());
+        let (limit, used) = (self.tokens?, counted.tokens);
         (used >= limit).then_some(StopReason::Tokens { limit, used, next: None })
     }
 
     /// The limit that was exceeded, if one was: such a run does not end as done.
-    pub(crate) fn passed(&self, usage: &TotalUsage, before: u64) -> Option<StopReason> {
-        if self.calls_of(usage, before) > self.max_calls() {
+    pub(crate) fn passed(&self, used: CountedUsage, before: u64) -> Option<StopReason> {
+        if self.calls_of(used.calls, before) > self.max_calls() {
             return Some(StopReason::Calls { limit: self.max_calls() });
         }
-        let cost = usage.counted_cost();
+        let cost = used.cost;
         if let Some(limit) = self.cost.filter(|limit| cost > *limit) {
             return Some(StopReason::Cost { limit, spent: cost, next: None });
         }
-        let used = usage.counted_tokens();
+        let used = used.tokens;
         self.tokens.filter(|limit| used > *limit).map(|limit| StopReason::Tokens { limit, used, next: None })
     }
 }

@@ -28,6 +28,8 @@ fn timed(log: Log, budget: Option<Budget>) -> Log {
 struct Inner {
     place: StoreLocation,
     store: AnyStore,
+    /// What pays for conversations without a budget of their own.
+    budget: Option<Budget>,
     open: Mutex<HashMap<LogId, Weak<Shared>>>,
 }
 
@@ -60,7 +62,14 @@ impl Runtime {
     /// the leases of claims.
     #[must_use]
     pub fn with_store(place: StoreLocation, store: AnyStore) -> Self {
-        Self(Arc::new(Inner { place, store, open: Mutex::default() }))
+        Self(Arc::new(Inner { place, store, budget: None, open: Mutex::default() }))
+    }
+
+    /// The same store, whose conversations share `budget` unless they have one of their own: for a runtime that has none open.
+    #[must_use]
+    pub fn with_budget(self, budget: Option<Budget>) -> Self {
+        let (place, store) = (self.place().clone(), self.store().clone());
+        Self(Arc::new(Inner { place, store, budget, open: Mutex::default() }))
     }
 
     /// Checks that the store can be used: a database is connected to on first use only.
@@ -121,7 +130,7 @@ impl Runtime {
         let chat = run.chat(log.id())?;
         let most = stored.bound.map(|bound| bound.most).unwrap_or_default();
         let log = log.limits(run.limits()).agent_limits(run.team().agent_limits()).bound(most);
-        let log = timed(log, run.budget());
+        let log = timed(log, run.budget().or_else(|| self.0.budget.clone()));
         run.make_work_dir(log.id())?;
         let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
         let opened = Opened { task, limits, changed: None, more };
@@ -156,7 +165,7 @@ impl Runtime {
         let changed = Some(overrides).filter(|now| *now != before);
         let opened = Opened { task: run.task().to_owned(), limits, changed, more: options.more };
         let log = log.limits(limits).agent_limits(run.team().agent_limits()).bound(most);
-        let log = timed(log, options.budget);
+        let log = timed(log, options.budget.or_else(|| self.0.budget.clone()));
         Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
     }
 

@@ -62,7 +62,7 @@ fn today() -> u64 {
 impl Account {
     fn new(token: &Token, day: u64) -> Self {
         let DailyBudget { cost, tokens } = token.per_day;
-        let money = cost.map(Budget::new);
+        let money = cost.map(|cost| Budget::new("token", cost));
         Self { token: token.id.clone(), day, money, most_tokens: tokens, tokens: Mutex::default() }
     }
 
@@ -73,7 +73,8 @@ impl Account {
     /// What of it is spent, in words.
     fn spent(&self) -> Option<String> {
         let money = self.money.as_ref().filter(|money| money.is_exhausted());
-        let of_money = money.map(|money| format!("{} of {}", money.spent(), money.size()));
+        let of_money = money
+            .map(|money| format!("{} of {}", money.used().cost, money.limits().cost.unwrap_or_default()));
         let tokens = *self.tokens();
         let of_tokens = self.most_tokens.filter(|most| tokens >= *most);
         of_money.or_else(|| of_tokens.map(|most| format!("{tokens} of {most} tokens")))

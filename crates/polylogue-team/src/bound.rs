@@ -12,7 +12,7 @@ mod walk;
 use std::collections::BTreeSet;
 
 use polylogue::{Limits, Result};
-use polylogue_core::{Money, OnLimit, RunBound};
+use polylogue_core::{Allowance, Money, OnLimit, RunBound};
 use polylogue_mcp::Catalog;
 use polylogue_models::KnownModel;
 use serde::Serialize;
@@ -72,6 +72,23 @@ pub struct BoundRow {
     pub typical: Amount,
 }
 
+/// What answers to `on_limit: ask` can do to the bound; `None` if no one is asked.
+fn raises_in_words(limits: &Limits) -> Option<String> {
+    let Allowance { calls, tokens, cost, time_ms: _ } = limits.raise.ceiling;
+    let most = [
+        cost.map(|cost| cost.to_string()),
+        calls.map(|calls| format!("{calls} model calls")),
+        tokens.map(|tokens| format!("{tokens} tokens")),
+    ];
+    let most: Vec<String> = most.into_iter().flatten().collect();
+    let after = match most.is_empty() {
+        true => "the bound does not hold: there is no `ceiling`".to_owned(),
+        false => format!("a run can take more than the bound, up to the `ceiling` of {}", most.join(" and ")),
+    };
+    let asks = limits.on_limit == OnLimit::Ask;
+    asks.then(|| format!("no person raises a limit when asked (`on_limit: ask`): after that {after}"))
+}
+
 impl Team {
     /// Computes what a run takes at most within `limits`, with models that `provide` gives by name. Nothing is sent.
     ///
@@ -128,10 +145,7 @@ impl Team {
         let at_most = within(most);
         let mut rests_on = vec![calls_in_words(limits, most.total.calls)];
         rests_on.extend(self.in_words(has_people));
-        if limits.on_limit == OnLimit::Ask {
-            rests_on
-                .push("no person raises a limit when asked: after that the bound does not hold".to_owned());
-        }
+        rests_on.extend(raises_in_words(limits));
         Ok(TeamBound {
             at_most,
             with_retries: within(worst).max(at_most),

@@ -169,10 +169,9 @@ async fn lived(server: &Server, limits: &Cents) -> Vec<Arc<Event>> {
         let run = Limits { cost: Some(cents(limits.run)), ..Limits::default() };
         let agents = [("A0", limits.agent), ("A1", limits.agent), ("inner", limits.inner_agent)];
         let agents = agents.map(|(who, most)| (name(who), spend(most)));
-        let budget = Budget::new(cents(limits.budget));
+        let budget = Budget::new("batch", cents(limits.budget));
         let mut log = log_of(&events).await.limits(run).agent_limits(agents).budget(budget.clone());
-        budget.spend(log.usage().await.counted_cost());
-        budget.cancels(log.cancellation());
+        budget.count(events.iter().map(|event| &**event));
         let last = server.requests() + 1 + server.roll(60) as usize;
         let dies = async {
             while server.requests() < last {
@@ -197,7 +196,7 @@ async fn lived(server: &Server, limits: &Cents) -> Vec<Arc<Event>> {
         );
         // What was not written is lost with the process.
         events = log.events().await;
-        if matches!(ended, Some(Ok(RunResult { status: Status::Closed { .. } | Status::Cancelled, .. }))) {
+        if matches!(ended, Some(Ok(RunResult { status: Status::Closed { .. }, .. }))) {
             break;
         }
     }
@@ -247,7 +246,8 @@ async fn no_level_spends_more_than_it_may() {
             _ => None,
         }));
     }
-    let expected = ["cost", "the agent `A0`", "the agent `inner`", "the chat `inner`", "the chat `outer`"];
+    let expected =
+        ["the batch", "cost", "the agent `A0`", "the agent `inner`", "the chat `inner`", "the chat `outer`"];
     for level in expected {
         assert!(reached.contains(level), "no seed reached {level}: {reached:?}");
     }

@@ -94,6 +94,16 @@ async fn outcomes(batch: &Batch, tasks: Vec<String>, model: &AnyModel) -> Outcom
     outcomes
 }
 
+/// Whether a conversation ended, and for another reason than the budget of the batch.
+fn is_over(status: &polylogue::Result<Status>) -> bool {
+    matches!(status, Ok(Status::Closed { reason, .. }) if !reason.is_shared())
+}
+
+/// Whether the budget of the batch ended it.
+fn is_halted(status: &polylogue::Result<Status>) -> bool {
+    matches!(status, Ok(Status::Closed { reason, .. }) if reason.is_shared())
+}
+
 async fn charged(batch: Batch, tasks: Vec<String>, model: &AnyModel) -> Batch {
     batch.charge(tasks, |task| Ok(LogId::new(task)?), start(model, 4)).await.unwrap()
 }
@@ -168,40 +178,39 @@ async fn conversations_at_the_same_time_do_not_overshoot_their_budget_together()
     let store = memory();
     let run = async |dollars: f64| {
         let echo = Arc::new(Echo::default());
-        let budget = Budget::new(Money::dollars(dollars));
+        let budget = Budget::new("batch", Money::dollars(dollars));
         let model = AnyModel::new(Shared(Arc::clone(&echo)));
         let batch = Batch::new(store.clone()).concurrency(20).budget(budget.clone());
         let batch = charged(batch, tasks(20), &model).await;
         let outcomes = outcomes(&batch, tasks(20), &model).await;
-        let over =
-            outcomes.values().filter(|(status, _)| matches!(status, Ok(Status::Closed { .. }))).count();
-        let halted = outcomes.values().filter(|(status, _)| matches!(status, Ok(Status::Cancelled))).count();
+        let over = outcomes.values().filter(|(status, _)| is_over(status)).count();
+        let halted = outcomes.values().filter(|(status, _)| is_halted(status)).count();
         assert_eq!(over + halted, outcomes.len(), "{outcomes:?}");
         (echo.calls.load(Ordering::Relaxed), over, budget)
     };
     let (calls, over, budget) = run(0.10).await;
     assert_eq!((calls, over < 20), (10, true));
     assert!(budget.is_exhausted());
-    assert_eq!(budget.spent(), Money::dollars(0.10));
+    assert_eq!(budget.used().cost, Money::dollars(0.10));
     // What was spent before counts: with no more than that, no call is made.
     assert_eq!(run(0.10).await.0, 0);
     let (more, over, budget) = run(10.0).await;
     assert_eq!((calls + more, over), (80, 20));
-    assert_eq!(budget.spent(), Money::dollars(0.80));
+    assert_eq!(budget.used().cost, Money::dollars(0.80));
 }
 
 #[tokio::test]
 async fn nothing_is_begun_on_money_that_conversations_took_which_are_not_over() {
     let (store, echo) = (memory(), Arc::new(Echo::default()));
-    let budget = || Budget::new(Money::dollars(0.10));
+    let budget = || Budget::new("batch", Money::dollars(0.10));
     let model = AnyModel::new(Shared(Arc::clone(&echo)));
     let batch = Batch::new(store.clone()).concurrency(3).budget(budget());
     let over = outcomes(&batch, tasks(20), &model).await;
     assert_eq!(echo.calls.load(Ordering::Relaxed), 10);
     // Finished conversations are skipped from then on, as callers with records do.
-    let is_over = |task: &String| matches!(over.get(task), Some((Ok(Status::Closed { .. }), _)));
-    let settled = tasks(20).iter().filter(|task| is_over(task)).count();
-    let left: Vec<String> = tasks(20).into_iter().filter(|task| !is_over(task)).rev().collect();
+    let is_settled = |task: &String| over.get(task).is_some_and(|(status, _)| is_over(status));
+    let settled = tasks(20).iter().filter(|task| is_settled(task)).count();
+    let left: Vec<String> = tasks(20).into_iter().filter(|task| !is_settled(task)).rev().collect();
     let second = budget();
     second.spend(Money::dollars(settled as f64 * 0.04));
     assert!(!second.is_exhausted(), "the rest is of those that are not over: {settled}");
@@ -209,18 +218,19 @@ async fn nothing_is_begun_on_money_that_conversations_took_which_are_not_over() 
     let batch = charged(batch, left.clone(), &model).await;
     outcomes(&batch, left, &model).await;
     assert_eq!(echo.calls.load(Ordering::Relaxed), 10);
-    assert_eq!(second.spent(), Money::dollars(0.10));
+    assert_eq!(second.used().cost, Money::dollars(0.10));
 }
 
 #[tokio::test]
 async fn a_budget_that_does_not_cover_a_call_stops_the_turn_that_would_make_it() {
     let echo = Arc::new(Echo::default());
-    let budget = Budget::new(Money::dollars(0.005));
+    let budget = Budget::new("batch", Money::dollars(0.005));
     let model = AnyModel::new(Shared(Arc::clone(&echo)));
     let outcomes = outcomes(&Batch::new(memory()).budget(budget.clone()), tasks(1), &model).await;
-    assert!(matches!(outcomes["task-000"].0, Ok(Status::Cancelled)), "{outcomes:?}");
-    assert_eq!(echo.calls.load(Ordering::Relaxed), 0);
-    assert_eq!((budget.spent(), budget.refused()), (Money::default(), Some(Money::dollars(0.01))));
+    assert!(is_halted(&outcomes["task-000"].0), "{outcomes:?}");
+    assert_eq!((echo.calls.load(Ordering::Relaxed), budget.used()), (0, Default::default()));
+    let words = "the batch has reached the budget of $0.0050 ($0.0000 spent, and the next call could cost up to $0.0100)";
+    assert_eq!(budget.reached().unwrap().to_string(), words);
 }
 
 #[tokio::test]

@@ -258,10 +258,11 @@ async fn no_one_is_asked_unless_that_is_set_or_where_no_answer_helps() {
     let status = chat(&model).run_in(&mut stops, "go").await.unwrap().status;
     assert_eq!(reason(status), StopReason::Turns { limit: 2, next: None });
     // A budget that other runs share is not raised with the limits of this run.
-    let budget = polylogue_core::Budget::new(Money::dollars(0.25));
+    let budget = polylogue_core::Budget::new("batch", Money::dollars(0.25));
     let mut shared = asking(Limits { cost: Some(Money::dollars(9.0)), ..ASK }).await.budget(budget);
     let status = chat(&model).run_in(&mut shared, "go").await.unwrap().status;
-    assert!(!matches!(status, Status::Waiting(_)), "{status:?}");
+    let reason = reason(status).to_string();
+    assert!(reason.starts_with("the batch has reached the budget of $0.2500 ("), "{reason}");
 }
 
 #[test]

@@ -312,7 +312,7 @@ async fn a_run_in_which_a_limit_refused_a_call_does_not_end_as_done() {
 /// Runs a batch of five rows on `dollars`, `at_once` of them at the same time, until `model` was called `calls` times
 /// in all; the process dies then. Returns what of the budget it counts as spent.
 async fn five_rows(store: &AnyStore, model: &Cents, (dollars, at_once): (f64, usize), calls: u64) -> Money {
-    let budget = Budget::new(Money::dollars(dollars));
+    let budget = Budget::new("batch", Money::dollars(dollars));
     let rows = || (0..5).map(|row| format!("row-{row}"));
     let start = |row: &String| {
         Ok(BatchStart {
@@ -338,7 +338,7 @@ async fn five_rows(store: &AnyStore, model: &Cents, (dollars, at_once): (f64, us
         () = run => (),
         () = reached => (),
     }
-    budget.spent()
+    budget.used().cost
 }
 
 #[tokio::test]
@@ -469,11 +469,11 @@ async fn what_tools_ask_of_models_at_the_same_time_is_reserved() {
     );
     // A budget that runs share counts it, too, and it is not a model call of the run.
     let (chat, asked) = seeking(5);
-    let budget = Budget::new(Money::dollars(0.025));
+    let budget = Budget::new("batch", Money::dollars(0.025));
     let limits = Limits { calls: Some(1), ..Limits::default() };
     let mut log = log_of(&[], limits).await.budget(budget.clone());
     chat.run_in(&mut log, "go").await.unwrap();
-    assert_eq!((asked.load(Ordering::SeqCst), budget.spent()), (2, Money::dollars(0.02)));
+    assert_eq!((asked.load(Ordering::SeqCst), budget.used().cost), (2, Money::dollars(0.02)));
 }
 
 #[tokio::test]

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::shared::{TeamOptions, count, dollars, variable};
+use super::shared::{Budgets, TeamOptions, count, variable};
 use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
@@ -31,9 +32,8 @@ pub(crate) struct Batch {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = count::<u16>)]
     pub(crate) at_once: u16,
 
-    /// Maximum cost of all conversations together in dollars, including those of earlier runs; models of unknown price are refused
-    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
-    pub(crate) budget: Option<f64>,
+    #[command(flatten)]
+    pub(crate) budgets: Budgets,
 
     /// Keep results of another team, or of other rows, that the output file has
     #[arg(long)]
@@ -51,14 +51,30 @@ pub(crate) struct Batch {
     pub(crate) options: TeamOptions,
 }
 
+/// `error`, with the option that takes rows, if a file of rows follows the team without one.
+pub(crate) fn explained(mut error: clap::Error) -> clap::Error {
+    let is_rows = |text: &str| [".csv", ".tsv", ".jsonl"].iter().any(|ending| text.ends_with(ending));
+    let given = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(given)) if error.kind() == ErrorKind::UnknownArgument => given.clone(),
+        _ => return error,
+    };
+    if is_rows(&given) && std::env::args().nth(1).is_some_and(|command| command == "batch") {
+        let tip = format!("the rows of a batch follow `--over`: `--over {given}`");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
 const BATCH: &str =
-    "Each row is a conversation of its own, and the `--max-` limits apply to each. Conversations are stored next to the
+    "Each row is a conversation of its own, and the `--max-` limits apply to each. The `--budget` limits are for all rows of all runs of this
+command together. Conversations are stored next to the
 output, in FILE.db. Default of `--store`: this file. Run the command again to continue: finished rows are skipped, others
 continue where they stopped, and no finished model call is made again.
 
 Exit codes, the first that applies:
   1     rows failed
-  4, 6  rows are left: the budget is spent (4), or the batch was stopped (6)
+  4, 3  rows are left: the budget is used up, of tokens and money (4), or of calls and time (3)
+  6     rows are left: the batch was stopped
   5     rows wait for people
   4, 3  rows reached their own limit, on tokens and money (4), or on turns and calls (3)
   6     rows were stopped

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use polylogue_core::{Capabilities, Capability, LimitOverrides, Money};
+use polylogue_core::{Allowance, Budget, Capabilities, Capability, LimitOverrides, Money};
 use polylogue_team::{Grant, Time};
 
 use super::folder::Folder;
@@ -149,6 +149,48 @@ pub(crate) struct Limits {
     pub(crate) on_limit: Option<OnLimit>,
 }
 
+/// What several conversations may consume together.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct Budgets {
+    /// Maximum cost of all conversations together in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    pub(crate) budget: Option<f64>,
+
+    /// Maximum number of input and output tokens of all conversations together
+    #[arg(long, value_name = "N", value_parser = count::<u64>)]
+    pub(crate) budget_tokens: Option<u64>,
+
+    /// Maximum number of model calls of all conversations together
+    #[arg(long, value_name = "N", value_parser = count::<u64>)]
+    pub(crate) budget_calls: Option<u64>,
+
+    /// Maximum time for all conversations together, such as `90s`, `10min` or `1h`, by the clock on the wall; calls in flight are aborted when it is up
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) budget_time: Option<Time>,
+}
+
+impl Budgets {
+    /// The limits that are given.
+    pub(crate) fn allowance(&self) -> Allowance {
+        Allowance {
+            calls: self.budget_calls,
+            tokens: self.budget_tokens,
+            cost: self.budget.map(Money::dollars),
+            time_ms: self.budget_time.map(milliseconds),
+        }
+    }
+
+    /// A budget of the conversations of this process, if limits are given.
+    pub(crate) fn of_process(&self) -> Option<Budget> {
+        let most = self.allowance();
+        (most != Allowance::default()).then(|| Budget::new("process", most))
+    }
+}
+
+fn milliseconds(time: Time) -> u64 {
+    u64::try_from(Duration::from(time).as_millis()).unwrap_or(u64::MAX)
+}
+
 /// What happens at a limit of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnLimit {
@@ -169,13 +211,12 @@ impl Limits {
     /// The limits that are given.
     pub(crate) fn overrides(&self) -> LimitOverrides {
         let cost = self.max_cost.map(Money::dollars);
-        let time_ms = self.max_time.map(|time| Duration::from(time).as_millis());
         LimitOverrides {
             turns: self.max_turns,
             calls: self.max_calls,
             tokens: self.max_tokens,
             cost,
-            time_ms: time_ms.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX)),
+            time_ms: self.max_time.map(milliseconds),
             on_limit: self.on_limit.map(OnLimit::into),
         }
     }

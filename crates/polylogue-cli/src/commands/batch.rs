@@ -10,11 +10,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use polylogue::runs::Report;
 use polylogue::runs::batch::{Batch, BatchResult, BatchStart};
 use polylogue::{Error, Status};
 use polylogue_core::{
-    AnyStore, Budget, Cancellation, ConfigError, LogId, Money, Store as _, StoreError, Timer,
+    Allowance, AnyStore, Budget, Cancellation, ConfigError, LogId, Store as _, StoreError, Timer,
 };
 use polylogue_runtime::{Prepared, Runtime, StoreLocation, limits_of};
 use polylogue_team::{Overrides, Row, Rows};
@@ -33,6 +32,9 @@ use record::Record;
 use records::Records;
 use tally::Tally;
 
+/// What all rows are called together.
+const BATCH: &str = "batch";
+
 /// How often progress is shown.
 const TICK: Duration = Duration::from_millis(200);
 
@@ -45,19 +47,20 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Ex
     let job = Job::prepare(cli, args, &rows).await?;
     let records = Records::open(&args.output, &job.key, args.keep)?;
     let over: HashSet<String> = records.settled().map(|entry| entry.id.clone()).collect();
+    let ids: HashSet<String> =
+        (0..rows.len()).filter_map(|index| rows.get(index)).map(|row| row.id).collect();
+    let is_row = |id: &str| ids.contains(id);
     let total = rows.len();
     job.introduce(total, over.len());
-    let budget = job.budget.map(Budget::new);
-    if let Some(budget) = &budget {
-        budget.spend(records.spent());
-    }
+    let budget = (job.most != Allowance::default()).then(|| Budget::new(BATCH, job.most));
     let all = || (0..total).filter_map(|index| rows.get(index));
     let (settled, left) =
         (|| all().filter(|row| over.contains(&row.id)), || all().filter(|row| !over.contains(&row.id)));
     let runtime = Runtime::open_at(job.place.clone())?;
     let store = runtime.store().clone();
     if let Some(budget) = &budget {
-        budget.spend(job.uncertain(&store, settled()).await?);
+        records.settled().filter(|entry| !is_row(&entry.id)).for_each(|entry| budget.spend(entry.counted()));
+        job.count(budget, &store, settled(), &records).await?;
     }
     let progress = Progress::new(total, over.len(), records.spent());
     let state = RefCell::new(State { records, progress, broken: None });
@@ -119,8 +122,8 @@ struct Job<'a> {
     prepared: Prepared,
     /// The user's default model.
     default: Option<SettingValue>,
-    /// What all conversations together can cost: as the command line says, or the user's settings.
-    budget: Option<Money>,
+    /// What all conversations together can use: as the command line says; what they can cost, else as the user's settings say.
+    most: Allowance,
     /// Where the conversations are: their work directories are next to it.
     place: StoreLocation,
     /// Tells records of this team, its models and its settings from those of others.
@@ -145,24 +148,23 @@ impl<'a> Job<'a> {
             Some(_) => place::of(cli.store.as_deref())?,
             None => StoreLocation::new(default_store(&args.output)),
         };
-        let given = args.budget.map(Money::dollars);
-        let budget = match given {
-            Some(_) => given,
-            None => default_max_cost(cli, &args.options.models)?,
-        };
+        let mut most = args.budgets.allowance();
+        if most.cost.is_none() {
+            most.cost = default_max_cost(cli, &args.options.models)?;
+        }
         let mut launch = Launch::of(loaded, &args.team, &args.options);
-        launch.shared_budget = budget.is_some();
+        launch.shared_budget = most.cost.is_some();
         let prepared = launch.prepare(&place).await?;
         let key = key(&prepared, args)?;
-        Ok(Self { args, prepared, default, budget, place, key })
+        Ok(Self { args, prepared, default, most, place, key })
     }
 
     fn introduce(&self, total: usize, skipped: usize) {
         print_scripted(&self.prepared, false);
         print_default_model(&self.prepared, self.default.as_ref());
         let over = if skipped > 0 { format!(", {skipped} already finished") } else { String::new() };
-        let cost = match self.budget {
-            Some(budget) => format!(", {budget} for all"),
+        let cost = match self.most.cost {
+            Some(most) => format!(", {most} for all"),
             None if self.prepared.is_scripted() => String::new(),
             None => "; no limit on cost (`--budget`)".into(),
         };
@@ -176,7 +178,7 @@ impl<'a> Job<'a> {
         if let Some(line) = price::line_of(&self.prepared, Some(left)) {
             print_note_wrapped(&line);
         }
-        if self.budget.is_some() {
+        if self.most.cost.is_some() || self.most.tokens.is_some() {
             warn_of_unbounded(&self.prepared);
         }
     }
@@ -236,19 +238,24 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// What calls without a known usage took at most in the conversations about `rows`. Records, which are the same however
-    /// often a batch was interrupted, do not say it.
-    async fn uncertain(&self, store: &AnyStore, rows: impl Iterator<Item = Row>) -> Result<Money, CliError> {
-        let mut sum = Money::default();
+    /// Counts what the conversations about `rows` used, by their logs: records, which are the same however often a batch was
+    /// interrupted, do not say what calls without a known usage took at most. Where a log is gone, its record counts.
+    async fn count(
+        &self,
+        budget: &Budget,
+        store: &AnyStore,
+        rows: impl Iterator<Item = Row>,
+        records: &Records,
+    ) -> Result<(), CliError> {
         for row in rows {
-            let events = match store.read_intact(&self.id(&row)?).await {
-                Err(StoreError::NotFound { .. }) => continue,
-                found => found.map_err(Error::from)?.events,
-            };
-            let events: Vec<_> = events.into_iter().map(std::sync::Arc::new).collect();
-            sum += Report::of_all(&events).spent.uncertain.cost;
+            match store.read_intact(&self.id(&row)?).await {
+                Err(StoreError::NotFound { .. }) => {
+                    records.of(&row.id).into_iter().for_each(|entry| budget.spend(entry.counted()));
+                }
+                found => budget.count(&found.map_err(Error::from)?.events),
+            }
         }
-        Ok(sum)
+        Ok(())
     }
 
     /// What the conversation about `row` is called: the same in every run over this row with this team.
@@ -259,8 +266,11 @@ impl<'a> Job<'a> {
     }
 
     fn note(&self, ended: &BatchResult<Row>, state: &mut State, cancellation: &Cancellation) {
-        if matches!(ended.status, Ok(Status::Cancelled)) {
-            return;
+        // A row that the budget interrupted continues, as one that was cancelled.
+        match &ended.status {
+            Ok(Status::Cancelled) => return,
+            Ok(Status::Closed { reason, .. }) if reason.is_shared() => return,
+            _ => {}
         }
         let run = self.id(&ended.item).map(|id| id.to_string()).unwrap_or_default();
         let record = Record::of(ended, &run, &self.key);

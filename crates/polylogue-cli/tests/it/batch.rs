@@ -183,7 +183,8 @@ fn a_budget_is_for_all_and_for_all_runs() {
     let budget = ["-m", "openai:test", "--at-once", "2", "--budget", &half];
     let ran = home.run(&over_cross(&budget)).exits(4);
     assert!(ran.out.ends_with(": run it again with more to continue\n"), "{}", ran.out);
-    let reported = format!("\nthe budget of {} ", polylogue_core::Money::dollars(cost / 2.0));
+    let reported =
+        format!("\nthe batch has reached the budget of {} ", polylogue_core::Money::dollars(cost / 2.0));
     assert!(ran.out.contains(&reported), "{reported}\n{}", ran.out);
     assert!(ran.err.contains("`openai:test` has no known limit on the length of a reply"), "{}", ran.err);
     let paid = server.count();
@@ -198,13 +199,43 @@ fn a_budget_is_for_all_and_for_all_runs() {
     assert_eq!(reported["reasons"], serde_json::json!([{"reason": "4 of 4 turns", "rows": over}]));
     let most = cost / 2.0 + cost / calls as f64;
     assert!(
-        reported["spent"].as_f64().unwrap() <= most,
+        reported["used"]["cost"].as_f64().unwrap() <= most,
         "no more than one reply of unknown length over: {reported}"
     );
     home.run(&over_cross(&["-m", "openai:test", "--budget", "1000"])).ok();
     assert_eq!(server.count(), calls, "nothing was paid twice");
     let unknown = home.run(&over_cross(&["-m", "openai:other", "--budget", "1", "--keep"])).exits(1);
     assert!(unknown.err.contains("its price is unknown"), "{}", unknown.err);
+}
+
+#[test]
+fn calls_and_tokens_and_time_are_limited_for_all_rows_too() {
+    let (home, server) = (home().var("OPENAI_API_KEY", KEY), serve(echo(None)));
+    let home = home.var("OPENAI_BASE_URL", &server.base_url());
+    let model = ["-m", "openai:test"];
+    let batch = |budget: &[&str]| home.run(&[&over_cross(&model)[..], budget].concat());
+    let ran = batch(&["--budget-calls", "7"]).exits(3);
+    assert_eq!(server.count(), 7);
+    let last = "\nthe batch has reached the limit of 7 model calls: run it again with more to continue\n";
+    assert!(ran.out.ends_with(last), "{}", ran.out);
+    // All runs of the command count together.
+    batch(&["--budget-calls", "7"]).exits(3);
+    assert_eq!(server.count(), 7);
+    batch(&["--budget-tokens", "20", "--json"]).exits(4);
+    assert_eq!(server.count(), 7, "the tokens of earlier runs count");
+    let ran = batch(&["--budget-time", "1ms", "--json"]).exits(3);
+    let reported = &ran.lines()[0];
+    assert_eq!(reported["reached"], "the batch has reached the limit of 1 ms of running time");
+    assert_eq!((&reported["budget"]["time_ms"], &reported["used"]["calls"]), (&1.into(), &7.into()));
+    assert_eq!(server.count(), 7);
+    batch(&["--budget-calls", "1000", "--budget-tokens", "10000000", "--budget-time", "1h"]).ok();
+    assert_eq!(server.count(), 12 * 4, "no finished call was made again");
+}
+
+#[test]
+fn a_file_of_rows_without_an_option_is_answered_with_it() {
+    let ran = home().run(&["batch", "team.yaml", "rows.csv", "-o", "out.jsonl"]).exits(2);
+    assert!(ran.err.contains("the rows of a batch follow `--over`: `--over rows.csv`"), "{}", ran.err);
 }
 
 #[test]

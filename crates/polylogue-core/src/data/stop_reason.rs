@@ -64,7 +64,7 @@ pub enum StopReason {
         /// How many were used. Calls in flight are aborted at the limit.
         used_ms: u64,
     },
-    /// A limit of one agent or chat within the run.
+    /// A limit of one agent or chat within the run, or of a budget that the run shares with others.
     Allowance {
         /// Whose limit.
         of: AllowanceOwner,
@@ -113,7 +113,7 @@ pub enum StopReason {
     Other(Box<OtherReason>),
 }
 
-/// An agent or a chat that has limits of its own.
+/// What has limits besides those of a run: an agent or a chat within it, or several runs together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AllowanceOwner {
@@ -126,6 +126,8 @@ pub enum AllowanceOwner {
         /// Its path.
         at: Path,
     },
+    /// Several runs that share a [`Budget`](crate::Budget), by its name, such as `batch`.
+    Shared(Arc<str>),
 }
 
 impl fmt::Display for AllowanceOwner {
@@ -133,6 +135,7 @@ impl fmt::Display for AllowanceOwner {
         match self {
             Self::Agent(name) => write!(f, "the agent `{name}`"),
             Self::Chat { name, .. } => write!(f, "the chat `{name}`"),
+            Self::Shared(name) => write!(f, "the {name}"),
         }
     }
 }
@@ -244,6 +247,12 @@ impl StopReason {
             Self::All(_) => "all",
             Self::Other(reason) => &reason.code,
         }
+    }
+
+    /// Whether it is the limit of a budget that the run shares with others: reopened under a larger one, it continues.
+    #[must_use]
+    pub const fn is_shared(&self) -> bool {
+        matches!(self, Self::Allowance { of: AllowanceOwner::Shared(_), .. })
     }
 
     /// The category. Of several conditions at once, the worst counts.

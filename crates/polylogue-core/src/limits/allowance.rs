@@ -23,3 +23,10 @@ pub struct Allowance {
     /// which people are waited for does not count.
     pub time_ms: Option<u64>,
 }
+
+impl From<Money> for Allowance {
+    /// A limit on money alone.
+    fn from(cost: Money) -> Self {
+        Self { cost: Some(cost), ..Self::default() }
+    }
+}

@@ -1,104 +1,181 @@
-//! Budgets: the cost of a model call is reserved before it is sent, and settled by its real usage.
+//! Budgets: limits that several runs share. A model call is reserved before it is sent, and settled by its real usage.
 //!
-//! Concurrent calls cannot exceed a limit together: each is sent only when its upper bound fits together with the money
-//! spent and the other reservations. A call that does not fit yet waits until another one is settled; a call that can
+//! Concurrent calls cannot exceed a limit together: each is sent only when its upper bound fits together with what was
+//! used and the other reservations. A call that does not fit yet waits until another one is settled; a call that can
 //! never fit is refused.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 use super::bound::Bound;
-use super::cancellation::Cancellation;
-use super::fit::{Amount, Fit, ReservedAmount};
-use crate::Money;
+use super::busy_time::BusyTime;
+use super::{Admission, Allowance, CountedUsage, Limits, Reserved, RunReservation, RunUsage};
+use crate::{AllowanceOwner, Money, StopReason};
 
-/// A limit on money that several runs share, such as those of a batch. Cloning shares it.
+/// Limits on calls, tokens, money and time that several runs share, such as those of a batch or a process. Cloning shares
+/// it.
 ///
-/// A run uses it by [`Log::budget`](crate::Log::budget). When it cannot cover the next call, that run is cancelled,
-/// and so are all runs given to [`cancels`](Self::cancels). They can be resumed with a larger budget.
+/// A run uses it by [`Log::budget`](crate::Log::budget). When it cannot cover the next call of a run, that run ends with
+/// [`StopReason::Allowance`], which has its name. It continues under a larger budget once it is
+/// [reopened](crate::Log::reopen).
 ///
 /// ```
-/// use polylogue_core::{Budget, Money};
-/// let budget = Budget::new(Money::dollars(20.0));
+/// use polylogue_core::{Allowance, Budget, Money};
+/// let budget = Budget::new("batch", Money::dollars(20.0));
 /// budget.spend(Money::dollars(0.25));
-/// assert_eq!(budget.spent(), Money::dollars(0.25));
+/// assert_eq!(budget.used().cost, Money::dollars(0.25));
 /// assert!(!budget.is_exhausted());
+/// let calls = Budget::new("process", Allowance { calls: Some(1_000), ..Allowance::default() });
+/// assert_eq!(calls.limits().calls, Some(1_000));
 /// ```
 #[derive(Clone)]
 pub struct Budget(Arc<Shared>);
 
 struct Shared {
-    size: Money,
+    owner: AllowanceOwner,
+    allowance: Allowance,
+    elapsed: Box<dyn Fn() -> Duration + Send + Sync>,
     balance: Mutex<Balance>,
     changed: watch::Sender<()>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Balance {
-    spent: Money,
-    reservations: ReservedAmount<Money>,
-    /// What a refused call could have cost.
-    refused: Option<Money>,
-    cancellations: Vec<Cancellation>,
+    used: CountedUsage,
+    /// In earlier processes.
+    busy: BusyTime,
+    reserved: Reserved,
+    /// Why a call was refused, with whose limit it is.
+    refused: Option<StopReason>,
 }
 
 impl Budget {
-    /// A budget of `size`.
+    /// A budget of the runs that are called `name` together, such as `batch`. Its time begins now.
     #[must_use]
-    pub fn new(size: Money) -> Self {
-        Self(Arc::new(Shared { size, balance: Mutex::default(), changed: watch::Sender::new(()) }))
+    pub fn new(name: impl Into<Arc<str>>, most: impl Into<Allowance>) -> Self {
+        let since = Instant::now();
+        Self::timed(name, most, move || since.elapsed())
     }
 
-    /// The size of the budget.
+    /// As [`new`](Self::new), with another clock, which returns the time since its beginning. For tests.
     #[must_use]
-    pub fn size(&self) -> Money {
-        self.0.size
+    pub fn timed(
+        name: impl Into<Arc<str>>,
+        most: impl Into<Allowance>,
+        elapsed: impl Fn() -> Duration + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Shared {
+            owner: AllowanceOwner::Shared(name.into()),
+            allowance: most.into(),
+            elapsed: Box::new(elapsed),
+            balance: Mutex::default(),
+            changed: watch::Sender::new(()),
+        }))
     }
 
-    /// The money spent. Calls of unknown usage count with their reservation.
+    /// Whose limits they are, as in [`StopReason::Allowance`].
     #[must_use]
-    pub fn spent(&self) -> Money {
-        self.balance().spent
+    pub fn owner(&self) -> &AllowanceOwner {
+        &self.0.owner
+    }
+
+    /// Its limits.
+    #[must_use]
+    pub fn limits(&self) -> Allowance {
+        self.0.allowance
+    }
+
+    /// What was used. Calls of unknown usage count with their reservation.
+    #[must_use]
+    pub fn used(&self) -> CountedUsage {
+        self.balance().used
+    }
+
+    /// The time that counts, in milliseconds: since it was made, and that of earlier processes in which a run that is
+    /// [counted](Self::count) was under way.
+    #[must_use]
+    pub fn used_ms(&self) -> u64 {
+        self.time_of(&self.balance())
+    }
+
+    fn time_of(&self, balance: &Balance) -> u64 {
+        let elapsed = u64::try_from((self.0.elapsed)().as_millis()).unwrap_or(u64::MAX);
+        balance.busy.total_ms().saturating_add(elapsed)
     }
 
     /// The money that is reserved for calls in flight.
     #[must_use]
     pub fn reserved(&self) -> Money {
-        self.balance().reservations.most()
+        self.balance().reserved.money()
     }
 
-    /// Adds money that was spent without a reservation, such as in an earlier run.
-    pub fn spend(&self, money: Money) {
-        let mut balance = self.balance();
-        balance.spent += money;
-        if balance.spent >= self.size() {
-            balance.cancellations.iter().for_each(Cancellation::after_step);
-        }
-        drop(balance);
+    /// Adds what was used without a reservation, such as in an earlier run.
+    pub fn spend(&self, used: impl Into<CountedUsage>) {
+        self.balance().used += used.into();
         self.0.changed.send_replace(());
     }
 
-    /// Whether all of it is spent, or it could not cover a call.
+    /// Adds a time of the day, in milliseconds, in which a run was under way in an earlier process.
+    pub(crate) fn was_busy(&self, from: u64, to: u64) {
+        self.balance().busy.add(from, to);
+    }
+
+    /// Whether all of it is used, or it could not cover a call.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
-        let balance = self.balance();
-        balance.spent >= self.size() || balance.refused.is_some()
+        self.reached().is_some()
     }
 
-    /// What the refused call could have cost, if a call was refused.
+    /// The limit that is reached: the one that refused a call, or one of which nothing is left.
     #[must_use]
-    pub fn refused(&self) -> Option<Money> {
-        self.balance().refused
+    pub fn reached(&self) -> Option<StopReason> {
+        let balance = self.balance();
+        balance.refused.clone().or_else(|| self.exhausted(&balance))
     }
 
-    /// Cancels another run, too, when the budget is exhausted.
-    pub fn cancels(&self, cancellation: Cancellation) {
-        if self.is_exhausted() {
-            cancellation.after_step();
-        }
-        self.balance().cancellations.push(cancellation);
+    fn exhausted(&self, balance: &Balance) -> Option<StopReason> {
+        let limits = self.0.allowance.limits();
+        let calls = limits.calls.filter(|limit| balance.used.calls >= *limit);
+        let calls = calls.map(|limit| StopReason::Calls { limit });
+        calls.or_else(|| limits.met(self.usage(balance, None))).map(|reason| self.refusal(reason))
+    }
+
+    /// The limit on time, if it is reached.
+    pub(crate) fn time_reached(&self) -> Option<StopReason> {
+        let reason = self.0.allowance.limits().time_reached(self.used_ms())?;
+        Some(self.refusal(reason))
+    }
+
+    /// Whether it still refuses what was refused for `reason`: its limit is not higher, and no less of it is used. A budget that is
+    /// renewed, such as each day, does not.
+    #[must_use]
+    pub fn holds(&self, reason: &StopReason) -> bool {
+        let StopReason::Allowance { of, limit } = reason else { return false };
+        let used = self.used();
+        let is_used = match &**limit {
+            StopReason::Cost { spent, .. } => used.cost >= *spent,
+            StopReason::Tokens { used: before, .. } => used.tokens >= *before,
+            StopReason::Calls { limit } => used.calls >= *limit,
+            StopReason::Time { limit_ms, .. } => self.used_ms() >= *limit_ms,
+            _ => true,
+        };
+        *of == self.0.owner && self.0.allowance.limits().holds(limit) && is_used
+    }
+
+    /// Takes it that a call was refused for `reason`, such as in an earlier process under the same limits.
+    pub fn refuse(&self, reason: &StopReason) {
+        self.balance().refused.get_or_insert_with(|| reason.clone());
+    }
+
+    fn refusal(&self, reason: StopReason) -> StopReason {
+        StopReason::Allowance { of: self.0.owner.clone(), limit: Box::new(reason) }
+    }
+
+    fn usage<'a>(&self, balance: &Balance, unpriced: Option<&'a Arc<str>>) -> RunUsage<'a> {
+        RunUsage { counted: balance.used, time_ms: self.time_of(balance), unpriced }
     }
 
     fn balance(&self) -> MutexGuard<'_, Balance> {
@@ -111,38 +188,46 @@ impl Budget {
         self.0.changed.subscribe()
     }
 
-    /// Reserves money for one call. One of unknown price is free if that is allowed.
-    pub(crate) fn reserve(&self, bound: &Bound, unknown_price: bool) -> Fit<Money> {
-        if unknown_price && bound.least_cost.is_none() {
-            return Fit::Now(Amount::default());
-        }
+    /// Reserves a call. One of unknown price is free if that is allowed; `unpriced` is a model that the run has used at an
+    /// unknown price.
+    pub(crate) fn reserve(
+        &self,
+        call: (&Bound, u64),
+        unknown_price: bool,
+        unpriced: Option<&Arc<str>>,
+    ) -> Admission {
         let mut balance = self.balance();
-        let fit = balance.reservations.fit(self.size(), balance.spent, (bound.cost, bound.least()));
-        match fit {
-            Fit::Now(amount) => balance.reservations.add(amount),
-            Fit::Never => {
-                balance.refused = Some(bound.least());
-                balance.cancellations.iter().for_each(Cancellation::after_step);
+        let limits = Limits { unknown_price, ..self.0.allowance.limits() };
+        match limits.admit(self.usage(&balance, unpriced), &balance.reserved, 0, call) {
+            Admission::Now(hold) => {
+                balance.reserved.add(hold);
+                Admission::Now(hold)
             }
-            Fit::Later => {}
+            Admission::Later => Admission::Later,
+            Admission::Never(reason) => {
+                let reason = self.refusal(reason);
+                balance.refused.get_or_insert_with(|| reason.clone());
+                Admission::Never(reason)
+            }
         }
-        fit
     }
 
-    /// Ends a reservation, of which `spent` was spent.
-    pub(crate) fn settle(&self, reserved: Amount<Money>, spent: Money) {
-        self.balance().reservations.remove(reserved);
-        self.spend(spent);
+    /// Ends a reservation, of which `used` was used.
+    pub(crate) fn settle(&self, reserved: RunReservation, used: CountedUsage) {
+        self.balance().reserved.remove(reserved);
+        self.spend(used);
     }
 
-    /// What is left, reservations included.
-    pub(crate) fn left(&self) -> Money {
-        self.size().less(self.balance().spent)
+    /// The money and the tokens that are left, reservations included, where they are limited.
+    pub(crate) fn left(&self) -> (Option<Money>, Option<u64>) {
+        let (Allowance { cost, tokens, .. }, used) = (self.0.allowance, self.used());
+        (cost.map(|limit| limit.less(used.cost)), tokens.map(|limit| limit.saturating_sub(used.tokens)))
     }
 }
 
 impl fmt::Debug for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Budget").field("size", &self.size()).field("spent", &self.spent()).finish()
+        let (of, limits, used) = (self.owner(), self.limits(), self.used());
+        f.debug_struct("Budget").field("of", of).field("limits", &limits).field("used", &used).finish()
     }
 }

@@ -23,11 +23,3 @@ pub struct RaiseTerms {
     /// The time in milliseconds after which no answer counts as no.
     pub timeout_ms: Option<u64>,
 }
-
-impl RaiseTerms {
-    /// No ceiling and no time limit.
-    pub(crate) const NONE: Self = Self {
-        ceiling: Allowance { calls: None, tokens: None, cost: None, time_ms: None },
-        timeout_ms: None,
-    };
-}

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Limits, OnLimit, RaiseTerms};
+use super::Limits;
 use crate::Money;
 
 /// What a whole run takes at most, as computed before its first call. No call is sent that could exceed it: the run then
@@ -42,21 +42,9 @@ impl RunBound {
     pub const MESSAGE_BYTES: u64 = 4_000;
 
     /// As limits of a run.
-    pub(crate) const fn limits(self) -> Limits {
+    pub(crate) fn limits(self) -> Limits {
         let Self { calls, tokens, cost, .. } = self;
-        Limits {
-            calls,
-            tokens,
-            cost,
-            depth: usize::MAX,
-            background: usize::MAX,
-            turns: None,
-            calls_each: u64::MAX,
-            time_ms: None,
-            unknown_price: false,
-            on_limit: OnLimit::Stop,
-            raise: RaiseTerms::NONE,
-        }
+        Limits { calls, tokens, cost, ..Limits::none() }
     }
 
     /// Whether upper bounds of calls must be known.

@@ -55,7 +55,7 @@ impl OwnedAccount {
     pub(crate) fn used(&self, since_ms: u64) -> RunUsage<'_> {
         let since_ms = if self.active.is_empty() { 0 } else { since_ms };
         let time_ms = self.time_ms.saturating_add(since_ms);
-        RunUsage { usage: &self.usage, time_ms, unpriced: self.unpriced.as_ref() }
+        RunUsage { counted: self.usage.counted(), time_ms, unpriced: self.unpriced.as_ref() }
     }
 
     /// Notes where a turn or a chat of its owner begins or ends.
@@ -197,7 +197,7 @@ impl Accounts {
     pub(crate) fn around(&self, at: &Path) -> impl Iterator<Item = &OwnedAccount> {
         self.of.iter().filter(move |account| match &account.owner {
             AllowanceOwner::Chat { at: chat, .. } => at == chat || at.is_within(chat),
-            AllowanceOwner::Agent(_) => false,
+            AllowanceOwner::Agent(_) | AllowanceOwner::Shared(_) => false,
         })
     }
 
@@ -222,5 +222,7 @@ fn pays(owner: &AllowanceOwner, called: &[(Path, Name)], at: &Path, who: &Name) 
             };
             who == name || runs(at) || at.ancestors().any(|path| runs(&path))
         }
+        // Accounts of several runs are no part of a log.
+        AllowanceOwner::Shared(_) => false,
     }
 }

@@ -83,6 +83,6 @@ impl Log {
 
     /// The limit that the run exceeded, if it did.
     pub(crate) async fn passed(&self) -> Option<StopReason> {
-        self.limits_now().passed(&self.buffer.lock().await.totals.usage, self.account.before())
+        self.limits_now().passed(self.buffer.lock().await.totals.usage.counted(), self.account.before())
     }
 }

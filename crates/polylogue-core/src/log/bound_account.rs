@@ -74,8 +74,7 @@ impl BoundAccount {
         let cost = bound.cost.filter(|_| call.least() > Money::default());
         let tokens = bound.tokens.filter(|_| call.least_tokens() > 0);
         let bound = RunBound { cost, tokens, ..bound };
-        let usage = self.used();
-        let used = RunUsage { usage: &usage, unpriced: None, time_ms: 0 };
+        let used = RunUsage { counted: self.used().counted(), unpriced: None, time_ms: 0 };
         match bound.limits().admit(used, reserved, 0, (&known, 1)) {
             Admission::Never(reason) => Admission::Never(StopReason::Bound { exceeded: Box::new(reason) }),
             admission => admission,
@@ -96,6 +95,8 @@ fn exception(event: &Event) -> Option<BoundException> {
         }
         Body::ModelReplied(reply) if is_long(reply) => Some(BoundException::LongReply),
         Body::Sent(_) => Some(BoundException::Continued),
+        // Without a message and more to use, it only continues what a budget interrupted.
+        Body::Reopened { message: None, more } if more.is_empty() => None,
         Body::Reopened { .. } | Body::RolledBack { .. } if is_outermost => Some(BoundException::Continued),
         Body::LimitsChanged(_) | Body::NextSpeaker { .. } => Some(BoundException::Steered),
         Body::TooLong { .. } => Some(BoundException::TooLong),

@@ -205,9 +205,9 @@ impl RunTotals {
     }
 
     /// What counts toward limits at a running time of `ran_ms`.
-    pub(crate) const fn used(&self, ran_ms: u64) -> RunUsage<'_> {
+    pub(crate) fn used(&self, ran_ms: u64) -> RunUsage<'_> {
         let time_ms = self.time.used_ms().saturating_add(self.time.since_last(ran_ms));
-        RunUsage { usage: &self.usage, time_ms, unpriced: self.unpriced.as_ref() }
+        RunUsage { counted: self.usage.counted(), time_ms, unpriced: self.unpriced.as_ref() }
     }
 
     /// Whether the reply of `who`, or the result of its tool call `call`, has its upper bound counted.

@@ -1,7 +1,7 @@
 //! Calls that may have been in flight when an earlier process died: they are charged before anything is sent.
 
 use super::ReservationRequest;
-use crate::{Body, Bound, Budget, Charge, ChargeReason, Log, Money, Name, Path, Result};
+use crate::{Body, Bound, Budget, Charge, ChargeReason, Log, Money, Name, Path, Result, TotalUsage};
 
 /// A turn that may have had a call in flight when an earlier process died. No call is sent until all such turns are
 /// checked: otherwise a call could spend money that a lost call has already spent.
@@ -81,10 +81,11 @@ impl Log {
     /// Writes charges, and counts them in the budget.
     async fn charge_now(&self, at: &Path, charges: impl IntoIterator<Item = Charge>) -> Result<()> {
         let charges: Vec<Charge> = charges.into_iter().collect();
-        let cost = charges.iter().filter_map(|charge| charge.cost).sum();
+        let mut counted = TotalUsage::default();
+        charges.iter().for_each(|charge| counted.charge(charge));
         self.append(at, charges.into_iter().map(Body::Charged)).await?;
         if let Some(budget) = &self.budget {
-            budget.spend(cost);
+            budget.spend(counted.counted());
         }
         Ok(())
     }
@@ -93,18 +94,18 @@ impl Log {
     /// limits, unknown.
     async fn most(&self, bound: &Bound, at: &Path, who: &Name) -> (Option<Money>, Option<u64>) {
         let buffer = self.buffer.lock().await;
-        let run = (self.limits_now(), &buffer.totals.usage);
-        let accounts = buffer.totals.accounts.paying(at, who).map(|(_, of)| (of.limits(), of.used(0).usage));
+        let run = (self.limits_now(), buffer.totals.usage.counted());
+        let accounts =
+            buffer.totals.accounts.paying(at, who).map(|(_, of)| (of.limits(), of.used(0).counted));
         let accounts: Vec<_> = accounts.chain([run]).collect();
-        let money = accounts
-            .iter()
-            .filter_map(|(limits, used)| limits.cost.map(|limit| limit.less(used.counted_cost())));
-        let shared = self.budget.as_ref().map(Budget::left);
+        let money =
+            accounts.iter().filter_map(|(limits, used)| limits.cost.map(|limit| limit.less(used.cost)));
+        let (shared, shared_tokens) = self.budget.as_ref().map(Budget::left).unwrap_or_default();
         let cost = bound.least_cost.and(bound.cost.or_else(|| money.chain(shared).min()));
-        let tokens = accounts.iter().filter_map(|(limits, used)| {
-            limits.tokens.map(|limit| limit.saturating_sub(used.counted_tokens()))
-        });
-        (cost, bound.tokens.or_else(|| tokens.min()))
+        let tokens = accounts
+            .iter()
+            .filter_map(|(limits, used)| limits.tokens.map(|limit| limit.saturating_sub(used.tokens)));
+        (cost, bound.tokens.or_else(|| tokens.chain(shared_tokens).min()))
     }
 
     /// Whether a call that follows the event `last` in its turn may have been in flight when an earlier process died,

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::select;
 
 use super::buffer::RunTotals;
-use crate::limits::{self, Admission, Amount, Fit};
+use crate::limits::{self, Admission};
 use crate::{
-    Body, Bound, Budget, Charge, ChargeReason, Error, Interrupt, Limits, Log, ModelError, ModelErrorKind,
-    Money, Name, Path, Reply, Result, Usage,
+    Body, Bound, Budget, Charge, ChargeReason, CountedUsage, Error, Interrupt, Limits, Log, ModelError,
+    ModelErrorKind, Money, Name, Path, Reply, Result, Usage,
 };
 
 /// The index of the reservations within the bound of the run; those of agents and chats follow.
@@ -93,14 +93,15 @@ pub(crate) struct AttemptReservation {
     run: limits::RunReservation,
     /// In the accounts of agents and chats, by index.
     owned: Vec<(usize, limits::RunReservation)>,
-    shared: Amount<Money>,
+    /// In the budget that the run shares with others.
+    shared: limits::RunReservation,
 }
 
 impl AttemptReservation {
     /// The money that it takes at most: its bound, or all that was left.
     fn most(&self) -> Option<Money> {
         let bound = &self.bound;
-        let whole = [self.run.cost, self.shared].into_iter();
+        let whole = [self.run.cost, self.shared.cost].into_iter();
         let whole = whole.chain(self.owned.iter().map(|(_, hold)| hold.cost)).filter(|amount| amount.whole);
         // A call of unknown cost reserves nothing: under a limit on money the run ends because of it.
         bound.least_cost.and(bound.cost.or_else(|| whole.map(|amount| amount.most).min()))
@@ -108,7 +109,8 @@ impl AttemptReservation {
 
     /// The tokens that it takes at most, in the same way.
     fn most_tokens(&self) -> Option<u64> {
-        let whole = self.owned.iter().map(|(_, hold)| hold.tokens).chain([self.run.tokens]);
+        let whole = self.owned.iter().map(|(_, hold)| hold.tokens);
+        let whole = whole.chain([self.run.tokens, self.shared.tokens]);
         let whole = whole.filter(|amount| amount.whole).map(|amount| amount.most).min();
         self.bound.tokens.or(whole)
     }
@@ -240,16 +242,25 @@ impl Log {
                 }
             }
         }
-        let shared = match self.budget.as_ref().map(|budget| budget.reserve(&bound, unknown_price)) {
-            None => Amount::default(),
-            Some(Fit::Now(amount)) => amount,
-            Some(Fit::Later) => return Ok(ReservationAttempt::Later),
-            // The run is cancelled with all others that share the budget.
-            Some(Fit::Never) => return Err(Interrupt::Cancelled.into()),
+        let shared = match &self.budget {
+            None => limits::RunReservation::default(),
+            Some(budget) => match budget.reserve((&bound, calls), unknown_price, totals.unpriced.as_ref()) {
+                Admission::Now(hold) => hold,
+                Admission::Later => return Ok(ReservationAttempt::Later),
+                Admission::Never(reason) => {
+                    account.refused = Some(reason.clone());
+                    return Err(Interrupt::Limit(reason).into());
+                }
+            },
         };
         account.add(run, &owned);
         Ok(ReservationAttempt::Now(AttemptReservation { bound, run, owned, shared }))
     }
+}
+
+/// What counts of a call, of which not all is known.
+fn counted(calls: u64, tokens: Option<u64>, cost: Option<Money>) -> CountedUsage {
+    CountedUsage { calls, tokens: tokens.unwrap_or_default(), cost: cost.unwrap_or_default() }
 }
 
 impl Reservation<'_> {
@@ -303,10 +314,11 @@ impl Reservation<'_> {
             FailedAttempt::Broken => (hold.most_tokens(), hold.most()),
             FailedAttempt::Unsent | FailedAttempt::Refused => (None, None),
         };
+        let calls = if failed == FailedAttempt::Unsent { 0 } else { self.calls };
         if failed != FailedAttempt::Unsent {
-            self.charge(ChargeReason::Failed, self.calls, tokens, cost);
+            self.charge(ChargeReason::Failed, calls, tokens, cost);
         }
-        self.settle(hold, cost.unwrap_or_default());
+        self.settle(hold, counted(calls, tokens, cost));
     }
 
     /// Counts the last attempt by `error`, unless the model reported how it ended. Returns the error that the turn
@@ -352,10 +364,11 @@ impl Reservation<'_> {
         let shared = std::mem::take(&mut hold.shared);
         *is_answered = true;
         drop(state);
-        let paid = if cached { None } else { cost.or(most) };
         if let Some(budget) = &self.log.budget {
-            budget.settle(shared, paid.unwrap_or_default());
-            others.into_iter().for_each(|other| budget.settle(other, Money::default()));
+            let read = [usage.input, usage.output, tokens].into_iter().flatten().sum();
+            let used = if cached { (0, None) } else { (read, cost.or(most)) };
+            budget.settle(shared, counted(self.calls, Some(used.0), used.1));
+            others.into_iter().for_each(|other| budget.settle(other, CountedUsage::default()));
         }
         if !cached && self.log.is_limited() && (tokens.is_some() || most.is_some()) {
             self.charge(ChargeReason::Unreported, 0, tokens, most);
@@ -381,10 +394,10 @@ impl Reservation<'_> {
         self.log.account.state().pending.push((self.at.clone(), charge));
     }
 
-    /// Releases the reservation of an attempt, of which `spent` is gone. Its charge is filed before.
-    fn settle(&self, hold: AttemptReservation, spent: Money) {
+    /// Releases the reservation of an attempt, of which `used` is gone. Its charge is filed before.
+    fn settle(&self, hold: AttemptReservation, used: CountedUsage) {
         if let Some(budget) = &self.log.budget {
-            budget.settle(hold.shared, spent);
+            budget.settle(hold.shared, used);
         }
         self.log.free(&hold);
     }
@@ -399,11 +412,13 @@ impl Drop for Reservation<'_> {
         };
         let calls = std::iter::once(self.calls).chain(std::iter::repeat(0));
         for (hold, calls) in hold.into_iter().chain(more).zip(calls) {
-            let most = hold.most().filter(|_| !is_answered);
+            let mut used = CountedUsage::default();
             if !is_answered {
-                self.charge(ChargeReason::Cancelled, calls, hold.most_tokens(), most);
+                let (tokens, most) = (hold.most_tokens(), hold.most());
+                self.charge(ChargeReason::Cancelled, calls, tokens, most);
+                used = counted(calls, tokens, most);
             }
-            self.settle(hold, most.unwrap_or_default());
+            self.settle(hold, used);
         }
     }
 }

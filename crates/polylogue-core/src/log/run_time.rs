@@ -1,7 +1,7 @@
 //! The running time that counts toward limits, by the events of the log.
 
 use super::question::Question;
-use crate::{Body, Event, Name, Path};
+use crate::{Body, Budget, Event, Name, Path, TotalUsage};
 
 /// The running time of a conversation without the time in which it waited for people or had ended.
 #[derive(Debug, Clone, Default)]
@@ -48,6 +48,20 @@ impl RunTime {
     /// Whether people are waited for, or the conversation has ended.
     pub(crate) const fn waits(&self) -> bool {
         !self.questions.is_empty() || self.is_closed
+    }
+}
+
+impl Budget {
+    /// Counts what a run used in earlier processes, by the events of its log. Times in which several runs were under way count
+    /// once.
+    pub fn count<'e>(&self, events: impl IntoIterator<Item = &'e Event>) {
+        let (mut usage, mut time) = (TotalUsage::default(), RunTime::default());
+        for event in events {
+            usage.add_event(event);
+            let ran_ms = time.add(event);
+            self.was_busy(event.time.0.saturating_sub(ran_ms), event.time.0);
+        }
+        self.spend(usage.counted());
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 
 use super::Log;
-use crate::{Error, Interrupt, Name, Path, Result, StopReason, Timer};
+use crate::{Budget, Error, Interrupt, Name, Path, Result, StopReason, Timer};
 
 impl Log {
     /// Sets the timer of limits on running time: model and tool calls in flight are then aborted when one is reached, and
@@ -78,6 +78,12 @@ impl Log {
             return Err(self.run_refused(reason));
         }
         lower(limits.time_ms, used);
+        if let Some(budget) = &self.budget {
+            if let Some(reason) = budget.time_reached() {
+                return Err(self.run_refused(reason));
+            }
+            lower(budget.limits().time_ms, budget.used_ms());
+        }
         Ok(left)
     }
 
@@ -99,13 +105,15 @@ impl Log {
                 return Err(Interrupt::Limit(of.refusal(reason)).into());
             }
         }
-        match self.limits_now().time_reached(totals.used(ran).time_ms) {
+        let of_run = self.limits_now().time_reached(totals.used(ran).time_ms);
+        match of_run.or_else(|| self.budget.as_ref().and_then(Budget::time_reached)) {
             Some(reason) => Err(self.run_refused(reason)),
             None => Ok(()),
         }
     }
 
     fn is_timed(&self) -> bool {
-        self.limits_now().time_ms.is_some() || self.account.state().is_timed
+        let by_budget = self.budget.as_ref().is_some_and(|budget| budget.limits().time_ms.is_some());
+        by_budget || self.limits_now().time_ms.is_some() || self.account.state().is_timed
     }
 }

@@ -71,7 +71,8 @@ async fn s37_no_call_is_made_that_the_money_of_the_day_cannot_pay() {
     let none = token(&world, DailyBudget { cost: Some(Money { picodollars: 1 }), ..DailyBudget::default() });
     let id =
         post(&world, &none, PATH, &json!({"team": "long"})).await.json()["id"].as_str().unwrap().to_owned();
-    until(&world, &id, "halted").await;
+    let refused = until(&world, &id, "closed").await;
+    assert_eq!(refused["ended"]["word"], "budget", "{refused}");
     assert_eq!(world.model_requests().len(), made, "it was not asked");
     is_spent(&post(&world, &none, PATH, &json!({"team": "long"})).await);
     // Enough for both: a run that is begun and continued is counted once.

@@ -88,11 +88,17 @@ fn limits_of_the_run_limit_it() {
         bound.rests_on
     );
     assert!(!bound.rests_on.iter().any(|what| what.contains("person")), "{:?}", bound.rests_on);
-    let asks = text.replace("calls: 3,", "calls: 3, on_limit: ask,");
-    assert_eq!(
-        self::bound(&team(&asks)).rests_on.last().unwrap(),
-        "no person raises a limit when asked: after that the bound does not hold"
-    );
+    for (ceiling, after) in [
+        ("", "the bound does not hold: there is no `ceiling`"),
+        (
+            "ceiling: {calls: 9, cost: 2.5},",
+            "a run can take more than the bound, up to the `ceiling` of $2.50 and 9 model calls",
+        ),
+    ] {
+        let asks = text.replace("calls: 3,", &format!("calls: 3, on_limit: ask, {ceiling}"));
+        let what = format!("no person raises a limit when asked (`on_limit: ask`): after that {after}");
+        assert_eq!(*self::bound(&team(&asks)).rests_on.last().unwrap(), what);
+    }
 }
 
 #[test]

@@ -41,10 +41,8 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use polylogue_core::{
     Allowance, AnyStore, Budget, Cancellation, Chat, Error, Event, LimitOverrides, Limits, Log, LogId, Meta,
-    Name, Result, RunBound, Status, Store, StoreError, Timer,
+    Name, Result, RunBound, Status, StopReason, Store, StoreError, Timer,
 };
-
-use crate::runs::Report;
 
 /// Runs many conversations. See the [module](self).
 #[derive(Debug, Clone)]
@@ -82,8 +80,8 @@ pub struct BatchStart {
 pub struct BatchResult<I> {
     /// Its item.
     pub item: I,
-    /// The result. A conversation that failed, is waiting or was cancelled continues when the batch runs again; a
-    /// closed one does not.
+    /// The result. A conversation that failed, is waiting or was cancelled continues when the batch runs again, and so does
+    /// one that a [shared](StopReason::is_shared) budget ended; any other closed one does not.
     pub status: Result<Status>,
     /// Its complete log. Empty when it could not be opened.
     pub events: Vec<Arc<Event>>,
@@ -143,11 +141,10 @@ impl Batch {
         Self { overrides, began_with, ..self }
     }
 
-    /// Charges all model calls to `budget`. When it cannot cover the next call, the batch ends; unfinished
-    /// conversations continue when it runs again with a larger budget.
+    /// Charges all model calls to `budget`. A conversation whose next call it cannot cover ends, and no others begin. Those
+    /// that it ended continue when the batch runs again with a larger budget.
     #[must_use]
     pub fn budget(self, budget: Budget) -> Self {
-        budget.cancels(self.cancellation.clone());
         Self { budget: Some(budget), ..self }
     }
 
@@ -173,9 +170,7 @@ impl Batch {
                     Err(StoreError::NotFound { .. }) => continue,
                     found => found?,
                 };
-                let events = self.store.read_intact(&id).await?.events;
-                let events: Vec<Arc<Event>> = events.into_iter().map(Arc::new).collect();
-                budget.spend(Report::of_all(&events).spent.counted_cost());
+                budget.count(&self.store.read_intact(&id).await?.events);
                 match self.charge_lost_calls(&id, budget, || start(&item)).await {
                     // Errors of one conversation show when it continues.
                     Err(Error::Store(error)) if is_of_all(&error) => return Err(error.into()),
@@ -229,7 +224,7 @@ impl Batch {
         let mut held = FuturesUnordered::new();
         let mut broken = None;
         loop {
-            while held.len() < self.at_once.get() && broken.is_none() && !self.cancellation.is_requested() {
+            while held.len() < self.at_once.get() && broken.is_none() && !self.is_over() {
                 let Some(item) = items.next() else { break };
                 held.push(self.hold(item, &start));
             }
@@ -242,6 +237,11 @@ impl Batch {
             each(ended);
         }
         broken.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// Whether no other conversation begins.
+    fn is_over(&self) -> bool {
+        self.cancellation.is_requested() || self.budget.as_ref().is_some_and(Budget::is_exhausted)
     }
 
     async fn hold<I>(&self, item: I, start: impl Fn(&I) -> Result<BatchStart>) -> BatchResult<I> {
@@ -257,8 +257,18 @@ impl Batch {
         if let Some(budget) = &self.budget {
             log = log.budget(budget.clone());
         }
-        let status = match log.transcript().await?.closed() {
+        let transcript = log.transcript().await?;
+        let status = match transcript.closed() {
+            Some((reason, _)) if self.is_interrupted(reason) => {
+                log.reopen().await?;
+                start.chat.resume(&mut log).await.map(|result| result.status)
+            }
             Some((reason, summary)) => {
+                // No call fits that did not fit before.
+                self.budget
+                    .iter()
+                    .filter(|budget| budget.holds(reason))
+                    .for_each(|budget| budget.refuse(reason));
                 Ok(Status::Closed { reason: reason.clone(), summary: summary.clone() })
             }
             None if !log.has_begun().await? => {
@@ -269,6 +279,11 @@ impl Batch {
         let events = log.events().await;
         log.release().await?;
         Ok((status, events))
+    }
+
+    /// Whether a conversation that ended for `reason` continues: a budget ended it that is larger now, or gone.
+    fn is_interrupted(&self, reason: &StopReason) -> bool {
+        reason.is_shared() && !self.budget.as_ref().is_some_and(|budget| budget.holds(reason))
     }
 
     /// The log of a conversation: that of an earlier run, or a new one.
@@ -283,7 +298,7 @@ impl Batch {
         let log = Log::open(self.store.clone(), start.id.clone()).await?;
         let log = self.limited(log, &meta).await?;
         if let Some(budget) = self.budget.as_ref().filter(|_| !self.is_charged) {
-            budget.spend(log.usage().await.counted_cost());
+            budget.count(log.events().await.iter().map(|event| &**event));
         }
         Ok(log)
     }

@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use polylogue_core::Money;
+use polylogue_core::{CountedUsage, Money};
 use serde::Deserialize;
 
 use super::record::{Record, State};
@@ -34,6 +34,14 @@ pub(super) struct Entry {
     pub(super) cost: Option<f64>,
     at: u64,
     len: u64,
+}
+
+impl Entry {
+    /// What of it counts toward a budget, where that is known.
+    pub(super) fn counted(&self) -> CountedUsage {
+        let (tokens, cost) = (self.tokens.unwrap_or_default(), self.cost.unwrap_or_default());
+        CountedUsage { calls: self.calls, tokens, cost: Money::dollars(cost) }
+    }
 }
 
 /// What is read again of a line.
@@ -122,6 +130,11 @@ impl Records {
     /// The rows that are not run again.
     pub(super) fn settled(&self) -> impl Iterator<Item = &Entry> {
         self.all().filter(|entry| entry.state.is_settled())
+    }
+
+    /// The last line of the row `id`.
+    pub(super) fn of(&self, id: &str) -> Option<&Entry> {
+        self.lines.get(id)
     }
 
     /// The last line of every row.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use polylogue_core::{Budget, TotalUsage};
+use polylogue_core::{Allowance, Budget, RunOutcome, StopReason, TotalUsage};
 use serde_json::{Map, Value, json};
 
 use super::record::State;
@@ -104,15 +104,17 @@ impl Tally {
             "states": self.states.iter().map(state).collect::<Map<_, _>>(),
             "reasons": reasons.collect::<Vec<_>>(),
             "failed_or_waiting": open.collect::<Vec<_>>(),
-            "budget": self.budget.as_ref().map(|budget| budget.size().as_dollars()),
-            "spent": self.budget.as_ref().map(|budget| budget.spent().as_dollars()),
+            "budget": self.budget.as_ref().map(|budget| limits(budget.limits())),
+            "used": self.budget.as_ref().map(used),
+            "reached": self.reached().map(|reason| reason.to_string()),
             "records": output.display().to_string(),
             "conversations": store.display().to_string(),
         })
     }
 
-    fn is_spent(&self) -> bool {
-        self.budget.as_ref().is_some_and(Budget::is_exhausted)
+    /// The limit of the budget that is reached.
+    fn reached(&self) -> Option<StopReason> {
+        self.budget.as_ref()?.reached()
     }
 
     /// That rows met limits of their own, if any did.
@@ -139,18 +141,8 @@ impl Tally {
 
     /// What to do next, if there is anything left.
     fn next(&self) -> Option<String> {
-        if let Some(budget) = self.budget.as_ref().filter(|budget| budget.is_exhausted())
-            && self.count() < self.total
-        {
-            let (size, spent) = (budget.size(), budget.spent());
-            let words = match budget.refused() {
-                Some(next) if spent < size => format!(
-                    "the budget of {size} does not cover the next call: {spent} spent with what is not over, \
-                     and it could cost up to {next}"
-                ),
-                _ => format!("the budget of {size} is spent, {spent} with what is not over"),
-            };
-            return Some(format!("{words}: run it again with more to continue"));
+        if let Some(reason) = self.reached().filter(|_| self.count() < self.total) {
+            return Some(format!("{reason}: run it again with more to continue"));
         }
         let is_open = self.count() < self.total || !self.open.is_empty();
         is_open.then(|| "run it again to continue: finished rows are not run again".to_owned())
@@ -161,8 +153,11 @@ impl Tally {
         let any = |state| self.states.contains_key(&state);
         match self.count() < self.total {
             _ if any(State::Failed) => Exit::Failed,
-            true if self.is_spent() => Exit::Budget,
-            true => Exit::Stopped,
+            true => match self.reached().map(|reason| reason.outcome()) {
+                Some(RunOutcome::Budget) => Exit::Budget,
+                Some(_) => Exit::Limit,
+                None => Exit::Stopped,
+            },
             false if any(State::Waiting) => Exit::Waiting,
             false if any(State::Budget) => Exit::Budget,
             false if any(State::Limit) => Exit::Limit,
@@ -171,6 +166,24 @@ impl Tally {
             false => Exit::Done,
         }
     }
+}
+
+/// The limits of a budget, for programs: absent where there is none.
+fn limits(most: Allowance) -> Value {
+    let Allowance { calls, tokens, cost, time_ms } = most;
+    let given = [
+        ("cost", cost.map(|cost| cost.as_dollars().into())),
+        ("tokens", tokens.map(Value::from)),
+        ("calls", calls.map(Value::from)),
+        ("time_ms", time_ms.map(Value::from)),
+    ];
+    given.into_iter().filter_map(|(name, most)| Some((name.to_owned(), most?))).collect()
+}
+
+/// What counts of a budget, for programs.
+fn used(budget: &Budget) -> Value {
+    let used = budget.used();
+    json!({"cost": used.cost.as_dollars(), "tokens": used.tokens, "calls": used.calls, "time_ms": budget.used_ms()})
 }
 
 fn row(name: &str, rows: &str, calls: &str, tokens: &str, cost: &str) -> String {

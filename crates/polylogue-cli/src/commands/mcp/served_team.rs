@@ -37,6 +37,7 @@ impl ServedTeam {
         let mut launch = Launch::of(loaded, file, &args.options).with_default_cost(cli)?;
         // The input and the output are the host's.
         launch.asks = false;
+        launch.shared_budget = args.budgets.budget.is_some();
         let prepared = launch.prepare(&place::of(cli.store.as_deref())?).await?;
         Ok(Self { spec, file: file.to_owned(), prepared, default_model, args: args.clone() })
     }

@@ -1,0 +1,296 @@
+//! Budgets that the conversations of a batch share: calls, tokens, money and time. No batch takes more than it may, whatever
+//! happens at the same time, and whatever its processes die of.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use polylogue::runs::batch::{Batch, BatchResult, BatchStart};
+use polylogue::{AnyModel, Assistant, Chat, Name, Status, Step, Transcript};
+use polylogue_core::{
+    Allowance, AnyStore, Body, Budget, CountedUsage, DeltaSink, FailedAttempt, Log, LogId, Meta, Model,
+    ModelError, ModelErrorKind, Money, Reply, Request, RunBound, RunOutcome, StopReason, Store as _,
+    Timestamp, TurnRequest, Usage,
+};
+use polylogue_store::Memory;
+
+/// The longest reply, in tokens. A token costs a cent, and a request is counted as [`INPUT`] tokens at least.
+const MOST: u64 = 20;
+const INPUT: u64 = 5;
+
+/// A server that charges the most it may for every request that it receives, and breaks some replies.
+#[derive(Clone, Default)]
+struct Server {
+    random: Arc<AtomicU64>,
+    /// Calls, and tokens of replies.
+    charged: Arc<Mutex<(u64, u64)>>,
+    is_broken: bool,
+    /// The time that each call takes, by [`clock`](Self::clock).
+    call_ms: u64,
+    clock: Arc<AtomicU64>,
+}
+
+impl Server {
+    fn seeded(seed: u64) -> Self {
+        let random = Arc::new(AtomicU64::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1));
+        Self { random, is_broken: seed.is_multiple_of(2), ..Self::default() }
+    }
+
+    /// The next random number below `below`.
+    fn roll(&self, below: u64) -> u64 {
+        let mut x = self.random.load(Ordering::SeqCst);
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        self.random.store(x, Ordering::SeqCst);
+        (x >> 11) % below
+    }
+
+    fn calls(&self) -> u64 {
+        self.charged.lock().unwrap().0
+    }
+
+    fn cents(&self) -> u64 {
+        self.charged.lock().unwrap().1
+    }
+
+    fn charge(&self) {
+        let mut charged = self.charged.lock().unwrap();
+        *charged = (charged.0 + 1, charged.1 + MOST);
+        self.clock.fetch_add(self.call_ms, Ordering::SeqCst);
+    }
+}
+
+impl Model for Server {
+    fn name(&self) -> &str {
+        "test:server"
+    }
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        self.charge();
+        for _ in 0..self.roll(4) {
+            tokio::task::yield_now().await;
+        }
+        while self.is_broken && self.roll(6) == 0 {
+            let reserved = request.reserved.unwrap();
+            reserved.fail(FailedAttempt::Broken);
+            if !reserved.again().await {
+                return Err(ModelError::new(ModelErrorKind::Connection, self.name(), "it broke"));
+            }
+            self.charge();
+            tokio::task::yield_now().await;
+        }
+        let usage = Usage { input: Some(INPUT), output: Some(MOST), ..Usage::default() };
+        Ok(Reply { usage, ..Reply::text("word") })
+    }
+    /// Input costs nothing.
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        Some(cents(usage.output?))
+    }
+    fn max_output(&self, _: &polylogue_core::Params) -> Option<u64> {
+        Some(MOST)
+    }
+}
+
+fn cents(amount: u64) -> Money {
+    Money::dollars(amount as f64 / 100.0)
+}
+
+/// Five agents, who speak at the same time in each of two steps.
+fn start(server: &Server) -> impl Fn(&String) -> polylogue::Result<BatchStart> {
+    let server = server.clone();
+    move |row| {
+        let mut chat = Chat::named("crowd").max_turns(20);
+        let mut turns = Vec::new();
+        for number in 0..5 {
+            let name = format!("A{number}");
+            turns.push(TurnRequest::to_all(Name::new(name.as_str())?));
+            chat = chat.participant(Assistant::new(&name, AnyModel::new(server.clone()))?);
+        }
+        let steps = move |chat: &Transcript| match chat.turns() {
+            0..10 => Step::Parallel(turns.clone()),
+            _ => Step::close(StopReason::Finished, chat),
+        };
+        let (id, meta, chat) = (LogId::new(row)?, Meta::default(), chat.policy(steps).build()?);
+        Ok(BatchStart { id, meta, chat, task: row.clone(), bound: RunBound::default() })
+    }
+}
+
+fn rows() -> impl Iterator<Item = String> {
+    (0..10).map(|row| format!("row-{row}"))
+}
+
+/// Runs the batch in this process, until the server has received `last` requests, of which the process dies. Returns how rows
+/// ended, if it did not die.
+async fn live(
+    store: &AnyStore,
+    server: &Server,
+    budget: &Budget,
+    last: u64,
+) -> Option<Vec<(String, StopReason)>> {
+    let batch = Batch::new(store.clone()).concurrency(10).budget(budget.clone());
+    let mut ended = Vec::new();
+    let run = async {
+        let batch = batch.charge(rows(), |row| Ok(LogId::new(row)?), start(server)).await.unwrap();
+        let each = |row: BatchResult<String>| match row.status {
+            Ok(Status::Closed { reason, .. }) => ended.push((row.item, reason)),
+            status => panic!("{status:?}"),
+        };
+        batch.run(rows(), start(server), each).await.unwrap();
+    };
+    let dies = async {
+        while server.calls() < last {
+            tokio::task::yield_now().await;
+        }
+    };
+    let is_over = tokio::select! {
+        biased;
+        () = run => true,
+        () = dies => false,
+    };
+    is_over.then_some(ended)
+}
+
+/// One limit of a batch, by seed: calls, tokens or money.
+fn limit(seed: u64, server: &Server) -> Allowance {
+    let none = Allowance::default();
+    match seed % 3 {
+        0 => Allowance { calls: Some(1 + server.roll(120)), ..none },
+        // A request is reserved at more than a token for each byte.
+        1 => Allowance { tokens: Some(200 + server.roll(25_000)), ..none },
+        _ => Allowance { cost: Some(cents(1 + server.roll(2_400))), ..none },
+    }
+}
+
+#[tokio::test]
+async fn fifty_agents_in_ten_conversations_take_no_more_than_their_batch_may() {
+    let mut reached = BTreeSet::new();
+    for seed in 1..=200 {
+        let server = Server::seeded(seed);
+        let (store, most) = (AnyStore::new(Memory::new()), limit(seed, &server));
+        let mut ended = None;
+        for _ in 0..60 {
+            let budget = Budget::new("batch", most);
+            ended = live(&store, &server, &budget, server.calls() + 1 + server.roll(40)).await;
+            assert_eq!(budget.reserved(), Money::default(), "seed {seed}: reservations return to zero");
+            if let Some(ended) = &ended {
+                let used = budget.used();
+                let all = CountedUsage {
+                    calls: server.calls(),
+                    tokens: server.cents() + INPUT * server.calls(),
+                    cost: cents(server.cents()),
+                };
+                // Calls that were lost count at more than they took.
+                assert!(used.calls >= all.calls && used.tokens >= all.tokens && used.cost >= all.cost);
+                let is_done = ended.len() == 10 && ended.iter().all(|(_, why)| !why.is_shared());
+                assert!(is_done || budget.reached().is_some(), "seed {seed}: {ended:?}");
+                reached.extend(budget.reached().map(|why| words(&why)));
+                break;
+            }
+        }
+        let ended = ended.unwrap_or_else(|| panic!("seed {seed}: it does not end"));
+        let (calls, spent) = (server.calls(), server.cents());
+        let is_within = most.calls.is_none_or(|limit| calls <= limit)
+            && most.tokens.is_none_or(|limit| spent + INPUT * calls <= limit)
+            && most.cost.is_none_or(|limit| cents(spent) <= limit);
+        assert!(is_within, "seed {seed}: {calls} calls and {spent} cents of {most:?}: {ended:?}");
+    }
+    let expected = [
+        "the batch has reached the budget",
+        "the batch has reached the limit of N model calls",
+        "the batch has reached the limit of N tokens",
+    ];
+    assert_eq!(reached.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+}
+
+/// The kind of a limit in words, without numbers.
+fn words(why: &StopReason) -> String {
+    let text = why.to_string();
+    let text = text.split(" (").next().unwrap_or_default();
+    let text = text.split(" of $").next().unwrap_or_default();
+    text.split(' ')
+        .map(|word| if word.parse::<u64>().is_ok() { "N" } else { word })
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[tokio::test]
+async fn a_conversation_says_which_limit_of_the_batch_ended_it_and_continues_under_a_larger_one() {
+    let (store, server) = (AnyStore::new(Memory::new()), Server::seeded(1));
+    let budget = |calls| Budget::new("batch", Allowance { calls: Some(calls), ..Allowance::default() });
+    let first = live(&store, &server, &budget(13), u64::MAX).await.unwrap();
+    assert_eq!(server.calls(), 13);
+    assert!(!first.is_empty());
+    for (row, why) in first.iter().filter(|(_, why)| *why != StopReason::Finished) {
+        assert_eq!(
+            (why.to_string().as_str(), why.outcome()),
+            ("the batch has reached the limit of 13 model calls", RunOutcome::Limit)
+        );
+        let log = Log::open(store.clone(), LogId::new(row).unwrap()).await.unwrap();
+        assert_eq!(log.transcript().await.unwrap().closed().unwrap().0, why, "it is in the log");
+    }
+    // Under the same budget nothing is sent, and logs stay as they are.
+    let events = async || {
+        let row = first.iter().find(|(_, why)| why.is_shared()).unwrap();
+        store.read(&LogId::new(&row.0).unwrap(), 0).await.unwrap()
+    };
+    let before = events().await.len();
+    let again = live(&store, &server, &budget(13), u64::MAX).await.unwrap();
+    assert!(again.iter().all(|(_, why)| why.is_shared() || *why == StopReason::Finished), "{again:?}");
+    assert_eq!((server.calls(), events().await.len()), (13, before));
+    // Under a larger one, every row ends, and no finished call is repeated.
+    let last = live(&store, &server, &budget(100), u64::MAX).await.unwrap();
+    assert_eq!(last.iter().filter(|(_, why)| *why == StopReason::Finished).count(), 10);
+    assert_eq!(server.calls(), 100);
+    assert!(events().await.iter().any(|event| matches!(event.body, Body::Reopened { message: None, .. })));
+}
+
+#[tokio::test]
+async fn the_time_of_a_batch_counts_over_its_processes() {
+    let server = Server { call_ms: 100, ..Server::default() };
+    let store = AnyStore::new(Memory::new());
+    let process = |limit: Allowance| {
+        let (clock, began) = (Arc::clone(&server.clock), server.clock.load(Ordering::SeqCst));
+        Budget::timed("batch", limit, move || Duration::from_millis(clock.load(Ordering::SeqCst) - began))
+    };
+    // In earlier processes, two conversations took half a second each, of which four tenths were the same.
+    for (row, from) in [("row-0", 1_000), ("row-1", 1_100)] {
+        let other = Server { call_ms: 100, clock: Arc::new(AtomicU64::new(from)), ..Server::seeded(1) };
+        let clock = Arc::clone(&other.clock);
+        let log = Log::create(store.clone(), row).await.unwrap();
+        let mut log = log.clock(move || Timestamp(clock.load(Ordering::SeqCst)));
+        let start = start(&other)(&row.to_owned()).unwrap();
+        let dies = async {
+            while other.calls() < 6 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = start.chat.run_in(&mut log, row) => panic!("it ends"),
+            () = dies => {}
+        }
+        log.release().await.unwrap();
+    }
+    let counted = process(Allowance::default());
+    let mut spans = Vec::new();
+    for row in ["row-0", "row-1"] {
+        let events = store.read(&LogId::new(row).unwrap(), 0).await.unwrap();
+        spans.push((events[0].time.0, events[events.len() - 1].time.0));
+        counted.count(&events);
+    }
+    // Each took less than a second, both together as long as from the first event to the last.
+    let [(began, first), (second, ended)] = spans[..] else { panic!("two") };
+    assert!(began < second && second < first && first < ended, "they overlap: {spans:?}");
+    let earlier = counted.used_ms();
+    assert_eq!(earlier, ended - began);
+    let most = Allowance { time_ms: Some(earlier + 400), ..Allowance::default() };
+    let ended = live(&store, &server, &process(most), u64::MAX).await.unwrap();
+    let why = format!("the batch has reached the limit of {} ms of running time", earlier + 400);
+    assert!(
+        !ended.is_empty() && ended.iter().all(|(_, reason)| reason.to_string() == why),
+        "{why}: {ended:?}"
+    );
+    assert_eq!(server.calls(), 4, "each takes a tenth of a second");
+}
