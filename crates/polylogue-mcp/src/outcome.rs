@@ -2,13 +2,24 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use polylogue_core::{Media, Outcome, OutcomeStatus, Part};
+use polylogue_core::{Media, Money, Outcome, OutcomeStatus, Part};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::Value;
+
+/// What of the metadata of a tool is the most that a call of it costs, and what of the metadata of a result is what the call cost, in US
+/// dollars.
+pub(crate) const MAX_COST: &str = "polylogue/max_cost";
+const COST: &str = "polylogue/cost";
+
+/// An amount of money in metadata. What is none is left out: it is written by the server.
+pub(crate) fn dollars(value: &Value) -> Option<Money> {
+    value.as_f64().filter(|amount| amount.is_finite() && *amount >= 0.0).map(Money::dollars)
+}
 
 /// The outcome of `result` for the model, with at most `media_bytes` of images and audio.
 pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> Outcome {
     let is_error = result.is_error.unwrap_or_default();
+    let cost = result.meta.as_ref().and_then(|meta| dollars(meta.get(COST)?));
     let value = result.structured_content;
     let mut left = media_bytes;
     // Servers also send structured content as text, for clients without support for it: list it once.
@@ -25,7 +36,11 @@ pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> Outcome {
         parts.push(Part::text(if is_error { "it failed, and did not say why" } else { "(no result)" }));
     }
     let status = if is_error { OutcomeStatus::Failed } else { OutcomeStatus::Done };
-    Outcome::new(status, parts).bounded()
+    let outcome = Outcome::new(status, parts).bounded();
+    match cost {
+        Some(cost) => outcome.costing(cost),
+        None => outcome,
+    }
 }
 
 /// The contents of a resource for the model.
@@ -126,6 +141,18 @@ mod tests {
             other => format!("{other:?}"),
         };
         parts.into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn metadata_can_say_what_a_call_cost() {
+        let cost = |meta: Value| {
+            let result = json!({"content": [{"type": "text", "text": "one"}], "_meta": meta});
+            outcome(serde_json::from_value(result).unwrap(), 16).own_cost()
+        };
+        assert_eq!(cost(json!({"polylogue/cost": 0.25})), Some(Money::dollars(0.25)));
+        for nothing in [json!({}), json!({"polylogue/cost": "0.25"}), json!({"polylogue/cost": -1})] {
+            assert_eq!(cost(nothing), None);
+        }
     }
 
     #[test]

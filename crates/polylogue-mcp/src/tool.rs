@@ -6,6 +6,7 @@ use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
 use rmcp::model::{JsonObject, Tool as Listed};
 use serde_json::{Value, json};
 
+use crate::outcome::{MAX_COST, dollars};
 use crate::server::Server;
 
 /// Maximum length of a description for models. Every request carries it.
@@ -27,6 +28,7 @@ impl Remote {
         parameters.insert("type".into(), json!("object"));
         let mut spec = ToolSpec::new(name, about(listed), Value::Object(parameters));
         spec.repeatable = is_repeatable(listed);
+        spec.max_cost = listed.meta.as_ref().and_then(|meta| dollars(meta.get(MAX_COST)?));
         let schema = Mutex::new(Arc::clone(&listed.input_schema));
         Self { spec, server, name: listed.name.to_string(), schema }
     }

@@ -13,6 +13,7 @@ use crate::grant::Grant;
 use crate::mcp::McpTools;
 use crate::rules::Rules;
 use crate::sandbox::SandboxSettings;
+use crate::tooling::costing;
 
 /// The work directory of one conversation, and what its programs may do beyond what the enclosure gives.
 ///
@@ -82,6 +83,7 @@ impl BuildContext {
                 Err(ConfigError::McpServer { name, why }.into())
             }
         };
+        let found = found.map(|tools| tools.into_iter().map(|tool| costing(tool, given.max_cost)).collect());
         found.or_else(|error| if self.unused { Ok(Vec::new()) } else { Err(error) })
     }
 

@@ -39,6 +39,9 @@ pub struct ApiDocument {
     /// Time limit of a call, such as `30 s`.
     #[key(none = "30 s")]
     pub timeout: Option<Time>,
+    /// Maximum cost of a call of each operation in US dollars. It is reserved before the call, and counts where the call does not report its cost.
+    #[key(none = "free", range = 0..=1_000_000)]
+    pub max_cost: Option<f64>,
     /// The operations of the document.
     #[key(skip)]
     pub operations: Vec<Operation>,
@@ -74,6 +77,12 @@ pub(crate) struct CallKeys {
     /// Allows a call that was in flight when the process died to be repeated on resume.
     #[key(none = "`true` for `get`, else `false`")]
     repeatable: Option<bool>,
+    /// Maximum cost of a call in US dollars. It is reserved before the call, and counts where the call does not report its cost.
+    #[key(none = "free", range = 0..=1_000_000)]
+    max_cost: Option<f64>,
+    /// Header of the response with the cost of the call in US dollars.
+    #[key(none = "each call counts as `max_cost`")]
+    cost_header: Option<String>,
 }
 
 /// HTTP method.

@@ -22,6 +22,9 @@ pub(crate) struct CommandKeys {
     /// Allows a call that was in flight when the process died to be repeated on resume.
     #[key(default = false)]
     repeatable: bool,
+    /// Maximum cost of a call in US dollars. It is reserved before the call, and each call counts as much.
+    #[key(none = "free", range = 0..=1_000_000)]
+    max_cost: Option<f64>,
 }
 
 /// A command-line argument, or command-line arguments that depend on a tool argument.

@@ -97,7 +97,7 @@ fn variables(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Tools of an MCP server: all, unless `include` or `exclude` is given.
-#[derive(Debug, Clone, PartialEq, Eq, Config)]
+#[derive(Debug, Clone, PartialEq, Config)]
 pub struct McpTools {
     /// Name of the server in `mcp` of this file or in the file that the command line names.
     #[key(nonempty)]
@@ -108,6 +108,10 @@ pub struct McpTools {
     /// Tools not to use, by the server's names for them.
     #[key(nonempty, unique)]
     pub exclude: At<Vec<String>>,
+    /// Maximum cost of a call of each of these tools in US dollars. It is reserved before the call, and counts where the result does
+    /// not report its cost.
+    #[key(none = "what the server says, else free", range = 0..=1_000_000)]
+    pub max_cost: Option<f64>,
 }
 
 impl McpTools {

@@ -5,7 +5,7 @@ use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
 use polylogue::tools::results::LargeResults;
 use polylogue::tools::search::ToolSearch;
 use polylogue_config::{At, Config};
-use polylogue_core::{AnyTool, Outcome, StateScope, Tool as _};
+use polylogue_core::{AnyTool, Money, Outcome, StateScope, Tool as _};
 use polylogue_tools::LimitedTool;
 use serde_json::{Map, Value};
 
@@ -127,6 +127,14 @@ impl ToolLimits {
     pub(crate) fn stored(self) -> Option<LargeResults> {
         let is_stored = self.large_results == LargeResultsKey::Store;
         is_stored.then(|| LargeResults::default().above(self.bytes()))
+    }
+}
+
+/// `tool`, of which a call costs at most this many dollars, if that is declared.
+pub(crate) fn costing(tool: AnyTool, dollars: Option<f64>) -> AnyTool {
+    match dollars.map(Money::dollars) {
+        Some(most) => AnyTool::new(LimitedTool::new(tool).costs_at_most(most)),
+        None => tool,
     }
 }
 

@@ -1,12 +1,12 @@
-//! A wrapper that limits the time and output of a tool.
+//! A wrapper that limits the time, the cost and the output of a tool.
 
 use std::time::Duration;
 
-use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{AnyTool, Money, Outcome, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::Value;
 use tokio::time::timeout;
 
-/// A tool with a timeout for each call and a maximum size of its outcomes.
+/// A tool with a timeout and a declared cost for each call, and a maximum size of its outcomes.
 ///
 /// A call that times out fails with an error for the model; its effects so far remain. Text and data beyond the maximum size are cut,
 /// with a note. (Without this wrapper a call has no timeout, and an outcome can have [`Outcome::MAX_BYTES`].)
@@ -22,6 +22,7 @@ use tokio::time::timeout;
 #[derive(Debug, Clone)]
 pub struct LimitedTool {
     tool: AnyTool,
+    spec: ToolSpec,
     time: Option<Duration>,
     bytes: usize,
 }
@@ -30,13 +31,20 @@ impl LimitedTool {
     /// `tool`, as yet without bounds but those of every tool.
     #[must_use]
     pub fn new(tool: impl Tool) -> Self {
-        Self { tool: AnyTool::new(tool), time: None, bytes: Outcome::MAX_BYTES }
+        let spec = tool.spec().clone();
+        Self { tool: AnyTool::new(tool), spec, time: None, bytes: Outcome::MAX_BYTES }
     }
 
     /// Sets the timeout of a call.
     #[must_use]
     pub fn within(self, time: Duration) -> Self {
         Self { time: Some(time), ..self }
+    }
+
+    /// Sets what a call costs at most. It is reserved before the call; see [`ToolSpec::max_cost`].
+    #[must_use]
+    pub fn costs_at_most(self, cost: Money) -> Self {
+        Self { spec: self.spec.costs_at_most(cost), ..self }
     }
 
     /// Sets the maximum size of an outcome, in bytes of text and data.
@@ -48,7 +56,7 @@ impl LimitedTool {
 
 impl Tool for LimitedTool {
     fn spec(&self) -> &ToolSpec {
-        self.tool.spec()
+        &self.spec
     }
 
     async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {

@@ -17,6 +17,7 @@ pub(crate) struct Reply {
     pub(crate) content_type: Option<String>,
     /// The target of a redirect.
     pub(crate) location: Option<String>,
+    pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
     pub(crate) end: End,
 }
@@ -63,14 +64,14 @@ pub(crate) async fn ask(client: &Client, url: &Url, ask: Ask, limit: usize) -> R
     let packed = header(CONTENT_ENCODING).unwrap_or("identity").trim().to_ascii_lowercase();
     let (content_type, location) =
         (header(CONTENT_TYPE).map(str::to_owned), header(LOCATION).map(str::to_owned));
-    let status = answer.status();
+    let (status, headers) = (answer.status(), answer.headers().clone());
     let unpacker = match packed.as_str() {
         "" | "identity" => Unpacker::Plain(Bounded::new(limit)),
         "gzip" | "x-gzip" => Unpacker::Gzip(Box::new(MultiGzDecoder::new(Bounded::new(limit)))),
         other => return Err(format!("the answer is packed as `{other}`, which was not asked for")),
     };
     let (body, end) = read(answer, unpacker).await;
-    Ok(Reply { status, content_type, location, body, end })
+    Ok(Reply { status, content_type, location, headers, body, end })
 }
 
 async fn read(mut answer: Answer, mut unpacker: Unpacker) -> (Vec<u8>, End) {

@@ -38,7 +38,7 @@ mod declaration;
 pub(crate) mod request;
 pub(crate) mod send;
 
-use polylogue_core::{ConfigError, Error, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{ConfigError, Error, Money, Outcome, Tool, ToolCx, ToolError, ToolSpec};
 pub use polylogue_http::Client;
 use polylogue_http::{Env, NetworkAccess};
 use serde_json::Value;
@@ -80,6 +80,7 @@ impl Call {
         if let Some(seconds) = declaration.time_s {
             sender.time = std::time::Duration::from_secs(seconds.into());
         }
+        sender.cost = request::cost_header(&declaration).map_err(wrong)?;
         let spec = declaration.spec();
         Ok(Self { spec, declaration, request, sender })
     }
@@ -104,6 +105,7 @@ fn request_of(declaration: &Declaration) -> Result<Request, String> {
         return Err(format!("a request by `{}` has no `json`", declaration.method));
     }
     let request = Request::declared(declaration)?;
+    request::cost_header(declaration)?;
     let used = request.arguments();
     if let Some(name) = used.iter().find(|name| !declaration.arguments.contains_key(**name)) {
         return Err(format!("there is no argument `{name}`"));
@@ -123,7 +125,8 @@ impl Declaration {
     /// Description for models.
     fn spec(&self) -> ToolSpec {
         let spec = ToolSpec::new(self.name.clone(), self.description.clone(), schema_of(&self.arguments));
-        if self.repeatable.unwrap_or(self.method.only_reads()) { spec.repeatable() } else { spec }
+        let spec = if self.repeatable.unwrap_or(self.method.only_reads()) { spec.repeatable() } else { spec };
+        ToolSpec { max_cost: self.max_cost.map(Money::dollars), ..spec }
     }
 
     /// The host that it reaches, with its port if given.

@@ -8,17 +8,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use polylogue::runs::batch::{Batch, BatchResult, BatchStart};
-use polylogue::{AnyModel, Assistant, Chat, Name, Status, Step, Transcript};
+use polylogue::{Act, Agent, AnyModel, Assistant, Chat, Name, Status, Step, Tool, Transcript, Turn};
 use polylogue_core::{
-    Allowance, AnyStore, Body, Budget, CountedUsage, DeltaSink, FailedAttempt, Log, LogId, Meta, Model,
-    ModelError, ModelErrorKind, Money, Reply, Request, RunBound, RunOutcome, StopReason, Store as _,
-    Timestamp, TurnRequest, Usage,
+    Allowance, AnyStore, AnyTool, Body, Budget, Call, CountedUsage, DeltaSink, FailedAttempt, Log, LogId,
+    Meta, Model, ModelCall, ModelError, ModelErrorKind, Money, Outcome, Reply, Request, RunBound, RunOutcome,
+    StopReason, Store as _, Timestamp, ToolCx, ToolError, ToolSpec, TurnRequest, Usage,
 };
 use polylogue_store::Memory;
 
 /// The longest reply, in tokens. A token costs a cent, and a request is counted as [`INPUT`] tokens at least.
 const MOST: u64 = 20;
 const INPUT: u64 = 5;
+/// What a call of a tool costs, in cents.
+const FEE: u64 = 7;
 
 /// A server that charges the most it may for every request that it receives, and breaks some replies.
 #[derive(Clone, Default)]
@@ -27,6 +29,9 @@ struct Server {
     /// Calls, and tokens of replies.
     charged: Arc<Mutex<(u64, u64)>>,
     is_broken: bool,
+    /// Whether some agents pay tools, and what these have charged, in cents.
+    is_paying: bool,
+    tools: Arc<AtomicU64>,
     /// The time that each call takes, by [`clock`](Self::clock).
     call_ms: u64,
     clock: Arc<AtomicU64>,
@@ -35,7 +40,8 @@ struct Server {
 impl Server {
     fn seeded(seed: u64) -> Self {
         let random = Arc::new(AtomicU64::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1));
-        Self { random, is_broken: seed.is_multiple_of(2), ..Self::default() }
+        let (is_broken, is_paying) = (seed.is_multiple_of(2), seed.is_multiple_of(5));
+        Self { random, is_broken, is_paying, ..Self::default() }
     }
 
     /// The next random number below `below`.
@@ -52,8 +58,14 @@ impl Server {
         self.charged.lock().unwrap().0
     }
 
-    fn cents(&self) -> u64 {
+    /// The tokens of replies, each of which costs a cent.
+    fn replies(&self) -> u64 {
         self.charged.lock().unwrap().1
+    }
+
+    /// What the model and the tools have charged.
+    fn cents(&self) -> u64 {
+        self.replies() + self.tools.load(Ordering::SeqCst)
     }
 
     fn charge(&self) {
@@ -97,7 +109,44 @@ fn cents(amount: u64) -> Money {
     Money::dollars(amount as f64 / 100.0)
 }
 
-/// Five agents, who speak at the same time in each of two steps.
+/// A tool that charges the most it declares.
+struct Paid(ToolSpec, Server);
+
+impl Tool for Paid {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    async fn call(&self, _: serde_json::Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        self.1.tools.fetch_add(FEE, Ordering::SeqCst);
+        for _ in 0..self.1.roll(3) {
+            tokio::task::yield_now().await;
+        }
+        match self.1.roll(3) {
+            0 => Err("it failed".into()),
+            1 => Ok(Outcome::done("a hit")),
+            _ => Ok(Outcome::done("a hit").costing(cents(FEE))),
+        }
+    }
+}
+
+/// Asks its model, and pays two tools at the same time.
+struct Buyer(Name, Server);
+
+impl Agent for Buyer {
+    fn name(&self) -> &Name {
+        &self.0
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
+        let parts = turn.ask_model(ModelCall::of(&AnyModel::new(self.1.clone()))).await?.parts;
+        let spec = ToolSpec::new("search", "Searches.", serde_json::json!({"type": "object"}));
+        let tool = AnyTool::new(Paid(spec.costs_at_most(cents(FEE)), self.1.clone()));
+        let call = |nth| Call { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
+        turn.call(&[tool], &[call(1), call(2)]).await?;
+        Ok(Act::Say(parts))
+    }
+}
+
+/// Five agents, who speak at the same time in each of two steps. Some of them pay tools.
 fn start(server: &Server) -> impl Fn(&String) -> polylogue::Result<BatchStart> {
     let server = server.clone();
     move |row| {
@@ -106,7 +155,10 @@ fn start(server: &Server) -> impl Fn(&String) -> polylogue::Result<BatchStart> {
         for number in 0..5 {
             let name = format!("A{number}");
             turns.push(TurnRequest::to_all(Name::new(name.as_str())?));
-            chat = chat.participant(Assistant::new(&name, AnyModel::new(server.clone()))?);
+            chat = match server.is_paying && number % 2 == 0 {
+                true => chat.participant(Buyer(Name::new(name.as_str())?, server.clone())),
+                false => chat.participant(Assistant::new(&name, AnyModel::new(server.clone()))?),
+            };
         }
         let steps = move |chat: &Transcript| match chat.turns() {
             0..10 => Step::Parallel(turns.clone()),
@@ -159,7 +211,7 @@ fn limit(seed: u64, server: &Server) -> Allowance {
         0 => Allowance { calls: Some(1 + server.roll(120)), ..none },
         // A request is reserved at more than a token for each byte.
         1 => Allowance { tokens: Some(200 + server.roll(25_000)), ..none },
-        _ => Allowance { cost: Some(cents(1 + server.roll(2_400))), ..none },
+        _ => Allowance { cost: Some(cents(1 + server.roll(3_000))), ..none },
     }
 }
 
@@ -178,7 +230,7 @@ async fn fifty_agents_in_ten_conversations_take_no_more_than_their_batch_may() {
                 let used = budget.used();
                 let all = CountedUsage {
                     calls: server.calls(),
-                    tokens: server.cents() + INPUT * server.calls(),
+                    tokens: server.replies() + INPUT * server.calls(),
                     cost: cents(server.cents()),
                 };
                 // Calls that were lost count at more than they took.
@@ -190,9 +242,9 @@ async fn fifty_agents_in_ten_conversations_take_no_more_than_their_batch_may() {
             }
         }
         let ended = ended.unwrap_or_else(|| panic!("seed {seed}: it does not end"));
-        let (calls, spent) = (server.calls(), server.cents());
+        let (calls, spent, replies) = (server.calls(), server.cents(), server.replies());
         let is_within = most.calls.is_none_or(|limit| calls <= limit)
-            && most.tokens.is_none_or(|limit| spent + INPUT * calls <= limit)
+            && most.tokens.is_none_or(|limit| replies + INPUT * calls <= limit)
             && most.cost.is_none_or(|limit| cents(spent) <= limit);
         assert!(is_within, "seed {seed}: {calls} calls and {spent} cents of {most:?}: {ended:?}");
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::part::{Outcome, OutcomeStatus, Part, plain};
 use super::stored_result::StoredResult;
-use super::usage::ToolUsage;
+use super::usage::{Money, ToolUsage};
 
 impl Outcome {
     /// A result of a call.
@@ -41,6 +41,34 @@ impl Outcome {
     #[must_use]
     pub fn using(mut self, used: ToolUsage) -> Self {
         self.used.push(used);
+        self
+    }
+
+    /// Adds what the call itself cost, such as the price of a search at a service. It counts as the cost of model calls does.
+    /// Where [`ToolSpec::max_cost`](crate::ToolSpec::max_cost) declares the most, that much was reserved before the call.
+    ///
+    /// ```
+    /// use polylogue_core::{Money, Outcome};
+    ///
+    /// let found = Outcome::done("3 hits").costing(Money::dollars(0.005));
+    /// assert_eq!(found.own_cost(), Some(Money::dollars(0.005)));
+    /// ```
+    #[must_use]
+    pub fn costing(self, cost: Money) -> Self {
+        self.using(ToolUsage::of_tool("", cost))
+    }
+
+    /// What the call itself cost, besides that of models; `None` if it does not say.
+    #[must_use]
+    pub fn own_cost(&self) -> Option<Money> {
+        let own = self.used.iter().filter(|used| used.is_of_tool());
+        own.map(|used| used.cost).reduce(|one, other| Some(one? + other?)).flatten()
+    }
+
+    /// The same for a call of the tool `name`, whose own cost is `cost`.
+    pub(crate) fn priced(mut self, name: &str, cost: Option<Money>) -> Self {
+        self.used.retain(|used| !used.is_of_tool());
+        self.used.extend(cost.map(|cost| ToolUsage::of_tool(name, cost)));
         self
     }
 

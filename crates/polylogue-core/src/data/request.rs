@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::part::Outcome;
+use super::usage::Money;
 
 /// Sampling parameters of a model. `None` leaves the value to the provider.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -189,6 +190,10 @@ pub struct ToolSpec {
     /// The most bytes of text and data of an outcome; longer ones are truncated. No part of what models see.
     #[serde(skip, default = "ToolSpec::default_max_bytes")]
     pub max_bytes: usize,
+    /// The money that a call costs at most, besides that of models that are called within it. It is reserved before the
+    /// call. `None`: nothing is reserved, and what [`Outcome::costing`](crate::Outcome::costing) reports counts afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<Money>,
 }
 
 impl ToolSpec {
@@ -207,6 +212,7 @@ impl ToolSpec {
             repeatable: false,
             ends_turn: false,
             max_bytes: Outcome::MAX_BYTES,
+            max_cost: None,
         }
     }
 
@@ -220,6 +226,13 @@ impl ToolSpec {
     #[must_use]
     pub fn at_most(self, bytes: usize) -> Self {
         Self { max_bytes: bytes.min(Outcome::MAX_BYTES), ..self }
+    }
+
+    /// Declares what a call costs at most. A call that does not report [what it cost](crate::Outcome::costing) counts as much,
+    /// also if it fails.
+    #[must_use]
+    pub fn costs_at_most(self, cost: Money) -> Self {
+        Self { max_cost: Some(cost), ..self }
     }
 
     /// Makes its outcome end the turn: the agent says what the model said with the call, or else the outcome. A

@@ -148,10 +148,10 @@ pub struct CallCost {
     pub uncached: Option<Money>,
 }
 
-/// The usage of a model that a tool called itself.
+/// The usage of a model that a tool called itself, or what the tool itself cost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolUsage {
-    /// The model, as `provider:model`.
+    /// The model, as `provider:model`; of what a tool itself cost, `tool:NAME`.
     pub model: Arc<str>,
     /// The tokens.
     #[serde(default, skip_serializing_if = "Usage::is_unknown")]
@@ -159,6 +159,24 @@ pub struct ToolUsage {
     /// The cost, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
+}
+
+impl ToolUsage {
+    /// What precedes the name of a tool whose own cost this is.
+    const OWN: &str = "tool:";
+
+    /// What a call of the tool `name` cost, besides that of models.
+    #[must_use]
+    pub fn of_tool(name: &str, cost: Money) -> Self {
+        let usage = Usage { input: Some(0), output: Some(0), ..Usage::default() };
+        Self { model: format!("{}{name}", Self::OWN).into(), usage, cost: Some(cost) }
+    }
+
+    /// Whether it is what a tool itself cost.
+    #[must_use]
+    pub fn is_of_tool(&self) -> bool {
+        self.model.starts_with(Self::OWN)
+    }
 }
 
 /// Model calls that count against limits without a reported usage: they count at their upper bound.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::reservation::AttemptReservation;
 use super::{Reservation, ReservationRequest};
-use crate::{Bound, Error, Log, Name, Path, Result, ToolUsage};
+use crate::{Bound, CountedUsage, Error, Log, Money, Name, Outcome, Path, Result, ToolUsage, TotalUsage};
 
 /// Reserves and counts the usage of a model that a tool calls itself, such as an embedding model: like model calls of
 /// agents, all of it is reserved before anything is sent. It does not count as a model call of the run.
@@ -67,6 +67,39 @@ impl<'a> Meter<'a> {
         let (reservation, _) = log.reserve(asked).await?;
         reservation.note().await?;
         Ok(Some(reservation))
+    }
+
+    /// Reserves what a call of the tool `name` itself costs at most. The caller logs what [`Reservation::reserved`] returns.
+    pub(crate) async fn reserve_own(&self, name: &str, most: Money) -> Result<Option<Reservation<'a>>> {
+        let Some(Run { log, at, who, call }) = self.run else { return Ok(None) };
+        let (model, call) = (ToolUsage::of_tool(name, most).model, Some(call));
+        let bound = Bound { tokens: Some(0), input: 0, cost: Some(most), least_cost: Some(most) };
+        let asked = ReservationRequest { at, who, model: &model, bound, is_stored: false, calls: 0, call };
+        Ok(Some(log.reserve(asked).await?.0))
+    }
+
+    /// Settles what a call itself cost, whose reservation is `reserved` if it has one: until that is dropped, it stays reserved in
+    /// the limits of the run. `outcome` has all that the call used.
+    pub(crate) fn settle_own(&self, reserved: Option<&Reservation<'a>>, outcome: &Outcome) {
+        let own = outcome.own_cost();
+        match (reserved, own) {
+            (Some(reserved), own) => reserved.own_cost(own.unwrap_or_default()),
+            (None, Some(own)) => self.spend(own.into()),
+            (None, None) => {}
+        }
+        if !self.state().is_used {
+            // Nothing was reserved for models that the tool called.
+            let models = outcome.used.iter().filter(|used| !used.is_of_tool());
+            let mut total = TotalUsage::default();
+            models.for_each(|used| total.add_tool(used));
+            self.spend(total.counted());
+        }
+    }
+
+    /// Counts in the budget that the run shares what was used without a reservation.
+    fn spend(&self, used: CountedUsage) {
+        let budget = self.run.as_ref().and_then(|run| run.log.budget.as_ref());
+        budget.into_iter().for_each(|budget| budget.spend(used));
     }
 
     /// Settles a reservation with the real usage.

@@ -300,11 +300,21 @@ impl Reservation<'_> {
 
     /// Logs that a request is sent besides the next model call of the turn.
     pub(super) async fn note(&self) -> Result<()> {
-        let hold = self.state().hold.clone().unwrap_or_default();
-        let (tokens, cost) = (hold.most_tokens(), hold.most());
-        let reserved = self.charge_of(ChargeReason::Reserved, 0, tokens, cost);
-        self.log.append(&self.at, [Body::Charged(reserved)]).await?;
+        self.log.append(&self.at, [self.reserved()]).await?;
         Ok(())
+    }
+
+    /// The event that says so.
+    pub(crate) fn reserved(&self) -> Body {
+        let hold = self.state().hold.clone().unwrap_or_default();
+        Body::Charged(self.charge_of(ChargeReason::Reserved, 0, hold.most_tokens(), hold.most()))
+    }
+
+    /// Settles a call of a tool that itself cost `cost`. What is reserved in the limits of the run stays so until this is dropped,
+    /// when the outcome is in the log.
+    pub(crate) fn own_cost(&self, cost: Money) {
+        let nothing = Usage { input: Some(0), output: Some(0), ..Usage::default() };
+        self.settled(&nothing, false, Some(cost));
     }
 
     /// Counts a failed attempt. Without this, a failed call counts as one attempt, by the kind of its error.

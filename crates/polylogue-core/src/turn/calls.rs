@@ -3,23 +3,99 @@
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tracing::{Instrument as _, debug_span, info};
 
 use crate::data::arguments;
 use crate::data::name::resolved;
-use crate::{AnyTool, Call, Outcome, Part, Tool, ToolCx, ToolSpec, View, no_such_tool};
+use crate::{
+    AnyTool, Body, Call, Money, Outcome, Part, Reservation, Result, Tool, ToolCx, ToolSpec, View,
+    no_such_tool,
+};
+
+/// A call that is made, step by step.
+pub(super) struct StartedCall<'a> {
+    /// Which of the calls it is.
+    pub(super) index: usize,
+    pub(super) call: &'a Call,
+    /// All that can be called.
+    pub(super) tools: &'a [AnyTool],
+    pub(super) cx: ToolCx<'a>,
+    /// Whether it began in an earlier process.
+    pub(super) was_begun: bool,
+}
+
+/// A step of a call.
+pub(super) enum CallStep<'a> {
+    /// What its tool costs at most is reserved, or a limit does not allow it.
+    Reserved(Result<Reservation<'a>>),
+    /// It ended.
+    Returned { outcome: Outcome, reserved: Option<Reservation<'a>> },
+}
+
+impl<'a> StartedCall<'a> {
+    fn tool(&self) -> Option<&'a AnyTool> {
+        self.tools.iter().find(|tool| tool.spec().name == self.call.tool)
+    }
+
+    /// Whether its outcome cannot be known. A call that never ran - unknown tool, invalid arguments - is safe to decide again.
+    fn is_unknown(&self) -> bool {
+        let runs = self.tool().filter(|_| self.call.args.is_object());
+        self.was_begun && runs.is_some_and(|tool| !tool.spec().repeatable)
+    }
+
+    /// What its tool costs at most, if it runs and says so.
+    pub(super) fn max_cost(&self) -> Option<Money> {
+        let runs = self.tool().filter(|_| self.call.args.is_object() && !self.is_unknown());
+        runs.and_then(|tool| tool.spec().max_cost)
+    }
+
+    /// The event with which it begins.
+    pub(super) fn begins(&self) -> Body {
+        Body::ToolCalled { who: self.cx.who.clone(), call: self.call.clone() }
+    }
+
+    /// Reserves what its tool costs, and then runs it.
+    pub(super) fn advance(
+        self,
+        reserved: Option<Reservation<'a>>,
+    ) -> BoxFuture<'a, (StartedCall<'a>, CallStep<'a>)> {
+        let most = self.max_cost();
+        async move {
+            let step = match most.filter(|_| reserved.is_none()) {
+                None => self.run(reserved, most).await,
+                Some(declared) => {
+                    match self.cx.meter.reserve_own(&self.call.tool, declared).await.transpose() {
+                        Some(reserved) => CallStep::Reserved(reserved),
+                        // Outside of runs nothing is counted.
+                        None => self.run(None, most).await,
+                    }
+                }
+            };
+            (self, step)
+        }
+        .boxed()
+    }
+
+    async fn run(&self, reserved: Option<Reservation<'a>>, most: Option<Money>) -> CallStep<'a> {
+        if self.is_unknown() {
+            return CallStep::Returned { outcome: Outcome::unknown(), reserved };
+        }
+        let outcome = outcome_of(self.tool(), self.tools, self.call, &self.cx).await;
+        // What does not say what it cost counts as it was declared.
+        let cost = outcome.own_cost().or(most);
+        let outcome = outcome.priced(&self.call.tool, cost);
+        self.cx.meter.settle_own(reserved.as_ref(), &outcome);
+        CallStep::Returned { outcome, reserved }
+    }
+}
 
 /// The most bytes of a result that repeats arguments which are no object.
 const FAILURE: usize = 400;
 
 /// The result of a call, even if its tool fails, panics or does not exist.
-pub(super) async fn outcome_of(
-    tool: Option<&AnyTool>,
-    tools: &[AnyTool],
-    call: &Call,
-    cx: &ToolCx<'_>,
-) -> Outcome {
+async fn outcome_of(tool: Option<&AnyTool>, tools: &[AnyTool], call: &Call, cx: &ToolCx<'_>) -> Outcome {
     let Some(tool) = tool else {
         let names = tools.iter().map(|tool| tool.spec().name.as_str());
         return Outcome::failed(no_such_tool(&call.tool, names));

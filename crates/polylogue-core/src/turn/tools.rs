@@ -1,12 +1,35 @@
 //! Tool calls within a turn.
 
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::Turn;
-use super::calls::outcome_of;
+use super::calls::{CallStep, StartedCall};
 use super::repeats::repeated_calls;
 use crate::transcript::in_order;
-use crate::{AnyTool, Body, Call, Interrupt, Meter, Outcome, Result, Results, Tool, ToolCx};
+use crate::{AnyTool, Body, Call, Error, Interrupt, Meter, Outcome, Reservation, Result, Results, ToolCx};
+
+/// Does `work` while the others continue, whose results come into `ended`: one of them may be the next to have what `work` waits
+/// for, such as the log.
+async fn with_others<F: Future + Unpin, T>(
+    others: &mut FuturesUnordered<F>,
+    ended: &mut VecDeque<F::Output>,
+    work: impl Future<Output = T>,
+) -> T {
+    let mut work = pin!(work);
+    poll_fn(|cx| {
+        while let Poll::Ready(Some(result)) = others.poll_next_unpin(cx) {
+            ended.push_back(result);
+        }
+        work.as_mut().poll(cx)
+    })
+    .await
+}
 
 impl Turn<'_> {
     /// Executes tool calls in parallel, and returns their results in the order of the calls. There is always a
@@ -36,38 +59,31 @@ impl Turn<'_> {
             self.doubt = None;
         }
         let meters: Vec<Meter<'_>> = calls.iter().map(|call| Meter::of(log, at, who, &call.id)).collect();
-        let mut running = FuturesUnordered::new();
+        let context = |meter, id| ToolCx {
+            log: log.id(),
+            resources: log.resources(),
+            at,
+            who,
+            transcript,
+            turn: &before,
+            within: &within,
+            id,
+            meter,
+            results: Results::of(log),
+        };
+        let running = FuturesUnordered::new();
         let mut fresh = Vec::new();
         for ((index, call), meter) in calls.iter().enumerate().zip(&meters) {
             if outcomes.get(index).is_some_and(Option::is_some) {
                 continue;
             }
             let was_begun = begun.get(index).copied().unwrap_or(false);
-            if !was_begun {
-                fresh.push(Body::ToolCalled { who: who.clone(), call: call.clone() });
+            let started = StartedCall { index, call, tools, cx: context(meter, &call.id), was_begun };
+            // It begins when what it costs is reserved.
+            if !was_begun && started.max_cost().is_none() {
+                fresh.push(started.begins());
             }
-            let tool = tools.iter().find(|tool| tool.spec().name == call.tool);
-            // A call that never ran - unknown tool, invalid arguments - is safe to decide again.
-            let runs = tool.filter(|_| call.args.is_object());
-            let unknown = was_begun && runs.is_some_and(|tool| !tool.spec().repeatable);
-            let (id, resources) = (&call.id, log.resources());
-            let cx = ToolCx {
-                log: log.id(),
-                resources,
-                at,
-                who,
-                transcript,
-                turn: &before,
-                within: &within,
-                id,
-                meter,
-                results: Results::of(log),
-            };
-            running.push(async move {
-                let outcome =
-                    if unknown { Outcome::unknown() } else { outcome_of(tool, tools, call, &cx).await };
-                (index, outcome)
-            });
+            running.push(started.advance(None));
         }
         if !running.is_empty() {
             // Nothing begins that would be aborted at once.
@@ -76,17 +92,57 @@ impl Turn<'_> {
         if !fresh.is_empty() {
             self.record(fresh).await?;
         }
-        while let Some((index, outcome)) = log.within_time(at, who, running.next()).await? {
-            let id = calls.get(index).map(|call| call.id.clone()).unwrap_or_default();
-            self.record([Body::ToolReturned { who: who.clone(), id, outcome: outcome.clone() }]).await?;
-            meters.get(index).into_iter().for_each(Meter::release);
-            if let Some(slot) = outcomes.get_mut(index) {
-                *slot = Some(outcome);
-            }
-        }
+        let refused = self.await_calls(running, &mut outcomes).await?;
         // However a tool handles a limit, nothing more is sent.
         log.check_refused()?;
+        refused.map_or(Ok(()), Err)?;
         Ok(outcomes.into_iter().flatten().collect())
+    }
+
+    /// Awaits calls, and logs what becomes of them. Returns why one was refused, if one was.
+    async fn await_calls<'c>(
+        &mut self,
+        mut running: FuturesUnordered<BoxFuture<'c, (StartedCall<'c>, CallStep<'c>)>>,
+        outcomes: &mut [Option<Outcome>],
+    ) -> Result<Option<Error>> {
+        let (log, at, who) = (self.log, self.transcript.at(), self.me());
+        let (mut refused, mut ended) = (None, VecDeque::new());
+        loop {
+            let next = match ended.pop_front() {
+                Some(next) => Some(next),
+                None => log.within_time(at, who, running.next()).await?,
+            };
+            let Some((started, step)) = next else { break };
+            match step {
+                CallStep::Reserved(Ok(reserved)) => {
+                    let begun = self.record_begun(&started, &reserved);
+                    with_others(&mut running, &mut ended, begun).await?;
+                    running.push(started.advance(Some(reserved)));
+                }
+                // The others end first. This one has not begun: under a higher limit it is made when the turn continues.
+                CallStep::Reserved(Err(error)) => refused = refused.or(Some(error)),
+                CallStep::Returned { outcome, reserved } => {
+                    let id = started.call.id.clone();
+                    let event = Body::ToolReturned { who: who.clone(), id, outcome: outcome.clone() };
+                    with_others(&mut running, &mut ended, self.record([event])).await?;
+                    drop(reserved);
+                    started.cx.meter.release();
+                    outcomes
+                        .get_mut(started.index)
+                        .into_iter()
+                        .for_each(|slot| *slot = Some(outcome.clone()));
+                }
+            }
+        }
+        Ok(refused)
+    }
+
+    /// Logs that a call begins whose cost is reserved.
+    async fn record_begun(&mut self, started: &StartedCall<'_>, reserved: &Reservation<'_>) -> Result<()> {
+        // Before the call: what follows an event of a reservation is in flight.
+        self.log.stage(self.transcript.at(), [reserved.reserved()]).await?;
+        let begins = (!started.was_begun).then(|| started.begins());
+        self.record(begins).await
     }
 
     /// Charges what tools had asked models when an earlier process died.

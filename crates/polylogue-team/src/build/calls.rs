@@ -8,6 +8,7 @@ use polylogue_tools::openapi;
 
 use super::builder::AgentBuilder;
 use crate::grant::Grant;
+use crate::tooling::costing;
 
 impl AgentBuilder<'_> {
     /// The tools that call services and that `name` stands for; none if it is no such name.
@@ -30,7 +31,8 @@ impl AgentBuilder<'_> {
         }
         let tools = operations.into_iter().map(|(document, operation)| {
             let time = document.timeout.map(Into::into);
-            openapi::tool(operation.clone(), client, &document.keys(), &env, time)
+            let tool = openapi::tool(operation.clone(), client, &document.keys(), &env, time)?;
+            Ok(costing(tool, document.max_cost))
         });
         tools.collect()
     }

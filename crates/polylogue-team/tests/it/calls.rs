@@ -88,7 +88,7 @@ fn team(document: &str, rest: &str, tools: &str) -> Result<Team, String> {
 #[test]
 fn operations_are_tools_by_their_names_or_all_by_that_of_the_service() {
     for (tools, expected) in [("[pets]", &["addPet", "listPets"][..]), ("[listPets]", &["listPets"])] {
-        let team = team(PETS, ", key: PETS_KEY", tools).unwrap();
+        let team = team(PETS, ", key: PETS_KEY, max_cost: 0.02", tools).unwrap();
         let stored = serde_json::to_string(&team).unwrap();
         assert_eq!(serde_json::from_str::<Team>(&stored).unwrap(), team);
         let model = team.script.model("x");
@@ -96,6 +96,8 @@ fn operations_are_tools_by_their_names_or_all_by_that_of_the_service() {
         let assistant = &team.assistants(&provide).unwrap()[0];
         let mut names: Vec<String> = assistant.specs().iter().map(|tool| tool.name.clone()).collect();
         names.sort();
+        let most = Some(polylogue_core::Money::dollars(0.02));
+        assert!(assistant.specs().iter().all(|tool| tool.max_cost == most), "{:?}", assistant.specs());
         assert_eq!(names, expected);
         // Whom it reaches has to be allowed, and its key has to be there.
         let reached = (Grant::Network, vec!["pets.example:8080".to_owned()]);

@@ -1,7 +1,7 @@
 //! What a command is, as data.
 
 use indexmap::IndexMap;
-use polylogue_core::ToolSpec;
+use polylogue_core::{Money, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -24,6 +24,9 @@ pub struct Declaration {
     /// Whether a call that was in flight when the process died may simply be made again
     #[serde(default)]
     pub repeatable: bool,
+    /// What a call costs at most, in dollars
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<f64>,
 }
 
 /// Words of a command.
@@ -102,7 +105,8 @@ impl Declaration {
     pub(super) fn spec(&self) -> ToolSpec {
         let parameters = schema_of(&self.arguments);
         let spec = ToolSpec::new(self.name.clone(), self.description.clone(), parameters);
-        if self.repeatable { spec.repeatable() } else { spec }
+        let spec = if self.repeatable { spec.repeatable() } else { spec };
+        ToolSpec { max_cost: self.max_cost.map(Money::dollars), ..spec }
     }
 
     /// What contradicts itself, words aside.

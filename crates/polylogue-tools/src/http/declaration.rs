@@ -40,6 +40,12 @@ pub struct Declaration {
     /// Whether a call that was in flight when the process died can be repeated. Default: only for `get`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeatable: Option<bool>,
+    /// What a call costs at most, in dollars
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<f64>,
+    /// The header of the response that says what the call cost, in dollars
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_header: Option<String>,
 }
 
 /// The value of a header.

@@ -218,6 +218,13 @@ pub(crate) fn header_name(name: &str) -> Result<HeaderName, String> {
     lower.parse().map_err(|_| format!("no header can be called `{name}`"))
 }
 
+/// The header of responses that says what a call cost, if the declaration names one.
+pub(super) fn cost_header(declaration: &Declaration) -> Result<Option<HeaderName>, String> {
+    let Some(name) = &declaration.cost_header else { return Ok(None) };
+    let header = name.to_ascii_lowercase().parse();
+    header.map(Some).map_err(|_| format!("no header can be called `{name}`"))
+}
+
 fn argument(piece: &Piece) -> Option<&str> {
     match piece {
         Piece::Argument(name) => Some(name),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use polylogue_core::{Outcome, ToolError};
+use polylogue_core::{Money, Outcome, ToolError};
 use polylogue_http::header::{HeaderName, HeaderValue};
 use polylogue_http::{Client, Env, Redactor};
 
@@ -24,6 +24,8 @@ pub(crate) struct Sender {
     headers: Vec<(HeaderName, HeaderValue)>,
     query: Vec<(String, String)>,
     secrets: Vec<String>,
+    /// The header of responses that says what a call cost, in dollars.
+    pub(crate) cost: Option<HeaderName>,
 }
 
 /// Does not show secrets.
@@ -35,7 +37,7 @@ impl fmt::Debug for Sender {
 
 impl Sender {
     pub(crate) const fn new(client: Client) -> Self {
-        Self { client, time: TIME, headers: Vec::new(), query: Vec::new(), secrets: Vec::new() }
+        Self { client, time: TIME, headers: Vec::new(), query: Vec::new(), secrets: Vec::new(), cost: None }
     }
 
     /// Adds the header `name` with the value of the variable `variable`, after the prefix `before`.
@@ -93,7 +95,19 @@ impl Sender {
             let known = if request.method.only_reads() { "" } else { "; whether it was done is not known" };
             cannot(&format!("there was no answer within {} s{known}", self.time.as_secs()))
         })?;
-        Ok(self.outcome(&reply.map_err(|why| cannot(&why))?).from_outside(source))
+        let reply = reply.map_err(|why| cannot(&why))?;
+        let outcome = self.outcome(&reply).from_outside(source);
+        Ok(match self.cost(&reply) {
+            Some(cost) => outcome.costing(cost),
+            None => outcome,
+        })
+    }
+
+    /// What the response says that it cost. What is no amount counts as not said: others wrote it.
+    fn cost(&self, reply: &Reply) -> Option<Money> {
+        let text = reply.headers.get(self.cost.as_ref()?)?.to_str().ok()?;
+        let dollars: f64 = text.trim().trim_start_matches('$').parse().ok()?;
+        (dollars.is_finite() && dollars >= 0.0).then(|| Money::dollars(dollars))
     }
 
     fn outcome(&self, reply: &Reply) -> Outcome {

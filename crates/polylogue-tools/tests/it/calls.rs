@@ -1,6 +1,6 @@
 //! Calls over HTTP that are declared as data.
 
-use polylogue_core::{OutcomeStatus, Tool as _};
+use polylogue_core::{Money, OutcomeStatus, Tool as _};
 use polylogue_http::{Client, Env};
 use polylogue_tools::http::{Call, Declaration};
 use serde_json::{Value, json};
@@ -90,6 +90,28 @@ async fn what_is_declared_is_asked_with_arguments_in_their_places() {
         failed(&tool, wrong).await;
     }
     assert_eq!(site.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_header_of_the_response_says_what_a_call_cost() {
+    let site = Site::of(&[
+        ("/paid", answer("200 OK", "x-cost: $0.004\r\n", "a hit")),
+        ("/unsaid", answer("200 OK", "", "a hit")),
+        ("/wrong", answer("200 OK", "x-cost: -3\r\n", "a hit")),
+        ("/failed", answer("500 Internal Server Error", "x-cost: 0\r\n", "sorry")),
+    ])
+    .await;
+    let cost = async |path: &str| {
+        let url = format!("http://127.0.0.1:{}{path}", site.port);
+        let tool = made(json!({"url": url, "max_cost": 0.01, "cost_header": "X-Cost"}), &nothing()).unwrap();
+        assert_eq!(tool.spec().max_cost, Some(Money::dollars(0.01)));
+        call(&tool, json!({})).await.unwrap().own_cost()
+    };
+    assert_eq!(cost("/paid").await, Some(Money::dollars(0.004)));
+    assert_eq!((cost("/unsaid").await, cost("/wrong").await), (None, None));
+    assert_eq!(cost("/failed").await, Some(Money::default()));
+    let wrong = made(json!({"url": "https://a.example/", "cost_header": "no header"}), &nothing());
+    assert!(wrong.unwrap_err().contains("no header can be called `no header`"));
 }
 
 #[tokio::test]
