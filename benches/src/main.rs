@@ -10,6 +10,7 @@ mod bare;
 mod batch;
 mod cancel;
 mod chats;
+mod checks;
 mod child;
 mod dialect;
 mod groups;
@@ -30,11 +31,12 @@ fn main() -> ExitCode {
     let result = match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => report::all(),
         ["apis"] => report::optimized().and_then(|()| apis::report()),
+        ["check"] => report::optimized().and_then(|()| checks::report()),
         ["cancel"] => report::optimized().and_then(|()| cancel::report()),
         ["long-turn"] => report::optimized().and_then(|()| long_turn::report()),
         ["stores"] => report::optimized().and_then(|()| stores::report()),
         [child::MEASURE, job] => child::answer(job),
-        _ => Err("usage: cargo run --release -p polylogue-bench [apis|cancel|long-turn|stores]".into()),
+        _ => Err("usage: cargo run --release -p polylogue-bench [apis|cancel|check|long-turn|stores]".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,7 +3,7 @@
 use crate::child::{command, instructions, measure};
 use crate::job::{By, Cost, RUNS, Result, What};
 use crate::server::{Server, Way};
-use crate::{apis, batch, cancel, long_turn, sandbox, start, stores, table};
+use crate::{apis, batch, cancel, checks, long_turn, sandbox, start, stores, table};
 
 /// Refuses to measure a debug build.
 pub(crate) fn optimized() -> Result<()> {
@@ -29,6 +29,7 @@ pub(crate) fn all() -> Result<()> {
     batch::report()?;
     stores::report()?;
     long_turn::report()?;
+    checks::report()?;
     linear()?;
     apis::report()?;
     cancel::report()?;

@@ -95,6 +95,8 @@ mod repeats;
 #[cfg(test)]
 mod runs;
 #[cfg(test)]
+mod sarif;
+#[cfg(test)]
 mod screen;
 #[cfg(test)]
 mod serving;
