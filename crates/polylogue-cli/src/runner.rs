@@ -303,6 +303,7 @@ fn sent_since(events: &[Arc<Event>]) -> usize {
                 | Body::Reopened { .. }
                 | Body::LimitsChanged(_)
                 | Body::TitleChanged { .. }
+                | Body::TeamChanged(_)
                 | Body::Charged(_)
                 | Body::NextSpeaker { .. }
                 | Body::Paused

@@ -58,7 +58,7 @@ pub use self::inbox::{Confirmation, InboxMessage, Instruction, InstructionError}
 pub(crate) use self::inbox::{Pending, Timing};
 pub use self::lease::Lease;
 pub use self::list::{Cursor, ListQuery, Listing, LogState, Page};
-pub use self::meta::{Meta, Parent};
+pub use self::meta::{Meta, Parent, TeamChanged};
 pub use self::meter::Meter;
 pub use self::open_question::OpenQuestion;
 pub use self::question::{DefaultAnswer, Question, Responder};

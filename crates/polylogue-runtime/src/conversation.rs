@@ -10,13 +10,13 @@ use futures_util::future::{Either, select};
 use polylogue_core::{
     Agent as _, AnyStore, Cancellation, Chat, Confirmation, Event, Instruction, LimitOverrides, Limits, Log,
     LogHandle, LogId, Message, Name, Part, Path, Question, RunOutcome, Status, StopReason, Subscription,
-    TotalUsage,
+    TeamChanged, TotalUsage,
 };
 use tokio::sync::Mutex;
 
 use crate::continuation::{Continuation, limits_of, raises};
 use crate::inbox::deliver;
-use crate::{Error, Result};
+use crate::{Error, Prepared, Result};
 
 /// A conversation that this process has open, and the right to continue it.
 ///
@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     attached: std::sync::Mutex<Vec<Part>>,
     /// Whether limits that were changed are in the log.
     has_limits: AtomicBool,
+    /// Another version of its team, which is not in the log yet.
+    team: std::sync::Mutex<Option<TeamChanged>>,
     /// Locked while the conversation runs; `None` when it was released.
     log: Mutex<Option<Log>>,
 }
@@ -76,6 +78,7 @@ impl Conversation {
             store,
             attached: Default::default(),
             has_limits,
+            team: std::sync::Mutex::default(),
             log: Mutex::new(Some(log)),
         }))
     }
@@ -192,13 +195,35 @@ impl Conversation {
         }
         log.post_inbox().await?;
         if !self.has_logged_limits() && log.transcript().await?.closed().is_none() {
-            self.log_limits(log).await?;
+            self.log_changes(log).await?;
         }
         Ok(chat.resume(log).await?.status)
     }
 
-    /// Logs limits that were changed when it was opened, once.
-    async fn log_limits(&self, log: &mut Log) -> Result<()> {
+    /// Has it continue with `prepared`, another version of its team, of which `changes` are the differences in words:
+    /// [`resume`](Self::resume) logs that before anything else.
+    ///
+    /// # Errors
+    /// When the team cannot be stored.
+    pub fn change_team(&self, prepared: &Prepared, changes: impl IntoIterator<Item = String>) -> Result<()> {
+        let stored = prepared.run().stored()?;
+        let (digest, team) = (stored.digest.as_str().into(), stored.value()?);
+        let changes = changes.into_iter().map(Into::into).collect();
+        *self.team() = Some(TeamChanged { digest, changes, team });
+        Ok(())
+    }
+
+    fn team(&self) -> std::sync::MutexGuard<'_, Option<TeamChanged>> {
+        self.0.team.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Logs limits that were changed when it was opened, and another version of its team, once.
+    async fn log_changes(&self, log: &mut Log) -> Result<()> {
+        let changed = self.team().clone();
+        if let Some(changed) = changed {
+            log.change_team(changed).await?;
+            *self.team() = None;
+        }
         if let Some(limits) = self.0.opened.changed.filter(|_| !self.has_logged_limits()) {
             log.change_limits(limits).await?;
             self.0.has_limits.store(true, Ordering::Relaxed);
@@ -292,16 +317,16 @@ impl Conversation {
                     Ok(raised) => raised,
                     Err(reason) => return Ok(Resumed::EndsAgain(reason)),
                 };
-                self.log_limits(log).await?;
+                self.log_changes(log).await?;
                 log.reopen_for(raised).await?;
             }
             (Some(message), Some(_)) => {
                 if let Some(reason) = self.0.chat.takes_no_message(log, limits, message).await? {
                     return Ok(Resumed::EndsAgain(reason));
                 }
-                self.log_limits(log).await?;
+                self.log_changes(log).await?;
             }
-            (None, None) => self.log_limits(log).await?,
+            (None, None) => self.log_changes(log).await?,
         }
         // Appended by the run, which subscribers watch.
         message.into_iter().for_each(|message| drop(self.0.handle.send(message)));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use polylogue_core::{
     Agent as _, AnyStore, Body, Event, Log, LogId, Message, Meta, Name, Parent, Part, Path, Store as _,
-    StoreError,
+    StoreError, TeamChanged,
 };
 
 use crate::stored::{is_imported, now};
@@ -68,13 +68,14 @@ pub(crate) async fn fork(
     if is_imported(&meta) {
         return Err(Error::Imported { id: id.clone() });
     }
-    let copied = copied(id, &events, point)?;
+    let mut copied = copied(id, &events, point)?;
     let event = point.event.unwrap_or(events.len() as u64);
     let meta = match team {
         None => meta,
         Some(team) => {
             check_participants(team, &copied)?
                 .map_or(Ok(()), |why| Err(Error::BadFork { id: id.clone(), event, why }))?;
+            copied.iter_mut().for_each(without_team);
             meta_with(&meta, team)?
         }
     };
@@ -125,6 +126,14 @@ fn meta_with(meta: &Meta, team: &Prepared) -> Result<Meta> {
     let own = meta.title.split_once(' ').map_or("", |(_, own)| own);
     let title = format!("{} {own}", team.team().name).trim_end().to_owned();
     team.run().stored()?.meta(title)
+}
+
+/// Removes the team of the original from `event`: the fork has one of its own.
+fn without_team(event: &mut Arc<Event>) {
+    if let Body::TeamChanged(changed) = &event.body {
+        let changed = TeamChanged { team: serde_json::Value::Null, ..changed.clone() };
+        *event = Arc::new(Event { body: Body::TeamChanged(changed), ..(**event).clone() });
+    }
 }
 
 /// Copies the work directory of `id` to `fork` if no later event than `end` can have changed it. Nothing changes it while this

@@ -6,12 +6,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue::Assistant;
 use polylogue_core::{
-    AnyModel, AnyStore, Capabilities, LimitOverrides, LogId, Meta, RunBound, Store as _, Timestamp,
+    AnyModel, AnyStore, Body, Capabilities, LimitOverrides, LogId, Meta, RunBound, Store as _, TeamChanged,
+    Timestamp,
 };
 use polylogue_mcp::{Catalog, ToolDescription};
 use polylogue_models::Script;
 use polylogue_team::{Team, TeamBound};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{Error, RequestedPermission, Result};
 
@@ -82,7 +84,7 @@ impl From<TeamBound> for StoredBound {
 }
 
 impl StoredTeam {
-    /// The team of the conversation `id`.
+    /// The team of the conversation `id`: the one with which it continued last.
     ///
     /// # Errors
     /// When there is no such conversation, or its own program began it.
@@ -91,7 +93,12 @@ impl StoredTeam {
         if meta.team.is_null() {
             return Err(Error::NoTeam { id: id.clone() });
         }
-        serde_json::from_value(meta.team)
+        let events = store.read(id, 0).await?;
+        let changed = events.into_iter().rev().find_map(|event| match event.body {
+            Body::TeamChanged(TeamChanged { team, .. }) if !team.is_null() => Some(team),
+            _ => None,
+        });
+        serde_json::from_value(changed.unwrap_or(meta.team))
             .map_err(|error| Error::BadTeam { id: id.clone(), why: error.to_string() })
     }
 
@@ -103,9 +110,13 @@ impl StoredTeam {
 
     /// The metadata of a new conversation.
     pub(crate) fn meta(&self, title: String) -> Result<Meta> {
-        let team = serde_json::to_value(self)
-            .map_err(|error| polylogue_core::Error::Bug(format!("the team cannot be stored: {error}")))?;
-        Ok(Meta { title, created: now(), team, parent: None })
+        Ok(Meta { title, created: now(), team: self.value()?, parent: None })
+    }
+
+    /// It as JSON.
+    pub(crate) fn value(&self) -> Result<Value> {
+        let team = serde_json::to_value(self);
+        Ok(team.map_err(|error| polylogue_core::Error::Bug(format!("the team cannot be stored: {error}")))?)
     }
 
     /// What the seal is of.

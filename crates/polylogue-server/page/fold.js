@@ -237,6 +237,7 @@ const HANDLERS = {
         run.title = event.title;
         note(chat, event, event.title ? `the title is now: ${event.title}` : 'the title was removed');
     },
+    team_changed: (_, chat, event) => note(chat, event, `the team has changed: ${event.changes.join('; ')}`),
     limits_changed: (_, chat, event) => note(chat, event, 'limits were changed'),
     next_speaker: (_, chat, event) => note(chat, event, `${event.who} was chosen as the next speaker`),
     cleared(_, chat, event) {

@@ -14,8 +14,8 @@ use polylogue_core::{
     Act, Agent, AnyModel, AnyStore, AnyTool, Body, Call, Chat, Claim, Confirmation, DefaultAnswer, DeltaRef,
     DeltaSink, Event, Instruction, LimitOverrides, Limits, Log, LogHandle, LogId, Message, Meta, Model,
     ModelError, Name, OpenQuestion, Outcome, Path, Policy, Reply, Request, Responder, Result, Status, Step,
-    StopReason, Store, StoreError, StoreWrapper, Summary, Timestamp, Tool, ToolCx, ToolError, ToolSpec,
-    Transcript, Turn, TurnRequest, Update, View, ViewOptions,
+    StopReason, Store, StoreError, StoreWrapper, Summary, TeamChanged, Timestamp, Tool, ToolCx, ToolError,
+    ToolSpec, Transcript, Turn, TurnRequest, Update, View, ViewOptions,
 };
 use polylogue_store::Memory;
 
@@ -265,6 +265,88 @@ async fn a_next_speaker_is_refused_where_the_pattern_decides_or_no_participant_h
     let mut log = log_of(&[]).await;
     run_steered(&steered(round_robin(), next("Zoe"), &outside), &mut log, &outside).await;
     assert_eq!(refused(&log.events().await), "`Zoe` does not take part now; present: `A`, `B`, `C`");
+}
+
+#[tokio::test]
+async fn in_a_sequence_one_who_has_not_spoken_can_be_next_and_the_others_follow() {
+    let next = |who| Instruction::NextSpeaker { who: name(who) };
+    let outside = Outside::default();
+    let mut log = log_of(&[]).await;
+    run_steered(&steered(sequential(), vec![next("C"), next("A")], &outside), &mut log, &outside).await;
+    let whole = log.events().await;
+    assert_eq!(kinds(&whole), ["A: A", "C: C", "B: B"]);
+    let why = whole.iter().find_map(|event| match &event.body {
+        Body::Refused { why, .. } => Some(why.to_string()),
+        _ => None,
+    });
+    assert_eq!(why.as_deref(), Some("`A` has spoken, and every participant speaks once"));
+}
+
+/// What people and programs did to a conversation, in order.
+fn instructed(events: &[Arc<Event>]) -> Vec<Body> {
+    let is = |body: &Body| {
+        matches!(
+            body,
+            Body::Sent(_)
+                | Body::Paused
+                | Body::Resumed
+                | Body::NextSpeaker { .. }
+                | Body::LimitsChanged(_)
+                | Body::Refused { .. }
+                | Body::Cancelled { .. }
+                | Body::TeamChanged(_)
+        )
+    };
+    events.iter().map(|event| event.body.clone()).filter(is).collect()
+}
+
+#[tokio::test]
+async fn a_log_with_every_kind_of_instruction_can_be_cut_anywhere() {
+    let more = LimitOverrides { turns: Some(9), ..LimitOverrides::default() };
+    let several = vec![
+        Instruction::Send(Message::text(name("user"), "shorter, please")),
+        Instruction::Pause,
+        Instruction::NextSpeaker { who: name("C") },
+        Instruction::NextSpeaker { who: name("Zoe") },
+        Instruction::RaiseLimits(more),
+    ];
+    let kinds_of_several =
+        ["Sent", "Paused", "Resumed", "NextSpeaker", "Refused", "LimitsChanged", "TeamChanged"];
+    check_cuts(several, &kinds_of_several).await;
+    check_cuts(vec![Instruction::Cancel { now: false }], &["Cancelled", "TeamChanged"]).await;
+}
+
+/// Runs a chat with these instructions, then with another version of its team, and cuts the log everywhere.
+async fn check_cuts(instructions: Vec<Instruction>, expected: &[&str]) {
+    let outside = Outside::default();
+    let mut log = log_of(&[]).await;
+    run_steered(&steered(round_robin(), instructions, &outside), &mut log, &outside).await;
+    let changes = vec!["agent `A`: `system` has changed".into()];
+    let team = TeamChanged { digest: "d".into(), changes, team: serde_json::json!({"name": "t"}) };
+    log.change_team(team).await.unwrap();
+    let chat = steered(round_robin(), Vec::new(), &Outside::default());
+    let mut log = log_of(&log.events().await).await;
+    chat.resume(&mut log).await.unwrap();
+    let whole = log.events().await;
+    let all = instructed(&whole);
+    for kind in expected {
+        assert!(all.iter().any(|body| format!("{body:?}").starts_with(kind)), "no {kind} in {all:?}");
+    }
+    for cut in 1..whole.len() {
+        let mut log = log_of(&whole[..cut]).await;
+        let status = chat.resume(&mut log).await.unwrap().status;
+        assert!(matches!(status, Status::Closed { .. }), "cut before event {cut}: {status:?}");
+        let events = log.events().await;
+        assert_eq!(events[..cut], whole[..cut], "nothing before event {cut} is lost");
+        // Nothing is instructed twice: a pause that was cut off ends, and that is all.
+        let (before, mut after) = (instructed(&whole[..cut]), instructed(&events[cut..]));
+        after.retain(|body| *body != Body::Resumed);
+        assert_eq!(after, [], "cut before event {cut}");
+        let chosen = before.iter().any(|body| matches!(body, Body::NextSpeaker { .. }));
+        let order = if chosen { ["A: A", "C: C", "A: A", "B: B"] } else { ["A: A", "B: B", "C: C", "A: A"] };
+        let said: Vec<String> = kinds(&events).into_iter().filter(|line| !line.contains("shorter")).collect();
+        assert_eq!(said, order, "cut before event {cut}");
+    }
 }
 
 #[tokio::test]

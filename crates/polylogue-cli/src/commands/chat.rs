@@ -129,5 +129,6 @@ async fn stored(
 ) -> Result<Prepared, CliError> {
     // A chat continues with the team as it was: `resume` has the options for another one.
     let version = TeamVersion::Pinned;
-    Stored { id, options: &args.options, asks: true, settings, version }.prepare(runtime).await
+    let stored = Stored { id, options: &args.options, asks: true, settings, version };
+    Ok(stored.prepare(runtime).await?.0)
 }

@@ -9,7 +9,7 @@ use polylogue_runtime::{Conversation, OpenOptions, Prepared, Resumed, Runtime};
 use polylogue_team::Loaded;
 
 use super::steer;
-use super::team_version::TeamVersion;
+use super::team_version::{NewerTeam, TeamVersion};
 use crate::error::{CliError, Exit};
 use crate::launch::{Launch, settings};
 use crate::limit;
@@ -35,7 +35,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     let settings = settings(cli, args.options.output);
     let (options, asks, version) = (&args.options, args.answer.is_none(), TeamVersion::wanted(args));
     let stored = Stored { id: &id, options, asks, settings: &settings, version };
-    let mut prepared = stored.prepare(&runtime).await?;
+    let (mut prepared, changes) = stored.prepare(&runtime).await?;
     let attached = attached(args)?;
     attachments::check(&prepared, &attached)?;
     let options = OpenOptions {
@@ -44,6 +44,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
         ..OpenOptions::default()
     };
     let conversation = runtime.open(&id, &prepared, options).await?;
+    if !changes.is_empty() {
+        conversation.change_team(&prepared, changes)?;
+    }
     if args.answer.is_some() && conversation.questions().await.is_empty() {
         return Err(polylogue_runtime::Error::NoQuestion { id }.into());
     }
@@ -121,8 +124,8 @@ pub(super) struct Stored<'a> {
 }
 
 impl Stored<'_> {
-    /// Prepares the team that is stored with the conversation.
-    pub(super) async fn prepare(self, runtime: &Runtime) -> Result<Prepared, CliError> {
+    /// Prepares the team that is stored with the conversation, or the one of the current file, with how that differs.
+    pub(super) async fn prepare(self, runtime: &Runtime) -> Result<(Prepared, Vec<String>), CliError> {
         let args::TeamOptions { models, allowed, limits } = &self.options.team;
         let dir = self.options.folder.path()?;
         let stored = runtime.stored_team(self.id).await?;
@@ -143,8 +146,10 @@ impl Stored<'_> {
         let before = LimitOverrides::last_of(&events).unwrap_or(stored.limits);
         let newer = self.version.of(self.id, &stored)?;
         let is_newer = newer.is_some();
+        let mut changes = Vec::new();
         let (mut team, digest, trusted, file, outside) = match newer {
-            Some(Loaded { team, digest, outside, .. }) => {
+            Some(NewerTeam { loaded: Loaded { team, digest, outside, .. }, changes: differences }) => {
+                changes = differences;
                 let file = team.file().to_owned();
                 (team, digest.clone(), digest, file, outside)
             }
@@ -171,7 +176,7 @@ impl Stored<'_> {
             asks: self.asks,
             shown: Some(self.settings),
         };
-        launch.prepare(runtime.place()).await
+        Ok((launch.prepare(runtime.place()).await?, changes))
     }
 }
 

@@ -22,6 +22,13 @@ pub(super) enum TeamVersion {
     Pinned,
 }
 
+/// The team of the current file, and how it differs from the one with which a conversation continued last.
+pub(super) struct NewerTeam {
+    pub(super) loaded: Loaded,
+    /// In words.
+    pub(super) changes: Vec<String>,
+}
+
 impl TeamVersion {
     /// The version that `args` ask for.
     pub(super) const fn wanted(args: &args::Resume) -> Self {
@@ -34,7 +41,7 @@ impl TeamVersion {
 
     /// The team of the current file, if the conversation `id` is to continue with it. `None` if the file has not changed or
     /// is gone: then the stored team counts.
-    pub(super) fn of(self, id: &LogId, stored: &StoredTeam) -> Result<Option<Loaded>, CliError> {
+    pub(super) fn of(self, id: &LogId, stored: &StoredTeam) -> Result<Option<NewerTeam>, CliError> {
         if self == Self::Pinned {
             return Ok(None);
         }
@@ -57,7 +64,8 @@ impl TeamVersion {
         let listed = listed(&changes);
         if self == Self::Current || changes.iter().all(|change| change.is_harmless) {
             print_note(&format!("the team file `{file}` has changed since `{id}` began:{listed}"));
-            return Ok(Some(newer));
+            let changes = changes.into_iter().map(|change| change.text).collect();
+            return Ok(Some(NewerTeam { loaded: newer, changes }));
         }
         let hint = "`--accept-changes` continues with the changed file, `--pinned` with the stored team";
         Err(CliError::usage(format!("the team file `{file}` has changed since `{id}` began:{listed}"))

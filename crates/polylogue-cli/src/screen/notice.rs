@@ -1,5 +1,7 @@
 //! Events without a message, in one line each.
 
+use std::sync::Arc;
+
 use polylogue_core::{
     BackgroundResult, BackgroundStatus, BackgroundTask, Body, Chooser, Compacted, JoinHistory, Name,
     Responder, TurnRequest, plain,
@@ -79,6 +81,7 @@ pub(super) fn of_run(body: &Body) -> Option<String> {
         Body::NextSpeaker { who } => format!("{who} was chosen to speak next"),
         Body::TitleChanged { title } if title.is_empty() => "the title was removed".into(),
         Body::TitleChanged { title } => format!("the title is now: {title}"),
+        Body::TeamChanged(team) => format!("the team has changed: {}", listed(&team.changes)),
         Body::Paused => "paused: turns that have begun end, and no other begins".into(),
         Body::Resumed => "continued after the pause".into(),
         Body::Cancelled { now: true } => "stopped at once".into(),
@@ -92,6 +95,17 @@ pub(super) fn of_run(body: &Body) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// The most changes of a team that are named.
+const NAMED: usize = 3;
+
+fn listed(changes: &[Arc<str>]) -> String {
+    let named: Vec<&str> = changes.iter().take(NAMED).map(|change| &**change).collect();
+    match changes.len().saturating_sub(NAMED) {
+        0 => named.join("; "),
+        more => format!("{}; and {more} more", named.join("; ")),
+    }
 }
 
 /// Whether the event is something that a model or its provider lacks or refuses.

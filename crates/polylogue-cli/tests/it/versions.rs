@@ -1,6 +1,6 @@
 //! A conversation that is resumed after its team file has changed.
 
-use crate::home::Home;
+use crate::home::{Home, of_type};
 
 const TEAM: &str = "name: t
 task: Talk.
@@ -49,6 +49,28 @@ fn a_change_is_said_and_has_to_be_accepted() {
     let accepted = home.run(&[&RESUME[..], &["--accept-changes"]].concat());
     assert!(accepted.out.contains("drei"), "{}{}", accepted.out, accepted.err);
     assert!(accepted.err.contains("`script` has changed"), "{}", accepted.err);
+}
+
+#[test]
+fn an_accepted_change_is_in_the_log_and_not_asked_about_again() {
+    let first = TEAM.replace("You are brief.", "You are long.");
+    let home = changed(&first);
+    home.run(&[&RESUME[..], &["--accept-changes"]].concat());
+    let events = home.events();
+    let logged = of_type(&events, "team_changed");
+    assert_eq!(logged.len(), 1, "{events:?}");
+    assert_eq!(logged[0]["changes"][0], "agent `Ann`: `system`: \"You are brief.\" -> \"You are long.\"");
+    let shown = home.run(&["show", "last"]).ok().out;
+    assert!(shown.contains("the team has changed: agent `Ann`: `system`: "), "{shown}");
+    // It stands before what the changed team said.
+    let place = |text: &str| shown.find(text).unwrap_or_else(|| panic!("no {text} in {shown}"));
+    assert!(place("two") < place("the team has changed") && place("the team has changed") < place("three"));
+    let again = home.run(&["resume", "last", "--max-turns", "2"]);
+    assert!(!again.err.contains("has changed"), "{}", again.err);
+    // Another change is listed alone: the accepted team is the one that it is compared with.
+    home.file("team.yaml", &first.replace("{name: Bob}", "{name: Bob, system: You are new.}"));
+    let refused = home.run(&RESUME).exits(2);
+    assert!(refused.err.contains("agent `Bob`") && !refused.err.contains("agent `Ann`"), "{}", refused.err);
 }
 
 #[test]

@@ -66,6 +66,8 @@ pub enum BoundException {
     Continued,
     /// Its limits or its next speaker were changed from outside.
     Steered,
+    /// It continues with another version of its team.
+    TeamChanged,
     /// A provider refused a request as too long, which is compacted and sent again.
     TooLong,
     /// A provider paused a reply, whose rest is another request.
@@ -80,6 +82,7 @@ impl fmt::Display for BoundException {
             Self::LongReply => "a reply has more than 8 bytes for each token",
             Self::Continued => "the conversation continued with a message",
             Self::Steered => "limits or the next speaker were changed",
+            Self::TeamChanged => "the team has changed",
             Self::TooLong => "a provider refused a request as too long",
             Self::Paused => "a provider paused a reply",
         })

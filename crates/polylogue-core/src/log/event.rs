@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
 use super::inbox::Instruction;
+use super::meta::TeamChanged;
 use super::question::{Question, Responder};
 use super::request::TurnRequest;
 use crate::{
@@ -233,6 +234,8 @@ pub enum Body {
         /// The title, [`Instruction::TITLE_CHARS`](crate::Instruction::TITLE_CHARS) at most. Empty: it has none any more.
         title: Arc<str>,
     },
+    /// The conversation continues with another version of its team. Agents do not see it.
+    TeamChanged(TeamChanged),
     /// The next speaker was chosen from outside: the next public turn is theirs.
     NextSpeaker {
         /// The participant.

@@ -1,5 +1,7 @@
 //! The metadata of logs.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -20,6 +22,19 @@ pub struct Meta {
     /// Where it was forked from, if it is a fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
+}
+
+/// Another version of the team of a conversation, with which it continues.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TeamChanged {
+    /// Identifies the content of the team file and of what it includes.
+    pub digest: Arc<str>,
+    /// What is different, in words.
+    pub changes: Vec<Arc<str>>,
+    /// What the creator needs to run the log again, instead of [`Meta::team`]; the kernel does not read it. `null` where that
+    /// of another conversation began with the same events.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub team: Value,
 }
 
 /// Where a log was forked from.

@@ -75,6 +75,7 @@ const fn is_from_outside(body: &Body) -> bool {
             | Body::NextSpeaker { .. }
             | Body::LimitsChanged(_)
             | Body::TitleChanged { .. }
+            | Body::TeamChanged(_)
             | Body::Paused
             | Body::Resumed
             | Body::Cancelled { .. }

@@ -97,6 +97,7 @@ impl Summary {
             // What others do to a conversation changes nothing in it.
             Body::LimitsChanged(_)
             | Body::TitleChanged { .. }
+            | Body::TeamChanged(_)
             | Body::Charged(_)
             | Body::Sent(_)
             | Body::NextSpeaker { .. }

@@ -6,7 +6,7 @@ use super::{OpenTurn, Transcript};
 use crate::log::{Pending, RunTotals, Timing};
 use crate::{
     Body, ConfigError, Error, Event, Finish, InboxMessage, Instruction, InstructionError, LimitOverrides,
-    Log, Message, Name, OpenQuestion, Part, Path, Question, Responder, Result, StopReason,
+    Log, Message, Name, OpenQuestion, Part, Path, Question, Responder, Result, StopReason, TeamChanged,
 };
 
 impl Log {
@@ -296,6 +296,15 @@ impl Log {
     /// When the store cannot be written.
     pub async fn change_limits(&mut self, limits: LimitOverrides) -> Result<()> {
         self.append(&Path::root(), [Body::LimitsChanged(limits)]).await?;
+        Ok(())
+    }
+
+    /// Logs that the conversation continues with another version of its team.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn change_team(&mut self, changed: TeamChanged) -> Result<()> {
+        self.append(&Path::root(), [Body::TeamChanged(changed)]).await?;
         Ok(())
     }
 

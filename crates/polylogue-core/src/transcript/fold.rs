@@ -14,6 +14,7 @@ const fn is_of_run(body: &Body) -> bool {
         body,
         Body::LimitsChanged(_)
             | Body::TitleChanged { .. }
+            | Body::TeamChanged(_)
             | Body::Paused
             | Body::Resumed
             | Body::Cancelled { .. }

@@ -339,6 +339,7 @@ impl Presentation {
             Body::Cleared { who, .. } => who,
             Body::NextSpeaker { .. }
             | Body::TitleChanged { .. }
+            | Body::TeamChanged(_)
             | Body::Paused
             | Body::Resumed
             | Body::Cancelled { .. }

@@ -7,7 +7,7 @@ use polylogue::policies::group::{Group, Selected};
 use polylogue::stop::Reason;
 use polylogue::{Policy, Result, Step, Transcript};
 use polylogue_config::{At, ByName, Config, Ref, Same};
-use polylogue_core::{Name, StopReason};
+use polylogue_core::{Name, StopReason, steerable};
 
 use super::group::executing;
 use super::part::{Agents, Built, ChatFrame, Part};
@@ -182,6 +182,7 @@ fn policy(
     exits: BTreeMap<Name, Compiled>,
     executing: impl FnOnce(Group) -> Group,
 ) -> impl Policy {
+    let targets = Targets::of(&start, &exits);
     let next = Arc::new(move |chat: &Transcript| {
         let last = chat.last_speaker().filter(|last| chat.participants().contains(last));
         let holds =
@@ -193,7 +194,7 @@ fn policy(
     });
     let rule = Arc::clone(&next);
     let group = executing(Group::by(move |chat, _| rule(chat).map_or(Selected::End, Selected::Name)));
-    move |chat: &Transcript| {
+    let machine = move |chat: &Transcript| {
         // Tool calls are answered first, without evaluating a condition.
         if chat.ended_by().is_some() || !chat.pending_calls().is_empty() {
             return group.next(chat);
@@ -207,5 +208,39 @@ fn policy(
             }
             _ => group.next(chat),
         }
+    };
+    steerable(machine, move |chat, who| targets.refuse(chat, who))
+}
+
+/// Where transitions lead, whether their conditions hold or not: a person can choose among these.
+struct Targets {
+    start: Vec<Name>,
+    after: BTreeMap<Name, Vec<Name>>,
+}
+
+impl Targets {
+    fn of(start: &Compiled, exits: &BTreeMap<Name, Compiled>) -> Self {
+        let names = |exits: &Compiled| {
+            let names = exits.iter().map(|(_, then)| then.clone());
+            names.filter(|name| name.as_str() != END).collect()
+        };
+        let after = exits.iter().map(|(from, exits)| (from.clone(), names(exits))).collect();
+        Self { start: names(start), after }
+    }
+
+    /// Why `who` cannot be the next speaker.
+    fn refuse(&self, chat: &Transcript, who: &Name) -> Option<Arc<str>> {
+        if !chat.pending_calls().is_empty() {
+            return Some("tool calls of the last message are executed first".into());
+        }
+        let last = chat.last_speaker().filter(|last| chat.participants().contains(last));
+        let targets =
+            last.map_or(Some(&self.start), |last| self.after.get(last)).map_or(&[][..], Vec::as_slice);
+        if targets.contains(who) {
+            return None;
+        }
+        let from = last.map_or_else(|| "at the start".to_owned(), |last| format!("after `{last}`"));
+        let names: Vec<String> = targets.iter().map(|name| format!("`{name}`")).collect();
+        Some(format!("the state machine leads only to {} {from}", names.join(", ")).into())
     }
 }

@@ -51,10 +51,16 @@ pub(crate) fn after(chat: &Transcript, wanted: impl Fn(&Name) -> bool) -> Option
 
 /// Every participant speaks once, in order; then the chat ends. Also for participants that are chats:
 /// [`Carryover`](crate::policies::carryover::Carryover) carries results from one to the next.
+///
+/// A [next speaker](Policy::takes_next_speaker) who has not spoken can be chosen; the others follow in order.
 pub fn sequential() -> impl Policy {
-    with_follow_ups(|chat: &Transcript| match chat.present().find(|name| chat.turns_of(name) == 0) {
+    let order = |chat: &Transcript| match chat.present().find(|name| chat.turns_of(name) == 0) {
         Some(name) => Step::Turn(TurnRequest::to_all(name.clone())),
         None => all_spoken(chat),
+    };
+    steerable(with_follow_ups(order), |chat, who| {
+        let has_spoken = chat.turns_of(who) > 0;
+        has_spoken.then(|| format!("`{who}` has spoken, and every participant speaks once").into())
     })
 }
 

@@ -193,7 +193,7 @@ impl TeamSource for TeamFiles {
             // A conversation keeps the team that it began with.
             let version = TeamVersion::Pinned;
             let stored = Stored { id, options: &options, asks: false, settings: &SETTINGS, version };
-            Ok(stored.prepare(runtime).await?)
+            Ok(stored.prepare(runtime).await?.0)
         })
     }
 }
