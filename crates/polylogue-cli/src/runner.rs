@@ -301,7 +301,7 @@ fn sent_since(events: &[Arc<Event>]) -> usize {
             body,
             Body::Sent(_)
                 | Body::Reopened { .. }
-                | Body::LimitsChanged(_)
+                | Body::LimitsChanged { .. }
                 | Body::TitleChanged { .. }
                 | Body::TeamChanged(_)
                 | Body::Charged(_)

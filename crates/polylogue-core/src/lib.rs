@@ -56,7 +56,9 @@ pub use log::chain;
 pub use log::{
     AnyStore, Body, Choice, Chooser, Claim, Clock, Confirmation, Cursor, DefaultAnswer, Event, FailedAttempt,
     HistoryEntry, InboxMessage, Instruction, InstructionError, JoinHistory, LEASE, Lease, ListQuery, Listing,
-    Log, LogHandle, LogState, Meta, Meter, NotStored, Opening, OpenQuestion, Page, Parent, Progress, Question, RecoveredEvents, Reservation, ResourceKey, Resources, Responder, Results, Store, StoredText, StoreWrapper, Subscription, Summary, TeamChanged, Timestamp, TurnRequest, Update,
+    Log, LogHandle, LogState, Meta, Meter, NotStored, OpenQuestion, Opening, Page, Parent, Progress,
+    Question, RecoveredEvents, Reservation, ResourceKey, Resources, Responder, Results, Store, StoreWrapper,
+    StoredText, Subscription, Summary, TeamChanged, Timestamp, TurnRequest, Update,
 };
 pub use model::{AnyModel, Model, Origin, Request, SealsSent};
 pub use policy::{Condition, Policy, Step, around, steerable, until, with_follow_ups};

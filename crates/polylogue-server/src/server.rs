@@ -282,7 +282,12 @@ fn cors(origins: &[String]) -> CorsLayer {
         .allow_origin(AllowOrigin::list(origins))
         .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::PUT, Method::DELETE])
         .allow_headers(headers.collect::<Vec<_>>())
-        .expose_headers([ETAG, LOCATION, HeaderName::from_static("x-request-id"), HeaderName::from_static(mcp::SESSION)])
+        .expose_headers([
+            ETAG,
+            LOCATION,
+            HeaderName::from_static("x-request-id"),
+            HeaderName::from_static(mcp::SESSION),
+        ])
 }
 
 /// Refuses origins that no browser would send.

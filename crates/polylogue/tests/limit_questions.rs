@@ -110,7 +110,7 @@ async fn answered(log: &mut Log, chat: &Chat, answers: &[&str]) -> StopReason {
 
 fn changed(events: &[Arc<Event>]) -> Vec<LimitOverrides> {
     let limits = |event: &Arc<Event>| match event.body {
-        Body::LimitsChanged(limits) => Some(limits),
+        Body::LimitsChanged { limits } => Some(limits),
         _ => None,
     };
     events.iter().filter_map(limits).collect()

@@ -291,7 +291,7 @@ fn instructed(events: &[Arc<Event>]) -> Vec<Body> {
                 | Body::Paused
                 | Body::Resumed
                 | Body::NextSpeaker { .. }
-                | Body::LimitsChanged(_)
+                | Body::LimitsChanged { .. }
                 | Body::Refused { .. }
                 | Body::Cancelled { .. }
                 | Body::TeamChanged(_)
@@ -606,7 +606,7 @@ async fn instructions_during_a_tool_call_stand_in_the_log_where_it_can_be_cut_an
         matches!(body, Body::ToolReturned { .. })
     });
     for at in [
-        at(|body| matches!(body, Body::LimitsChanged(_))),
+        at(|body| matches!(body, Body::LimitsChanged { .. })),
         at(|body| *body == Body::Paused),
         at(|body| *body == Body::Resumed),
     ] {

@@ -228,7 +228,10 @@ pub enum Body {
         more: LimitOverrides,
     },
     /// Limits of the conversation were changed from outside. Agents do not see it.
-    LimitsChanged(LimitOverrides),
+    LimitsChanged {
+        /// The limits that were changed.
+        limits: LimitOverrides,
+    },
     /// The conversation was given a title of its own, from outside. Agents do not see it.
     TitleChanged {
         /// The title, [`Instruction::TITLE_CHARS`](crate::Instruction::TITLE_CHARS) at most. Empty: it has none any more.

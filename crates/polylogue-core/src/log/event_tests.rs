@@ -17,3 +17,19 @@ fn an_event_is_one_flat_json_object() {
     );
     assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), event);
 }
+
+#[test]
+fn no_field_of_a_change_of_limits_is_one_of_the_event() {
+    let limits = LimitOverrides {
+        turns: Some(1),
+        calls: Some(2),
+        tokens: Some(3),
+        cost: Some(crate::Money::dollars(4.0)),
+        time_ms: Some(5),
+        on_limit: None,
+    };
+    let (at, time) = (Path::root(), Timestamp(7));
+    let event = Event { seq: 4, at, time, ran_ms: 0, inbox: None, body: Body::LimitsChanged { limits } };
+    let json = serde_json::to_string(&event).unwrap();
+    assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), event);
+}

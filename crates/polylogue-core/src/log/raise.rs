@@ -19,7 +19,7 @@ impl Log {
     /// When the store cannot be written.
     pub async fn override_limits(&self, limits: LimitOverrides) -> Result<()> {
         let limits = limits.or(self.look(LimitOverrides::last_of).await.unwrap_or_default());
-        self.append(&Path::root(), [Body::LimitsChanged(limits)]).await?;
+        self.append(&Path::root(), [Body::LimitsChanged { limits }]).await?;
         self.set_limits(limits);
         Ok(())
     }

@@ -73,7 +73,7 @@ const fn is_from_outside(body: &Body) -> bool {
             | Body::Sent(_)
             | Body::Reopened { .. }
             | Body::NextSpeaker { .. }
-            | Body::LimitsChanged(_)
+            | Body::LimitsChanged { .. }
             | Body::TitleChanged { .. }
             | Body::TeamChanged(_)
             | Body::Paused

@@ -51,9 +51,8 @@ impl Log {
         let body = match &pending.instruction {
             Instruction::RaiseLimits(more) => {
                 let raised = self.limits_beyond(*more).await;
-                Body::LimitsChanged(
-                    raised.or(LimitOverrides::last_of(&self.events().await).unwrap_or_default()),
-                )
+                let earlier = LimitOverrides::last_of(&self.events().await).unwrap_or_default();
+                Body::LimitsChanged { limits: raised.or(earlier) }
             }
             Instruction::ChangeTitle { title } => Body::TitleChanged { title: in_one_line(title) },
             Instruction::Pause => Body::Paused,
@@ -65,7 +64,7 @@ impl Log {
         };
         self.append_instructed(&Path::root(), pending.number, body.clone()).await?;
         match body {
-            Body::LimitsChanged(limits) => {
+            Body::LimitsChanged { limits } => {
                 self.set_limits(limits);
                 self.answer_raised().await?;
             }

@@ -95,7 +95,7 @@ impl Summary {
     fn advance(&mut self, event: &Event, has_team: bool) {
         self.progress = match &event.body {
             // What others do to a conversation changes nothing in it.
-            Body::LimitsChanged(_)
+            Body::LimitsChanged { .. }
             | Body::TitleChanged { .. }
             | Body::TeamChanged(_)
             | Body::Charged(_)

@@ -295,7 +295,7 @@ impl Log {
     /// # Errors
     /// When the store cannot be written.
     pub async fn change_limits(&mut self, limits: LimitOverrides) -> Result<()> {
-        self.append(&Path::root(), [Body::LimitsChanged(limits)]).await?;
+        self.append(&Path::root(), [Body::LimitsChanged { limits }]).await?;
         Ok(())
     }
 
@@ -350,7 +350,7 @@ impl LimitOverrides {
     #[must_use]
     pub fn last_of(events: &[Arc<Event>]) -> Option<Self> {
         events.iter().rev().find_map(|event| match &event.body {
-            Body::LimitsChanged(limits) => Some(*limits),
+            Body::LimitsChanged { limits } => Some(*limits),
             _ => None,
         })
     }
@@ -359,7 +359,7 @@ impl LimitOverrides {
     /// [`Log::limits_beyond`] was asked for. Empty if the limits were never changed.
     #[must_use]
     pub fn last_allowed(events: &[Arc<Event>]) -> Self {
-        let changed = |event: &Arc<Event>| matches!(event.body, Body::LimitsChanged(_));
+        let changed = |event: &Arc<Event>| matches!(event.body, Body::LimitsChanged { .. });
         let before = events.get(..events.iter().rposition(changed).unwrap_or(0)).unwrap_or_default();
         let Some(totals) = Self::last_of(events) else { return Self::default() };
         let RunTotals { turns, usage, time, .. } = RunTotals::of(before);

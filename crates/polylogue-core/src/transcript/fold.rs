@@ -12,7 +12,7 @@ use crate::{
 const fn is_of_run(body: &Body) -> bool {
     matches!(
         body,
-        Body::LimitsChanged(_)
+        Body::LimitsChanged { .. }
             | Body::TitleChanged { .. }
             | Body::TeamChanged(_)
             | Body::Paused
@@ -126,7 +126,9 @@ impl Transcript {
                 asked.answer = Some(Arc::clone(text));
                 self.waited_ms += event.ran_ms.saturating_sub(asked.asked_ms);
             }
-            (Body::LimitsChanged(_), asked) if asked.as_ref().is_some_and(|asked| asked.answer.is_some()) => {
+            (Body::LimitsChanged { .. }, asked)
+                if asked.as_ref().is_some_and(|asked| asked.answer.is_some()) =>
+            {
                 *asked = None;
             }
             _ => {}
