@@ -60,13 +60,14 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
           lmstudio       nothing answers at UNREACHABLE
           azure          not configured: set `AZURE_OPENAI_ENDPOINT`
           foundry        not configured: set `ANTHROPIC_FOUNDRY_BASE_URL`
+          bedrock-mantle no region is set: set `AWS_REGION`, such as `us-east-1`, or `region` in the profile
           compatible     key found in `OPENAI_API_KEY`, at SERVER
 
         capabilities of models (cached in HOME/.cache/polylogue/capabilities.json)
           not probed yet: detected in use, or tested by `--probe`
 
         conversations
-          1 in HOME/store.db (SQLite, format 5)
+          1 in HOME/store.db (SQLite, format 6)
         --- 0
     "#]]
     .assert_eq(&rest);

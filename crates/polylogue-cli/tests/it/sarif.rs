@@ -220,7 +220,7 @@ fn what_is_no_sarif_is_refused() {
         let parent = document.pointer_mut(parent).unwrap().as_object_mut().unwrap();
         match value {
             Some(value) => drop(parent.insert(key.to_owned(), value)),
-            None => drop(parent.remove(key)),
+            None => drop(parent.shift_remove(key)),
         }
         assert_eq!(object(&document, &LOG), Err(flaw.to_owned()));
     }

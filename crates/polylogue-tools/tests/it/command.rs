@@ -230,6 +230,7 @@ fn declarations_that_contradict_themselves_are_refused() {
         command: vec![Words::One("x".into()), Words::One("{n}".into())],
         arguments: [("n".to_owned(), Argument::new(Kind::Integer, "How many"))].into(),
         repeatable: false,
+        max_cost: None,
     };
     let error = Command::new(declaration, Sandbox::enclosed("work")).unwrap_err();
     assert!(error.to_string().ends_with("a name is 1 to 64 ASCII letters, digits, `_` and `-`"));

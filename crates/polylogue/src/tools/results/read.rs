@@ -253,7 +253,7 @@ mod tests {
         let lines: Vec<&str> = found.lines().collect();
         assert_eq!(lines[0], "line 2, byte 9: an Error here");
         assert!(lines[1].starts_with("line 3, byte 520: xxx") && lines[1].len() < 260, "{}", lines[1]);
-        assert_eq!(lines[2], "(There are more: search from byte 1026.)");
+        assert_eq!(lines[2], "(There are more: search from byte 1031.)");
         assert_eq!(asked(&json!({"search": "error", "byte": 1026}), &text), "line 4, byte 1031: last error");
         assert_eq!(asked(&json!({"search": "nothing"}), &text), "(This text is not there.)");
     }
