@@ -35,7 +35,6 @@
 mod access;
 pub mod address;
 mod bound;
-mod call_row;
 mod continuation;
 mod conversation;
 mod error;
@@ -60,7 +59,6 @@ mod work_dir;
 
 pub use access::Access;
 pub use bound::bound_of;
-pub use call_row::{CallKind, CallRow, call_rows};
 pub use continuation::Continuation;
 pub use conversation::{Conversation, Resumed};
 pub use error::{Error, ForkError, MODEL_HINT, Result};

@@ -1,11 +1,10 @@
 //! How a conversation begins, whichever protocol asks for it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polylogue_core::{LimitOverrides, Limits, Listing};
 use polylogue_runtime::{Prepared, TeamRun, fresh_id};
-use serde::Deserialize;
+use polylogue_wire::conversation::NewConversation;
 
 use crate::app::App;
 use crate::conversation::listing;
@@ -14,17 +13,6 @@ use crate::problem::Problem;
 use crate::runs::{Opened, run, run_stored};
 use crate::tenants::Tenant;
 use crate::token::Token;
-
-/// What a conversation begins with.
-#[derive(Deserialize, Default)]
-pub(crate) struct Beginning {
-    pub(crate) message: Option<String>,
-    #[serde(default)]
-    pub(crate) inputs: BTreeMap<String, String>,
-    pub(crate) title: Option<String>,
-    #[serde(default)]
-    pub(crate) limits: LimitOverrides,
-}
 
 /// The conversation that an earlier request with this key has made. One that was made and has not run, because the process was killed
 /// in between, runs now.
@@ -47,7 +35,7 @@ pub(crate) async fn begin(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     token: &Token,
-    (prepared, wanted): (Arc<Prepared>, &Beginning),
+    (prepared, wanted): (Arc<Prepared>, &NewConversation),
     key: Option<&Key>,
 ) -> Result<Listing, Problem> {
     let run_of_team = prepare_run(&prepared, wanted).await?;
@@ -64,7 +52,7 @@ pub(crate) async fn begin(
 }
 
 /// The team with what the caller gave.
-async fn prepare_run<'p>(prepared: &'p Prepared, wanted: &Beginning) -> Result<TeamRun<'p>, Problem> {
+async fn prepare_run<'p>(prepared: &'p Prepared, wanted: &NewConversation) -> Result<TeamRun<'p>, Problem> {
     check_limits(&wanted.limits, &prepared.limits())?;
     prepared.reread_memory().await?;
     let mut run = match wanted.inputs.is_empty() {
@@ -91,6 +79,7 @@ fn check_limits(wanted: &LimitOverrides, team: &Limits) -> Result<(), Problem> {
         ("calls", is_above(wanted.calls, team.calls)),
         ("tokens", is_above(wanted.tokens, team.tokens)),
         ("cost", is_above(wanted.cost, team.cost)),
+        ("time_ms", is_above(wanted.time_ms, team.time_ms)),
     ];
     match above.into_iter().find(|(_, is_above)| *is_above) {
         None => Ok(()),

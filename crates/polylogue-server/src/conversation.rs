@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{ListQuery, Listing, LogId, LogState, OpenQuestion, Progress, StopReason};
+use polylogue_core::{ListQuery, Listing, LogId, LogState, Progress, StopReason};
 use polylogue_runtime::Prepared;
-use serde_json::{Value, json};
+use polylogue_wire::conversation::{Asked, Conversation, Ended, Ending, Parent, State};
+use polylogue_wire::stream::Status;
+use serde_json::Value;
 
 use crate::call::Call;
 use crate::problem::Problem;
 use crate::tenants::Tenant;
 use crate::token::Token;
-use crate::totals::outcome_word;
 
 /// The conversation that a path names, if the token may see it.
 ///
@@ -44,106 +45,77 @@ pub(crate) async fn listing(tenant: &Tenant, id: &LogId) -> Result<Listing, Prob
     found.into_iter().find(|listing| listing.id == *id).ok_or_else(Problem::unknown_conversation)
 }
 
-/// The id of its team, or the name where the team is not served; and its own title: the one that it was given last, or began with.
-fn team_and_title<'l>(tenant: &Tenant, listing: &'l Listing) -> (String, Option<&'l str>) {
-    let (team, title) = tenant.team_of_title(&listing.title).unwrap_or_else(|| (listing.title.clone(), ""));
-    let title = listing.summary.title.as_deref().unwrap_or(title);
-    (team, Some(title).filter(|title| !title.is_empty()))
-}
-
 /// A conversation and its present state.
-pub(crate) async fn describe(tenant: &Tenant, listing: &Listing) -> Result<Value, Problem> {
-    let (state, ended) = state(tenant, listing).await?;
-    let asked = match state {
-        "waiting" => asked(&tenant.runtime.open_questions(&listing.id).await?),
-        _ => Vec::new(),
-    };
-    Ok(document(tenant, listing, (state, ended), asked))
+pub(crate) async fn describe(tenant: &Tenant, listing: &Listing) -> Result<Conversation, Problem> {
+    Ok(document(tenant, listing, status(tenant, listing).await?))
 }
 
 /// A conversation, as it was when it had just begun: the same however often it is asked for.
-pub(crate) fn describe_begun(tenant: &Tenant, listing: &Listing) -> Value {
+pub(crate) fn describe_begun(tenant: &Tenant, listing: &Listing) -> Conversation {
     let begun = Listing { summary: Default::default(), ..listing.clone() };
-    document(tenant, &begun, ("running", None), Vec::new())
+    document(tenant, &begun, Status { state: State::Running, ended: None, asked: Vec::new() })
 }
 
-fn document(
-    tenant: &Tenant,
-    listing: &Listing,
-    (state, ended): (&str, Option<Value>),
-    asked: Vec<Value>,
-) -> Value {
-    let Listing { id, created, parent, summary, .. } = listing;
-    let (team, title) = team_and_title(tenant, listing);
-    let mut document = json!({
-        "id": id,
-        "team": team,
-        "title": title,
-        "state": state,
-        "created_ms": created,
-        "updated_ms": if summary.events > 0 { summary.last } else { *created },
-        "seq": summary.events,
-        "turns": summary.turns,
-        "spent": summary.usage,
-        "asked": asked,
-    });
-    if let Some(document) = document.as_object_mut() {
-        if let Some(ended) = ended {
-            document.insert("ended".into(), ended);
-        }
-        if let Some(parent) = parent {
-            document.insert("parent".into(), json!({"id": parent.id, "seq": parent.event}));
-        }
+fn document(tenant: &Tenant, listing: &Listing, status: Status) -> Conversation {
+    let Listing { id, title: whole, created, parent, summary, .. } = listing;
+    let (team, title) = tenant.team_of_title(whole).unwrap_or_else(|| (whole.clone(), ""));
+    let team_name = whole.strip_suffix(title).unwrap_or(whole).trim_end().to_owned();
+    Conversation {
+        id: id.clone(),
+        team,
+        team_name,
+        // The one that it was given last, or began with.
+        title: Some(summary.title.as_deref().unwrap_or(title).to_owned()).filter(|title| !title.is_empty()),
+        task: Arc::clone(&summary.task),
+        state: status.state,
+        created_ms: *created,
+        started_ms: summary.started,
+        updated_ms: if summary.events > 0 { summary.last } else { *created },
+        seq: summary.events,
+        turns: summary.turns,
+        spent: summary.usage,
+        asked: status.asked,
+        paused: summary.is_paused,
+        ended: status.ended,
+        imported: None,
+        parent: parent.as_ref().map(|parent| Parent { id: parent.id.clone(), seq: parent.event }),
     }
-    document
 }
 
 /// Its state alone, as event streams show it.
 pub(crate) async fn state_of(tenant: &Tenant, id: &LogId) -> Result<Value, Problem> {
     let listing = listing(tenant, id).await?;
-    let (state, ended) = state(tenant, &listing).await?;
+    let state = serde_json::to_value(status(tenant, &listing).await?);
+    state.map_err(|error| Problem::internal(error.to_string()))
+}
+
+async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
+    let (state, ended) = state(tenant, listing).await?;
     let asked = match state {
-        "waiting" => asked(&tenant.runtime.open_questions(id).await?),
+        State::Waiting => tenant.runtime.open_questions(&listing.id).await?.iter().map(Asked::from).collect(),
         _ => Vec::new(),
     };
-    Ok(json!({"state": state, "ended": ended, "asked": asked}))
+    Ok(Status { state, ended, asked })
 }
 
 /// Its state, and how it ended.
-async fn state(tenant: &Tenant, listing: &Listing) -> Result<(&'static str, Option<Value>), Problem> {
+async fn state(tenant: &Tenant, listing: &Listing) -> Result<(State, Option<Ended>), Problem> {
     let runs_here = tenant.runs.is_running(&listing.id);
     Ok(match (&listing.summary.progress, listing.state()) {
-        (Progress::Closed(reason), _) => ("closed", Some(ending(reason))),
-        (_, LogState::Waiting) => ("waiting", None),
-        _ if runs_here => ("running", None),
-        (Progress::Failed(why), _) => ("halted", Some(json!({"word": "failed", "detail": why}))),
-        (_, LogState::Paused | LogState::Damaged) => ("halted", None),
+        (Progress::Closed(reason), _) => (State::Closed, Some(ending(reason))),
+        (_, LogState::Waiting) => (State::Waiting, None),
+        _ if runs_here => (State::Running, None),
+        (Progress::Failed(why), _) => {
+            (State::Halted, Some(Ended { word: Ending::Failed, detail: why.clone() }))
+        }
+        (_, LogState::Paused | LogState::Damaged) => (State::Halted, None),
         // It has begun, and another process may run it.
-        _ if tenant.runtime.is_claimed(&listing.id).await? => ("running", None),
-        _ => ("halted", None),
+        _ if tenant.runtime.is_claimed(&listing.id).await? => (State::Running, None),
+        _ => (State::Halted, None),
     })
 }
 
 /// Why it ended, by the words of the command line.
-fn ending(reason: &StopReason) -> Value {
-    json!({"word": outcome_word(reason.outcome()), "detail": reason.to_string()})
-}
-
-fn asked(questions: &[OpenQuestion]) -> Vec<Value> {
-    let asked = |open: &OpenQuestion| {
-        json!({
-            "question": open.seq,
-            "at": open.at,
-            "who": open.question.who,
-            "text": open.question.text,
-            "call": open.question.call,
-            "limit": open.question.limit.as_ref().map(|limit| json!({
-                "reached": limit.reached.to_string(),
-                "more": limit.more,
-            })),
-            "asked_ms": open.asked,
-            "until_ms": open.until(),
-        })
-    };
-    questions.iter().map(asked).collect()
+fn ending(reason: &StopReason) -> Ended {
+    Ended { word: reason.outcome().into(), detail: reason.to_string() }
 }

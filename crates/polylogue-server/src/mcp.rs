@@ -26,8 +26,8 @@ use crate::call::{Call, Reply};
 use crate::limits::ServerLimits;
 use crate::problem::{ErrorForm, Problem};
 use crate::route::{Access, Route};
-use crate::scope::Scope;
 use crate::transport::Transport;
+use polylogue_wire::Scope;
 
 use host::Teams;
 use visitor::Visitor;

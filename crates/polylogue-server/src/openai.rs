@@ -16,12 +16,12 @@ mod voice_tests;
 use std::sync::LazyLock;
 
 use axum::http::{Method, StatusCode};
+use polylogue_wire::Scope;
 use serde_json::{Value, json};
 
 use crate::call::{Call, Reply, json_reply};
 use crate::problem::{ErrorForm, Problem};
 use crate::route::{Access, Route};
-use crate::scope::Scope;
 
 use document::now;
 

@@ -62,7 +62,7 @@ fn operation(route: &Route) -> Value {
 /// The schema of a parameter of the query.
 fn of_query(name: &str) -> Value {
     match name {
-        "limit" | "from" | "call" => json!({"type": "integer", "minimum": 0}),
+        "limit" | "from" | "call" | "since_ms" => json!({"type": "integer", "minimum": 0}),
         _ => json!({"type": "string"}),
     }
 }

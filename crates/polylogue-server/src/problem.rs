@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Response, StatusCode};
 use polylogue_core::StoreError;
+use polylogue_wire::problem as wire;
 use serde_json::{Value, json};
 
 use crate::source::SourceError;
@@ -145,7 +146,7 @@ impl Problem {
     /// The response, in the form of the protocol.
     pub(crate) fn response(&self, form: ErrorForm, request_id: &str) -> Response<Body> {
         let (media, body) = match form {
-            ErrorForm::Problem => ("application/problem+json", self.document(request_id)),
+            ErrorForm::Problem => (wire::MEDIA_TYPE, json!(self.document(request_id))),
             ErrorForm::OpenAi => ("application/json", self.openai_document()),
             ErrorForm::JsonRpc => ("application/json", self.json_rpc_document(request_id)),
         };
@@ -226,25 +227,19 @@ impl Problem {
         })
     }
 
-    fn document(&self, request_id: &str) -> Value {
-        let Details { status, word, title, detail, hint, errors, problems, .. } = &*self.0;
-        let mut document = json!({
-            "type": format!("/problems/{word}"),
-            "title": title,
-            "status": status.as_u16(),
-            "detail": detail,
-            "hint": hint,
-            "request_id": request_id,
-        });
-        if let Some(document) = document.as_object_mut().filter(|_| !errors.is_empty()) {
-            let error =
-                |(pointer, message): &(String, String)| json!({"pointer": pointer, "message": message});
-            document.insert("errors".into(), errors.iter().map(error).collect());
+    fn document(&self, request_id: &str) -> wire::Problem {
+        let Details { status, word, title, detail, hint, errors, problems, .. } = (*self.0).clone();
+        let error = |(pointer, message)| wire::FieldError { pointer, message };
+        wire::Problem {
+            kind: wire::Problem::kind_of(word),
+            title: title.to_owned(),
+            status: status.as_u16(),
+            detail,
+            hint,
+            request_id: request_id.to_owned(),
+            errors: errors.into_iter().map(error).collect(),
+            problems,
         }
-        if let Some((document, problems)) = document.as_object_mut().zip(problems.clone()) {
-            document.insert("problems".into(), problems);
-        }
-        document
     }
 }
 

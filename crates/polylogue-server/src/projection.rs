@@ -2,7 +2,9 @@
 //! the frames of a finished log are those that were sent live, without the pieces of replies.
 
 use polylogue_core::{Delta, Event, Name, Path};
-use serde_json::{Value, json};
+use polylogue_wire::stream::{self, Missed, Piece};
+use serde::Serialize;
+use serde_json::Value;
 
 /// A frame of an event stream, as the standard of server-sent events writes it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -15,8 +17,9 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    pub(crate) fn json(event: &'static str, data: &Value) -> Self {
-        Self { event: Some(event), id: None, data: data.to_string() }
+    pub(crate) fn json(event: &'static str, data: &impl Serialize) -> Self {
+        // Frames hold nothing that JSON cannot.
+        Self { event: Some(event), id: None, data: serde_json::to_string(data).unwrap_or_default() }
     }
 
     /// Its bytes on the wire.
@@ -90,39 +93,24 @@ impl Projection for Native {
     fn entry(&mut self, event: &Event) -> Vec<Frame> {
         // An event can be written as JSON: it was read from it.
         let data = serde_json::to_string(event).unwrap_or_default();
-        vec![Frame { event: Some("entry"), id: Some(event.seq), data }]
+        vec![Frame { event: Some(stream::ENTRY), id: Some(event.seq), data }]
     }
 
     fn delta(&mut self, at: &Path, who: &Name, delta: &Delta) -> Vec<Frame> {
-        let (kind, content) = match delta {
-            Delta::Text(text) => ("text", json!(text)),
-            Delta::Thought(text) => ("thought", json!(text)),
-            Delta::Call { index, tool, args } => {
-                ("call", json!({"index": index, "tool": tool, "args": args}))
-            }
-            Delta::Restart => ("restart", Value::Null),
-            Delta::Retry { cause, retry, retries, wait } => {
-                let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-                ("retry", json!({"cause": cause, "retry": retry, "retries": retries, "wait_ms": wait_ms}))
-            }
-            Delta::Fallback { cause, model } => ("fallback", json!({"cause": cause, "model": model})),
-            // A newer kind of piece, which says nothing here.
-            _ => return Vec::new(),
-        };
-        let data = json!({"at": at, "who": who, "type": kind, kind: content});
-        vec![Frame::json("delta", &data)]
+        let piece = Piece::of(at, who, delta);
+        piece.iter().map(|piece| Frame::json(stream::DELTA, piece)).collect()
     }
 
     fn missed(&mut self, seq: u64) -> Vec<Frame> {
-        vec![Frame::json("missed", &json!({"seq": seq}))]
+        vec![Frame::json(stream::MISSED, &Missed { seq })]
     }
 
     fn state(&mut self, state: &Value) -> Vec<Frame> {
-        vec![Frame::json("state", state)]
+        vec![Frame::json(stream::STATE, state)]
     }
 
     fn end(&mut self, state: &Value) -> Vec<Frame> {
-        vec![Frame::json("end", state)]
+        vec![Frame::json(stream::END, state)]
     }
 }
 

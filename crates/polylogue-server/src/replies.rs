@@ -56,6 +56,7 @@ const REPLIES: &[(&str, &str, Schema)] = &[
     ("POST", "/api/v1/conversations/{id}/answers", || object(&[("seq", count())], &[])),
     ("POST", "/api/v1/conversations/{id}/stop", conversation),
     ("POST", "/api/v1/conversations/{id}/resume", conversation),
+    ("GET", "/api/v1/conversations/{id}/continuation", continuation),
     ("POST", "/api/v1/conversations/{id}/fork", conversation),
     ("GET", "/api/v1/compare", compared),
     ("GET", "/api/v1/tokens", || object(&[("tokens", list(token(&[])))], &[])),
@@ -169,20 +170,22 @@ fn conversation() -> Value {
             ("who", text()),
             ("text", text()),
             ("call", or_null("object")),
-            ("limit", or_null("object")),
             ("asked_ms", count()),
             ("until_ms", or_null("integer")),
         ],
-        &[],
+        &[("default", document()), ("limit", document())],
     );
     let state = json!({"enum": ["running", "waiting", "halted", "closed"]});
     object(
         &[
             ("id", text()),
             ("team", text()),
+            ("team_name", text()),
             ("title", or_null("string")),
+            ("task", text()),
             ("state", state),
             ("created_ms", count()),
+            ("started_ms", count()),
             ("updated_ms", count()),
             ("seq", count()),
             ("turns", count()),
@@ -191,9 +194,22 @@ fn conversation() -> Value {
         ],
         &[
             ("imported", json!({"type": "boolean"})),
+            ("paused", json!({"const": true})),
             ("ended", object(&[("word", text()), ("detail", text())], &[])),
             ("parent", object(&[("id", text()), ("seq", count())], &[])),
         ],
+    )
+}
+
+/// What continues a conversation that has ended.
+fn continuation() -> Value {
+    object(
+        &[
+            ("resumes", json!({"type": "boolean"})),
+            ("limits", or_null("object")),
+            ("message", or_null("string")),
+        ],
+        &[],
     )
 }
 

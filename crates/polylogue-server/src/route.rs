@@ -2,11 +2,11 @@
 
 use axum::http::Method;
 use futures_util::future::BoxFuture;
+use polylogue_wire::Scope;
 use serde_json::Value;
 
 use crate::call::{Call, Reply};
 use crate::problem::ErrorForm;
-use crate::scope::Scope;
 
 /// Who may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

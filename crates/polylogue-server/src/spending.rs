@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use polylogue_core::{Budget, Event, LogId, Store as _, Summary, TotalUsage};
+use polylogue_wire::token::DailyBudget;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use crate::problem::Problem;
 use crate::tenants::Tenants;
-use crate::token::{DailyBudget, Token};
+use crate::token::Token;
 use crate::token_file::now_ms;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;

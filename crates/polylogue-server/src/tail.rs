@@ -27,6 +27,12 @@ use crate::token::Token;
 /// How often a conversation that this process does not run is looked at.
 const POLL: Duration = Duration::from_millis(250);
 
+/// So many streams are looked after so often; more of them less often, so that what all of them read stays bounded.
+const POLLED: usize = 100;
+
+/// The longest time between two looks is so many times the shortest.
+const MOST_POLLS: usize = 20;
+
 /// How often it is checked that the token is still valid.
 pub(crate) const TOKEN_CHECK: Duration = Duration::from_millis(500);
 
@@ -229,6 +235,7 @@ impl<P: Projection> Tail<P> {
 
     async fn wait(&mut self) -> Woken {
         let is_live = self.live.is_some();
+        let poll = if is_live { POLL } else { poll_every(self.follow.app.open_streams()) };
         let begins = async {
             match &mut self.follow.begins {
                 Some(begins) => begins.await.ok(),
@@ -248,7 +255,7 @@ impl<P: Projection> Tail<P> {
             live = begins => Woken::Begin(live),
             update = live => Woken::Update(update),
             _ = self.changes.changed(), if !is_live => Woken::Change,
-            () = sleep(POLL), if !is_live => Woken::Poll,
+            () = sleep(poll), if !is_live => Woken::Poll,
             () = sleep_until(self.comment_at) => Woken::Comment,
         }
     }
@@ -318,10 +325,27 @@ impl<P: Projection> Tail<P> {
     }
 }
 
+/// How often each of so many streams looks at its conversation.
+fn poll_every(streams: usize) -> Duration {
+    let times = (streams / POLLED).clamp(1, MOST_POLLS);
+    POLL * u32::try_from(times).unwrap_or(1)
+}
+
 /// Whether the token of a stream was neither revoked nor has expired.
 pub(crate) fn is_valid(app: &App, token: &Token) -> bool {
     app.tokens.is_valid(&token.id).unwrap_or_else(|error| {
         warn!(%error, "a stream ends, because tokens cannot be read");
         false
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_streams_look_less_often_but_within_seconds() {
+        let of = [0, 1, 199, 200, 1_000, 100_000].map(poll_every);
+        assert_eq!(of, [250, 250, 250, 500, 2_500, 5_000].map(Duration::from_millis));
+    }
 }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use polylogue_core::Money;
+use polylogue_wire::Scope;
+use polylogue_wire::token::DailyBudget;
 use serde::{Deserialize, Serialize};
 
-use crate::scope::Scope;
 use crate::token_error::TokenError;
 
 /// What the text of every token begins with, so that scanners of secrets find it.
@@ -53,37 +53,18 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
+    /// Its name on the wire.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Link => "link",
+            Self::Session => "session",
+        }
+    }
+
     // By reference, as serde calls it.
     fn is_key(&self) -> bool {
         *self == Self::Key
-    }
-}
-
-/// What a token may spend in a day, in UTC. Default: no bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DailyBudget {
-    /// Money. Models of unknown price are not called.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Money>,
-    /// Tokens, of input and output. They are counted when replies arrive: those of calls in flight can pass the bound.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
-}
-
-impl DailyBudget {
-    // By reference, as serde calls it.
-    fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// Whether it allows no more than `other`.
-    #[must_use]
-    pub fn is_within(&self, other: &Self) -> bool {
-        fn is_within<T: PartialOrd>(own: Option<T>, other: Option<T>) -> bool {
-            other.is_none_or(|other| own.is_some_and(|own| own <= other))
-        }
-        is_within(self.cost, other.cost) && is_within(self.tokens, other.tokens)
     }
 }
 
@@ -104,7 +85,7 @@ pub struct Token {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teams: Option<Vec<String>>,
     /// What it may spend in a day. Default: no bound.
-    #[serde(default, skip_serializing_if = "DailyBudget::is_none")]
+    #[serde(default, skip_serializing_if = "DailyBudget::is_unlimited")]
     pub per_day: DailyBudget,
     /// When it was made, in milliseconds since 1970.
     pub created_ms: u64,

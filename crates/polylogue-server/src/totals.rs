@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use polylogue_core::{Body, Event, Finish, OutcomeStatus, RunOutcome, TotalUsage};
+use polylogue_core::{Body, Event, Finish, OutcomeStatus, TotalUsage};
+use polylogue_wire::conversation::Ending;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
 use prometheus_client::metrics::MetricType;
@@ -59,17 +60,6 @@ impl Meters {
     }
 }
 
-/// The word for an outcome.
-pub(crate) const fn outcome_word(outcome: RunOutcome) -> &'static str {
-    match outcome {
-        RunOutcome::Done => "done",
-        RunOutcome::Limit => "limit",
-        RunOutcome::Budget => "budget",
-        RunOutcome::Stopped => "stopped",
-        RunOutcome::NoOutput => "no_output",
-    }
-}
-
 /// The word for a finish reason.
 const fn word(finish: &Finish) -> &'static str {
     match finish {
@@ -108,7 +98,7 @@ impl Totals {
             }
             Body::Failed { .. } => self.failed_turns += 1,
             Body::Closed { reason, .. } if event.at.is_root() => {
-                *self.ended.entry(outcome_word(reason.outcome())).or_default() += 1;
+                *self.ended.entry(Ending::from(reason.outcome()).word()).or_default() += 1;
             }
             _ => {}
         }

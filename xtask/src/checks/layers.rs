@@ -10,8 +10,16 @@ const CORE: &str = "polylogue-core";
 const LAYERS: [&[&str]; 11] = [
     &["polylogue-config-derive"],
     &[CORE, "polylogue-macros", "polylogue-sandbox", "polylogue-http", "polylogue-config"],
-    &["polylogue-memory"],
-    &["polylogue-models", "polylogue-tools", "polylogue-mcp", "polylogue-store", "polylogue-test"],
+    // Types of the native API, for servers and clients.
+    &["polylogue-memory", "polylogue-wire"],
+    &[
+        "polylogue-models",
+        "polylogue-tools",
+        "polylogue-mcp",
+        "polylogue-store",
+        "polylogue-test",
+        "polylogue-client",
+    ],
     // Reads replies as the models of local servers write them; is made of the parts of other stores.
     &["polylogue-local", "polylogue-postgres"],
     // Re-exports models and stores, so that a program needs one dependency.
@@ -39,7 +47,7 @@ const KERNEL_MAY_USE: [&str; 8] = [
 /// The features of tokio that need no runtime.
 const KERNEL_TOKIO: [&str; 1] = ["sync"];
 
-const HINT: &str = "core, macros, sandbox, http <- memory <- models, tools, mcp, store, test <- local, postgres <- polylogue <- team <- import, runtime <- server <- cli; see ARCHITECTURE.md";
+const HINT: &str = "core, macros, sandbox, http <- memory, wire <- models, tools, mcp, store, client, test <- local, postgres <- polylogue <- team <- import, runtime <- server <- cli; see ARCHITECTURE.md";
 const KERNEL_HINT: &str = "the kernel does no IO and needs no runtime: put this into a crate above it";
 
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {
@@ -128,6 +136,10 @@ mod tests {
             ("polylogue", "[dependencies]\npolylogue-store = \"0\"\npolylogue-models = \"0\""),
             ("polylogue-team", "[dependencies]\npolylogue-tools = \"0\"\npolylogue = \"0\""),
             ("polylogue-cli", "[dependencies]\npolylogue-server = \"0\"\npolylogue-core = \"0\""),
+            (
+                "polylogue-server",
+                "[dependencies]\npolylogue-wire = \"0\"\n[dev-dependencies]\npolylogue-client = \"0\"",
+            ),
             ("polylogue-bench", "[dependencies]\npolylogue-server = \"0\""),
         ] {
             assert!(found(name, dependencies).is_empty(), "{:?}", found(name, dependencies));
@@ -146,6 +158,8 @@ mod tests {
             ("polylogue-store", "polylogue-team"),
             ("polylogue-team", "polylogue-server"),
             ("polylogue-server", "polylogue-cli"),
+            ("polylogue-client", "polylogue-server"),
+            ("polylogue-wire", "polylogue-runtime"),
             ("polylogue-bench", "polylogue-cli"),
             ("polylogue-cli", "xtask"),
         ] {

@@ -12,6 +12,7 @@ mod one_command;
 mod printing;
 mod spelling;
 mod teams;
+mod wire;
 
 use crate::finding::Finding;
 use crate::repo::Repo;
@@ -42,6 +43,7 @@ pub(crate) fn tidy(repo: &Repo) -> Report {
         idioms::check,
         spelling::check,
         conformance::check,
+        wire::check,
     ] {
         findings.extend(check(repo));
     }

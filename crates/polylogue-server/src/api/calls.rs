@@ -2,14 +2,14 @@
 
 use axum::http::{Method, StatusCode};
 use polylogue_core::{Event, LogId, Store as _};
-use polylogue_runtime::{Error, RebuiltRequest, call_rows};
-use serde_json::json;
+use polylogue_runtime::{Error, RebuiltRequest};
+use polylogue_wire::Scope;
+use polylogue_wire::calls::{CallPage, View, call_rows};
 
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::find;
 use crate::problem::Problem;
 use crate::route::{Access, Route};
-use crate::scope::Scope;
 use crate::tenants::Tenant;
 
 const READ: Access = Access::Scope(Scope::Read);
@@ -45,9 +45,9 @@ async fn calls(call: Call) -> Reply {
     let rows = call_rows(&events);
     let (from, limit) = (to_usize(from), to_usize(limit));
     let next = from.saturating_add(limit);
-    let next = Some(next).filter(|next| *next < rows.len());
-    let page: Vec<_> = rows.into_iter().skip(from).take(limit).collect();
-    json_reply(StatusCode::OK, &json!({"calls": page, "next": next}))
+    let next = Some(next).filter(|next| *next < rows.len()).map(|next| next as u64);
+    let calls = rows.into_iter().skip(from).take(limit).collect();
+    json_reply(StatusCode::OK, &CallPage { calls, next })
 }
 
 fn to_usize(number: u64) -> usize {
@@ -65,16 +65,9 @@ async fn view(call: Call) -> Reply {
         }
         _ => error.into(),
     })?;
-    let body = json!({
-        "agent": request.who,
-        "call": request.call,
-        "calls": request.calls,
-        "seq": request.seq,
-        "at": request.at,
-        "exact": request.is_exact,
-        "request": request.to_json(),
-    });
-    json_reply(StatusCode::OK, &body)
+    let body = request.to_json();
+    let RebuiltRequest { who: agent, call, calls, seq, at, is_exact: exact, .. } = request;
+    json_reply(StatusCode::OK, &View { agent, call, calls, seq, at, exact, request: body })
 }
 
 /// The conversation of the path with its events.

@@ -2,13 +2,13 @@
 
 use axum::http::{Method, StatusCode};
 use polylogue_team::{Diagnostics, Team};
-use serde::Deserialize;
+use polylogue_wire::Scope;
+use polylogue_wire::team::{Check, Checked, InputName, Outline};
 use serde_json::{Value, json};
 
 use crate::call::{Call, Reply, json_reply};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
-use crate::scope::Scope;
 
 const EDIT: Access = Access::Scope(Scope::Edit);
 
@@ -22,12 +22,6 @@ pub(crate) fn routes() -> Vec<Route> {
         })
         .body(check_schema),
     ]
-}
-
-#[derive(Deserialize)]
-struct Check {
-    text: String,
-    team: Option<String>,
 }
 
 fn check_schema() -> Value {
@@ -51,9 +45,9 @@ async fn check(call: Call) -> Reply {
     }
     let body = match call.app.source.check(team.as_deref(), &text) {
         Ok(loaded) => {
-            json!({"ok": true, "problems": shown(&loaded.warnings), "team": outline(&loaded.team)})
+            Checked { ok: true, problems: shown(&loaded.warnings), team: Some(outline(&loaded.team)) }
         }
-        Err(problems) => json!({"ok": false, "problems": shown(&problems)}),
+        Err(problems) => Checked { ok: false, problems: shown(&problems), team: None },
     };
     json_reply(StatusCode::OK, &body)
 }
@@ -76,15 +70,14 @@ pub(crate) fn shown(problems: &Diagnostics) -> Value {
 }
 
 /// What a preview of the team shows.
-fn outline(team: &Team) -> Value {
-    let names = |name: &str| json!({"name": name});
-    json!({
-        "name": team.name,
-        "description": team.description,
-        "task": team.task,
-        "inputs": team.vars.keys().map(|name| names(name)).collect::<Vec<_>>(),
-        "agents": team.agents.len(),
-        "chats": team.chats.len() + 1,
-        "graph": team.diagram().to_json(),
-    })
+fn outline(team: &Team) -> Outline {
+    Outline {
+        name: team.name.to_string(),
+        description: team.description.clone(),
+        task: team.task.clone(),
+        inputs: team.vars.keys().map(|name| InputName { name: name.clone() }).collect(),
+        agents: team.agents.len(),
+        chats: team.chats.len() + 1,
+        graph: team.diagram().to_json(),
+    }
 }

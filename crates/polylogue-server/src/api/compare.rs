@@ -2,13 +2,14 @@
 
 use axum::http::{Method, StatusCode};
 use polylogue_core::{Body, Event, Message, Name, Store as _};
+use polylogue_wire::Scope;
+use polylogue_wire::compare::{Comparison, Pair, Said};
 use serde_json::{Map, Value, json};
 
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::{describe, find};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
-use crate::scope::Scope;
 
 /// The most pairs of messages that are returned.
 const PAIRS: usize = 1000;
@@ -34,20 +35,14 @@ async fn compare(call: Call) -> Reply {
     let store = tenant.runtime.store();
     let (of_a, of_b) = (store.read(&a.id, 0).await?, store.read(&b.id, 0).await?);
     let common = common(&of_a, &of_b);
-    let (pairs, has_more) = pairs(rest(&of_a, common), rest(&of_b, common));
+    let (messages, has_more) = pairs(rest(&of_a, common), rest(&of_b, common));
     let usage = |usage: &polylogue_core::TotalUsage| {
         serde_json::to_value(usage).map_err(|error| Problem::internal(error.to_string()))
     };
     let mut spent = differences(&usage(&a.summary.usage)?, &usage(&b.summary.usage)?);
     spent.insert("turns".into(), difference(&json!(a.summary.turns), &json!(b.summary.turns)));
-    let body = json!({
-        "a": describe(&tenant, &a).await?,
-        "b": describe(&tenant, &b).await?,
-        "common": common,
-        "messages": pairs,
-        "has_more": has_more,
-        "difference": spent,
-    });
+    let (a, b) = (describe(&tenant, &a).await?, describe(&tenant, &b).await?);
+    let body = Comparison { a, b, common, messages, has_more, difference: spent };
     json_reply(StatusCode::OK, &body)
 }
 
@@ -57,13 +52,16 @@ fn common(a: &[Event], b: &[Event]) -> usize {
     a.iter().zip(b).take_while(is_same).count()
 }
 
-fn rest(events: &[Event], from: usize) -> Vec<Value> {
+fn rest(events: &[Event], from: usize) -> Vec<Said> {
     events.iter().skip(from).filter_map(said).collect()
 }
 
 /// What an event adds to the conversation; `None` if that is no message.
-fn said(event: &Event) -> Option<Value> {
-    let message = |who: &Name, text: &str, is_private| json!({"seq": event.seq, "at": event.at, "who": who, "text": text, "private": is_private});
+fn said(event: &Event) -> Option<Said> {
+    let message = |who: &Name, text: &str, private| {
+        let (at, who, text) = (event.at.clone(), who.clone(), text.to_owned());
+        Said { seq: event.seq, at, who, text, private }
+    };
     let written =
         |written: &Message| Some(message(&written.from, &written.as_text(), written.to.is_private()));
     match &event.body {
@@ -75,10 +73,10 @@ fn said(event: &Event) -> Option<Value> {
 }
 
 /// The messages next to each other, and whether there are more.
-fn pairs(a: Vec<Value>, b: Vec<Value>) -> (Vec<Value>, bool) {
+fn pairs(a: Vec<Said>, b: Vec<Said>) -> (Vec<Pair>, bool) {
     let longest = a.len().max(b.len());
     let (mut a, mut b) = (a.into_iter(), b.into_iter());
-    let pairs = (0..longest.min(PAIRS)).map(|_| json!({"a": a.next(), "b": b.next()})).collect();
+    let pairs = (0..longest.min(PAIRS)).map(|_| Pair { a: a.next(), b: b.next() }).collect();
     (pairs, longest > PAIRS)
 }
 
@@ -101,6 +99,8 @@ fn difference(a: &Value, b: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use polylogue_core::Path;
+
     use super::*;
 
     #[test]
@@ -112,8 +112,11 @@ mod tests {
 
     #[test]
     fn the_shorter_side_ends_with_null() {
-        let (of, has_more) = pairs(vec![json!(1)], vec![json!(2), json!(3)]);
-        assert_eq!((of, has_more), (vec![json!({"a": 1, "b": 2}), json!({"a": null, "b": 3})], false));
-        assert!(pairs(vec![json!(1); PAIRS + 1], Vec::new()).1);
+        let said =
+            |seq| Said { seq, at: Path::root(), who: Name::user(), text: String::new(), private: false };
+        let (of, has_more) = pairs(vec![said(1)], vec![said(2), said(3)]);
+        let both = Pair { a: Some(said(1)), b: Some(said(2)) };
+        assert_eq!((of, has_more), (vec![both, Pair { a: None, b: Some(said(3)) }], false));
+        assert!(pairs(vec![said(1); PAIRS + 1], Vec::new()).1);
     }
 }

@@ -3,19 +3,21 @@
 use axum::body::Body;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, Method, Response, StatusCode};
-use polylogue_core::{Cursor, Instruction, ListQuery, Listing, LogId, LogState, Store as _};
+use polylogue_core::{Cursor, Instruction, ListQuery, Listing, LogId, LogState, Store as _, Timestamp};
 use polylogue_runtime::{Steered, is_imported};
-use serde::Deserialize;
+use polylogue_wire::Scope;
+use polylogue_wire::conversation::{
+    Conversation, ConversationPage, EventPage, NewConversation, NewTitle, Removed,
+};
 use serde_json::{Value, json};
 
-use crate::beginning::{Beginning, begin, made_before};
+use crate::beginning::{begin, made_before};
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::{describe, describe_begun, find, is_seen, listing, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::projection::Native;
 use crate::route::{Access, Route};
-use crate::scope::Scope;
 use crate::tail::{Follow, respond};
 
 const READ: Access = Access::Scope(Scope::Read);
@@ -34,7 +36,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::new(Method::POST, PATH, run, "Begin a conversation", |call| Box::pin(create(call)))
             .body(create_schema),
         Route::new(Method::GET, PATH, READ, "The conversations, newest first", |call| Box::pin(list(call)))
-            .query(&["limit", "cursor", "state", "team", "parent", "q"]),
+            .query(&["limit", "cursor", "id", "state", "team", "parent", "q", "since_ms"]),
         Route::new(Method::GET, ONE, READ, "One conversation", |call| Box::pin(get(call))),
         Route::new(Method::PATCH, ONE, edit, "Give a conversation another title", |call| {
             Box::pin(patch(call))
@@ -50,14 +52,6 @@ pub(crate) fn routes() -> Vec<Route> {
         )
         .query(&["from", "limit"]),
     ]
-}
-
-/// A conversation to begin.
-#[derive(Deserialize)]
-struct Create {
-    team: String,
-    #[serde(flatten)]
-    beginning: Beginning,
 }
 
 fn create_schema() -> Value {
@@ -85,30 +79,36 @@ pub(crate) fn limits_schema(about: &str) -> Value {
         "type": "object",
         "additionalProperties": false,
         "description": about,
-        "properties": {"turns": count, "calls": count, "tokens": count, "cost": {"type": "number"}},
+        "properties": {
+            "turns": count,
+            "calls": count,
+            "tokens": count,
+            "cost": {"type": "integer", "minimum": 0, "description": "In picodollars: a dollar has 10^12"},
+            "time_ms": count,
+            "on_limit": {"enum": ["stop", "ask"], "description": "Whether a person is asked to raise a limit. Default: that of the team"},
+        },
     })
 }
 
 async fn create(call: Call) -> Reply {
-    let (token, wanted) = (call.token()?, call.json::<Create>()?);
+    let (token, wanted) = (call.token()?, call.json::<NewConversation>()?);
     let (app, tenant) = (&call.app, call.app.tenant(token)?);
     let key = Key::of(&call, "conversations").await?;
     if let Some(listing) = made_before(app, &tenant, token, key.as_ref()).await? {
-        return created(describe_begun(&tenant, &listing), true);
+        return created(&describe_begun(&tenant, &listing), true);
     }
     if app.is_stopping() {
         return Err(Problem::stopping());
     }
     let prepared = served_team(&call, &tenant, &wanted.team).await?;
-    let listing = begin(app, &tenant, token, (prepared, &wanted.beginning), key.as_ref()).await?;
-    created(describe_begun(&tenant, &listing), false)
+    let listing = begin(app, &tenant, token, (prepared, &wanted), key.as_ref()).await?;
+    created(&describe_begun(&tenant, &listing), false)
 }
 
 /// The answer to a request that has made a conversation, or that repeats one.
-pub(crate) fn created(conversation: Value, is_replayed: bool) -> Reply {
-    let place = conversation.get("id").and_then(Value::as_str).map(|id| format!("{PATH}/{id}"));
-    let mut response = json_reply(StatusCode::CREATED, &conversation)?;
-    if let Some(place) = place.and_then(|place| HeaderValue::from_str(&place).ok()) {
+pub(crate) fn created(conversation: &Conversation, is_replayed: bool) -> Reply {
+    let mut response = json_reply(StatusCode::CREATED, conversation)?;
+    if let Ok(place) = HeaderValue::from_str(&format!("{PATH}/{}", conversation.id)) {
         response.headers_mut().insert(LOCATION, place);
     }
     Ok(replayed(response, is_replayed))
@@ -133,32 +133,44 @@ async fn list(call: Call) -> Reply {
     let query = ListQuery {
         limit: usize::try_from(limit).ok(),
         after: after.transpose()?,
+        id: call.query("id").map(str::to_owned),
         states: call.query("state").map(states).transpose()?.unwrap_or_default(),
         team: call.query("team").map(|team| tenant.name_of_team(team).unwrap_or_else(|| team.to_owned())),
         task: call.query("q").map(str::to_owned),
+        since: call.number("since_ms")?.map(Timestamp),
         parent: parent.transpose()?,
-        ..ListQuery::default()
     };
     let page = tenant.runtime.list(&query).await?;
-    let mut rows = Vec::new();
+    let mut conversations = Vec::new();
     for listing in page.logs.iter().filter(|listing| is_seen(&tenant, token, listing)) {
-        rows.push(describe(&tenant, listing).await?);
+        conversations.push(describe(&tenant, listing).await?);
     }
-    let next = page.next.map(|cursor| cursor.to_text());
-    json_reply(StatusCode::OK, &json!({"conversations": rows, "next_cursor": next}))
+    let next_cursor = page.next.map(|cursor| cursor.to_text());
+    json_reply(StatusCode::OK, &ConversationPage { conversations, next_cursor })
 }
 
-/// The states of logs that a state of conversations stands for.
-fn states(word: &str) -> Result<Vec<LogState>, Problem> {
+/// The states of logs that some states of conversations stand for, those of the documents or those of `polylogue runs`.
+fn states(words: &str) -> Result<Vec<LogState>, Problem> {
+    let states = words.split(',').map(states_of).collect::<Result<Vec<_>, _>>()?;
+    Ok(states.concat())
+}
+
+fn states_of(word: &str) -> Result<Vec<LogState>, Problem> {
     Ok(match word {
         // Whether a process runs it is in no list.
-        "running" => vec![LogState::Open],
+        "running" | "unfinished" => vec![LogState::Open],
         "waiting" => vec![LogState::Waiting],
         "halted" => vec![LogState::Open, LogState::Paused, LogState::Failed, LogState::Damaged],
         "closed" => vec![LogState::Done, LogState::Ended],
+        "paused" => vec![LogState::Paused],
+        "failed" => vec![LogState::Failed],
+        "done" => vec![LogState::Done],
+        "ended" => vec![LogState::Ended],
+        "damaged" => vec![LogState::Damaged],
         _ => {
-            return Err(Problem::bad_request(format!("there is no state `{word}`"))
-                .hint("there are `running`, `waiting`, `halted` and `closed`"));
+            return Err(Problem::bad_request(format!("there is no state `{word}`")).hint(
+                "there are `running`, `waiting`, `halted` and `closed`, and those of `polylogue runs`",
+            ));
         }
     })
 }
@@ -168,16 +180,8 @@ async fn get(call: Call) -> Reply {
     let tenant = call.app.tenant(token)?;
     let listing = find(&tenant, token, call.param("id")).await?;
     let mut document = describe(&tenant, &listing).await?;
-    if let Some(document) = document.as_object_mut() {
-        let is_imported = is_imported(&tenant.runtime.store().meta(&listing.id).await?);
-        document.insert("imported".into(), is_imported.into());
-    }
+    document.imported = Some(is_imported(&tenant.runtime.store().meta(&listing.id).await?));
     json_reply(StatusCode::OK, &document)
-}
-
-#[derive(Deserialize)]
-struct Patch {
-    title: String,
 }
 
 fn patch_schema() -> Value {
@@ -191,7 +195,7 @@ fn patch_schema() -> Value {
 
 /// The title is an event: lists, logs and forks agree on it, and a run that another process has is renamed by that process.
 async fn patch(call: Call) -> Reply {
-    let (token, Patch { title }) = (call.token()?, call.json()?);
+    let (token, NewTitle { title }) = (call.token()?, call.json()?);
     if title.chars().count() > Instruction::TITLE_CHARS {
         let most = Instruction::TITLE_CHARS;
         return Err(Problem::bad_request(format!("the title is longer than {most} characters"))
@@ -217,7 +221,7 @@ async fn remove(call: Call) -> Reply {
         return Err(Problem::busy(format!("`{id}` is running")).hint("stop it first"));
     }
     tenant.runtime.remove(&id).await?;
-    json_reply(StatusCode::OK, &json!({"removed": true}))
+    json_reply(StatusCode::OK, &Removed { removed: true })
 }
 
 async fn events(call: Call) -> Reply {
@@ -242,6 +246,6 @@ async fn events(call: Call) -> Reply {
     let events = tenant.runtime.store().read(&id, from).await?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let next = events.get(limit).map(|event| event.seq);
-    let page: Vec<_> = events.into_iter().take(limit).collect();
-    json_reply(StatusCode::OK, &json!({"events": page, "next": next}))
+    let events = events.into_iter().take(limit).collect();
+    json_reply(StatusCode::OK, &EventPage { events, next })
 }

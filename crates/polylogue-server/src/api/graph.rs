@@ -1,12 +1,12 @@
 //! `/api/v1/teams/{team}/graph` and that of conversations: who can follow whom.
 
 use axum::http::{Method, StatusCode};
+use polylogue_wire::Scope;
 
 use crate::api::teams::team;
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::find;
 use crate::route::{Access, Route};
-use crate::scope::Scope;
 
 const READ: Access = Access::Scope(Scope::Read);
 

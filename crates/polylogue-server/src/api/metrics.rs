@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, Response};
+use polylogue_wire::Scope;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
@@ -11,7 +12,6 @@ use prometheus_client::registry::Registry;
 use crate::call::{Call, Reply};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
-use crate::scope::Scope;
 use crate::token::Token;
 
 pub(crate) fn routes() -> Vec<Route> {

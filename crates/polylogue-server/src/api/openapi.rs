@@ -1,10 +1,10 @@
 //! `/openapi.json`: the routes, for clients.
 
 use axum::http::{Method, StatusCode};
+use polylogue_wire::Scope;
 
 use crate::call::json_reply;
 use crate::route::{Access, Route};
-use crate::scope::Scope;
 
 pub(crate) fn routes() -> Vec<Route> {
     let access = Access::Scope(Scope::Read);

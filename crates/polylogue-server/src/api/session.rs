@@ -2,13 +2,13 @@
 
 use axum::http::header::SET_COOKIE;
 use axum::http::{Method, StatusCode};
-use serde::Deserialize;
+use polylogue_wire::Scope;
+use polylogue_wire::token::Login;
 use serde_json::{Value, json};
 
 use crate::call::{Call, Reply, json_reply};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
-use crate::scope::Scope;
 use crate::session_cookie;
 use crate::token::{Token, TokenKind};
 
@@ -29,11 +29,6 @@ pub(crate) fn routes() -> Vec<Route> {
 fn code_schema() -> Value {
     let code = json!({"type": "string", "description": "What follows `#login=` in a link to the page"});
     json!({"type": "object", "required": ["code"], "properties": {"code": code}})
-}
-
-#[derive(Deserialize)]
-struct Login {
-    code: String,
 }
 
 async fn login(call: Call) -> Reply {

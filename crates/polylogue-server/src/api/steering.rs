@@ -1,15 +1,18 @@
 //! What changes a conversation: messages, answers, stopping, resuming, forks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use polylogue_core::{
     Body, InboxMessage, Instruction, InstructionError, LimitOverrides, Listing, LogId, Message, Name,
-    Store as _, StoreError,
+    Progress, StopReason, Store as _, StoreError,
 };
-use polylogue_runtime::{ForkPoint, Resumed, Steered, fresh_id};
-use serde::Deserialize;
+use polylogue_runtime::{Continuation as Way, ForkPoint, Resumed, Steered, fresh_id};
+use polylogue_wire::Scope;
+use polylogue_wire::conversation::{Accepted, Answer, Continuation, Fork, NewMessage, Resume, Stop, When};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::conversations::{created, limits_schema, replayed};
 
@@ -19,10 +22,13 @@ use crate::conversation::{describe, describe_begun, find, listing, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::route::{Access, Route};
-use crate::runs::{open, run, run_stored};
-use crate::scope::Scope;
+use crate::runs::{Opened, open, run, run_stored};
+use crate::spending::Payer;
 use crate::tenants::Tenant;
 use crate::token::Token;
+
+/// How long it is waited for a run that has ended its conversation to leave it.
+const LEAVES: Duration = Duration::from_secs(2);
 
 pub(crate) fn routes() -> Vec<Route> {
     let (run, answer) = (Access::Scope(Scope::Run), Access::Scope(Scope::Answer));
@@ -47,6 +53,13 @@ pub(crate) fn routes() -> Vec<Route> {
             Box::pin(resume(call))
         })
         .body(resume_schema),
+        Route::new(
+            Method::GET,
+            "/api/v1/conversations/{id}/continuation",
+            run,
+            "What continues a conversation that has ended",
+            |call| Box::pin(continuation(call)),
+        ),
         Route::new(Method::POST, "/api/v1/conversations/{id}/fork", run, "Fork a conversation", |call| {
             Box::pin(fork(call))
         })
@@ -88,13 +101,8 @@ fn fork_schema() -> Value {
     })
 }
 
-#[derive(Deserialize)]
-struct Text {
-    text: String,
-}
-
 async fn send(call: Call) -> Reply {
-    let (token, Text { text }) = (call.token()?, call.json()?);
+    let (token, NewMessage { text }) = (call.token()?, call.json()?);
     if text.trim().is_empty() {
         return Err(Problem::bad_request("the message is empty").at("/text", "empty"));
     }
@@ -103,12 +111,6 @@ async fn send(call: Call) -> Reply {
     let key = Key::of(&call, id.as_str()).await?;
     let message = Instruction::Send(Message::text(Name::user(), text));
     steer(&call, &tenant, &id, message, key).await
-}
-
-#[derive(Deserialize)]
-struct Answer {
-    question: u64,
-    text: String,
 }
 
 async fn provide_answer(call: Call) -> Reply {
@@ -155,7 +157,7 @@ async fn steer(
 ) -> Reply {
     let (seq, was_posted) =
         instruct(&call.app, tenant, (call.token()?, id), instruction, key.as_ref()).await?;
-    let response = json_reply(StatusCode::ACCEPTED, &json!({"seq": seq}))?;
+    let response = json_reply(StatusCode::ACCEPTED, &Accepted { seq })?;
     Ok(replayed(response, was_posted))
 }
 
@@ -217,20 +219,6 @@ async fn check_free(tenant: &Tenant, id: &LogId) -> Result<(), Problem> {
     }
 }
 
-#[derive(Deserialize, Default, PartialEq)]
-#[serde(rename_all = "snake_case")]
-enum When {
-    #[default]
-    AfterStep,
-    Now,
-}
-
-#[derive(Deserialize)]
-struct Stop {
-    #[serde(default)]
-    when: When,
-}
-
 async fn stop(call: Call) -> Reply {
     let (token, Stop { when }) = (call.token()?, call.json()?);
     let tenant = call.app.tenant(token)?;
@@ -247,12 +235,6 @@ pub(crate) async fn stop_run(tenant: &Tenant, id: &LogId, now: bool) -> Result<(
         drop(conversation.instruct(Instruction::Cancel { now }));
     }
     Ok(())
-}
-
-#[derive(Deserialize)]
-struct Resume {
-    #[serde(default)]
-    limits: LimitOverrides,
 }
 
 async fn resume(call: Call) -> Reply {
@@ -289,6 +271,53 @@ async fn resume(call: Call) -> Reply {
     json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?)
 }
 
+/// What continues a conversation that has ended. It is opened for that, so that one that another process runs is busy.
+async fn continuation(call: Call) -> Reply {
+    let token = call.token()?;
+    let (app, tenant) = (&call.app, call.app.tenant(token)?);
+    let Listing { id, summary, .. } = find(&tenant, token, call.param("id")).await?;
+    let Progress::Closed(reason) = &summary.progress else {
+        let resumes = !tenant.runs.is_running(&id);
+        return json_reply(StatusCode::OK, &Continuation { resumes, ..Continuation::default() });
+    };
+    // Nothing else opens it meanwhile, with other limits.
+    if !is_left(&tenant, &id).await || !tenant.runs.enter(&id) {
+        return json_reply(StatusCode::OK, &Continuation::default());
+    }
+    let found = ways(app, &tenant, &id, reason).await;
+    if tenant.runs.leave(&id) {
+        run(app, &tenant, &id, app.wait(token), None);
+    }
+    json_reply(StatusCode::OK, &found?)
+}
+
+/// Waits for the run that has just ended the conversation to leave it. Returns whether it has.
+async fn is_left(tenant: &Tenant, id: &LogId) -> bool {
+    let mut changes = tenant.runs.changes();
+    let left = async {
+        while tenant.runs.is_running(id) {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    };
+    timeout(LEAVES, left).await.is_ok()
+}
+
+async fn ways(app: &App, tenant: &Tenant, id: &LogId, reason: &StopReason) -> Result<Continuation, Problem> {
+    let Opened { conversation, prepared } =
+        open(app, tenant, id, LimitOverrides::default(), &Payer::default()).await?;
+    let resumes = conversation.continues().await?;
+    let (limits, message) = match conversation.continuation(reason, None).await? {
+        Some(Way::More(limits)) => (Some(limits), None),
+        Some(Way::Message) => (None, Some(Way::MESSAGE.to_owned())),
+        None => (None, None),
+    };
+    conversation.release().await?;
+    drop(prepared);
+    Ok(Continuation { resumes, limits, message })
+}
+
 /// Raises limits of a conversation that runs.
 async fn raise(tenant: &Tenant, id: &LogId, more: LimitOverrides) -> Result<(), Problem> {
     if more.is_empty() {
@@ -305,15 +334,6 @@ async fn raise(tenant: &Tenant, id: &LogId, more: LimitOverrides) -> Result<(), 
     })
 }
 
-#[derive(Deserialize)]
-struct Fork {
-    seq: Option<u64>,
-    text: Option<String>,
-    team: Option<String>,
-    #[serde(default)]
-    run: bool,
-}
-
 async fn fork(call: Call) -> Reply {
     let (token, Fork { seq, text, team, run }) = (call.token()?, call.json()?);
     let (app, tenant) = (&call.app, call.app.tenant(token)?);
@@ -322,7 +342,7 @@ async fn fork(call: Call) -> Reply {
     if let Some(key) = &key
         && let Some(listing) = key.made(&tenant).await?
     {
-        return created(describe_begun(&tenant, &listing), true);
+        return created(&describe_begun(&tenant, &listing), true);
     }
     let slot = if run { Some(app.join(token)?) } else { None };
     let new = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
@@ -335,5 +355,5 @@ async fn fork(call: Call) -> Reply {
     if let Some(slot) = slot {
         run_stored(app, &tenant, &fork.id, slot);
     }
-    created(describe_begun(&tenant, &listing(&tenant, &fork.id).await?), false)
+    created(&describe_begun(&tenant, &listing(&tenant, &fork.id).await?), false)
 }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::header::{ETAG, IF_MATCH};
 use axum::http::{HeaderValue, Method, Response, StatusCode};
+use polylogue_config::At;
 use polylogue_runtime::Prepared;
-use serde::Deserialize;
+use polylogue_wire::Scope;
+use polylogue_wire::team::{Input, Listed, NewText, Refused, Source, Team, TeamLimits, Teams};
 use serde_json::{Value, json};
 
 use super::check::shown;
@@ -16,7 +18,6 @@ use crate::call::{Call, Reply, json_reply};
 use crate::edited_file::{EditError, FileText, read, replace};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
-use crate::scope::Scope;
 use crate::source::SourceError;
 
 const READ: Access = Access::Scope(Scope::Read);
@@ -49,12 +50,12 @@ async fn list(call: Call) -> Reply {
     let mut teams = Vec::new();
     for id in app.source.ids().into_iter().filter(|id| token.sees(id)) {
         teams.push(match tenant.team(&*app.source, &id).await {
-            Some(Ok(team)) => describe(&id, &team, tenant.refused(&id)),
-            Some(Err(error)) => json!({"id": id, "error": error.what, "hint": error.hint}),
+            Some(Ok(team)) => Listed::Served(Box::new(describe(&id, &team, tenant.refused(&id)))),
+            Some(Err(SourceError { what: error, hint, .. })) => Listed::Broken { id, error, hint },
             None => continue,
         });
     }
-    json_reply(StatusCode::OK, &json!({"teams": teams}))
+    json_reply(StatusCode::OK, &Teams { teams })
 }
 
 async fn get(call: Call) -> Reply {
@@ -67,12 +68,13 @@ async fn get(call: Call) -> Reply {
 async fn source(call: Call) -> Reply {
     let (prepared, id) = (team(&call).await?, call.param("team"));
     if let Some(FileText { text, version }) = call.app.source.file(id).and_then(|file| read(&file).ok()) {
-        let reply = json_reply(StatusCode::OK, &json!({"id": id, "text": text, "version": version}))?;
+        let reply =
+            json_reply(StatusCode::OK, &Source { id: id.into(), text, version: Some(version.clone()) })?;
         return Ok(tagged(reply, &version));
     }
     let text =
         prepared.team().text().ok_or_else(|| Problem::unavailable("the team was not read from a file"))?;
-    json_reply(StatusCode::OK, &json!({"id": id, "text": text, "version": null}))
+    json_reply(StatusCode::OK, &Source { id: id.into(), text: text.into(), version: None })
 }
 
 /// The same response with the version of the text.
@@ -81,11 +83,6 @@ fn tagged(mut response: Response<Body>, version: &str) -> Response<Body> {
         response.headers_mut().insert(ETAG, version);
     }
     response
-}
-
-#[derive(Deserialize)]
-struct Put {
-    text: String,
 }
 
 fn put_schema() -> Value {
@@ -97,7 +94,7 @@ fn put_schema() -> Value {
 }
 
 async fn put(call: Call) -> Reply {
-    let (prepared, Put { text }) = (team(&call).await?, call.json()?);
+    let (prepared, NewText { text }) = (team(&call).await?, call.json()?);
     let (app, id) = (&call.app, call.param("team"));
     let expected = call.headers.get(IF_MATCH).and_then(|version| version.to_str().ok());
     let expected = expected.filter(|version| *version != "*").ok_or_else(|| {
@@ -117,9 +114,7 @@ async fn put(call: Call) -> Reply {
     app.tenants.reload(&*app.source, false).await;
     let refused = app.tenant(call.token()?)?.refused(id);
     let mut document = describe(id, &*team(&call).await?, refused);
-    if let Some(document) = document.as_object_mut() {
-        document.insert("version".into(), written.version.as_str().into());
-    }
+    document.version = Some(written.version.clone());
     Ok(tagged(json_reply(StatusCode::OK, &document)?, &written.version))
 }
 
@@ -165,24 +160,25 @@ pub(crate) async fn team(call: &Call) -> Result<Arc<Prepared>, Problem> {
 }
 
 /// What clients see of a team, and why its file is not used if it is that of an earlier content.
-fn describe(id: &str, prepared: &Prepared, refused: Option<SourceError>) -> Value {
+fn describe(id: &str, prepared: &Prepared, refused: Option<SourceError>) -> Team {
     let (team, limits) = (prepared.team(), prepared.limits());
-    let inputs: Vec<Value> =
-        team.vars.iter().map(|(name, variable)| json!({"name": name, "default": variable.value})).collect();
-    json!({
-        "id": id,
-        "name": team.name,
-        "description": team.description,
-        "task": team.task,
-        "inputs": inputs,
-        "models": team.models(),
-        "scripted": prepared.is_scripted(),
-        "limits": {
-            "turns": limits.turns,
-            "calls": limits.calls,
-            "tokens": limits.tokens,
-            "cost": limits.cost,
+    let input =
+        |(name, value): (&String, &At<String>)| Input { name: name.clone(), default: value.value.clone() };
+    Team {
+        id: id.to_owned(),
+        name: team.name.to_string(),
+        description: team.description.clone(),
+        task: team.task.clone(),
+        inputs: team.vars.iter().map(input).collect(),
+        models: team.models().iter().map(ToString::to_string).collect(),
+        scripted: prepared.is_scripted(),
+        limits: TeamLimits {
+            turns: limits.turns,
+            calls: limits.calls,
+            tokens: limits.tokens,
+            cost: limits.cost,
         },
-        "changed": refused.map(|error| json!({"error": error.what, "hint": error.hint})),
-    })
+        version: None,
+        changed: refused.map(|SourceError { what: error, hint, .. }| Refused { error, hint }),
+    }
 }

@@ -1,14 +1,13 @@
 //! `/api/v1/tokens`: the tokens of a tenant.
 
 use axum::http::{Method, StatusCode};
-use serde::Deserialize;
+use polylogue_wire::{Scope, token as wire};
 use serde_json::{Value, json};
 
 use crate::call::{Call, Reply, json_reply};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
-use crate::scope::Scope;
-use crate::token::{DailyBudget, NewToken, Token, TokenKind};
+use crate::token::{NewToken, Token, TokenKind};
 
 const ADMIN: Access = Access::Scope(Scope::Admin);
 const PATH: &str = "/api/v1/tokens";
@@ -21,17 +20,6 @@ pub(crate) fn routes() -> Vec<Route> {
             Box::pin(revoke(call))
         }),
     ]
-}
-
-/// A token to be made.
-#[derive(Deserialize)]
-struct New {
-    name: String,
-    scopes: Vec<Scope>,
-    teams: Option<Vec<String>>,
-    #[serde(default)]
-    per_day: DailyBudget,
-    expires_ms: Option<u64>,
 }
 
 fn new_schema() -> Value {
@@ -60,13 +48,13 @@ async fn list(call: Call) -> Reply {
     let own = call.token()?;
     let tokens = call.app.tokens.all()?;
     let is_shown = |token: &&Token| token.tenant == own.tenant && token.kind != TokenKind::Link;
-    let tokens: Vec<Value> = tokens.iter().filter(is_shown).map(describe).collect();
-    json_reply(StatusCode::OK, &json!({"tokens": tokens}))
+    let tokens = tokens.iter().filter(is_shown).map(describe).collect();
+    json_reply(StatusCode::OK, &wire::Tokens { tokens })
 }
 
 async fn create(call: Call) -> Reply {
-    let (own, new) = (call.token()?, call.json::<New>()?);
-    let New { name, scopes, teams, per_day, expires_ms } = new;
+    let (own, new) = (call.token()?, call.json::<wire::NewToken>()?);
+    let wire::NewToken { name, scopes, teams, per_day, expires_ms } = new;
     // No token makes one that may do more than itself.
     if let Some(scope) = scopes.iter().find(|scope| !own.has(**scope)) {
         return Err(Problem::forbidden(format!("the token itself does not have the scope `{scope}`"))
@@ -80,7 +68,7 @@ async fn create(call: Call) -> Reply {
         (None, Some(own)) => Some(own.clone()),
         (teams, _) => teams,
     };
-    let per_day = DailyBudget {
+    let per_day = wire::DailyBudget {
         cost: per_day.cost.or(own.per_day.cost),
         tokens: per_day.tokens.or(own.per_day.tokens),
     };
@@ -90,32 +78,29 @@ async fn create(call: Call) -> Reply {
     }
     let new = NewToken { name, tenant: own.tenant.clone(), scopes, teams, per_day, expires_ms };
     let (token, text) = call.app.tokens.create(new)?;
-    let mut made = describe(&token);
-    if let Some(made) = made.as_object_mut() {
-        made.insert("token".into(), text.reveal().into());
-    }
-    json_reply(StatusCode::CREATED, &made)
+    let text = wire::TokenText::new(text.reveal());
+    json_reply(StatusCode::CREATED, &wire::MadeToken { about: describe(&token), token: text })
 }
 
 async fn revoke(call: Call) -> Reply {
     let own = call.token()?;
     match call.app.tokens.revoke(call.param("token"), |token| token.tenant == own.tenant)? {
-        true => json_reply(StatusCode::OK, &json!({"revoked": true})),
+        true => json_reply(StatusCode::OK, &wire::Revoked { revoked: true }),
         false => Err(Problem::not_found("there is no such token").hint("`GET /api/v1/tokens` lists them")),
     }
 }
 
 /// What is shown of a token: neither its text nor its digest.
-fn describe(token: &Token) -> Value {
-    json!({
-        "id": token.id,
-        "name": token.name,
-        "kind": token.kind,
-        "tenant": token.tenant,
-        "scopes": token.scopes,
-        "teams": token.teams,
-        "per_day": token.per_day,
-        "created_ms": token.created_ms,
-        "expires_ms": token.expires_ms,
-    })
+fn describe(token: &Token) -> wire::Token {
+    wire::Token {
+        id: token.id.clone(),
+        name: token.name.clone(),
+        kind: token.kind.word().to_owned(),
+        tenant: token.tenant.clone(),
+        scopes: token.scopes.clone(),
+        teams: token.teams.clone(),
+        per_day: token.per_day,
+        created_ms: token.created_ms,
+        expires_ms: token.expires_ms,
+    }
 }

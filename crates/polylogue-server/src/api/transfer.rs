@@ -8,7 +8,8 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{Method, Response};
 use polylogue_core::Listing;
 use polylogue_runtime::{Prepared, fresh_id};
-use serde::Deserialize;
+use polylogue_wire::Scope;
+use polylogue_wire::conversation::Import;
 use serde_json::{Value, json};
 
 use super::conversations::created;
@@ -18,7 +19,6 @@ use crate::conversation::{describe_begun, find, listing, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::route::{Access, Route};
-use crate::scope::Scope;
 use crate::tenants::Tenant;
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -53,12 +53,6 @@ async fn export(call: Call) -> Reply {
     response.body(Body::from(text)).map_err(|error| Problem::internal(error.to_string()))
 }
 
-#[derive(Deserialize)]
-struct Import {
-    log: String,
-    team: Option<String>,
-}
-
 fn import_schema() -> Value {
     json!({
         "type": "object",
@@ -80,7 +74,7 @@ async fn import(call: Call) -> Reply {
     if let Some(key) = &key
         && let Some(listing) = key.made(&tenant).await?
     {
-        return created(describe_begun(&tenant, &listing), true);
+        return created(&describe_begun(&tenant, &listing), true);
     }
     let id = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
     match team {
@@ -101,7 +95,7 @@ async fn import(call: Call) -> Reply {
         },
     }
     tenant.runs.note_change();
-    created(describe_begun(&tenant, &listing(&tenant, &id).await?), false)
+    created(&describe_begun(&tenant, &listing(&tenant, &id).await?), false)
 }
 
 /// The served team whose name the title of a log begins with.

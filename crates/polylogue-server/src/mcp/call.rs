@@ -7,6 +7,7 @@ use futures_util::StreamExt as _;
 use polylogue_core::{Instruction, LogId, Message, Name};
 use polylogue_mcp::serve::{Answer, Caller, Reply, UserAnswer};
 use polylogue_runtime::Prepared;
+use polylogue_wire::conversation::NewConversation;
 use serde_json::Value;
 use tracing::Instrument as _;
 
@@ -16,7 +17,7 @@ use super::questions::{answer, answer_all, answer_to, may_not_answer, open_quest
 use super::tasks;
 use super::visitor::Visitor;
 use crate::api::steering::{instruct, stop_run};
-use crate::beginning::{Beginning, begin, made_before};
+use crate::beginning::{begin, made_before};
 use crate::conversation::{find, listing};
 use crate::idempotency::Key;
 use crate::problem::Problem;
@@ -124,8 +125,8 @@ async fn start(call: CallContext, arguments: Arguments) -> Result<CallState, Pro
         return Err(Problem::stopping());
     }
     let Arguments { message, inputs, .. } = arguments;
-    let beginning = Beginning { message, inputs, ..Beginning::default() };
-    let begun = begin(app, tenant, token, (Arc::clone(&call.team), &beginning), key.as_ref()).await?;
+    let wanted = NewConversation { team: call.tool.clone(), message, inputs, ..NewConversation::default() };
+    let begun = begin(app, tenant, token, (Arc::clone(&call.team), &wanted), key.as_ref()).await?;
     Ok(new(begun.id))
 }
 

@@ -5,7 +5,7 @@ use polylogue_mcp::serve::Answer;
 use serde_json::{Value, json};
 
 use crate::stretch::{Stretch, content, is_limit_of_run};
-use crate::totals::outcome_word;
+use polylogue_wire::conversation::Ending;
 
 /// The states of results.
 const STATES: [&str; 7] = ["done", "limit", "budget", "waiting", "stopped", "no_output", "failed"];
@@ -88,7 +88,7 @@ fn closed(reason: &StopReason, summary: &str) -> (&'static str, String, String, 
         true => format!("{result}\n(ended by {reason})"),
         false => result.clone(),
     };
-    (outcome_word(outcome), result, text, is_error)
+    (Ending::from(outcome).word(), result, text, is_error)
 }
 
 fn waits(conversation: &str, question: &Value) -> String {

@@ -9,9 +9,9 @@ use polylogue_runtime::Prepared;
 use crate::app::App;
 use crate::call::Call;
 use crate::problem::Problem;
-use crate::scope::Scope;
 use crate::tenants::Tenant;
 use crate::token::Token;
+use polylogue_wire::Scope;
 
 /// Who sends a request.
 #[derive(Clone)]

@@ -28,4 +28,5 @@ mod steering;
 mod tails;
 mod tokens;
 mod transfer;
+mod typed;
 mod world;

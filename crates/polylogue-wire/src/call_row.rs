@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use polylogue_core::{Body, Call, Event, ModelReply, Money, Name, Path, Timestamp, Usage};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A model call, a tool call or a question to a person.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallRow {
     /// The event of its result. Without a result: the event with which it began.
     pub seq: u64,
@@ -25,7 +25,7 @@ pub struct CallRow {
 }
 
 /// What was called.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CallKind {
     /// A model.

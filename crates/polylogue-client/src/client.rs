@@ -1,0 +1,278 @@
+//! The client: one method for each thing that the native API does.
+
+use std::time::Duration;
+
+use polylogue_core::{Event, LogId};
+use polylogue_http::header::IF_MATCH;
+use polylogue_http::{Key, Method, Proxies};
+use polylogue_wire::calls::{CallPage, View};
+use polylogue_wire::compare::Comparison;
+use polylogue_wire::conversation::{
+    Accepted, Answer, Continuation, Conversation, ConversationPage, EventPage, Fork, Import, NewConversation,
+    NewMessage, NewTitle, Removed, Resume, Stop, When,
+};
+use polylogue_wire::team::{Check, Checked, NewText, Source, Team, Teams};
+use polylogue_wire::token::{MadeToken, NewToken, Revoked, Tokens};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use url::Url;
+
+use crate::connection::{Connection, address};
+use crate::error::{ClientError, Kind};
+use crate::filter::ListFilter;
+use crate::request::Request;
+use crate::tail::Tail;
+
+const CONVERSATIONS: &str = "conversations";
+
+/// A client of one server, with one token.
+///
+/// A request that fails because the server cannot be reached or is busy is repeated, for [a time](Self::with_patience), if that can have no
+/// second effect: what only reads, messages and answers, which have keys, and what did not reach the server.
+#[derive(Debug)]
+pub struct Client(Connection);
+
+impl Client {
+    /// A client of the server at `url`, which is where its page is.
+    ///
+    /// # Errors
+    /// When the address is not one of HTTP, or has credentials: those are in the `token` alone.
+    pub fn new(url: &str, token: &Key, proxies: &Proxies) -> Result<Self, ClientError> {
+        Ok(Self(Connection::new(url, token, proxies)?))
+    }
+
+    /// The address of a server that `url` is.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn address(url: &str) -> Result<Url, ClientError> {
+        address(url)
+    }
+
+    /// Sets how long requests are repeated while the server cannot be reached or is busy, and how long a [`Tail`] tries to continue.
+    /// Default: 30 s.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.0.patience = patience;
+        self
+    }
+
+    /// The address of the server.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        self.0.url()
+    }
+
+    fn get<T: DeserializeOwned>(&self, path: &[&str]) -> impl Future<Output = Result<T, ClientError>> {
+        Request::new(&self.0, Method::GET, path).send()
+    }
+
+    fn post(&self, path: &[&str]) -> Request<'_> {
+        Request::new(&self.0, Method::POST, path)
+    }
+}
+
+/// Conversations.
+///
+/// # Errors
+/// All methods: [`ClientError`], when the server cannot be reached or refuses.
+#[expect(clippy::missing_errors_doc, reason = "they are the same for all")]
+impl Client {
+    /// Begins a conversation. If the connection breaks before the response, the conversation may have begun.
+    pub async fn begin(&self, new: &NewConversation) -> Result<Conversation, ClientError> {
+        self.post(&[CONVERSATIONS]).json(new)?.send().await
+    }
+
+    /// Begins a conversation once for each `key`, of 255 printable characters at most. Its id is long.
+    pub async fn begin_once(&self, new: &NewConversation, key: &str) -> Result<Conversation, ClientError> {
+        self.post(&[CONVERSATIONS]).json(new)?.keyed(key).send().await
+    }
+
+    /// A page of conversations, newest first.
+    pub async fn list(&self, filter: &ListFilter) -> Result<ConversationPage, ClientError> {
+        Request::new(&self.0, Method::GET, &[CONVERSATIONS]).query(&filter.query()).send().await
+    }
+
+    /// A conversation.
+    pub async fn conversation(&self, id: &LogId) -> Result<Conversation, ClientError> {
+        self.get(&[CONVERSATIONS, id.as_str()]).await
+    }
+
+    /// The conversation that `text` names: an id, the beginning of just one, or `last`.
+    pub async fn find(&self, text: &str) -> Result<Conversation, ClientError> {
+        let newest = ListFilter { limit: Some(1), ..ListFilter::default() };
+        let filter = match text {
+            "last" => newest,
+            _ => ListFilter { limit: Some(5), id: Some(text.to_owned()), ..ListFilter::default() },
+        };
+        let mut found = self.list(&filter).await?.conversations;
+        if let Some(at) = found.iter().position(|conversation| conversation.id.as_str() == text) {
+            return Ok(found.swap_remove(at));
+        }
+        match (found.pop(), found.is_empty()) {
+            (Some(only), true) => Ok(only),
+            (Some(last), false) => {
+                let ids: Vec<_> = found.iter().chain([&last]).map(|one| one.id.as_str()).collect();
+                Err(ClientError::new(Kind::Ambiguous { text: text.to_owned(), ids: ids.join(", ") }))
+            }
+            (None, _) => Err(ClientError::new(Kind::NoConversation(text.to_owned()))),
+        }
+    }
+
+    /// Gives a conversation another title; an empty one takes it away.
+    pub async fn rename(&self, id: &LogId, title: &str) -> Result<Conversation, ClientError> {
+        let request = Request::new(&self.0, Method::PATCH, &[CONVERSATIONS, id.as_str()]);
+        request.json(&NewTitle { title: title.to_owned() })?.send().await
+    }
+
+    /// Stores a conversation that was exported, to be read. If the connection breaks before the response, it may be stored.
+    pub async fn import(&self, import: &Import) -> Result<Conversation, ClientError> {
+        self.post(&["imports"]).json(import)?.send().await
+    }
+
+    /// Removes a conversation, unless it runs.
+    pub async fn remove(&self, id: &LogId) -> Result<Removed, ClientError> {
+        Request::new(&self.0, Method::DELETE, &[CONVERSATIONS, id.as_str()]).send().await
+    }
+
+    /// A page of events, from the event `from` on.
+    pub async fn events(&self, id: &LogId, from: u64) -> Result<EventPage, ClientError> {
+        let request = Request::new(&self.0, Method::GET, &[CONVERSATIONS, id.as_str(), "events"]);
+        request.query(&[("from", from.to_string())]).send().await
+    }
+
+    /// All events from the event `from` on.
+    pub async fn all_events(&self, id: &LogId, from: u64) -> Result<Vec<Event>, ClientError> {
+        let (mut all, mut next) = (Vec::new(), Some(from));
+        while let Some(from) = next {
+            let page = self.events(id, from).await?;
+            if page.next.is_some_and(|next| next <= from) {
+                return Err(self.0.odd("a page of events does not end".into()));
+            }
+            all.extend(page.events);
+            next = page.next;
+        }
+        Ok(all)
+    }
+
+    /// The events from the event `from` on, and what happens then.
+    #[must_use]
+    pub fn tail(&self, id: &LogId, from: u64) -> Tail<'_> {
+        Tail::new(&self.0, id.clone(), from)
+    }
+
+    /// Sends a message: agents see it from their next turn on; a closed conversation is reopened.
+    pub async fn send(&self, id: &LogId, text: &str) -> Result<Accepted, ClientError> {
+        let body = NewMessage { text: text.to_owned() };
+        self.post(&[CONVERSATIONS, id.as_str(), "messages"]).json(&body)?.once()?.send().await
+    }
+
+    /// Answers a question: the event that asks. The first answer counts.
+    pub async fn answer(&self, id: &LogId, question: u64, text: &str) -> Result<Accepted, ClientError> {
+        let body = Answer { question, text: text.to_owned() };
+        self.post(&[CONVERSATIONS, id.as_str(), "answers"]).json(&body)?.once()?.send().await
+    }
+
+    /// Stops a conversation that runs. It can be resumed.
+    pub async fn stop(&self, id: &LogId, when: When) -> Result<Conversation, ClientError> {
+        let request = self.post(&[CONVERSATIONS, id.as_str(), "stop"]).json(&Stop { when })?;
+        request.repeatable().send().await
+    }
+
+    /// Continues a conversation, which may use so much more than it has used.
+    pub async fn resume(&self, id: &LogId, resume: &Resume) -> Result<Conversation, ClientError> {
+        self.post(&[CONVERSATIONS, id.as_str(), "resume"]).json(resume)?.send().await
+    }
+
+    /// What continues a conversation that has ended.
+    pub async fn continuation(&self, id: &LogId) -> Result<Continuation, ClientError> {
+        self.get(&[CONVERSATIONS, id.as_str(), "continuation"]).await
+    }
+
+    /// Begins another conversation with the first events of one. If the connection breaks before the response, it may exist.
+    pub async fn fork(&self, id: &LogId, fork: &Fork) -> Result<Conversation, ClientError> {
+        self.post(&[CONVERSATIONS, id.as_str(), "fork"]).json(fork)?.send().await
+    }
+
+    /// A page of the timeline of calls, from the row `from` on.
+    pub async fn calls(&self, id: &LogId, from: u64) -> Result<CallPage, ClientError> {
+        let request = Request::new(&self.0, Method::GET, &[CONVERSATIONS, id.as_str(), "calls"]);
+        request.query(&[("from", from.to_string())]).send().await
+    }
+
+    /// What the model of an agent was sent in a call, counted from 1. Default: the last one.
+    pub async fn view(&self, id: &LogId, agent: &str, call: Option<u64>) -> Result<View, ClientError> {
+        let request = Request::new(&self.0, Method::GET, &[CONVERSATIONS, id.as_str(), "views", agent]);
+        let query: Vec<_> = call.iter().map(|call| ("call", call.to_string())).collect();
+        request.query(&query).send().await
+    }
+
+    /// Who can follow whom in the team of a conversation.
+    pub async fn graph(&self, id: &LogId) -> Result<Value, ClientError> {
+        self.get(&[CONVERSATIONS, id.as_str(), "graph"]).await
+    }
+
+    /// Two conversations side by side.
+    pub async fn compare(&self, a: &LogId, b: &LogId) -> Result<Comparison, ClientError> {
+        let query = [("a", a.to_string()), ("b", b.to_string())];
+        Request::new(&self.0, Method::GET, &["compare"]).query(&query).send().await
+    }
+}
+
+/// Teams and tokens.
+///
+/// # Errors
+/// All methods: [`ClientError`], when the server cannot be reached or refuses.
+#[expect(clippy::missing_errors_doc, reason = "they are the same for all")]
+impl Client {
+    /// The teams.
+    pub async fn teams(&self) -> Result<Teams, ClientError> {
+        self.get(&["teams"]).await
+    }
+
+    /// A team.
+    pub async fn team(&self, id: &str) -> Result<Team, ClientError> {
+        self.get(&["teams", id]).await
+    }
+
+    /// Who can follow whom in a team.
+    pub async fn team_graph(&self, id: &str) -> Result<Value, ClientError> {
+        self.get(&["teams", id, "graph"]).await
+    }
+
+    /// The text of a team file, as the server has read it last.
+    pub async fn team_source(&self, id: &str) -> Result<Source, ClientError> {
+        self.get(&["teams", id, "source"]).await
+    }
+
+    /// Replaces the text of a team file that has this version, as [`team_source`](Self::team_source) shows it.
+    pub async fn put_team(&self, id: &str, text: &str, version: &str) -> Result<Team, ClientError> {
+        let request = Request::new(&self.0, Method::PUT, &["teams", id]).header(IF_MATCH, version);
+        request.json(&NewText { text: text.to_owned() })?.send().await
+    }
+
+    /// Checks the text of a team file. Nothing in it is executed.
+    pub async fn check(&self, check: &Check) -> Result<Checked, ClientError> {
+        self.post(&["teams", "check"]).json(check)?.repeatable().send().await
+    }
+
+    /// The JSON Schema of team files.
+    pub async fn schema(&self) -> Result<Value, ClientError> {
+        self.get(&["schema"]).await
+    }
+
+    /// The tokens of the tenant.
+    pub async fn tokens(&self) -> Result<Tokens, ClientError> {
+        self.get(&["tokens"]).await
+    }
+
+    /// Makes a token, which may do no more than that of this client. If the connection breaks before the response, it may exist.
+    pub async fn new_token(&self, new: &NewToken) -> Result<MadeToken, ClientError> {
+        self.post(&["tokens"]).json(new)?.send().await
+    }
+
+    /// Revokes a token.
+    pub async fn revoke_token(&self, id: &str) -> Result<Revoked, ClientError> {
+        Request::new(&self.0, Method::DELETE, &["tokens", id]).send().await
+    }
+}

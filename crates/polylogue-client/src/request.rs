@@ -1,0 +1,170 @@
+//! One request, and its retries.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use polylogue_http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use polylogue_http::{HeaderMap, HeaderName, HeaderValue, Method, Response, read_all};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::{sleep, timeout};
+use url::Url;
+
+use crate::connection::Connection;
+use crate::error::{ClientError, Kind, unread, unsent};
+
+/// How long a server may take to answer a request.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// The longest document that is read.
+const MAX_DOCUMENT: usize = 256 << 20;
+
+/// How long to wait before the first retry; longer before each further one.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// The longest wait.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
+/// Whether a request that may have reached the server is sent again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Repeat {
+    /// It has no further effect.
+    Safe,
+    /// Only one that was not sent.
+    Unsent,
+}
+
+/// A request that is about to be sent.
+pub(crate) struct Request<'c> {
+    connection: &'c Connection,
+    method: Method,
+    url: Url,
+    headers: HeaderMap,
+    body: Bytes,
+    repeat: Repeat,
+}
+
+impl<'c> Request<'c> {
+    /// A request to the resource that `path` names; its parts can be any text.
+    pub(crate) fn new(connection: &'c Connection, method: Method, path: &[&str]) -> Self {
+        let mut url = connection.base().clone();
+        if let Ok(mut parts) = url.path_segments_mut() {
+            parts.pop_if_empty().extend(["api", "v1"]).extend(path);
+        }
+        let repeat = if method == Method::POST { Repeat::Unsent } else { Repeat::Safe };
+        Self { connection, method, url, headers: HeaderMap::new(), body: Bytes::new(), repeat }
+    }
+
+    pub(crate) fn query(mut self, query: &[(&'static str, String)]) -> Self {
+        if !query.is_empty() {
+            self.url.query_pairs_mut().extend_pairs(query);
+        }
+        self
+    }
+
+    pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Self {
+        // Values are of this crate: numbers, media types and keys.
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.insert(name, value);
+        }
+        self
+    }
+
+    /// The same with a body.
+    pub(crate) fn json(mut self, body: &impl Serialize) -> Result<Self, ClientError> {
+        let text =
+            serde_json::to_vec(body).map_err(|error| self.connection.odd(format!("the body: {error}")))?;
+        self.body = text.into();
+        Ok(self.header(CONTENT_TYPE, "application/json"))
+    }
+
+    /// The same, whose repetition has no further effect, by a key of its own.
+    pub(crate) fn once(self) -> Result<Self, ClientError> {
+        let mut bits = [0_u8; 16];
+        let failed = |error| self.connection.odd(format!("the system has no randomness: {error}"));
+        getrandom::fill(&mut bits).map_err(failed)?;
+        let key = format!("{:032x}", u128::from_le_bytes(bits));
+        Ok(self.keyed(&key))
+    }
+
+    /// The same, whose repetition has no further effect, by the caller's key.
+    pub(crate) fn keyed(self, key: &str) -> Self {
+        let request = self.header(HeaderName::from_static("idempotency-key"), key);
+        Self { repeat: Repeat::Safe, ..request }
+    }
+
+    /// The same, whose repetition has no further effect by its nature.
+    pub(crate) fn repeatable(self) -> Self {
+        Self { repeat: Repeat::Safe, ..self }
+    }
+
+    /// Sends it until there is a result, at most for the client's patience.
+    pub(crate) async fn send<T: DeserializeOwned>(self) -> Result<T, ClientError> {
+        let (begun, mut wait) = (Instant::now(), WAIT);
+        loop {
+            let (error, after) = match self.once_sent().await {
+                Ok(result) => return Ok(result),
+                Err(failed) => failed,
+            };
+            let may_repeat = self.repeat == Repeat::Safe || !error.may_have_effect();
+            let pause = after.unwrap_or(wait);
+            let is_late = begun.elapsed() + pause > self.connection.patience;
+            if !error.is_temporary() || !may_repeat || is_late {
+                return Err(error);
+            }
+            sleep(pause).await;
+            wait = (wait * 2).min(MAX_WAIT);
+        }
+    }
+
+    /// Sends it once. An error may come with the time after which to try again.
+    async fn once_sent<T: DeserializeOwned>(&self) -> Result<T, (ClientError, Option<Duration>)> {
+        let answered = timeout(ANSWER, async {
+            let mut response = self.open().await?;
+            let after = retry_after(&response);
+            let text = read_all(&mut response, MAX_DOCUMENT).await;
+            let text = text.map_err(|error| (unread(self.connection.url(), &error), None))?;
+            self.read(response.status(), &text).map_err(|error| (error, after))
+        });
+        answered.await.unwrap_or_else(|_| {
+            let why = format!("there was no response within {} s", ANSWER.as_secs());
+            let (url, was_sent) = (self.connection.url().into(), true);
+            Err((ClientError::new(Kind::Unreachable { url, why, was_sent }), None))
+        })
+    }
+
+    async fn open(&self) -> Result<Response<'c>, (ClientError, Option<Duration>)> {
+        let (method, headers, body) = (self.method.clone(), self.headers.clone(), self.body.clone());
+        let sent = self.connection.transport().ask(method, Some(&self.url), headers, body).await;
+        sent.map_err(|error| (unsent(self.connection.url(), &error), None))
+    }
+
+    fn read<T: DeserializeOwned>(&self, status: u16, text: &[u8]) -> Result<T, ClientError> {
+        if !(200..300).contains(&status) {
+            return Err(self.connection.refused(status, text));
+        }
+        serde_json::from_slice(text).map_err(|error| self.connection.odd(format!("a document: {error}")))
+    }
+
+    /// Sends it once, and returns the response if it is an event stream.
+    pub(crate) async fn stream(self) -> Result<Response<'c>, ClientError> {
+        let request = self.header(ACCEPT, "text/event-stream");
+        let opened = timeout(ANSWER, request.open()).await.unwrap_or_else(|_| {
+            let (url, why) = (request.connection.url().into(), "there was no response".into());
+            Err((ClientError::new(Kind::Unreachable { url, why, was_sent: false }), None))
+        });
+        let mut response = opened.map_err(|(error, _)| error)?;
+        if response.status() == 200 {
+            return Ok(response);
+        }
+        let text = read_all(&mut response, MAX_DOCUMENT).await;
+        let text = text.map_err(|error| unread(request.connection.url(), &error))?;
+        Err(request.connection.refused(response.status(), &text))
+    }
+}
+
+/// After how long the server wants to be asked again.
+fn retry_after(response: &Response<'_>) -> Option<Duration> {
+    let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}

@@ -1,0 +1,225 @@
+//! A server that loses connections, repeats events, leaves some out, or is none of Polylogue.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+use std::time::Duration;
+
+use polylogue_client::wire::conversation::{NewConversation, When};
+use polylogue_client::{Client, ClientError, TailItem};
+use polylogue_core::{LogId, TotalUsage};
+use polylogue_http::{Key, Proxies};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+const TOKEN: &str = "ply_0123456789abcdef";
+
+/// What a server does with one connection.
+enum Turn {
+    /// It reads the request, writes this and closes the connection.
+    Respond(String),
+    /// It closes the connection before it has read anything.
+    Close,
+}
+
+/// Serves one connection after the other; returns the requests.
+async fn serve(turns: Vec<Turn>) -> (Client, JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let requests = tokio::spawn(async move {
+        let mut requests = Vec::new();
+        for turn in turns {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let Turn::Respond(response) = turn else { continue };
+            requests.push(read_request(&mut socket).await);
+            socket.write_all(response.as_bytes()).await.unwrap();
+        }
+        requests
+    });
+    (client(&url), requests)
+}
+
+fn client(url: &str) -> Client {
+    Client::new(url, &Key::new(TOKEN).unwrap(), &Proxies::none()).unwrap()
+}
+
+async fn read_request(socket: &mut TcpStream) -> String {
+    let (mut text, mut byte) = (Vec::new(), [0; 1]);
+    while !text.ends_with(b"\r\n\r\n") {
+        assert_eq!(socket.read(&mut byte).await.unwrap(), 1);
+        text.push(byte[0]);
+    }
+    let text = String::from_utf8(text).unwrap();
+    let length =
+        text.to_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    socket.read_exact(&mut body).await.unwrap();
+    text + std::str::from_utf8(&body).unwrap()
+}
+
+fn respond(status: &str, media: &str, body: &str) -> Turn {
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status}\r\nContent-Type: {media}\r\nConnection: close\r\n");
+    Turn::Respond(format!("{head}Content-Length: {length}\r\n\r\n{body}"))
+}
+
+/// An event stream that ends where `frames` end, in the middle of its body.
+fn stream(frames: &str) -> Turn {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    Turn::Respond(format!("{head}{:x}\r\nretry: 1\n\n{frames}\r\n", frames.len() + "retry: 1\n\n".len()))
+}
+
+fn entry(seq: u64) -> String {
+    let event = json!({"seq": seq, "time_ms": 1, "type": "input_required", "who": "Pat", "text": "?"});
+    format!("event: entry\nid: {seq}\ndata: {event}\n\n")
+}
+
+fn end() -> String {
+    let ended = json!({"word": "done", "detail": "the chat is complete"});
+    let status = json!({"state": "closed", "ended": ended, "asked": []});
+    format!("event: end\ndata: {status}\n\n")
+}
+
+fn id() -> LogId {
+    LogId::new("abc").unwrap()
+}
+
+/// The events of a tail in words.
+async fn followed(client: &Client) -> Result<Vec<String>, ClientError> {
+    let id = id();
+    let (mut tail, mut items) = (client.tail(&id, 0), Vec::new());
+    while let Some(item) = tail.next().await? {
+        items.push(match item {
+            TailItem::Event(event) => event.seq.to_string(),
+            TailItem::Lost(_) => "lost".into(),
+            TailItem::Connected => "connected".into(),
+            TailItem::Missed => "missed".into(),
+            TailItem::End(status) => format!("{:?}", status.ended.unwrap().word),
+            TailItem::Delta { delta, .. } => format!("{delta:?}"),
+            TailItem::Status(status) => format!("{:?}", status.state),
+        });
+    }
+    assert_eq!(tail.next().await?, None);
+    Ok(items)
+}
+
+#[tokio::test]
+async fn a_stream_that_is_cut_anywhere_has_each_event_once_and_in_order() {
+    let whole = format!("{}{}:\n\n{}{}", entry(0), entry(1), entry(2), end());
+    for cut in 0..whole.len() {
+        // The next stream begins after the last whole event, as the server reads it in the header.
+        let begun = whole[..cut].matches("\n\n").count();
+        let done = [0, 1, 2, 2, 3][begun];
+        let rest: String = (done..3).map(entry).collect::<String>() + &end();
+        let (client, requests) = serve(vec![stream(&whole[..cut]), stream(&rest)]).await;
+        let items = followed(&client).await.unwrap();
+        assert_eq!(items.iter().filter(|item| item.len() == 1).cloned().collect::<String>(), "012", "{cut}");
+        assert_eq!(items.iter().filter(|item| *item == "lost").count(), 1, "{cut}: {items:?}");
+        assert_eq!(items.last().unwrap(), "Done");
+        let requests = requests.await.unwrap();
+        let last = requests[1].lines().find_map(|line| line.strip_prefix("last-event-id: "));
+        assert_eq!(last.map(str::to_owned), (done.checked_sub(1)).map(|last: u64| last.to_string()), "{cut}");
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_event_comes_once_and_a_gap_is_asked_for_again() {
+    let first = format!("{}{}{}{}", entry(0), entry(0), entry(2), entry(3));
+    let (client, requests) = serve(vec![stream(&first), stream(&(entry(1) + &entry(2) + &end()))]).await;
+    assert_eq!(followed(&client).await.unwrap(), ["0", "lost", "connected", "missed", "1", "2", "Done"]);
+    assert!(requests.await.unwrap()[1].contains("\r\nlast-event-id: 0\r\n"));
+    // A server that never has the event is none that can be followed.
+    let (client, _requests) = serve((0..9).map(|_| stream(&entry(5))).collect()).await;
+    let error = followed(&client).await.unwrap_err();
+    assert!(error.to_string().contains("event 5 comes where event 0 is next"), "{error}");
+}
+
+#[tokio::test]
+async fn a_tail_waits_for_a_server_that_is_away_and_gives_up_in_time() {
+    let busy =
+        || respond("503 Service Unavailable", "application/problem+json", &problem(503, "is stopping"));
+    let turns = vec![stream(&entry(0)), Turn::Close, busy(), stream(&(entry(1) + &end()))];
+    let (client, _requests) = serve(turns).await;
+    let items = followed(&client).await.unwrap();
+    assert_eq!(items, ["0", "lost", "connected", "missed", "1", "Done"]);
+    let (client, _requests) = serve(vec![stream(&entry(0))]).await;
+    let error = followed(&client.with_patience(Duration::from_millis(20))).await.unwrap_err();
+    assert!(error.is_unreachable() && error.hint().unwrap().contains("polylogue serve"), "{error}");
+    let (client, _requests) =
+        serve(vec![stream(&entry(0)), respond("401 Unauthorized", "x", &problem(401, "revoked"))]).await;
+    let error = followed(&client).await.unwrap_err();
+    assert_eq!((error.to_string(), error.is_usage()), ("revoked".into(), true));
+}
+
+fn problem(status: u16, detail: &str) -> String {
+    let problem = json!({
+        "type": "/problems/x", "title": "X", "status": status, "detail": detail, "hint": "do y", "request_id": "r",
+    });
+    problem.to_string()
+}
+
+#[tokio::test]
+async fn what_may_have_had_an_effect_is_not_repeated_without_a_key() {
+    let conversation = || {
+        let body: Value = json!({
+            "id": "abc", "team": "t", "team_name": "t", "title": null, "task": "", "state": "running", "created_ms": 1, "started_ms": 1,
+            "updated_ms": 1, "seq": 0, "turns": 0, "spent": TotalUsage::default(), "asked": [], "new_field": 1,
+        });
+        respond("201 Created", "application/json", &body.to_string())
+    };
+    let cut = || Turn::Respond("HTTP/1.1 201 Cre".into());
+    let new = NewConversation { team: "t".into(), ..NewConversation::default() };
+    let (client, requests) = serve(vec![cut()]).await;
+    let error = client.begin(&new).await.unwrap_err();
+    assert!(error.may_have_effect() && error.is_unreachable(), "{error:?}");
+    assert!(!requests.await.unwrap()[0].contains("idempotency-key"));
+    let (client, requests) = serve(vec![cut(), conversation()]).await;
+    assert_eq!(client.begin_once(&new, "k1").await.unwrap().id, id());
+    let requests = requests.await.unwrap();
+    assert_eq!(requests[0], requests[1]);
+    assert!(requests[0].contains("\r\nidempotency-key: k1\r\n"), "{}", requests[0]);
+    assert!(requests[0].ends_with(r#"{"team":"t"}"#), "{}", requests[0]);
+    // A message has a key of its own; to stop twice is to stop.
+    let accepted = respond("202 Accepted", "application/json", r#"{"seq": 4}"#);
+    let (client, requests) = serve(vec![cut(), accepted, cut(), conversation()]).await;
+    assert_eq!(client.send(&id(), "hi").await.unwrap().seq, Some(4));
+    client.stop(&id(), When::Now).await.unwrap();
+    let requests = requests.await.unwrap();
+    assert_eq!(requests[0], requests[1]);
+    assert!(requests[3].ends_with(r#"{"when":"now"}"#), "{}", requests[3]);
+}
+
+#[tokio::test]
+async fn errors_say_what_the_server_said_and_show_no_token() {
+    let echo = problem(404, &format!("there is no `{TOKEN}`"));
+    let (client, requests) = serve(vec![
+        respond("404 Not Found", "application/problem+json", &echo),
+        respond("200 OK", "text/html", &format!("<html>{TOKEN}")),
+        respond("502 Bad Gateway", "text/html", "<html>"),
+    ])
+    .await;
+    let error = client.conversation(&id()).await.unwrap_err();
+    assert_eq!(error.to_string(), "there is no `[key]`");
+    assert_eq!((error.hint().as_deref(), error.problem().unwrap().word()), (Some("do y"), "x"));
+    assert!(!format!("{error:?}").contains(TOKEN));
+    for _ in 0..2 {
+        let error = client.conversation(&id()).await.unwrap_err();
+        assert!(error.to_string().contains("does not respond as a server of Polylogue"), "{error}");
+        assert!(!format!("{error:?}").contains(TOKEN) && !error.is_usage());
+    }
+    assert!(requests.await.unwrap()[0].contains(&format!("\r\nauthorization: Bearer {TOKEN}\r\n")));
+    assert!(!format!("{client:?}").contains(TOKEN));
+    let token = Key::new(TOKEN).unwrap();
+    for wrong in ["", "localhost:1", "ftp://x", "http://user:secret@x", "http://x?y", "http://x#y"] {
+        let error = Client::new(wrong, &token, &Proxies::none()).unwrap_err();
+        assert!(error.is_usage() && !error.to_string().contains("secret"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn ids_of_any_text_stay_one_part_of_the_path() {
+    let found = respond("404 Not Found", "application/problem+json", &problem(404, "no"));
+    let (client, requests) = serve(vec![found]).await;
+    drop(client.team("../tokens?x=1#y").await);
+    assert!(requests.await.unwrap()[0].starts_with("GET /api/v1/teams/..%2Ftokens%3Fx=1%23y HTTP/1.1\r\n"));
+}

@@ -1,0 +1,35 @@
+//! The timeline of calls, and what models were sent.
+
+use polylogue_core::{Name, Path};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use crate::call_row::{CallKind, CallRow, call_rows};
+
+/// A page of the timeline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallPage {
+    /// The rows, in the order of their events.
+    pub calls: Vec<CallRow>,
+    /// The number of the first row of the next page; `None` on the last one.
+    pub next: Option<u64>,
+}
+
+/// What the model of an agent was sent in a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    /// The agent.
+    pub agent: Name,
+    /// Which of the agent's model calls it is, counted from 1.
+    pub call: u64,
+    /// How many model calls the agent has made.
+    pub calls: u64,
+    /// The event of the reply.
+    pub seq: u64,
+    /// The chat.
+    pub at: Path,
+    /// Whether it is exactly what was sent, by its digest. If not, the team was changed since.
+    pub exact: bool,
+    /// The request: model, system text, entries, tools, parameters and digest.
+    pub request: Value,
+}

@@ -1,0 +1,48 @@
+//! Two conversations side by side.
+
+use polylogue_core::{Name, Path};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::conversation::Conversation;
+
+/// Two conversations side by side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The first one.
+    pub a: Conversation,
+    /// The second one.
+    pub b: Conversation,
+    /// The number of events with which both begin. Times do not count.
+    pub common: usize,
+    /// The messages after these, next to each other.
+    pub messages: Vec<Pair>,
+    /// Whether there are more messages.
+    pub has_more: bool,
+    /// How much more the second one used, for each number of either.
+    pub difference: Map<String, Value>,
+}
+
+/// A message of each conversation; `None` where one has fewer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
+    /// That of the first one.
+    pub a: Option<Said>,
+    /// That of the second one.
+    pub b: Option<Said>,
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// Its event.
+    pub seq: u64,
+    /// The chat.
+    pub at: Path,
+    /// Its author.
+    pub who: Name,
+    /// Its text.
+    pub text: String,
+    /// Whether not everyone receives it.
+    pub private: bool,
+}

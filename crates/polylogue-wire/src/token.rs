@@ -1,0 +1,140 @@
+//! Tokens.
+
+use std::fmt;
+
+use polylogue_core::Money;
+use serde::{Deserialize, Serialize};
+
+use crate::Scope;
+
+/// What a token may spend in a day, in UTC. Default: no bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DailyBudget {
+    /// Money. Models of unknown price are not called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+    /// Tokens, of input and output. They are counted when replies arrive: those of calls in flight can pass the bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+}
+
+impl DailyBudget {
+    /// Whether it bounds nothing.
+    #[must_use]
+    pub fn is_unlimited(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether it allows no more than `other`.
+    #[must_use]
+    pub fn is_within(&self, other: &Self) -> bool {
+        fn is_within<T: PartialOrd>(own: Option<T>, other: Option<T>) -> bool {
+            other.is_none_or(|other| own.is_some_and(|own| own <= other))
+        }
+        is_within(self.cost, other.cost) && is_within(self.tokens, other.tokens)
+    }
+}
+
+/// A token to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewToken {
+    /// What it is for.
+    pub name: String,
+    /// What it may do.
+    pub scopes: Vec<Scope>,
+    /// The teams that it may see and run. Default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teams: Option<Vec<String>>,
+    /// What its conversations may spend in a day. Default: as much as the token that makes it.
+    #[serde(default, skip_serializing_if = "DailyBudget::is_unlimited")]
+    pub per_day: DailyBudget,
+    /// When it ends, in milliseconds since 1970. Default: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_ms: Option<u64>,
+}
+
+/// A token: neither its text nor its digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    /// Identifies it.
+    pub id: String,
+    /// What it is for.
+    pub name: String,
+    /// How it is used: `key` in a header of requests, `session` in the cookie of a browser.
+    pub kind: String,
+    /// Whose conversations it can see.
+    pub tenant: String,
+    /// What it may do.
+    pub scopes: Vec<Scope>,
+    /// The teams that it may see and run; `None`: all.
+    pub teams: Option<Vec<String>>,
+    /// What its conversations may spend in a day.
+    pub per_day: DailyBudget,
+    /// When it was made, in milliseconds since 1970.
+    pub created_ms: u64,
+    /// When it ends, in milliseconds since 1970; `None`: never.
+    pub expires_ms: Option<u64>,
+}
+
+/// The tokens of a tenant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    /// The tokens.
+    pub tokens: Vec<Token>,
+}
+
+/// A link to the page, to be exchanged for its cookie.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Login {
+    /// What follows `#login=` in the link.
+    pub code: String,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Login")
+    }
+}
+
+/// A token that was just made, with its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeToken {
+    /// The token.
+    #[serde(flatten)]
+    pub about: Token,
+    /// Its text, which is shown once.
+    pub token: TokenText,
+}
+
+/// The text of a token. `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TokenText(String);
+
+impl TokenText {
+    /// A token with this text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, to be shown once or sent.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for TokenText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ply_…")
+    }
+}
+
+/// The token was revoked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revoked {
+    /// Always true.
+    pub revoked: bool,
+}
