@@ -38,6 +38,10 @@ pub(crate) struct Cli {
     #[arg(long, global = true, display_order = LAST, value_name = "PATH", env = "POLYLOGUE_STORE", hide_env_values = true, value_parser = path())]
     pub(crate) store: Option<PathBuf>,
 
+    /// The server whose conversations are meant, such as `http://127.0.0.1:8787`, instead of those of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml`
+    #[arg(long, global = true, display_order = LAST, value_name = "URL", env = "POLYLOGUE_SERVER", hide_env_values = true)]
+    pub(crate) server: Option<String>,
+
     /// The user's configuration file. Default: `~/.config/polylogue/config.yaml`
     #[arg(long, global = true, display_order = LAST, value_name = "FILE", env = "POLYLOGUE_CONFIG", hide_env_values = true, value_parser = path())]
     pub(crate) config: Option<PathBuf>,

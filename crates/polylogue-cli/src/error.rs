@@ -4,6 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use polylogue::{Error, Status};
+use polylogue_client::ClientError;
 use polylogue_core::{Fault, ModelError, RunOutcome, StopReason, StoreError};
 use polylogue_models::{CassetteError, EnvError};
 use polylogue_team::Diagnostics;
@@ -110,6 +111,16 @@ impl From<Error> for CliError {
     fn from(error: Error) -> Self {
         let (what, fault, hint) = (error.to_string(), Some(error.fault()), error.hint());
         Self { exit: Exit::Failed, what, fault, hint }
+    }
+}
+
+impl From<ClientError> for CliError {
+    fn from(error: ClientError) -> Self {
+        let (exit, fault) = match error.is_usage() {
+            true => (Exit::Usage, Fault::Config),
+            false => (Exit::Failed, Fault::System),
+        };
+        Self { exit, what: error.to_string(), fault: Some(fault), hint: error.hint() }
     }
 }
 

@@ -26,7 +26,8 @@ pub(crate) async fn past_limit(
     Ok(continuation.filter(|way| is_limit || *way != Continuation::Message).map(words))
 }
 
-fn words(continuation: Continuation) -> String {
+/// What continues a conversation, after `polylogue resume ID`.
+pub(crate) fn words(continuation: Continuation) -> String {
     match continuation {
         Continuation::More(more) => options(&more),
         Continuation::Message => format!("\"{}\"", Continuation::MESSAGE),

@@ -12,6 +12,7 @@ mod probe;
 mod prompt;
 #[cfg(test)]
 mod reference;
+mod remote;
 mod runner;
 mod screen;
 mod shipped;
@@ -22,23 +23,26 @@ mod text_arg;
 mod trust;
 mod user_config;
 mod user_prices;
+mod view;
 mod work_dir;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use args::{Cli, Command};
 use error::{CliError, Exit};
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| args::batch::explained(error).exit());
+    let matches =
+        Cli::command().try_get_matches().unwrap_or_else(|error| args::batch::explained(error).exit());
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| CliError::failed(format!("the program cannot start: {error}")))
         .and_then(|runtime| {
-            let done = runtime.block_on(run(&cli));
+            let done = runtime.block_on(run(&cli, &matches));
             // An unanswered question at the terminal must not keep the program running.
             runtime.shutdown_background();
             done
@@ -50,10 +54,13 @@ fn main() -> ExitCode {
     .into()
 }
 
-async fn run(cli: &Cli) -> Result<Exit, CliError> {
+async fn run(cli: &Cli, matches: &ArgMatches) -> Result<Exit, CliError> {
     // A server logs its requests.
     let least = u8::from(matches!(cli.command, Command::Serve(_)));
     logging::start(cli.verbose.max(least))?;
+    if let Some(server) = remote::wanted(cli, matches)? {
+        return remote::run(cli, &server).await;
+    }
     match &cli.command {
         Command::New(args) => commands::new::run(args),
         Command::Run(args) => commands::run::run(cli, args).await,

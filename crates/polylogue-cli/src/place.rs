@@ -114,6 +114,11 @@ pub(crate) fn of_config() -> Option<PathBuf> {
     user_folder("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("config.yaml"))
 }
 
+/// Where the user's tokens of servers are.
+pub(crate) fn of_servers() -> Option<PathBuf> {
+    user_folder("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("servers.yaml"))
+}
+
 /// Where it is kept what models turned out to support.
 pub(crate) fn of_capabilities() -> Option<PathBuf> {
     user_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("capabilities.json"))

@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::Either;
 use polylogue::{Agent as _, Status};
-use polylogue_core::{
-    Body, Cancellation, Event, LogId, Path, Question, RunOutcome, Store as _, Subscription,
-};
+use polylogue_core::{Body, Cancellation, Event, LogId, Path, Question, RunOutcome};
 use polylogue_mcp::Progress;
 use polylogue_runtime::{Conversation, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -26,6 +24,7 @@ use crate::signals::{FINISHING, Signals};
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::steering::{self, SteeringKey};
 use crate::trust::rules::Always;
+use crate::view::{Feed, View};
 use crate::{limit, work_dir};
 
 /// How often a screen is redrawn while nothing happens.
@@ -53,7 +52,7 @@ impl Runner {
     pub(crate) async fn run(mut self) -> Result<Exit, CliError> {
         let begun = Instant::now();
         let mut view = self.view(begun).await;
-        view.begin(&self.conversation);
+        view.begin(self.conversation.id(), self.conversation.chat().name());
         let events = self.conversation.events().await;
         let (before, since) = events.split_at(events.len() - sent_since(&events));
         before.iter().for_each(|event| view.recall(event));
@@ -94,7 +93,7 @@ impl Runner {
     pub(crate) async fn view(&self, begun: Instant) -> View {
         let (runtime, id) = (self.runtime.clone(), self.conversation.id().clone());
         let watch = self.conversation.subscribe().await;
-        View { screen: self.screen(begun), watch, runtime, id, hides_user: false, broken: None }
+        View::new(self.screen(begun), Some(Feed { watch, runtime, id }))
     }
 
     fn screen(&self, begun: Instant) -> Screen<io::Stdout> {
@@ -120,8 +119,8 @@ impl Runner {
         let status = loop {
             tokio::select! {
                 biased;
-                () = signals.next() => obey(signals, &cancellation, &mut view.screen),
-                Some(signal) = view.watch.next() => view.show(&signal, &cancellation).await,
+                () = signals.next() => obey(signals, &cancellation, view),
+                Some(signal) = view.next_update() => view.show(&signal, &cancellation).await,
                 // Once an order was given, what it does stands there.
                 Some(said) = next_notice(progress), if !cancellation.is_requested() => {
                     view.apply(|screen| noticed(screen, &said), &cancellation);
@@ -142,7 +141,7 @@ impl Runner {
             }
         };
         // What was appended last is shown before the outcome.
-        while let Some(Some(signal)) = view.watch.next().now_or_never() {
+        while let Some(Some(signal)) = view.next_update().now_or_never() {
             view.show(&signal, &cancellation).await;
         }
         status
@@ -156,11 +155,11 @@ impl Runner {
         question: &Question,
         signals: &mut Signals,
     ) -> Result<InputOutcome, CliError> {
-        let is_typed = self.answer.is_none() && prompt::is_possible() && self.is_seen();
+        let is_typed = self.answer.is_none() && prompt::is_possible() && is_seen(self.settings.output);
         let text = match self.answer.take() {
             Some(text) => Some(text),
             None if prompt::is_possible() => {
-                if !self.is_seen() {
+                if !is_seen(self.settings.output) {
                     print_verbatim(&question.text);
                 }
                 if question.is_approval() {
@@ -179,53 +178,20 @@ impl Runner {
                     }
                 }
             }
-            None => self.read(question, signals).await?,
+            None => read_answer(question, self.input, self.conversation.id(), signals).await?,
         };
         let Some(text) = text else { return Ok(InputOutcome::No) };
         let text = self.always.answer(question, meant(question, text))?;
         if is_typed {
-            view.screen.typed(at, question, &text);
+            view.typed(at, question, &text);
         }
         self.conversation.answer(at, &question.who, text).await?;
         Ok(InputOutcome::Yes)
     }
 
-    /// Reads the answer from a standard input that is not a terminal, if that may answer the question.
-    async fn read(&self, question: &Question, signals: &mut Signals) -> Result<Option<String>, CliError> {
-        if self.input == Input::None || prompt::is_typed() {
-            return Ok(None);
-        }
-        let allows = if question.is_about_limit() { "a higher limit" } else { "approval" };
-        if (question.is_approval() || question.is_about_limit()) && self.input != Input::Approvals {
-            print_note_wrapped(&format!(
-                "`{}` waits for {allows}. Answers from standard input are not used for {allows}; allow them with `--input approvals`.",
-                question.who
-            ));
-            return Ok(None);
-        }
-        let id = self.conversation.id();
-        let hint = || format!("nothing is lost: `polylogue resume {id}` asks again");
-        prompt::read_piped(signals).await.map_err(|error| error.hint(hint()))
-    }
-
-    /// Says in addition to an output that shows no conversation which question waits, and how to answer it.
-    fn print_question(&self, status: &polylogue_runtime::Result<Status>, end: &RunEnd) {
-        let (Output::Result, Ok(Status::Waiting(questions))) = (self.settings.output, status) else { return };
-        for (_, question) in questions {
-            print_note(&format!("{} is asked:", question.who));
-            print_verbatim(&question.text);
-        }
-        print_note_wrapped(&format!("{}: answer with `{}`", end.status, end.resume()));
-    }
-
-    /// Whether the person at the terminal sees what happens.
-    fn is_seen(&self) -> bool {
-        self.settings.output.is_conversation() && io::stdout().is_terminal()
-    }
-
     /// Whether the person sees why the run failed.
     pub(crate) fn is_failure_shown(&self, events: &[Arc<Event>]) -> bool {
-        self.is_seen() && events.last().is_some_and(|event| matches!(event.body, Body::Failed { .. }))
+        is_failure_shown(self.settings.output, events)
     }
 
     /// What continues the conversation after `polylogue resume ID`, unless that alone does or it has reached its goal.
@@ -271,7 +237,9 @@ impl Runner {
         let (state, store) = (RunEnd::state(&status), place::store_option(self.work.as_deref()));
         let end =
             RunEnd { state, status: end_status, spent, turns, elapsed, id, resumable, option, files, store };
-        self.print_question(&status, &end);
+        if let Ok(Status::Waiting(questions)) = &status {
+            print_questions(self.settings.output, questions, &end);
+        }
         view.apply(|screen| screen.end(&end), &conversation.cancellation());
         let is_shown = self.is_failure_shown(&events);
         // What was appended is kept, whatever the store says now.
@@ -288,6 +256,50 @@ impl Runner {
     }
 }
 
+/// Reads the answer from a standard input that is not a terminal, if that may answer the question.
+pub(crate) async fn read_answer(
+    question: &Question,
+    input: Input,
+    id: &LogId,
+    signals: &mut Signals,
+) -> Result<Option<String>, CliError> {
+    if input == Input::None || prompt::is_typed() {
+        return Ok(None);
+    }
+    let allows = if question.is_about_limit() { "a higher limit" } else { "approval" };
+    if (question.is_approval() || question.is_about_limit()) && input != Input::Approvals {
+        print_note_wrapped(&format!(
+            "`{}` waits for {allows}. Answers from standard input are not used for {allows}; allow them with `--input approvals`.",
+            question.who
+        ));
+        return Ok(None);
+    }
+    let hint = || format!("nothing is lost: `polylogue resume {id}` asks again");
+    prompt::read_piped(signals).await.map_err(|error| error.hint(hint()))
+}
+
+/// Says in addition to an output that shows no conversation which questions wait, and how to answer them.
+pub(crate) fn print_questions(output: Output, questions: &[(Path, Question)], end: &RunEnd) {
+    if output != Output::Result {
+        return;
+    }
+    for (_, question) in questions {
+        print_note(&format!("{} is asked:", question.who));
+        print_verbatim(&question.text);
+    }
+    print_note_wrapped(&format!("{}: answer with `{}`", end.status, end.resume()));
+}
+
+/// Whether the person at the terminal sees what happens.
+pub(crate) fn is_seen(output: Output) -> bool {
+    output.is_conversation() && io::stdout().is_terminal()
+}
+
+/// Whether the person sees why the run failed.
+pub(crate) fn is_failure_shown(output: Output, events: &[Arc<Event>]) -> bool {
+    is_seen(output) && events.last().is_some_and(|event| matches!(event.body, Body::Failed { .. }))
+}
+
 enum InputOutcome {
     Yes,
     No,
@@ -295,7 +307,7 @@ enum InputOutcome {
 
 /// How many of the last events came after the last process that ran the conversation: messages that were sent to it, and what
 /// `resume` changes.
-fn sent_since(events: &[Arc<Event>]) -> usize {
+pub(crate) fn sent_since(events: &[Arc<Event>]) -> usize {
     let is_since = |body: &Body| {
         matches!(
             body,
@@ -316,7 +328,7 @@ fn sent_since(events: &[Arc<Event>]) -> usize {
 }
 
 /// What people answered in this conversation, oldest first.
-fn answers(events: &[Arc<Event>]) -> Vec<String> {
+pub(crate) fn answers(events: &[Arc<Event>]) -> Vec<String> {
     let answer = |event: &Arc<Event>| match &event.body {
         Body::InputProvided { text, .. } => Some(text.to_string()),
         _ => None,
@@ -324,105 +336,9 @@ fn answers(events: &[Arc<Event>]) -> Vec<String> {
     events.iter().filter_map(answer).filter(|answer| !answer.trim().is_empty()).collect()
 }
 
-fn waiting(questions: &[(Path, Question)]) -> String {
+pub(crate) fn waiting(questions: &[(Path, Question)]) -> String {
     let names: Vec<_> = questions.iter().map(|(_, question)| question.who.as_str()).collect();
     format!("waiting for {}", names.join(" and "))
-}
-
-/// What the person sees, and where it comes from.
-pub(crate) struct View {
-    screen: Screen<io::Stdout>,
-    watch: Subscription,
-    runtime: Runtime,
-    id: LogId,
-    /// Whether messages of the user are not shown, because the person has just typed them.
-    hides_user: bool,
-    /// Why the output cannot be written.
-    broken: Option<io::Error>,
-}
-
-impl View {
-    /// Shows that the conversation begins.
-    pub(crate) fn begin(&mut self, conversation: &Conversation) {
-        self.apply(
-            |screen| screen.begin(conversation.id(), conversation.chat().name()),
-            &conversation.cancellation(),
-        );
-    }
-
-    /// Takes note of an event without showing it.
-    pub(crate) fn recall(&mut self, event: &Event) {
-        self.screen.recall(event);
-    }
-
-    /// Shows an event of an earlier process.
-    pub(crate) fn show_again(&mut self, event: &Event) {
-        self.apply(|screen| screen.reread(event), &Cancellation::default());
-    }
-
-    /// From now on, messages of the user in the outermost chat are not shown.
-    pub(crate) const fn hide_user(&mut self) {
-        self.hides_user = true;
-    }
-
-    /// Nothing changes in place until the run continues.
-    pub(crate) fn rest(&mut self) {
-        self.apply(Screen::rest, &Cancellation::default());
-    }
-
-    /// Whether the output is closed or cannot be written.
-    pub(crate) fn is_gone(&mut self) -> bool {
-        self.broken.is_some() || self.apply(|_| Ok(Flow::Go), &Cancellation::default()) == Flow::Gone
-    }
-
-    /// Why the output could not be written, if it could not.
-    pub(crate) fn finished(self) -> Result<(), CliError> {
-        self.broken
-            .map_or(Ok(()), |why| Err(CliError::failed(format!("the output cannot be written: {why}"))))
-    }
-
-    async fn show(&mut self, signal: &polylogue::Update, cancellation: &Cancellation) {
-        if let polylogue::Update::Event(event) = signal
-            && self.hides_user
-            && event.at.is_root()
-            && matches!(event.body, Body::Opened(_) | Body::Reopened { .. })
-        {
-            return self.screen.recall(event);
-        }
-        let Flow::Reread(from) = self.apply(|screen| screen.update(signal), cancellation) else { return };
-        // The screen fell behind. Whatever cannot be read now is read when the next event comes.
-        for event in self.runtime.store().read(&self.id, from).await.unwrap_or_default() {
-            self.apply(|screen| screen.reread(&event), cancellation);
-        }
-    }
-
-    /// Shows a question that was asked in an earlier process, and what was said before it.
-    fn remind(&mut self, events: &[Arc<Event>], at: &Path, question: &Question, cancellation: &Cancellation) {
-        let here = || events.iter().rev().filter(|event| event.at == *at);
-        let asked = |body: &Body| matches!(body, Body::InputRequired(asked) if asked == question);
-        let said = |body: &Body| matches!(body, Body::Message(_) | Body::Posted(_));
-        for event in
-            here().find(|event| said(&event.body)).into_iter().chain(here().find(|event| asked(&event.body)))
-        {
-            self.apply(|screen| screen.remind(event), cancellation);
-        }
-    }
-
-    /// When the output is closed or cannot be written, the run ends after its step.
-    fn apply(
-        &mut self,
-        show: impl FnOnce(&mut Screen<io::Stdout>) -> io::Result<Flow>,
-        cancellation: &Cancellation,
-    ) -> Flow {
-        let flow = show(&mut self.screen).unwrap_or_else(|error| {
-            self.broken.get_or_insert(error);
-            Flow::Gone
-        });
-        if flow == Flow::Gone {
-            cancellation.after_step();
-        }
-        flow
-    }
 }
 
 /// What the next MCP server says; nothing, ever, when there are none.
@@ -439,8 +355,8 @@ fn noticed(screen: &mut Screen<io::Stdout>, said: &Progress) -> io::Result<Flow>
 }
 
 /// Passes an order to stop on, and says what it does.
-fn obey(signals: &Signals, cancellation: &Cancellation, screen: &mut Screen<io::Stdout>) {
-    if signals.pass_on(cancellation) && !screen.notice(FINISHING).unwrap_or(false) {
+fn obey(signals: &Signals, cancellation: &Cancellation, view: &mut View) {
+    if signals.pass_on(cancellation) && !view.notice(FINISHING) {
         print_note(FINISHING);
     }
 }

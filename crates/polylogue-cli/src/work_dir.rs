@@ -33,6 +33,11 @@ pub(crate) fn pictures(store: Option<&Path>, id: &LogId, style: OutputStyle) -> 
     Pictures::new(work_dir(store, id), draws)
 }
 
+/// How pictures of a conversation are shown whose work directory is not here.
+pub(crate) fn pictures_of_server(style: OutputStyle) -> Pictures {
+    Pictures::new(None, style.live.then(ImageProtocol::of_terminal).flatten())
+}
+
 /// What is said of the work directory of the conversation `id`; nothing when there is none, or nothing in it.
 pub(crate) fn summary(store: Option<&Path>, id: &LogId) -> Option<String> {
     let dir = work_dir(store, id)?;

@@ -46,6 +46,6 @@ pub(crate) fn write(text: &Sanitized) -> Result<(), CliError> {
 }
 
 /// The error for a value that JSON cannot hold.
-fn unwritable(error: serde_json::Error) -> CliError {
+pub(crate) fn unwritable(error: serde_json::Error) -> CliError {
     CliError::failed(format!("the output cannot be written as JSON: {error}"))
 }

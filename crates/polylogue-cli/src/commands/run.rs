@@ -18,11 +18,7 @@ use crate::{args, attachments, place, trust};
 pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliError> {
     let input = args.options.piped.of(args.task.as_deref(), None)?;
     let default = default_model(cli, &args.options.team.models)?;
-    let task = args.task.as_deref().map(text_of).transpose()?;
-    if task.as_ref().is_some_and(|task| task.trim().is_empty()) {
-        let hint = "omit it for the task of the team file, or name a task: `polylogue run TEAM TASK`";
-        return Err(CliError::usage("the task is empty").hint(hint));
-    }
+    let task = task_of(args)?;
     let overrides = Overrides {
         vars: args.vars.iter().cloned().collect(),
         task,
@@ -58,6 +54,16 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     }
     .run()
     .await
+}
+
+/// The task that the command line gives.
+pub(crate) fn task_of(args: &args::Run) -> Result<Option<String>, CliError> {
+    let task = args.task.as_deref().map(text_of).transpose()?;
+    if task.as_ref().is_some_and(|task| task.trim().is_empty()) {
+        let hint = "omit it for the task of the team file, or name a task: `polylogue run TEAM TASK`";
+        return Err(CliError::usage("the task is empty").hint(hint));
+    }
+    Ok(task)
 }
 
 /// Says what a person has to know before it begins: who speaks, and what ends it at the latest.

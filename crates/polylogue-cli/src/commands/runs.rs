@@ -88,7 +88,7 @@ async fn unreadable(runtime: &Runtime, listing: &Listing) -> String {
     }
 }
 
-fn line(listing: &Listing, state: &str, now_ms: u64) -> Sanitized {
+pub(crate) fn line(listing: &Listing, state: &str, now_ms: u64) -> Sanitized {
     let (Listing { id, created, summary, parent, .. }, title) = (listing, listing.shown_title());
     // What is damaged may have lost its date.
     let age = match created.0 {
@@ -104,7 +104,7 @@ fn line(listing: &Listing, state: &str, now_ms: u64) -> Sanitized {
     Sanitized::row(line.trim_end())
 }
 
-fn as_json(listing: &Listing, state: &str) -> Result<Sanitized, CliError> {
+pub(crate) fn as_json(listing: &Listing, state: &str) -> Result<Sanitized, CliError> {
     let (Listing { id, created, summary, parent, .. }, title) = (listing, listing.shown_title());
     let Summary { events, task, started, last, turns, usage, .. } = summary;
     let mut row = json!({

@@ -1,7 +1,7 @@
 //! `polylogue show`: a whole conversation, what one agent's model was sent, or what every agent knows.
 
-mod code;
-mod cost;
+pub(crate) mod code;
+pub(crate) mod cost;
 mod received;
 mod side_by_side;
 
@@ -12,6 +12,7 @@ use polylogue_core::{AnyStore, Body, Event, LogId, Parent, Part, RecoveredEvents
 use super::{unwritable, write};
 use crate::error::{CliError, Exit};
 use crate::launch::wish;
+use crate::screen::picture::Pictures;
 use crate::screen::{OutputStyle, Sanitized, Size, document};
 use crate::work_dir;
 use crate::{args, place};
@@ -44,16 +45,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
                 false => received::shown(&kept, &events, agent, args, looks)?,
             }
         }
-        None if args.json => {
-            events.iter().map(Sanitized::json).collect::<Result<Sanitized, _>>().map_err(unwritable)?
-        }
-        None if args.markdown => {
-            document::markdown(&runtime.store().meta(&id).await?.title, &events, pictures)
-        }
-        None if args.style == args::Style::Autogen => {
-            document::autogen(&runtime.store().meta(&id).await?.title, &events, looks.color)
-        }
-        None => document::shown(&events, looks.color.then(|| Size::of_terminal().text_columns()), pictures),
+        None => whole(&runtime.store().meta(&id).await?.title, &events, args, looks, pictures)?,
     };
     write(&text)?;
     let is_whole = args.agent.is_none() && !args.cost && !args.json && !args.history && !args.side_by_side;
@@ -86,6 +78,24 @@ async fn with_whole_results(store: &AnyStore, id: &LogId, events: &mut [Event]) 
         }
     }
     Ok(())
+}
+
+/// A whole conversation, in the layout that `args` name.
+pub(crate) fn whole(
+    title: &str,
+    events: &[Event],
+    args: &args::Show,
+    looks: OutputStyle,
+    pictures: Pictures,
+) -> Result<Sanitized, CliError> {
+    Ok(match args {
+        args if args.json => {
+            events.iter().map(Sanitized::json).collect::<Result<Sanitized, _>>().map_err(unwritable)?
+        }
+        args if args.markdown => document::markdown(title, events, pictures),
+        args if args.style == args::Style::Autogen => document::autogen(title, events, looks.color),
+        _ => document::shown(events, looks.color.then(|| Size::of_terminal().text_columns()), pictures),
+    })
 }
 
 /// The last line of what is shown of a damaged conversation.

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue_core::{Instruction, LogId, OpenQuestion, Timestamp};
-use polylogue_runtime::{Runtime, WaitingRun};
+use polylogue_runtime::WaitingRun;
 use serde_json::json;
 
 use super::runs::age;
@@ -18,11 +18,15 @@ use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::steer::Waiting) -> Result<Exit, CliError> {
     let runtime = place::existing(cli.store.as_deref())?;
-    let waiting = runtime.waiting().await?;
+    print(&runtime.waiting().await?, args)
+}
+
+/// Prints the questions of these conversations.
+pub(crate) fn print(waiting: &[WaitingRun], args: &args::steer::Waiting) -> Result<Exit, CliError> {
     if waiting.is_empty() && !args.json {
         print_note("no question waits for an answer");
     }
-    for run in &waiting {
+    for run in waiting {
         for open in &run.questions {
             write(&if args.json { as_json(run, open)? } else { shown(run, open) })?;
         }
@@ -32,17 +36,22 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::steer::Waiting) -> Result<
 
 pub(crate) async fn answer(cli: &args::Cli, args: &args::steer::Answer) -> Result<Exit, CliError> {
     let (runtime, id) = found(cli, &args.id).await?;
-    let (number, text) = match args.answer.as_slice() {
-        [number, text] => (Some(number_of(number)?), text),
-        [text] => (None, text),
-        _ => return Err(CliError::usage("expected an answer, or the number of a question and an answer")),
-    };
-    let open = chosen(&runtime, &id, number).await?;
+    let (number, text) = given(args)?;
+    let open = chosen(runtime.open_questions(&id).await?, &id, number)?;
     let text = meant(&open.question, text_of(text)?).into();
     let by = args.by.as_deref().map(Into::into);
     let idle = format!("answered; `polylogue resume {id}` continues the conversation");
     let texts = Texts { done: "answered", idle: &idle };
     give(&runtime, &id, Instruction::Answer { question: open.seq, text, by }, &texts).await
+}
+
+/// The number of a question, if one is given, and the answer.
+pub(crate) fn given(args: &args::steer::Answer) -> Result<(Option<u64>, &str), CliError> {
+    match args.answer.as_slice() {
+        [number, text] => Ok((Some(number_of(number)?), text)),
+        [text] => Ok((None, text)),
+        _ => Err(CliError::usage("expected an answer, or the number of a question and an answer")),
+    }
 }
 
 fn number_of(text: &str) -> Result<u64, CliError> {
@@ -53,8 +62,11 @@ fn number_of(text: &str) -> Result<u64, CliError> {
 }
 
 /// The question with this number, or the only one.
-async fn chosen(runtime: &Runtime, id: &LogId, number: Option<u64>) -> Result<OpenQuestion, CliError> {
-    let mut open = runtime.open_questions(id).await?;
+pub(crate) fn chosen(
+    mut open: Vec<OpenQuestion>,
+    id: &LogId,
+    number: Option<u64>,
+) -> Result<OpenQuestion, CliError> {
     let numbers = || open.iter().map(|open| open.seq.to_string()).collect::<Vec<_>>().join(", ");
     match number {
         _ if open.is_empty() => Err(polylogue_runtime::Error::NoQuestion { id: id.clone() }.into()),

@@ -53,17 +53,24 @@ pub(crate) enum RunState {
     Failed,
 }
 
+impl RunState {
+    /// That of a conversation that ended for this reason.
+    pub(crate) fn of(reason: &StopReason) -> Self {
+        match reason.outcome() {
+            Kind::Done => Self::Done,
+            Kind::Limit => Self::Limit,
+            Kind::Budget => Self::Budget,
+            Kind::Stopped => Self::Stopped,
+            Kind::NoOutput => Self::NoOutput,
+        }
+    }
+}
+
 impl RunEnd {
     /// Why a run with this `status` stopped.
     pub(crate) fn state<E>(status: &Result<Status, E>) -> RunState {
         match status {
-            Ok(Status::Closed { reason, .. }) => match reason.outcome() {
-                Kind::Done => RunState::Done,
-                Kind::Limit => RunState::Limit,
-                Kind::Budget => RunState::Budget,
-                Kind::Stopped => RunState::Stopped,
-                Kind::NoOutput => RunState::NoOutput,
-            },
+            Ok(Status::Closed { reason, .. }) => RunState::of(reason),
             Ok(Status::Waiting(_)) => RunState::Waiting,
             Ok(Status::Cancelled) => RunState::Stopped,
             Err(_) => RunState::Failed,

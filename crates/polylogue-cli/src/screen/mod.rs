@@ -38,7 +38,7 @@ mod style;
 pub(crate) mod text;
 mod turns;
 
-pub(crate) use end::{RunEnd, cached_share, cost, prompt_savings, time, tokens};
+pub(crate) use end::{RunEnd, RunState, cached_share, cost, prompt_savings, time, tokens};
 pub(crate) use live::{Clock, SizeOf};
 pub(crate) use region::Size;
 pub(crate) use sanitized::Sanitized;

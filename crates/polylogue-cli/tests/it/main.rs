@@ -7,6 +7,8 @@ mod approvals;
 #[cfg(test)]
 mod attached;
 #[cfg(test)]
+mod attacks;
+#[cfg(test)]
 mod bad;
 #[cfg(test)]
 mod batch;
@@ -90,6 +92,8 @@ mod received;
 mod recipes;
 #[cfg(test)]
 mod recordings;
+#[cfg(test)]
+mod remote;
 #[cfg(test)]
 mod repeats;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::home::{Home, PROGRAM, wait};
 
-const TEAM: &str = "
+pub(crate) const TEAM: &str = "
 name: pair
 task: Say hello.
 agents: [{name: Ann}]
@@ -33,8 +33,13 @@ impl Serving {
     }
 
     /// The same of a team file or a folder.
-    fn of(home: &Home, teams: &str, is_first: bool) -> Self {
-        let args = ["serve", teams, "--offline", "--listen", "127.0.0.1:0"];
+    pub(crate) fn of(home: &Home, teams: &str, is_first: bool) -> Self {
+        Self::with(home, &[teams, "--offline", "--listen", "127.0.0.1:0"], is_first)
+    }
+
+    /// The same with these arguments.
+    pub(crate) fn with(home: &Home, args: &[&str], is_first: bool) -> Self {
+        let args: Vec<&str> = ["serve"].iter().chain(args).copied().collect();
         let mut command = home.command(PROGRAM, &args);
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -46,8 +51,30 @@ impl Serving {
         Self { child, address, token, page }
     }
 
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The first token.
+    pub(crate) fn token(&self) -> &str {
+        self.token.as_deref().unwrap()
+    }
+
+    /// The most memory that it has taken, in KiB.
+    pub(crate) fn peak_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().strip_suffix("kB").unwrap().trim().parse().unwrap()
+    }
+
+    /// Kills it at once.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// The response to `GET path`.
-    fn get(&self, path: &str, token: &str) -> String {
+    pub(crate) fn get(&self, path: &str, token: &str) -> String {
         let mut socket = TcpStream::connect(&self.address).unwrap();
         let host = &self.address;
         let head =
@@ -59,7 +86,7 @@ impl Serving {
     }
 
     /// Ends it by a signal. Returns the exit code and what it has logged.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         let mut log = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();

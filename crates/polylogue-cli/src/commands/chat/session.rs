@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use polylogue::{Name, Status};
+use polylogue::{Agent as _, Name, Status};
 use polylogue_core::{Body, Event, LogId, Part, RunOutcome, StopReason};
 use polylogue_mcp::Progress;
 use polylogue_runtime::{Conversation, Fork, ForkPoint, OpenOptions, Prepared, Runtime};
@@ -18,12 +18,13 @@ use crate::commands::write;
 use crate::error::{CliError, Exit};
 use crate::place::{shell_word, store_option};
 use crate::prompt::{self, Typed};
-use crate::runner::{Runner, View};
+use crate::runner::Runner;
 use crate::screen::picture::Pictures;
 use crate::screen::{Output, RunEnd, Sanitized, Settings, cost, document, tokens};
 use crate::signals::Signals;
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::trust::rules::Always;
+use crate::view::View;
 use crate::{args, attachments};
 
 /// What a person sees where a message can be typed.
@@ -127,7 +128,7 @@ impl Session {
         };
         let mut view = runner.view(Instant::now()).await;
         view.hide_user();
-        view.begin(&runner.conversation);
+        view.begin(runner.conversation.id(), runner.conversation.chat().name());
         self.chat = Some((runner, view));
     }
 

@@ -14,7 +14,7 @@ use crate::screen::Sanitized;
 use polylogue_runtime::presentation::{Detail, Item, Kind, Presentation};
 
 /// Prints the block `nth`, from 1: exactly to a file or a pipe; a terminal gets no control characters.
-pub(super) fn print(events: &[Event], nth: u64) -> Result<Exit, CliError> {
+pub(crate) fn print(events: &[Event], nth: u64) -> Result<Exit, CliError> {
     let mut found: Vec<String> = Vec::new();
     for item in Presentation::of(Detail::Whole, events) {
         found.extend(code_in(&item));

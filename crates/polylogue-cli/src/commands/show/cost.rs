@@ -20,7 +20,7 @@ const HEAD: [&str; COLUMNS] =
     ["agent", "chat", "for", "model", "calls", "tokens", "thinking", "cost", "cached", "saved"];
 
 /// What all runs of a conversation cost: a line for each chat, agent, purpose and model, and the sum.
-pub(super) fn shown(events: &[Event], as_json: bool, color: bool) -> serde_json::Result<Sanitized> {
+pub(crate) fn shown(events: &[Event], as_json: bool, color: bool) -> serde_json::Result<Sanitized> {
     let events: Vec<Arc<Event>> = events.iter().cloned().map(Arc::new).collect();
     let report = Report::of_all(&events);
     if as_json {

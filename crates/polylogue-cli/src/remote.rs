@@ -1,0 +1,66 @@
+//! `--server`: the commands on conversations, for those of a server instead of those of a store. What is shown is the same, because the same
+//! events are shown in the same way.
+
+mod begin;
+mod list;
+mod named_server;
+mod options;
+mod show;
+mod steer;
+mod token;
+mod watch;
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use polylogue_client::Client;
+use polylogue_http::{Proxies, is_loopback};
+
+pub(crate) use named_server::Remote;
+
+use crate::args::{self, Command};
+use crate::error::{CliError, Exit};
+use crate::stderr::print_note_wrapped;
+use crate::{place, trust};
+
+/// The server, if the command is for one.
+pub(crate) fn wanted(cli: &args::Cli, matches: &ArgMatches) -> Result<Option<Remote>, CliError> {
+    let Some(url) = cli.server.as_deref().map(str::trim).filter(|url| !url.is_empty()) else {
+        return Ok(None);
+    };
+    let is_named = matches.value_source("server") == Some(ValueSource::CommandLine);
+    if !options::check(matches, is_named)? {
+        return Ok(None);
+    }
+    // A `.env` file gives the token at most, and neither the server nor proxies.
+    let address = Client::address(url)?;
+    let env = trust::of_folder(&place::or_none(cli.store.as_deref()))?;
+    let token = token::find(&env, url)?;
+    let client = Client::new(url, &token, &Proxies::of(&env))?;
+    if address.scheme() == "http" && !is_loopback(&address) {
+        print_note_wrapped(&format!(
+            "warning: nothing between here and `{}` is encrypted, not even the token; put a server with TLS in front of it.",
+            client.url()
+        ));
+    }
+    let option = is_named.then(|| shlex::try_quote(url).ok().map(|url| format!("--server {url}"))).flatten();
+    Ok(Some(Remote { client, option }))
+}
+
+/// Runs the command on the conversations of the server.
+pub(crate) async fn run(cli: &args::Cli, remote: &Remote) -> Result<Exit, CliError> {
+    match &cli.command {
+        Command::Run(args) => begin::run(cli, args, remote).await,
+        Command::Resume(args) => begin::resume(cli, args, remote).await,
+        Command::Runs(args) => list::runs(args, remote).await,
+        Command::Waiting(args) => list::waiting(args, remote).await,
+        Command::Show(args) => show::run(cli, args, remote).await,
+        Command::Send(args) => steer::send(args, remote).await,
+        Command::Answer(args) => steer::answer(args, remote).await,
+        Command::Cancel(args) => steer::cancel(args, remote).await,
+        Command::Raise(args) => steer::raise(args, remote).await,
+        Command::Fork(args) => steer::fork(args, remote).await,
+        Command::Rm(args) => steer::rm(args, remote).await,
+        // Refused before.
+        _ => Err(CliError::usage("this command does not work with a server")),
+    }
+}

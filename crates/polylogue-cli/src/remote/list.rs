@@ -1,0 +1,138 @@
+//! `runs` and `waiting` of a server.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::ValueEnum as _;
+use polylogue_client::ListFilter;
+use polylogue_client::wire::conversation::{Conversation, ConversationPage, State};
+use polylogue_core::{Cursor, Listing, Parent, Progress, Summary, Timestamp};
+use polylogue_runtime::WaitingRun;
+
+use super::named_server::Remote;
+use crate::args;
+use crate::args::runs::RunState;
+use crate::commands::{runs, waiting, write};
+use crate::error::{CliError, Exit};
+use crate::stderr::print_note;
+
+/// The most conversations of a page of the server.
+const PAGE: u64 = 200;
+
+pub(super) async fn runs(args: &args::runs::Runs, remote: &Remote) -> Result<Exit, CliError> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+    let ConversationPage { conversations, next_cursor } =
+        listed(remote, filter(remote, args, now).await?, args.limit).await?;
+    let mut rows = Vec::new();
+    for conversation in &conversations {
+        let (listing, state) = (listing(conversation), state(conversation));
+        rows.push(match args.json {
+            true => runs::as_json(&listing, &state)?,
+            false => runs::line(&listing, &state, now),
+        });
+    }
+    if rows.is_empty() && !args.json {
+        print_note(&format!("no conversations found at `{}`", remote.client.url()));
+    }
+    write(&rows.into_iter().collect())?;
+    if let Some(next) = next_cursor {
+        print_note(&format!("there are more: `--after {next}` continues the list"));
+    }
+    Ok(Exit::Done)
+}
+
+async fn filter(remote: &Remote, args: &args::runs::Runs, now: u64) -> Result<ListFilter, CliError> {
+    let parent = match &args.parent {
+        Some(text) => Some(remote.client.find(text).await?.id),
+        None => None,
+    };
+    let before = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let word = |state: &RunState| state.to_possible_value().map(|value| value.get_name().to_owned());
+    Ok(ListFilter {
+        limit: None,
+        cursor: args.after.as_ref().map(Cursor::to_text),
+        id: None,
+        states: args.state.iter().filter_map(word).collect(),
+        team: args.team.clone(),
+        task: args.task.clone(),
+        parent,
+        since: args.since.map(|time| Timestamp(now.saturating_sub(before(time)))),
+    })
+}
+
+/// At most `limit` conversations, from as many pages as they take.
+async fn listed(
+    remote: &Remote,
+    mut filter: ListFilter,
+    limit: Option<u64>,
+) -> Result<ConversationPage, CliError> {
+    let mut all = Vec::new();
+    loop {
+        let left = limit.map(|limit| limit.saturating_sub(all.len() as u64));
+        filter.limit = Some(left.unwrap_or(PAGE).min(PAGE));
+        let page = remote.client.list(&filter).await?;
+        all.extend(page.conversations);
+        let is_enough = limit.is_some_and(|limit| all.len() as u64 >= limit);
+        if is_enough || page.next_cursor.is_none() || page.next_cursor == filter.cursor {
+            return Ok(ConversationPage { conversations: all, next_cursor: page.next_cursor });
+        }
+        filter.cursor = page.next_cursor;
+    }
+}
+
+/// What a list has of a conversation.
+fn listing(conversation: &Conversation) -> Listing {
+    let Conversation { id, team_name, title, task, .. } = conversation;
+    let title = title.as_ref().map_or_else(|| team_name.clone(), |title| format!("{team_name} {title}"));
+    let of = |parent: &polylogue_client::wire::conversation::Parent| Parent {
+        id: parent.id.clone(),
+        event: parent.seq,
+    };
+    Listing {
+        id: id.clone(),
+        title,
+        created: conversation.created_ms,
+        has_team: true,
+        parent: conversation.parent.as_ref().map(of),
+        summary: Summary {
+            events: conversation.seq,
+            // The caller has its words.
+            progress: Progress::Open,
+            questions: Vec::new(),
+            title: None,
+            is_paused: conversation.paused,
+            task: task.clone(),
+            started: conversation.started_ms,
+            last: conversation.updated_ms,
+            turns: conversation.turns,
+            usage: conversation.spent,
+        },
+        is_damaged: false,
+    }
+}
+
+/// The state in the words of the list.
+fn state(conversation: &Conversation) -> String {
+    if let Some(ended) = &conversation.ended {
+        return format!("{}: {}", ended.word.word().replace('_', " "), ended.detail);
+    }
+    let asked =
+        || conversation.asked.iter().map(|asked| asked.who.as_str()).collect::<Vec<_>>().join(" and ");
+    match conversation.state {
+        State::Waiting => format!("waiting for {}", asked()),
+        State::Running => "running".into(),
+        _ if conversation.paused => "paused".into(),
+        _ if conversation.seq == 0 => "not begun".into(),
+        _ => "unfinished".into(),
+    }
+}
+
+pub(super) async fn waiting(args: &args::steer::Waiting, remote: &Remote) -> Result<Exit, CliError> {
+    let filter = ListFilter { states: vec!["waiting".into()], ..ListFilter::default() };
+    let page = listed(remote, filter, None).await?;
+    let run = |conversation: Conversation| WaitingRun {
+        listing: listing(&conversation),
+        questions: conversation.asked.into_iter().map(Into::into).collect(),
+    };
+    waiting::print(&page.conversations.into_iter().map(run).collect::<Vec<_>>(), args)
+}

@@ -1,0 +1,114 @@
+//! Which commands and options work with a server.
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory as _};
+
+use crate::args::Cli;
+use crate::error::CliError;
+
+/// What a command does when a server is named.
+enum Use {
+    /// It is about the conversations of the server, with these arguments.
+    Server(&'static [&'static [&'static str]]),
+    /// It is about conversations, and cannot be about those of a server.
+    Refused(&'static str),
+    /// It is about files and settings of this machine.
+    Local,
+}
+
+const LIMITS: &[&str] = &["max_turns", "max_cost", "max_tokens", "max_calls", "max_time", "on_limit"];
+const OUTPUT: &[&str] = &["json", "quiet", "style", "no_stream", "thoughts"];
+/// `--input`.
+const INPUT: &[&str] = &["given"];
+
+fn use_of(command: &str) -> Use {
+    match command {
+        "run" => Use::Server(&[&["team", "task", "vars"], LIMITS, OUTPUT, INPUT]),
+        "resume" => Use::Server(&[&["id", "message", "answer"], LIMITS, OUTPUT, INPUT]),
+        "runs" => Use::Server(&[&["json", "limit", "after", "state", "team", "task", "since", "parent"]]),
+        "waiting" => Use::Server(&[&["json"]]),
+        "show" => Use::Server(&[&["id", "agent", "call", "json", "markdown", "style", "code", "cost"]]),
+        "send" => Use::Server(&[&["id", "text"]]),
+        "answer" => Use::Server(&[&["id", "answer"]]),
+        "cancel" => Use::Server(&[&["id", "now"]]),
+        "raise" => Use::Server(&[&["id"], LIMITS]),
+        "fork" => Use::Server(&[&["id", "at", "say"]]),
+        "rm" => Use::Server(&[&["ids"]]),
+        "chat" => Use::Refused("`run` begins a conversation, and `resume ID MESSAGE` continues it"),
+        "pause" => Use::Refused("`cancel` stops a conversation after its turn, and `resume` continues it"),
+        "batch" | "next" | "verify" | "memory" => Use::Refused("run it where the store of the server is"),
+        _ => Use::Local,
+    }
+}
+
+/// Whether the command is about the conversations of a server. `is_named`: the command line names the server, and not the variable.
+pub(super) fn check(matches: &ArgMatches, is_named: bool) -> Result<bool, CliError> {
+    let Some((name, given)) = matches.subcommand() else { return Ok(false) };
+    let known = match use_of(name) {
+        Use::Server(known) => known,
+        Use::Refused(hint) => {
+            return Err(CliError::usage(format!("`{name}` does not work with a server")).hint(hint));
+        }
+        Use::Local if is_named => {
+            let what = format!("`{name}` is about this machine, and uses no server");
+            return Err(CliError::usage(what).hint("leave out `--server`"));
+        }
+        Use::Local => return Ok(false),
+    };
+    let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
+    let cli = Cli::command();
+    let arguments = cli.find_subcommand(name).into_iter().flat_map(|command| command.get_arguments());
+    let is_known = |id: &str| known.iter().any(|known| known.contains(&id));
+    let wrong = arguments.filter(|argument| !is_known(argument.get_id().as_str()));
+    if let Some(wrong) = wrong.into_iter().find(|argument| is_given(argument.get_id().as_str())) {
+        let option = wrong.get_long().unwrap_or(wrong.get_id().as_str());
+        return Err(CliError::usage(format!("`--{option}` does not work with a server"))
+            .hint("models, permissions and files of a team are those with which the server was started"));
+    }
+    if matches.value_source("store") == Some(ValueSource::CommandLine) {
+        return Err(CliError::usage("`--store` and `--server` name two places of conversations")
+            .hint("leave out one of them"));
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(words: &[&str]) -> Result<bool, String> {
+        let words = ["polylogue"].iter().chain(words);
+        let matches = Cli::command().try_get_matches_from(words).unwrap();
+        check(&matches, true).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_known_argument_is_one_of_its_command() {
+        let cli = Cli::command();
+        for command in cli.get_subcommands() {
+            let Use::Server(known) = use_of(command.get_name()) else { continue };
+            for id in known.iter().copied().flatten() {
+                let is_there = command.get_arguments().any(|argument| argument.get_id() == id);
+                assert!(is_there, "`{}` has no `{id}`", command.get_name());
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_server_cannot_do_is_refused_and_named() {
+        assert_eq!(checked(&["run", "pair", "--max-turns", "3", "--json"]), Ok(true));
+        for (words, wrong) in [
+            (&["run", "pair", "--model", "openai:x"][..], "`--model`"),
+            (&["run", "pair", "--allow", "network"], "`--allow`"),
+            (&["resume", "last", "Hi", "--as", "Ann"], "`--as`"),
+            (&["show", "last", "--history"], "`--history`"),
+            (&["answer", "last", "yes", "--by", "Ann"], "`--by`"),
+            (&["batch", "pair.yaml", "--over", "rows.csv", "-o", "x"], "`batch` does not work with a server"),
+            (&["check", "pair.yaml"], "`check` is about this machine"),
+            (&["runs", "--store", "x"], "`--store` and `--server`"),
+        ] {
+            let error = checked(words).unwrap_err();
+            assert!(error.contains(wrong) && error.contains("hint: "), "{words:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! `show` of a conversation of a server.
+
+use std::io;
+
+use polylogue_core::Entry;
+use serde_json::Value;
+
+use super::named_server::Remote;
+use crate::args;
+use crate::commands::show::{code, cost, whole};
+use crate::commands::{unwritable, write};
+use crate::error::{CliError, Exit};
+use crate::launch::wish;
+use crate::screen::{OutputStyle, Sanitized, document};
+use crate::stderr::print_note;
+use crate::work_dir;
+
+pub(super) async fn run(cli: &args::Cli, args: &args::Show, remote: &Remote) -> Result<Exit, CliError> {
+    let conversation = remote.client.find(&args.id).await?;
+    let looks = OutputStyle::of(wish(cli.color), &io::stdout());
+    if let Some(agent) = &args.agent {
+        let view = remote.client.view(&conversation.id, agent, args.call).await?;
+        if !view.exact {
+            print_note(
+                "The team was changed since: what was sent differed in the system text, tools or parameters.",
+            );
+        }
+        write(&received(&view.request, args.json, looks)?)?;
+        return Ok(Exit::Done);
+    }
+    let events = remote.client.all_events(&conversation.id, 0).await?;
+    if let Some(nth) = args.code {
+        return code::print(&events, nth);
+    }
+    if args.cost {
+        write(&cost::shown(&events, args.json, looks.color).map_err(unwritable)?)?;
+        return Ok(Exit::Done);
+    }
+    let name = &conversation.team_name;
+    let title = conversation.title.as_ref().map_or_else(|| name.clone(), |title| format!("{name} {title}"));
+    write(&whole(&title, &events, args, looks, work_dir::pictures_of_server(looks))?)?;
+    if let Some(parent) = conversation.parent.filter(|_| !args.json) {
+        write(&Sanitized::plain("\n"))?;
+        write(&Sanitized::row(&format!("fork of {} before event {}", parent.id, parent.seq)))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The request to a model, as the server has it.
+fn received(request: &Value, as_json: bool, looks: OutputStyle) -> Result<Sanitized, CliError> {
+    if as_json {
+        return Sanitized::json(request).map_err(unwritable);
+    }
+    let system = request.get("system").and_then(Value::as_str);
+    let entries = request.get("entries").cloned().unwrap_or_default();
+    let entries: Vec<Entry> = serde_json::from_value(entries).map_err(|error| {
+        CliError::failed(format!("the server shows requests in another form: {error}"))
+            .hint("`--json` prints them as they came")
+    })?;
+    Ok(document::received(system, &entries, looks.color))
+}

@@ -1,0 +1,91 @@
+//! Instructions to conversations of a server.
+
+use polylogue_client::wire::conversation::{Conversation, Fork, Resume, State, When};
+
+use super::named_server::{Remote, uncertain};
+use crate::args;
+use crate::commands::{waiting, write};
+use crate::error::{CliError, Exit};
+use crate::prompt::question::meant;
+use crate::screen::Sanitized;
+use crate::stderr::{print_note, print_note_wrapped};
+use crate::text_arg::text_of;
+
+pub(super) async fn send(args: &args::steer::Send, remote: &Remote) -> Result<Exit, CliError> {
+    let text = text_of(&args.text)?;
+    if text.trim().is_empty() {
+        return Err(CliError::usage("there is no text to send"));
+    }
+    let Conversation { id, .. } = remote.client.find(&args.id).await?;
+    remote.client.send(&id, &text).await?;
+    print_note("sent");
+    Ok(Exit::Done)
+}
+
+pub(super) async fn answer(args: &args::steer::Answer, remote: &Remote) -> Result<Exit, CliError> {
+    let Conversation { id, asked, .. } = remote.client.find(&args.id).await?;
+    let (number, text) = waiting::given(args)?;
+    let open = waiting::chosen(asked.into_iter().map(Into::into).collect(), &id, number)?;
+    let text = meant(&open.question, text_of(text)?);
+    remote.client.answer(&id, open.seq, &text).await?;
+    print_note("answered");
+    Ok(Exit::Done)
+}
+
+pub(super) async fn cancel(args: &args::steer::Cancel, remote: &Remote) -> Result<Exit, CliError> {
+    let Conversation { id, state, .. } = remote.client.find(&args.id).await?;
+    if state != State::Running {
+        return Err(CliError::usage(format!(
+            "the server does not run `{id}`, so there is nothing to cancel"
+        ))
+        .hint(format!("`polylogue resume {id}` continues it")));
+    }
+    let when = if args.now { When::Now } else { When::AfterStep };
+    remote.client.stop(&id, when).await?;
+    print_note("cancelled");
+    Ok(Exit::Done)
+}
+
+pub(super) async fn raise(args: &args::steer::Raise, remote: &Remote) -> Result<Exit, CliError> {
+    let limits = args.limits.overrides();
+    if limits.is_empty() {
+        return Err(CliError::usage("there is no limit to raise")
+            .hint("name what it may use from now on, such as `--max-cost 0.50`"));
+    }
+    let Conversation { id, state, .. } = remote.client.find(&args.id).await?;
+    if state != State::Running {
+        return Err(CliError::usage(format!("the server does not run `{id}`")).hint(format!(
+            "`polylogue resume {id}` with the same option raises the limit and continues it"
+        )));
+    }
+    let raised = remote.client.resume(&id, &Resume { limits }).await;
+    raised.map_err(|error| uncertain(error, "the limit may have been raised"))?;
+    print_note("raised");
+    Ok(Exit::Done)
+}
+
+pub(super) async fn fork(args: &args::change::Fork, remote: &Remote) -> Result<Exit, CliError> {
+    let text = args.say.as_deref().map(text_of).transpose()?;
+    if text.as_ref().is_some_and(|text| text.trim().is_empty()) {
+        return Err(CliError::usage("there is no text to say"));
+    }
+    let Conversation { id, .. } = remote.client.find(&args.id).await?;
+    let fork = Fork { seq: args.at, text, team: None, run: false };
+    let forked = remote.client.fork(&id, &fork).await;
+    let fork = forked.map_err(|error| uncertain(error, "the fork may exist"))?.id;
+    write(&Sanitized::row(fork.as_str()))?;
+    print_note_wrapped(&format!("`{fork}` is a fork of `{id}`: `polylogue resume {fork}` continues it"));
+    Ok(Exit::Done)
+}
+
+pub(super) async fn rm(args: &args::Rm, remote: &Remote) -> Result<Exit, CliError> {
+    let mut ids = Vec::new();
+    for text in &args.ids {
+        ids.push(remote.client.find(text).await?.id);
+    }
+    for id in ids {
+        remote.client.remove(&id).await?;
+        write(&Sanitized::row(&format!("removed {id}")))?;
+    }
+    Ok(Exit::Done)
+}

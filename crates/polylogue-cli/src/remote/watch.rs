@@ -1,0 +1,397 @@
+//! A conversation that a server runs, while it is followed here: the screen, Ctrl-C, and people who are asked at the terminal.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::{Either, LocalBoxFuture};
+use polylogue::runs::Report;
+use polylogue_client::wire::conversation::{Continuation, Conversation, State, When};
+use polylogue_client::wire::stream::Status;
+use polylogue_client::{Client, ClientError, Tail, TailItem};
+use polylogue_core::{
+    Body, Cancellation, Event, LogId, Name, OpenQuestion, Path, Question, RunOutcome, StopReason, Update,
+};
+use polylogue_runtime::Continuation as Way;
+
+use super::named_server::Remote;
+use crate::args::piped::Input;
+use crate::error::{CliError, Exit};
+use crate::prompt::question::{meant, prompt as prompt_for, typed};
+use crate::prompt::{self, print_verbatim};
+use crate::runner::{answers, is_failure_shown, is_seen, print_questions, read_answer, sent_since, waiting};
+use crate::screen::text::neutral;
+use crate::screen::{RunEnd, RunState, Screen, Settings, Size};
+use crate::signals::Signals;
+use crate::stderr::{print_note, print_note_wrapped};
+use crate::view::View;
+use crate::{limit, work_dir};
+
+/// How often a screen is redrawn while nothing happens.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How often, and how many times, it is looked whether a conversation that has just halted stays so.
+const SETTLING: (Duration, u32) = (Duration::from_millis(200), 5);
+
+/// What the status line says of the keys.
+const KEYS: &str = "Ctrl-C stops after the turn";
+
+/// What is said when the server was asked to stop.
+const FINISHING: &str = "the server finishes this step; Ctrl-C again stops now";
+const STOPPING: &str = "the server stops now; Ctrl-C again leaves it alone";
+
+/// A conversation that is followed.
+pub(super) struct Watch<'r> {
+    pub(super) remote: &'r Remote,
+    pub(super) conversation: Conversation,
+    pub(super) settings: Settings,
+    /// Answers the first question instead of asking at the terminal.
+    pub(super) answer: Option<String>,
+    pub(super) input: Input,
+    /// Those so far.
+    pub(super) events: Vec<Arc<Event>>,
+    /// Whether the next events are those with which it continues, which the person has caused and is not shown.
+    pub(super) is_resumed: bool,
+}
+
+/// Where a conversation has come to rest.
+enum Rest {
+    Closed,
+    Waiting(Vec<OpenQuestion>),
+    Stopped,
+    Failed(String),
+    /// The person has left, and the server continues.
+    Left,
+}
+
+/// What the server is asked to do, and what it was asked.
+#[derive(Default)]
+struct Stop<'r> {
+    /// Set by signals, and when the output is closed.
+    wanted: Cancellation,
+    is_now: bool,
+    asked: Option<When>,
+    request: Option<LocalBoxFuture<'r, Result<Conversation, ClientError>>>,
+}
+
+/// The tail, and what it had while something else was waited for.
+struct Feed<'r> {
+    tail: Tail<'r>,
+    pending: VecDeque<TailItem>,
+    /// Questions that were answered here.
+    answered: BTreeSet<u64>,
+}
+
+impl<'r> Watch<'r> {
+    /// Follows it until it ends, needs input that no one here can give, or is stopped; shows it, and says how it ended.
+    pub(super) async fn run(mut self) -> Result<Exit, CliError> {
+        let begun = Instant::now();
+        let (remote, id) = (self.remote, self.conversation.id.clone());
+        let name = |error| CliError::failed(format!("the server names a team that no team has: {error}"));
+        let team = Name::new(&self.conversation.team_name).map_err(name)?;
+        let mut view = View::new(self.screen(&team, begun), None);
+        view.begin(&id, &team);
+        self.recall(&mut view);
+        let tail = remote.client.tail(&id, self.events.len() as u64);
+        let mut feed = Feed { tail, pending: VecDeque::new(), answered: BTreeSet::new() };
+        let (mut signals, mut stop) = (Signals::new()?, Stop::default());
+        let rest = loop {
+            let rest = self.follow(&mut view, &mut feed, &mut signals, &mut stop).await?;
+            let Rest::Waiting(asked) = &rest else { break rest };
+            let Some(open) = asked.first().filter(|_| !signals.stopped()) else { break rest };
+            view.rest();
+            if !self.answered(&mut view, &mut feed, open, &mut signals).await? {
+                break rest;
+            }
+        };
+        self.finish(view, rest, begun.elapsed()).await
+    }
+
+    fn screen(&self, team: &Name, begun: Instant) -> Screen<io::Stdout> {
+        let screen = Screen::new(
+            io::stdout(),
+            team.as_str(),
+            self.settings,
+            Box::new(Size::of_terminal),
+            Box::new(move || begun.elapsed()),
+        );
+        let screen = screen.with(work_dir::pictures_of_server(self.settings.looks));
+        if prompt::is_possible() { screen.with_keys(KEYS) } else { screen }
+    }
+
+    /// Takes note of what happened before, and shows what was sent since and what is asked.
+    fn recall(&self, view: &mut View) {
+        let (before, since) = self.events.split_at(self.events.len() - sent_since(&self.events));
+        before.iter().for_each(|event| view.recall(event));
+        for asked in self.conversation.asked.iter().cloned() {
+            let OpenQuestion { at, question, .. } = asked.into();
+            view.remind(before, &at, &question, &Cancellation::default());
+        }
+        let mut is_shown = false;
+        for event in since {
+            is_shown |= matches!(event.body, Body::Sent(_) | Body::Reopened { message: Some(_), .. });
+            if is_shown { view.show_again(event) } else { view.recall(event) }
+        }
+    }
+
+    /// Shows what happens until it is at rest.
+    async fn follow(
+        &mut self,
+        view: &mut View,
+        feed: &mut Feed<'r>,
+        signals: &mut Signals,
+        stop: &mut Stop<'r>,
+    ) -> Result<Rest, CliError> {
+        let mut ticks = tokio::time::interval(TICK);
+        loop {
+            stop.ask(&self.remote.client, &self.conversation.id);
+            if let Some(item) = feed.pending.pop_front() {
+                if let Some(rest) = self.take(view, feed, item, stop).await {
+                    return Ok(rest);
+                }
+                continue;
+            }
+            tokio::select! {
+                biased;
+                () = signals.next() => {
+                    if stop.asked == Some(When::Now) {
+                        return Ok(Rest::Left);
+                    }
+                    stop.is_now = !signals.pass_on(&stop.wanted);
+                    notice(view, if stop.is_now { STOPPING } else { FINISHING });
+                }
+                Err(error) = stop.answered() => notice(view, &format!("the server did not stop it: {error}")),
+                item = feed.tail.next() => match item? {
+                    Some(item) => feed.pending.push_back(item),
+                    None => return Ok(Rest::Closed),
+                },
+                _ = ticks.tick() => { view.apply(Screen::tick, &stop.wanted); }
+            }
+        }
+    }
+
+    async fn take(
+        &mut self,
+        view: &mut View,
+        feed: &Feed<'_>,
+        item: TailItem,
+        stop: &Stop<'_>,
+    ) -> Option<Rest> {
+        match item {
+            TailItem::Event(event) => {
+                let event: Arc<Event> = Arc::from(event);
+                self.events.push(Arc::clone(&event));
+                self.is_resumed &= is_resumption(&event.body);
+                match self.is_resumed {
+                    true => view.recall(&event),
+                    false => view.show(&Update::Event(event), &stop.wanted).await,
+                }
+            }
+            TailItem::Delta { at, who, delta } => {
+                view.show(&Update::Delta { at, who, delta }, &stop.wanted).await;
+            }
+            TailItem::Missed => {
+                view.show(&Update::Missed { updates: 1, seq: feed.tail.next_seq() }, &stop.wanted).await;
+            }
+            TailItem::Status(status) => return self.rest(status, feed, stop).await,
+            TailItem::End(_) => return Some(Rest::Closed),
+            TailItem::Lost(why) => {
+                notice(view, &format!("the connection to the server was lost ({why}); trying again"));
+            }
+            TailItem::Connected => notice(view, "connected again"),
+        }
+        None
+    }
+
+    /// Whether a conversation in this state is at rest.
+    async fn rest(&self, status: Status, feed: &Feed<'_>, stop: &Stop<'_>) -> Option<Rest> {
+        match (status.state, status.ended) {
+            // The end follows, unless it was reopened meanwhile.
+            (State::Running | State::Closed, _) => None,
+            (State::Waiting, _) => {
+                let mut asked: Vec<OpenQuestion> = status.asked.into_iter().map(Into::into).collect();
+                asked.retain(|open| !feed.answered.contains(&open.seq));
+                (!asked.is_empty()).then_some(Rest::Waiting(asked))
+            }
+            (State::Halted, Some(ended)) => Some(Rest::Failed(ended.detail)),
+            (State::Halted, None) if stop.asked.is_some() || self.stays_halted().await => Some(Rest::Stopped),
+            (State::Halted, None) => None,
+        }
+    }
+
+    /// Whether a conversation that was halted stays so: between two steps, and after a restart of the server, it is for a moment.
+    async fn stays_halted(&self) -> bool {
+        let (pause, times) = SETTLING;
+        for _ in 0..times {
+            tokio::time::sleep(pause).await;
+            let now = self.remote.client.conversation(&self.conversation.id).await;
+            if !now.is_ok_and(|now| now.state == State::Halted) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Asks the person, if there is one. Returns whether the question is answered.
+    async fn answered(
+        &mut self,
+        view: &mut View,
+        feed: &mut Feed<'_>,
+        open: &OpenQuestion,
+        signals: &mut Signals,
+    ) -> Result<bool, CliError> {
+        let (OpenQuestion { seq, at, question, .. }, id) = (open, self.conversation.id.clone());
+        let is_typed = self.answer.is_none() && prompt::is_possible() && is_seen(self.settings.output);
+        let text = match self.answer.take() {
+            Some(text) => Some(text),
+            None if prompt::is_possible() => {
+                if !is_seen(self.settings.output) {
+                    print_verbatim(&question.text);
+                }
+                let elsewhere = feed.answered_elsewhere(*seq);
+                match prompt::ask_unless(&prompt_for(question), answers(&self.events), signals, elsewhere)
+                    .await?
+                {
+                    Either::Left(answer) => answer.map(|answer| typed(question, answer)),
+                    Either::Right(answered) => return Ok(answered.map(|()| true)?),
+                }
+            }
+            None => read_answer(question, self.input, &id, signals).await?,
+        };
+        let Some(text) = text else { return Ok(false) };
+        let text = meant(question, text);
+        if is_typed {
+            view.typed(at, question, &text);
+        }
+        feed.answered.insert(*seq);
+        match self.remote.client.answer(&id, *seq, &text).await {
+            Err(error) if error.problem().is_some_and(|problem| problem.word() == "answered") => {
+                print_note("it was answered before, by someone else");
+                Ok(true)
+            }
+            answered => Ok(answered.map(|_| true)?),
+        }
+    }
+
+    async fn finish(self, mut view: View, rest: Rest, elapsed: Duration) -> Result<Exit, CliError> {
+        let id = self.conversation.id.clone();
+        let (state, status, exit) = match &rest {
+            Rest::Left => {
+                print_note_wrapped(&format!("the server continues: `polylogue resume {id}` follows it"));
+                return Ok(Exit::Stopped);
+            }
+            Rest::Closed => {
+                let reason = self.reason()?;
+                let cut = Report::of(&self.events).cut;
+                let exit = match Exit::from(reason) {
+                    Exit::Done if cut.is_some() => Exit::Cut,
+                    exit => exit,
+                };
+                (RunState::of(reason), RunEnd::why_cut(reason, cut), exit)
+            }
+            Rest::Waiting(asked) => (RunState::Waiting, waiting(&questions(asked)), Exit::Waiting),
+            Rest::Stopped => (RunState::Stopped, "stopped: it can be resumed".into(), Exit::Stopped),
+            Rest::Failed(_) => (RunState::Failed, "failed: it can be resumed".into(), Exit::Failed),
+        };
+        let Conversation { spent, turns, .. } = self.remote.client.conversation(&id).await?;
+        let (resumable, option) = self.continuation(&rest).await?;
+        let (files, store) = (None, self.remote.option.clone());
+        let end = RunEnd { state, status, spent, turns, elapsed, id, resumable, option, files, store };
+        if let Rest::Waiting(asked) = &rest {
+            print_questions(self.settings.output, &questions(asked), &end);
+        }
+        view.apply(|screen| screen.end(&end), &Cancellation::default());
+        match rest {
+            Rest::Failed(why) if !is_failure_shown(self.settings.output, &self.events) => {
+                Err(CliError::failed(why))
+            }
+            _ => view.finished().map(|()| exit),
+        }
+    }
+
+    /// Why it ended.
+    fn reason(&self) -> Result<&StopReason, CliError> {
+        let reason = |event: &&Arc<Event>| matches!(event.body, Body::Closed { .. }) && event.at.is_root();
+        match self.events.iter().rev().find(reason).map(|event| &event.body) {
+            Some(Body::Closed { reason, .. }) => Ok(reason),
+            _ => Err(CliError::failed(
+                "the server says that the conversation has ended, and its events do not",
+            )),
+        }
+    }
+
+    /// Whether there is anything to continue, and the option that continues it.
+    async fn continuation(&self, rest: &Rest) -> Result<(bool, Option<String>), CliError> {
+        match rest {
+            Rest::Closed => {}
+            Rest::Waiting(_) => return Ok((true, Some("--answer TEXT".to_owned()))),
+            Rest::Stopped | Rest::Failed(_) | Rest::Left => return Ok((true, None)),
+        }
+        // A token that may only look does not learn it.
+        let known = self.remote.client.continuation(&self.conversation.id).await;
+        let Continuation { resumes, limits, message } = known.unwrap_or_default();
+        let way = limits.map(Way::More).or(message.map(|_| Way::Message));
+        let outcome = self.reason()?.outcome();
+        let is_limit = matches!(outcome, RunOutcome::Limit | RunOutcome::Budget);
+        let option = way.filter(|way| is_limit || *way != Way::Message).map(limit::words);
+        let resumable = option.is_some() || (outcome == RunOutcome::Stopped && resumes);
+        Ok((resumable, option))
+    }
+}
+
+impl<'r> Stop<'r> {
+    /// Asks the server for what is wanted and was not asked for yet.
+    fn ask(&mut self, client: &'r Client, id: &LogId) {
+        let when = if self.is_now { When::Now } else { When::AfterStep };
+        if self.wanted.is_requested() && self.asked != Some(when) {
+            self.asked = Some(when);
+            let id = id.clone();
+            self.request = Some(Box::pin(async move { client.stop(&id, when).await }));
+        }
+    }
+
+    /// The answer of the server.
+    async fn answered(&mut self) -> Result<Conversation, ClientError> {
+        let Some(request) = &mut self.request else { return std::future::pending().await };
+        let answered = request.await;
+        self.request = None;
+        answered
+    }
+}
+
+impl Feed<'_> {
+    /// Waits until the question `seq` is not asked any more.
+    async fn answered_elsewhere(&mut self, seq: u64) -> Result<(), ClientError> {
+        while let Some(item) = self.tail.next().await? {
+            let is_open = match &item {
+                TailItem::Status(status) => status.asked.iter().any(|asked| asked.question == seq),
+                _ => true,
+            };
+            self.pending.push_back(item);
+            if !is_open {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether an event says that a conversation continues, and nothing else.
+fn is_resumption(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::Reopened { message: None, .. } | Body::LimitsChanged { .. } | Body::Charged(_) | Body::Resumed
+    )
+}
+
+fn questions(asked: &[OpenQuestion]) -> Vec<(Path, Question)> {
+    asked.iter().map(|open| (open.at.clone(), open.question.clone())).collect()
+}
+
+fn notice(view: &mut View, text: &str) {
+    let text = neutral(text);
+    if !view.notice(&text) {
+        print_note(&text);
+    }
+}

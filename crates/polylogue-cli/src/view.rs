@@ -1,0 +1,138 @@
+//! What a person sees of a run: the screen, and what is shown on it.
+
+use std::io;
+use std::sync::Arc;
+
+use polylogue_core::{
+    Body, Cancellation, Event, LogId, Name, Path, Question, Store as _, Subscription, Update,
+};
+use polylogue_runtime::Runtime;
+
+use crate::error::CliError;
+use crate::screen::{Flow, Screen};
+
+/// What the person sees, and where it comes from.
+pub(crate) struct View {
+    screen: Screen<io::Stdout>,
+    feed: Option<Feed>,
+    /// Whether messages of the user are not shown, because the person has just typed them.
+    hides_user: bool,
+    /// Why the output cannot be written.
+    broken: Option<io::Error>,
+}
+
+/// Updates of a conversation that this process runs, and its store, in which missed ones are read.
+pub(crate) struct Feed {
+    pub(crate) watch: Subscription,
+    pub(crate) runtime: Runtime,
+    pub(crate) id: LogId,
+}
+
+impl View {
+    /// A view on `screen`. Without a feed, the caller gives every event in order.
+    pub(crate) const fn new(screen: Screen<io::Stdout>, feed: Option<Feed>) -> Self {
+        Self { screen, feed, hides_user: false, broken: None }
+    }
+
+    /// The next update of the feed.
+    pub(crate) async fn next_update(&mut self) -> Option<Update> {
+        self.feed.as_mut()?.watch.next().await
+    }
+
+    /// Shows that the conversation `id` of the team `team` begins.
+    pub(crate) fn begin(&mut self, id: &LogId, team: &Name) {
+        self.apply(|screen| screen.begin(id, team), &Cancellation::default());
+    }
+
+    /// Takes note that the person has typed `text` here as the answer to a question.
+    pub(crate) fn typed(&mut self, at: &Path, question: &Question, text: &str) {
+        self.screen.typed(at, question, text);
+    }
+
+    /// Shows the person a note until the run ends. `false` if the caller must print it.
+    pub(crate) fn notice(&mut self, text: &str) -> bool {
+        self.screen.notice(text).unwrap_or(false)
+    }
+
+    /// Takes note of an event without showing it.
+    pub(crate) fn recall(&mut self, event: &Event) {
+        self.screen.recall(event);
+    }
+
+    /// Shows an event of an earlier process.
+    pub(crate) fn show_again(&mut self, event: &Event) {
+        self.apply(|screen| screen.reread(event), &Cancellation::default());
+    }
+
+    /// From now on, messages of the user in the outermost chat are not shown.
+    pub(crate) const fn hide_user(&mut self) {
+        self.hides_user = true;
+    }
+
+    /// Nothing changes in place until the run continues.
+    pub(crate) fn rest(&mut self) {
+        self.apply(Screen::rest, &Cancellation::default());
+    }
+
+    /// Whether the output is closed or cannot be written.
+    pub(crate) fn is_gone(&mut self) -> bool {
+        self.broken.is_some() || self.apply(|_| Ok(Flow::Go), &Cancellation::default()) == Flow::Gone
+    }
+
+    /// Why the output could not be written, if it could not.
+    pub(crate) fn finished(self) -> Result<(), CliError> {
+        self.broken
+            .map_or(Ok(()), |why| Err(CliError::failed(format!("the output cannot be written: {why}"))))
+    }
+
+    /// Shows an update.
+    pub(crate) async fn show(&mut self, signal: &Update, cancellation: &Cancellation) {
+        if let Update::Event(event) = signal
+            && self.hides_user
+            && event.at.is_root()
+            && matches!(event.body, Body::Opened(_) | Body::Reopened { .. })
+        {
+            return self.screen.recall(event);
+        }
+        let Flow::Reread(from) = self.apply(|screen| screen.update(signal), cancellation) else { return };
+        let Some(Feed { runtime, id, .. }) = &self.feed else { return };
+        // The screen fell behind. Whatever cannot be read now is read when the next event comes.
+        for event in runtime.store().read(id, from).await.unwrap_or_default() {
+            self.apply(|screen| screen.reread(&event), cancellation);
+        }
+    }
+
+    /// Shows a question that was asked in an earlier process, and what was said before it.
+    pub(crate) fn remind(
+        &mut self,
+        events: &[Arc<Event>],
+        at: &Path,
+        question: &Question,
+        cancellation: &Cancellation,
+    ) {
+        let here = || events.iter().rev().filter(|event| event.at == *at);
+        let asked = |body: &Body| matches!(body, Body::InputRequired(asked) if asked == question);
+        let said = |body: &Body| matches!(body, Body::Message(_) | Body::Posted(_));
+        for event in
+            here().find(|event| said(&event.body)).into_iter().chain(here().find(|event| asked(&event.body)))
+        {
+            self.apply(|screen| screen.remind(event), cancellation);
+        }
+    }
+
+    /// When the output is closed or cannot be written, the run ends after its step.
+    pub(crate) fn apply(
+        &mut self,
+        show: impl FnOnce(&mut Screen<io::Stdout>) -> io::Result<Flow>,
+        cancellation: &Cancellation,
+    ) -> Flow {
+        let flow = show(&mut self.screen).unwrap_or_else(|error| {
+            self.broken.get_or_insert(error);
+            Flow::Gone
+        });
+        if flow == Flow::Gone {
+            cancellation.after_step();
+        }
+        flow
+    }
+}

@@ -1,0 +1,304 @@
+//! The same commands against a server: what a person sees is the same.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use polylogue_test::server::Server;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::home::{Home, Ran, UNREACHABLE, of_type, serve, timeless, until};
+use crate::models::{CALLS, SAID, TALK, said, talk};
+use crate::serving::Serving;
+
+const TEAMS: [(&str, &str); 4] = [
+    (
+        "pair",
+        "
+name: pair
+task: Count.
+agents: [{name: Ann}, {name: Bob}]
+chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 3}}
+script: [{Ann: '**one**'}, {Bob: two}, {Ann: three}, {Bob: four}, {Ann: five}]
+",
+    ),
+    (
+        "once",
+        "
+name: once
+task: Greet.
+agents: [{name: Ann}]
+chat: {participants: [Ann], pattern: sequential}
+script: [{Ann: Hello.}]
+",
+    ),
+    (
+        "ask",
+        "
+name: ask
+task: Help.
+agents: [{name: Ann}, {name: Pat, human: true}]
+chat: {participants: [Pat, Ann], pattern: sequential}
+script: [{Ann: Thanks.}]
+",
+    ),
+    (
+        "short",
+        "
+name: short
+task: Count.
+agents: [{name: Ann}, {name: Bob}]
+chat: {participants: [Ann, Bob], pattern: round_robin}
+limits: {calls: 3}
+script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}, {Ann: five}, {Bob: six}]
+",
+    ),
+];
+
+/// A home with these teams.
+fn home() -> Home {
+    let home = Home::new();
+    fs::create_dir(home.path("teams")).unwrap();
+    for (name, text) in TEAMS {
+        fs::write(home.path(&format!("teams/{name}.yaml")), text).unwrap();
+    }
+    home
+}
+
+/// A server of these teams, and a home whose commands are for it.
+fn served() -> (Home, Serving) {
+    let mut home = home();
+    let serving = Serving::of(&home, "teams", true);
+    use_server(&mut home, &serving);
+    (home, serving)
+}
+
+fn use_server(home: &mut Home, serving: &Serving) {
+    home.set("POLYLOGUE_SERVER", &format!("http://{}", serving.address()));
+    home.set("POLYLOGUE_TOKEN", serving.token());
+}
+
+/// The output without what differs from run to run, and the exit code.
+fn shown(ran: &Ran, home: &Home) -> String {
+    let text = ran.masked(home);
+    let (out, rest) = text.split_once("--- ").unwrap();
+    format!("{out}--- {}", rest.lines().next().unwrap())
+}
+
+/// The text without how long ago something was.
+fn ageless(text: &str) -> String {
+    let mut parts: Vec<&str> = text.split(" s ago").collect();
+    let last = parts.pop().unwrap_or_default();
+    let is_age = |c: char| c.is_ascii_digit() || c == ' ';
+    let before = parts.iter().map(|part| format!("{} N ago", part.trim_end_matches(is_age)));
+    before.collect::<String>() + last
+}
+
+/// The lines of `--json` without what differs.
+fn lines(ran: &Ran) -> Vec<Value> {
+    let mut lines = timeless(&ran.lines());
+    for line in &mut lines {
+        let line = line.as_object_mut().unwrap();
+        for key in ["id", "elapsed_ms", "continue"] {
+            line.shift_remove(key);
+        }
+    }
+    lines
+}
+
+#[test]
+fn a_run_looks_the_same_on_a_server() {
+    let (here, (there, serving)) = (home(), served());
+    for team in ["pair", "once", "ask", "short"] {
+        let path = format!("teams/{team}.yaml");
+        for options in [&[][..], &["--quiet"], &["--style", "autogen"], &["--max-turns", "2"]] {
+            let local: Vec<&str> = ["run", &path, "--offline"].iter().chain(options).copied().collect();
+            let remote: Vec<&str> = ["run", team].iter().chain(options).copied().collect();
+            let (local, remote) = (here.run(&local), there.run(&remote));
+            assert_eq!(shown(&local, &here), shown(&remote, &there), "{team} {options:?}: {}", remote.err);
+        }
+        let (local, remote) =
+            (here.run(&["run", &path, "--offline", "--json"]), there.run(&["run", team, "--json"]));
+        assert_eq!((local.code, lines(&local)), (remote.code, lines(&remote)), "{team}: {}", remote.err);
+    }
+    // Answers come from a pipe, as they do here.
+    let local = here.run_reading("I am stuck.\n", &["run", "teams/ask.yaml", "--offline"]);
+    let remote = there.run_reading("I am stuck.\n", &["run", "teams/ask.yaml"]);
+    assert_eq!((local.code, remote.code), (0, 0), "{}", remote.err);
+    assert_eq!(shown(&local, &here), shown(&remote, &there));
+    // What waits is answered later, and what has ended continues.
+    for (home, run) in [(&here, &["run", "teams/ask.yaml", "--offline"][..]), (&there, &["run", "ask"])] {
+        home.run(run).exits(5);
+    }
+    let both = |args: &[&str]| {
+        let (local, remote) = (here.run(args), there.run(args));
+        assert_eq!(shown(&local, &here), shown(&remote, &there), "{args:?}: {}", remote.err);
+        local
+    };
+    assert_eq!(both(&["resume", "last", "--answer", "I am stuck."]).code, 0);
+    for (home, run) in [(&here, &["run", "teams/short.yaml", "--offline"][..]), (&there, &["run", "short"])] {
+        home.run(run).exits(3);
+    }
+    let more = both(&["resume", "last", "--max-calls", "2"]);
+    assert!(more.code == 3 && more.out.contains("five"), "{}", more.out);
+    serving.end();
+}
+
+#[test]
+fn lists_and_conversations_look_the_same_through_a_server() {
+    let (there, serving) = served();
+    let url = format!("http://{}", serving.address());
+    there.run(&["run", "pair"]).ok();
+    there.run(&["run", "ask"]).exits(5);
+    there.run(&["run", "once", "Greet all."]).ok();
+    // The same store without the server.
+    let mut here = home();
+    here.set("POLYLOGUE_STORE", &there.path("store.db").display().to_string());
+    let id = there.listed()[2]["id"].as_str().unwrap().to_owned();
+    for args in [
+        &["runs"][..],
+        &["runs", "--json"],
+        &["runs", "--state", "waiting"],
+        &["runs", "--team", "pair", "--limit", "1"],
+        &["runs", "--task", "greet"],
+        &["waiting"],
+        &["waiting", "--json"],
+        &["show", &id],
+        &["show", &id, "--json"],
+        &["show", &id, "--markdown"],
+        &["show", &id, "--style", "autogen"],
+        &["show", &id, "--cost"],
+        &["show", &id, "--as", "Bob"],
+        &["show", &id, "--as", "Ann", "--call", "1", "--json"],
+        &["show", "last"],
+    ] {
+        let remote = there.run(args);
+        let local = here.run(args).ok();
+        assert_eq!((ageless(&local.out), 0), (ageless(&remote.out), remote.code), "{args:?}: {}", remote.err);
+        assert!(!remote.err.contains("warning"), "{}", remote.err);
+    }
+    // The option is as good as the variable, and counts for what is printed.
+    here.set("POLYLOGUE_TOKEN", serving.token());
+    let ran = here.run(&["run", "ask", "--server", &url]).exits(5);
+    assert!(ran.out.contains(&format!("--answer TEXT --server {url}`")), "{}", ran.out);
+}
+
+#[test]
+fn conversations_of_a_server_are_steered() {
+    let (home, serving) = served();
+    home.run(&["run", "ask"]).exits(5);
+    let fork = home.run(&["fork", "last"]).ok().out.trim().to_owned();
+    let none = home.run(&["cancel", &fork]).exits(2);
+    assert!(none.err.contains("so there is nothing to cancel"), "{}", none.err);
+    let many = home.run(&["answer", &fork, "7", "yes"]).exits(2);
+    assert!(many.err.contains("has no open question 7"), "{}", many.err);
+    assert_eq!(home.run(&["answer", &fork, "I am stuck."]).ok().err, "answered\n");
+    until("it ends", || home.listed()[0]["state"].as_str().unwrap().starts_with("done"));
+    assert_eq!(home.run(&["send", &fork, "And now?"]).ok().err, "sent\n");
+    until("it asks again", || home.listed()[0]["state"] == "waiting for Pat");
+    let open = home.run(&["resume", &fork, "Hi"]).exits(2);
+    assert!(open.err.contains("--answer TEXT"), "{}", open.err);
+    home.run(&["raise", &fork, "--max-turns", "3"]).exits(2);
+    assert_eq!(home.run(&["rm", &fork]).ok().out, format!("removed {fork}\n"));
+    let gone = home.run(&["show", &fork]).exits(2);
+    assert!(gone.err.contains(&format!("there is no conversation `{fork}`")), "{}", gone.err);
+    serving.end();
+}
+
+#[test]
+fn a_server_that_cannot_be_used_is_an_error_with_a_hint_and_no_token() {
+    let (mut home, serving) = served();
+    let token = serving.token().to_owned();
+    for (args, hint) in [
+        (&["run", "nothing"][..], "hint: the server has `ask`, `once`, `pair`, `short`"),
+        (&["run", "pair", "--model", "openai:x"], "`--model` does not work with a server"),
+        (&["batch", "pair", "--over", "rows.csv", "-o", "x"], "`batch` does not work with a server"),
+        (&["run", "pair", "--max-turns", "0"], "at least 1"),
+        (&["show", "nothing"], "`polylogue runs` lists them"),
+    ] {
+        let ran = home.run(args).exits(2);
+        assert!(ran.err.contains(hint), "{args:?}: {}", ran.err);
+    }
+    // What is about files of this machine does not ask the server.
+    home.run(&["check", "teams/pair.yaml"]).ok();
+    home.set("POLYLOGUE_TOKEN", "ply_wrong");
+    let wrong = home.run(&["runs"]).exits(2);
+    assert!(wrong.err.contains("token") && !wrong.err.contains("ply_wrong"), "{}", wrong.err);
+    home.set("POLYLOGUE_TOKEN", "");
+    let none = home.run(&["runs"]).exits(2);
+    assert!(
+        none.err.contains("there is no token for the server") && none.err.contains("hint: set"),
+        "{}",
+        none.err
+    );
+    // The user's file of tokens, which no one else may read.
+    fs::create_dir_all(home.path(".config/polylogue")).unwrap();
+    let file = home.path(".config/polylogue/servers.yaml");
+    fs::write(&file, format!("http://{}: {token}\n", serving.address())).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let open = home.run(&["runs"]).exits(2);
+    assert!(open.err.contains("others can read the tokens") && !open.err.contains(&token), "{}", open.err);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    home.run(&["runs"]).ok();
+    let ran = home.run(&["runs", "--server", "http://user:secret@127.0.0.1:1"]).exits(2);
+    assert!(!ran.err.contains("secret"), "{}", ran.err);
+    serving.end();
+    home.set("POLYLOGUE_TOKEN", &token);
+    home.set("POLYLOGUE_SERVER", UNREACHABLE);
+}
+
+/// A server whose model takes its time.
+fn slow(latency: Duration) -> (Home, Server, Serving) {
+    let model = serve(talk().latency(latency));
+    let mut home = Home::at(&model);
+    home.file("team.yaml", TALK);
+    let serving =
+        Serving::with(&home, &["team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"], true);
+    use_server(&mut home, &serving);
+    (home, model, serving)
+}
+
+#[test]
+fn s20_s39_a_client_goes_through_a_kill_and_a_restart_of_its_server() {
+    let (home, model, serving) = slow(Duration::from_millis(300));
+    let address = serving.address().to_owned();
+    let running = home.start(&["run", "team", "--json"]);
+    until("the model is asked", || model.count() >= 3);
+    serving.kill();
+    let serving = Serving::with(&home, &["team.yaml", "--model", "openai:test", "--listen", &address], false);
+    let ran = running.end().ok();
+    assert!(
+        ran.err.contains("the connection to the server was lost") && ran.err.contains("connected again"),
+        "{}",
+        ran.err
+    );
+    let lines = ran.lines();
+    let (first, last) = (&lines[0], &lines[lines.len() - 1]);
+    assert_eq!(
+        (&first["type"], &last["type"], &last["state"]),
+        (&"run_started".into(), &"run_ended".into(), &"done".into())
+    );
+    let events = home.events();
+    assert_eq!(&lines[1..lines.len() - 1], events, "each event once and in order");
+    assert_eq!(said(&events), SAID);
+    assert_eq!(of_type(&events, "model_replied").len(), CALLS);
+    serving.end();
+}
+
+#[test]
+fn ctrl_c_stops_the_run_on_the_server_and_resume_continues_it() {
+    let (home, model, serving) = slow(Duration::from_millis(400));
+    let running = home.start(&["run", "team"]);
+    until("the model is asked", || model.count() >= 2);
+    running.signal(Signal::INT);
+    let ran = running.end().exits(6);
+    assert!(ran.err.contains("the server finishes this step; Ctrl-C again stops now\n"), "{}", ran.err);
+    assert!(ran.out.contains("\nstopped: it can be resumed · "), "{}", ran.out);
+    let before = said(&home.events()).len();
+    assert!(before < SAID.len());
+    let ran = home.run(&["resume", "last"]).ok();
+    assert!(ran.out.contains("\ndone: Bob said `GOODBYE` · "), "{}", ran.out);
+    assert_eq!(said(&home.events()), SAID);
+    serving.end();
+}
