@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue::Assistant;
 use polylogue_core::{
-    AnyModel, AnyStore, Body, Capabilities, LimitOverrides, LogId, Meta, RunBound, Store as _, TeamChanged,
-    Timestamp,
+    AnyModel, AnyStore, Body, Capabilities, LimitOverrides, LogId, Meta, RecoveredEvents, RunBound,
+    Store as _, TeamChanged, Timestamp,
 };
 use polylogue_mcp::{Catalog, ToolDescription};
 use polylogue_models::Script;
@@ -93,7 +93,10 @@ impl StoredTeam {
         if meta.team.is_null() {
             return Err(Error::NoTeam { id: id.clone() });
         }
-        let events = store.read(id, 0).await?;
+        // Events from the first damaged one on say nothing about the team.
+        let RecoveredEvents { mut events, damage } = store.read_intact(id).await?;
+        let intact = damage.map(|damage| usize::try_from(damage.intact()).unwrap_or(usize::MAX));
+        events.truncate(intact.unwrap_or(usize::MAX));
         let changed = events.into_iter().rev().find_map(|event| match event.body {
             Body::TeamChanged(TeamChanged { team, .. }) if !team.is_null() => Some(team),
             _ => None,

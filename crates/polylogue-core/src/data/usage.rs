@@ -73,7 +73,7 @@ impl Usage {
     /// Input and output tokens, if both are known.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
-        Some(self.input? + self.output?)
+        Some(self.input?.saturating_add(self.output?))
     }
 }
 
