@@ -136,13 +136,16 @@ impl Settings {
     }
 }
 
+/// How many standbys follow asynchronously. Users without the role `pg_monitor` see that there are standbys, but not how they follow.
+const ASYNCHRONOUS: &str = "SELECT count(*) FROM pg_stat_replication WHERE coalesce(state, '') <> 'backup'
+    AND CASE WHEN sync_state IS NULL THEN current_setting('synchronous_standby_names') = '' ELSE sync_state = 'async' END";
+
 /// What a database that can be used has against it, in words.
 pub(crate) async fn warnings(client: &Client) -> Result<Vec<String>, tokio_postgres::Error> {
     let begun = Instant::now();
     client.query_typed("SELECT 1", &[]).await?;
     let round_trip = begun.elapsed();
-    let sql = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'async' AND state = 'streaming'";
-    let standbys: i64 = client.query_typed_one(sql, &[]).await?.try_get(0)?;
+    let standbys: i64 = client.query_typed_one(ASYNCHRONOUS, &[]).await?.try_get(0)?;
     let mut warnings = Vec::new();
     if standbys > 0 {
         warnings.push(format!("{standbys} of its standbys follow asynchronously: a failover to one of them may lose acknowledged events"));

@@ -11,7 +11,11 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+pub use pooler::Pooler;
+
 use crate::skip::has;
+
+mod pooler;
 
 /// A server of Postgres on the loopback interface, ended when it is dropped, and when its process is killed.
 ///
@@ -60,13 +64,55 @@ impl PostgresServer {
         if !has("Postgres", programs.is_some()) {
             return None;
         }
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("polylogue-postgres-{}-{number}", std::process::id()));
         let settings = settings.iter().map(ToString::to_string).collect();
-        let mut server = Self { programs: programs?, folder, port: 0, settings, running: None };
+        let mut server =
+            Self { programs: programs?, folder: fresh_folder(), port: 0, settings, running: None };
         server.prepare().unwrap_or_else(|error| panic!("a server of Postgres cannot be made: {error}"));
         server.run();
         Some(server)
+    }
+
+    /// Starts a standby, which follows this server. Whether commits wait for it is this server's setting `synchronous_standby_names`:
+    /// [`wait_for_standby`](Self::wait_for_standby).
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn standby(&self) -> Self {
+        let (programs, settings) = (self.programs.clone(), self.settings.clone());
+        let mut standby = Self { programs, folder: fresh_folder(), port: 0, settings, running: None };
+        let made = fs::create_dir(&standby.folder).and_then(|()| own(&standby.folder));
+        made.unwrap_or_else(|error| panic!("a folder of Postgres cannot be made: {error}"));
+        let mut copy = standby.command("pg_basebackup");
+        copy.arg("-D").arg(standby.data()).args(["-R", "-c", "fast", "-X", "stream", "--no-sync"]);
+        copy.args(["-h", "127.0.0.1", "-U", "polylogue", "-p", &self.port.to_string()]);
+        must(&mut copy);
+        standby.run();
+        standby
+    }
+
+    /// Has commits wait for the standby, or no longer.
+    ///
+    /// # Panics
+    /// When it takes minutes until a standby follows.
+    pub fn wait_for_standby(&self, wait: bool) {
+        let names = if wait { "*" } else { "" };
+        let _ = self.sql(&format!("ALTER SYSTEM SET synchronous_standby_names = '{names}'"));
+        let _ = self.sql("SELECT pg_reload_conf()");
+        let state = if wait { "sync" } else { "async" };
+        let begun = Instant::now();
+        while self.sql("SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming'") != state {
+            assert!(begun.elapsed() < LIMIT, "no standby follows");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Makes a standby a primary.
+    ///
+    /// # Panics
+    /// When it is none.
+    pub fn promote(&self) {
+        must(self.command("pg_ctl").arg("promote").arg("-D").arg(self.data()));
     }
 
     /// The address of its database, over TCP.
@@ -104,11 +150,27 @@ impl PostgresServer {
     /// Kills it with all its processes, as a crash of the machine would, but for what the kernel has.
     pub fn kill(&mut self) {
         if let Some(mut running) = self.running.take() {
-            // The group of the shell, in which all its processes are.
-            signal("-KILL", &format!("-{}", running.shell.id()));
+            // The server and its shell, and the sessions, which are groups of their own.
+            let sessions = self.sessions();
+            let group = format!("-{}", running.shell.id());
+            signal("-KILL", &[&[group], sessions.as_slice()].concat());
             // It was killed.
             let _ = running.shell.wait();
+            let begun = Instant::now();
+            let is_there = |session: &String| Path::new("/proc").join(session).exists();
+            while sessions.iter().any(is_there) && begun.elapsed() < LIMIT {
+                std::thread::sleep(Duration::from_millis(5));
+            }
         }
+    }
+
+    /// The ids of its processes but the first.
+    fn sessions(&self) -> Vec<String> {
+        let file = fs::read_to_string(self.data().join("postmaster.pid")).unwrap_or_default();
+        let server = file.lines().next().unwrap_or_default().trim().to_owned();
+        let output = Command::new("ps").args(["-o", "pid=", "--ppid", &server]).output();
+        let listed = output.map(|output| output.stdout).unwrap_or_default();
+        String::from_utf8_lossy(&listed).split_whitespace().map(str::to_owned).collect()
     }
 
     /// Starts it again at the same port, with the same data.
@@ -129,19 +191,16 @@ impl PostgresServer {
         initdb.args(["--no-sync", "--no-instructions", "--locale=C", "--encoding=UTF8", "--auth=trust"]);
         initdb.args(["-U", "polylogue"]);
         own(&self.folder)?;
-        let output = initdb.output()?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned())),
-        }
+        must(&mut initdb);
+        Ok(())
     }
 
     /// Starts it, and creates the database if there is none.
     fn run(&mut self) {
         // A free port may be taken by another process before the server takes it.
-        let tries: &[u16] = if self.port == 0 { &[0; 5] } else { &[self.port] };
-        for port in tries {
-            self.port = if *port == 0 { free_port() } else { *port };
+        let wanted = self.port;
+        for _ in 0..5 {
+            self.port = if wanted == 0 { free_port() } else { wanted };
             self.spawn().unwrap_or_else(|error| panic!("Postgres cannot be started: {error}"));
             if self.is_ready() {
                 let mut create = self.command("createdb");
@@ -165,7 +224,7 @@ impl PostgresServer {
     }
 
     fn spawn(&mut self) -> io::Result<()> {
-        let log = File::options().create(true).append(true).open(self.folder.join("log"))?;
+        let log = File::create(self.folder.join("log"))?;
         let mut shell = self.command("sh");
         shell.args(["-c", GUARD, "sh"]).arg(self.programs.join("postgres")).arg("-D").arg(self.data());
         shell.args(["-p", &self.port.to_string(), "-k", "", "-c", "listen_addresses=127.0.0.1"]);
@@ -193,7 +252,10 @@ impl PostgresServer {
                 self.running.as_mut().is_none_or(|running| !matches!(running.shell.try_wait(), Ok(None)));
             // The shell waits for its input; the server is gone when its file is.
             let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
-            if ended || log.contains("FATAL:  could not create") {
+            if ended
+                || log.contains("FATAL:  could not create")
+                || log.contains("database system is shut down")
+            {
                 return false;
             }
             std::thread::sleep(Duration::from_millis(30));
@@ -230,6 +292,18 @@ impl Drop for PostgresServer {
     }
 }
 
+/// Runs a program that must succeed.
+fn must(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The path of a folder that no other server has.
+fn fresh_folder() -> PathBuf {
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("polylogue-postgres-{}-{number}", std::process::id()))
+}
+
 /// The folder of the newest installed server's programs.
 fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
@@ -245,9 +319,9 @@ fn free_port() -> u16 {
     listener.local_addr().map_or(0, |address| address.port())
 }
 
-fn signal(signal: &str, whom: &str) {
+fn signal(signal: &str, whom: &[String]) {
     // Where it is gone there is nothing to end.
-    let _ = Command::new("kill").args([signal, "--", whom]).stderr(Stdio::null()).status();
+    let _ = Command::new("kill").args([signal, "--"]).args(whom).stderr(Stdio::null()).status();
 }
 
 /// The user and group to run Postgres as, which refuses to run as root; `None` if this process is not root.

@@ -82,33 +82,3 @@ async fn an_append_that_is_cut_while_its_log_is_taken_over_is_fenced() {
         assert_events(&rival.read(&log, 0).await.unwrap(), 2);
     }
 }
-
-/// Part of W14 and W20: the server is killed with all its processes while conversations append, and restarted.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
-    const ROUNDS: u64 = 3;
-    let Some(mut server) = PostgresServer::start() else { return };
-    let store = std::sync::Arc::new(open(&server));
-    let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
-    let (stop, mut stopped) = tokio::sync::watch::channel(false);
-    let writer = tokio::spawn({
-        let (store, claim) = (store.clone(), claim.clone());
-        async move {
-            let mut next = 0;
-            while !*stopped.borrow_and_update() {
-                store.append(&claim, &some(next, next + 2)).await.unwrap();
-                next += 2;
-            }
-            next
-        }
-    });
-    for _ in 0..ROUNDS {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        server.kill();
-        server.restart();
-    }
-    stop.send(true).unwrap();
-    let acknowledged = writer.await.unwrap();
-    assert!(acknowledged > 2 * ROUNDS, "{acknowledged}");
-    assert_events(&open(&server).read(&id("a"), 0).await.unwrap(), acknowledged);
-}

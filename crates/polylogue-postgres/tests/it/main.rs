@@ -8,6 +8,12 @@ mod cuts;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
+mod failover;
+#[cfg(test)]
+mod full;
+#[cfg(test)]
+mod pooled;
+#[cfg(test)]
 mod proxy;
 #[cfg(test)]
 mod rivals;
@@ -15,3 +21,5 @@ mod rivals;
 mod support;
 #[cfg(test)]
 mod unsuitable;
+#[cfg(test)]
+mod writers;

@@ -67,6 +67,35 @@ async fn databases_that_other_versions_and_programs_made_are_refused() {
     }
 }
 
+/// A standby has no logs of its own, and may lag behind.
+#[tokio::test]
+async fn a_replica_is_refused_and_an_asynchronous_standby_is_warned_of() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    store.create(&id("a"), &Meta::default()).await.unwrap();
+    let asynchronous = |warnings: Vec<String>| warnings.iter().any(|said| said.contains("asynchronously"));
+    assert!(!asynchronous(store.check().await.unwrap()), "there is no standby");
+    let standby = server.standby();
+    let error = refusal(&open(&standby)).await;
+    assert!(error.to_string().contains("it is a replica"), "{error}");
+    assert!(error.hint().unwrap().contains("name the primary"), "{error:?}");
+    server.wait_for_standby(false);
+    assert!(asynchronous(store.check().await.unwrap()));
+    // A user who may not see how standbys follow.
+    let _ = server.sql("CREATE ROLE ann LOGIN; GRANT CREATE ON DATABASE polylogue TO ann; GRANT ALL ON SCHEMA polylogue TO ann; GRANT ALL ON ALL TABLES IN SCHEMA polylogue TO ann");
+    let of_ann = server.url().replace("polylogue@", "ann@");
+    let of_ann = Postgres::open(Address::parse(&of_ann).unwrap()).unwrap();
+    assert!(asynchronous(of_ann.check().await.unwrap()));
+    server.wait_for_standby(true);
+    assert!(!asynchronous(store.check().await.unwrap()));
+    assert!(!asynchronous(of_ann.check().await.unwrap()));
+    // Of both, the primary is found.
+    let both =
+        format!("postgres://polylogue@127.0.0.1:{},127.0.0.1:{}/polylogue", standby.port(), server.port());
+    let both = Postgres::open(Address::parse(&both).unwrap()).unwrap();
+    assert_eq!(both.list(&ListQuery::default()).await.unwrap().logs.len(), 1);
+}
+
 #[tokio::test]
 async fn many_stores_make_the_tables_at_once() {
     let Some(server) = PostgresServer::start() else { return };
