@@ -11,7 +11,9 @@ use polylogue::kernel::{
     Request, Tool, ToolCx, ToolError, ToolSpec, Usage, plain,
 };
 use polylogue::{AnyModel, Assistant, Chat, Function, Limits, Log, Status, sequential};
+use polylogue_postgres::{Address, Postgres};
 use polylogue_store::{Jsonl, Sqlite};
+use polylogue_test::postgres::PostgresServer;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -138,7 +140,7 @@ fn limits() -> Limits {
 /// Runs the turn until all calls but `left` are made, kills it, and resumes it with another store value.
 async fn turn(
     open: &dyn Fn() -> Result<AnyStore>,
-    folder: &Path,
+    stored: &dyn Fn() -> Result<u64>,
     window: Option<u64>,
     left: u64,
 ) -> Result<(Taken, Vec<Arc<Event>>)> {
@@ -163,7 +165,7 @@ async fn turn(
     let events = log.events().await;
     log.release().await?;
     let text = events.iter().map(text_of).sum::<usize>() as u64;
-    Ok((Taken { stored: size(folder)?, text, written: written()? - before, run, resume }, events))
+    Ok((Taken { stored: stored()?, text, written: written()? - before, run, resume }, events))
 }
 
 fn text_of(event: &Arc<Event>) -> usize {
@@ -192,9 +194,19 @@ fn written() -> Result<u64> {
     Ok(line.map_or(Ok(0), str::parse)?)
 }
 
-const STORES: [&str; 2] = ["SQLite", "JSON lines"];
+const STORES: [&str; 3] = ["SQLite", "JSON lines", "Postgres"];
 
-async fn measured(store: usize, window: Option<u64>, left: u64) -> Result<(Taken, Vec<Arc<Event>>)> {
+/// Bytes of all tables, with their indexes and the texts that are stored apart.
+const TABLES: &str = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class
+    WHERE relnamespace = 'polylogue'::regnamespace AND relkind = 'r'";
+
+/// The turn with the store of this number; `None` where its server is not installed.
+async fn measured(store: usize, window: Option<u64>, left: u64) -> Result<Option<(Taken, Vec<Arc<Event>>)>> {
+    if store == 2 {
+        let Some(server) = PostgresServer::start() else { return Ok(None) };
+        let open = || Ok(AnyStore::new(Postgres::open(Address::parse(&server.url())?)?));
+        return turn(&open, &|| Ok(server.sql(TABLES).parse()?), window, left).await.map(Some);
+    }
     let folder = tempfile::tempdir()?;
     let place = folder.path().join("logs");
     let open = || -> Result<AnyStore> {
@@ -204,7 +216,7 @@ async fn measured(store: usize, window: Option<u64>, left: u64) -> Result<(Taken
             Jsonl::open(&place)?.into()
         })
     };
-    turn(&open, folder.path(), window, left).await
+    turn(&open, &|| size(folder.path()), window, left).await.map(Some)
 }
 
 /// Prints what the turn takes with the stores that write to a disk.
@@ -215,7 +227,7 @@ pub(crate) fn report() -> Result<()> {
         for (window, how) in [(None, "whole history"), (Some(128_000), "compacted at 128k")] {
             let mut least: Option<Taken> = None;
             for _ in 0..RUNS {
-                let taken = runtime.block_on(measured(store, window, 0))?.0;
+                let Some((taken, _)) = runtime.block_on(measured(store, window, 0))? else { break };
                 let best = least.unwrap_or(taken);
                 least = Some(Taken {
                     run: taken.run.min(best.run),
@@ -257,7 +269,8 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         for (store, name) in STORES.into_iter().enumerate() {
             for (window, left) in [(None, 1), (Some(128_000), 40)] {
-                let (taken, events) = runtime.block_on(measured(store, window, left)).unwrap();
+                let ran = runtime.block_on(measured(store, window, left)).unwrap();
+                let Some((taken, events)) = ran else { continue };
                 assert_eq!(pages(&events), (1..=CALLS).collect::<Vec<_>>(), "{name}, {window:?}");
                 let Taken { stored, text, .. } = taken;
                 assert!(text > CALLS * 5_000 + 420_000, "{name}: {text} bytes of text");

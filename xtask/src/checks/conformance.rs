@@ -69,10 +69,11 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Whether `name`, as `crate/path::function`, is a test of the repository.
+/// Whether `name`, as `crate/path::function` or by the path from the root, is a test of the repository.
 fn is_test(repo: &Repo, name: &str) -> bool {
     let Some((path, function)) = name.rsplit_once("::") else { return false };
-    let Some(text) = repo.text(&format!("crates/{path}.rs")) else { return false };
+    let files = [format!("crates/{path}.rs"), format!("{path}.rs")];
+    let Some(text) = files.iter().find_map(|file| repo.text(file)) else { return false };
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let head = format!("fn {function}(");
     let declared = lines.iter().position(|line| line.trim_start_matches("async ").starts_with(&head));
