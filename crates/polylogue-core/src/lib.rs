@@ -54,10 +54,11 @@ pub use limits::{
 };
 pub use log::chain;
 pub use log::{
-    AnyStore, Body, Choice, Chooser, Claim, Clock, Confirmation, Cursor, DefaultAnswer, Event, FailedAttempt,
-    HistoryEntry, InboxMessage, Instruction, InstructionError, JoinHistory, LEASE, Lease, ListQuery, Listing,
-    Log, LogHandle, LogState, Meta, Meter, NotStored, OpenQuestion, Opening, Page, Parent, Progress,
-    Question, RecoveredEvents, Reservation, ResourceKey, Resources, Responder, Results, Store, StoreWrapper,
+    AnyQueue, AnyStore, Body, Choice, Chooser, Claim, Clock, Confirmation, Cursor, DefaultAnswer, Due,
+    DynQueue, Event, FailedAttempt, FeatureError, Features, Heartbeat, HistoryEntry, InboxMessage,
+    Instruction, InstructionError, JoinHistory, LEASE, Lease, ListQuery, Listing, Log, LogHandle, LogState,
+    MAX_TRIES, Meta, Meter, NotStored, OpenQuestion, Opening, Page, Parent, ParkedLog, Progress, Question,
+    Queue, RecoveredEvents, Reservation, ResourceKey, Resources, Responder, Results, Store, StoreWrapper,
     StoredText, Subscription, Summary, TeamChanged, Timestamp, TurnRequest, Update,
 };
 pub use model::{AnyModel, Model, Origin, Request, SealsSent};

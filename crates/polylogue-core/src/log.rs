@@ -5,10 +5,15 @@ mod allowances;
 mod background;
 mod bound_account;
 mod buffer;
+mod cancel;
 pub mod chain;
+mod claim;
 mod clock;
 mod doubt;
+mod due;
+mod dyn_queue;
 mod event;
+mod features;
 mod handle;
 mod in_memory;
 mod inbox;
@@ -20,6 +25,7 @@ mod open;
 mod open_question;
 mod origins;
 mod question;
+mod queue;
 mod raise;
 mod request;
 mod reservation;
@@ -42,16 +48,20 @@ use std::sync::{Arc, RwLock};
 use std::task::{Context, Poll, Waker};
 
 use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, Either, select};
+use futures_util::future::BoxFuture;
 use tokio::sync::{Mutex, MutexGuard, watch};
 use tracing::{debug, error, trace};
 
 use self::buffer::EventBuffer;
 pub(crate) use self::buffer::{RunTotals, calls_before};
+pub use self::claim::{Claim, LEASE};
 pub use self::clock::{Clock, Timestamp};
 use self::clock::{Stopwatch, system_time};
 pub(crate) use self::doubt::UncheckedTurn;
+pub use self::due::{Due, Heartbeat, MAX_TRIES, ParkedLog};
+pub use self::dyn_queue::DynQueue;
 pub use self::event::{Body, Event, HistoryEntry, JoinHistory, Opening};
+pub use self::features::{FeatureError, Features};
 pub use self::handle::LogHandle;
 use self::inbox::Inbox;
 pub use self::inbox::{Confirmation, InboxMessage, Instruction, InstructionError};
@@ -62,6 +72,7 @@ pub use self::meta::{Meta, Parent, TeamChanged};
 pub use self::meter::Meter;
 pub use self::open_question::OpenQuestion;
 pub use self::question::{DefaultAnswer, Question, Responder};
+pub use self::queue::{AnyQueue, Queue};
 pub use self::request::{Choice, Chooser, TurnRequest};
 pub(crate) use self::reservation::ReservationRequest;
 pub use self::reservation::{FailedAttempt, Reservation};
@@ -69,12 +80,12 @@ pub use self::resources::{ResourceKey, Resources};
 pub use self::result_account::NotStored;
 use self::result_account::ResultAccount;
 pub use self::results::{Results, StoredText};
-pub use self::store::{AnyStore, Claim, LEASE, RecoveredEvents, Store, StoreWrapper};
+pub use self::store::{AnyStore, RecoveredEvents, Store, StoreWrapper};
 pub use self::summary::{Progress, Summary};
 pub(crate) use self::turns::turns_begun;
 use self::updates::Publisher;
 pub use self::updates::{Subscription, Update};
-use crate::limits::{Account, CancelMode};
+use crate::limits::Account;
 use crate::{
     Allowance, Budget, Cancellation, Error, Interrupt, Limits, LogId, Name, Path, Result, RunBound,
     StoreError, Timer, TotalUsage,
@@ -466,32 +477,5 @@ impl Log {
 
     pub(crate) const fn live(&self) -> &Publisher {
         &self.live
-    }
-
-    /// Waits for `work`, or for an immediate cancellation.
-    pub(crate) async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T> {
-        match select(pin!(work), pin!(self.cancellation.wait(CancelMode::Now))).await {
-            Either::Left((done, _)) => Ok(done),
-            Either::Right(_) => Err(Interrupt::Cancelled.into()),
-        }
-    }
-
-    /// Waits for a cancellation of at least this mode.
-    pub(crate) async fn cancelled(&self, mode: CancelMode) {
-        self.cancellation.wait(mode).await;
-    }
-
-    /// Fails if the run is to stop at once.
-    pub(crate) fn check_not_cancelled_now(&self) -> Result<()> {
-        if self.cancellation.mode() == CancelMode::Now { Err(Interrupt::Cancelled.into()) } else { Ok(()) }
-    }
-
-    /// Fails if no further step may begin.
-    pub(crate) fn check_not_cancelled(&self) -> Result<()> {
-        if self.cancellation.mode() >= CancelMode::AfterStep {
-            Err(Interrupt::Cancelled.into())
-        } else {
-            Ok(())
-        }
     }
 }

@@ -4,12 +4,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use polylogue_core::{AnyStore, Claim, LEASE, LogId, Meta, Store as _, StoreError, StoreWrapper};
+use polylogue_core::{
+    AnyQueue, AnyStore, Claim, Due, DynQueue, Features, Heartbeat, LEASE, LogId, Meta, ParkedLog, Queue,
+    Store as _, StoreError, StoreWrapper,
+};
 use tokio::task::AbortHandle;
 
 /// A store whose claims are renewed until they are given back.
 pub(crate) struct LeaseRenewal {
     store: Arc<AnyStore>,
+    /// The store, if it is a queue.
+    queue: Option<AnyQueue>,
     held: HeldClaims,
     /// Renews what is held, from the first claim on.
     renews: Mutex<Option<AbortHandle>>,
@@ -19,7 +24,13 @@ type HeldClaims = Arc<Mutex<BTreeMap<u64, Claim>>>;
 
 impl LeaseRenewal {
     pub(crate) fn of(store: AnyStore) -> AnyStore {
-        AnyStore::new(Self { store: Arc::new(store), held: HeldClaims::default(), renews: Mutex::default() })
+        let queue = store.queue();
+        let store = Arc::new(store);
+        AnyStore::new(Self { store, queue, held: HeldClaims::default(), renews: Mutex::default() })
+    }
+
+    fn queue(&self) -> Result<&dyn DynQueue, StoreError> {
+        self.queue.as_ref().map(|queue| queue as &dyn DynQueue).ok_or_else(AnyQueue::none)
     }
 
     fn hold(&self, claim: Claim) -> Claim {
@@ -60,6 +71,9 @@ impl StoreWrapper for LeaseRenewal {
     fn inner(&self) -> &AnyStore {
         &self.store
     }
+    fn as_queue(&self) -> Option<&dyn DynQueue> {
+        self.queue.as_ref().map(|_| self as &dyn DynQueue)
+    }
     async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
         self.store.create(id, meta).await.map(|claim| self.hold(claim))
     }
@@ -72,5 +86,29 @@ impl StoreWrapper for LeaseRenewal {
     async fn release(&self, claim: Claim) -> Result<(), StoreError> {
         locked(&self.held).remove(&claim.fence);
         self.store.release(claim).await
+    }
+}
+
+/// Claims of workers are not renewed here: workers send heartbeats for all of theirs.
+impl Queue for LeaseRenewal {
+    async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
+        self.queue()?.claim_due(room, offers).await
+    }
+    async fn release_until(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
+        locked(&self.held).remove(&claim.fence);
+        self.queue()?.release_until(claim, due).await
+    }
+    async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {
+        locked(&self.held).remove(&claim.fence);
+        self.queue()?.release_failed(claim, due, why).await
+    }
+    async fn schedule(&self, id: &LogId, due: Due, needs: Option<&Features>) -> Result<(), StoreError> {
+        self.queue()?.schedule(id, due, needs).await
+    }
+    async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
+        self.queue()?.heartbeat(claims).await
+    }
+    async fn parked(&self) -> Result<Vec<ParkedLog>, StoreError> {
+        self.queue()?.parked().await
     }
 }

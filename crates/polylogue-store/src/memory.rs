@@ -1,15 +1,20 @@
 //! Logs in memory.
 
+mod due_index;
+mod logs;
+mod queue;
+
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
-    AnyStore, Claim, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, ResultId,
-    Store, StoreError, Summary,
+    AnyStore, Claim, DynQueue, Event, InboxMessage, LEASE, ListQuery, Listing, LogId, Meta, Page,
+    RecoveredEvents, ResultId, Store, StoreError, Summary, Timestamp,
 };
 
-use crate::head::{lease_from_now, now_ms};
+use self::logs::{Log, Logs, Queued};
+use crate::head::now_ms;
 use crate::{batch, claims};
 
 /// A store in memory, gone when it is dropped.
@@ -29,18 +34,23 @@ use crate::{batch, claims};
 /// ```
 #[derive(Debug, Default)]
 pub struct Memory {
-    logs: Mutex<HashMap<LogId, Log>>,
+    logs: Mutex<Logs>,
+    clock: Clock,
 }
 
-#[derive(Debug)]
-struct Log {
-    meta: Meta,
-    events: Vec<Arc<Event>>,
-    inbox: Vec<InboxMessage>,
-    results: HashMap<ResultId, Arc<str>>,
-    summary: Summary,
-    /// The fence of the valid claim, and when its lease expires.
-    writer: Option<(u64, u64)>,
+/// The time in milliseconds since 1970, for leases and for what is due.
+struct Clock(Box<dyn Fn() -> u64 + Send + Sync>);
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self(Box::new(now_ms))
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
+    }
 }
 
 impl Memory {
@@ -50,18 +60,24 @@ impl Memory {
         Self::default()
     }
 
-    fn logs(&self) -> MutexGuard<'_, HashMap<LogId, Log>> {
+    /// An empty store with a clock of its own, for leases and for what is due. For tests.
+    #[must_use]
+    pub fn with_clock(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self { logs: Mutex::default(), clock: Clock(Box::new(move || clock().0)) }
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.0()
+    }
+
+    /// The expiry of a lease that begins now.
+    fn lease(&self) -> u64 {
+        self.now().saturating_add(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn logs(&self) -> MutexGuard<'_, Logs> {
         // No code of others runs under the lock, so that a panic leaves no log half changed.
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Log {
-    fn free(&self, id: &LogId) -> Result<(), StoreError> {
-        match self.writer {
-            None => Ok(()),
-            Some(_) => Err(StoreError::Busy { id: id.clone(), holder: claims::this_process() }),
-        }
     }
 }
 
@@ -77,63 +93,61 @@ impl From<Memory> for AnyStore {
 
 impl Store for Memory {
     async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
-        let fence = claims::next_fence();
-        match self.logs().entry(id.clone()) {
-            Entry::Occupied(_) => Err(StoreError::Exists { id: id.clone() }),
-            Entry::Vacant(place) => {
-                place.insert(Log {
-                    meta: meta.clone(),
-                    events: Vec::new(),
-                    inbox: Vec::new(),
-                    results: HashMap::new(),
-                    summary: Summary::default(),
-                    writer: Some((fence, lease_from_now())),
-                });
-                Ok(Claim { id: id.clone(), fence })
-            }
+        let (fence, mut logs) = (claims::next_fence(), self.logs());
+        if logs.by_id.contains_key(id) {
+            return Err(StoreError::Exists { id: id.clone() });
         }
+        let log = Log {
+            meta: meta.clone(),
+            events: Vec::new(),
+            inbox: Vec::new(),
+            results: HashMap::new(),
+            summary: Summary::default(),
+            writer: Some((fence, self.lease())),
+            queued: Queued::default(),
+        };
+        logs.by_id.insert(id.clone(), log);
+        Ok(Claim { id: id.clone(), fence })
     }
 
     async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
         let mut logs = self.logs();
-        let log = logs.get_mut(id).ok_or_else(|| not_found(id))?;
+        let log = logs.by_id.get_mut(id).ok_or_else(|| not_found(id))?;
         log.free(id)?;
         let fence = claims::next_fence();
-        log.writer = Some((fence, lease_from_now()));
+        log.writer = Some((fence, self.lease()));
         Ok(Claim { id: id.clone(), fence })
     }
 
     async fn holder(&self, id: &LogId) -> Result<Option<String>, StoreError> {
         let (logs, holder) = (self.logs(), claims::this_process());
-        Ok(logs.get(id).ok_or_else(|| not_found(id))?.writer.map(|_| holder))
+        Ok(logs.by_id.get(id).ok_or_else(|| not_found(id))?.writer.map(|_| holder))
     }
 
     async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
         let mut logs = self.logs();
-        let log = logs.get_mut(&claim.id).ok_or_else(|| not_found(&claim.id))?;
-        if log.writer.is_none_or(|(fence, _)| fence != claim.fence) {
+        let log = logs.by_id.get_mut(&claim.id).ok_or_else(|| not_found(&claim.id))?;
+        if !log.is_claimed_by(claim) {
             return Err(StoreError::Fenced { id: claim.id.clone() });
         }
         batch::follows(&claim.id, log.events.len() as u64, batch)?;
-        log.writer = Some((claim.fence, lease_from_now()));
+        log.writer = Some((claim.fence, self.lease()));
         let has_team = !log.meta.team.is_null();
         batch.iter().for_each(|event| log.summary.add(event, has_team));
         log.events.extend_from_slice(batch);
+        log.queued.progressed();
         Ok(())
     }
 
     async fn release(&self, claim: Claim) -> Result<(), StoreError> {
-        if let Some(log) = self.logs().get_mut(&claim.id)
-            && log.writer.is_some_and(|(fence, _)| fence == claim.fence)
-        {
-            log.writer = None;
-        }
+        let now = self.now();
+        self.logs().end_claim(&claim, None, now);
         Ok(())
     }
 
     async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
         let from = usize::try_from(from).unwrap_or(usize::MAX);
-        let shared = match self.logs().get(id) {
+        let shared = match self.logs().by_id.get(id) {
             Some(log) => log.events.get(from..).unwrap_or_default().to_vec(),
             None => return Err(not_found(id)),
         };
@@ -146,7 +160,7 @@ impl Store for Memory {
     }
 
     async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
-        self.logs().get(id).map(|log| log.meta.clone()).ok_or_else(|| not_found(id))
+        self.logs().by_id.get(id).map(|log| log.meta.clone()).ok_or_else(|| not_found(id))
     }
 
     async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
@@ -159,68 +173,74 @@ impl Store for Memory {
             summary: log.summary.clone(),
             is_damaged: false,
         };
-        let mut listings: Vec<_> = self.logs().iter().map(listing).collect();
+        let mut listings: Vec<_> = self.logs().by_id.iter().map(listing).collect();
         batch::newest_first(&mut listings);
         Page::of(query, listings.into_iter().map(Ok))
     }
 
     async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
         let mut logs = self.logs();
-        logs.get(id).ok_or_else(|| not_found(id))?.free(id)?;
+        logs.by_id.get(id).ok_or_else(|| not_found(id))?.free(id)?;
         logs.remove(id);
         Ok(())
     }
 
     async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
         let mut logs = self.logs();
-        let log = logs.get_mut(&claim.id).ok_or_else(|| not_found(&claim.id))?;
-        match log.writer {
-            Some((fence, _)) if fence == claim.fence => log.writer = Some((fence, lease_from_now())),
-            _ => return Err(StoreError::Fenced { id: claim.id.clone() }),
+        let log = logs.by_id.get_mut(&claim.id).ok_or_else(|| not_found(&claim.id))?;
+        if !log.is_claimed_by(claim) {
+            return Err(StoreError::Fenced { id: claim.id.clone() });
         }
+        log.writer = Some((claim.fence, self.lease()));
         Ok(())
     }
 
     async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
         let mut logs = self.logs();
-        let log = logs.get_mut(id).ok_or_else(|| not_found(id))?;
-        if log.writer.is_some_and(|(_, lease_ms)| lease_ms > now_ms()) {
+        let log = logs.by_id.get_mut(id).ok_or_else(|| not_found(id))?;
+        if log.is_held(self.now()) {
             log.free(id)?;
         }
         let fence = claims::next_fence();
-        log.writer = Some((fence, lease_from_now()));
+        log.writer = Some((fence, self.lease()));
         Ok(Claim { id: id.clone(), fence })
     }
 
     async fn post(&self, id: &LogId, message: &InboxMessage) -> Result<u64, StoreError> {
-        let mut logs = self.logs();
-        let inbox = &mut logs.get_mut(id).ok_or_else(|| not_found(id))?.inbox;
-        let at = inbox.iter().position(|earlier| earlier.key == message.key).unwrap_or_else(|| {
-            inbox.push(message.clone());
-            inbox.len() - 1
-        });
-        Ok(at as u64 + 1)
+        let (now, mut logs) = (self.now(), self.logs());
+        let inbox = &mut logs.by_id.get_mut(id).ok_or_else(|| not_found(id))?.inbox;
+        if let Some(at) = inbox.iter().position(|earlier| earlier.key == message.key) {
+            return Ok(at as u64 + 1);
+        }
+        inbox.push(message.clone());
+        let number = inbox.len() as u64;
+        logs.wake(id, now);
+        Ok(number)
     }
 
     async fn inbox(&self, id: &LogId, after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
         let logs = self.logs();
-        let inbox = &logs.get(id).ok_or_else(|| not_found(id))?.inbox;
+        let inbox = &logs.by_id.get(id).ok_or_else(|| not_found(id))?.inbox;
         Ok((1..).zip(inbox.iter().cloned()).filter(|(number, _)| *number > after).collect())
     }
 
     async fn store_result(&self, id: &LogId, result: &ResultId, text: &str) -> Result<bool, StoreError> {
         let mut logs = self.logs();
-        let log = logs.get_mut(id).ok_or_else(|| not_found(id))?;
+        let log = logs.by_id.get_mut(id).ok_or_else(|| not_found(id))?;
         log.results.entry(result.clone()).or_insert_with(|| text.into());
         Ok(true)
     }
 
     async fn stored_result(&self, id: &LogId, result: &ResultId) -> Result<Option<Arc<str>>, StoreError> {
         let logs = self.logs();
-        Ok(logs.get(id).ok_or_else(|| not_found(id))?.results.get(result).cloned())
+        Ok(logs.by_id.get(id).ok_or_else(|| not_found(id))?.results.get(result).cloned())
     }
 
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
         self.read(id, 0).await.map(|events| events.len() as u64)
+    }
+
+    fn as_queue(&self) -> Option<&dyn DynQueue> {
+        Some(self)
     }
 }

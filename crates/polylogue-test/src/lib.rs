@@ -7,6 +7,7 @@
 //! - [`cut`]: the property that any prefix of a log is a valid conversation
 //! - [`mutations`]: texts that are changed at random, for tests of parsers
 //! - [`postgres`]: servers of Postgres in temporary folders
+//! - [`queue`]: the conformance suite of queues
 //! - [`skip`]: tests that cannot run on a machine
 //! - [`store`]: the conformance suite of stores
 //! - [`venv`]: virtual environments of Python
@@ -16,6 +17,7 @@ pub mod invariants;
 pub mod mutations;
 pub mod postgres;
 pub mod print;
+pub mod queue;
 pub mod server;
 pub mod skip;
 pub mod store;

@@ -20,7 +20,7 @@ mod inbox;
 mod listing;
 mod reopened;
 mod results;
-mod support;
+pub(crate) mod support;
 
 use polylogue_core::AnyStore;
 

@@ -1,6 +1,7 @@
 //! The lease of a claim, for renewing it.
 
-use super::store::{AnyStore, Claim, Store};
+use super::claim::Claim;
+use super::store::{AnyStore, Store};
 use crate::{Result, StoreError};
 
 /// The claim of a [`Log`](crate::Log), for renewing it during a run: appending renews it too, but a turn may take

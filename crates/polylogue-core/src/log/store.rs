@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
+use super::claim::Claim;
+use super::dyn_queue::{Boxed, DynQueue};
 use super::event::Event;
 use super::inbox::InboxMessage;
 use super::list::{ListQuery, Page};
@@ -163,10 +164,12 @@ pub trait Store: Send + Sync + 'static {
     fn damage(&self) -> impl Future<Output = Result<Option<StoreError>, StoreError>> + Send {
         async { Ok(None) }
     }
-}
 
-/// How long a claim lasts without renewal, before another process can [take it over](Store::take_over).
-pub const LEASE: std::time::Duration = std::time::Duration::from_secs(30);
+    /// This store as a [`Queue`](super::Queue), if it is one: `Some(self)`. Default: it is none, and workers cannot use it.
+    fn as_queue(&self) -> Option<&dyn DynQueue> {
+        None
+    }
+}
 
 /// Everything that is readable of a log, damaged or not.
 ///
@@ -180,31 +183,27 @@ pub struct RecoveredEvents {
     pub damage: Option<StoreError>,
 }
 
-/// The right to append to a log. Only one claim is valid at a time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
-    /// The log.
-    pub id: LogId,
-    /// The fencing token: larger than that of earlier claims.
-    pub fence: u64,
-}
-
-type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
-
 /// Writes each method of [`Store`] once for [`AnyStore`] and once for [`StoreWrapper`].
 macro_rules! forwarded {
     ($($name:ident($(ref $r:ident: $ref:ty,)* $(val $v:ident: $val:ty,)?) -> $out:ty;)*) => {
         trait ErasedStore: Send + Sync {
+            fn as_queue(&self) -> Option<&dyn DynQueue>;
             $(fn $name<'a>(&'a self, $($r: &'a $ref,)* $($v: $val)?) -> Boxed<'a, $out>;)*
         }
 
         impl<S: Store> ErasedStore for S {
+            fn as_queue(&self) -> Option<&dyn DynQueue> {
+                Store::as_queue(self)
+            }
             $(fn $name<'a>(&'a self, $($r: &'a $ref,)* $($v: $val)?) -> Boxed<'a, $out> {
                 Box::pin(Store::$name(self, $($r,)* $($v)?))
             })*
         }
 
         impl Store for AnyStore {
+            fn as_queue(&self) -> Option<&dyn DynQueue> {
+                self.0.as_queue()
+            }
             $(async fn $name(&self, $($r: &$ref,)* $($v: $val)?) -> Result<$out, StoreError> {
                 self.0.$name($($r,)* $($v)?).await
             })*
@@ -229,6 +228,10 @@ macro_rules! forwarded {
         pub trait StoreWrapper: Send + Sync + 'static {
             /// The store that it wraps.
             fn inner(&self) -> &AnyStore;
+            /// Default: the queue that the wrapped store is. A wrapper whose methods of [`Queue`](super::Queue) differ returns itself.
+            fn as_queue(&self) -> Option<&dyn DynQueue> {
+                Store::as_queue(self.inner())
+            }
             $(
                 #[doc = concat!("Default: [`Store::", stringify!($name), "`] of the wrapped store.\n\n# Errors\nAs that.")]
                 fn $name(&self, $($r: &$ref,)* $($v: $val)?) -> impl Future<Output = Result<$out, StoreError>> + Send {
@@ -238,6 +241,9 @@ macro_rules! forwarded {
         }
 
         impl<W: StoreWrapper> Store for W {
+            fn as_queue(&self) -> Option<&dyn DynQueue> {
+                StoreWrapper::as_queue(self)
+            }
             $(async fn $name(&self, $($r: &$ref,)* $($v: $val)?) -> Result<$out, StoreError> {
                 StoreWrapper::$name(self, $($r,)* $($v)?).await
             })*

@@ -18,6 +18,8 @@ mod privacy;
 #[cfg(test)]
 mod processes;
 #[cfg(test)]
+mod queue;
+#[cfg(test)]
 mod replaced;
 #[cfg(test)]
 mod sqlite;

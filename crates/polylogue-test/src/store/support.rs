@@ -10,28 +10,28 @@ use polylogue_core::{
 use serde_json::json;
 
 /// The result of a rule: `Ok`, or how it is broken.
-pub(super) type Verdict = Result<(), String>;
+pub(crate) type Verdict = Result<(), String>;
 
 #[derive(Default)]
-pub(super) struct Report {
+pub(crate) struct Report {
     broken: Vec<String>,
 }
 
 impl Report {
-    pub(super) async fn check(&mut self, rule: &str, test: impl Future<Output = Verdict>) {
+    pub(crate) async fn check(&mut self, rule: &str, test: impl Future<Output = Verdict>) {
         if let Err(how) = test.await {
             self.broken.push(format!("- {rule}:\n  {how}"));
         }
     }
 
-    pub(super) fn finish(self) {
+    pub(crate) fn finish(self) {
         let broken = self.broken;
         assert!(broken.is_empty(), "the store breaks {} rules:\n{}", broken.len(), broken.join("\n"));
     }
 }
 
 /// Whether `found` is as expected; `what` names what was checked.
-pub(super) fn same<T: PartialEq + Debug>(what: &str, found: &T, wanted: &T) -> Verdict {
+pub(crate) fn same<T: PartialEq + Debug>(what: &str, found: &T, wanted: &T) -> Verdict {
     if found == wanted {
         return Ok(());
     }
@@ -40,12 +40,12 @@ pub(super) fn same<T: PartialEq + Debug>(what: &str, found: &T, wanted: &T) -> V
 }
 
 /// The value of `result`; `what` names the operation.
-pub(super) fn done<T>(what: &str, result: Result<T, StoreError>) -> Result<T, String> {
+pub(crate) fn done<T>(what: &str, result: Result<T, StoreError>) -> Result<T, String> {
     result.map_err(|error| format!("{what}: {error} ({error:?})"))
 }
 
 /// Whether `result` is the expected error; `what` names the operation.
-pub(super) fn refused<T>(what: &str, result: Result<T, StoreError>, wanted: &StoreError) -> Verdict {
+pub(crate) fn refused<T>(what: &str, result: Result<T, StoreError>, wanted: &StoreError) -> Verdict {
     match result {
         Ok(_) => Err(format!("{what}: succeeded, wanted {wanted:?}")),
         Err(error) => same(what, &error, wanted),
@@ -53,7 +53,7 @@ pub(super) fn refused<T>(what: &str, result: Result<T, StoreError>, wanted: &Sto
 }
 
 /// Whether `result` says that the log is busy, and names the holder.
-pub(super) fn busy<T>(what: &str, result: Result<T, StoreError>, id: &LogId) -> Verdict {
+pub(crate) fn busy<T>(what: &str, result: Result<T, StoreError>, id: &LogId) -> Verdict {
     match result {
         Err(StoreError::Busy { id: of, holder }) if of == *id && !holder.trim().is_empty() => Ok(()),
         Err(error) => Err(format!("{what}: {error:?} instead of `Busy` with the id and a holder")),
@@ -61,19 +61,19 @@ pub(super) fn busy<T>(what: &str, result: Result<T, StoreError>, id: &LogId) -> 
     }
 }
 
-pub(super) fn id(text: &str) -> Result<LogId, String> {
+pub(crate) fn id(text: &str) -> Result<LogId, String> {
     LogId::new(text).map_err(|error| error.to_string())
 }
 
-pub(super) fn not_found(id: &LogId) -> StoreError {
+pub(crate) fn not_found(id: &LogId) -> StoreError {
     StoreError::NotFound { id: id.clone() }
 }
 
-pub(super) fn fenced(claim: &Claim) -> StoreError {
+pub(crate) fn fenced(claim: &Claim) -> StoreError {
     StoreError::Fenced { id: claim.id.clone() }
 }
 
-pub(super) fn meta(title: &str, created: u64) -> Meta {
+pub(crate) fn meta(title: &str, created: u64) -> Meta {
     Meta {
         title: title.into(),
         created: Timestamp(created),
@@ -83,7 +83,7 @@ pub(super) fn meta(title: &str, created: u64) -> Meta {
 }
 
 /// Event number `seq`, a message with `text`.
-pub(super) fn said(seq: u64, text: &str) -> Arc<Event> {
+pub(crate) fn said(seq: u64, text: &str) -> Arc<Event> {
     let body = Body::Message(Message::text(Name::user(), text));
     Arc::new(Event {
         seq,
@@ -96,17 +96,17 @@ pub(super) fn said(seq: u64, text: &str) -> Arc<Event> {
 }
 
 /// Events `from` to before `to`, each with its number as text.
-pub(super) fn some(from: u64, to: u64) -> Vec<Arc<Event>> {
+pub(crate) fn some(from: u64, to: u64) -> Vec<Arc<Event>> {
     (from..to).map(|seq| said(seq, &format!("number {seq}"))).collect()
 }
 
 /// Creates a log with the id `name`.
-pub(super) async fn begin(store: &AnyStore, name: &str) -> Result<Claim, String> {
+pub(crate) async fn begin(store: &AnyStore, name: &str) -> Result<Claim, String> {
     done("create", store.create(&id(name)?, &meta(name, 1)).await)
 }
 
 /// Whether a log has exactly the events `wanted`.
-pub(super) async fn keeps(what: &str, store: &AnyStore, id: &LogId, wanted: &[Arc<Event>]) -> Verdict {
+pub(crate) async fn keeps(what: &str, store: &AnyStore, id: &LogId, wanted: &[Arc<Event>]) -> Verdict {
     let found = done(what, store.read(id, 0).await)?;
     if found.len() != wanted.len() {
         return Err(format!("{what}: {} events are kept, wanted {}", found.len(), wanted.len()));

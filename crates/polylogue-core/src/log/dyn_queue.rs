@@ -1,0 +1,27 @@
+//! The methods of queues, for queues of any type.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use super::claim::Claim;
+use super::due::{Due, Heartbeat, ParkedLog};
+use super::features::Features;
+use crate::{LogId, StoreError};
+
+pub(super) type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// A [`Queue`](super::Queue) of any type: what [`Store::as_queue`](super::Store::as_queue) returns. Every queue is one.
+pub trait DynQueue: Send + Sync {
+    /// [`Queue::claim_due`](super::Queue::claim_due).
+    fn claim_due<'a>(&'a self, room: usize, offers: &'a Features) -> Boxed<'a, Vec<Claim>>;
+    /// [`Queue::release_until`](super::Queue::release_until).
+    fn release_until(&self, claim: Claim, due: Due) -> Boxed<'_, ()>;
+    /// [`Queue::release_failed`](super::Queue::release_failed).
+    fn release_failed<'a>(&'a self, claim: Claim, due: Due, why: &'a str) -> Boxed<'a, ()>;
+    /// [`Queue::schedule`](super::Queue::schedule).
+    fn schedule<'a>(&'a self, id: &'a LogId, due: Due, needs: Option<&'a Features>) -> Boxed<'a, ()>;
+    /// [`Queue::heartbeat`](super::Queue::heartbeat).
+    fn heartbeat<'a>(&'a self, claims: &'a [Claim]) -> Boxed<'a, Vec<Heartbeat>>;
+    /// [`Queue::parked`](super::Queue::parked).
+    fn parked(&self) -> Boxed<'_, Vec<ParkedLog>>;
+}

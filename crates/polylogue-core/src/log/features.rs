@@ -1,0 +1,113 @@
+//! Features that logs need and workers offer.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+/// Words for what a log needs of the worker that runs it, or for what a worker offers, such as `gpu`.
+///
+/// As text: the words in alphabetical order, separated by spaces.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Features(BTreeSet<Arc<str>>);
+
+/// Text that is not a list of features.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{word}` is no feature; hint: a feature has 1 to {} characters, without spaces and control characters",
+    Features::LONGEST
+)]
+pub struct FeatureError {
+    word: String,
+}
+
+impl Features {
+    /// The most bytes of one.
+    pub const LONGEST: usize = 128;
+
+    /// None.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Checks each of `words`.
+    ///
+    /// # Errors
+    /// When one of them is empty, too long, or has a space or a control character.
+    pub fn new<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Result<Self, FeatureError> {
+        let words = words.into_iter().map(|word| checked(word.as_ref()));
+        words.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The words of `text`, separated by spaces.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn parse(text: &str) -> Result<Self, FeatureError> {
+        Self::new(text.split_whitespace())
+    }
+
+    /// The words, in order.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|word| &**word)
+    }
+
+    /// Whether a worker that offers `offers` has all of them.
+    #[must_use]
+    pub fn are_in(&self, offers: &Self) -> bool {
+        self.0.is_subset(&offers.0)
+    }
+
+    /// Those that a worker lacks that offers `offers`.
+    #[must_use]
+    pub fn missing_in(&self, offers: &Self) -> Self {
+        Self(self.0.difference(&offers.0).cloned().collect())
+    }
+}
+
+fn checked(word: &str) -> Result<Arc<str>, FeatureError> {
+    let is_legal = |c: char| !c.is_whitespace() && !c.is_control();
+    if (1..=Features::LONGEST).contains(&word.len()) && word.chars().all(is_legal) {
+        return Ok(word.into());
+    }
+    Err(FeatureError { word: word.chars().take(Features::LONGEST).collect() })
+}
+
+impl fmt::Display for Features {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, word) in self.words().enumerate() {
+            let space = if number == 0 { "" } else { " " };
+            write!(f, "{space}{word}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_sorted_words() {
+        let features = Features::parse(" mcp:files  gpu gpu ").unwrap();
+        assert_eq!(features.to_string(), "gpu mcp:files");
+        assert_eq!(Features::parse(&features.to_string()), Ok(features));
+        assert_eq!(Features::none().to_string(), "");
+    }
+
+    #[test]
+    fn a_worker_offers_what_a_log_needs_or_lacks_it() {
+        let (needs, offers) = (Features::parse("a b").unwrap(), Features::parse("b c").unwrap());
+        assert!(!needs.are_in(&offers) && Features::none().are_in(&offers));
+        assert_eq!(needs.missing_in(&offers).to_string(), "a");
+        assert!(needs.are_in(&Features::parse("c a b").unwrap()));
+    }
+
+    #[test]
+    fn words_are_checked() {
+        for word in ["", "a b", "\u{0}", "a\n", &"x".repeat(129)] {
+            let error = Features::new([word]).unwrap_err().to_string();
+            assert!(error.contains("hint:"), "{error}");
+        }
+    }
+}

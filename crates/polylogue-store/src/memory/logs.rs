@@ -1,0 +1,140 @@
+//! Logs, their writers, and when workers must look at them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use polylogue_core::{
+    Claim, Event, Features, InboxMessage, LogId, MAX_TRIES, Meta, ResultId, StoreError, Summary,
+};
+
+use super::due_index::DueIndex;
+use crate::claims;
+
+#[derive(Debug, Default)]
+pub(super) struct Logs {
+    pub(super) by_id: HashMap<LogId, Log>,
+    pub(super) due: DueIndex,
+}
+
+#[derive(Debug)]
+pub(super) struct Log {
+    pub(super) meta: Meta,
+    pub(super) events: Vec<Arc<Event>>,
+    pub(super) inbox: Vec<InboxMessage>,
+    pub(super) results: HashMap<ResultId, Arc<str>>,
+    pub(super) summary: Summary,
+    /// The fence of the valid claim, and when its lease expires.
+    pub(super) writer: Option<(u64, u64)>,
+    pub(super) queued: Queued,
+}
+
+/// When a worker must look at a log.
+#[derive(Debug, Default)]
+pub(super) struct Queued {
+    pub(super) due: Option<u64>,
+    pub(super) needs: Features,
+    /// Whether an inbox message came while it was held.
+    pub(super) is_woken: bool,
+    /// Claims since the last append or release.
+    pub(super) tries: u32,
+    /// Why the last try failed.
+    pub(super) why: Option<String>,
+    pub(super) is_parked: bool,
+}
+
+impl Log {
+    pub(super) fn free(&self, id: &LogId) -> Result<(), StoreError> {
+        match self.writer {
+            None => Ok(()),
+            Some(_) => Err(StoreError::Busy { id: id.clone(), holder: claims::this_process() }),
+        }
+    }
+}
+
+impl Logs {
+    /// Changes when a log is due. The only way: the index follows.
+    pub(super) fn requeue(&mut self, id: &LogId, change: impl FnOnce(&mut Log)) {
+        let Some(log) = self.by_id.get_mut(id) else { return };
+        if let Some(due) = log.queued.due {
+            self.due.remove(&log.queued.needs, due, id);
+        }
+        change(log);
+        if let Some(due) = log.queued.due {
+            self.due.insert(&log.queued.needs, due, id);
+        }
+    }
+
+    /// Grants `claim`, or parks its log. Returns whether it was granted.
+    pub(super) fn take(&mut self, claim: &Claim, lease: u64) -> bool {
+        let mut is_granted = false;
+        self.requeue(&claim.id, |log| {
+            is_granted = log.queued.tries < MAX_TRIES;
+            if is_granted {
+                log.writer = Some((claim.fence, lease));
+                let queued = &mut log.queued;
+                (queued.due, queued.is_woken, queued.tries) = (Some(lease), false, queued.tries + 1);
+            } else {
+                log.park();
+            }
+        });
+        is_granted
+    }
+
+    /// Removes a log.
+    pub(super) fn remove(&mut self, id: &LogId) {
+        self.requeue(id, |log| log.queued.due = None);
+        self.by_id.remove(id);
+    }
+
+    /// Has a log looked at: at once, or when it is released.
+    pub(super) fn wake(&mut self, id: &LogId, now: u64) {
+        self.requeue(id, |log| {
+            let is_held = log.is_held(now);
+            log.queued.unpark();
+            if is_held { log.queued.is_woken = true } else { log.queued.due = Some(now) }
+        });
+    }
+
+    /// Ends a claim, if it is valid, and has the log looked at again at `due`: at the time it was due before, without a value.
+    pub(super) fn end_claim(&mut self, claim: &Claim, due: Option<Option<u64>>, now: u64) {
+        if !self.by_id.get(&claim.id).is_some_and(|log| log.is_claimed_by(claim)) {
+            return;
+        }
+        self.requeue(&claim.id, |log| {
+            log.writer = None;
+            let due = due.unwrap_or(log.queued.due);
+            log.queued.due = if std::mem::take(&mut log.queued.is_woken) { Some(now) } else { due };
+        });
+    }
+}
+
+impl Log {
+    /// Whether a worker has it, and its lease lasts.
+    pub(super) fn is_held(&self, now: u64) -> bool {
+        self.writer.is_some_and(|(_, lease)| lease > now)
+    }
+
+    pub(super) fn is_claimed_by(&self, claim: &Claim) -> bool {
+        self.writer.is_some_and(|(fence, _)| fence == claim.fence)
+    }
+
+    pub(super) fn park(&mut self) {
+        self.writer = None;
+        let queued = &mut self.queued;
+        (queued.due, queued.is_woken, queued.is_parked) = (None, false, true);
+    }
+}
+
+impl Queued {
+    /// An event was appended, or the log was released by a worker that is well.
+    pub(super) fn progressed(&mut self) {
+        (self.tries, self.why) = (0, None);
+    }
+
+    pub(super) fn unpark(&mut self) {
+        if self.is_parked {
+            self.is_parked = false;
+            self.progressed();
+        }
+    }
+}

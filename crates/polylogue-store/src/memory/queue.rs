@@ -1,0 +1,107 @@
+//! The store in memory as a queue.
+
+use polylogue_core::{
+    Claim, Due, Features, Heartbeat, LogId, MAX_TRIES, ParkedLog, Queue, StoreError, Timestamp,
+};
+
+use super::logs::Log;
+use super::{Memory, not_found};
+use crate::claims;
+
+impl Queue for Memory {
+    async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
+        let (now, lease) = (self.now(), self.lease());
+        let mut logs = self.logs();
+        let mut claims: Vec<Claim> = Vec::new();
+        loop {
+            let is_free = |id: &LogId| logs.by_id.get(id).is_some_and(|log| !log.is_held(now));
+            let due = logs.due.due(now, offers, room.saturating_sub(claims.len()), is_free);
+            if due.is_empty() {
+                return Ok(claims);
+            }
+            // Those that are parked take no room, and others are looked for.
+            for id in due {
+                let claim = Claim { id, fence: claims::next_fence() };
+                if claims.len() < room && logs.take(&claim, lease) {
+                    claims.push(claim);
+                }
+            }
+        }
+    }
+
+    async fn release_until(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
+        let now = self.now();
+        let mut logs = self.logs();
+        if let Some(log) = logs.by_id.get_mut(&claim.id).filter(|log| log.is_claimed_by(&claim)) {
+            log.queued.progressed();
+        }
+        logs.end_claim(&claim, Some(time(due, now)), now);
+        Ok(())
+    }
+
+    async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {
+        let now = self.now();
+        let mut logs = self.logs();
+        let Some(log) = logs.by_id.get_mut(&claim.id).filter(|log| log.is_claimed_by(&claim)) else {
+            return Ok(());
+        };
+        log.queued.why = Some(why.to_owned());
+        if log.queued.tries >= MAX_TRIES {
+            logs.requeue(&claim.id, Log::park);
+        } else {
+            logs.end_claim(&claim, Some(time(due, now)), now);
+        }
+        Ok(())
+    }
+
+    async fn schedule(&self, id: &LogId, due: Due, needs: Option<&Features>) -> Result<(), StoreError> {
+        let now = self.now();
+        let mut logs = self.logs();
+        if !logs.by_id.contains_key(id) {
+            return Err(not_found(id));
+        }
+        logs.requeue(id, |log| {
+            let (is_held, due) = (log.is_held(now), time(due, now));
+            let queued = &mut log.queued;
+            queued.unpark();
+            needs.into_iter().for_each(|needs| queued.needs = needs.clone());
+            if is_held { queued.is_woken |= due.is_some() } else { queued.due = due }
+        });
+        Ok(())
+    }
+
+    async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
+        let lease = self.lease();
+        let mut logs = self.logs();
+        let mut renew = |claim: &Claim| {
+            let is_woken = {
+                let log = logs.by_id.get_mut(&claim.id).filter(|log| log.is_claimed_by(claim))?;
+                log.writer = Some((claim.fence, lease));
+                log.queued.is_woken
+            };
+            // One that was claimed by its id is due when it was.
+            logs.requeue(&claim.id, |log| log.queued.due = log.queued.due.map(|due| due.max(lease)));
+            Some(Heartbeat { claim: claim.clone(), is_woken })
+        };
+        Ok(claims.iter().filter_map(&mut renew).collect())
+    }
+
+    async fn parked(&self) -> Result<Vec<ParkedLog>, StoreError> {
+        let logs = self.logs();
+        let is_parked = logs.by_id.iter().filter(|(_, log)| log.queued.is_parked);
+        let parked = is_parked.map(|(id, log)| ParkedLog {
+            id: id.clone(),
+            holder: claims::this_process(),
+            tries: log.queued.tries,
+            why: log.queued.why.clone(),
+        });
+        let mut parked: Vec<ParkedLog> = parked.collect();
+        parked.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(parked)
+    }
+}
+
+/// The time in milliseconds since 1970, if there is one.
+fn time(due: Due, now: u64) -> Option<u64> {
+    due.time(Timestamp(now)).map(|time| time.0)
+}

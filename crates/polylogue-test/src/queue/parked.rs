@@ -1,0 +1,112 @@
+//! W12: logs that make no progress are parked.
+
+use polylogue_core::{Due, LEASE, LogId, MAX_TRIES, ParkedLog, Queue as _, Store as _};
+
+use super::support::{Fixture, none_due, parked_ids, post, ready, take_one};
+use crate::store::support::{Report, Verdict, done, same, some};
+
+pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
+    report.check("a log whose workers die without an append is parked", parked(make())).await;
+    report.check("a log that fails repeatedly is parked, with the reason", failed(make())).await;
+    report.check("an append clears the count of tries", progress(make())).await;
+    report.check("a release clears the count of tries", released(make())).await;
+    report.check("parked logs take no room", room(make())).await;
+}
+
+async fn the_parked(queue: &polylogue_core::AnyQueue) -> Result<ParkedLog, String> {
+    let mut parked = done("parked", queue.parked().await)?;
+    let last = parked.pop().ok_or("nothing is parked")?;
+    same("how many others are parked", &parked.len(), &0)?;
+    Ok(last)
+}
+
+/// Has the workers of the only log die until it is parked.
+async fn park(fixture: &Fixture) -> Verdict {
+    let Fixture { queue, pass } = fixture;
+    for _ in 0..MAX_TRIES {
+        take_one(queue).await?;
+        pass(LEASE * 2);
+    }
+    same("what is parked before", &parked_ids(queue).await?, &Vec::new())?;
+    none_due("of a log that kills its workers", queue).await
+}
+
+async fn parked(fixture: Fixture) -> Verdict {
+    let id = ready(&fixture.queue, "a").await?;
+    let queue = &fixture.queue;
+    for round in 0..3 {
+        park(&fixture).await?;
+        let log = the_parked(queue).await?;
+        same("the id and the tries", &(log.id, log.tries), &(id.clone(), MAX_TRIES))?;
+        same("whether its last holder is named", &log.holder.is_empty(), &false)?;
+        same("the reason", &log.why, &None)?;
+        (fixture.pass)(LEASE * 100);
+        none_due("when it is parked", queue).await?;
+        match round {
+            0 => done("schedule", queue.schedule(&id, Due::Now, None).await)?,
+            1 => post(queue, &id, "k").await?,
+            _ => break,
+        }
+        same("what is parked after that", &parked_ids(queue).await?, &Vec::new())?;
+    }
+    // A person can claim it by its id.
+    done("claim", queue.claim(&id).await).map(drop)
+}
+
+async fn failed(Fixture { queue, .. }: Fixture) -> Verdict {
+    let id: LogId = ready(&queue, "a").await?;
+    for number in 1..=MAX_TRIES {
+        same("what is parked before", &parked_ids(&queue).await?, &Vec::new())?;
+        let claim = take_one(&queue).await?;
+        let why = format!("error {number}");
+        done("release_failed", queue.release_failed(claim, Due::Now, &why).await)?;
+    }
+    let log = the_parked(&queue).await?;
+    let wanted = (id.clone(), MAX_TRIES, Some(format!("error {MAX_TRIES}")));
+    same("what is parked", &(log.id, log.tries, log.why), &wanted)?;
+    same("whether its last holder is named", &log.holder.is_empty(), &false)?;
+    none_due("when it is parked", &queue).await?;
+    done("schedule", queue.schedule(&id, Due::Now, None).await)?;
+    let claim = take_one(&queue).await?;
+    done("release_failed", queue.release_failed(claim, Due::Now, "again").await)?;
+    same("what is parked after one more try", &parked_ids(&queue).await?, &Vec::new())
+}
+
+async fn progress(Fixture { queue, pass }: Fixture) -> Verdict {
+    ready(&queue, "a").await?;
+    for next in 0..u64::from(MAX_TRIES) * 2 {
+        let claim = take_one(&queue).await?;
+        if next % 2 == 0 {
+            let next = next / 2 + 1;
+            done("append", queue.append(&claim, &some(next, next + 1)).await)?;
+        }
+        pass(LEASE * 2);
+    }
+    same("what is parked", &parked_ids(&queue).await?, &Vec::new())
+}
+
+async fn released(Fixture { queue, .. }: Fixture) -> Verdict {
+    ready(&queue, "a").await?;
+    for _ in 0..MAX_TRIES * 2 {
+        let claim = take_one(&queue).await?;
+        // Such as by a worker that ends before its first model call has returned.
+        done("release_until", queue.release_until(claim, Due::Now).await)?;
+    }
+    same("what is parked", &parked_ids(&queue).await?, &Vec::new())
+}
+
+async fn room(fixture: Fixture) -> Verdict {
+    let Fixture { queue, pass } = &fixture;
+    ready(queue, "a").await?;
+    for _ in 0..MAX_TRIES {
+        take_one(queue).await?;
+        pass(LEASE * 2);
+    }
+    ready(queue, "b").await?;
+    let claims = done("claim_due", queue.claim_due(1, &polylogue_core::Features::none()).await)?;
+    let mut ids: Vec<String> = claims.iter().map(|claim| claim.id.to_string()).collect();
+    // A queue may look at one log at a time.
+    let claims = done("claim_due", queue.claim_due(1, &polylogue_core::Features::none()).await)?;
+    ids.extend(claims.iter().map(|claim| claim.id.to_string()));
+    same("what is claimed", &ids, &vec!["b".to_owned()])
+}

@@ -1,0 +1,86 @@
+//! What the rules of queues are checked with.
+
+use std::fmt;
+use std::time::Duration;
+
+use polylogue_core::{
+    AnyQueue, Claim, Due, Features, InboxMessage, Instruction, LogId, Queue as _, Store as _, Timestamp,
+};
+
+use crate::store::support::{Verdict, done, id, meta, same, some};
+
+/// A new, empty queue, and a way to let time pass.
+pub struct Fixture {
+    /// The queue.
+    pub queue: AnyQueue,
+    /// Has the queue behave as if this much time had passed.
+    pub pass: Box<dyn Fn(Duration)>,
+}
+
+impl fmt::Debug for Fixture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fixture").field("queue", &self.queue).finish_non_exhaustive()
+    }
+}
+
+/// A time that passes in no test by itself.
+pub(super) const HOUR: Duration = Duration::from_hours(1);
+
+/// A released log with one event, which no worker must look at.
+pub(super) async fn idle(queue: &AnyQueue, name: &str) -> Result<Claim, String> {
+    let claim = done("create", queue.create(&id(name)?, &meta(name, 1)).await)?;
+    done("append", queue.append(&claim, &some(0, 1)).await)?;
+    done("release", queue.release(claim.clone()).await)?;
+    Ok(claim)
+}
+
+/// A log that is created for workers, and due.
+pub(super) async fn ready(queue: &AnyQueue, name: &str) -> Result<LogId, String> {
+    let claim = done("create", queue.create(&id(name)?, &meta(name, 1)).await)?;
+    done("append", queue.append(&claim, &some(0, 1)).await)?;
+    done("release_until", queue.release_until(claim.clone(), Due::Now).await)?;
+    Ok(claim.id)
+}
+
+/// A log that is due, and needs `needs`.
+pub(super) async fn ready_with(queue: &AnyQueue, name: &str, needs: &str) -> Result<LogId, String> {
+    let id = idle(queue, name).await?.id;
+    done("schedule", queue.schedule(&id, Due::Now, Some(&features(needs)?)).await)?;
+    Ok(id)
+}
+
+pub(super) fn features(text: &str) -> Result<Features, String> {
+    Features::parse(text).map_err(|error| error.to_string())
+}
+
+/// Claims what is due, by a worker that offers nothing.
+pub(super) async fn take(queue: &AnyQueue) -> Result<Vec<Claim>, String> {
+    done("claim_due", queue.claim_due(16, &Features::none()).await)
+}
+
+/// Claims the only log that is due.
+pub(super) async fn take_one(queue: &AnyQueue) -> Result<Claim, String> {
+    let mut claims = take(queue).await?;
+    let last = claims.pop().ok_or("no log is due, though one should be")?;
+    same("how many others are due", &claims.len(), &0)?;
+    Ok(last)
+}
+
+pub(super) async fn none_due(what: &str, queue: &AnyQueue) -> Verdict {
+    let ids: Vec<LogId> = take(queue).await?.into_iter().map(|claim| claim.id).collect();
+    same(&format!("what is due {what}"), &ids, &Vec::new())
+}
+
+pub(super) async fn post(queue: &AnyQueue, id: &LogId, key: &str) -> Verdict {
+    let message = InboxMessage {
+        key: key.into(),
+        posted: Timestamp(1),
+        instruction: Instruction::Cancel { now: false },
+    };
+    done("post", queue.post(id, &message).await).map(drop)
+}
+
+pub(super) async fn parked_ids(queue: &AnyQueue) -> Result<Vec<String>, String> {
+    let parked = done("parked", queue.parked().await)?;
+    Ok(parked.into_iter().map(|log| log.id.to_string()).collect())
+}
