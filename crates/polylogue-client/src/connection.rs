@@ -61,7 +61,14 @@ impl Connection {
     /// The error for a response that refuses.
     pub(crate) fn refused(&self, status: u16, text: &[u8]) -> ClientError {
         let Ok(mut problem) = serde_json::from_slice::<Problem>(text) else {
-            return self.odd(format!("status {status}"));
+            return match status {
+                // Of a server in front of it, while it restarts.
+                502..=504 => {
+                    let (url, why) = (self.url.clone(), format!("status {status}"));
+                    ClientError::new(Kind::Unreachable { url, why, was_sent: true })
+                }
+                _ => self.odd(format!("status {status}")),
+            };
         };
         problem.detail = self.secrets.clean(&problem.detail);
         problem.hint = problem.hint.map(|hint| self.secrets.clean(&hint));

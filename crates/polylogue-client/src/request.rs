@@ -108,7 +108,8 @@ impl<'c> Request<'c> {
             };
             let may_repeat = self.repeat == Repeat::Safe || !error.may_have_effect();
             let pause = after.unwrap_or(wait);
-            let is_late = begun.elapsed() + pause > self.connection.patience;
+            // Any server can ask for any time.
+            let is_late = begun.elapsed().saturating_add(pause) > self.connection.patience;
             if !error.is_temporary() || !may_repeat || is_late {
                 return Err(error);
             }

@@ -1,6 +1,8 @@
 //! A conversation as it happens: every stored event once and in order, over lost connections and restarts of the server.
 
 use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
 use std::time::Duration;
 
 use polylogue_core::{Delta, Event, LogId, Name, Path};
@@ -54,13 +56,14 @@ pub enum TailItem {
 
 /// A conversation as it happens.
 ///
-/// [`next`](Self::next) can be dropped before it is ready: nothing is lost.
-#[derive(Debug)]
+/// [`next`](Self::next) can be dropped before it is ready: nothing is lost, and the next call continues what it was waiting for.
 pub struct Tail<'c> {
     connection: &'c Connection,
     id: LogId,
     /// The next event.
     from: u64,
+    /// A request that was sent. It is kept when `next` is dropped: a caller that does something else now and then would never connect.
+    opening: Option<Opening<'c>>,
     response: Option<Response<'c>>,
     frames: Frames,
     ready: VecDeque<TailItem>,
@@ -71,6 +74,9 @@ pub struct Tail<'c> {
     is_over: bool,
 }
 
+/// A request for an event stream, until its response.
+type Opening<'c> = Pin<Box<dyn Future<Output = Result<Response<'c>, ClientError>> + Send + 'c>>;
+
 #[derive(Debug, Clone, Copy)]
 struct Lost {
     again: Instant,
@@ -79,9 +85,21 @@ struct Lost {
 
 impl<'c> Tail<'c> {
     pub(crate) fn new(connection: &'c Connection, id: LogId, from: u64) -> Self {
-        let (response, frames, ready) = (None, Frames::default(), VecDeque::new());
-        let (lost, quiet_at) = (None, Instant::now() + SILENCE);
-        Self { connection, id, from, response, frames, ready, lost, quiet_at, gaps: 0, is_over: false }
+        let (frames, ready, quiet_at) = (Frames::default(), VecDeque::new(), Instant::now() + SILENCE);
+        let (opening, response, lost) = (None, None, None);
+        Self {
+            connection,
+            id,
+            from,
+            opening,
+            response,
+            frames,
+            ready,
+            lost,
+            quiet_at,
+            gaps: 0,
+            is_over: false,
+        }
     }
 
     /// The next event that comes.
@@ -122,12 +140,13 @@ impl<'c> Tail<'c> {
         if let Some(lost) = self.lost {
             sleep_until(lost.again).await;
         }
-        let path = ["conversations", self.id.as_str(), "events"];
-        let request = Request::new(self.connection, Method::GET, &path);
-        let last = self.from.checked_sub(1).map(|last| last.to_string());
-        let name = || HeaderName::from_static("last-event-id");
-        let request = last.iter().fold(request, |request, last| request.header(name(), last));
-        match request.stream().await {
+        if self.opening.is_none() {
+            self.opening = Some(Box::pin(self.request().stream()));
+        }
+        let Some(opening) = &mut self.opening else { return Ok(()) };
+        let opened = opening.await;
+        self.opening = None;
+        match opened {
             Ok(response) => {
                 self.frames = self.frames.restarted();
                 self.quiet_at = Instant::now() + SILENCE;
@@ -150,6 +169,15 @@ impl<'c> Tail<'c> {
             },
             Err(error) => Err(error),
         }
+    }
+
+    /// The request for what follows.
+    fn request(&self) -> Request<'c> {
+        let path = ["conversations", self.id.as_str(), "events"];
+        let request = Request::new(self.connection, Method::GET, &path);
+        let last = self.from.checked_sub(1).map(|last| last.to_string());
+        let name = || HeaderName::from_static("last-event-id");
+        last.iter().fold(request, |request, last| request.header(name(), last))
     }
 
     fn lose(&mut self, why: String) {
@@ -223,6 +251,12 @@ impl<'c> Tail<'c> {
     fn parsed<T: DeserializeOwned>(&self, frame: &Frame) -> Result<T, ClientError> {
         serde_json::from_str(&frame.data)
             .map_err(|error| self.connection.odd(format!("the frame `{}`: {error}", frame.event)))
+    }
+}
+
+impl fmt::Debug for Tail<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tail").field("id", &self.id).field("from", &self.from).finish_non_exhaustive()
     }
 }
 

@@ -151,6 +151,60 @@ async fn a_tail_waits_for_a_server_that_is_away_and_gives_up_in_time() {
     assert_eq!((error.to_string(), error.is_usage()), ("revoked".into(), true));
 }
 
+/// `response` with another header.
+fn with(header: &str, response: Turn) -> Turn {
+    match response {
+        Turn::Respond(text) => Turn::Respond(text.replacen("\r\n", &format!("\r\n{header}\r\n"), 1)),
+        Turn::Close => Turn::Close,
+    }
+}
+
+#[tokio::test]
+async fn a_server_in_front_that_cannot_reach_it_is_tried_again_and_any_wait_is_bounded() {
+    let away = || respond("502 Bad Gateway", "text/html", "<html>");
+    let gone = || respond("404 Not Found", "application/problem+json", &problem(404, "no"));
+    let (client, requests) = serve(vec![away(), gone()]).await;
+    assert_eq!(client.conversation(&id()).await.unwrap_err().to_string(), "no");
+    assert_eq!(requests.await.unwrap().len(), 2);
+    let (client, _requests) = serve(vec![stream(&entry(0)), away(), stream(&(entry(1) + &end()))]).await;
+    assert_eq!(followed(&client).await.unwrap(), ["0", "lost", "connected", "missed", "1", "Done"]);
+    let busy = respond("503 Service Unavailable", "application/problem+json", &problem(503, "later"));
+    let (client, _requests) = serve(vec![with(&format!("Retry-After: {}", u64::MAX), busy)]).await;
+    assert_eq!(client.conversation(&id()).await.unwrap_err().to_string(), "later");
+}
+
+#[tokio::test]
+async fn a_tail_that_is_dropped_while_it_connects_continues_to_connect() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = client(&format!("http://{}", listener.local_addr().unwrap()));
+    let id = id();
+    let mut tail = client.tail(&id, 0);
+    // Until the request is there, `next` is dropped repeatedly.
+    let mut socket = loop {
+        tokio::select! {
+            biased;
+            accepted = listener.accept() => break accepted.unwrap().0,
+            _ = tail.next() => panic!("nothing has come"),
+            () = tokio::task::yield_now() => {}
+        }
+    };
+    let reading = tokio::spawn(async move {
+        read_request(&mut socket).await;
+        socket
+    });
+    while !reading.is_finished() {
+        tokio::select! {
+            biased;
+            _ = tail.next() => panic!("nothing has come"),
+            () = tokio::task::yield_now() => {}
+        }
+    }
+    let mut socket = reading.await.unwrap();
+    let Turn::Respond(response) = stream(&(entry(0) + &end())) else { panic!("it is a response") };
+    socket.write_all(response.as_bytes()).await.unwrap();
+    assert!(matches!(tail.next().await.unwrap(), Some(TailItem::Event(event)) if event.seq == 0));
+}
+
 fn problem(status: u16, detail: &str) -> String {
     let problem = json!({
         "type": "/problems/x", "title": "X", "status": status, "detail": detail, "hint": "do y", "request_id": "r",
@@ -195,7 +249,7 @@ async fn errors_say_what_the_server_said_and_show_no_token() {
     let (client, requests) = serve(vec![
         respond("404 Not Found", "application/problem+json", &echo),
         respond("200 OK", "text/html", &format!("<html>{TOKEN}")),
-        respond("502 Bad Gateway", "text/html", "<html>"),
+        respond("500 Internal Server Error", "text/html", "<html>"),
     ])
     .await;
     let error = client.conversation(&id()).await.unwrap_err();
