@@ -129,7 +129,12 @@ async fn respond(method: Method, call: Call) -> Reply {
     let app = Arc::clone(&call.app);
     let responding = Box::pin(async move { app.mcp.respond(request, &owner).await });
     let ended = early::token_ended(Arc::clone(&call.app), Arc::clone(&visitor.token));
-    match early::head_of(responding).await {
+    let head = match call.body.get("method").is_some_and(|method| method == "initialize") {
+        // Its head names the session, so that it is waited for.
+        true => early::Head::Response(responding.await),
+        false => early::head_of(responding).await,
+    };
+    match head {
         early::Head::Response(response) if early::is_stream(&response) => {
             let session = response.headers().get(SESSION).cloned();
             let source = early::Source::of(response);

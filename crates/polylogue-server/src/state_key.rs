@@ -3,7 +3,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use polylogue_core::LogId;
@@ -51,19 +51,26 @@ impl StateKey {
         Ok(key)
     }
 
-    /// Makes the key, unless another process has just made it.
+    /// Makes the key, unless another process has just made it. The file has its name when it is complete.
     fn make(&self) -> io::Result<[u8; 32]> {
-        let mut key = [0; 32];
-        getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;
+        let (mut key, mut draft) = ([0; 32], [0; 8]);
+        for bits in [&mut key[..], &mut draft[..]] {
+            getrandom::fill(bits).map_err(|error| io::Error::other(error.to_string()))?;
+        }
         if let Some(folder) = self.file.parent() {
             make_private(folder)?;
         }
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        match options.open(&self.file) {
-            Ok(mut file) => file.write_all(&key).map(|()| key),
+        let draft = self.file.with_extension(format!("{:016x}.new", u64::from_le_bytes(draft)));
+        // A machine that lost power leaves a file without its content.
+        let is_torn = fs::metadata(&self.file).is_ok_and(|file| file.len() < key.len() as u64);
+        let placed = write_private(&draft, &key).and_then(|()| match is_torn {
+            true => fs::rename(&draft, &self.file),
+            false => fs::hard_link(&draft, &self.file),
+        });
+        // After a rename there is none.
+        let _ = fs::remove_file(&draft);
+        match placed {
+            Ok(()) => Ok(key),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.read(),
             Err(error) => Err(error),
         }
@@ -106,9 +113,36 @@ impl StateKey {
     }
 }
 
+/// Writes a new file that only its owner can read.
+fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_is_made_once_and_again_when_its_file_is_torn() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("server/state.key");
+        let key = || *StateKey::at(file.clone()).key().unwrap();
+        let first = key();
+        assert_eq!(StateKey::at(file.clone()).make().unwrap(), first, "another process was first");
+        fs::write(&file, &first[..7]).unwrap();
+        let second = key();
+        assert_ne!(second, first);
+        assert_eq!(key(), second);
+        let left: Vec<_> =
+            fs::read_dir(file.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["state.key"]);
+    }
 
     #[test]
     fn s76_a_changed_expired_or_foreign_state_is_none() {

@@ -51,6 +51,8 @@ pub struct HttpServer<H: ToolHost> {
     per_owner: usize,
     /// Who has opened each session.
     owners: Mutex<HashMap<String, String>>,
+    /// Held while a session is opened, so that those of an owner are counted.
+    opening: Mutex<()>,
 }
 
 impl<H: ToolHost> HttpServer<H> {
@@ -70,23 +72,25 @@ impl<H: ToolHost> HttpServer<H> {
         let (host, about): (_, Arc<str>) = (Arc::new(host), about.into());
         let handler = move || Ok(Handler::of_http(Arc::clone(&host), Arc::clone(&about)));
         let service = StreamableHttpService::new(handler, Arc::clone(&sessions), config.clone());
-        Self { service, sessions, config, per_owner: options.sessions_per_owner, owners: Mutex::default() }
+        let (owners, opening, per_owner) = (Mutex::default(), Mutex::default(), options.sessions_per_owner);
+        Self { service, sessions, config, per_owner, owners, opening }
     }
 
     /// Responds to a request of `owner`, whose session only that owner can use. What the request has as extensions is what
     /// [`Caller::extension`](super::Caller::extension) returns.
     pub async fn respond(&self, request: Request<Bytes>, owner: &str) -> Response<HttpBody> {
         let is_end = request.method() == Method::DELETE;
-        let named = session_of(request.headers());
+        let named = session_of(&request);
         if let Some(id) = &named
             && self.owners.lock().await.get(id).is_none_or(|of| of != owner)
         {
             return text(StatusCode::NOT_FOUND, "there is no such session, or it has ended");
         }
-        if named.is_none()
-            && !is_stateless(request.headers())
-            && self.open_sessions(owner).await >= self.per_owner
-        {
+        let opening = match named.is_none() && opens_session(&request) {
+            true => Some(self.opening.lock().await),
+            false => None,
+        };
+        if opening.is_some() && self.open_sessions(owner).await >= self.per_owner {
             return text(StatusCode::TOO_MANY_REQUESTS, "too many sessions are open");
         }
         let mut response = self.service.handle(after_last(request).map(Full::new)).await;
@@ -137,9 +141,20 @@ fn after_last(mut request: Request<Bytes>) -> Request<Bytes> {
 }
 
 /// The session that a request names. There are none in the protocol of 2026-07-28 and later.
-fn session_of(headers: &HeaderMap) -> Option<String> {
-    let id = headers.get(SESSION).filter(|_| !is_stateless(headers))?;
+fn session_of(request: &Request<Bytes>) -> Option<String> {
+    let headers = request.headers();
+    let id = headers.get(SESSION).filter(|_| !is_stateless(headers) || opens_session(request))?;
     Some(id.to_str().unwrap_or_default().to_owned())
+}
+
+/// Whether a request without a session opens one. `initialize` does whatever version it names.
+fn opens_session(request: &Request<Bytes>) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        method: String,
+    }
+    let named = serde_json::from_slice::<Named>(request.body());
+    named.is_ok_and(|named| named.method == "initialize")
 }
 
 fn is_stateless(headers: &HeaderMap) -> bool {

@@ -66,6 +66,6 @@ impl ToolHost for Teams {
     }
 
     async fn cancel_task(&self, id: &str, caller: &Caller) -> Result<(), InvalidParams> {
-        tasks::cancel(&visitor(caller)?, id).await
+        tasks::cancel(&visitor(caller)?, id, caller.can_ask()).await
     }
 }

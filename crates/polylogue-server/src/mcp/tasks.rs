@@ -133,13 +133,11 @@ pub(super) async fn answer(visitor: &Visitor, id: &str, answers: &[FormAnswer]) 
     answer_all(visitor, &listing.id, answers).await.map_err(invalid)
 }
 
-/// Stops the run of a task, unless the task has ended.
-pub(super) async fn cancel(visitor: &Visitor, id: &str) -> Result<(), InvalidParams> {
-    let (listing, from) = of(visitor, id).await?;
+/// Stops the run of a task, unless the task has ended. `asks`: whether the client can ask its user.
+pub(super) async fn cancel(visitor: &Visitor, id: &str, asks: bool) -> Result<(), InvalidParams> {
+    let (listing, _) = of(visitor, id).await?;
     let (tenant, conversation) = (&visitor.tenant, &listing.id);
-    let events = tenant.runtime.store().read(conversation, from).await.map_err(invalid)?;
-    let log = TaskLog::of(&events, true);
-    if log.stretch.closed.is_some() || log.stretch.is_cancelled {
+    if let TaskProgress::Ended(_) | TaskProgress::Cancelled = report(visitor, id, asks).await?.progress {
         return Ok(());
     }
     if tenant.runs.is_running(conversation) {

@@ -6,7 +6,7 @@ use polylogue_server::{Scope, ServerLimits};
 use serde_json::{Value, json};
 
 use crate::conversations::{events, until};
-use crate::mcp_client::{SESSIONS, Session, elicitation, failure, message, messages, result};
+use crate::mcp_client::{SESSIONS, STATELESS, Session, elicitation, failure, message, messages, result};
 use crate::world::{Gate, World, generous};
 
 const PATH: &str = "/api/v1/conversations";
@@ -109,6 +109,11 @@ async fn s79_a_token_has_so_many_sessions() {
     third.headers.retain(|(name, _)| name != "Mcp-Session-Id");
     let refused = world.send(third.clone()).await;
     assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")), "{}", refused.body);
+    // Also if it names a version that has no sessions.
+    let newest = json!({"protocolVersion": STATELESS, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    let mut fourth = first.request(0, "initialize", &newest);
+    fourth.headers.retain(|(name, _)| name != "Mcp-Session-Id" && name != "MCP-Protocol-Version");
+    assert_eq!(world.send(fourth.header("MCP-Protocol-Version", STATELESS)).await.status, 429);
     assert_eq!(world.send(first.headed(world.request("DELETE", "/mcp"))).await.status, 204);
     assert_eq!(world.send(third).await.status, 200);
 }

@@ -110,6 +110,11 @@ async fn s78_a_task_asks_and_takes_the_answer() {
         (&waiting["status"], &value["state"], &value["asked"][0]["who"]),
         (&json!("completed"), &json!("waiting"), &json!("Pat"))
     );
+    // It has ended, so that cancelling it changes nothing.
+    result(&world.send(request(&world, "tasks/cancel", json!({"taskId": task["taskId"]}), &silent)).await);
+    assert_eq!(result(&world.send(get()).await), waiting);
+    let conversation = task["taskId"].as_str().unwrap().rsplit_once('.').unwrap().0;
+    assert_eq!(until(&world, conversation, "waiting").await["state"], "waiting");
 }
 
 #[tokio::test]
