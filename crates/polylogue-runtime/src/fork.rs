@@ -75,7 +75,8 @@ pub(crate) async fn fork(
         Some(team) => {
             check_participants(team, &copied)?
                 .map_or(Ok(()), |why| Err(Error::BadFork { id: id.clone(), event, why }))?;
-            copied.iter_mut().for_each(without_team);
+            copied =
+                copied.into_iter().map(|event| Arc::new(without_team(Arc::unwrap_or_clone(event)))).collect();
             meta_with(&meta, team)?
         }
     };
@@ -128,11 +129,14 @@ fn meta_with(meta: &Meta, team: &Prepared) -> Result<Meta> {
     team.run().stored()?.meta(title)
 }
 
-/// Removes the team of the original from `event`: the fork has one of its own.
-fn without_team(event: &mut Arc<Event>) {
-    if let Body::TeamChanged(changed) = &event.body {
-        let changed = TeamChanged { team: serde_json::Value::Null, ..changed.clone() };
-        *event = Arc::new(Event { body: Body::TeamChanged(changed), ..(**event).clone() });
+/// `event` without the team in it: the copy has a team of its own, or none.
+pub(crate) fn without_team(event: Event) -> Event {
+    match event.body {
+        Body::TeamChanged(changed) => {
+            let changed = TeamChanged { team: serde_json::Value::Null, ..changed };
+            Event { body: Body::TeamChanged(changed), ..event }
+        }
+        _ => event,
     }
 }
 

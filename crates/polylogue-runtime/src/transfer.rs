@@ -7,7 +7,7 @@ use polylogue_core::{Event, LogId, Meta, Path, Store as _, Transcript};
 use polylogue_store::Jsonl;
 use serde_json::json;
 
-use crate::fork::check_participants;
+use crate::fork::{check_participants, without_team};
 use crate::stored::{StoredTeam, is_imported, now};
 use crate::{Error, Prepared, Result, Runtime};
 
@@ -25,7 +25,7 @@ impl Runtime {
     /// When there is no such conversation, or it is damaged.
     pub async fn export(&self, id: &LogId) -> Result<Vec<u8>> {
         let meta = self.store().meta(id).await?;
-        let events = self.store().read(id, 0).await?;
+        let events: Vec<Event> = self.store().read(id, 0).await?.into_iter().map(without_team).collect();
         Jsonl::to_text(&Meta { team: serde_json::Value::Null, ..meta }, &events)
             .map_err(|error| polylogue_core::Error::Bug(format!("the log cannot be written: {error}")).into())
     }
@@ -39,9 +39,9 @@ impl Runtime {
     /// [`Error::BadImport`]; [`StoreError::Exists`](polylogue_core::StoreError::Exists) when there is a conversation with this id.
     pub async fn import(&self, text: &[u8], new: &LogId, team: Option<&Prepared>) -> Result<()> {
         let (meta, events) = Jsonl::parse_text(text).map_err(|why| Error::BadImport { why })?;
-        // What another store has in its inbox does not concern this one.
-        let events: Vec<Arc<Event>> =
-            events.into_iter().map(|event| Arc::new(Event { inbox: None, ..event })).collect();
+        // What another store has in its inbox does not concern this one, and a team from elsewhere is none that is looked at.
+        let own = |event| Arc::new(Event { inbox: None, ..without_team(event) });
+        let events: Vec<Arc<Event>> = events.into_iter().map(own).collect();
         check(&events).map_err(|why| Error::BadImport { why })?;
         let claim = self.store().create(new, &imported(meta, &events, team)?).await?;
         let written = self.store().append(&claim, &events).await;

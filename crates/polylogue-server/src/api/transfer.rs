@@ -74,7 +74,11 @@ async fn import(call: Call) -> Reply {
     if let Some(key) = &key
         && let Some(listing) = key.made(&tenant).await?
     {
-        return created(&describe_begun(&tenant, &listing), true);
+        if listing.summary.events > 0 {
+            return created(&describe_begun(&tenant, &listing), true);
+        }
+        // The process was killed before its events were stored.
+        tenant.runtime.remove(&listing.id).await?;
     }
     let id = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
     match team {

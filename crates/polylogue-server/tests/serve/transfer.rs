@@ -1,7 +1,9 @@
 //! Titles, and conversations as files: the row of section 13 on stored state that is deserialized.
 
+use std::sync::Arc;
+
 use polylogue_core::chain::{Link, seal, unseal};
-use polylogue_core::{Event, Meta};
+use polylogue_core::{Body, Event, LogId, Meta, Store as _, TeamChanged};
 use polylogue_server::Scope;
 use polylogue_store::Jsonl;
 use serde_json::{Value, json};
@@ -83,6 +85,55 @@ async fn export(world: &World, id: &str) -> String {
     let response = world.get(&format!("{PATH}/{id}/export")).await;
     assert_eq!((response.status, response.header("content-type")), (200, Some("application/jsonl")));
     response.body
+}
+
+#[tokio::test]
+async fn a_changed_team_is_neither_exported_nor_imported() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &id, "closed").await;
+    let (store, log) = (world.store().await, LogId::new(&id).unwrap());
+    let last = store.read(&log, 0).await.unwrap().pop().unwrap();
+    let team = json!({"dir": "/home/pat/private"});
+    let changed = TeamChanged { digest: "d".into(), changes: vec!["one".into()], team };
+    let changed = Event { seq: last.seq + 1, body: Body::TeamChanged(changed), ..last };
+    let claim = store.claim(&log).await.unwrap();
+    store.append(&claim, &[Arc::new(changed.clone())]).await.unwrap();
+    store.release(claim).await.unwrap();
+    let text = export(&world, &id).await;
+    assert!(text.contains("team_changed") && !text.contains("/home/pat"), "{text}");
+    // A file of another program can have one.
+    let (meta, mut events) = Jsonl::parse_text(text.as_bytes()).unwrap();
+    events.pop();
+    events.push(changed);
+    let foreign = String::from_utf8(Jsonl::to_text(&meta, &events).unwrap()).unwrap();
+    assert!(foreign.contains("/home/pat"));
+    let new = import(&world, &foreign).await.json()["id"].as_str().unwrap().to_owned();
+    let imported = store.read(&LogId::new(&new).unwrap(), 0).await.unwrap();
+    let Some(Body::TeamChanged(changed)) = imported.last().map(|event| &event.body) else {
+        panic!("{imported:?}")
+    };
+    assert_eq!(changed.team, Value::Null);
+    let view = world.get(&format!("{PATH}/{new}/views/Ann?call=1")).await;
+    assert_eq!(view.status, 200, "of the team of this machine: {}", view.body);
+}
+
+#[tokio::test]
+async fn an_import_that_was_killed_before_its_events_were_stored_is_repeated() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &id, "closed").await;
+    let request = world.request("POST", IMPORTS).json(&json!({"log": export(&world, &id).await}));
+    let request = request.header("Idempotency-Key", "once");
+    let new = world.send(request.clone()).await.json()["id"].as_str().unwrap().to_owned();
+    let (store, log) = (world.store().await, LogId::new(&new).unwrap());
+    let meta = store.meta(&log).await.unwrap();
+    store.remove(&log).await.unwrap();
+    let claim = store.create(&log, &meta).await.unwrap();
+    store.release(claim).await.unwrap();
+    let again = world.send(request).await;
+    assert_eq!((again.status, &again.json()["id"]), (201, &json!(new)), "{}", again.body);
+    assert_eq!(events(&world, &new).await, events(&world, &id).await);
 }
 
 async fn import(world: &World, log: &str) -> Response {
