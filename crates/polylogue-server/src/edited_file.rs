@@ -65,7 +65,7 @@ pub(crate) fn replace(path: &Path, expected: &str, text: &str) -> Result<FileTex
         return Err(EditError::Changed);
     }
     let new = next_to(path)?;
-    let written = write(&new, text, &about).and_then(|()| fs::rename(&new, path));
+    let written = write(&new, text, &about).and_then(|()| fs::rename(&new, path)).map(|()| sync_folder(path));
     if let Err(error) = written {
         // What could not be written is not left behind; why it could not is the error that counts.
         let _ = fs::remove_file(&new);
@@ -87,11 +87,13 @@ fn write(new: &Path, text: &str, about: &fs::Metadata) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(new)?;
     file.set_permissions(about.permissions())?;
     file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    // Some systems cannot sync folders; the rename is atomic without it.
-    let folder = new.parent().and_then(|folder| File::open(folder).ok());
+    file.sync_all()
+}
+
+/// Has the new name survive a power failure. Some systems cannot sync folders; the rename is atomic without it.
+fn sync_folder(path: &Path) {
+    let folder = path.parent().and_then(|folder| File::open(folder).ok());
     folder.iter().for_each(|folder| drop(folder.sync_all()));
-    Ok(())
 }
 
 #[cfg(test)]

@@ -297,6 +297,12 @@ impl Problem {
         Self::unavailable("the server is stopping").retry_after(Duration::from_secs(2))
     }
 
+    /// The token may not answer questions, some of which are whether a call is allowed.
+    pub(crate) fn may_not_answer() -> Self {
+        Self::forbidden("the token does not have the scope `answer`")
+            .hint("`polylogue token new --scope run,answer` makes one that has")
+    }
+
     /// There is no such conversation, or it is another tenant's: a client cannot tell which.
     pub(crate) fn unknown_conversation() -> Self {
         Self::not_found("there is no such conversation").hint("`GET /api/v1/conversations` lists them")

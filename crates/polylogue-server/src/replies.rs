@@ -52,8 +52,8 @@ const REPLIES: &[(&str, &str, Schema)] = &[
     ("GET", "/api/v1/conversations/{id}/calls", || page("calls", call())),
     ("GET", "/api/v1/conversations/{id}/views/{agent}", view),
     ("GET", "/api/v1/conversations/{id}/graph", graph),
-    ("POST", "/api/v1/conversations/{id}/messages", || object(&[("seq", count())], &[])),
-    ("POST", "/api/v1/conversations/{id}/answers", || object(&[("seq", count())], &[])),
+    ("POST", "/api/v1/conversations/{id}/messages", accepted),
+    ("POST", "/api/v1/conversations/{id}/answers", accepted),
     ("POST", "/api/v1/conversations/{id}/stop", conversation),
     ("POST", "/api/v1/conversations/{id}/resume", conversation),
     ("GET", "/api/v1/conversations/{id}/continuation", continuation),
@@ -117,6 +117,11 @@ fn page(name: &str, row: Value) -> Value {
 
 fn status() -> Value {
     object(&[("status", text())], &[])
+}
+
+/// The number of an event, or none while it waits for the end of a step.
+fn accepted() -> Value {
+    object(&[("seq", or_null("integer"))], &[])
 }
 
 fn revoked() -> Value {

@@ -71,6 +71,11 @@ impl Account {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn add_tokens(&self, usage: &TotalUsage) {
+        let mut tokens = self.tokens();
+        *tokens = tokens.saturating_add(usage.input).saturating_add(usage.output);
+    }
+
     /// What of it is spent, in words.
     fn spent(&self) -> Option<String> {
         let money = self.money.as_ref().filter(|money| money.is_exhausted());
@@ -91,7 +96,7 @@ impl Payer {
     /// Counts the tokens of an event. Returns whether the budget is spent.
     pub(crate) fn count(&self, usage: &TotalUsage) -> bool {
         let Some(account) = &self.account else { return false };
-        *account.tokens() += usage.input.saturating_add(usage.output);
+        account.add_tokens(usage);
         account.spent().is_some()
     }
 }
@@ -141,8 +146,13 @@ impl Spending {
     /// # Errors
     /// When the file cannot be written: then the run must not begin.
     pub(crate) fn note(&self, payer: &Payer, tenant: &str, run: &LogId, from: u64) -> io::Result<()> {
-        let Some(account) = &payer.account else { return Ok(()) };
-        let (day, token, tenant) = (account.day, account.token.clone(), tenant.to_owned());
+        let (day, token) = match &payer.account {
+            Some(account) => (account.day, account.token.clone()),
+            // It ends what a token with a budget pays for, if there is one.
+            None if self.file.exists() => (today(), payer.token.clone().unwrap_or_default()),
+            None => return Ok(()),
+        };
+        let tenant = tenant.to_owned();
         let mut line = serde_json::to_vec(&Line { day, token, tenant, run: run.clone(), from })?;
         line.push(b'\n');
         // One write, so that lines of several runs are not mixed.
@@ -166,7 +176,7 @@ impl Spending {
             let until = later.find(|later| later.run == line.run && later.tenant == line.tenant);
             let usage = used(tenants, line, until.map(|later| later.from)).await;
             let account = self.account(token, line.day);
-            *account.tokens() += usage.input.saturating_add(usage.output);
+            account.add_tokens(&usage);
             account.money.iter().for_each(|money| money.spend(usage.cost));
         }
         if let Err(error) = self.rewrite(&of_today) {
@@ -207,4 +217,36 @@ async fn used(tenants: &Tenants, line: &Line, until: Option<u64>) -> TotalUsage 
     });
     let counts = |event: &&Event| event.seq >= line.from && until.is_none_or(|until| event.seq < until);
     Summary::of(events.iter().filter(counts), true).usage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::NewToken;
+    use crate::token_file::TokenFile;
+
+    #[test]
+    fn a_token_pays_until_another_one_does_also_if_that_has_no_budget() {
+        let dir = tempfile::tempdir().unwrap();
+        let tokens = TokenFile::at(dir.path().join("tokens.json"));
+        let spending = Spending::at(dir.path().join("spending.jsonl"));
+        let payer = |tokens_per_day| {
+            let per_day = DailyBudget { tokens: tokens_per_day, ..DailyBudget::default() };
+            let (token, _) = tokens.create(NewToken { per_day, ..NewToken::local("a") }).unwrap();
+            spending.payer(&token)
+        };
+        let (bounded, free) = (payer(Some(9)), payer(None));
+        let run = LogId::new("run").unwrap();
+        spending.note(&free, "local", &run, 0).unwrap();
+        assert_eq!(spending.lines().unwrap(), [], "no budget is counted");
+        for (payer, from) in [(&bounded, 3), (&free, 7), (&Payer::default(), 8)] {
+            spending.note(payer, "local", &run, from).unwrap();
+        }
+        let lines: Vec<_> =
+            spending.lines().unwrap().into_iter().map(|line| (Some(line.token), line.from)).collect();
+        assert_eq!(lines, [(bounded.token, 3), (free.token, 7), (Some(String::new()), 8)]);
+        let huge = TotalUsage { input: u64::MAX, output: u64::MAX, ..TotalUsage::default() };
+        assert!(bounded.account.unwrap().spent().is_none());
+        assert!(payer(Some(1)).count(&huge) && payer(Some(1)).count(&huge));
+    }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Tenant {
     pub(crate) meters: Meters,
     /// By id.
     teams: Mutex<BTreeMap<String, Arc<ServedTeam>>>,
+    /// Whether its teams were prepared.
+    is_prepared: OnceCell<()>,
 }
 
 /// A team that is served to a tenant.
@@ -48,6 +50,17 @@ impl Tenant {
         let place = self.runtime.place();
         let prepare = || async { source.prepare(id, place).await.map(Arc::new) };
         Some(served.prepared.get_or_try_init(prepare).await.cloned())
+    }
+
+    /// Prepares its teams, once: conversations from before a restart are known as theirs by their names. What is wrong with one shows
+    /// when it is used.
+    pub(crate) async fn prepare(&self, source: &dyn TeamSource) {
+        let prepare = || async {
+            for id in source.ids() {
+                drop(self.team(source, &id).await);
+            }
+        };
+        self.is_prepared.get_or_init(prepare).await;
     }
 
     /// Why the file of the team `id`, which has changed since it was prepared, is not used.
@@ -173,8 +186,14 @@ impl Tenants {
             name => self.place.of_tenant(name, self.folder.join(name).join("conversations.db")),
         };
         let runtime = Runtime::open_at(place).map_err(Box::new)?;
-        let (runs, meters, teams) = (Runs::new(), Meters::default(), Mutex::default());
-        let tenant = Arc::new(Tenant { name: name.to_owned(), runtime, runs, meters, teams });
+        let tenant = Arc::new(Tenant {
+            name: name.to_owned(),
+            runtime,
+            runs: Runs::new(),
+            meters: Meters::default(),
+            teams: Mutex::default(),
+            is_prepared: OnceCell::new(),
+        });
         tenant.serve(&self.ids.lock().unwrap_or_else(PoisonError::into_inner));
         used.insert(name.to_owned(), Arc::clone(&tenant));
         Ok(tenant)

@@ -342,7 +342,14 @@ async fn fork(call: Call) -> Reply {
     if let Some(key) = &key
         && let Some(listing) = key.made(&tenant).await?
     {
-        return created(&describe_begun(&tenant, &listing), true);
+        if listing.summary.events > 0 {
+            return created(&describe_begun(&tenant, &listing), true);
+        }
+        // The process was killed before its events were stored.
+        tenant.runtime.remove(&listing.id).await?;
+    }
+    if text.is_some() && !token.has(Scope::Answer) && is_answer(&tenant, &id, seq).await? {
+        return Err(Problem::may_not_answer());
     }
     let slot = if run { Some(app.join(token)?) } else { None };
     let new = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
@@ -356,4 +363,11 @@ async fn fork(call: Call) -> Reply {
         run_stored(app, &tenant, &fork.id, slot);
     }
     created(&describe_begun(&tenant, &listing(&tenant, &fork.id).await?), false)
+}
+
+/// Whether the event `seq` answers a question: a fork with another text of it has another answer.
+async fn is_answer(tenant: &Tenant, id: &LogId, seq: Option<u64>) -> Result<bool, Problem> {
+    let Some(seq) = seq else { return Ok(false) };
+    let events = tenant.runtime.store().read(id, seq).await?;
+    Ok(events.first().is_some_and(|event| matches!(event.body, Body::InputProvided { .. })))
 }

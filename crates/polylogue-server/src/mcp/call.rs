@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 
 use super::arguments::Arguments;
 use super::frames::{Frames, Step};
-use super::questions::{answer, answer_all, answer_to, may_not_answer, open_questions};
+use super::questions::{answer, answer_all, answer_to, open_questions};
 use super::tasks;
 use super::visitor::Visitor;
 use crate::api::steering::{instruct, stop_run};
@@ -147,7 +147,7 @@ async fn say(
             .hint("say what follows, or the answer")
     })?;
     let instruction = match tenant.runtime.open_questions(&found.id).await?.first() {
-        Some(_) if !call.visitor.answers() => return Err(may_not_answer()),
+        Some(_) if !call.visitor.answers() => return Err(Problem::may_not_answer()),
         Some(open) => answer_to(&call.visitor, open.seq, text),
         None => Instruction::Send(Message::text(Name::user(), text)),
     };

@@ -9,11 +9,6 @@ use super::visitor::Visitor;
 use crate::api::steering::instruct;
 use crate::problem::Problem;
 
-pub(super) fn may_not_answer() -> Problem {
-    Problem::forbidden("the token does not have the scope `answer`")
-        .hint("`polylogue token new --scope run,answer` makes one that has")
-}
-
 pub(super) fn answer_to(visitor: &Visitor, question: u64, text: String) -> Instruction {
     Instruction::Answer { question, text: text.into(), by: Some(visitor.token.name.as_str().into()) }
 }
@@ -31,7 +26,7 @@ pub(super) async fn answer_all(visitor: &Visitor, id: &LogId, answers: &[FormAns
         return Ok(());
     }
     if !visitor.answers() {
-        return Err(may_not_answer());
+        return Err(Problem::may_not_answer());
     }
     for open in visitor.tenant.runtime.open_questions(id).await? {
         let key = question_key(open.seq);

@@ -7,6 +7,7 @@ use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use futures_util::StreamExt as _;
 use polylogue_core::{Instruction, LimitOverrides, LogId, Message, Name, Store as _, Subscription};
 use polylogue_runtime::{Conversation, ForkPoint, Steered, fresh_id};
+use polylogue_wire::Scope;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tracing::Instrument as _;
@@ -183,6 +184,8 @@ async fn say(
     }
     let (from, text) = (listing(tenant, id).await?.summary.events, request.last());
     let instruction = match tenant.runtime.open_questions(id).await?.first() {
+        // A question can be whether a call is allowed.
+        Some(_) if !token.has(Scope::Answer) => return Err(Problem::may_not_answer()),
         Some(open) => Instruction::Answer {
             question: open.seq,
             text: text.into(),

@@ -153,6 +153,18 @@ async fn s51_a_question_is_content_and_the_next_message_answers_it() {
 }
 
 #[tokio::test]
+async fn s51_a_token_without_the_scope_answers_no_question() {
+    let world = World::new().await;
+    let asked = complete(&world, "ask", json!([user("Help.")])).await;
+    let (_, text) = world.new_token("local", &[Scope::Run]);
+    let body =
+        json!({"model": "ask", "messages": [user("Help."), assistant(content(&asked)), user("I am stuck.")]});
+    let refused = Request::new("POST", COMPLETIONS).token(&text).json(&body).send(world.address).await;
+    assert_eq!(refused.status, 403, "{}", refused.body);
+    assert_eq!(until(&world, conversation(&asked), "waiting").await["state"], "waiting");
+}
+
+#[tokio::test]
 async fn s52_a_history_continues_its_conversation_and_an_edited_one_forks_it() {
     let world = World::with_model("more", generous()).await;
     let first = complete(&world, "long", json!([user("Talk.")])).await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_server::{Scope, ServerLimits};
+use polylogue_server::{NewToken, Scope, ServerLimits};
 use serde_json::{Value, json};
 
 use crate::client::Request;
@@ -39,6 +39,27 @@ async fn s37_further_conversations_wait_and_past_the_queue_they_are_refused() {
     for id in &ids {
         assert_eq!(until(&world, id, "closed").await["turns"], 2);
     }
+}
+
+#[tokio::test]
+async fn a_token_of_another_tenant_and_some_teams_sees_its_conversations_after_a_restart() {
+    let world = World::new().await;
+    let teams = Some(vec!["ask".to_owned()]);
+    let new = NewToken { tenant: "other".into(), teams, ..NewToken::local("some") };
+    let text = world.tokens().create(new).unwrap().1.reveal().to_owned();
+    let request = Request::new("POST", PATH).token(&text).json(&json!({"team": "ask", "title": "mine"}));
+    let begun = request.send(world.address).await.json();
+    let get =
+        async |world: &World, path: &str| Request::new("GET", path).token(&text).send(world.address).await;
+    let path = format!("{PATH}/{}", begun["id"].as_str().unwrap());
+    while get(&world, &path).await.json()["state"] != "waiting" {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let world = world.restart().await;
+    let found = get(&world, &path).await;
+    assert_eq!(found.status, 200, "{}", found.body);
+    assert_eq!((&found.json()["team"], &found.json()["title"]), (&json!("ask"), &json!("mine")));
+    assert_eq!(get(&world, PATH).await.json()["conversations"][0]["id"], begun["id"]);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use polylogue_core::{LogId, Store as _};
+use polylogue_server::Scope;
 use serde_json::{Value, json};
 
 use crate::client::Response;
@@ -196,6 +197,25 @@ async fn s29_s30_a_fork_has_the_same_beginning_and_leaves_its_source() {
     none.problem();
     let forks = world.get(&format!("{PATH}?parent={id}")).await.json();
     assert_eq!(forks["conversations"].as_array().unwrap().len(), source.len() + 1);
+}
+
+#[tokio::test]
+async fn a_token_without_the_scope_changes_no_answer_by_a_fork() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    let answer = json!({"question": asked(&world, &id).await, "text": "I am stuck."});
+    let seq = post(&world, &id, "answers", answer).await.json()["seq"].clone();
+    until(&world, &id, "closed").await;
+    let (_, text) = world.new_token("local", &[Scope::Read, Scope::Run]);
+    let fork = async |body: Value| {
+        let request = world.request("POST", &format!("{PATH}/{id}/fork")).json(&body);
+        (world.send(request.clone().token(&text)).await, world.send(request).await)
+    };
+    let (refused, forked) = fork(json!({"seq": seq, "text": "All is well."})).await;
+    assert_eq!((refused.status, forked.status), (403, 201), "{}", refused.body);
+    assert!(refused.problem()["detail"].as_str().unwrap().contains("`answer`"));
+    let (forked, _) = fork(json!({"seq": 0, "text": "Another task."})).await;
+    assert_eq!(forked.status, 201, "{}", forked.body);
 }
 
 #[tokio::test]
