@@ -375,7 +375,9 @@ impl Reservation<'_> {
         *is_answered = true;
         drop(state);
         if let Some(budget) = &self.log.budget {
-            let read = [usage.input, usage.output, tokens].into_iter().flatten().sum();
+            // Providers report any numbers.
+            let read = [usage.input, usage.output, tokens].into_iter().flatten();
+            let read = read.fold(0_u64, u64::saturating_add);
             let used = if cached { (0, None) } else { (read, cost.or(most)) };
             budget.settle(shared, counted(self.calls, Some(used.0), used.1));
             others.into_iter().for_each(|other| budget.settle(other, CountedUsage::default()));
