@@ -105,7 +105,10 @@ fn acts(keys: &Map<String, Value>, value: &Value, place: &str, found: &mut BTree
     };
     for item in items {
         let name = name_of(&item);
-        if name.as_ref().is_some_and(|name| built_in_tools().iter().any(|tool| *tool.spec().name == **name)) {
+        // A server of MCP can have the name of any tool.
+        let is_server = item.get("mcp").is_some();
+        let is_built_in = |name: &String| built_in_tools().iter().any(|tool| *tool.spec().name == **name);
+        if !is_server && name.as_ref().is_some_and(is_built_in) {
             continue;
         }
         let place = name.map_or_else(|| place.to_owned(), |name| join(place, &name));
@@ -187,6 +190,13 @@ chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 4}}
         for (from, to, place) in widening {
             assert!(more(from, to).iter().any(|more| more == place), "{from} -> {to}: {:?}", more(from, to));
         }
+        let named = OLD.replace("local", "calculator");
+        let newer = named.replace("tools: [calculator]", "tools: [{mcp: calculator}]");
+        assert_eq!(team(&named).powers_beyond(&team(&newer)), ["agents.Bob.tools.calculator"]);
+        let of = |value: &str| {
+            team(&format!("vars: {{what: {value}}}\n{}", OLD.replace("[make, all]", "[make, '{{what}}']")))
+        };
+        assert_eq!(of("all").powers_beyond(&of("clean")), ["commands.build"], "by the value of a variable");
         // What is asked of the user is named in the user's words, too.
         assert!(more("[make, all]", "[rm, all]").len() == 1);
         assert!(more("args: [a]", "args: [b]").iter().any(|more| more.starts_with("mcp: local: serve b")));
