@@ -24,7 +24,7 @@ struct StoredEnd {
 /// Does nothing unless the claim is valid and the log ends where the batch begins. What is checked is in the row that is written:
 /// after a wait for its lock, Postgres looks at that row again, and at nothing else.
 const APPEND: &str = "WITH head AS (
-        UPDATE polylogue.logs SET events = events + cardinality($5::text[]), chain = $7, summary = $8, state = $9, tries = 0,
+        UPDATE polylogue.logs SET events = events + cardinality($5::text[]), chain = $7, summary = $8, state = $9, tries = 0, failure = NULL,
             lease = now() + $10 * interval '1 millisecond'
         WHERE nr = $1 AND fence = $2 AND holder = $3 AND events = $4 RETURNING nr),
     put AS (

@@ -26,7 +26,7 @@ const TRIES: usize = 5;
 
 impl Logs {
     /// Introduces this store to others, once.
-    async fn register(&self) -> Result<(), StoreError> {
+    pub(crate) async fn register(&self) -> Result<(), StoreError> {
         let register = || async {
             let sql = "WITH gone AS (DELETE FROM polylogue.nodes WHERE seen < now() - interval '30 days')
                 INSERT INTO polylogue.nodes(id, process, version) VALUES($1, $2, $3)
@@ -131,7 +131,7 @@ impl Logs {
     }
 
     /// Remembers a claim that was granted, with the end of its log.
-    async fn hold(&self, id: &LogId, row: &Row) -> Result<Claim, StoreError> {
+    pub(crate) async fn hold(&self, id: &LogId, row: &Row) -> Result<Claim, StoreError> {
         let (nr, fence, events): (i64, i64, i64) = (self.get(row, 0)?, self.get(row, 1)?, self.get(row, 2)?);
         let (chain, summary): (Vec<u8>, String) = (self.get(row, 3)?, self.get(row, 4)?);
         let claim = Claim { id: id.clone(), fence: fence.cast_unsigned() };
@@ -150,7 +150,7 @@ impl Logs {
     pub(crate) async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
         let sql = "UPDATE polylogue.logs SET lease = now() + $5 * interval '1 millisecond'
             WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4 RETURNING nr";
-        let rows = self.of_claim(sql, claim, Some(lease_ms())).await?;
+        let rows = self.of_claim(sql, claim, &[(&lease_ms(), Type::INT8)]).await?;
         if !rows.is_empty() {
             return Ok(());
         }
@@ -161,18 +161,21 @@ impl Logs {
         }
     }
 
+    /// Forgets the end of a log that is released.
+    pub(crate) fn forget(&self, claim: &Claim) {
+        let mut held = self.held();
+        if held.get(&claim.id).is_some_and(|(fence, _)| *fence == claim.fence) {
+            held.remove(&claim.id);
+        }
+    }
+
     /// Releases a claim of this store; others are left alone.
     pub(crate) async fn release(&self, claim: &Claim) -> Result<(), StoreError> {
-        {
-            let mut held = self.held();
-            if held.get(&claim.id).is_some_and(|(fence, _)| *fence == claim.fence) {
-                held.remove(&claim.id);
-            }
-        }
+        self.forget(claim);
         let sql = "UPDATE polylogue.logs SET holder = NULL, lease = NULL, claim_key = NULL, woken = false,
                 due = CASE WHEN woken THEN now() ELSE due END
             WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4";
-        self.of_claim(sql, claim, None).await.map(drop)
+        self.of_claim(sql, claim, &[]).await.map(drop)
     }
 
     /// Releases all claims.
@@ -189,7 +192,13 @@ impl Logs {
         self.database.query(Access::Write, sql, &parameters).await.map(drop)
     }
 
-    async fn of_claim(&self, sql: &str, claim: &Claim, more: Option<i64>) -> Result<Vec<Row>, StoreError> {
+    /// Executes a statement with the parts of a claim, and `more`, as its parameters.
+    pub(crate) async fn of_claim(
+        &self,
+        sql: &str,
+        claim: &Claim,
+        more: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
         let (id, fence) = (claim.id.as_str(), claim.fence.cast_signed());
         let mut parameters: Vec<Parameter<'_>> = vec![
             (&self.tenant, Type::TEXT),
@@ -197,7 +206,7 @@ impl Logs {
             (&self.node, Type::TEXT),
             (&fence, Type::INT8),
         ];
-        parameters.extend(more.iter().map(|more| -> Parameter<'_> { (more, Type::INT8) }));
+        parameters.extend(more.iter().cloned());
         self.database.query(Access::Write, sql, &parameters).await
     }
 

@@ -11,7 +11,9 @@ use crate::logs::{Logs, as_json};
 /// one. Nothing happens if there is one with its key.
 const POST: &str = "WITH log AS (
         UPDATE polylogue.logs SET posted = posted + 1, woken = (holder IS NOT NULL),
-            due = CASE WHEN holder IS NULL THEN now() ELSE due END
+            due = CASE WHEN holder IS NOT NULL AND lease >= now() THEN due ELSE now() END,
+            is_parked = false, tries = CASE WHEN is_parked THEN 0 ELSE tries END,
+            failure = CASE WHEN is_parked THEN NULL ELSE failure END
         WHERE tenant = $1 AND id = $2
             AND NOT EXISTS (SELECT FROM polylogue.inbox WHERE inbox.log = logs.nr AND inbox.key = $3)
         RETURNING nr, posted)

@@ -31,6 +31,7 @@ mod inbox;
 mod listing;
 mod logs;
 mod password;
+mod queue;
 mod read;
 mod repair;
 mod results;

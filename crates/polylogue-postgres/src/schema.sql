@@ -23,13 +23,17 @@ CREATE TABLE polylogue.logs(
     lease timestamptz,                          -- until when
     due timestamptz,                            -- when a worker must look at it; null: no worker must
     woken boolean NOT NULL DEFAULT false,       -- an inbox message came while it was held
-    tries int NOT NULL DEFAULT 0,               -- claims since the last append
+    tries int NOT NULL DEFAULT 0,               -- claims of workers since the last append or release
+    worker text,                                -- the node that claimed it last because it was due
+    failure text,                               -- why the last try failed, a JSON string
+    is_parked boolean NOT NULL DEFAULT false,   -- no worker claims it, after too many tries
     needs text NOT NULL DEFAULT '',             -- what a worker has to offer, sorted words
     posted bigint NOT NULL DEFAULT 0,           -- the number of the last inbox message
     UNIQUE(tenant, id)
 ) WITH (fillfactor = 60);
 CREATE INDEX logs_newest ON polylogue.logs(tenant, created_ms DESC, id DESC);
-CREATE INDEX logs_due ON polylogue.logs(needs, due) WHERE due IS NOT NULL;
+CREATE INDEX logs_due ON polylogue.logs(tenant, needs, due) WHERE due IS NOT NULL;
+CREATE INDEX logs_parked ON polylogue.logs(tenant, id) WHERE is_parked;
 CREATE INDEX logs_parent ON polylogue.logs(tenant, parent_id) WHERE parent_id IS NOT NULL;
 -- Text: bytes come back as they went.
 CREATE TABLE polylogue.events(

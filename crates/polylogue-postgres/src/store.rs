@@ -6,8 +6,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyStore, Claim, Event, InboxMessage, ListQuery, LogId, Meta, Page, RecoveredEvents, ResultId, Store,
-    StoreError,
+    AnyStore, Claim, Due, DynQueue, Event, Features, Heartbeat, InboxMessage, ListQuery, LogId, Meta, Page,
+    ParkedLog, Queue, RecoveredEvents, ResultId, Store, StoreError,
 };
 use polylogue_store::parts::{Batch, ClaimGuard};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -223,5 +223,40 @@ impl Store for Postgres {
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
         let id = id.clone();
         self.run(|inner| async move { inner.repair(&id).await }).await
+    }
+
+    fn as_queue(&self) -> Option<&dyn DynQueue> {
+        Some(self)
+    }
+}
+
+impl Queue for Postgres {
+    async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
+        let offers = offers.clone();
+        // Claims that the caller does not receive expire.
+        self.run(|logs| async move { logs.claim_due(room, &offers).await }).await
+    }
+
+    async fn release_until(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
+        self.run(|logs| async move { logs.release_until(&claim, due).await }).await
+    }
+
+    async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {
+        let why = why.to_owned();
+        self.run(|logs| async move { logs.release_failed(&claim, due, &why).await }).await
+    }
+
+    async fn schedule(&self, id: &LogId, due: Due, needs: Option<&Features>) -> Result<(), StoreError> {
+        let (id, needs) = (id.clone(), needs.cloned());
+        self.run(|logs| async move { logs.schedule(&id, due, needs.as_ref()).await }).await
+    }
+
+    async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
+        let claims = claims.to_vec();
+        self.run(|logs| async move { logs.heartbeat(&claims).await }).await
+    }
+
+    async fn parked(&self) -> Result<Vec<ParkedLog>, StoreError> {
+        self.run(|logs| async move { logs.parked().await }).await
     }
 }

@@ -16,6 +16,8 @@ mod pooled;
 #[cfg(test)]
 mod proxy;
 #[cfg(test)]
+mod queue;
+#[cfg(test)]
 mod rivals;
 #[cfg(test)]
 mod support;

@@ -91,7 +91,11 @@ impl Logs {
         self.requeue(id, |log| {
             let is_held = log.is_held(now);
             log.queued.unpark();
-            if is_held { log.queued.is_woken = true } else { log.queued.due = Some(now) }
+            // The holder may continue, though its lease has expired.
+            log.queued.is_woken |= log.writer.is_some();
+            if !is_held {
+                log.queued.due = Some(now);
+            }
         });
     }
 

@@ -61,11 +61,15 @@ impl Queue for Memory {
             return Err(not_found(id));
         }
         logs.requeue(id, |log| {
-            let (is_held, due) = (log.is_held(now), time(due, now));
+            let (is_held, has_holder, due) = (log.is_held(now), log.writer.is_some(), time(due, now));
             let queued = &mut log.queued;
             queued.unpark();
             needs.into_iter().for_each(|needs| queued.needs = needs.clone());
-            if is_held { queued.is_woken |= due.is_some() } else { queued.due = due }
+            // The holder may continue, though its lease has expired.
+            queued.is_woken |= has_holder && due.is_some();
+            if !is_held {
+                queued.due = due;
+            }
         });
         Ok(())
     }

@@ -13,6 +13,7 @@ pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
         .check("an inbox message to a held log wakes it when it is released", woken_while_held(make()))
         .await;
     report.check("a held log is scheduled for its release", scheduled_while_held(make())).await;
+    report.check("a wake-up after the lease has expired is not lost", woken_while_lost(make())).await;
     report.check("heartbeats tell of inbox messages", told(make())).await;
     for at in
         [Point::BeforeClaim, Point::WhileHeld, Point::BeforeRelease, Point::AfterRelease, Point::AfterLoss]
@@ -59,6 +60,22 @@ async fn scheduled_while_held(Fixture { queue, .. }: Fixture) -> Verdict {
     none_due("while it is held", &queue).await?;
     done("append", queue.append(&claim, &some(1, 2)).await)?;
     done("release_until", queue.release_until(claim, Due::Never).await)?;
+    take_one(&queue).await.map(drop)
+}
+
+async fn woken_while_lost(Fixture { queue, pass }: Fixture) -> Verdict {
+    let id = ready(&queue, "a").await?;
+    for (round, seq) in [(0, 1), (1, 2)] {
+        let claim = take_one(&queue).await?;
+        pass(LEASE * 2);
+        match round {
+            0 => post(&queue, &id, "k").await?,
+            _ => done("schedule", queue.schedule(&id, Due::Now, None).await)?,
+        }
+        // No other worker was faster.
+        done("append", queue.append(&claim, &some(seq, seq + 1)).await)?;
+        done("release_until", queue.release_until(claim, Due::Never).await)?;
+    }
     take_one(&queue).await.map(drop)
 }
 

@@ -1,0 +1,175 @@
+//! The queue: which logs are due, in the column `due`.
+
+use std::collections::BTreeMap;
+
+use polylogue_core::{Claim, Due, Features, Heartbeat, LogId, MAX_TRIES, ParkedLog, StoreError, Timestamp};
+use tokio_postgres::types::Type;
+
+use crate::database::{Access, Parameter};
+use crate::logs::{Logs, as_json, lease_ms};
+
+/// Parks logs that were claimed too often, and claims the others. Looks up each of the needs that there are in the index; rows that
+/// another transaction has locked are skipped, so that no worker waits for another one.
+const CLAIM_DUE: &str = "WITH RECURSIVE needed AS (
+        (SELECT needs FROM polylogue.logs WHERE tenant = $1 AND due IS NOT NULL ORDER BY needs LIMIT 1)
+        UNION ALL
+        SELECT (SELECT needs FROM polylogue.logs
+            WHERE tenant = $1 AND due IS NOT NULL AND logs.needs > needed.needs ORDER BY needs LIMIT 1)
+        FROM needed WHERE needed.needs IS NOT NULL),
+    next AS (
+        SELECT candidate.* FROM needed CROSS JOIN LATERAL (
+            SELECT nr, due AS since, id AS name, tries >= $7 AS is_failing FROM polylogue.logs
+            WHERE tenant = $1 AND needs = needed.needs AND due <= now() AND (holder IS NULL OR lease < now())
+            ORDER BY due LIMIT $2 FOR UPDATE SKIP LOCKED) AS candidate
+        WHERE string_to_array(needed.needs, ' ') <@ $3::text[]
+        ORDER BY since, name LIMIT $2),
+    parked AS (
+        UPDATE polylogue.logs SET due = NULL, holder = NULL, lease = NULL, claim_key = NULL, woken = false,
+            is_parked = true
+        FROM next WHERE logs.nr = next.nr AND is_failing)
+    UPDATE polylogue.logs SET holder = $4, claim_key = $5, fence = nextval('polylogue.fences'), woken = false,
+        tries = tries + 1, worker = $4,
+        lease = now() + $6 * interval '1 millisecond', due = now() + $6 * interval '1 millisecond'
+    FROM next WHERE logs.nr = next.nr AND NOT is_failing
+    RETURNING logs.nr, fence, events, chain, summary, team IS NOT NULL, id, extract(epoch FROM since)::float8";
+
+/// The release of a claim. `$5` are milliseconds from now, `$6` milliseconds since 1970: neither is never.
+const RELEASE_UNTIL: &str =
+    "UPDATE polylogue.logs SET holder = NULL, lease = NULL, claim_key = NULL, woken = false, tries = 0,
+        failure = NULL, due = CASE WHEN woken THEN now() ELSE
+            coalesce(now() + $5::float8 * interval '1 millisecond', to_timestamp($6::float8 / 1000)) END
+    WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4";
+
+const RELEASE_FAILED: &str = "UPDATE polylogue.logs SET holder = NULL, lease = NULL, claim_key = NULL, woken = false,
+        failure = $7, is_parked = (tries >= $8), due = CASE WHEN tries >= $8 THEN NULL WHEN woken THEN now() ELSE
+            coalesce(now() + $5::float8 * interval '1 millisecond', to_timestamp($6::float8 / 1000)) END
+    WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4";
+
+/// A log that is held is due when it is released, and one whose lease has expired also now: its holder may go on.
+const SCHEDULE: &str = "UPDATE polylogue.logs SET is_parked = false, needs = coalesce($5, needs),
+        tries = CASE WHEN is_parked THEN 0 ELSE tries END, failure = CASE WHEN is_parked THEN NULL ELSE failure END,
+        woken = (woken OR (holder IS NOT NULL AND ($3::float8 IS NOT NULL OR $4::float8 IS NOT NULL))),
+        due = CASE WHEN holder IS NOT NULL AND lease >= now() THEN due ELSE
+            coalesce(now() + $3::float8 * interval '1 millisecond', to_timestamp($4::float8 / 1000)) END
+    WHERE tenant = $1 AND id = $2 RETURNING nr";
+
+/// Names the fences: a claim that was lost must not keep its successor alive. One by its id leaves an idle log idle.
+const HEARTBEAT: &str = "UPDATE polylogue.logs SET lease = now() + $5 * interval '1 millisecond',
+        due = CASE WHEN due IS NOT NULL THEN greatest(due, now() + $5 * interval '1 millisecond') END
+    FROM unnest($2::text[], $3::bigint[]) AS held(log, token)
+    WHERE tenant = $1 AND id = log AND fence = token AND holder = $4 RETURNING fence, woken";
+
+const PARKED: &str = "SELECT logs.id, coalesce(process, worker, ''), tries, failure
+    FROM polylogue.logs LEFT JOIN polylogue.nodes ON nodes.id = worker
+    WHERE tenant = $1 AND is_parked ORDER BY logs.id";
+
+impl Logs {
+    pub(crate) async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
+        self.register().await?;
+        let room = i64::try_from(room).unwrap_or(i64::MAX);
+        let (key, lease, tries) = (self.claim_key(), lease_ms(), MAX_TRIES.cast_signed());
+        let offers: Vec<&str> = offers.words().collect();
+        let parameters: [Parameter<'_>; 7] = [
+            (&self.tenant, Type::TEXT),
+            (&room, Type::INT8),
+            (&offers, Type::TEXT_ARRAY),
+            (&self.node, Type::TEXT),
+            (&key, Type::INT8),
+            (&lease, Type::INT8),
+            (&tries, Type::INT4),
+        ];
+        // Claims whose answer was lost expire.
+        let rows = self.database.query(Access::Write, CLAIM_DUE, &parameters).await?;
+        let mut claims = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let id = LogId::new(&self.get::<String>(row, 6)?)?;
+            let since: f64 = self.get(row, 7)?;
+            claims.push((since, self.hold(&id, row).await?));
+        }
+        claims.sort_by(|(one, a), (other, b)| one.total_cmp(other).then_with(|| a.id.cmp(&b.id)));
+        Ok(claims.into_iter().map(|(_, claim)| claim).collect())
+    }
+
+    pub(crate) async fn release_until(&self, claim: &Claim, due: Due) -> Result<(), StoreError> {
+        self.forget(claim);
+        let (after, at) = columns(due);
+        let more: [Parameter<'_>; 2] = [(&after, Type::FLOAT8), (&at, Type::FLOAT8)];
+        self.of_claim(RELEASE_UNTIL, claim, &more).await.map(drop)
+    }
+
+    pub(crate) async fn release_failed(&self, claim: &Claim, due: Due, why: &str) -> Result<(), StoreError> {
+        self.forget(claim);
+        let ((after, at), why, tries) = (columns(due), as_json(why), MAX_TRIES.cast_signed());
+        let more: [Parameter<'_>; 4] =
+            [(&after, Type::FLOAT8), (&at, Type::FLOAT8), (&why, Type::TEXT), (&tries, Type::INT4)];
+        self.of_claim(RELEASE_FAILED, claim, &more).await.map(drop)
+    }
+
+    pub(crate) async fn schedule(
+        &self,
+        id: &LogId,
+        due: Due,
+        needs: Option<&Features>,
+    ) -> Result<(), StoreError> {
+        let ((after, at), needs) = (columns(due), needs.map(ToString::to_string));
+        let parameters: [Parameter<'_>; 5] = [
+            (&self.tenant, Type::TEXT),
+            (&id.as_str(), Type::TEXT),
+            (&after, Type::FLOAT8),
+            (&at, Type::FLOAT8),
+            (&needs, Type::TEXT),
+        ];
+        let rows = self.database.query(Access::Write, SCHEDULE, &parameters).await?;
+        if rows.is_empty() { Err(StoreError::NotFound { id: id.clone() }) } else { Ok(()) }
+    }
+
+    pub(crate) async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
+        let ids: Vec<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
+        let fences: Vec<i64> = claims.iter().map(|claim| claim.fence.cast_signed()).collect();
+        let lease = lease_ms();
+        let parameters: [Parameter<'_>; 5] = [
+            (&self.tenant, Type::TEXT),
+            (&ids, Type::TEXT_ARRAY),
+            (&fences, Type::INT8_ARRAY),
+            (&self.node, Type::TEXT),
+            (&lease, Type::INT8),
+        ];
+        let rows = self.database.query(Access::Write, HEARTBEAT, &parameters).await?;
+        let valid = rows.iter().map(|row| Ok((self.get::<i64>(row, 0)?.cast_unsigned(), self.get(row, 1)?)));
+        let valid: BTreeMap<u64, bool> = valid.collect::<Result<_, StoreError>>()?;
+        let held = |claim: &Claim| {
+            let is_woken = *valid.get(&claim.fence)?;
+            Some(Heartbeat { claim: claim.clone(), is_woken })
+        };
+        Ok(claims.iter().filter_map(held).collect())
+    }
+
+    pub(crate) async fn parked(&self) -> Result<Vec<ParkedLog>, StoreError> {
+        let rows = self.database.query(Access::Read, PARKED, &[(&self.tenant, Type::TEXT)]).await?;
+        let parked = rows.iter().map(|row| {
+            let (tries, failure): (i32, Option<String>) = (self.get(row, 2)?, self.get(row, 3)?);
+            let why = failure.map(|json| serde_json::from_str(&json).unwrap_or(json));
+            let (id, holder) = (LogId::new(&self.get::<String>(row, 0)?)?, self.get(row, 1)?);
+            Ok(ParkedLog { id, holder, tries: tries.cast_unsigned(), why })
+        });
+        parked.collect()
+    }
+}
+
+/// Milliseconds from now, or since 1970; neither is never. Later than the database can say is never.
+fn columns(due: Due) -> (Option<f64>, Option<f64>) {
+    match due {
+        Due::Never => (None, None),
+        Due::Now => (Some(0.0), None),
+        Due::After(time) => (Some(time.as_secs_f64() * 1000.0).filter(|ms| *ms < LATEST / 2.0), None),
+        Due::At(Timestamp(at)) => (None, Some(milliseconds(at)).filter(|ms| *ms < LATEST)),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "milliseconds are exact for 285,000 years")]
+const fn milliseconds(at: u64) -> f64 {
+    at as f64
+}
+
+/// The year 9999.
+const LATEST: f64 = 253_402_300_799_000.0;

@@ -1,0 +1,180 @@
+//! W2, W3, W7, W12 and W29: the database as a queue.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use polylogue_core::{AnyQueue, Due, Features, LogId, MAX_TRIES, Meta, Queue as _, Store as _};
+use polylogue_test::postgres::PostgresServer;
+use polylogue_test::queue::{Fixture, conforms};
+
+use crate::support::{id, open, some};
+
+#[tokio::test]
+async fn postgres_is_a_queue() {
+    let Some(server) = PostgresServer::start() else { return };
+    let (server, tenants) = (Arc::new(server), Cell::new(0));
+    conforms(|| {
+        tenants.set(tenants.get() + 1);
+        let tenant = format!("tenant {}", tenants.get());
+        let queue = AnyQueue::new(open(&server).of_tenant(&tenant).unwrap()).unwrap();
+        let server = Arc::clone(&server);
+        let pass = move |time: Duration| {
+            let by = format!("interval '{} milliseconds'", time.as_millis());
+            let _ = server.sql(&format!(
+                "UPDATE polylogue.logs SET due = due - {by}, lease = lease - {by} WHERE tenant = '{tenant}'"
+            ));
+        };
+        Fixture { queue, pass: Box::new(pass) }
+    })
+    .await;
+}
+
+/// `count` logs, each due a second after the one before; `due` and `needs` are made from `n`.
+async fn fill(server: &PostgresServer, count: usize, due: &str, needs: &str) {
+    let store = open(server);
+    let claim = store.create(&id("log-0"), &Meta::default()).await.unwrap();
+    store.append(&claim, &some(0, 1)).await.unwrap();
+    store.release(claim).await.unwrap();
+    let _ = server.sql(&format!(
+        "INSERT INTO polylogue.logs(tenant, id, title, created_ms, origin, chain, summary, state, events, due, needs)
+            SELECT tenant, 'log-' || n, title, created_ms, origin, chain, summary, state, events, {due}, {needs}
+            FROM polylogue.logs, generate_series(1, {count}) n;
+        DELETE FROM polylogue.logs WHERE id = 'log-0'; ANALYZE polylogue.logs"
+    ));
+}
+
+fn number(id: &LogId) -> u64 {
+    id.as_str().trim_start_matches("log-").parse().unwrap()
+}
+
+/// W3.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rivals_claim_each_ready_log_once_and_in_order() {
+    const LOGS: usize = 1000;
+    let Some(server) = PostgresServer::start() else { return };
+    fill(&server, LOGS, "now() - interval '1 day' + n * interval '1 second'", "''").await;
+    let mut rivals = Vec::new();
+    for _ in 0..16 {
+        let queue = open(&server);
+        rivals.push(tokio::spawn(async move {
+            let mut taken = Vec::new();
+            loop {
+                let claims = queue.claim_due(16, &Features::none()).await.unwrap();
+                if claims.is_empty() {
+                    break;
+                }
+                let numbers: Vec<u64> = claims.iter().map(|claim| number(&claim.id)).collect();
+                assert!(numbers.is_sorted(), "{numbers:?}");
+                taken.extend(claims);
+            }
+            // The claims are valid.
+            for claim in &taken {
+                queue.append(claim, &some(1, 2)).await.unwrap();
+            }
+            (queue, taken)
+        }));
+    }
+    let (mut all, mut workers, mut queues) = (Vec::new(), 0, Vec::new());
+    for rival in rivals {
+        let (queue, taken) = rival.await.unwrap();
+        workers += usize::from(!taken.is_empty());
+        all.extend(taken);
+        queues.push(queue);
+    }
+    let ids: BTreeSet<LogId> = all.iter().map(|claim| claim.id.clone()).collect();
+    assert_eq!((all.len(), ids.len()), (LOGS, LOGS));
+    assert!(workers > 1, "one worker has claimed all");
+}
+
+/// W3: rows that another transaction has locked are not waited for.
+#[tokio::test]
+async fn a_log_that_is_being_changed_is_not_waited_for() {
+    let Some(server) = PostgresServer::start() else { return };
+    fill(&server, 3, "now() - interval '1 day' + n * interval '1 second'", "''").await;
+    let (client, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    let driven = tokio::spawn(connection);
+    client.batch_execute("BEGIN; SELECT FROM polylogue.logs WHERE id = 'log-2' FOR UPDATE").await.unwrap();
+    let queue = open(&server);
+    let ids = || async {
+        let claims = queue.claim_due(16, &Features::none()).await.unwrap();
+        claims.iter().map(|claim| number(&claim.id)).collect::<Vec<_>>()
+    };
+    // This would wait for as long as the other transaction.
+    assert_eq!(ids().await, [1, 3]);
+    client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(ids().await, [2]);
+    drop(client);
+    driven.await.unwrap().unwrap();
+}
+
+/// W12: the worker after which a log was parked is named.
+#[tokio::test]
+async fn a_parked_log_names_its_last_worker() {
+    let Some(server) = PostgresServer::start() else { return };
+    let queue = open(&server);
+    let claim = queue.create(&id("a"), &Meta::default()).await.unwrap();
+    queue.release_until(claim, Due::Now).await.unwrap();
+    for _ in 0..MAX_TRIES {
+        assert_eq!(queue.claim_due(1, &Features::none()).await.unwrap().len(), 1);
+        let _ = server.sql("UPDATE polylogue.logs SET due = '-infinity', lease = '-infinity'");
+    }
+    assert!(queue.claim_due(1, &Features::none()).await.unwrap().is_empty());
+    let parked = queue.parked().await.unwrap();
+    let holders: Vec<&str> = parked.iter().map(|log| log.holder.as_str()).collect();
+    let process = format!("process {}", std::process::id());
+    assert!(matches!(holders.as_slice(), [holder] if holder.contains(&process)), "{parked:?}");
+}
+
+/// W29: 100,000 timed logs. Due ones come in order, and the index is used; times are printed.
+#[tokio::test]
+async fn a_hundred_thousand_timed_logs_are_found_by_the_index() {
+    const LOGS: usize = 100_000;
+    let Some(server) = PostgresServer::start() else { return };
+    fill(&server, LOGS, "now() + interval '1 day' + n * interval '1 hour'", "''").await;
+    let queue = open(&server);
+    let none = Features::none();
+    assert!(queue.claim_due(16, &none).await.unwrap().is_empty());
+    let begun = Instant::now();
+    for _ in 0..100 {
+        assert!(queue.claim_due(16, &none).await.unwrap().is_empty());
+    }
+    println!("an empty poll among {LOGS} timed logs: {:?}", begun.elapsed() / 100);
+    let _ = server.sql("UPDATE polylogue.logs SET due = due - interval '1 day 30 hours 30 minutes' WHERE id IN ('log-7', 'log-9', 'log-30', 'log-31')");
+    let due = queue.claim_due(16, &none).await.unwrap();
+    assert_eq!(due.iter().map(|claim| number(&claim.id)).collect::<Vec<_>>(), [7, 9, 30]);
+    // Counted by the database, which learns of it from time to time.
+    let _ = server.sql("SELECT pg_stat_reset()");
+    let scans = |column: &str, view: &str| -> u64 {
+        server
+            .sql(&format!("SELECT sum({column}) FROM {view} WHERE relname = 'logs'"))
+            .trim()
+            .parse()
+            .unwrap()
+    };
+    while scans("idx_scan", "pg_stat_user_indexes") == 0 {
+        assert!(queue.claim_due(16, &none).await.unwrap().is_empty());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(scans("seq_scan", "pg_stat_user_tables"), 0, "polls read the whole table");
+}
+
+/// W29: 100,000 ready logs of three needs.
+#[tokio::test]
+async fn of_a_hundred_thousand_ready_logs_of_three_needs_the_oldest_are_claimed() {
+    const LOGS: usize = 100_000;
+    let Some(server) = PostgresServer::start() else { return };
+    let needs = "CASE n % 4 WHEN 0 THEN '' WHEN 1 THEN 'gpu' WHEN 2 THEN 'files gpu' ELSE 'tpu' END";
+    fill(&server, LOGS, "now() - interval '2 days' + n * interval '1 second'", needs).await;
+    let queue = open(&server);
+    let offers = Features::parse("gpu files other").unwrap();
+    let mut next = (1..).filter(|number| number % 4 != 3);
+    let begun = Instant::now();
+    for _ in 0..20 {
+        let claims = queue.claim_due(16, &offers).await.unwrap();
+        let wanted: Vec<u64> = next.by_ref().take(16).collect();
+        assert_eq!(claims.iter().map(|claim| number(&claim.id)).collect::<Vec<_>>(), wanted);
+    }
+    println!("claiming 16 of {LOGS} ready logs of three needs: {:?}", begun.elapsed() / 20);
+}
