@@ -235,28 +235,3 @@ impl fmt::Debug for Budget {
         f.debug_struct("Budget").field("of", of).field("limits", &limits).field("used", &used).finish()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::thread;
-
-    use super::*;
-
-    #[test]
-    fn calls_that_are_settled_at_the_same_time_stay_within_the_limit() {
-        for _ in 0..200 {
-            let budget = Budget::new("all", Allowance { calls: Some(50), ..Allowance::default() });
-            let call = || loop {
-                match budget.reserve((&Bound::default(), 1), false, None) {
-                    Admission::Now(hold) => {
-                        budget.settle(hold, CountedUsage { calls: 1, ..CountedUsage::default() });
-                    }
-                    Admission::Later => thread::yield_now(),
-                    Admission::Never(_) => break,
-                }
-            };
-            thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(call))));
-            assert_eq!(budget.used().calls, 50);
-        }
-    }
-}
