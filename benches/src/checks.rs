@@ -113,7 +113,7 @@ impl Model for Ready {
     }
 }
 
-/// Prints the CPU time of a call without limits, and within limits of the run, its agents, its bound and a budget.
+/// Prints the CPU time of a call without limits, and within limits of the run, its agents, its bound and two budgets.
 fn reservations() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (mut free, mut limited) = (f64::MAX, f64::MAX);
@@ -124,7 +124,7 @@ fn reservations() -> Result<()> {
     let row = |name: &str, us: f64| vec![name.to_owned(), format!("{us:.2}")];
     let rows = [
         row("without limits", free),
-        row("within limits of run, agents, bound and budget", limited),
+        row("within limits of run, agents, bound and two budgets", limited),
         row("reservation", limited - free),
     ];
     table::print("CPU microseconds of a call in memory, of a chat of 20 calls", &["", "us"], &rows);
@@ -157,7 +157,7 @@ fn limited() -> Result<Log> {
     let bound = RunBound { calls, tokens, cost, ..RunBound::default() };
     let log = Log::in_memory().limits(Limits { calls, tokens, cost, ..Limits::default() });
     let log = log.agent_limits([(Name::new("Ann")?, most), (Name::new("Bob")?, most)]);
-    Ok(log.bound(bound).budget(Budget::new("batch", most)))
+    Ok(log.bound(bound).budget(Budget::new("process", most)).budget(Budget::new("token", most)))
 }
 
 #[cfg(test)]

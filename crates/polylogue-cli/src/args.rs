@@ -165,6 +165,9 @@ pub(crate) struct Run {
     pub(crate) vars: Vec<(String, String)>,
 
     #[command(flatten)]
+    pub(crate) budgets: Budgets,
+
+    #[command(flatten)]
     pub(crate) options: RunOptions,
 }
 
@@ -212,6 +215,9 @@ pub(crate) struct Resume {
     /// Continue with the team as it was when the conversation began, even if its file has changed
     #[arg(long)]
     pub(crate) pinned: bool,
+
+    #[command(flatten)]
+    pub(crate) budgets: Budgets,
 
     #[command(flatten)]
     pub(crate) options: RunOptions,

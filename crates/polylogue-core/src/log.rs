@@ -85,7 +85,7 @@ pub use self::summary::{Progress, Summary};
 pub(crate) use self::turns::turns_begun;
 use self::updates::Publisher;
 pub use self::updates::{Subscription, Update};
-use crate::limits::Account;
+use crate::limits::{Account, Budgets};
 use crate::{
     Allowance, Budget, Cancellation, Error, Interrupt, Limits, LogId, Name, Path, Result, RunBound,
     StoreError, Timer, TotalUsage,
@@ -100,7 +100,8 @@ pub struct Log {
     store: AnyStore,
     claim: Claim,
     limits: RwLock<Limits>,
-    pub(crate) budget: Option<Budget>,
+    /// Those that it shares with other runs.
+    pub(crate) budgets: Budgets,
     pub(crate) allowances: Vec<(Name, Allowance)>,
     /// What the run takes at most.
     pub(crate) bound: Option<RunBound>,
@@ -154,7 +155,7 @@ impl Log {
             store,
             claim,
             limits,
-            budget: None,
+            budgets: Budgets::default(),
             allowances: Vec::new(),
             bound: None,
             account: Account::default(),
@@ -182,10 +183,11 @@ impl Log {
         self
     }
 
-    /// Sets the budget that pays for the calls. Several runs can share one.
+    /// Adds a budget that pays for the calls. Several runs can share one, and a run can have several, such as those of a process and of a
+    /// token: all of them are charged, and the one that cannot cover a call ends the run.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = Some(budget);
+        self.budgets.add(budget);
         self
     }
 

@@ -184,7 +184,7 @@ impl Prepared {
             team: self.team.clone(),
             script: None,
             limits: self.options.limits,
-            budget: None,
+            budgets: Vec::new(),
         }
     }
 
@@ -217,7 +217,7 @@ impl Prepared {
         if team.mcp_document() != self.team.mcp_document() {
             return Err(Error::ServersChanged { team: team.name });
         }
-        Ok(TeamRun { prepared: self, team, script, limits: self.options.limits, budget: None })
+        Ok(TeamRun { prepared: self, team, script, limits: self.options.limits, budgets: Vec::new() })
     }
 
     /// Reads again which memory other teams have written to. For a team that has been prepared for a long time.
@@ -247,7 +247,7 @@ pub struct TeamRun<'p> {
     script: Option<AnyModel>,
     /// Over those of the team.
     limits: LimitOverrides,
-    budget: Option<Budget>,
+    budgets: Vec<Budget>,
 }
 
 impl TeamRun<'_> {
@@ -277,15 +277,15 @@ impl TeamRun<'_> {
         self
     }
 
-    /// The same with a budget that pays for its calls, next to its own limits.
+    /// The same with budgets that pay for its calls, next to its own limits and the budgets of the runtime.
     #[must_use]
-    pub fn with_budget(mut self, budget: Option<Budget>) -> Self {
-        self.budget = budget;
+    pub fn with_budgets(mut self, budgets: impl IntoIterator<Item = Budget>) -> Self {
+        self.budgets.extend(budgets);
         self
     }
 
-    pub(crate) fn budget(&self) -> Option<Budget> {
-        self.budget.clone()
+    pub(crate) fn budgets(&self) -> &[Budget] {
+        &self.budgets
     }
 
     /// Builds the agents for the conversation `id`.

@@ -20,15 +20,15 @@ use crate::{Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredTeam,
 pub struct Runtime(Arc<Inner>);
 
 /// `log`, whose calls in flight end with the time of a limit, and are paid by `budget` if there is one.
-fn timed(log: Log, budget: Option<Budget>) -> Log {
+fn timed(log: Log, budgets: impl Iterator<Item = Budget>) -> Log {
     let log = log.timer(Timer::new(tokio::time::sleep));
-    budget.into_iter().fold(log, Log::budget)
+    budgets.fold(log, Log::budget)
 }
 
 struct Inner {
     place: StoreLocation,
     store: AnyStore,
-    /// What pays for conversations without a budget of their own.
+    /// What all conversations share.
     budget: Option<Budget>,
     open: Mutex<HashMap<LogId, Weak<Shared>>>,
 }
@@ -40,8 +40,8 @@ pub struct OpenOptions {
     pub take_over: bool,
     /// How much it may use beyond what it has used so far. A limit without a value stays as it was.
     pub more: LimitOverrides,
-    /// A budget that pays for its calls, next to its own limits.
-    pub budget: Option<Budget>,
+    /// Budgets that pay for its calls, next to its own limits and the budget of the runtime.
+    pub budgets: Vec<Budget>,
 }
 
 /// How long a process that was just killed may hold a conversation: until a program that it was about to start has
@@ -65,11 +65,16 @@ impl Runtime {
         Self(Arc::new(Inner { place, store, budget: None, open: Mutex::default() }))
     }
 
-    /// The same store, whose conversations share `budget` unless they have one of their own: for a runtime that has none open.
+    /// The same store, whose conversations share `budget`, next to those that they have besides: for a runtime that has none open.
     #[must_use]
     pub fn with_budget(self, budget: Option<Budget>) -> Self {
         let (place, store) = (self.place().clone(), self.store().clone());
         Self(Arc::new(Inner { place, store, budget, open: Mutex::default() }))
+    }
+
+    /// What pays for a conversation that has also budgets of its `own`.
+    fn budgets<'b>(&'b self, own: &'b [Budget]) -> impl Iterator<Item = Budget> + 'b {
+        self.0.budget.iter().chain(own).cloned()
     }
 
     /// Checks that the store can be used: a database is connected to on first use only.
@@ -130,7 +135,7 @@ impl Runtime {
         let chat = run.chat(log.id())?;
         let most = stored.bound.map(|bound| bound.most).unwrap_or_default();
         let log = log.limits(run.limits()).agent_limits(run.team().agent_limits()).bound(most);
-        let log = timed(log, run.budget().or_else(|| self.0.budget.clone()));
+        let log = timed(log, self.budgets(run.budgets()));
         run.make_work_dir(log.id())?;
         let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
         let opened = Opened { task, limits, changed: None, more };
@@ -165,7 +170,7 @@ impl Runtime {
         let changed = Some(overrides).filter(|now| *now != before);
         let opened = Opened { task: run.task().to_owned(), limits, changed, more: options.more };
         let log = log.limits(limits).agent_limits(run.team().agent_limits()).bound(most);
-        let log = timed(log, options.budget.or_else(|| self.0.budget.clone()));
+        let log = timed(log, self.budgets(&options.budgets));
         Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
     }
 

@@ -1,4 +1,4 @@
-//! Counts the events of a conversation while it runs, for metrics and for the budget of the token that pays.
+//! Counts the events of a conversation while it runs, for metrics.
 
 use std::pin::pin;
 
@@ -7,18 +7,13 @@ use polylogue_runtime::Conversation;
 use tracing::warn;
 
 use crate::conversation::listing;
-use crate::spending::Payer;
 use crate::tenants::Tenant;
 use crate::totals::OTHER;
 
 /// Runs `conversation` and counts its events.
-pub(crate) async fn run(
-    tenant: &Tenant,
-    conversation: &Conversation,
-    payer: &Payer,
-) -> polylogue_runtime::Result<Status> {
+pub(crate) async fn run(tenant: &Tenant, conversation: &Conversation) -> polylogue_runtime::Result<Status> {
     let mut live = conversation.subscribe().await;
-    let mut meter = Meter::of(tenant, conversation, payer).await;
+    let mut meter = Meter::of(tenant, conversation).await;
     let mut running = pin!(conversation.run());
     let status = loop {
         let update = tokio::select! {
@@ -40,7 +35,6 @@ pub(crate) async fn run(
 struct Meter<'m> {
     tenant: &'m Tenant,
     conversation: &'m Conversation,
-    payer: &'m Payer,
     team: String,
     /// All events that were counted, now or by an earlier process, without their usage.
     summary: Summary,
@@ -48,12 +42,12 @@ struct Meter<'m> {
 }
 
 impl<'m> Meter<'m> {
-    async fn of(tenant: &'m Tenant, conversation: &'m Conversation, payer: &'m Payer) -> Self {
+    async fn of(tenant: &'m Tenant, conversation: &'m Conversation) -> Self {
         let events = conversation.events().await;
         let summary = Summary::of(events.iter().map(AsRef::as_ref), true);
         let title = listing(tenant, conversation.id()).await.map(|listing| listing.title).unwrap_or_default();
         let team = tenant.team_of_title(&title).map_or_else(|| OTHER.to_owned(), |(id, _)| id);
-        Self { tenant, conversation, payer, team, turns: summary.turns, summary }
+        Self { tenant, conversation, team, turns: summary.turns, summary }
     }
 
     /// Counts what is stored and was not counted yet.
@@ -75,9 +69,5 @@ impl<'m> Meter<'m> {
         let turns = self.summary.turns.saturating_sub(self.turns);
         self.turns += turns;
         self.tenant.meters.add(&self.team, event, turns, &self.summary.usage);
-        if self.payer.count(&self.summary.usage) {
-            // No further call is made today for this token.
-            self.conversation.cancellation().after_step();
-        }
     }
 }

@@ -31,7 +31,8 @@ pub(crate) async fn open(
     payer: &Payer,
 ) -> Result<Opened, Problem> {
     let prepared = app.source.prepare_stored(&tenant.runtime, id).await?;
-    let options = OpenOptions { more, budget: payer.money(), ..OpenOptions::default() };
+    let options =
+        OpenOptions { more, budgets: payer.budget().into_iter().collect(), ..OpenOptions::default() };
     let conversation = tenant.runtime.open(id, &prepared, options).await?;
     Ok(Opened { conversation, prepared: Arc::new(prepared) })
 }
@@ -162,7 +163,7 @@ impl Task {
         }
         let status = match self.lower(&opened.conversation, stretch.tokens).await {
             Ok(before) => {
-                let status = meter::run(tenant, &opened.conversation, payer).await;
+                let status = meter::run(tenant, &opened.conversation).await;
                 let continues = app.is_stopping() && matches!(status, Ok(Status::Cancelled));
                 self.restore(&opened.conversation, before.filter(|_| !continues)).await;
                 status

@@ -11,6 +11,7 @@ use axum::extract::Request;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, LOCATION};
 use axum::http::{HeaderName, HeaderValue, Method, Response};
 use axum::middleware::from_fn_with_state;
+use polylogue_core::Budget;
 use polylogue_http::OwnAddress;
 use polylogue_runtime::StoreLocation;
 use tokio::net::TcpListener;
@@ -50,6 +51,8 @@ pub struct ServerOptions {
     pub limits: ServerLimits,
     /// Whether conversations that an earlier server was running continue at the start.
     pub resume: bool,
+    /// What all conversations of all tenants share, next to the budgets of tokens.
+    pub budget: Option<Budget>,
 }
 
 impl ServerOptions {
@@ -57,7 +60,7 @@ impl ServerOptions {
     #[must_use]
     pub fn new(listen: SocketAddr, place: StoreLocation) -> Self {
         let (public_url, origins, limits) = (None, Vec::new(), ServerLimits::default());
-        Self { listen, place, public_url, origins, limits, resume: true }
+        Self { listen, place, public_url, origins, limits, resume: true, budget: None }
     }
 }
 
@@ -147,7 +150,7 @@ impl Server {
     /// # Errors
     /// [`ServerError`].
     pub async fn bind(options: ServerOptions, source: Arc<dyn TeamSource>) -> Result<Self, ServerError> {
-        let ServerOptions { listen, place, public_url, origins, limits, resume } = options;
+        let ServerOptions { listen, place, public_url, origins, limits, resume, budget } = options;
         let is_loopback = listen.ip().is_loopback();
         let tokens = TokenFile::at(tokens_at(&place));
         let has_tokens = tokens.all()?.iter().any(|token| token.kind == TokenKind::Key);
@@ -160,7 +163,7 @@ impl Server {
         };
         let is_tls = public_url.as_ref().is_some_and(|url| url.starts_with("https://"));
         let names = Names { is_loopback, public, is_tls, origins: checked(origins)? };
-        let tenants = Tenants::new(place, source.ids());
+        let tenants = Tenants::new(place, source.ids(), budget);
         let (routes, mcp) = (document(&ROUTES), Box::new(mcp::server(&limits)));
         let app = Arc::new(App::new(source, tenants, tokens, names, limits, routes, mcp));
         prepare(&app).await?;

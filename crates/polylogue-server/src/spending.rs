@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use polylogue_core::{Budget, Event, LogId, Store as _, Summary, TotalUsage};
+use polylogue_core::{Allowance, Budget, Event, LogId, StopReason, Store as _, Summary, TotalUsage};
 use polylogue_wire::token::DailyBudget;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
@@ -32,9 +32,7 @@ pub(crate) struct Account {
     token: String,
     /// Days since 1970, in UTC.
     day: u64,
-    money: Option<Budget>,
-    most_tokens: Option<u64>,
-    tokens: Mutex<u64>,
+    budget: Budget,
 }
 
 /// Who pays for a run: the token whose request began or continued it.
@@ -63,41 +61,30 @@ fn today() -> u64 {
 impl Account {
     fn new(token: &Token, day: u64) -> Self {
         let DailyBudget { cost, tokens } = token.per_day;
-        let money = cost.map(|cost| Budget::new("token", cost));
-        Self { token: token.id.clone(), day, money, most_tokens: tokens, tokens: Mutex::default() }
-    }
-
-    fn tokens(&self) -> MutexGuard<'_, u64> {
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add_tokens(&self, usage: &TotalUsage) {
-        let mut tokens = self.tokens();
-        *tokens = tokens.saturating_add(usage.input).saturating_add(usage.output);
+        let budget = Budget::new("token", Allowance { cost, tokens, ..Allowance::default() });
+        Self { token: token.id.clone(), day, budget }
     }
 
     /// What of it is spent, in words.
     fn spent(&self) -> Option<String> {
-        let money = self.money.as_ref().filter(|money| money.is_exhausted());
-        let of_money = money
-            .map(|money| format!("{} of {}", money.used().cost, money.limits().cost.unwrap_or_default()));
-        let tokens = *self.tokens();
-        let of_tokens = self.most_tokens.filter(|most| tokens >= *most);
-        of_money.or_else(|| of_tokens.map(|most| format!("{tokens} of {most} tokens")))
+        let StopReason::Allowance { limit, .. } = self.budget.reached()? else { return None };
+        let (used, most) = (self.budget.used(), self.budget.limits());
+        Some(match (*limit, most) {
+            (StopReason::Cost { .. }, Allowance { cost: Some(most), .. }) => {
+                format!("{} of {most}", used.cost)
+            }
+            (StopReason::Tokens { .. }, Allowance { tokens: Some(most), .. }) => {
+                format!("{} of {most} tokens", used.tokens)
+            }
+            (reason, _) => reason.to_string(),
+        })
     }
 }
 
 impl Payer {
     /// The budget from which its model calls are reserved.
-    pub(crate) fn money(&self) -> Option<Budget> {
-        self.account.as_ref()?.money.clone()
-    }
-
-    /// Counts the tokens of an event. Returns whether the budget is spent.
-    pub(crate) fn count(&self, usage: &TotalUsage) -> bool {
-        let Some(account) = &self.account else { return false };
-        account.add_tokens(usage);
-        account.spent().is_some()
+    pub(crate) fn budget(&self) -> Option<Budget> {
+        Some(self.account.as_ref()?.budget.clone())
     }
 }
 
@@ -176,8 +163,7 @@ impl Spending {
             let until = later.find(|later| later.run == line.run && later.tenant == line.tenant);
             let usage = used(tenants, line, until.map(|later| later.from)).await;
             let account = self.account(token, line.day);
-            account.add_tokens(&usage);
-            account.money.iter().for_each(|money| money.spend(usage.cost));
+            account.budget.spend(usage.counted());
         }
         if let Err(error) = self.rewrite(&of_today) {
             warn!(%error, "notes on what tokens have spent earlier stay");
@@ -247,6 +233,8 @@ mod tests {
         assert_eq!(lines, [(bounded.token, 3), (free.token, 7), (Some(String::new()), 8)]);
         let huge = TotalUsage { input: u64::MAX, output: u64::MAX, ..TotalUsage::default() };
         assert!(bounded.account.unwrap().spent().is_none());
-        assert!(payer(Some(1)).count(&huge) && payer(Some(1)).count(&huge));
+        let account = payer(Some(1)).account.unwrap();
+        (0..2).for_each(|_| account.budget.spend(huge.counted()));
+        assert!(account.spent().unwrap().ends_with(" of 1 tokens"));
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use polylogue_core::Budget;
 use polylogue_runtime::{Prepared, Runtime, StoreLocation};
 use tokio::sync::OnceCell;
 use tracing::{info, warn};
@@ -126,6 +127,8 @@ pub(crate) struct Tenants {
     /// The store of [`Token::LOCAL`], which the command line uses, too.
     place: StoreLocation,
     folder: PathBuf,
+    /// What all their conversations share.
+    budget: Option<Budget>,
     /// The ids of the teams.
     ids: Mutex<Vec<String>>,
     used: Mutex<HashMap<String, Arc<Tenant>>>,
@@ -134,11 +137,12 @@ pub(crate) struct Tenants {
 }
 
 impl Tenants {
-    pub(crate) fn new(place: StoreLocation, ids: Vec<String>) -> Self {
+    pub(crate) fn new(place: StoreLocation, ids: Vec<String>, budget: Option<Budget>) -> Self {
         let folder = server_folder(&place).join("tenants");
         Self {
             place,
             folder,
+            budget,
             ids: Mutex::new(ids),
             used: Mutex::default(),
             reloading: tokio::sync::Mutex::default(),
@@ -185,7 +189,7 @@ impl Tenants {
             Token::LOCAL => self.place.clone(),
             name => self.place.of_tenant(name, self.folder.join(name).join("conversations.db")),
         };
-        let runtime = Runtime::open_at(place).map_err(Box::new)?;
+        let runtime = Runtime::open_at(place).map_err(Box::new)?.with_budget(self.budget.clone());
         let tenant = Arc::new(Tenant {
             name: name.to_owned(),
             runtime,

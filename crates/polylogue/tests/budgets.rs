@@ -242,11 +242,7 @@ async fn fifty_agents_in_ten_conversations_take_no_more_than_their_batch_may() {
             }
         }
         let ended = ended.unwrap_or_else(|| panic!("seed {seed}: it does not end"));
-        let (calls, spent, replies) = (server.calls(), server.cents(), server.replies());
-        let is_within = most.calls.is_none_or(|limit| calls <= limit)
-            && most.tokens.is_none_or(|limit| replies + INPUT * calls <= limit)
-            && most.cost.is_none_or(|limit| cents(spent) <= limit);
-        assert!(is_within, "seed {seed}: {calls} calls and {spent} cents of {most:?}: {ended:?}");
+        assert!(is_within(most, &[&server]), "seed {seed}: {most:?}: {ended:?}");
     }
     let expected = [
         "the batch has reached the budget",
@@ -254,6 +250,43 @@ async fn fifty_agents_in_ten_conversations_take_no_more_than_their_batch_may() {
         "the batch has reached the limit of N tokens",
     ];
     assert_eq!(reached.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+}
+
+/// Whether the requests that `servers` received together took no more than `most`.
+fn is_within(most: Allowance, servers: &[&Server]) -> bool {
+    let sum = |of: fn(&Server) -> u64| servers.iter().map(|server| of(server)).sum::<u64>();
+    let (calls, spent, replies) = (sum(Server::calls), sum(Server::cents), sum(Server::replies));
+    most.calls.is_none_or(|limit| calls <= limit)
+        && most.tokens.is_none_or(|limit| replies + INPUT * calls <= limit)
+        && most.cost.is_none_or(|limit| cents(spent) <= limit)
+}
+
+#[tokio::test]
+async fn every_budget_that_a_conversation_has_is_charged_and_none_is_passed() {
+    let mut reached = BTreeSet::new();
+    for seed in 1..=100 {
+        let servers = [Server::seeded(seed), Server::seeded(seed + 1_000)];
+        let process = Budget::new("process", limit(seed / 3, &servers[0]));
+        let tokens = ["first token", "second token"].map(|name| Budget::new(name, limit(seed, &servers[1])));
+        let runs = rows().enumerate().map(|(nth, row)| {
+            let (of, started) = (nth % 2, start(&servers[nth % 2])(&row).unwrap());
+            let log = Log::in_memory().budget(tokens[of].clone()).budget(process.clone());
+            let mut log = log.budget(process.clone());
+            async move { (of, started.chat.run_in(&mut log, &row).await.unwrap().status) }
+        });
+        for (of, status) in futures_util::future::join_all(runs).await {
+            let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
+            let by = [&process, &tokens[of]].into_iter().find(|budget| budget.holds(&reason));
+            assert!(reason == StopReason::Finished || by.is_some(), "seed {seed}: {reason}");
+            reached.extend(by.map(|_| words(&reason).trim_end_matches('s').to_owned()));
+        }
+        let all = [&servers[0], &servers[1]];
+        for (budget, servers) in [(&process, &all[..]), (&tokens[0], &all[..1]), (&tokens[1], &all[1..])] {
+            assert!(is_within(budget.limits(), servers), "seed {seed}: {budget:?}");
+            assert_eq!(budget.reserved(), Money::default(), "seed {seed}: reservations return to zero");
+        }
+    }
+    assert_eq!(reached.len(), 9, "each limit of each budget ends conversations: {reached:?}");
 }
 
 /// The kind of a limit in words, without numbers.

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use polylogue_server::Scope;
 
 use super::runs::duration;
-use super::shared::{TeamOptions, count, dollars};
+use super::shared::{Budgets, TeamOptions, count, dollars};
 use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
@@ -37,6 +37,9 @@ pub(crate) struct Serve {
     /// Leave conversations that an earlier server was running when it ended
     #[arg(long)]
     pub(crate) no_resume: bool,
+
+    #[command(flatten)]
+    pub(crate) budgets: Budgets,
 
     #[command(flatten)]
     pub(crate) options: TeamOptions,

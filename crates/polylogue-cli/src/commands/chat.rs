@@ -129,6 +129,6 @@ async fn stored(
 ) -> Result<Prepared, CliError> {
     // A chat continues with the team as it was: `resume` has the options for another one.
     let version = TeamVersion::Pinned;
-    let stored = Stored { id, options: &args.options, asks: true, settings, version };
+    let stored = Stored { id, options: &args.options, asks: true, settings, version, shared_budget: false };
     Ok(stored.prepare(runtime).await?.0)
 }

@@ -23,7 +23,7 @@ use crate::{args, attachments, place, trust};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, CliError> {
     let input = args.options.piped.of(args.message.as_deref(), args.answer.as_deref())?;
-    let runtime = place::existing(cli.store.as_deref())?;
+    let runtime = place::existing(cli.store.as_deref())?.with_budget(args.budgets.of_process());
     let id = runtime.find(&args.id).await?;
     if args.message.is_none()
         && args.answer.is_none()
@@ -34,7 +34,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     }
     let settings = settings(cli, args.options.output);
     let (options, asks, version) = (&args.options, args.answer.is_none(), TeamVersion::wanted(args));
-    let stored = Stored { id: &id, options, asks, settings: &settings, version };
+    let shared_budget = args.budgets.budget.is_some();
+    let stored = Stored { id: &id, options, asks, settings: &settings, version, shared_budget };
     let (mut prepared, changes) = stored.prepare(&runtime).await?;
     let attached = attached(args)?;
     attachments::check(&prepared, &attached)?;
@@ -121,6 +122,8 @@ pub(super) struct Stored<'a> {
     pub(super) settings: &'a Settings,
     /// The version of the team.
     pub(super) version: TeamVersion,
+    /// Whether the process has a budget of money.
+    pub(super) shared_budget: bool,
 }
 
 impl Stored<'_> {
@@ -169,7 +172,7 @@ impl Stored<'_> {
             servers: allowed.mcp.clone().or(stored.mcp.filter(|_| is_sealed)),
             dir: dir.or(stored.dir.filter(|_| is_sealed)),
             limits: limits.overrides().or(before),
-            shared_budget: false,
+            shared_budget: self.shared_budget,
             // Another version of the team is allowed what its own content was trusted with.
             before: if is_sealed && !is_newer { stored.allowed } else { Vec::new() },
             resumed: true,

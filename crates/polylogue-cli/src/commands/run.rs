@@ -31,11 +31,12 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     let settings = settings(cli, args.options.output);
     let mut launch = Launch::of(loaded, &args.team, &args.options.team).with_default_cost(cli)?;
     launch.shown = Some(&settings);
+    launch.shared_budget = args.budgets.budget.is_some();
     launch.dir = args.options.folder.path()?;
     // Whatever is wrong with the team shows before there is a store.
     let mut prepared = launch.prepare(&place::of(cli.store.as_deref())?).await?;
     attachments::check(&prepared, &attached)?;
-    let runtime = place::open(cli.store.as_deref())?;
+    let runtime = place::open(cli.store.as_deref())?.with_budget(args.budgets.of_process());
     let conversation = runtime.begin(&prepared.run()).await?;
     conversation.attach(attached);
     if settings.output.is_conversation() {

@@ -22,6 +22,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
     options.public_url.clone_from(&args.public_url);
     options.origins.clone_from(&args.origins);
     options.resume = !args.no_resume;
+    options.budget = args.budgets.of_process();
     let (teams, unusable) = TeamFiles::find(cli, args)?.usable(&options.place).await?;
     for (file, error) in unusable {
         let (what, hint) = error.into_parts();

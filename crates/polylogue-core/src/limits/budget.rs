@@ -5,6 +5,7 @@
 //! never fit is refused.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,9 +19,9 @@ use crate::{AllowanceOwner, Money, StopReason};
 /// Limits on calls, tokens, money and time that several runs share, such as those of a batch or a process. Cloning shares
 /// it.
 ///
-/// A run uses it by [`Log::budget`](crate::Log::budget). When it cannot cover the next call of a run, that run ends with
-/// [`StopReason::Allowance`], which has its name. It continues under a larger budget once it is
-/// [reopened](crate::Log::reopen).
+/// A run uses it by [`Log::budget`](crate::Log::budget), and can have several: each call is reserved in all of them at
+/// once. When one cannot cover the next call of a run, that run ends with [`StopReason::Allowance`], which has the name of
+/// that budget. It continues under a larger budget once it is [reopened](crate::Log::reopen).
 ///
 /// ```
 /// use polylogue_core::{Allowance, Budget, Money};
@@ -35,6 +36,8 @@ use crate::{AllowanceOwner, Money, StopReason};
 pub struct Budget(Arc<Shared>);
 
 struct Shared {
+    /// Budgets are locked in the order of their numbers.
+    number: u64,
     owner: AllowanceOwner,
     allowance: Allowance,
     elapsed: Box<dyn Fn() -> Duration + Send + Sync>,
@@ -43,11 +46,11 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct Balance {
+pub(super) struct Balance {
     used: CountedUsage,
     /// In earlier processes.
     busy: BusyTime,
-    reserved: Reserved,
+    pub(super) reserved: Reserved,
     /// Why a call was refused, with whose limit it is.
     refused: Option<StopReason>,
 }
@@ -67,7 +70,9 @@ impl Budget {
         most: impl Into<Allowance>,
         elapsed: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Self {
+        static MADE: AtomicU64 = AtomicU64::new(0);
         Self(Arc::new(Shared {
+            number: MADE.fetch_add(1, Ordering::Relaxed),
             owner: AllowanceOwner::Shared(name.into()),
             allowance: most.into(),
             elapsed: Box::new(elapsed),
@@ -178,7 +183,11 @@ impl Budget {
         RunUsage { counted: balance.used, time_ms: self.time_of(balance), unpriced }
     }
 
-    fn balance(&self) -> MutexGuard<'_, Balance> {
+    pub(super) fn number(&self) -> u64 {
+        self.0.number
+    }
+
+    pub(super) fn balance(&self) -> MutexGuard<'_, Balance> {
         // A panic elsewhere leaves nothing half done.
         self.0.balance.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -188,27 +197,23 @@ impl Budget {
         self.0.changed.subscribe()
     }
 
-    /// Reserves a call. One of unknown price is free if that is allowed; `unpriced` is a model that the run has used at an
+    /// Whether a call fits. One of unknown price is free if that is allowed; `unpriced` is a model that the run has used at an
     /// unknown price.
-    pub(crate) fn reserve(
+    pub(super) fn admit(
         &self,
+        balance: &mut Balance,
         call: (&Bound, u64),
         unknown_price: bool,
         unpriced: Option<&Arc<str>>,
     ) -> Admission {
-        let mut balance = self.balance();
         let limits = Limits { unknown_price, ..self.0.allowance.limits() };
-        match limits.admit(self.usage(&balance, unpriced), &balance.reserved, 0, call) {
-            Admission::Now(hold) => {
-                balance.reserved.add(hold);
-                Admission::Now(hold)
-            }
-            Admission::Later => Admission::Later,
+        match limits.admit(self.usage(balance, unpriced), &balance.reserved, 0, call) {
             Admission::Never(reason) => {
                 let reason = self.refusal(reason);
                 balance.refused.get_or_insert_with(|| reason.clone());
                 Admission::Never(reason)
             }
+            admission => admission,
         }
     }
 

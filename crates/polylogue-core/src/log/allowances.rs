@@ -72,7 +72,7 @@ impl Log {
         let by_bound = self.bound.is_some_and(RunBound::needs_bounds);
         by_bound
             || self.limits_now().need_bounds()
-            || self.budget.is_some()
+            || !self.budgets.is_empty()
             || self.account.state().need_bounds
     }
 

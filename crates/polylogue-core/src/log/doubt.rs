@@ -1,7 +1,7 @@
 //! Calls that may have been in flight when an earlier process died: they are charged before anything is sent.
 
 use super::ReservationRequest;
-use crate::{Body, Bound, Budget, Charge, ChargeReason, Log, Money, Name, Path, Result, TotalUsage};
+use crate::{Body, Bound, Charge, ChargeReason, Log, Money, Name, Path, Result, TotalUsage};
 
 /// A turn that may have had a call in flight when an earlier process died. No call is sent until all such turns are
 /// checked: otherwise a call could spend money that a lost call has already spent.
@@ -78,15 +78,13 @@ impl Log {
         if lost.is_empty() { Ok(()) } else { self.charge_now(at, lost).await }
     }
 
-    /// Writes charges, and counts them in the budget.
+    /// Writes charges, and counts them in the budgets.
     async fn charge_now(&self, at: &Path, charges: impl IntoIterator<Item = Charge>) -> Result<()> {
         let charges: Vec<Charge> = charges.into_iter().collect();
         let mut counted = TotalUsage::default();
         charges.iter().for_each(|charge| counted.charge(charge));
         self.append(at, charges.into_iter().map(Body::Charged)).await?;
-        if let Some(budget) = &self.budget {
-            budget.spend(counted.counted());
-        }
+        self.budgets.spend(counted.counted());
         Ok(())
     }
 
@@ -100,7 +98,7 @@ impl Log {
         let accounts: Vec<_> = accounts.chain([run]).collect();
         let money =
             accounts.iter().filter_map(|(limits, used)| limits.cost.map(|limit| limit.less(used.cost)));
-        let (shared, shared_tokens) = self.budget.as_ref().map(Budget::left).unwrap_or_default();
+        let (shared, shared_tokens) = self.budgets.left();
         let cost = bound.least_cost.and(bound.cost.or_else(|| money.chain(shared).min()));
         let tokens = accounts
             .iter()

@@ -96,10 +96,9 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Counts in the budget that the run shares what was used without a reservation.
+    /// Counts in the budgets that the run shares what was used without a reservation.
     fn spend(&self, used: CountedUsage) {
-        let budget = self.run.as_ref().and_then(|run| run.log.budget.as_ref());
-        budget.into_iter().for_each(|budget| budget.spend(used));
+        self.run.iter().for_each(|run| run.log.budgets.spend(used));
     }
 
     /// Settles a reservation with the real usage.

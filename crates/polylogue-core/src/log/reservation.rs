@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::select;
 
 use super::buffer::RunTotals;
-use crate::limits::{self, Admission};
+use crate::limits::{self, Admission, budgets};
 use crate::{
-    Body, Bound, Budget, Charge, ChargeReason, CountedUsage, Error, Interrupt, Limits, Log, ModelError,
+    Body, Bound, Charge, ChargeReason, CountedUsage, Error, Interrupt, Limits, Log, ModelError,
     ModelErrorKind, Money, Name, Path, Reply, Result, Usage,
 };
 
@@ -93,26 +93,28 @@ pub(crate) struct AttemptReservation {
     run: limits::RunReservation,
     /// In the accounts of agents and chats, by index.
     owned: Vec<(usize, limits::RunReservation)>,
-    /// In the budget that the run shares with others.
-    shared: limits::RunReservation,
+    /// In the budgets that the run shares with others.
+    shared: Vec<limits::RunReservation>,
 }
 
 impl AttemptReservation {
     /// The money that it takes at most: its bound, or all that was left.
     fn most(&self) -> Option<Money> {
         let bound = &self.bound;
-        let whole = [self.run.cost, self.shared.cost].into_iter();
-        let whole = whole.chain(self.owned.iter().map(|(_, hold)| hold.cost)).filter(|amount| amount.whole);
+        let whole = self.all().map(|hold| hold.cost).filter(|amount| amount.whole);
         // A call of unknown cost reserves nothing: under a limit on money the run ends because of it.
         bound.least_cost.and(bound.cost.or_else(|| whole.map(|amount| amount.most).min()))
     }
 
     /// The tokens that it takes at most, in the same way.
     fn most_tokens(&self) -> Option<u64> {
-        let whole = self.owned.iter().map(|(_, hold)| hold.tokens);
-        let whole = whole.chain([self.run.tokens, self.shared.tokens]);
-        let whole = whole.filter(|amount| amount.whole).map(|amount| amount.most).min();
-        self.bound.tokens.or(whole)
+        let whole = self.all().map(|hold| hold.tokens).filter(|amount| amount.whole);
+        self.bound.tokens.or(whole.map(|amount| amount.most).min())
+    }
+
+    /// The reservations in all accounts.
+    fn all(&self) -> impl Iterator<Item = &limits::RunReservation> {
+        [&self.run].into_iter().chain(self.owned.iter().map(|(_, hold)| hold)).chain(&self.shared)
     }
 }
 
@@ -144,19 +146,12 @@ impl Log {
         loop {
             // Subscribed before the check, so that no change is missed.
             let mut run = self.account.changed.subscribe();
-            let mut shared = self.budget.as_ref().map(Budget::changes);
+            let mut shared = self.budgets.changes();
             if let Some(held) = self.hold_now(attempt).await? {
                 return Ok(held);
             }
             let settled = async {
-                let shared = async {
-                    match &mut shared {
-                        // The sender lives as long as the budget.
-                        Some(shared) => shared.changed().await.unwrap_or_default(),
-                        None => std::future::pending().await,
-                    }
-                };
-                let _ = select(pin!(run.changed()), pin!(shared)).await;
+                let _ = select(pin!(run.changed()), pin!(budgets::changed(&mut shared))).await;
             };
             self.unless_cancelled(settled).await?;
         }
@@ -191,7 +186,7 @@ impl Log {
         }
     }
 
-    /// Reserves a call in the run, in the accounts of its agents and chats, and in the shared budget, if it fits into all
+    /// Reserves a call in the run, in the accounts of its agents and chats, and in the shared budgets, if it fits into all
     /// of them.
     fn try_hold(&self, totals: &RunTotals, attempt: Attempt<'_>) -> Result<ReservationAttempt> {
         let Attempt { at, who, bound, calls } = attempt;
@@ -242,16 +237,13 @@ impl Log {
                 }
             }
         }
-        let shared = match &self.budget {
-            None => limits::RunReservation::default(),
-            Some(budget) => match budget.reserve((&bound, calls), unknown_price, totals.unpriced.as_ref()) {
-                Admission::Now(hold) => hold,
-                Admission::Later => return Ok(ReservationAttempt::Later),
-                Admission::Never(reason) => {
-                    account.refused = Some(reason.clone());
-                    return Err(Interrupt::Limit(reason).into());
-                }
-            },
+        let shared = match self.budgets.reserve((&bound, calls), unknown_price, totals.unpriced.as_ref()) {
+            Ok(Some(holds)) => holds,
+            Ok(None) => return Ok(ReservationAttempt::Later),
+            Err(reason) => {
+                account.refused = Some(reason.clone());
+                return Err(Interrupt::Limit(reason).into());
+            }
         };
         account.add(run, &owned);
         Ok(ReservationAttempt::Now(AttemptReservation { bound, run, owned, shared }))
@@ -374,14 +366,13 @@ impl Reservation<'_> {
         let shared = std::mem::take(&mut hold.shared);
         *is_answered = true;
         drop(state);
-        if let Some(budget) = &self.log.budget {
-            // Providers report any numbers.
-            let read = [usage.input, usage.output, tokens].into_iter().flatten();
-            let read = read.fold(0_u64, u64::saturating_add);
-            let used = if cached { (0, None) } else { (read, cost.or(most)) };
-            budget.settle(shared, counted(self.calls, Some(used.0), used.1));
-            others.into_iter().for_each(|other| budget.settle(other, CountedUsage::default()));
-        }
+        // Providers report any numbers.
+        let read = [usage.input, usage.output, tokens].into_iter().flatten();
+        let read = read.fold(0_u64, u64::saturating_add);
+        let used = if cached { (0, None) } else { (read, cost.or(most)) };
+        let budgets = &self.log.budgets;
+        budgets.settle(shared, counted(self.calls, Some(used.0), used.1));
+        others.into_iter().for_each(|other| budgets.settle(other, CountedUsage::default()));
         if !cached && self.log.is_limited() && (tokens.is_some() || most.is_some()) {
             self.charge(ChargeReason::Unreported, 0, tokens, most);
         }
@@ -408,10 +399,8 @@ impl Reservation<'_> {
 
     /// Releases the reservation of an attempt, of which `used` is gone. Its charge is filed before.
     fn settle(&self, hold: AttemptReservation, used: CountedUsage) {
-        if let Some(budget) = &self.log.budget {
-            budget.settle(hold.shared, used);
-        }
         self.log.free(&hold);
+        self.log.budgets.settle(hold.shared, used);
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 
 use super::Log;
-use crate::{Budget, Error, Interrupt, Name, Path, Result, StopReason, Timer};
+use crate::{Error, Interrupt, Name, Path, Result, StopReason, Timer};
 
 impl Log {
     /// Sets the timer of limits on running time: model and tool calls in flight are then aborted when one is reached, and
@@ -78,12 +78,10 @@ impl Log {
             return Err(self.run_refused(reason));
         }
         lower(limits.time_ms, used);
-        if let Some(budget) = &self.budget {
-            if let Some(reason) = budget.time_reached() {
-                return Err(self.run_refused(reason));
-            }
-            lower(budget.limits().time_ms, budget.used_ms());
+        if let Some(reason) = self.budgets.time_reached() {
+            return Err(self.run_refused(reason));
         }
+        self.budgets.times().for_each(|(limit, used)| lower(limit, used));
         Ok(left)
     }
 
@@ -106,14 +104,13 @@ impl Log {
             }
         }
         let of_run = self.limits_now().time_reached(totals.used(ran).time_ms);
-        match of_run.or_else(|| self.budget.as_ref().and_then(Budget::time_reached)) {
+        match of_run.or_else(|| self.budgets.time_reached()) {
             Some(reason) => Err(self.run_refused(reason)),
             None => Ok(()),
         }
     }
 
     fn is_timed(&self) -> bool {
-        let by_budget = self.budget.as_ref().is_some_and(|budget| budget.limits().time_ms.is_some());
-        by_budget || self.limits_now().time_ms.is_some() || self.account.state().is_timed
+        self.budgets.is_timed() || self.limits_now().time_ms.is_some() || self.account.state().is_timed
     }
 }

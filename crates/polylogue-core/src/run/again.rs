@@ -101,15 +101,12 @@ async fn holds_still(
     more: LimitOverrides,
 ) -> bool {
     let StopReason::Allowance { of, limit } = reason else { return limits.holds(reason) };
-    if let (AllowanceOwner::Shared(_), Some(budget)) = (of, &log.budget) {
-        return budget.holds(reason);
-    }
     let own = match of {
         AllowanceOwner::Agent(name) => log.limits_of_agent(name),
         AllowanceOwner::Chat { at, .. } => {
             chat.setup.allowance.filter(|_| at.is_root()).map(Allowance::limits)
         }
-        AllowanceOwner::Shared(_) => None,
+        AllowanceOwner::Shared(_) => return log.budgets.holds(reason),
     };
     match own {
         Some(own) => log.limits_of_owner(of, own, more).await.holds(limit),

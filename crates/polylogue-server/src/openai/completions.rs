@@ -158,7 +158,7 @@ async fn begin_new(
     if tokens.is_some() {
         of_team = of_team.with_limits(LimitOverrides { tokens, ..LimitOverrides::default() });
     }
-    let of_team = of_team.with_budget(slot.payer.money());
+    let of_team = of_team.with_budgets(slot.payer.budget());
     let id = fresh_id();
     let conversation = tenant.runtime.begin_as(&of_team, id.clone(), None).await?;
     tenant.runs.enter(&id);

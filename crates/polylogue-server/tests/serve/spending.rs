@@ -1,6 +1,6 @@
 //! What a token may spend in a day: the last part of S37.
 
-use polylogue_core::Money;
+use polylogue_core::{Allowance, Budget, Money};
 use polylogue_server::{DailyBudget, NewToken};
 use serde_json::{Value, json};
 
@@ -28,16 +28,31 @@ fn is_spent(response: &Response) {
     assert!(wait <= 24 * 60 * 60, "{wait}");
 }
 
-#[tokio::test]
-async fn s37_the_tokens_of_a_day_are_counted_across_restarts_and_then_refused() {
-    let world = World::with_model("more", generous()).await;
-    let bounded = token(&world, DailyBudget { tokens: Some(1), ..DailyBudget::default() });
-    let begun = post(&world, &bounded, PATH, &json!({"team": "long"})).await;
+/// Begins a run that its token stops. Returns its id, and what the server says of it.
+async fn stopped(world: &World, token: &str) -> (String, Value) {
+    let begun = post(world, token, PATH, &json!({"team": "long"})).await;
     assert_eq!(begun.status, 201, "{}", begun.body);
     let id = begun.json()["id"].as_str().unwrap().to_owned();
-    // The first reply spends it, and the run stops after its step.
-    let halted = until(&world, &id, "halted").await;
-    assert!(halted["turns"].as_u64().unwrap() < 4, "{halted}");
+    let closed = until(world, &id, "closed").await;
+    assert_eq!(closed["ended"]["word"], "budget", "{closed}");
+    (id, closed)
+}
+
+#[tokio::test]
+async fn s37_the_tokens_of_a_day_are_reserved_counted_across_restarts_and_then_refused() {
+    let world = World::with_model("more", generous()).await;
+    let bounded =
+        async |tokens: u64| token(&world, DailyBudget { tokens: Some(tokens), ..DailyBudget::default() });
+    // Less than what one call could take: it says so itself, and how much that is.
+    let (_, closed) = stopped(&world, &bounded(1).await).await;
+    let detail = closed["ended"]["detail"].as_str().unwrap();
+    let said = "the token has reached the limit of 1 tokens (0 used, and the next call could take up to ";
+    let next: u64 = detail.strip_prefix(said).unwrap().trim_end_matches(')').parse().unwrap();
+    assert_eq!((closed["turns"].as_u64(), world.model_requests().len()), (Some(0), 0), "it was not asked");
+    // Enough for one call, and not for all.
+    let bounded = bounded(next + 10).await;
+    let (id, closed) = stopped(&world, &bounded).await;
+    assert!((1..12).contains(&closed["turns"].as_u64().unwrap()), "{closed}");
     let refused = async |world: &World| {
         is_spent(&post(world, &bounded, PATH, &json!({"team": "long"})).await);
         is_spent(&post(world, &bounded, &format!("{PATH}/{id}/resume"), &json!({})).await);
@@ -51,12 +66,29 @@ async fn s37_the_tokens_of_a_day_are_counted_across_restarts_and_then_refused() 
     refused(&world).await;
     let before = events(&world, &id).await;
     let world = world.restart().await;
+    // What is left is again too little, which the first call finds.
+    assert_eq!(stopped(&world, &bounded).await.1["turns"], 0);
     refused(&world).await;
     assert_eq!(events(&world, &id).await, before, "nothing was sent into it");
     // Another token continues it, and pays.
-    begin(&world, &json!({"team": "talk"})).await;
     assert_eq!(world.post(&format!("{PATH}/{id}/resume"), &json!({})).await.status, 202);
-    until(&world, &id, "closed").await;
+    let is_of_token = |closed: &Value| closed["ended"]["detail"].as_str().unwrap().contains("the token");
+    while is_of_token(&until(&world, &id, "closed").await) {}
+}
+
+#[tokio::test]
+async fn all_conversations_of_a_server_share_its_budget_next_to_those_of_tokens() {
+    let most = Allowance { calls: Some(5), ..Allowance::default() };
+    let world = World::with_budget("more", Budget::new("process", most)).await;
+    let rich = token(&world, DailyBudget { cost: Some(Money::dollars(1.0)), ..DailyBudget::default() });
+    let begun = post(&world, &rich, PATH, &json!({"team": "long"})).await;
+    let closed = until(&world, begun.json()["id"].as_str().unwrap(), "closed").await;
+    assert_eq!(closed["ended"]["detail"], "the process has reached the limit of 5 model calls", "{closed}");
+    // The token is not refused: its own budget has enough left.
+    let again = post(&world, &rich, PATH, &json!({"team": "long"})).await;
+    assert_eq!(again.status, 201, "{}", again.body);
+    let closed = until(&world, again.json()["id"].as_str().unwrap(), "closed").await;
+    assert_eq!((&closed["turns"], world.model_requests().len()), (&json!(0), 5), "{closed}");
 }
 
 #[tokio::test]

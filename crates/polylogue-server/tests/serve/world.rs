@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex};
 
 use futures_util::future::BoxFuture;
-use polylogue_core::{AnyStore, LogId};
+use polylogue_core::{AnyStore, Budget, LogId};
 use polylogue_models::Env;
 use polylogue_runtime::{Access, ModelOptions, Prepared, RunOptions, Runtime, StoreLocation};
 use polylogue_server::{
@@ -275,6 +275,18 @@ impl World {
         let options =
             ServerOptions { limits: generous(), ..ServerOptions::new(loopback(), place(dir.path())) };
         let model = ModelServer::start(Playbook::new(move |_, number| play(number))).await;
+        Self::start_at(dir, options, Some(model), None).await
+    }
+
+    /// With a team whose model replies with `text`, and a budget of all conversations.
+    pub(crate) async fn with_budget(text: &'static str, budget: Budget) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let options = ServerOptions {
+            limits: generous(),
+            budget: Some(budget),
+            ..ServerOptions::new(loopback(), place(dir.path()))
+        };
+        let model = ModelServer::start(Playbook::new(move |_, _| Answer::text(text))).await;
         Self::start_at(dir, options, Some(model), None).await
     }
 

@@ -29,6 +29,8 @@ pub(super) struct TeamFiles {
     ready: Mutex<BTreeMap<PathBuf, (PathBuf, Prepared)>>,
     default_model: Option<String>,
     options: args::TeamOptions,
+    /// Whether all conversations share a budget of money.
+    shared_budget: bool,
 }
 
 /// The files as they were when they were looked at last.
@@ -62,7 +64,9 @@ impl TeamFiles {
     pub(super) fn find(cli: &args::Cli, args: &args::serve::Serve) -> Result<Self, CliError> {
         let default_model = default_model(cli, &args.options.models)?.map(|given| given.value);
         let (named, known, ready) = (args.teams.clone(), Mutex::default(), Mutex::default());
-        let files = Self { named, known, ready, default_model, options: args.options.clone() };
+        let shared_budget = args.budgets.budget.is_some();
+        let options = args.options.clone();
+        let files = Self { named, known, ready, default_model, options, shared_budget };
         files.known().served = by_id(&files.named)?;
         Ok(files)
     }
@@ -123,6 +127,7 @@ impl TeamFiles {
         let mut launch = Launch::of(loaded, file, &self.options);
         // No person is at the terminal of a server.
         launch.asks = false;
+        launch.shared_budget = self.shared_budget;
         launch.shown = Some(&SETTINGS);
         launch.prepare(place).await
     }
@@ -192,7 +197,9 @@ impl TeamSource for TeamFiles {
         Box::pin(async move {
             // A conversation keeps the team that it began with.
             let version = TeamVersion::Pinned;
-            let stored = Stored { id, options: &options, asks: false, settings: &SETTINGS, version };
+            let shared_budget = self.shared_budget;
+            let stored =
+                Stored { id, options: &options, asks: false, settings: &SETTINGS, version, shared_budget };
             Ok(stored.prepare(runtime).await?.0)
         })
     }

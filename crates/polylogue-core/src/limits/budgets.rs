@@ -1,0 +1,151 @@
+//! The budgets that pay for one run together: a call is reserved in all of them at once, or in none.
+
+use std::sync::Arc;
+
+use futures_util::future::select_all;
+use tokio::sync::watch;
+
+use super::{Admission, Bound, RunReservation};
+use crate::{Budget, CountedUsage, Money, StopReason};
+
+/// The budgets of one run, each once, in the order in which they were made: that is the order in which they are locked.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Budgets(Vec<Budget>);
+
+impl Budgets {
+    /// Adds a budget. One that is there already counts once.
+    pub(crate) fn add(&mut self, budget: Budget) {
+        if let Err(at) = self.0.binary_search_by_key(&budget.number(), Budget::number) {
+            self.0.insert(at, budget);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one of them limits time.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.0.iter().any(|budget| budget.limits().time_ms.is_some())
+    }
+
+    /// The first limit on time that is reached.
+    pub(crate) fn time_reached(&self) -> Option<StopReason> {
+        self.0.iter().find_map(Budget::time_reached)
+    }
+
+    /// Their limits on time with what of them is used, in milliseconds.
+    pub(crate) fn times(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
+        self.0.iter().map(|budget| (budget.limits().time_ms, budget.used_ms()))
+    }
+
+    /// Whether one of them still refuses what was refused for `reason`.
+    pub(crate) fn holds(&self, reason: &StopReason) -> bool {
+        self.0.iter().any(|budget| budget.holds(reason))
+    }
+
+    /// Reserves a call in all of them; `None` if another call must be settled before.
+    ///
+    /// # Errors
+    /// The limit that can never cover the call, with the name of its budget.
+    pub(crate) fn reserve(
+        &self,
+        call: (&Bound, u64),
+        unknown_price: bool,
+        unpriced: Option<&Arc<str>>,
+    ) -> Result<Option<Vec<RunReservation>>, StopReason> {
+        let mut held = Vec::with_capacity(self.0.len());
+        // All locks at once: a reservation that is taken back would wake calls that wait for it, this one among them.
+        let mut balances: Vec<_> = self.0.iter().map(Budget::balance).collect();
+        for (budget, balance) in self.0.iter().zip(&mut balances) {
+            match budget.admit(balance, call, unknown_price, unpriced) {
+                Admission::Now(hold) => held.push(hold),
+                Admission::Later => {}
+                Admission::Never(reason) => return Err(reason),
+            }
+        }
+        if held.len() < self.0.len() {
+            return Ok(None);
+        }
+        balances.iter_mut().zip(&held).for_each(|(balance, hold)| balance.reserved.add(*hold));
+        Ok(Some(held))
+    }
+
+    /// Ends a reservation, of which `used` was used.
+    pub(crate) fn settle(&self, reserved: Vec<RunReservation>, used: CountedUsage) {
+        self.0.iter().zip(reserved).for_each(|(budget, hold)| budget.settle(hold, used));
+    }
+
+    /// Adds what was used without a reservation.
+    pub(crate) fn spend(&self, used: CountedUsage) {
+        self.0.iter().for_each(|budget| budget.spend(used));
+    }
+
+    /// The money and the tokens that are left in all of them, reservations included, where they are limited.
+    pub(crate) fn left(&self) -> (Option<Money>, Option<u64>) {
+        let left = || self.0.iter().map(Budget::left);
+        (left().filter_map(|left| left.0).min(), left().filter_map(|left| left.1).min())
+    }
+
+    /// What [`changed`] waits with. Subscribe before you check whether a call fits, so that no change is missed.
+    pub(crate) fn changes(&self) -> Vec<watch::Receiver<()>> {
+        self.0.iter().map(Budget::changes).collect()
+    }
+}
+
+/// Waits until one of the budgets has changed; without budgets forever.
+pub(crate) async fn changed(changes: &mut [watch::Receiver<()>]) {
+    let all: Vec<_> = changes.iter_mut().map(|change| Box::pin(change.changed())).collect();
+    if all.is_empty() {
+        return std::future::pending().await;
+    }
+    // The senders live as long as the budgets.
+    let _ = select_all(all).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AllowanceOwner;
+
+    fn call(dollars: f64) -> Bound {
+        let cost = Some(Money::dollars(dollars));
+        Bound { input: 1, tokens: Some(1), cost, least_cost: cost }
+    }
+
+    fn list(budgets: &[Budget]) -> Budgets {
+        let mut all = Budgets::default();
+        budgets.iter().for_each(|budget| all.add(budget.clone()));
+        all
+    }
+
+    #[test]
+    fn all_are_charged_and_the_one_that_refuses_is_named() {
+        let (process, token) =
+            (Budget::new("process", Money::dollars(1.0)), Budget::new("token", Money::dollars(0.5)));
+        // In any order, and twice.
+        let all = list(&[token.clone(), process.clone(), token.clone()]);
+        let held = all.reserve((&call(0.4), 1), false, None).unwrap().unwrap();
+        assert_eq!((process.reserved(), token.reserved()), (Money::dollars(0.4), Money::dollars(0.4)));
+        // It fits into one of them now, and into both later: nothing of it is reserved.
+        assert!(all.reserve((&call(0.3), 1), false, None).unwrap().is_none());
+        assert_eq!((process.reserved(), token.reserved()), (Money::dollars(0.4), Money::dollars(0.4)));
+        all.settle(held, CountedUsage { calls: 1, tokens: 1, cost: Money::dollars(0.2) });
+        assert_eq!((process.used().cost, token.used().cost), (Money::dollars(0.2), Money::dollars(0.2)));
+        assert_eq!((process.reserved(), token.reserved()), (Money::default(), Money::default()));
+        assert_eq!(all.left().0, Some(Money::dollars(0.3)));
+        let Err(StopReason::Allowance { of, .. }) = all.reserve((&call(0.4), 1), false, None) else {
+            panic!("it does not fit into the budget of the token")
+        };
+        assert_eq!(of, AllowanceOwner::Shared("token".into()));
+        assert!(token.is_exhausted() && !process.is_exhausted());
+    }
+
+    #[tokio::test]
+    async fn a_change_of_any_of_them_is_noticed() {
+        let (one, two) = (Budget::new("a", Money::dollars(1.0)), Budget::new("b", Money::dollars(1.0)));
+        let mut changes = list(&[one, two.clone()]).changes();
+        two.spend(Money::dollars(0.1));
+        changed(&mut changes).await;
+    }
+}
