@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue_core::chain::{Link, seal, unseal};
-use polylogue_core::{Body, Event, LogId, Meta, Store as _, TeamChanged};
+use polylogue_core::{Body, Event, LogId, Meta, ResultId, Store as _, TeamChanged};
 use polylogue_server::Scope;
 use polylogue_store::Jsonl;
 use serde_json::{Value, json};
@@ -361,6 +361,50 @@ async fn a_hostile_log_file_is_read_as_data() {
         "/problems/bad-log",
         "other participants"
     );
+}
+
+#[tokio::test]
+async fn large_results_of_tools_are_in_the_file_and_checked_by_their_digests() {
+    // The team reads its own file.
+    let notes: String = (1..=400).map(|nth| format!("# item {nth}\n")).collect();
+    let team = "name: big\ntask: Read.\nfiles: [big.yaml]\nagents:\n  - name: Ann\n    tools: [read_file]\n    \
+                tool_limits: {max_output_bytes: 2000, large_results: store}\n\
+                chat: {participants: [Ann], pattern: sequential}\nscript:\n  \
+                - Ann: {calls: [{tool: read_file, args: {path: big.yaml}}]}\n  - Ann: I did.\n";
+    let world = World::with_team("big", &format!("{team}{notes}")).await;
+    let id = begin(&world, &json!({"team": "big"})).await;
+    until(&world, &id, "closed").await;
+    let log = export(&world, &id).await;
+    let line = log.lines().last().unwrap();
+    let result: Value = serde_json::from_str(line).unwrap();
+    let (digest, text) = (result["result"].as_str().unwrap(), result["text"].as_str().unwrap());
+    assert!(text.contains("# item 200\n"), "{text}");
+    let imported = import(&world, &log).await;
+    assert_eq!(imported.status, 201, "{}", imported.body);
+    let new = LogId::new(imported.json()["id"].as_str().unwrap()).unwrap();
+    let stored = world
+        .store()
+        .await
+        .stored_result(&new, &ResultId::try_from(digest.to_owned()).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(stored.as_deref(), Some(text));
+    assert_eq!(export(&world, new.as_str()).await.lines().last(), Some(line), "it is exported again");
+    // Without it, the run is imported all the same.
+    let events = log.strip_suffix(&format!("{line}\n")).unwrap();
+    assert_eq!(import(&world, events).await.status, 201);
+    let other = "0".repeat(32);
+    for (wrong, why) in [
+        (line.replace("# item 200", "# item 999"), "does not have the text that its digest says".to_owned()),
+        (line.replace(digest, &other), format!("no event refers to the large result {other}")),
+        (format!("{line}\n{line}"), format!("no event refers to the large result {digest}")),
+        (r#"{"result":"x"}"#.to_owned(), "is no large result".to_owned()),
+        (format!("{line}\n{{}}"), "is no large result".to_owned()),
+    ] {
+        let refused = import(&world, &format!("{events}{wrong}\n")).await;
+        assert_eq!((refused.status, &refused.problem()["type"]), (422, &json!("/problems/bad-log")), "{why}");
+        assert!(refused.problem()["detail"].as_str().unwrap().contains(&why), "{why}: {}", refused.body);
+    }
 }
 
 #[tokio::test]
