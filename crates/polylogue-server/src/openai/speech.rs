@@ -2,10 +2,14 @@
 //!
 //! Turns that run at the same time are shown one after the other, in the order in which their messages are logged, and each with all that
 //! is said within it. So the text depends on the events alone; pieces only show earlier what is shown next in any case.
+//! What is said in a background task would delay the conversation next to it: of a task, its beginning and its result are shown.
 
 use std::collections::VecDeque;
 
-use polylogue_core::{Body, CallPurpose, Delta, Event, Message, Name, Path, TurnRequest, plain};
+use polylogue_core::{
+    BackgroundResult, BackgroundTask, Body, CallPurpose, Delta, Event, Message, Name, Path, TurnRequest,
+    plain,
+};
 
 use super::line::{Draft, Line};
 
@@ -56,6 +60,9 @@ impl Speech {
     pub(super) fn entry(&mut self, event: &Event) -> Vec<String> {
         let at = &event.at;
         match &event.body {
+            _ if at.is_background() || at.ancestors().any(|path| path.is_background()) => {}
+            Body::BackgroundStarted(task) => self.note(event, &task.who, started(task)),
+            Body::BackgroundEnded(result) => self.note(event, &result.who, ended(result)),
             Body::TurnStarted { turns } => self.begin(event, turns),
             Body::ModelReplied(reply) if reply.purpose == CallPurpose::Turn => {
                 self.reply(at, &reply.who, &plain(&reply.parts));
@@ -161,6 +168,22 @@ impl Speech {
         }
     }
 
+    /// A line about a task of `who`: in its turn, or between two steps of the chat.
+    fn note(&mut self, event: &Event, who: &Name, text: String) {
+        let own = self.turn(&event.at, who).map(|turn| (turn.place.clone(), turn.is_public));
+        let between = || match self.around(&event.at) {
+            Some(turn) => (turn.place.clone(), turn.is_public),
+            None => (Place::new(), true),
+        };
+        let (place, is_public) = own.unwrap_or_else(|| {
+            let (around, is_public) = between();
+            (around.into_iter().chain([(event.seq, 0)]).collect(), is_public)
+        });
+        if is_public {
+            self.say(Said { place, who: who.clone(), text });
+        }
+    }
+
     fn say(&mut self, said: Said) {
         if said.text.is_empty() {
             return;
@@ -223,6 +246,17 @@ impl Speech {
         let (place, line) = self.line.as_mut()?;
         let turn = self.open.iter().find(|turn| turn.place == *place)?;
         line.extend(turn.draft.text())
+    }
+}
+
+fn started(BackgroundTask { id, task, .. }: &BackgroundTask) -> String {
+    format!("[starts the background task `{id}`: {}]", task.trim())
+}
+
+fn ended(BackgroundResult { id, status, parts, .. }: &BackgroundResult) -> String {
+    match plain(parts).trim() {
+        "" => format!("[background task `{id}`: {status}]"),
+        said => format!("[background task `{id}`: {status}: {said}]"),
     }
 }
 

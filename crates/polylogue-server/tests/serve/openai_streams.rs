@@ -139,6 +139,30 @@ async fn s46_s48_s63_streams_of_random_teams_are_those_of_their_finished_logs() 
 }
 
 #[tokio::test]
+async fn of_background_tasks_the_beginning_and_the_result_are_in_the_stream() {
+    let desk = include_str!("../../../../teams/travel-desk.yaml");
+    let world = World::with_team("travel-desk", desk).await;
+    let body = json!({"model": "travel-desk", "messages": [user("Plan it.")], "stream": true});
+    let request = world.request("POST", COMPLETIONS).json(&body).header("Idempotency-Key", "desk");
+    let (live, is_done) = chunks(open(&world, request.clone()).await).await;
+    assert!(is_done);
+    let text = joined(&live, "reasoning_content");
+    for line in [
+        "**Host:** [starts the background task `forecast-1`: Marlow Bay, next Saturday and Sunday]\n\n",
+        "**Host:** [background task `forecast-1`: completed: Marlow Bay is dry on Saturday, with 17 degrees, and ",
+        "**Host:** [background task `find_hotel-2`: completed: The Harbor Inn costs $140 for two, with breakfast",
+        "**Traveler:** We would rather walk, if it stays dry.\n\n",
+    ] {
+        assert_eq!(text.matches(line).count(), 1, "{line}: {text}");
+    }
+    // What is said within a task is in the log only: it would delay the conversation next to it.
+    assert!(!text.contains("**Forecaster:**") && !text.contains("**Finder:**"), "{text}");
+    assert!(joined(&live, "content").starts_with("Walk along the cliffs on Saturday"), "{live:?}");
+    let (stored, _) = chunks(open(&world, request).await).await;
+    assert_eq!(joined(&stored, "reasoning_content"), text, "it depends on the events alone");
+}
+
+#[tokio::test]
 async fn pieces_are_streamed_and_a_broken_reply_is_marked() {
     let broken = |number| match number {
         0 => Answer::text("A reply that breaks off.").pieces(6).with(Quirk::Truncated),
