@@ -94,7 +94,7 @@ impl<'a> AgentBuilder<'a> {
         Ok(coder.set(given.last, Coder::last))
     }
 
-    /// The agent tools of `agent`. Agents called by them have no agent tools themselves.
+    /// The agent tools of `agent`, unless it is called within its own turn.
     pub(super) fn agent_tools_of(
         &self,
         agent: &'a Agent,
