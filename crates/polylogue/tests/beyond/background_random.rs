@@ -2,13 +2,15 @@
 //! limit is passed and no finished call is repeated.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::{Act, Chat, Log, round_robin, sequential};
+use polylogue::{Act, Chat, Limits, Log, round_robin, sequential};
 use polylogue_core::{
     Agent, AnyAgent, AnyModel, AnyStore, BackgroundStart, Body, DeltaSink, Event, LogId, Meta, Model,
-    ModelCall, ModelError, Name, Path, Reply, Request, Result, Status, Store, Timestamp, Turn,
+    ModelCall, ModelError, Money, Name, Params, Path, Reply, Request, Result, Status, StopReason, Store,
+    Timestamp, Turn, Usage,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::Calls;
@@ -85,8 +87,7 @@ impl Agent for Worker {
     }
 }
 
-fn chat(seed: u64, calls: &Calls) -> Chat {
-    let model = calls.through(Slow { seed });
+fn chat(seed: u64, model: &AnyModel) -> Chat {
     let worker = |who: &str| Worker { name: name(who), seed, model: model.clone(), depth: 2 };
     let builder = Chat::named("main").participant(worker("Ann")).participant(worker("Bob")).max_background(3);
     match seed % 3 {
@@ -105,7 +106,7 @@ async fn play(seed: u64, prefix: &[Arc<Event>]) -> (Vec<Arc<Event>>, u64) {
     store.append(&claim, prefix).await.unwrap();
     store.release(claim).await.unwrap();
     let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
-    let chat = chat(seed, &calls);
+    let chat = chat(seed, &calls.through(Slow { seed }));
     let run =
         if prefix.is_empty() { chat.run_in(&mut log, "task").await } else { chat.resume(&mut log).await };
     let run = run.unwrap();
@@ -174,4 +175,82 @@ async fn every_task_ends_once_wherever_the_log_is_cut() {
         }
     }
     assert!(tasks > 25 && posted > 8, "{tasks} tasks, {posted} posted");
+}
+
+/// Cents that each call of [`Paid`] takes, which is as much as it may.
+const PRICE: u64 = 3;
+
+/// A model that charges each call that it receives, whatever becomes of it.
+#[derive(Clone)]
+struct Paid {
+    slow: Arc<Slow>,
+    calls: Arc<AtomicU64>,
+}
+
+impl Model for Paid {
+    fn name(&self) -> &str {
+        "test:paid"
+    }
+
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let usage = Usage { input: Some(1), output: Some(PRICE), ..Usage::default() };
+        Ok(Reply { usage, ..self.slow.complete(request, deltas).await? })
+    }
+
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        Some(cents(usage.output?))
+    }
+
+    fn max_output(&self, _: &Params) -> Option<u64> {
+        Some(PRICE)
+    }
+}
+
+fn cents(amount: u64) -> Money {
+    Money::dollars(amount as f64 / 100.0)
+}
+
+#[tokio::test]
+async fn tasks_at_the_same_time_take_no_more_money_than_the_run_may_wherever_it_dies() {
+    let (mut stopped, mut finished, mut deaths) = (0, 0, 0);
+    for seed in 0..120 {
+        let (store, id) = (AnyStore::new(Memory::new()), LogId::new("test").unwrap());
+        let claim = store.create(&id, &Meta::default()).await.unwrap();
+        store.release(claim).await.unwrap();
+        let (slow, calls) = (Arc::new(Slow { seed }), Arc::new(AtomicU64::new(0)));
+        let chat = chat(seed, &AnyModel::new(Paid { slow, calls: Arc::clone(&calls) }));
+        let limit = PRICE * (1 + random(seed, "limit", 60));
+        for life in 0..200 {
+            let log = Log::open(store.clone(), id.clone()).await.unwrap().clock(|| Timestamp(0));
+            let mut log = log.limits(Limits { cost: Some(cents(limit)), ..Limits::default() });
+            let last = calls.load(Ordering::SeqCst) + 1 + random(seed, &format!("life {life}"), 9);
+            let is_begun = !log.events().await.is_empty();
+            let run = async {
+                if is_begun { chat.resume(&mut log).await } else { chat.run_in(&mut log, "task").await }
+            };
+            let dies = async {
+                while calls.load(Ordering::SeqCst) < last {
+                    tokio::task::yield_now().await;
+                }
+            };
+            let ended = tokio::select! {
+                biased;
+                run = run => Some(run.unwrap().status),
+                () = dies => None,
+            };
+            let charged = PRICE * calls.load(Ordering::SeqCst);
+            assert!(charged <= limit, "seed {seed}: {charged} of {limit} cents");
+            let Some(status) = ended else {
+                deaths += 1;
+                continue;
+            };
+            let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
+            assert_eq!(log.reserved(), Money::default(), "seed {seed}");
+            stopped += u64::from(matches!(reason, StopReason::Cost { .. }));
+            finished += u64::from(!matches!(reason, StopReason::Cost { .. }));
+            break;
+        }
+    }
+    assert!(stopped > 20 && finished > 20 && deaths > 100, "{stopped} {finished} {deaths}");
 }
