@@ -49,8 +49,9 @@ pub use data::{
     ToolUsage, TotalUsage, UncertainUsage, UnknownName, Usage, Verbatim, cut, plain,
 };
 pub use limits::{
-    Allowance, Bound, BoundException, Budget, Cancellation, CountedUsage, LimitOverrides, LimitRaise, Limits,
-    OnLimit, RaiseTerms, RunBound, Timer,
+    Allowance, Bound, BoundException, Budget, Cancellation, CountedUsage, LearnedRate, LearnedRates,
+    LimitOverrides, LimitRaise, LimitScope, Limits, OnLimit, RaiseTerms, Rate, RateDemand, RateGrant,
+    RateTimes, RunBound, Shared, SharedLimits, Slot, Timer,
 };
 pub use log::chain;
 pub use log::{

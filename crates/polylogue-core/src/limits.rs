@@ -13,6 +13,7 @@ mod on_limit;
 mod overrides;
 mod raise;
 mod run_bound;
+mod shared;
 mod timer;
 
 use std::sync::Arc;
@@ -30,6 +31,9 @@ pub use self::on_limit::{OnLimit, RaiseTerms};
 pub use self::overrides::LimitOverrides;
 pub use self::raise::LimitRaise;
 pub use self::run_bound::{BoundException, RunBound};
+pub use self::shared::{
+    LearnedRate, LearnedRates, LimitScope, Rate, RateDemand, RateGrant, RateTimes, Shared, SharedLimits, Slot,
+};
 pub use self::timer::Timer;
 use crate::{Money, StopReason};
 

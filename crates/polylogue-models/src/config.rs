@@ -12,7 +12,7 @@ use crate::api::{Api, EmbeddingApi};
 use crate::auth::Auth;
 use crate::deviations::{Deviations, SendReasoning};
 use crate::learned::LearnedCapabilities;
-use crate::limits::Limits;
+use crate::limits::{ClusterLimits, Limits};
 use crate::retry::Retries;
 use crate::timeouts::Timeouts;
 
@@ -55,6 +55,11 @@ pub struct Config {
     pub headers: Vec<(String, String)>,
     /// Limits on concurrent requests and requests per minute.
     pub limits: Limits,
+    /// The maximum number of concurrent requests of all processes together, where they [share](Self::cluster) limits.
+    /// Default: none.
+    pub slots: Option<u32>,
+    /// Limits that are shared with other processes, next to those of this one. Default: none.
+    pub cluster: Option<ClusterLimits>,
     /// Timeouts of a call.
     pub timeouts: Timeouts,
     /// Retries of failed calls.
@@ -142,6 +147,8 @@ impl Config {
             needs_key: false,
             headers: Vec::new(),
             limits: Limits::default(),
+            slots: None,
+            cluster: None,
             timeouts: Timeouts::default(),
             retries: Retries::default(),
             proxies: Proxies::of(&Env::process()),
@@ -202,6 +209,7 @@ impl fmt::Debug for Config {
             .field("further_keys", &self.further_keys.len())
             .field("headers", &names)
             .field("limits", &self.limits)
+            .field("slots", &self.slots)
             .field("timeouts", &self.timeouts)
             .field("retries", &self.retries)
             .field("proxies", &self.proxies)

@@ -5,6 +5,7 @@ mod embed;
 mod exchange;
 mod key_pool;
 mod model;
+mod permit;
 mod read;
 mod served;
 
@@ -29,6 +30,7 @@ use crate::api::{Api, BETA};
 use crate::auth::Auth;
 use crate::authorizer::{Authorizer, JSON};
 use crate::azure;
+use crate::cluster::EndpointGates;
 use crate::config::Config;
 use crate::failure::{ErrorContext, Failure};
 use crate::learned::{Findings, LearnedCapabilities};
@@ -62,6 +64,7 @@ struct Inner {
     shown: String,
     key_pool: KeyPool,
     limiter: RateLimiter,
+    gates: Option<EndpointGates>,
     jitter: Jitter,
     redactor: Redactor,
     unsupported: Unsupported,
@@ -103,10 +106,11 @@ impl Endpoint {
         let transports = keys.into_iter().map(weighted).collect::<Result<_, _>>()?;
         let key_pool = KeyPool::new(transports, url, Authorizer::new(&config));
         Ok(Self(Arc::new(Inner {
+            limiter: RateLimiter::new(config.limits),
+            gates: EndpointGates::new(&config, &shown(&base)),
             shown: shown(&base),
             base,
             key_pool,
-            limiter: RateLimiter::new(config.limits),
             jitter: Jitter::new(config.retries.seed),
             redactor,
             unsupported: Unsupported::default(),
@@ -238,15 +242,17 @@ impl Endpoint {
         context: &ErrorContext<'_>,
     ) -> Result<Answer, Failure> {
         let _pass = self.0.limiter.pass().await;
+        let bound = body.seals().and_then(SealsSent::key);
+        let permit = self.permit(bound, estimate(&body.bytes(), request), context).await?;
         let timeouts = self.0.config.timeouts;
         let clock = Clock::start(timeouts);
         let mut headers = HeaderMap::new();
         P::headers(&mut headers, request, style);
         self.give_way(&mut headers);
         let limit = if style.stream { Limit::FirstToken } else { Limit::Total };
-        let bound = body.seals().and_then(SealsSent::key);
         let outgoing = Outgoing { method: Method::POST, url, headers, body: body.bytes() };
-        let (key, mut response) = self.0.key_pool.exchange(outgoing, bound, (&clock, limit), context).await?;
+        let (key, mut response) =
+            self.0.key_pool.exchange(outgoing, &permit, (&clock, limit), context).await?;
         let reply = if style.stream {
             read_stream::<P>(&mut response, &clock, request, deltas).await
         } else {
@@ -255,8 +261,15 @@ impl Endpoint {
         let failed = |stop: Stop| stop.failure(context, timeouts, response.status());
         let decoded = reply.map_err(|stop| self.0.key_pool.but_for(key, failed(stop)))?;
         self.0.key_pool.succeeded();
+        permit.settle(&decoded.reply.usage);
         Ok(sealed(decoded, body.seals(), request, key))
     }
+}
+
+/// About how many tokens a request takes, until its usage is known.
+fn estimate(body: &[u8], request: &Request<'_>) -> u64 {
+    let input = u64::try_from(body.len() / 4).unwrap_or(u64::MAX);
+    input.saturating_add(request.params.max_tokens.map_or(500, u64::from).min(4_000))
 }
 
 /// What a request was answered with.

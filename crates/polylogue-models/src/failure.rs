@@ -95,6 +95,15 @@ impl ErrorContext<'_> {
         self.failure(Kind::Config, message, Some(hint.to_owned()), RetryAdvice::No).unsent()
     }
 
+    /// The failure of a request that would wait for so long because of a limit that processes share.
+    pub(crate) fn postponed(&self, wait: Duration) -> Failure {
+        let message =
+            format!("a limit that all workers share is reached: the next call can begin in {wait:.0?}");
+        let failure = self.failure(Kind::Refused, &message, Some(RATE.to_owned()), RetryAdvice::No).unsent();
+        let error = ModelError { status: Some(429), ..failure.error.wait_for(wait) };
+        Failure { error, ..failure }
+    }
+
     /// The error when no key has credit left.
     pub(crate) fn no_credit(&self, keys: usize) -> Failure {
         let message = format!("none of the {keys} keys has credit left");
@@ -353,7 +362,11 @@ impl ErrorContext<'_> {
             RetryStop::Wait { .. } => {
                 Some("try again later, or allow longer waits with `max_wait`".to_owned())
             }
-            _ => error.hint,
+            _ => error.hint.clone(),
+        };
+        let error = match why {
+            RetryStop::Wait { asked, .. } => error.wait_for(*asked),
+            _ => error,
         };
         ModelError { message, hint, ..error }
     }

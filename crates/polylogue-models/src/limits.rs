@@ -1,9 +1,11 @@
 //! Limits on concurrent requests and requests per minute of an endpoint.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use polylogue_core::SharedLimits;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -20,6 +22,30 @@ impl Default for Limits {
     /// 256 in flight, within the usual 1,024 open files of a process; no limit per minute.
     fn default() -> Self {
         Self { in_flight: Some(256), per_minute: None }
+    }
+}
+
+/// Limits that all processes with the same store share: rates of requests and tokens by provider, key and model, which are
+/// learned from the headers of responses; waits that a provider asks for; [`Config::slots`](crate::Config::slots) and
+/// [`Limits::per_minute`].
+#[derive(Clone)]
+pub struct ClusterLimits {
+    /// Where they are kept.
+    pub limits: Arc<dyn SharedLimits>,
+    /// A call that would have to wait longer fails at once, with [`wait`](polylogue_core::ModelError::wait). `None`: calls wait.
+    pub patience: Option<Duration>,
+}
+
+impl ClusterLimits {
+    /// The limits in `limits`; calls wait for them.
+    pub fn new(limits: Arc<dyn SharedLimits>) -> Self {
+        Self { limits, patience: None }
+    }
+}
+
+impl fmt::Debug for ClusterLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterLimits").field("patience", &self.patience).finish_non_exhaustive()
     }
 }
 

@@ -8,6 +8,7 @@ use polylogue_http::Env;
 
 use crate::config::Config;
 use crate::endpoint::{Embedder, Endpoint, EndpointModel};
+use crate::limits::ClusterLimits;
 use crate::prices::Prices;
 use crate::provider::Provider;
 use crate::spec::parse_spec;
@@ -27,6 +28,7 @@ pub struct Models {
     env: Env,
     endpoints: Arc<Mutex<BTreeMap<String, Endpoint>>>,
     prices: Arc<Prices>,
+    cluster: Option<ClusterLimits>,
 }
 
 /// The model `spec`, `provider:model`, with addresses and keys from the environment of the process.
@@ -49,13 +51,24 @@ impl Models {
     /// With addresses and keys from `env`.
     #[must_use]
     pub fn new(env: Env) -> Self {
-        Self { env, endpoints: Arc::default(), prices: Arc::default() }
+        Self { env, endpoints: Arc::default(), prices: Arc::default(), cluster: None }
     }
 
     /// With the user's `prices` instead of the list prices of those models, as of the day on which a model is requested.
     #[must_use]
     pub fn with_prices(self, prices: Prices) -> Self {
         Self { prices: Arc::new(prices), ..self }
+    }
+
+    /// With limits that endpoints share with those of other processes, if their configuration has none.
+    #[must_use]
+    pub fn with_cluster(self, cluster: Option<ClusterLimits>) -> Self {
+        Self { cluster, ..self }
+    }
+
+    fn prepare(&self, config: Config) -> Result<Endpoint, ModelError> {
+        let cluster = config.cluster.or_else(|| self.cluster.clone());
+        Endpoint::new(Config { cluster, ..config })
     }
 
     /// The configuration of the provider `name`, to be changed and passed to [`Self::define`].
@@ -73,7 +86,7 @@ impl Models {
     /// # Errors
     /// When the configuration is invalid.
     pub fn define(&self, config: Config) -> Result<Endpoint, ModelError> {
-        let endpoint = Endpoint::new(config)?;
+        let endpoint = self.prepare(config)?;
         let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         endpoints.insert(endpoint.provider().to_owned(), endpoint.clone());
         Ok(endpoint)
@@ -139,7 +152,7 @@ impl Models {
         if let Some(endpoint) = endpoints.get(provider.name()) {
             return Ok(endpoint.clone());
         }
-        let endpoint = Endpoint::new(provider.config(&self.env)?)?;
+        let endpoint = self.prepare(provider.config(&self.env)?)?;
         endpoints.insert(provider.name().to_owned(), endpoint.clone());
         Ok(endpoint)
     }

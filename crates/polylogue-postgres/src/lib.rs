@@ -28,6 +28,7 @@ mod connection;
 mod database;
 mod error;
 mod inbox;
+mod limits;
 mod listing;
 mod logs;
 mod password;
@@ -40,4 +41,5 @@ mod store;
 mod tls;
 
 pub use address::Address;
+pub use limits::PostgresLimits;
 pub use store::Postgres;

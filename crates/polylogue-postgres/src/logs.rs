@@ -81,7 +81,7 @@ impl Logs {
 }
 
 /// A name for this store in claims, that no other one has.
-fn fresh_node() -> String {
+pub(crate) fn fresh_node() -> String {
     let random = || {
         let mut hasher = RandomState::new().build_hasher();
         hasher.write_u32(std::process::id());

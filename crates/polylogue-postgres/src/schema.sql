@@ -1,6 +1,9 @@
 CREATE SCHEMA IF NOT EXISTS polylogue;
 -- One row: the format of these tables, and the oldest one whose readers understand them.
-CREATE TABLE polylogue.format(format int NOT NULL, oldest_reader int NOT NULL);
+CREATE TABLE polylogue.format(
+    format int NOT NULL, oldest_reader int NOT NULL,
+    -- With it, digests of accounts are unlike those in other databases.
+    salt bytea NOT NULL DEFAULT uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
 CREATE TABLE polylogue.teams(digest bytea PRIMARY KEY, json text NOT NULL);
 -- Every append updates a row in place: there is room for it in the page.
 CREATE TABLE polylogue.logs(
@@ -50,4 +53,26 @@ CREATE TABLE polylogue.nodes(
     id text PRIMARY KEY, process text NOT NULL, version text NOT NULL, seen timestamptz NOT NULL DEFAULT now());
 -- Over all logs, so that a claim on a removed log is void in the next one of that id.
 CREATE SEQUENCE polylogue.fences;
+-- Rates of model providers, by account (a digest of the address and the key) and model: when the next request and token may be sent,
+-- if these come one after the other. What is known comes from the provider; the model is empty for all of an account.
+CREATE TABLE polylogue.rate_limits(
+    provider text, account text, model text,
+    requests_per_second float8, requests_burst float8, requests_next timestamptz NOT NULL DEFAULT 'epoch',
+    tokens_per_second float8, tokens_burst float8, tokens_next timestamptz NOT NULL DEFAULT 'epoch',
+    blocked_until timestamptz NOT NULL DEFAULT 'epoch',    -- the provider has asked for it
+    requests bigint NOT NULL DEFAULT 0,                    -- how many were begun
+    refusals bigint NOT NULL DEFAULT 0,                    -- how often the provider has asked to wait
+    PRIMARY KEY(provider, account, model)) WITH (fillfactor = 50);
+-- Slots of servers that serve few calls at once.
+CREATE TABLE polylogue.slots(
+    provider text, account text, slot int, holder text, ticket bigint, until timestamptz NOT NULL DEFAULT 'epoch',
+    PRIMARY KEY(provider, account, slot)) WITH (fillfactor = 50);
+-- Both, for people and for metrics.
+CREATE VIEW polylogue.cluster_limits AS
+    SELECT provider, account, model, requests_per_second, tokens_per_second, requests, refusals,
+        greatest(extract(epoch FROM greatest(blocked_until, requests_next, tokens_next) - now()), 0) AS wait_seconds,
+        NULL::bigint AS slots, NULL::bigint AS slots_taken
+    FROM polylogue.rate_limits
+    UNION ALL SELECT provider, account, '', NULL, NULL, NULL, NULL, NULL, count(*), count(*) FILTER (WHERE until > now())
+    FROM polylogue.slots GROUP BY provider, account;
 INSERT INTO polylogue.format VALUES(1, 1);

@@ -35,6 +35,7 @@
 mod access;
 pub mod address;
 mod bound;
+mod cluster;
 mod continuation;
 mod conversation;
 mod error;

@@ -3,13 +3,15 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use polylogue_core::{AnyStore, LogId};
+use polylogue_models::ClusterLimits;
 use polylogue_postgres::{Address, Postgres};
 use polylogue_store::{Jsonl, Sqlite};
 
 use crate::lease_renewal::LeaseRenewal;
-use crate::{Error, Result};
+use crate::{Error, Result, cluster};
 
 /// The place of a store of conversations: a folder of JSON lines, a SQLite database, or a Postgres database. The work directories of the
 /// conversations are next to it, or for Postgres in a folder of this machine, and the long-term memory of agents is in the SQLite database.
@@ -112,6 +114,14 @@ impl StoreLocation {
             })?;
         }
         Ok(LeaseRenewal::of(AnyStore::new(Sqlite::open(&self.path)?)))
+    }
+
+    /// The limits that all processes with this store share, each of which a call waits for up to `patience`; none where a store is of
+    /// one machine.
+    pub(crate) fn cluster_limits(&self, patience: Option<Duration>) -> Result<Option<ClusterLimits>> {
+        let Some(Database { address, .. }) = &self.database else { return Ok(None) };
+        let limits = cluster::limits(address)?;
+        Ok(Some(ClusterLimits { patience, ..ClusterLimits::new(limits) }))
     }
 
     /// What is against the store, though it can be used: a database that is slow, or whose failover may lose events.

@@ -32,10 +32,10 @@ pub struct Endpoint {
     pub key: Vec<KeyVariable>,
     /// Further headers of each request, by name.
     pub headers: BTreeMap<String, At<Header>>,
-    /// Maximum number of concurrent requests of all agents together.
+    /// Maximum number of concurrent requests of all agents together; with a store in Postgres, of all processes.
     #[key(none = "256", range = 1..=100_000)]
     pub in_flight: Option<u32>,
-    /// Maximum number of requests of all agents together in any 60 seconds.
+    /// Maximum number of requests of all agents together in any 60 seconds; with a store in Postgres, of all processes.
     #[key(none = "none", range = 1..=1_000_000)]
     pub per_minute: Option<u32>,
     /// Time limits of a model call.
@@ -255,6 +255,7 @@ impl Endpoint {
         let usual = config.limits;
         let in_flight = self.in_flight.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
         config.limits.in_flight = in_flight.or(usual.in_flight);
+        config.slots = self.in_flight;
         config.limits.per_minute = self.per_minute.or(usual.per_minute);
         config.timeouts = self.timeouts.over(config.timeouts);
         if let Some(retries) = self.retries {
@@ -363,6 +364,7 @@ mod tests {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(config.headers, [pair("X-A", "a"), pair("X-B", "b")]);
         assert_eq!(config.limits, models::Limits { in_flight: Some(3), per_minute: Some(60) });
+        assert_eq!(config.slots, Some(3));
         let seconds = Duration::from_secs;
         let timeouts = models::Timeouts {
             connect: seconds(1),

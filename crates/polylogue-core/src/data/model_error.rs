@@ -1,5 +1,8 @@
 //! Errors of models.
 
+use std::num::NonZeroU32;
+use std::time::Duration;
+
 use super::capabilities::Capability;
 use super::fault::Fault;
 
@@ -19,6 +22,9 @@ pub struct ModelError {
     pub body: Option<String>,
     /// How to fix it.
     pub hint: Option<String>,
+    /// How long the model is not to be called, in milliseconds, if that is known: a rate limit is the cause. A caller that runs many
+    /// conversations continues this one afterwards.
+    pub wait_ms: Option<NonZeroU32>,
 }
 
 /// The kind of a model error.
@@ -58,13 +64,26 @@ impl ModelError {
     #[must_use]
     pub fn new(kind: ModelErrorKind, model: impl Into<String>, message: impl Into<String>) -> Self {
         let (model, message) = (model.into(), message.into());
-        Self { kind, model, message, status: None, body: None, hint: None }
+        Self { kind, model, message, status: None, body: None, hint: None, wait_ms: None }
     }
 
     /// Adds a hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Sets how long the model is not to be called.
+    #[must_use]
+    pub fn wait_for(self, wait: Duration) -> Self {
+        let milliseconds = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
+        Self { wait_ms: NonZeroU32::new(milliseconds), ..self }
+    }
+
+    /// How long the model is not to be called, if that is known.
+    #[must_use]
+    pub fn wait(&self) -> Option<Duration> {
+        self.wait_ms.map(|wait| Duration::from_millis(wait.get().into()))
     }
 
     /// Who can fix it.

@@ -156,7 +156,7 @@ const KINDS: [(ModelErrorKind, &str); 15] = [
 
 impl From<&ModelError> for RecordedError {
     fn from(error: &ModelError) -> Self {
-        let ModelError { kind, model, message, status, body, hint } = error.clone();
+        let ModelError { kind, model, message, status, body, hint, .. } = error.clone();
         let named = KINDS.iter().find(|known| known.0 == kind).map_or("other", |known| known.1);
         let (named, tokens, limit) = match kind {
             ModelErrorKind::TooLong { tokens, limit } => (TOO_LONG, tokens, limit),
@@ -177,6 +177,6 @@ impl From<&RecordedError> for ModelError {
             None => ModelErrorKind::Refused,
         };
         let (model, message) = (model.clone(), message.clone());
-        Self { kind, model, message, status: *status, body: body.clone(), hint: hint.clone() }
+        Self { status: *status, body: body.clone(), hint: hint.clone(), ..Self::new(kind, model, message) }
     }
 }

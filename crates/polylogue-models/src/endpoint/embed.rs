@@ -168,7 +168,7 @@ impl Embedder {
                 Err(failure) => {
                     reserved.into_iter().for_each(|reserved| reserved.fail(failure.ended));
                     let last = failure.error.clone();
-                    tokio::time::sleep(next_attempt(failure, &mut attempts)?).await;
+                    tokio::time::sleep(next_attempt(failure, &mut attempts, endpoint.patience())?).await;
                     // Every attempt counts, and may not fit into a limit.
                     if let Some(reserved) = reserved
                         && !reserved.again().await
@@ -188,6 +188,8 @@ impl Embedder {
     ) -> Result<Embedded, Failure> {
         let Inner { endpoint, url, .. } = &*self.inner;
         let _pass = endpoint.0.limiter.pass().await;
+        let estimate = u64::try_from(body.len() / 4).unwrap_or(u64::MAX);
+        let permit = endpoint.permit(None, estimate, context).await?;
         let timeouts = endpoint.0.config.timeouts;
         let clock = Clock::start(timeouts);
         let mut headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(JSON))]);
@@ -195,7 +197,7 @@ impl Embedder {
         endpoint.0.config.headers.iter().for_each(|(name, _)| drop(headers.remove(name)));
         let outgoing = Outgoing { method: Method::POST, url: Some(url), headers, body };
         let (key, mut response) =
-            endpoint.0.key_pool.exchange(outgoing, None, (&clock, Limit::Total), context).await?;
+            endpoint.0.key_pool.exchange(outgoing, &permit, (&clock, Limit::Total), context).await?;
         let status = response.status();
         let counted = tokens(response.headers());
         let body = read_body(&mut response, &clock).await;

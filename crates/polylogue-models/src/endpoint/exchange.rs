@@ -4,9 +4,10 @@ use bytes::Bytes;
 use polylogue_http::{HeaderMap, Key, Method, Response};
 use url::Url;
 
-use super::key_pool::KeyPool;
+use super::key_pool::{KeyPool, KeyState};
 use super::read::refusal;
 use crate::authorizer::Unauthorized;
+use crate::cluster::Permit;
 use crate::failure::{ErrorContext, Failure};
 use crate::retry::RetryAdvice;
 use crate::timeouts::{Clock, Limit};
@@ -22,16 +23,16 @@ pub(super) struct Outgoing<'a> {
 }
 
 impl KeyPool {
-    /// Sends a request within `limit` of `clock` with the key `bound`, or the next one. Returns the index of the key, and the
+    /// Sends a request within `limit` of `clock` with the key of its permit, or the next one. Returns the index of the key, and the
     /// response, which is none of an error.
     pub(super) async fn exchange(
         &self,
         outgoing: Outgoing<'_>,
-        bound: Option<usize>,
+        permit: &Permit,
         (clock, limit): (&Clock, Limit),
         context: &ErrorContext<'_>,
     ) -> Result<(usize, Response<'_>), Failure> {
-        let (key, transport) = self.next(bound).ok_or_else(|| context.no_credit(self.len()))?;
+        let (key, transport) = self.chosen(permit).ok_or_else(|| context.no_credit(self.len()))?;
         let Outgoing { method, url, mut headers, body } = outgoing;
         let unauthorized = Unauthorized { method: &method, url: url.unwrap_or(&self.url), body: &body };
         let authorizing = self.authorizer.authorize(unauthorized, &mut headers, context);
@@ -41,13 +42,18 @@ impl KeyPool {
         let unsent = |why| self.but_for(key, context.unsent(why, clock.timeouts()));
         let mut response = sent.map_err(unsent)?;
         let status = response.status();
+        permit.note(response.headers());
         if (200..300).contains(&status) {
             return Ok((key, response));
         }
         // Some providers quote the headers of a request that they refuse.
         let redactor = context.redactor.with(authorized.secrets.iter().map(Key::reveal));
         let context = ErrorContext { redactor: &redactor, ..*context };
-        let failure = self.but_for(key, refusal(&mut response, clock, &context).await);
+        let failure = refusal(&mut response, clock, &context).await;
+        if let (429, RetryAdvice::Yes(asked)) = (status, failure.again) {
+            permit.block(KeyState::wait(asked)).await;
+        }
+        let failure = self.but_for(key, failure);
         match self.authorizer.corrects(&authorized, status, response.headers()) {
             true => Err(Failure { again: RetryAdvice::Now, ..failure }),
             false => Err(failure),

@@ -9,8 +9,10 @@ use polylogue_http::Transport;
 use tokio::time::Instant;
 use url::Url;
 
-use self::health::{Circuit, KeyState};
+use self::health::Circuit;
+pub(super) use self::health::KeyState;
 use crate::authorizer::Authorizer;
+use crate::cluster::Permit;
 use crate::failure::Failure;
 use crate::retry::RetryAdvice;
 
@@ -55,6 +57,19 @@ impl KeyPool {
     /// The failure of a call with the key `nth`, noted; retried with another key if it is because of this one.
     pub(super) fn but_for(&self, nth: usize, failure: Failure) -> Failure {
         self.state().failed(nth, failure, Instant::now())
+    }
+
+    /// Notes that other processes wait with the key `nth` for so long.
+    pub(super) fn cool(&self, nth: usize, wait: Duration) {
+        self.state().keys.get_mut(nth).into_iter().for_each(|key| key.cool(Some(wait), Instant::now()));
+    }
+
+    /// The transport of a permit's key, with its index. Where no limits are shared, the key is only the one that is preferred.
+    pub(super) fn chosen(&self, permit: &Permit) -> Option<(usize, &Transport)> {
+        match (permit.key, &permit.gate) {
+            (Some(nth), Some(_)) => Some((nth, self.pool.get(nth)?)),
+            (preferred, _) => self.next(preferred),
+        }
     }
 
     /// Notes that the endpoint works.

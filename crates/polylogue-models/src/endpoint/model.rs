@@ -281,7 +281,7 @@ impl EndpointModel {
             };
             request.reserved.into_iter().for_each(|reserved| reserved.fail(failure.ended));
             let last = failure.error.clone();
-            match next_attempt(failure, &mut attempts) {
+            match next_attempt(failure, &mut attempts, self.endpoint.patience()) {
                 Ok(wait) => {
                     forwarder.restart();
                     forwarder.retry(&self.cause(&last), &attempts, wait);
@@ -390,9 +390,16 @@ impl EndpointModel {
     }
 }
 
-/// The wait before the next attempt, or the error if there is none.
-pub(super) fn next_attempt(failure: Failure, attempts: &mut Attempts<'_>) -> Result<Duration, ModelError> {
+/// The wait before the next attempt, or the error if there is none: also if a provider asks for a longer wait than `patience`.
+pub(super) fn next_attempt(
+    failure: Failure,
+    attempts: &mut Attempts<'_>,
+    patience: Option<Duration>,
+) -> Result<Duration, ModelError> {
     match failure.again {
+        RetryAdvice::Yes(Some(wait)) if patience.is_some_and(|patience| wait > patience) => {
+            Err(failure.error.wait_for(wait))
+        }
         RetryAdvice::No | RetryAdvice::Spent => Err(failure.error),
         RetryAdvice::Now => Ok(Duration::ZERO),
         RetryAdvice::Yes(asked) => {

@@ -11,6 +11,7 @@ use super::Endpoint;
 use super::exchange::Outgoing;
 use super::read::read_body;
 use crate::api::Api;
+use crate::cluster::Permit;
 use crate::failure::{ErrorContext, Failure};
 use crate::timeouts::{Clock, Limit};
 use crate::wire::draft::DecodeError;
@@ -97,7 +98,7 @@ impl Endpoint {
         let (url, headers) = (Some(url), HeaderMap::new());
         let outgoing = Outgoing { method: Method::GET, url, headers, body: Bytes::new() };
         let (_, mut response) =
-            self.0.key_pool.exchange(outgoing, None, (&clock, Limit::Total), context).await?;
+            self.0.key_pool.exchange(outgoing, &Permit::default(), (&clock, Limit::Total), context).await?;
         let body = read_body(&mut response, &clock).await;
         body.map_err(|stop| stop.failure(context, timeouts, response.status()))
     }

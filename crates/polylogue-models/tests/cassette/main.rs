@@ -177,12 +177,10 @@ fn rich_answer() -> Answer {
 
 fn error() -> ModelError {
     ModelError {
-        kind: ModelErrorKind::Refused,
-        model: "fake:model".into(),
-        message: "overloaded".into(),
         status: Some(529),
         body: Some("{\"error\":\"overloaded\"}".into()),
         hint: Some("wait a while".into()),
+        ..ModelError::new(ModelErrorKind::Refused, "fake:model", "overloaded")
     }
 }
 

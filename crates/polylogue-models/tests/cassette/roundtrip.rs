@@ -129,7 +129,7 @@ prop_compose! {
         (model, message) in any::<(String, String)>(),
         (status, body, hint) in any::<(Option<u16>, Option<String>, Option<String>)>(),
     ) -> ModelError {
-        ModelError { kind, model, message, status, body, hint }
+        ModelError { status, body, hint, ..ModelError::new(kind, model, message) }
     }
 }
 

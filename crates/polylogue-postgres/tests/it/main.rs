@@ -12,6 +12,8 @@ mod failover;
 #[cfg(test)]
 mod full;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod pooled;
 #[cfg(test)]
 mod proxy;

@@ -24,6 +24,7 @@ impl EndpointResolver {
     pub(super) fn of(team: &Team, choosing: &ModelChoice<'_>) -> Self {
         let env = &choosing.access.env;
         let models = Models::new(env.clone()).with_prices(choosing.options.prices.clone());
+        let models = models.with_cluster(choosing.cluster.clone());
         let mut own = BTreeMap::new();
         for (name, endpoint) in team.all_endpoints() {
             let config =

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use polylogue_core::Capabilities;
-use polylogue_models::{LearnedCapabilities, Prices};
+use polylogue_models::{ClusterLimits, LearnedCapabilities, Prices};
 
 use crate::Access;
 
@@ -36,6 +36,9 @@ pub struct ModelOptions {
     pub prices: Prices,
     /// What models turned out to support, in a file.
     pub learned: Option<LearnedCapabilities>,
+    /// A call that would have to wait longer for a rate limit or a slot that processes share fails at once, with
+    /// [`ModelError::wait`](polylogue_core::ModelError::wait). Default: calls wait.
+    pub patience: Option<Duration>,
 }
 
 impl ModelOptions {
@@ -54,4 +57,6 @@ pub(crate) struct ModelChoice<'a> {
     /// Whether the conversation has begun before.
     pub(crate) resumed: bool,
     pub(crate) access: &'a Access,
+    /// The limits that processes with the same store share.
+    pub(crate) cluster: Option<ClusterLimits>,
 }

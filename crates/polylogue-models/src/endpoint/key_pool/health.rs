@@ -9,7 +9,7 @@ use crate::failure_class::FailureClass;
 
 /// What is known of a key.
 #[derive(Debug)]
-pub(super) struct KeyState {
+pub(in crate::endpoint) struct KeyState {
     /// Its share of the requests, at least 1.
     weight: i64,
     /// How far it is ahead of its share, if negative, or behind.
@@ -42,9 +42,14 @@ impl KeyState {
         self.cools_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
     }
 
+    /// The wait after a rate limit for which the provider asks for `asked`.
+    pub(in crate::endpoint) fn wait(asked: Option<Duration>) -> Duration {
+        asked.unwrap_or(Self::USUAL).min(Self::LONGEST)
+    }
+
     /// Notes a rate limit with the wait that the provider asks for.
     pub(super) fn cool(&mut self, asked: Option<Duration>, now: Instant) {
-        let wait = asked.unwrap_or(Self::USUAL).min(Self::LONGEST);
+        let wait = Self::wait(asked);
         if wait >= Self::SHORTEST {
             self.cools_until = Some(now + wait);
         }

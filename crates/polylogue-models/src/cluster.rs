@@ -1,0 +1,167 @@
+//! Limits that endpoints share with those of other processes.
+
+mod gate;
+mod permit;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use polylogue_core::{LearnedRate, LearnedRates, LimitScope, Rate, Slot};
+use tokio::sync::OnceCell;
+use tokio::time::{Instant, sleep};
+use tracing::warn;
+
+use self::gate::Gate;
+pub(crate) use self::permit::Permit;
+use self::permit::SlotGuard;
+use crate::config::Config;
+use crate::limits::ClusterLimits;
+
+/// The shared limits of one endpoint.
+pub(crate) struct EndpointGates {
+    cluster: ClusterLimits,
+    provider: String,
+    /// By index of the key.
+    accounts: Vec<[u8; 32]>,
+    /// All keys together.
+    server: LimitScope,
+    per_minute: Option<(Rate, OnceCell<()>)>,
+    slots: Option<u32>,
+    gates: Mutex<HashMap<LimitScope, Arc<Gate>>>,
+    /// Who waits for a slot, in order.
+    queue: tokio::sync::Mutex<()>,
+}
+
+/// The time between two looks for a free slot, from the first to the longest.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(250));
+
+impl EndpointGates {
+    /// Those of the endpoint at `address`, without secrets; `None` if it shares none.
+    pub(crate) fn new(config: &Config, address: &str) -> Option<Self> {
+        let cluster = config.cluster.clone()?;
+        let account = |key: &str| account(&[address, key]);
+        let keys = config.keys().map(|key| account(key.reveal()));
+        let mut accounts: Vec<_> = keys.collect();
+        if accounts.is_empty() {
+            let secrets: Vec<&str> = config.auth.secrets().collect();
+            accounts.push(account(&secrets.join("\n")));
+        }
+        let server =
+            LimitScope { provider: config.provider.clone(), account: account(""), model: String::new() };
+        Some(Self {
+            cluster,
+            provider: config.provider.clone(),
+            accounts,
+            server,
+            per_minute: config.limits.per_minute.map(|count| (minutely(count), OnceCell::new())),
+            slots: config.slots.map(|slots| slots.max(1)),
+            gates: Mutex::default(),
+            queue: tokio::sync::Mutex::default(),
+        })
+    }
+
+    fn gate(&self, scope: LimitScope) -> Arc<Gate> {
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let gate = gates.entry(scope);
+        Arc::clone(
+            gate.or_insert_with_key(|scope| {
+                Arc::new(Gate::new(scope.clone(), Arc::clone(&self.cluster.limits)))
+            }),
+        )
+    }
+
+    /// Waits until any key may begin a request: for a slot, and for the rate of all requests.
+    ///
+    /// # Errors
+    /// The wait, if it is longer than the patience.
+    pub(crate) async fn enter(&self) -> Result<Option<SlotGuard>, Duration> {
+        let slot = self.slot().await?;
+        if let Some((rate, is_known)) = &self.per_minute {
+            let gate = self.gate(self.server.clone());
+            let requests = Some(LearnedRate { rate: *rate, remaining: None });
+            is_known.get_or_init(|| gate.note(LearnedRates { requests, tokens: None })).await;
+            gate.pass(0, self.cluster.patience).await?;
+        }
+        Ok(slot)
+    }
+
+    async fn slot(&self) -> Result<Option<SlotGuard>, Duration> {
+        let Some(slots) = self.slots else { return Ok(None) };
+        let patience = self.cluster.patience;
+        let (begun, mut pause) = (Instant::now(), LOOKS.0);
+        let _first = self.queue.lock().await;
+        loop {
+            match self.cluster.limits.take_slot(&self.server, slots).await {
+                Ok(Some(slot)) => return Ok(Some(self.guard(slot))),
+                Ok(None) => {}
+                Err(error) => {
+                    warn!(%error, "slots cannot be shared: a call begins without one");
+                    return Ok(None);
+                }
+            }
+            if let Some(patience) = patience.filter(|patience| begun.elapsed() >= *patience) {
+                return Err(patience);
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LOOKS.1);
+        }
+    }
+
+    fn guard(&self, slot: Slot) -> SlotGuard {
+        SlotGuard::new(slot, Arc::clone(&self.cluster.limits))
+    }
+
+    /// Waits until the key `key` may begin a request of `tokens` tokens to `model`. With `others`, which may be ready, it does not
+    /// wait long.
+    ///
+    /// # Errors
+    /// The wait, if it is longer than that.
+    pub(crate) async fn pass(
+        &self,
+        key: usize,
+        model: &str,
+        tokens: u64,
+        others: bool,
+    ) -> Result<Arc<Gate>, Duration> {
+        let (provider, model) = (self.provider.clone(), model.to_owned());
+        let account = self.accounts.get(key).copied().unwrap_or(self.server.account);
+        let gate = self.gate(LimitScope { provider, account, model });
+        let patience = self.cluster.patience;
+        let patience = if others { patience.into_iter().chain([SHORT]).min() } else { patience };
+        gate.pass(tokens, patience).await?;
+        Ok(gate)
+    }
+
+    /// How long a call may wait.
+    pub(crate) const fn patience(&self) -> Option<Duration> {
+        self.cluster.patience
+    }
+}
+
+/// The longest wait for a key while others may be ready.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// A digest that identifies an account and does not tell its key.
+fn account(parts: &[&str]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("polylogue 2026 account of a shared limit");
+    for part in parts {
+        hasher.update(&part.len().to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    *hasher.finalize().as_bytes()
+}
+
+/// A rate that never lets more than `count` begin within any 60 seconds.
+fn minutely(count: u32) -> Rate {
+    let burst = (count / 20).max(1);
+    match u64::from(count.saturating_sub(burst)) {
+        // One at a time, with a little distance.
+        0 => Rate { count: 1, period: Duration::from_secs(61), burst: 1.0 },
+        // A call may begin a little later than it could.
+        count => Rate { count, period: Duration::from_millis(60_500), burst: f64::from(burst) },
+    }
+}
+
+#[cfg(test)]
+mod tests;

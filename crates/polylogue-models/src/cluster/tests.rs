@@ -1,0 +1,220 @@
+//! Callers of one process, on virtual time, with limits in memory.
+
+use std::collections::BTreeMap;
+
+use polylogue_core::{RateDemand, RateGrant, RateTimes, Shared, SharedLimits};
+
+use super::*;
+
+/// Rates in memory, as a database keeps them.
+#[derive(Default)]
+struct Memory {
+    rows: Mutex<BTreeMap<LimitScope, Row>>,
+    draws: Mutex<Vec<RateDemand>>,
+}
+
+struct Row {
+    rates: LearnedRates,
+    requests_next: Instant,
+    tokens_next: Instant,
+    blocked_until: Instant,
+}
+
+fn spend(rate: Option<LearnedRate>, next: &mut Instant, blocked: Instant, count: f64) -> RateTimes {
+    let Some(LearnedRate { rate, .. }) = rate else { return RateTimes::default() };
+    let (now, interval) = (Instant::now(), 1.0 / rate.per_second());
+    let oldest = now - Duration::from_secs_f64((rate.burst - 1.0) * interval);
+    let start = (*next).max(oldest).max(blocked);
+    let moved = Duration::from_secs_f64((count * interval).abs());
+    *next = if count < 0.0 { start - moved } else { start + moved };
+    let ahead = start.saturating_duration_since(now).as_secs_f64();
+    RateTimes::from(ahead - now.saturating_duration_since(start).as_secs_f64(), interval)
+}
+
+impl Memory {
+    fn row<T>(&self, scope: &LimitScope, change: impl FnOnce(&mut Row) -> T) -> T {
+        let now = Instant::now();
+        let empty = || Row {
+            rates: LearnedRates::default(),
+            requests_next: now - Duration::from_secs(3600),
+            tokens_next: now - Duration::from_secs(3600),
+            blocked_until: now,
+        };
+        change(self.rows.lock().unwrap().entry(scope.clone()).or_insert_with(empty))
+    }
+}
+
+impl SharedLimits for Memory {
+    fn draw<'a>(&'a self, scope: &'a LimitScope, demand: RateDemand) -> Shared<'a, RateGrant> {
+        self.draws.lock().unwrap().push(demand);
+        let grant = self.row(scope, |row| {
+            let now = Instant::now();
+            let next = row.requests_next.max(row.tokens_next).max(row.blocked_until);
+            let wait = next.saturating_duration_since(now);
+            let is_drawn = demand.patience.is_none_or(|patience| wait <= patience);
+            let blocked = row.blocked_until.saturating_duration_since(now);
+            if !is_drawn {
+                let interval = row.rates.requests.map_or(0.0, |learned| 1.0 / learned.rate.per_second());
+                let requests = RateTimes::from(wait.as_secs_f64(), interval);
+                return RateGrant { requests, blocked, ..RateGrant::default() };
+            }
+            let blocked_until = row.blocked_until;
+            let (requests, tokens) = (f64::from(demand.requests), demand.tokens as f64);
+            RateGrant {
+                is_drawn,
+                requests: spend(row.rates.requests, &mut row.requests_next, blocked_until, requests),
+                tokens: spend(row.rates.tokens, &mut row.tokens_next, blocked_until, tokens),
+                blocked,
+            }
+        });
+        Box::pin(async move { Ok(grant) })
+    }
+
+    fn learn<'a>(&'a self, scope: &'a LimitScope, rates: LearnedRates) -> Shared<'a, ()> {
+        self.row(scope, |row| row.rates = rates);
+        Box::pin(async { Ok(()) })
+    }
+
+    fn block<'a>(&'a self, scope: &'a LimitScope, wait: Duration) -> Shared<'a, ()> {
+        self.row(scope, |row| row.blocked_until = Instant::now() + wait);
+        Box::pin(async { Ok(()) })
+    }
+
+    fn blocked<'a>(&'a self, scope: &'a LimitScope) -> Shared<'a, Duration> {
+        let wait = self.row(scope, |row| row.blocked_until.saturating_duration_since(Instant::now()));
+        Box::pin(async move { Ok(wait) })
+    }
+
+    fn take_slot<'a>(&'a self, _: &'a LimitScope, _: u32) -> Shared<'a, Option<Slot>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn free(&self, _: Slot) {}
+}
+
+fn scope() -> LimitScope {
+    LimitScope { provider: "p".into(), account: [7; 32], model: "m".into() }
+}
+
+fn rate(count: u64, burst: f64) -> Option<LearnedRate> {
+    Some(LearnedRate { rate: Rate { count, period: Duration::from_secs(1), burst }, remaining: None })
+}
+
+fn gates(rates: LearnedRates, processes: usize) -> (Arc<Memory>, Vec<Arc<Gate>>) {
+    let memory = Arc::new(Memory::default());
+    memory.row(&scope(), |row| row.rates = rates);
+    let gate = |_| Arc::new(Gate::new(scope(), Arc::clone(&memory) as Arc<dyn SharedLimits>));
+    let gates = (0..processes).map(gate).collect();
+    (memory, gates)
+}
+
+/// Begins `calls` calls at once through each gate. Returns when they began, in milliseconds, in order.
+async fn begin(gates: &[Arc<Gate>], calls: usize, tokens: u64) -> Vec<u128> {
+    let begun = Instant::now();
+    let all = gates.iter().flat_map(|gate| vec![Arc::clone(gate); calls]);
+    let tasks: Vec<_> = all
+        .map(|gate| {
+            tokio::spawn(async move {
+                gate.pass(tokens, None).await.unwrap();
+                begun.elapsed().as_millis()
+            })
+        })
+        .collect();
+    let mut times = Vec::new();
+    for task in tasks {
+        times.push(task.await.unwrap());
+    }
+    times.sort_unstable();
+    times
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test(start_paused = true)]
+async fn processes_together_keep_a_rate_and_lose_none_of_it() {
+    let (memory, gates) = gates(LearnedRates { requests: rate(10, 2.0), tokens: None }, 4);
+    let times = begin(&gates, 50, 0).await;
+    assert_eq!(times.len(), 200);
+    for (nth, time) in times.iter().enumerate() {
+        let in_window = times.iter().filter(|other| **other >= *time && **other < *time + 1000).count();
+        assert!(in_window <= 12, "{in_window} calls from {time} ms on, the call {nth}");
+    }
+    // 2 at once, and then 10 each second.
+    assert!((19_700..=20_100).contains(times.last().unwrap()), "{:?}", times.last());
+    let largest = memory.draws.lock().unwrap().iter().skip(4).map(|draw| draw.requests).max();
+    assert_eq!(largest, Some(20), "2 s at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_limit_calls_and_unused_ones_are_returned() {
+    let (memory, gates) = gates(LearnedRates { requests: None, tokens: rate(1000, 1.0) }, 1);
+    assert_eq!(begin(&gates, 3, 500).await, [0, 500, 1000], "each waits for the tokens of those before");
+    gates[0].settle(500, 100);
+    gates[0].settle(500, 100);
+    // What the last call drew is due at 1.5 s, and 0.8 s of that are not used.
+    assert_eq!(begin(&gates, 2, 500).await, [500, 1000]);
+    let draws = memory.draws.lock().unwrap().clone();
+    assert_eq!(draws.last().map(|draw| draw.tokens), Some(200), "1,000, less 800");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_a_provider_asks_for_is_heard_by_all_within_a_second() {
+    let (_, gates) = gates(LearnedRates { requests: rate(10, 1.0), tokens: None }, 2);
+    let (one, other) = (Arc::clone(&gates[0]), Arc::clone(&gates[1]));
+    let begun = Instant::now();
+    let calls = tokio::spawn(async move { begin(&[other], 40, 0).await });
+    tokio::time::sleep(Duration::from_millis(1050)).await;
+    one.block(10 * SECOND).await;
+    let times = calls.await.unwrap();
+    let before: Vec<_> = times.iter().filter(|time| **time < 11_000).collect();
+    assert!(before.iter().all(|time| **time <= 1500), "{before:?}");
+    assert_eq!(before.len() + times.iter().filter(|time| **time >= 11_050).count(), 40);
+    assert!(begun.elapsed() < 16 * SECOND, "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_would_wait_longer_than_its_patience_draws_nothing() {
+    let (memory, gates) = gates(LearnedRates { requests: rate(1, 1.0), tokens: None }, 1);
+    gates[0].block(60 * SECOND).await;
+    let patience = Some(5 * SECOND);
+    let (first, second) = tokio::join!(gates[0].pass(0, patience), gates[0].pass(0, patience));
+    assert_eq!((first, second), (Err(60 * SECOND), Err(61 * SECOND)), "one after the other");
+    tokio::time::sleep(60 * SECOND).await;
+    assert_eq!(gates[0].pass(0, patience).await, Ok(()));
+    assert_eq!(memory.draws.lock().unwrap().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_that_give_up_draw_nothing_and_hold_up_no_others() {
+    let (memory, gates) = gates(LearnedRates { requests: rate(1, 1.0), tokens: None }, 1);
+    gates[0].pass(0, None).await.unwrap();
+    let waiting = tokio::spawn(begin_one(Arc::clone(&gates[0])));
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let gave_up = tokio::time::timeout(Duration::from_millis(100), gates[0].pass(0, None)).await;
+    assert!(gave_up.is_err());
+    waiting.await.unwrap();
+    let last = begin(&gates, 1, 0).await;
+    assert_eq!(last, [1000]);
+    assert_eq!(memory.draws.lock().unwrap().iter().map(|draw| draw.requests).sum::<u32>(), 3);
+}
+
+async fn begin_one(gate: Arc<Gate>) {
+    gate.pass(0, None).await.unwrap();
+}
+
+#[test]
+fn a_limit_per_minute_holds_in_every_minute() {
+    for count in [0, 1, 2, 3, 10, 60, 1000] {
+        let rate = minutely(count);
+        let most = rate.burst + 60.25 * rate.per_second();
+        assert!(most < f64::from(count.max(1)) + 1.0, "{count}: {rate:?}");
+        assert!(most > f64::from(count) * 0.94 - 1.0, "{count}: {rate:?}");
+    }
+}
+
+#[test]
+fn an_account_is_a_digest_of_address_and_key() {
+    assert_eq!(account(&["http://a", "k"]), account(&["http://a", "k"]));
+    assert_ne!(account(&["http://a", "k"]), account(&["http://a", "l"]));
+    assert_ne!(account(&["http://a", "k"]), account(&["http://ak", ""]));
+}

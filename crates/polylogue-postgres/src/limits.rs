@@ -1,0 +1,128 @@
+//! Rate limits and slots of model servers, which all processes with the same database share.
+//!
+//! Their commits are not synced: what a crash of the database loses is permissions of the last moment.
+
+mod inner;
+mod rates;
+mod slots;
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use polylogue_core::{
+    LearnedRates, LimitScope, RateDemand, RateGrant, Shared, SharedLimits, Slot, StoreError,
+};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use self::inner::Inner;
+use self::slots::Undelivered;
+use crate::address::Address;
+
+/// Rate limits and slots in Postgres: a [`SharedLimits`]. Statements run on a thread of its own.
+pub struct PostgresLimits {
+    inner: Arc<Inner>,
+    /// Until it is dropped.
+    runtime: Option<Runtime>,
+}
+
+impl PostgresLimits {
+    /// The limits in the database at `address`, which is connected to on first use.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn open(address: Address) -> Result<Self, StoreError> {
+        let place = address.to_string();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("polylogue-limits")
+            .enable_all()
+            .build()
+            .map_err(|error| StoreError::Io { place, why: error.to_string() })?;
+        let inner = Arc::new(Inner::new(address));
+        runtime.spawn(Inner::renew_slots(Arc::downgrade(&inner)));
+        Ok(Self { inner, runtime: Some(runtime) })
+    }
+
+    fn handle(&self) -> Result<&Handle, StoreError> {
+        let gone = || StoreError::Io {
+            place: self.inner.database.address().to_string(),
+            why: "it is closed".into(),
+        };
+        self.runtime.as_ref().map(Runtime::handle).ok_or_else(gone)
+    }
+
+    /// Runs an operation on the thread of the limits.
+    fn run<T, F>(&self, operation: impl FnOnce(Arc<Inner>) -> F) -> Shared<'_, T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let task = self.handle().map(|handle| handle.spawn(operation(Arc::clone(&self.inner))));
+        Box::pin(async move {
+            let place = || self.inner.database.address().to_string();
+            let failed = |error: tokio::task::JoinError| StoreError::Io {
+                place: place(),
+                why: format!("an operation stopped: {error}"),
+            };
+            task?.await.map_err(failed)?
+        })
+    }
+}
+
+impl Drop for PostgresLimits {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // Slots that are not free yet are when their leases expire.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl fmt::Debug for PostgresLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let address = self.inner.database.address();
+        f.debug_struct("PostgresLimits").field("address", address).finish_non_exhaustive()
+    }
+}
+
+impl SharedLimits for PostgresLimits {
+    fn draw<'a>(&'a self, scope: &'a LimitScope, demand: RateDemand) -> Shared<'a, RateGrant> {
+        let scope = scope.clone();
+        self.run(|inner| async move { inner.draw(&scope, demand).await })
+    }
+
+    fn learn<'a>(&'a self, scope: &'a LimitScope, rates: LearnedRates) -> Shared<'a, ()> {
+        let scope = scope.clone();
+        self.run(|inner| async move { inner.learn(&scope, rates).await })
+    }
+
+    fn block<'a>(&'a self, scope: &'a LimitScope, wait: Duration) -> Shared<'a, ()> {
+        let scope = scope.clone();
+        self.run(|inner| async move { inner.block(&scope, wait).await })
+    }
+
+    fn blocked<'a>(&'a self, scope: &'a LimitScope) -> Shared<'a, Duration> {
+        let scope = scope.clone();
+        self.run(|inner| async move { inner.blocked(&scope).await })
+    }
+
+    fn take_slot<'a>(&'a self, scope: &'a LimitScope, slots: u32) -> Shared<'a, Option<Slot>> {
+        let scope = scope.clone();
+        let taken = self.run(|inner| async move {
+            let slot = inner.take_slot(&scope, slots).await?;
+            Ok(Undelivered { inner, slot, handle: Handle::current() })
+        });
+        // One whose caller has given up is freed.
+        Box::pin(async move { taken.await.map(Undelivered::deliver) })
+    }
+
+    fn free(&self, slot: Slot) {
+        let inner = Arc::clone(&self.inner);
+        // Otherwise its lease expires.
+        if let Ok(handle) = self.handle() {
+            handle.spawn(async move { inner.free(&slot).await });
+        }
+    }
+}
