@@ -28,7 +28,8 @@ impl Timer {
     }
 
     /// Waits for `time`.
-    pub(crate) fn wait(&self, time: Duration) -> BoxFuture<'static, ()> {
+    #[must_use]
+    pub fn wait(&self, time: Duration) -> BoxFuture<'static, ()> {
         (self.0)(time)
     }
 }

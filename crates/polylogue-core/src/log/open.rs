@@ -64,6 +64,26 @@ impl Log {
         Self::of_claim(store, id, claim).await
     }
 
+    /// Opens the conversation of a claim, as a worker receives it from a [`Queue`](crate::Queue).
+    ///
+    /// # Errors
+    /// When it cannot be read; its claim is released.
+    pub async fn open_claimed(store: impl Into<AnyStore>, claim: Claim) -> Result<Self> {
+        Self::of_claim(store.into(), claim.id.clone(), claim).await
+    }
+
+    /// Closes it here and keeps its claim, to be [released](crate::Queue::release_until) until a time.
+    #[must_use]
+    pub fn into_claim(mut self) -> Claim {
+        self.released = true;
+        self.claim.clone()
+    }
+
+    /// Confirms that the claim is valid before a call begins.
+    pub(crate) async fn confirm_claim(&self) -> Result<()> {
+        Ok(self.store.confirm(&self.claim).await?)
+    }
+
     async fn of_claim(store: AnyStore, id: LogId, claim: Claim) -> Result<Self> {
         match store.read(&id, 0).await {
             Ok(events) => {

@@ -99,6 +99,17 @@ pub trait Store: Send + Sync + 'static {
     /// As [`claim`](Self::claim); [`StoreError::Busy`] while the lease lasts.
     fn take_over(&self, id: &LogId) -> impl Future<Output = Result<Claim, StoreError>> + Send;
 
+    /// Confirms that a claim is valid, right before a model or tool call begins: one that another process has taken over the log from
+    /// must not begin a call which that process has finished. Default: at once, without asking; the store of a worker asks when
+    /// the claim was not confirmed for long.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`] when the claim was lost, or when the store cannot be asked.
+    fn confirm(&self, claim: &Claim) -> impl Future<Output = Result<(), StoreError>> + Send {
+        let _ = claim;
+        async { Ok(()) }
+    }
+
     /// Puts a message into the inbox of a log, also while another process has claimed it. After success it survives a loss of power. Returns its number,
     /// from 1 on; a message with the key of an earlier one is not stored again, and gets the number of that one.
     ///
@@ -264,6 +275,7 @@ forwarded! {
     remove(ref id: LogId,) -> ();
     renew(ref claim: Claim,) -> ();
     take_over(ref id: LogId,) -> Claim;
+    confirm(ref claim: Claim,) -> ();
     post(ref id: LogId, ref message: InboxMessage,) -> u64;
     inbox(ref id: LogId, val after: u64,) -> Vec<(u64, InboxMessage)>;
     store_result(ref id: LogId, ref result: ResultId, ref text: str,) -> bool;

@@ -205,6 +205,7 @@ impl Turn<'_> {
         }
         drop(blocked);
         let (reservation, nth) = log.reserve(asked).await?;
+        log.confirm_claim().await?;
         request.origin.nth = nth;
         request.reserved = Some(&reservation);
         let mut deltas = ArrivedText::before(log.live().deltas(at, me, ask.compaction.is_none()));

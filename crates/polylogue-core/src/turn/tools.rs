@@ -89,8 +89,12 @@ impl Turn<'_> {
             // Nothing begins that would be aborted at once.
             log.check_not_cancelled_now()?;
         }
+        let is_any = !running.is_empty();
         if !fresh.is_empty() {
             self.record(fresh).await?;
+        }
+        if is_any {
+            log.confirm_claim().await?;
         }
         let refused = self.await_calls(running, &mut outcomes).await?;
         // However a tool handles a limit, nothing more is sent.
@@ -117,6 +121,7 @@ impl Turn<'_> {
                 CallStep::Reserved(Ok(reserved)) => {
                     let begun = self.record_begun(&started, &reserved);
                     with_others(&mut running, &mut ended, begun).await?;
+                    with_others(&mut running, &mut ended, pin!(log.confirm_claim())).await?;
                     running.push(started.advance(Some(reserved)));
                 }
                 // The others end first. This one has not begun: under a higher limit it is made when the turn continues.

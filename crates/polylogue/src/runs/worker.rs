@@ -1,0 +1,391 @@
+//! Workers: processes that run the conversations of a queue.
+//!
+//! A [`Worker`] claims conversations that are due, up to [`at_once`](Worker::at_once) of them, has each run until it waits, ends or
+//! is stopped, and releases it until something must be done again ([`Rest`]). It sends heartbeats for all its claims in one
+//! operation. A conversation whose claim is lost is dropped at once: nothing more is appended to its log.
+//!
+//! It does no IO of its own and needs no particular async runtime: the queue, the clock and what runs a conversation are given.
+//! Conversations are opened in its [`WorkerStore`], which lets a model or tool call begin only under a claim that was confirmed
+//! recently.
+//!
+//! ```
+//! use std::time::{Duration, Instant};
+//!
+//! use polylogue::kernel::{AnyQueue, AnyStore, Due, Log, Meta, Queue, Store, LogId, Timer};
+//! use polylogue::runs::worker::{Claimed, Rest, Worker, WorkerStore, WorkerTime};
+//! use polylogue::{Assistant, Chat, models, sequential};
+//! use polylogue_store::Memory;
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+//! let queue = AnyQueue::new(Memory::new()).ok_or("no queue")?;
+//! // A new conversation, ready for workers.
+//! let claim = queue.create(&LogId::new("greeting")?, &Meta::default()).await?;
+//! queue.release_until(claim, Due::Now).await?;
+//!
+//! let begun = Instant::now();
+//! let time = WorkerTime::new(move || begun.elapsed(), Timer::new(tokio::time::sleep));
+//! let store = WorkerStore::new(queue, time);
+//! let worker = Worker::new(store.clone());
+//! let drain = worker.drain();
+//! let model = models::scripted(r#"[{"Ann": "Hello."}]"#)?;
+//! let chat = Chat::named("solo").participant(Assistant::new("Ann", &model)?).policy(sequential()).build()?;
+//! let (store, chat, drain) = (&store, &chat, &drain);
+//! worker
+//!     .run(|claimed: Claimed| async move {
+//!         let mut log = match Log::open_claimed(store.store(), claimed.claim.clone()).await {
+//!             Ok(log) => log.cancelled_by(claimed.stop.clone()),
+//!             Err(error) => return Rest::failed(&error),
+//!         };
+//!         let status = chat.run_in(&mut log, "Greet me.").await.map(|run| run.status);
+//!         drain.request();
+//!         let events = log.events().await;
+//!         let _ = log.into_claim();
+//!         Rest::after(&status, &events, claimed.is_draining())
+//!     })
+//!     .await;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod drain;
+mod pace;
+mod rest;
+mod store;
+mod time;
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, Either, join3, select};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
+use polylogue_core::{Cancellation, Claim, Due, Features, LEASE, LogId, Queue as _, StoreError};
+
+pub use self::drain::Drain;
+pub use self::pace::Pace;
+pub use self::rest::{BACKOFF, Rest, backoff};
+pub use self::store::{GUARD, HEARTBEAT, Woken, WorkerStore};
+pub use self::time::WorkerTime;
+
+/// Runs the conversations of a queue. See the [module](self).
+#[derive(Debug, Clone)]
+pub struct Worker {
+    store: WorkerStore,
+    offers: Features,
+    at_once: usize,
+    pace: Pace,
+    patience: Duration,
+    drain: Drain,
+    observe: Observe,
+    running: Arc<Mutex<BTreeMap<u64, Cancellation>>>,
+}
+
+/// What happened to a worker.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum WorkerEvent {
+    /// It has claimed a conversation.
+    Claimed(LogId),
+    /// It has released one, to be looked at again at that time.
+    Released(LogId, Due),
+    /// It could not run one, which is tried again at that time unless it is parked.
+    Failed(LogId, Due, String),
+    /// Another worker has a conversation now, or may have it: what ran here was dropped.
+    Lost(LogId),
+    /// An operation of the store failed; it is tried again.
+    StoreFailed(StoreError),
+}
+
+#[derive(Clone)]
+struct Observe(Arc<dyn Fn(&WorkerEvent) + Send + Sync>);
+
+impl std::fmt::Debug for Observe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Observe")
+    }
+}
+
+/// A conversation that a worker has claimed.
+#[derive(Debug, Clone)]
+pub struct Claimed {
+    /// The claim. The worker releases it.
+    pub claim: Claim,
+    /// Stops its run when the worker is drained: set it as that of its log.
+    pub stop: Cancellation,
+    /// Tells of inbox messages.
+    pub woken: Woken,
+    drain: Drain,
+}
+
+impl Claimed {
+    /// Whether the worker is drained: a run that it stops continues on another worker.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.drain.is_requested()
+    }
+}
+
+/// What a worker waits for.
+enum Step {
+    Found(Result<Vec<Claim>, StoreError>),
+    Ended,
+    Draining,
+}
+
+type Finding<'a> = BoxFuture<'a, Result<Vec<Claim>, StoreError>>;
+
+impl Worker {
+    /// How many conversations are run at once by default.
+    pub const AT_ONCE: usize = 200;
+
+    /// How long a drained worker lets turns end by default, before it aborts them.
+    pub const PATIENCE: Duration = Duration::from_secs(25);
+
+    /// A worker that offers nothing, with the defaults.
+    #[must_use]
+    pub fn new(store: WorkerStore) -> Self {
+        Self {
+            store,
+            offers: Features::none(),
+            at_once: Self::AT_ONCE,
+            pace: Pace::default(),
+            patience: Self::PATIENCE,
+            drain: Drain::default(),
+            observe: Observe(Arc::new(|_| {})),
+            running: Arc::default(),
+        }
+    }
+
+    /// Sets what it offers: it claims the conversations that need nothing else. Default: nothing.
+    #[must_use]
+    pub fn offers(self, offers: Features) -> Self {
+        Self { offers, ..self }
+    }
+
+    /// Sets how many conversations it runs at once. Default: [`AT_ONCE`](Self::AT_ONCE).
+    #[must_use]
+    pub fn at_once(self, at_once: usize) -> Self {
+        Self { at_once, ..self }
+    }
+
+    /// Sets how often it asks for conversations that are due.
+    #[must_use]
+    pub fn pace(self, pace: Pace) -> Self {
+        Self { pace, ..self }
+    }
+
+    /// Sets how long it lets turns end when it is drained. Default: [`PATIENCE`](Self::PATIENCE).
+    #[must_use]
+    pub fn patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Sets what is called with everything that happens.
+    #[must_use]
+    pub fn observe(self, observe: impl Fn(&WorkerEvent) + Send + Sync + 'static) -> Self {
+        Self { observe: Observe(Arc::new(observe)), ..self }
+    }
+
+    /// The handle that drains it: it claims nothing more, lets turns end, and releases everything for others.
+    #[must_use]
+    pub fn drain(&self) -> Drain {
+        self.drain.clone()
+    }
+
+    /// How many conversations it runs now.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.stops().len()
+    }
+
+    /// Claims conversations and has them run by `run`, until it is drained. An error of the store never ends it.
+    ///
+    /// `run` opens the conversation of its claim in the [store](WorkerStore::store) of this worker, runs it, and
+    /// [keeps the claim](polylogue_core::Log::into_claim), which is released here. When the claim is lost, its future is dropped.
+    pub async fn run<R, F>(&self, run: R)
+    where
+        R: Fn(Claimed) -> F + Sync,
+        F: Future<Output = Rest> + Send,
+    {
+        let keep = join3(self.heartbeats(), self.store.watch(), self.stop_when_drained());
+        match select(pin!(self.work(&run)), pin!(keep)).await {
+            Either::Left(((), _)) | Either::Right((_, _)) => {}
+        }
+    }
+
+    /// As [`run`](Self::run) for one claim that the caller has from this worker's store, until it is released.
+    pub async fn run_claimed<R, F>(&self, claim: Claim, run: R)
+    where
+        R: Fn(Claimed) -> F + Sync,
+        F: Future<Output = Rest> + Send,
+    {
+        let keep = join3(self.heartbeats(), self.store.watch(), self.stop_when_drained());
+        match select(pin!(self.one(claim, &run)), pin!(keep)).await {
+            Either::Left(((), _)) | Either::Right((_, _)) => {}
+        }
+    }
+
+    async fn work<R, F>(&self, run: &R)
+    where
+        R: Fn(Claimed) -> F + Sync,
+        F: Future<Output = Rest> + Send,
+    {
+        let (mut pace, mut runs) = (self.pace.clone(), FuturesUnordered::new());
+        let mut finding: Option<Finding<'_>> = None;
+        let mut drained = pin!(self.drain.wait().fuse());
+        loop {
+            let is_draining = self.drain.is_requested();
+            let room = self.at_once.saturating_sub(runs.len());
+            if is_draining && finding.is_none() && runs.is_empty() {
+                return;
+            }
+            if finding.is_none() && room > 0 && !is_draining {
+                finding = Some(self.find(pace.next(), room).boxed());
+            }
+            match next_step(&mut finding, &mut runs, drained.as_mut()).await {
+                Step::Found(Ok(claims)) => {
+                    pace.found(claims.len(), room);
+                    claims.into_iter().for_each(|claim| runs.push(self.one(claim, run)));
+                }
+                Step::Found(Err(error)) => {
+                    pace.found(0, room);
+                    self.tell(&WorkerEvent::StoreFailed(error));
+                }
+                Step::Ended | Step::Draining => {}
+            }
+        }
+    }
+
+    /// Claims what is due after a pause; nothing if the worker is drained meanwhile.
+    async fn find(&self, pause: Duration, room: usize) -> Result<Vec<Claim>, StoreError> {
+        let pause = self.store.time().sleep(pause);
+        match select(pause, pin!(self.drain.wait())).await {
+            Either::Left(_) => self.store.claim_due(room, &self.offers).await,
+            Either::Right(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// Runs one conversation and releases it.
+    async fn one<R, F>(&self, claim: Claim, run: &R)
+    where
+        R: Fn(Claimed) -> F + Sync,
+        F: Future<Output = Rest> + Send,
+    {
+        self.tell(&WorkerEvent::Claimed(claim.id.clone()));
+        let rest = if self.drain.is_requested() {
+            Some(Rest::Until(Due::Now))
+        } else {
+            self.attend(&claim, run).await
+        };
+        self.stops().remove(&claim.fence);
+        let Some(rest) = rest else {
+            self.store.forget(&claim);
+            return self.tell(&WorkerEvent::Lost(claim.id));
+        };
+        self.release(claim, rest).await;
+    }
+
+    /// Has it run. `None` if its claim was lost.
+    async fn attend<R, F>(&self, claim: &Claim, run: &R) -> Option<Rest>
+    where
+        R: Fn(Claimed) -> F + Sync,
+        F: Future<Output = Rest> + Send,
+    {
+        let (lost, woken) = self.store.signals(claim)?;
+        let (stop, drain) = (Cancellation::default(), self.drain.clone());
+        self.stops().insert(claim.fence, stop.clone());
+        let run = AssertUnwindSafe(run(Claimed { claim: claim.clone(), stop, woken, drain })).catch_unwind();
+        // A loss is noticed first.
+        match select(pin!(lost.wait()), Box::pin(run)).await {
+            Either::Left(_) => None,
+            Either::Right((Ok(Rest::Lost), _)) => None,
+            Either::Right((Ok(rest), _)) => Some(rest),
+            Either::Right((Err(_), _)) => Some(Rest::Failed {
+                due: Due::After(BACKOFF.0),
+                why: "its run panicked: this is a bug".into(),
+            }),
+        }
+    }
+
+    async fn release(&self, claim: Claim, rest: Rest) {
+        let (id, has_progress) = (claim.id.clone(), self.store.has_progress(&claim));
+        let (released, event) = match rest {
+            // Nothing happened and nothing would: not at once again.
+            Rest::Until(Due::Now) if !has_progress && !self.drain.is_requested() => {
+                let due = Due::After(BACKOFF.0);
+                (self.store.release_until(claim, due).await, WorkerEvent::Released(id, due))
+            }
+            Rest::Until(due) => (self.store.release_until(claim, due).await, WorkerEvent::Released(id, due)),
+            Rest::Failed { due, why } => {
+                (self.store.release_failed(claim, due, &why).await, WorkerEvent::Failed(id, due, why))
+            }
+            Rest::Lost => (Ok(()), WorkerEvent::Lost(id)),
+        };
+        match released {
+            Ok(()) => self.tell(&event),
+            // It is due again when its lease has expired.
+            Err(error) => self.tell(&WorkerEvent::StoreFailed(error)),
+        }
+    }
+
+    /// Sends heartbeats for all claims.
+    async fn heartbeats(&self) {
+        let mut pause = HEARTBEAT;
+        loop {
+            self.store.time().sleep(pause).await;
+            pause = HEARTBEAT;
+            if let Err(error) = self.store.heartbeat_all().await {
+                self.tell(&WorkerEvent::StoreFailed(error));
+                // One that fails is harmless if the next ones do not.
+                pause = LEASE / 30;
+            }
+        }
+    }
+
+    /// Lets turns end when the worker is drained, and aborts them after its patience. Never returns.
+    async fn stop_when_drained(&self) {
+        self.drain.wait().await;
+        self.stops().values().for_each(Cancellation::after_step);
+        self.store.time().sleep(self.patience).await;
+        self.stops().values().for_each(Cancellation::now);
+        std::future::pending().await
+    }
+
+    fn stops(&self) -> MutexGuard<'_, BTreeMap<u64, Cancellation>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, event: &WorkerEvent) {
+        (self.observe.0)(event);
+    }
+}
+
+/// Waits until conversations were found, a run ended, or the worker is drained.
+async fn next_step<'a, F: Future<Output = ()>>(
+    finding: &mut Option<Finding<'a>>,
+    runs: &mut FuturesUnordered<F>,
+    mut drained: Pin<&mut (impl futures_util::future::FusedFuture<Output = ()> + ?Sized)>,
+) -> Step {
+    poll_fn(|cx| {
+        if let Some(found) = finding.as_mut()
+            && let Poll::Ready(result) = found.poll_unpin(cx)
+        {
+            *finding = None;
+            return Poll::Ready(Step::Found(result));
+        }
+        if let Poll::Ready(Some(())) = runs.poll_next_unpin(cx) {
+            return Poll::Ready(Step::Ended);
+        }
+        if !drained.is_terminated() && drained.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Step::Draining);
+        }
+        Poll::Pending
+    })
+    .await
+}

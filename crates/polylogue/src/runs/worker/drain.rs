@@ -1,0 +1,34 @@
+//! Draining a worker.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+/// Drains a worker, such as on SIGTERM: it claims nothing more, lets turns end, and releases everything for others.
+#[derive(Debug, Clone)]
+pub struct Drain(Arc<watch::Sender<bool>>);
+
+impl Default for Drain {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(false)))
+    }
+}
+
+impl Drain {
+    /// Requests it.
+    pub fn request(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// Whether it was requested.
+    #[must_use]
+    pub fn is_requested(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits until it is requested.
+    pub async fn wait(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.0.subscribe().wait_for(|requested| *requested).await;
+    }
+}

@@ -1,0 +1,281 @@
+//! The store of a worker: knows when each of its claims was confirmed last.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use polylogue_core::{
+    AnyQueue, AnyStore, Claim, Due, Event, Features, Heartbeat, LEASE, LogId, Meta, ParkedLog, Queue,
+    Store as _, StoreError, StoreWrapper,
+};
+use tokio::sync::watch;
+
+use super::time::WorkerTime;
+
+/// How often a worker sends heartbeats.
+pub const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// How old the last confirmation of a claim can be when a model or tool call begins. The claim of an older one is confirmed first.
+pub const GUARD: Duration = Duration::from_secs(24);
+
+/// How old it can be before what runs under it is dropped: before another worker can have it.
+const GIVE_UP: Duration = Duration::from_secs(27);
+
+const _: () = assert!(GIVE_UP.as_secs() < LEASE.as_secs() && GUARD.as_secs() < GIVE_UP.as_secs());
+
+/// A queue whose claims are confirmed before effects begin. Cloning shares it.
+///
+/// A claim is confirmed by each append, renewal and heartbeat of it, and counts as confirmed when that was *sent*: from then on the
+/// lease lasts. One that a heartbeat does not return, or that was not confirmed for too long, is lost: it appends nothing more.
+#[derive(Debug, Clone)]
+pub struct WorkerStore(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    queue: AnyQueue,
+    time: WorkerTime,
+    held: Mutex<BTreeMap<u64, HeldClaim>>,
+}
+
+#[derive(Debug)]
+struct HeldClaim {
+    claim: Claim,
+    confirmed: Duration,
+    /// Whether an event was appended.
+    has_progress: bool,
+    lost: watch::Sender<bool>,
+    woken: watch::Sender<u64>,
+}
+
+/// Tells of inbox messages of a claimed log, as heartbeats report them. Cloning makes one that has seen the same.
+#[derive(Debug, Clone)]
+pub struct Woken(watch::Receiver<u64>);
+
+impl Woken {
+    /// Waits until an inbox message may have come.
+    pub async fn changed(&mut self) {
+        if self.0.changed().await.is_err() {
+            // The claim is gone, and its run ends by that.
+            std::future::pending().await
+        }
+    }
+}
+
+/// Tells whether a claim was lost.
+pub(super) struct LostSignal(watch::Receiver<bool>);
+
+impl LostSignal {
+    pub(super) async fn wait(mut self) {
+        if self.0.wait_for(|lost| *lost).await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
+
+impl WorkerStore {
+    /// Wraps `queue`.
+    #[must_use]
+    pub fn new(queue: AnyQueue, time: WorkerTime) -> Self {
+        Self(Arc::new(Inner { queue, time, held: Mutex::default() }))
+    }
+
+    /// It, as the store in which conversations are opened.
+    #[must_use]
+    pub fn store(&self) -> AnyStore {
+        AnyStore::new(self.clone())
+    }
+
+    /// The claims that are held.
+    #[must_use]
+    pub fn claims(&self) -> Vec<Claim> {
+        self.held().values().filter(|held| !*held.lost.borrow()).map(|held| held.claim.clone()).collect()
+    }
+
+    pub(super) fn time(&self) -> &WorkerTime {
+        &self.0.time
+    }
+
+    fn held(&self) -> MutexGuard<'_, BTreeMap<u64, HeldClaim>> {
+        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hold(&self, claim: &Claim, sent: Duration) {
+        let held = HeldClaim {
+            claim: claim.clone(),
+            confirmed: sent,
+            has_progress: false,
+            lost: watch::Sender::new(false),
+            woken: watch::Sender::new(0),
+        };
+        self.held().insert(claim.fence, held);
+    }
+
+    /// A claim is no longer looked after.
+    pub(super) fn forget(&self, claim: &Claim) {
+        self.held().remove(&claim.fence);
+    }
+
+    pub(super) fn signals(&self, claim: &Claim) -> Option<(LostSignal, Woken)> {
+        let held = self.held();
+        let held = held.get(&claim.fence)?;
+        Some((LostSignal(held.lost.subscribe()), Woken(held.woken.subscribe())))
+    }
+
+    pub(super) fn has_progress(&self, claim: &Claim) -> bool {
+        self.held().get(&claim.fence).is_some_and(|held| held.has_progress)
+    }
+
+    /// The claim was valid when something was sent.
+    fn confirmed(&self, claim: &Claim, sent: Duration) {
+        if let Some(held) = self.held().get_mut(&claim.fence) {
+            held.confirmed = held.confirmed.max(sent);
+        }
+    }
+
+    fn lose(&self, claim: &Claim) {
+        if let Some(held) = self.held().get(&claim.fence) {
+            held.lost.send_replace(true);
+        }
+    }
+
+    /// Fails if the claim is known to be lost. `Ok` says when it was confirmed; `None` for claims of others.
+    fn check(&self, claim: &Claim) -> Result<Option<Duration>, StoreError> {
+        let held = self.held();
+        let Some(held) = held.get(&claim.fence) else { return Ok(None) };
+        if *held.lost.borrow() {
+            Err(StoreError::Fenced { id: claim.id.clone() })
+        } else {
+            Ok(Some(held.confirmed))
+        }
+    }
+
+    /// Notes what an operation under a claim says about it.
+    fn noted<T>(
+        &self,
+        claim: &Claim,
+        sent: Duration,
+        result: Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match &result {
+            Ok(_) => self.confirmed(claim, sent),
+            Err(StoreError::Fenced { .. } | StoreError::Replaced { .. }) => self.lose(claim),
+            Err(_) => {}
+        }
+        result
+    }
+
+    /// Sends a heartbeat for claims, and notes those that were lost.
+    async fn beat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
+        let sent = self.time().now();
+        let valid = self.0.queue.heartbeat(claims).await?;
+        let mut held = self.held();
+        for claim in claims {
+            let beat = valid.iter().find(|beat| beat.claim == *claim);
+            match (held.get_mut(&claim.fence), beat) {
+                (Some(held), Some(beat)) => {
+                    held.confirmed = held.confirmed.max(sent);
+                    if beat.is_woken {
+                        held.woken.send_modify(|count| *count += 1);
+                    }
+                }
+                (Some(held), None) => drop(held.lost.send_replace(true)),
+                (None, _) => {}
+            }
+        }
+        Ok(valid)
+    }
+
+    pub(super) async fn heartbeat_all(&self) -> Result<(), StoreError> {
+        let claims = self.claims();
+        if claims.is_empty() { Ok(()) } else { self.beat(&claims).await.map(drop) }
+    }
+
+    /// Gives up claims that were not confirmed for long. Never returns.
+    pub(super) async fn watch(&self) {
+        loop {
+            self.time().sleep(LEASE / 60).await;
+            let now = self.time().now();
+            for held in self.held().values().filter(|held| now.saturating_sub(held.confirmed) >= GIVE_UP) {
+                held.lost.send_replace(true);
+            }
+        }
+    }
+}
+
+impl StoreWrapper for WorkerStore {
+    fn inner(&self) -> &AnyStore {
+        self.0.queue.store()
+    }
+    fn as_queue(&self) -> Option<&dyn polylogue_core::DynQueue> {
+        Some(self)
+    }
+    async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
+        let sent = self.time().now();
+        self.inner().create(id, meta).await.inspect(|claim| self.hold(claim, sent))
+    }
+    async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
+        let sent = self.time().now();
+        self.inner().claim(id).await.inspect(|claim| self.hold(claim, sent))
+    }
+    async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
+        let sent = self.time().now();
+        self.inner().take_over(id).await.inspect(|claim| self.hold(claim, sent))
+    }
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
+        self.check(claim)?;
+        let sent = self.time().now();
+        let appended = self.inner().append(claim, batch).await;
+        self.noted(claim, sent, appended)?;
+        if let Some(held) = self.held().get_mut(&claim.fence) {
+            held.has_progress = true;
+        }
+        Ok(())
+    }
+    async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
+        self.check(claim)?;
+        let sent = self.time().now();
+        let renewed = self.inner().renew(claim).await;
+        self.noted(claim, sent, renewed)
+    }
+    async fn confirm(&self, claim: &Claim) -> Result<(), StoreError> {
+        loop {
+            match self.check(claim)? {
+                Some(confirmed) if self.time().now().saturating_sub(confirmed) >= GUARD => {
+                    // Asked again if the answer took so long that it says nothing about now.
+                    self.beat(std::slice::from_ref(claim)).await?;
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+    async fn release(&self, claim: Claim) -> Result<(), StoreError> {
+        self.forget(&claim);
+        self.inner().release(claim).await
+    }
+}
+
+impl Queue for WorkerStore {
+    async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
+        let sent = self.time().now();
+        let claims = self.0.queue.claim_due(room, offers).await?;
+        claims.iter().for_each(|claim| self.hold(claim, sent));
+        Ok(claims)
+    }
+    async fn release_until(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
+        self.forget(&claim);
+        self.0.queue.release_until(claim, due).await
+    }
+    async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {
+        self.forget(&claim);
+        self.0.queue.release_failed(claim, due, why).await
+    }
+    async fn schedule(&self, id: &LogId, due: Due, needs: Option<&Features>) -> Result<(), StoreError> {
+        self.0.queue.schedule(id, due, needs).await
+    }
+    async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
+        self.beat(claims).await
+    }
+    async fn parked(&self) -> Result<Vec<ParkedLog>, StoreError> {
+        self.0.queue.parked().await
+    }
+}

@@ -1,0 +1,41 @@
+//! The clock of a worker.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use polylogue_core::Timer;
+
+/// A monotonic clock, and a timer. A worker uses them for nothing but its own pauses and the age of its claims: when something is due
+/// is decided by the clock of the store.
+#[derive(Clone)]
+pub struct WorkerTime {
+    now: Arc<dyn Fn() -> Duration + Send + Sync>,
+    timer: Timer,
+}
+
+impl WorkerTime {
+    /// `now` is the time since any moment in the past; it must not go backwards.
+    pub fn new(now: impl Fn() -> Duration + Send + Sync + 'static, timer: Timer) -> Self {
+        Self { now: Arc::new(now), timer }
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        (self.now)()
+    }
+
+    /// Waits for `time`.
+    #[must_use]
+    pub fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+        self.timer.wait(time)
+    }
+}
+
+impl fmt::Debug for WorkerTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WorkerTime")
+    }
+}

@@ -1,0 +1,100 @@
+//! What happens to a simulated world from outside, made from its seed, and how it is broken.
+
+use std::fmt;
+
+/// A generator of pseudo-random numbers: SplitMix64.
+#[derive(Debug, Clone)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678))
+    }
+
+    /// A number below `most`.
+    pub(crate) fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % most
+    }
+
+    pub(crate) fn one_in(&mut self, many: u64) -> bool {
+        self.below(many) == 0
+    }
+}
+
+/// What happens at a moment.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Fault {
+    /// The process of a worker is killed; another one starts soon after.
+    Kill(usize),
+    /// It stands still for so many milliseconds.
+    Freeze(usize, u64),
+    /// The clock of the database jumps by so many milliseconds.
+    Jump(i64),
+    /// A message is posted to a log.
+    Post(usize),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kill(worker) => write!(f, "worker {worker} is killed"),
+            Self::Freeze(worker, ms) => write!(f, "worker {worker} stands still for {ms} ms"),
+            Self::Jump(ms) => write!(f, "the clock of the database jumps by {ms} ms"),
+            Self::Post(log) => write!(f, "a message is posted to log {log}"),
+        }
+    }
+}
+
+/// Faults, each after so many milliseconds, in order.
+pub(crate) type Script = Vec<(u64, Fault)>;
+
+/// Until when faults happen, in milliseconds.
+pub(crate) const STORMY: u64 = 150_000;
+
+pub(crate) fn script(seed: u64, workers: usize, logs: usize) -> Script {
+    let mut random = Random::new(seed);
+    let mut script: Script = (0..4 + random.below(8))
+        .map(|_| {
+            let at = random.below(STORMY);
+            let worker = random.below(workers as u64) as usize;
+            let fault = match random.below(10) {
+                0..=2 => Fault::Kill(worker),
+                3..=5 => Fault::Freeze(worker, 1_000 + random.below(90_000)),
+                // Forward by less than the rest of a lease after the guard.
+                6 => Fault::Jump(random.below(62_500) as i64 - 60_000),
+                _ => Fault::Post(random.below(logs as u64) as usize),
+            };
+            (at, fault)
+        })
+        .collect();
+    script.sort_by_key(|(at, _)| *at);
+    script
+}
+
+/// How a copy of the protocol is broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// It is not.
+    Not,
+    /// Appends do not check the fence.
+    AppendWithoutFence,
+    /// A log is read before its claim is granted.
+    ReadBeforeClaim,
+    /// A release forgets messages that came meanwhile.
+    ReleaseForgetsMessages,
+    /// Posting to a held log does not tell that it must be looked at again.
+    PostForgetsTheHolder,
+    /// Effects begin whatever the age of the claim.
+    NoGuard,
+    /// A message is deleted from the inbox before its event is appended.
+    MessageDeletedBeforeAppend,
+    /// The log does not say which messages it has.
+    MessagesNotRemembered,
+    /// An append does not clear the count of tries.
+    TriesNeverCleared,
+    /// Leases are counted by the clock of the worker.
+    WorkersClock,
+}
