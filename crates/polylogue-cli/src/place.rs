@@ -3,19 +3,37 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use polylogue_runtime::{DatabaseAddress, Runtime, StoreLocation};
+use polylogue_runtime::{DatabaseAddress, FilesPolicy, Runtime, StoreLocation};
 
 use crate::error::CliError;
 
 /// The place of conversations that `given` names; by default, the file in the user's data folder.
 pub(crate) fn of(given: Option<&Path>) -> Result<StoreLocation, CliError> {
     let given = given.filter(|given| !given.as_os_str().is_empty());
-    match given.map(|given| (given, address(given))) {
+    let place = match given.map(|given| (given, address(given))) {
         Some((_, Some(address))) => database(address),
         Some((given, None)) => Ok(StoreLocation::new(given)),
         None => Ok(StoreLocation::new(data_folder()?.join("polylogue.db"))),
-    }
+    };
+    let place = place?;
+    Ok(match files()? {
+        Some(files) => place.with_files(files),
+        None => place,
+    })
 }
+
+/// What becomes of the files of conversations, if the environment says so.
+fn files() -> Result<Option<FilesPolicy>, CliError> {
+    let Some(text) = env::var_os(FILES).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let policy = text.to_str().and_then(FilesPolicy::parse);
+    policy.map(Some).ok_or_else(|| {
+        CliError::usage(format!("`{FILES}` is `{}`", text.display()))
+            .hint("set it to `kept`, `local`, `none`, or the path of a folder that all machines share")
+    })
+}
+
+/// The environment variable that says what becomes of the files of conversations.
+const FILES: &str = "POLYLOGUE_FILES";
 
 /// As [`of`]; nowhere, if that fails.
 pub(crate) fn or_none(given: Option<&Path>) -> StoreLocation {

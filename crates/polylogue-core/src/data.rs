@@ -2,11 +2,13 @@
 
 pub(crate) mod arguments;
 mod background;
+mod blob_id;
 mod capabilities;
 mod config_error;
 mod digest;
 mod error;
 mod fault;
+mod file_tree;
 mod history_summary;
 mod media;
 mod message;
@@ -28,11 +30,13 @@ mod usage;
 mod verbatim;
 
 pub use self::background::{BackgroundResult, BackgroundStatus, BackgroundTask};
+pub use self::blob_id::BlobId;
 pub use self::capabilities::{Capabilities, Capability};
 pub use self::config_error::{ConfigError, ImpossibleStep};
 pub use self::digest::{Digest, RequestPrefix};
 pub use self::error::{Error, Failure, Interrupt, Result};
 pub use self::fault::Fault;
+pub use self::file_tree::{FileEntry, FileKind, FilePath, FileTree, LeftOut, StoredFiles, WhyLeftOut};
 pub use self::history_summary::{CallPurpose, Compacted, HistorySummary};
 pub use self::message::{Audience, Message};
 pub use self::model_error::{ModelError, ModelErrorKind};
@@ -48,7 +52,7 @@ pub use self::request::{CacheLifetime, Effort, Params, Thinking, ToolChoice, Too
 pub(crate) use self::stop_reason::in_units;
 pub use self::stop_reason::{AllowanceOwner, OtherReason, RunOutcome, StopReason};
 pub use self::store_error::{LogId, StoreError};
-pub use self::stored_result::{ResultId, StoredResult};
+pub use self::stored_result::StoredResult;
 pub use self::unknown_name::UnknownName;
 pub use self::usage::{
     CacheSavings, CallCost, Charge, ChargeReason, Money, PromptCache, ToolUsage, TotalUsage, UncertainUsage,

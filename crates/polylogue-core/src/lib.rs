@@ -39,14 +39,15 @@ mod view;
 pub use agent::{Agent, AnyAgent, Layer};
 pub use chat::{Chat, ChatBuilder, OpenBackground, Start, Status, TaskFrom};
 pub use data::{
-    AllowanceOwner, AnsweredBy, Audience, BackgroundResult, BackgroundStatus, BackgroundTask, CacheLifetime,
-    CacheSavings, Call, CallCost, CallOutcome, CallPurpose, Capabilities, Capability, Charge, ChargeReason,
-    Compacted, ConfigError, Delta, DeltaRef, DeltaSink, Digest, Effort, Error, Failure, Fault, Finish,
-    HistorySummary, ImpossibleStep, Interrupt, LabelError, LogId, Media, Message, ModelError, ModelErrorKind,
-    ModelReply, Money, Name, NameError, OtherReason, Outcome, OutcomeStatus, Params, Part, Path, PatternFlaw,
-    PrefixChange, PrefixChanges, Price, PriceTier, PromptCache, RawArguments, Reply, RequestPrefix, Result,
-    ResultId, RunOutcome, Seal, Seals, StopReason, StoreError, StoredResult, Thinking, ToolChoice, ToolSpec,
-    ToolUsage, TotalUsage, UncertainUsage, UnknownName, Usage, Verbatim, cut, plain,
+    AllowanceOwner, AnsweredBy, Audience, BackgroundResult, BackgroundStatus, BackgroundTask, BlobId,
+    CacheLifetime, CacheSavings, Call, CallCost, CallOutcome, CallPurpose, Capabilities, Capability, Charge,
+    ChargeReason, Compacted, ConfigError, Delta, DeltaRef, DeltaSink, Digest, Effort, Error, Failure, Fault,
+    FileEntry, FileKind, FilePath, FileTree, Finish, HistorySummary, ImpossibleStep, Interrupt, LabelError,
+    LeftOut, LogId, Media, Message, ModelError, ModelErrorKind, ModelReply, Money, Name, NameError,
+    OtherReason, Outcome, OutcomeStatus, Params, Part, Path, PatternFlaw, PrefixChange, PrefixChanges, Price,
+    PriceTier, PromptCache, RawArguments, Reply, RequestPrefix, Result, RunOutcome, Seal, Seals, StopReason,
+    StoreError, StoredFiles, StoredResult, Thinking, ToolChoice, ToolSpec, ToolUsage, TotalUsage,
+    UncertainUsage, UnknownName, Usage, Verbatim, WhyLeftOut, cut, plain,
 };
 pub use limits::{
     Allowance, Bound, BoundException, Budget, Cancellation, CountedUsage, LearnedRate, LearnedRates,
@@ -55,7 +56,7 @@ pub use limits::{
 };
 pub use log::chain;
 pub use log::{
-    AnyQueue, AnyStore, Body, Choice, Chooser, Claim, Clock, Confirmation, Cursor, DefaultAnswer, Due,
+    AnyQueue, AnyStore, Blobs, Body, Choice, Chooser, Claim, Clock, Confirmation, Cursor, DefaultAnswer, Due,
     DynQueue, Event, FailedAttempt, FeatureError, Features, Heartbeat, HistoryEntry, InboxMessage,
     Instruction, InstructionError, JoinHistory, LEASE, Lease, ListQuery, Listing, Log, LogHandle, LogState,
     MAX_TRIES, Meta, Meter, NotStored, OpenQuestion, Opening, Page, Parent, ParkedLog, Progress, Question,

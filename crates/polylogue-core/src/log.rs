@@ -3,6 +3,7 @@
 mod accounts;
 mod allowances;
 mod background;
+mod blobs;
 mod bound_account;
 mod buffer;
 mod cancel;
@@ -52,6 +53,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{Mutex, MutexGuard, watch};
 use tracing::{debug, error, trace};
 
+pub use self::blobs::Blobs;
 use self::buffer::EventBuffer;
 pub(crate) use self::buffer::{RunTotals, calls_before};
 pub use self::claim::{Claim, LEASE};

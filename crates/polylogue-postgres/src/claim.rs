@@ -18,7 +18,7 @@ const REMOVE: &str = "WITH gone AS (
         DELETE FROM polylogue.logs WHERE tenant = $1 AND id = $2 AND (holder IS NULL OR lease < now()) RETURNING nr, team),
     events AS (DELETE FROM polylogue.events USING gone WHERE log = gone.nr),
     inbox AS (DELETE FROM polylogue.inbox USING gone WHERE log = gone.nr),
-    results AS (DELETE FROM polylogue.results USING gone WHERE log = gone.nr)
+    blobs AS (DELETE FROM polylogue.blobs USING gone WHERE log = gone.nr)
     SELECT team FROM gone";
 
 /// How often a claim is tried that was refused, though the log is free since.

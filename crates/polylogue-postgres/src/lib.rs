@@ -23,6 +23,7 @@
 
 mod address;
 mod append;
+mod blobs;
 mod claim;
 mod connection;
 mod database;
@@ -35,7 +36,6 @@ mod password;
 mod queue;
 mod read;
 mod repair;
-mod results;
 mod schema;
 mod store;
 mod tls;

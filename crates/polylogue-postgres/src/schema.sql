@@ -44,8 +44,8 @@ CREATE TABLE polylogue.events(
 CREATE TABLE polylogue.inbox(
     log bigint, nr bigint, key text NOT NULL, json text NOT NULL, at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY(log, nr), UNIQUE(log, key));
--- Large results of tool calls, by the digest of their texts. Bytes: text cannot hold NUL.
-CREATE TABLE polylogue.results(log bigint, id text, text bytea NOT NULL, PRIMARY KEY(log, id));
+-- Large results of tool calls and files of work directories, by their digests.
+CREATE TABLE polylogue.blobs(log bigint, id text, bytes bytea NOT NULL, PRIMARY KEY(log, id));
 -- Events behind the damage of logs that were repaired.
 CREATE TABLE polylogue.set_aside(
     tenant text, id text, repaired timestamptz DEFAULT now(), seq bigint, json text, chain bytea);

@@ -6,8 +6,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyStore, Claim, Due, DynQueue, Event, Features, Heartbeat, InboxMessage, ListQuery, LogId, Meta, Page,
-    ParkedLog, Queue, RecoveredEvents, ResultId, Store, StoreError,
+    AnyStore, BlobId, Claim, Due, DynQueue, Event, Features, Heartbeat, InboxMessage, ListQuery, LogId, Meta,
+    Page, ParkedLog, Queue, RecoveredEvents, Store, StoreError,
 };
 use polylogue_store::parts::{Batch, ClaimGuard};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -210,14 +210,14 @@ impl Store for Postgres {
         self.run(|inner| async move { inner.inbox(&id, after).await }).await
     }
 
-    async fn store_result(&self, id: &LogId, result: &ResultId, text: &str) -> Result<bool, StoreError> {
-        let (id, result, text) = (id.clone(), result.clone(), text.to_owned());
-        self.run(|logs| async move { logs.store_result(&id, &result, &text).await.map(|()| true) }).await
+    async fn store_blob(&self, id: &LogId, blob: &BlobId, bytes: &[u8]) -> Result<bool, StoreError> {
+        let (id, blob, bytes) = (id.clone(), blob.clone(), bytes.to_vec());
+        self.run(|logs| async move { logs.store_blob(&id, &blob, &bytes).await.map(|()| true) }).await
     }
 
-    async fn stored_result(&self, id: &LogId, result: &ResultId) -> Result<Option<Arc<str>>, StoreError> {
-        let (id, result) = (id.clone(), result.clone());
-        self.run(|logs| async move { logs.stored_result(&id, &result).await }).await
+    async fn stored_blob(&self, id: &LogId, blob: &BlobId) -> Result<Option<Arc<[u8]>>, StoreError> {
+        let (id, blob) = (id.clone(), blob.clone());
+        self.run(|logs| async move { logs.stored_blob(&id, &blob).await }).await
     }
 
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {

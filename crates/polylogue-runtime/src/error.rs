@@ -226,7 +226,7 @@ pub enum Error {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What was tried: `made`, `copied`, `removed`, `read`.
+        /// What was tried: `made`, `copied`, `removed`, `read`, `restored`.
         what: &'static str,
         /// The system's error message.
         why: String,

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use polylogue_core::{
     Agent as _, AnyStore, Body, Event, Log, LogId, Message, Meta, Name, Parent, Part, Path, Store as _,
-    StoreError, TeamChanged,
+    StoreError, StoredFiles, TeamChanged,
 };
 
 use crate::stored::{is_imported, now};
-use crate::{Error, ForkError, Prepared, Result, StoreLocation, fresh_id};
+use crate::{Error, FilesPolicy, ForkError, Prepared, Result, StoreLocation, fresh_id};
 
 /// Where a conversation is forked.
 #[derive(Debug, Clone, Default)]
@@ -89,7 +89,7 @@ pub(crate) async fn fork(
     };
     let fork = claim.id.clone();
     // First, so that no reference in the fork leads nowhere.
-    let written = match store.copy_results(&copied, id, (store, &fork)).await {
+    let written = match store.copy_blobs(&copied, id, (store, &fork)).await {
         Ok(()) => store.append(&claim, &copied).await,
         failed => failed,
     };
@@ -104,7 +104,11 @@ pub(crate) async fn fork(
         log.send(Message::text(Name::user(), text.as_str())).await?;
         log.release().await?;
     }
-    let files = copy_files(place, store, (id, &fork), &events, event).await?;
+    let files = match StoredFiles::last_of(&copied) {
+        // They are restored when the fork is run.
+        Some(_) if *place.files() == FilesPolicy::Kept => ForkedFiles::Copied,
+        _ => copy_files(place, store, (id, &fork), &events, event).await?,
+    };
     Ok(Fork { id: fork, files })
 }
 

@@ -74,6 +74,6 @@ pub use requested_permission::RequestedPermission;
 pub use runtime::{OpenOptions, Runtime};
 pub use servers::{TeamServers, server_names};
 pub use steering::{Steered, WaitingRun};
-pub use store_location::StoreLocation;
+pub use store_location::{FilesPolicy, StoreLocation};
 pub use stored::{Sealer, StoredBound, StoredTeam, is_imported, limits_of};
 pub use work_dir::refused_programs;

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue::runs::batch::BatchStart;
-use polylogue_core::{AnyModel, Budget, Chat, LimitOverrides, Limits, LogId, Media};
+use polylogue_core::{AnyModel, AnyStore, Budget, Chat, Event, LimitOverrides, Limits, LogId, Media};
 use polylogue_mcp::Catalog;
 use polylogue_team::{Grant, Loaded, Team, Usage};
 
@@ -348,6 +348,19 @@ impl TeamRun<'_> {
         match self.project() {
             Some(_) => Ok(()),
             None => self.prepared.place.make_work_dir(&self.team, id),
+        }
+    }
+
+    /// Makes the work directory of the conversation `id` what a process begins with that continues it after `events`.
+    pub(crate) async fn restore_work_dir(
+        &self,
+        id: &LogId,
+        store: &AnyStore,
+        events: &[Arc<Event>],
+    ) -> Result<()> {
+        match self.project() {
+            Some(_) => Ok(()),
+            None => self.prepared.place.restore_work_dir(&self.team, id, store, events).await,
         }
     }
 

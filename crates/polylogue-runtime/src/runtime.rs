@@ -159,6 +159,7 @@ impl Runtime {
         let messages = self.store().inbox(id, log.handle().taken_until().await).await?;
         log.take_in_inbox(messages).await?;
         let events = log.events().await;
+        run.restore_work_dir(id, self.store(), &events).await?;
         let meta = self.store().meta(id).await?;
         // Later changes name only what they change.
         let begun_with = crate::stored::limits_of(&meta);

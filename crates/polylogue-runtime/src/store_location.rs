@@ -25,6 +25,46 @@ use crate::{Error, Result, cluster};
 pub struct StoreLocation {
     path: PathBuf,
     database: Option<Database>,
+    files: FilesPolicy,
+}
+
+/// What becomes of the work directory of a conversation that another process, perhaps on another machine, continues. A conversation that works in a folder of
+/// the user's has none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum FilesPolicy {
+    /// The files are stored with the conversation after each call that may have changed them, and each process begins with those of the last finished call.
+    /// Default with Postgres.
+    Kept,
+    /// They stay where they are: a process on another machine begins with the files that the team brings along. Default elsewhere.
+    #[default]
+    Local,
+    /// They are in this folder, which all machines share.
+    Volume(PathBuf),
+    /// They are not kept: each process begins with the files that the team brings along.
+    None,
+}
+
+impl FilesPolicy {
+    /// The policy that `text` names: `kept`, `local`, `none`, or the path of a folder, with a slash in it. `None` if it is none of these.
+    ///
+    /// ```
+    /// use polylogue_runtime::FilesPolicy;
+    ///
+    /// assert_eq!(FilesPolicy::parse("kept"), Some(FilesPolicy::Kept));
+    /// assert_eq!(FilesPolicy::parse("/mnt/shared"), Some(FilesPolicy::Volume("/mnt/shared".into())));
+    /// assert_eq!(FilesPolicy::parse("keep"), None);
+    /// ```
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "kept" => Some(Self::Kept),
+            "local" => Some(Self::Local),
+            "none" => Some(Self::None),
+            path if path.contains('/') => Some(Self::Volume(path.into())),
+            _ => None,
+        }
+    }
 }
 
 /// A Postgres database, and whose conversations in it.
@@ -40,13 +80,13 @@ const WORK: &str = ".work";
 impl StoreLocation {
     /// A place in the file system. An existing folder, or a path that ends in `/`, is one of JSON lines; everything else is a SQLite file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), database: None }
+        Self { path: path.into(), database: None, files: FilesPolicy::Local }
     }
 
     /// A Postgres database. What is kept on this machine is next to `path`, where nothing needs to be.
     pub fn postgres(address: Address, path: impl Into<PathBuf>) -> Self {
         let database = Database { address, tenant: Postgres::LOCAL.into() };
-        Self { path: path.into(), database: Some(database) }
+        Self { path: path.into(), database: Some(database), files: FilesPolicy::Kept }
     }
 
     /// The place of the conversations of another tenant: in the same Postgres database, or else at `path`.
@@ -56,7 +96,23 @@ impl StoreLocation {
             address: address.clone(),
             tenant: tenant.to_owned(),
         };
-        Self { path: path.into(), database: self.database.as_ref().map(database) }
+        let files = match &self.files {
+            FilesPolicy::Volume(folder) => FilesPolicy::Volume(folder.join(tenant)),
+            files => files.clone(),
+        };
+        Self { path: path.into(), database: self.database.as_ref().map(database), files }
+    }
+
+    /// Sets what becomes of the files of conversations. Default: they are kept with Postgres, and stay where they are elsewhere.
+    #[must_use]
+    pub fn with_files(self, files: FilesPolicy) -> Self {
+        Self { files, ..self }
+    }
+
+    /// What becomes of the files of conversations.
+    #[must_use]
+    pub const fn files(&self) -> &FilesPolicy {
+        &self.files
     }
 
     /// The path next to which work directories are, and that of the store if it is in the file system.
@@ -148,6 +204,9 @@ impl StoreLocation {
 
     /// The folder of the work directories.
     fn work_root(&self) -> PathBuf {
+        if let FilesPolicy::Volume(folder) = &self.files {
+            return folder.clone();
+        }
         // A folder may be written with a slash at its end, which belongs to no name.
         let mut work: OsString = self.path.components().as_path().as_os_str().to_owned();
         work.push(WORK);

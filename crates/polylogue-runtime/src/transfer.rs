@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use polylogue_core::{
-    Body, Event, LogId, Meta, Path, ResultId, Store as _, StoreError, StoredResult, Transcript,
+    BlobId, Body, Event, LogId, Meta, Path, Store as _, StoreError, StoredResult, Transcript,
 };
 use polylogue_store::Jsonl;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ const RESULT: &[u8] = b"{\"result\":";
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ResultLine<'t> {
-    result: ResultId,
+    result: BlobId,
     text: Cow<'t, str>,
 }
 
@@ -53,9 +53,9 @@ impl Runtime {
             if *bytes > left || !seen.insert(result) {
                 continue;
             }
-            if let Some(whole) = self.store().stored_result(id, result).await? {
+            if let Some(whole) = self.store().stored_blob(id, result).await? {
                 left -= *bytes;
-                let line = ResultLine { result: result.clone(), text: Cow::Borrowed(&whole) };
+                let line = ResultLine { result: result.clone(), text: String::from_utf8_lossy(&whole) };
                 serde_json::to_writer(&mut text, &line).map_err(|error| bug(error.into()))?;
                 text.push(b'\n');
             }
@@ -96,7 +96,7 @@ impl Runtime {
     /// Stores `results` next to the log `id`, where the store can.
     async fn store_results(&self, id: &LogId, results: &[ResultLine<'_>]) -> Result<(), StoreError> {
         for ResultLine { result, text } in results {
-            self.store().store_result(id, result, text).await?;
+            self.store().store_blob(id, result, text.as_bytes()).await?;
         }
         Ok(())
     }
@@ -132,7 +132,7 @@ fn split(text: &[u8]) -> (&[u8], &[u8]) {
 
 /// The large results in `lines`, each of which is the whole text of one to which an event refers, by its digest.
 fn checked<'t>(lines: &'t [u8], events: &[Arc<Event>]) -> Result<Vec<ResultLine<'t>>, String> {
-    let mut expected: BTreeMap<&ResultId, &StoredResult> =
+    let mut expected: BTreeMap<&BlobId, &StoredResult> =
         events.iter().filter_map(|event| stored_in(event)).map(|stored| (&stored.id, stored)).collect();
     let mut results = Vec::new();
     for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {

@@ -3,12 +3,13 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
-use polylogue_core::LogId;
+use polylogue_core::{AnyStore, Body, Event, LogId, StoredFiles};
 use polylogue_sandbox::{make_work_directory, remove_work_directory, what_is_enforced};
 use polylogue_team::{BuildContext, SandboxBackend, Team};
 
-use crate::{Access, Error, Result, StoreLocation};
+use crate::{Access, Error, FilesPolicy, Result, StoreLocation};
 
 impl StoreLocation {
     /// What the agents of `team` are built with in the conversation `id`: its work directory, and what they may use.
@@ -21,6 +22,9 @@ impl StoreLocation {
     ) -> Result<BuildContext> {
         let context = match (team.needs_workplace(), project) {
             (true, Some(project)) => BuildContext::project(project),
+            (true, None) if *self.files() == FilesPolicy::Kept => {
+                BuildContext::at(self.work_dir(id)?).keeping_files()
+            }
             (true, None) => BuildContext::at(self.work_dir(id)?),
             (false, _) => BuildContext::none(),
         };
@@ -37,6 +41,49 @@ impl StoreLocation {
         let path = self.work_dir(id)?;
         let made = team.prepare(&path);
         made.map_err(|error| Error::Io { path, what: "made", why: error.to_string() })
+    }
+
+    /// Makes the work directory of the conversation `id`, of which `events` are the log, what the [`FilesPolicy`] says that a process begins with.
+    pub(crate) async fn restore_work_dir(
+        &self,
+        team: &Team,
+        id: &LogId,
+        store: &AnyStore,
+        events: &[Arc<Event>],
+    ) -> Result<()> {
+        if !team.needs_workplace() {
+            return Ok(());
+        }
+        let has_results = || events.iter().any(|event| matches!(event.body, Body::ToolReturned { .. }));
+        match (self.files(), StoredFiles::last_of(events)) {
+            (FilesPolicy::Kept, Some(files)) => self.restored(id, &files, store).await,
+            // What a call that did not finish has left is no part of the conversation.
+            (FilesPolicy::Kept, None) if !has_results() => self.make_anew(team, id),
+            (FilesPolicy::None, _) => self.make_anew(team, id),
+            (FilesPolicy::Kept | FilesPolicy::Local | FilesPolicy::Volume(_), _) => Ok(()),
+        }
+    }
+
+    fn make_anew(&self, team: &Team, id: &LogId) -> Result<()> {
+        self.remove_work_dir(id)?;
+        self.make_work_dir(team, id)
+    }
+
+    #[cfg(unix)]
+    async fn restored(&self, id: &LogId, files: &StoredFiles, store: &AnyStore) -> Result<()> {
+        use polylogue_tools::files::{RestoreError, restore};
+
+        let path = self.work_dir(id)?;
+        match restore(&path, files, store, id).await {
+            Ok(_) => Ok(()),
+            Err(RestoreError::Store(error)) => Err(polylogue_core::Error::from(error).into()),
+            Err(error) => Err(Error::Io { path, what: "restored", why: error.to_string() }),
+        }
+    }
+
+    #[cfg(not(unix))]
+    async fn restored(&self, _: &LogId, _: &StoredFiles, _: &AnyStore) -> Result<()> {
+        Ok(())
     }
 
     /// Copies the work directory of the conversation `from` for the conversation `to`: files, folders and links.

@@ -10,8 +10,8 @@ use polylogue_core::{
 };
 use polylogue_models::Env;
 use polylogue_runtime::{
-    Access, Error, Fork, ForkPoint, ForkedFiles, ModelOptions, OpenOptions, Prepared, Resumed, RunOptions,
-    Runtime, StoreLocation,
+    Access, Error, FilesPolicy, Fork, ForkPoint, ForkedFiles, ModelOptions, OpenOptions, Prepared, Resumed,
+    RunOptions, Runtime, StoreLocation,
 };
 use polylogue_store::Memory;
 
@@ -328,13 +328,94 @@ async fn a_fork_has_the_large_results_to_which_its_events_refer() {
     };
     let events: Vec<Arc<Event>> = (begun..).zip(bodies).map(event).collect();
     let claim = store.claim(&id).await.unwrap();
-    store.store_result(&id, &stored.id, &text).await.unwrap();
+    store.store_blob(&id, &stored.id, text.as_bytes()).await.unwrap();
     store.append(&claim, &events).await.unwrap();
     store.release(claim).await.unwrap();
-    for (event, expected) in [(None, Some(text.as_str())), (Some(begun), None)] {
+    for (event, expected) in [(None, Some(text.as_bytes())), (Some(begun), None)] {
         let point = ForkPoint { event, ..ForkPoint::default() };
         let fork = world.runtime.fork(&id, &point).await.unwrap().id;
-        let found = store.stored_result(&fork, &stored.id).await.unwrap();
+        let found = store.stored_blob(&fork, &stored.id).await.unwrap();
         assert_eq!(found.as_deref(), expected, "{event:?}");
     }
+}
+
+const WRITES: &str = "
+name: writes
+task: Write.
+agents: [{name: Ann, tools: [write_file, read_file]}]
+chat: {participants: [Ann], pattern: round_robin, stop: {max_turns: 1}}
+script:
+  - Ann: {calls: [{tool: write_file, args: {path: a.txt, content: one}}]}
+  - Ann: {calls: [{tool: write_file, args: {path: b/c.txt, content: two}}]}
+  - Ann: written
+  - Ann: {calls: [{tool: read_file, args: {path: b/c.txt}}]}
+  - Ann: read
+";
+
+/// The work directory that a process has which continues the conversation on another machine.
+async fn elsewhere(policy: FilesPolicy) -> (Vec<String>, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("team.yaml");
+    std::fs::write(&file, WRITES).unwrap();
+    let place = StoreLocation::new(dir.path().join("conversations.db")).with_files(policy);
+    let team = prepared(&file, &place).await;
+    let runtime = Runtime::open_at(place.clone()).unwrap();
+    let conversation = runtime.begin(&team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    assert!(matches!(conversation.run().await.unwrap(), Status::Closed { .. }));
+    conversation.release().await.unwrap();
+    drop((conversation, runtime));
+    // As on another machine, where a call that did not finish was under way.
+    let work = place.work_dir(&id).unwrap();
+    std::fs::remove_dir_all(&work).unwrap();
+    std::fs::create_dir_all(&work).unwrap();
+    std::fs::write(work.join("half.txt"), "half").unwrap();
+    let runtime = Runtime::open_at(place.clone()).unwrap();
+    let conversation = runtime.open(&id, &team, OpenOptions::default()).await.unwrap();
+    let mut names: Vec<String> = std::fs::read_dir(&work)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    conversation.send(Message::text(Name::user(), "Read it.")).await.unwrap();
+    conversation.run().await.unwrap();
+    let read = conversation.events().await.iter().rev().find_map(|event| match &event.body {
+        Body::ToolReturned { outcome, .. } => Some(outcome.plain().into_owned()),
+        _ => None,
+    });
+    (names, read.unwrap())
+}
+
+#[tokio::test]
+async fn kept_files_follow_a_conversation_and_others_do_not() {
+    let (names, read) = elsewhere(FilesPolicy::Kept).await;
+    assert_eq!((names.as_slice(), &*read), (["a.txt".to_owned(), "b".to_owned()].as_slice(), "two"));
+    let (names, read) = elsewhere(FilesPolicy::Local).await;
+    assert_eq!((names.as_slice(), &*read), (["half.txt".to_owned()].as_slice(), "there is no `b/c.txt`"));
+    let (names, read) = elsewhere(FilesPolicy::None).await;
+    assert_eq!((names.len(), &*read), (0, "there is no `b/c.txt`"));
+}
+
+#[tokio::test]
+async fn files_of_a_call_that_never_finished_are_gone_and_volumes_are_shared() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("team.yaml");
+    std::fs::write(&file, WRITES).unwrap();
+    let place = StoreLocation::new(dir.path().join("conversations.db")).with_files(FilesPolicy::Kept);
+    let team = prepared(&file, &place).await;
+    let runtime = Runtime::open_at(place.clone()).unwrap();
+    let conversation = runtime.begin(&team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    let work = place.work_dir(&id).unwrap();
+    std::fs::write(work.join("half.txt"), "half").unwrap();
+    conversation.release().await.unwrap();
+    drop(conversation);
+    let conversation = runtime.open(&id, &team, OpenOptions::default()).await.unwrap();
+    assert_eq!(std::fs::read_dir(&work).unwrap().count(), 0);
+    conversation.release().await.unwrap();
+    let volume = dir.path().join("volume");
+    let place = place.with_files(FilesPolicy::Volume(volume.clone()));
+    assert_eq!(place.work_dir(&id).unwrap(), volume.join(id.as_str()));
+    let other = place.of_tenant("ann", dir.path().join("ann"));
+    assert_eq!(other.work_dir(&id).unwrap(), volume.join("ann").join(id.as_str()));
 }

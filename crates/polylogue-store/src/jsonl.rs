@@ -1,17 +1,17 @@
 //! Logs as text files.
 
+mod blobs;
 mod file;
 mod folder;
 mod inbox;
 mod note;
-mod results;
 mod writer;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnyStore, Claim, Event, InboxMessage, ListQuery, LogId, Meta, Page, RecoveredEvents, ResultId, Store,
+    AnyStore, BlobId, Claim, Event, InboxMessage, ListQuery, LogId, Meta, Page, RecoveredEvents, Store,
     StoreError,
 };
 
@@ -222,14 +222,14 @@ impl Store for Jsonl {
         self.run(move |folder| folder.inbox(&id, after)).await
     }
 
-    async fn store_result(&self, id: &LogId, result: &ResultId, text: &str) -> Result<bool, StoreError> {
-        let (id, result, text) = (id.clone(), result.clone(), text.to_owned());
-        self.run(move |folder| folder.store_result(&id, &result, &text)).await.map(|()| true)
+    async fn store_blob(&self, id: &LogId, blob: &BlobId, bytes: &[u8]) -> Result<bool, StoreError> {
+        let (id, blob, bytes) = (id.clone(), blob.clone(), bytes.to_vec());
+        self.run(move |folder| folder.store_blob(&id, &blob, &bytes)).await.map(|()| true)
     }
 
-    async fn stored_result(&self, id: &LogId, result: &ResultId) -> Result<Option<Arc<str>>, StoreError> {
-        let (id, result) = (id.clone(), result.clone());
-        self.run(move |folder| folder.stored_result(&id, &result)).await
+    async fn stored_blob(&self, id: &LogId, blob: &BlobId) -> Result<Option<Arc<[u8]>>, StoreError> {
+        let (id, blob) = (id.clone(), blob.clone());
+        self.run(move |folder| folder.stored_blob(&id, &blob)).await
     }
 
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {

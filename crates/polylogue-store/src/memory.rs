@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
-    AnyStore, Claim, DynQueue, Event, InboxMessage, LEASE, ListQuery, Listing, LogId, Meta, Page,
-    RecoveredEvents, ResultId, Store, StoreError, Summary, Timestamp,
+    AnyStore, BlobId, Claim, DynQueue, Event, InboxMessage, LEASE, ListQuery, Listing, LogId, Meta, Page,
+    RecoveredEvents, Store, StoreError, Summary, Timestamp,
 };
 
 use self::logs::{Log, Logs, Queued};
@@ -101,7 +101,7 @@ impl Store for Memory {
             meta: meta.clone(),
             events: Vec::new(),
             inbox: Vec::new(),
-            results: HashMap::new(),
+            blobs: HashMap::new(),
             summary: Summary::default(),
             writer: Some((fence, self.lease())),
             queued: Queued::default(),
@@ -224,16 +224,16 @@ impl Store for Memory {
         Ok((1..).zip(inbox.iter().cloned()).filter(|(number, _)| *number > after).collect())
     }
 
-    async fn store_result(&self, id: &LogId, result: &ResultId, text: &str) -> Result<bool, StoreError> {
+    async fn store_blob(&self, id: &LogId, blob: &BlobId, bytes: &[u8]) -> Result<bool, StoreError> {
         let mut logs = self.logs();
         let log = logs.by_id.get_mut(id).ok_or_else(|| not_found(id))?;
-        log.results.entry(result.clone()).or_insert_with(|| text.into());
+        log.blobs.entry(blob.clone()).or_insert_with(|| bytes.into());
         Ok(true)
     }
 
-    async fn stored_result(&self, id: &LogId, result: &ResultId) -> Result<Option<Arc<str>>, StoreError> {
+    async fn stored_blob(&self, id: &LogId, blob: &BlobId) -> Result<Option<Arc<[u8]>>, StoreError> {
         let logs = self.logs();
-        Ok(logs.by_id.get(id).ok_or_else(|| not_found(id))?.results.get(result).cloned())
+        Ok(logs.by_id.get(id).ok_or_else(|| not_found(id))?.blobs.get(blob).cloned())
     }
 
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use polylogue_core::chain::{Link, seal, unseal};
-use polylogue_core::{ResultId, StoreError};
+use polylogue_core::{BlobId, StoreError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -34,11 +34,11 @@ pub fn first_link(id: &str, title: &str, created_ms: i64, team: &str, parent: Op
     Link::first(&parts)
 }
 
-/// The `text` that was read in `place`, if it is the one that was stored as `result`.
-pub(crate) fn checked_result(place: &Path, result: &ResultId, text: String) -> Result<Arc<str>, StoreError> {
-    if ResultId::of(&text) == *result {
-        return Ok(text.into());
+/// The `bytes` that were read in `place`, if they are those that were stored as `blob`.
+pub(crate) fn checked(place: &Path, blob: &BlobId, bytes: Vec<u8>) -> Result<Arc<[u8]>, StoreError> {
+    if BlobId::of(&bytes) == *blob {
+        return Ok(bytes.into());
     }
-    let place = format!("the stored result {result} in {}", show(place));
-    Err(StoreError::Io { place, why: "it is not the text that was stored".into() })
+    let place = format!("the blob {blob} in {}", show(place));
+    Err(StoreError::Io { place, why: "it is not what was stored".into() })
 }

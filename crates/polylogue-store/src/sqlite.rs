@@ -1,5 +1,6 @@
 //! Logs in an SQLite database.
 
+mod blobs;
 mod connect;
 mod create;
 mod ends;
@@ -10,7 +11,6 @@ mod inbox;
 mod listing;
 mod process_lock;
 mod reader;
-mod results;
 mod rows;
 mod schema;
 mod transaction;
@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnyStore, Claim, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, ResultId,
+    AnyStore, BlobId, Claim, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents,
     Store, StoreError,
 };
 
@@ -92,7 +92,7 @@ use writer::{ClaimIssuer, Writer};
 ///     PRIMARY KEY(log, nr),
 ///     UNIQUE(log, key)
 /// ) STRICT, WITHOUT ROWID;
-/// CREATE TABLE results(                    -- large results of tool calls
+/// CREATE TABLE blobs(                      -- large results of tool calls, and files
 ///     log INTEGER NOT NULL,                -- logs.nr
 ///     id TEXT NOT NULL,                    -- a digest of the text; events have it as `stored`
 ///     text TEXT NOT NULL,
@@ -311,15 +311,15 @@ impl Store for Sqlite {
         self.reading(move |reader, place| reader.inbox(place, &id, after)).await
     }
 
-    async fn store_result(&self, id: &LogId, result: &ResultId, text: &str) -> Result<bool, StoreError> {
-        let (log, result, text) = (id.clone(), result.clone(), text.to_owned());
-        self.writing(None, move |transaction| transaction.store_result(&log, &result, &text)).await?;
+    async fn store_blob(&self, id: &LogId, blob: &BlobId, bytes: &[u8]) -> Result<bool, StoreError> {
+        let (log, blob, bytes) = (id.clone(), blob.clone(), bytes.to_vec());
+        self.writing(None, move |transaction| transaction.store_blob(&log, &blob, &bytes)).await?;
         Ok(true)
     }
 
-    async fn stored_result(&self, id: &LogId, result: &ResultId) -> Result<Option<Arc<str>>, StoreError> {
-        let (id, result) = (id.clone(), result.clone());
-        self.reading(move |reader, place| reader.stored_result(place, &id, &result)).await
+    async fn stored_blob(&self, id: &LogId, blob: &BlobId) -> Result<Option<Arc<[u8]>>, StoreError> {
+        let (id, blob) = (id.clone(), blob.clone());
+        self.reading(move |reader, place| reader.stored_blob(place, &id, &blob)).await
     }
 
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {

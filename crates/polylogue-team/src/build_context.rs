@@ -1,7 +1,7 @@
 //! Where the programs of one conversation work.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use polylogue_core::{AnyTool, ConfigError, Name, Result};
 use polylogue_mcp::Catalog;
@@ -24,6 +24,8 @@ pub struct BuildContext {
     /// Whether the directory is the user's own project.
     is_project: bool,
     granted: BTreeSet<Grant>,
+    /// Whether the files in it follow the conversation.
+    keeps_files: bool,
     /// Whether agents are only looked at: then nothing is asked of the machine.
     unused: bool,
     /// The tools of MCP servers.
@@ -50,6 +52,18 @@ impl BuildContext {
     #[must_use]
     pub fn project(dir: impl Into<PathBuf>) -> Self {
         Self { dir: Some(dir.into()), is_project: true, ..Self::default() }
+    }
+
+    /// Stores the files of the directory with the conversation, after each call that may have changed them. Not those of a
+    /// [project](Self::project).
+    #[must_use]
+    pub fn keeping_files(self) -> Self {
+        Self { keeps_files: !self.is_project, ..self }
+    }
+
+    /// The directory whose files follow the conversation.
+    pub(crate) fn kept_dir(&self) -> Option<&Path> {
+        self.dir.as_deref().filter(|_| self.keeps_files)
     }
 
     pub(crate) const fn is_project(&self) -> bool {

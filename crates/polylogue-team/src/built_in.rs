@@ -103,6 +103,11 @@ pub(crate) fn changes_files(name: &str) -> bool {
     ["write_file", "edit_file"].contains(&name)
 }
 
+/// Whether calls of the work tool `name` only read files.
+pub(crate) fn is_reading_tool(name: &str) -> bool {
+    ["read_file", "list_files", "search_files"].contains(&name)
+}
+
 /// Whether calls of the tool `name` may run Python that the model wrote.
 pub(crate) fn runs_python(name: &str) -> bool {
     runs_programs(name) && name != "javascript"

@@ -57,7 +57,7 @@ impl Cut<'_> {
         let id = LogId::new("cut").map_err(|error| error.to_string())?;
         let claim = store.create(&id, &Meta::default()).await.map_err(|error| error.to_string())?;
         if !prefix.is_empty() {
-            first.copy_results(prefix, &id, (store, &id)).await.map_err(|error| error.to_string())?;
+            first.copy_blobs(prefix, &id, (store, &id)).await.map_err(|error| error.to_string())?;
             store.append(&claim, prefix).await.map_err(|error| error.to_string())?;
         }
         store.release(claim).await.map_err(|error| error.to_string())?;

@@ -13,13 +13,13 @@
 //! # }
 //! ```
 
+mod blobs;
 mod claims;
 mod crowd;
 mod events;
 mod inbox;
 mod listing;
 mod reopened;
-mod results;
 pub(crate) mod support;
 
 use polylogue_core::AnyStore;
@@ -37,7 +37,7 @@ pub async fn conforms(make: impl Fn() -> AnyStore) {
     claims::check(&make, &mut report).await;
     events::check(&make, &mut report).await;
     inbox::check(&make, &mut report).await;
-    results::check(&make, &mut report).await;
+    blobs::check(&make, &mut report).await;
     listing::check(&make, &mut report).await;
     crowd::check(&make, &mut report).await;
     report.finish();

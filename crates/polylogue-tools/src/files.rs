@@ -30,6 +30,7 @@
 mod arguments;
 mod change;
 mod folder;
+mod kept;
 mod look;
 mod search;
 
@@ -37,6 +38,7 @@ use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
 pub use self::folder::Folder;
+pub use self::kept::{KeptFiles, RestoreError, restore};
 use crate::background::blocking;
 
 /// The function of a tool.

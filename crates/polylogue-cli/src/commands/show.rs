@@ -71,9 +71,10 @@ async fn with_whole_results(store: &AnyStore, id: &LogId, events: &mut [Event]) 
     for event in events {
         let Body::ToolReturned { outcome, .. } = &mut event.body else { continue };
         let Some(stored) = &outcome.stored else { continue };
-        if let Some(text) = store.stored_result(id, &stored.id).await? {
+        if let Some(bytes) = store.stored_blob(id, &stored.id).await? {
             let others = outcome.parts.drain(..).filter(|part| !matches!(part, Part::Text(_)));
-            outcome.parts = std::iter::once(Part::Text(text)).chain(others).collect();
+            outcome.parts =
+                std::iter::once(Part::text(String::from_utf8_lossy(&bytes))).chain(others).collect();
             outcome.stored = None;
         }
     }

@@ -11,7 +11,7 @@ impl Outcome {
     /// A result of a call.
     #[must_use]
     pub const fn new(status: OutcomeStatus, parts: Vec<Part>) -> Self {
-        Self { status, parts, outside: None, used: Vec::new(), stored: None }
+        Self { status, parts, outside: None, used: Vec::new(), stored: None, files: None }
     }
 
     /// Marks the content as untrusted content from `source`, such as the URL of a page.

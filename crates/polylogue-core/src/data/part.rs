@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::file_tree::StoredFiles;
 use super::name::Name;
 use super::stored_result::StoredResult;
 use super::usage::ToolUsage;
@@ -143,6 +144,9 @@ pub struct Outcome {
     /// The whole result, if it is stored next to the log: the parts have its beginning and its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored: Option<StoredResult>,
+    /// The files of the work directory after the call, if the conversation keeps them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<StoredFiles>,
 }
 
 /// The status of a tool call.

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Claim, InboxMessage, ListQuery, Meta, Page, RecoveredEvents, Store};
-use crate::{Event, LogId, ResultId, StoreError};
+use crate::{BlobId, Event, LogId, StoreError};
 
 /// The store of a log that is gone when it is dropped. The log's buffer has all events, so there are never more to
 /// read.
 #[derive(Default)]
 pub(super) struct InMemory {
-    results: Mutex<BTreeMap<ResultId, Arc<str>>>,
+    blobs: Mutex<BTreeMap<BlobId, Arc<[u8]>>>,
 }
 
 impl InMemory {
-    fn results(&self) -> MutexGuard<'_, BTreeMap<ResultId, Arc<str>>> {
-        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    fn blobs(&self) -> MutexGuard<'_, BTreeMap<BlobId, Arc<[u8]>>> {
+        self.blobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn claim() -> Claim {
@@ -70,12 +70,12 @@ impl Store for InMemory {
     async fn inbox(&self, _: &LogId, _: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
         Ok(Vec::new())
     }
-    async fn store_result(&self, _: &LogId, result: &ResultId, text: &str) -> Result<bool, StoreError> {
-        self.results().entry(result.clone()).or_insert_with(|| text.into());
+    async fn store_blob(&self, _: &LogId, blob: &BlobId, bytes: &[u8]) -> Result<bool, StoreError> {
+        self.blobs().entry(blob.clone()).or_insert_with(|| bytes.into());
         Ok(true)
     }
-    async fn stored_result(&self, _: &LogId, result: &ResultId) -> Result<Option<Arc<str>>, StoreError> {
-        Ok(self.results().get(result).cloned())
+    async fn stored_blob(&self, _: &LogId, blob: &BlobId) -> Result<Option<Arc<[u8]>>, StoreError> {
+        Ok(self.blobs().get(blob).cloned())
     }
     async fn repair(&self, _: &LogId) -> Result<u64, StoreError> {
         Ok(0)

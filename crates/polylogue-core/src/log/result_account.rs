@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Body, Event};
-use crate::{ResultId, StoreError, StoredResult};
+use crate::{BlobId, StoreError, StoredResult};
 
 /// Why a result is not stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,16 +36,16 @@ impl From<StoreError> for NotStored {
 
 /// What this process has stored, so that calls at the same time do not exceed the limits together.
 #[derive(Debug, Default)]
-pub(super) struct ResultAccount(Mutex<BTreeMap<ResultId, u64>>);
+pub(super) struct ResultAccount(Mutex<BTreeMap<BlobId, u64>>);
 
 impl ResultAccount {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<ResultId, u64>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<BlobId, u64>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn reserve(
         &self,
-        logged: BTreeMap<ResultId, u64>,
+        logged: BTreeMap<BlobId, u64>,
         stored: &StoredResult,
     ) -> Result<(), NotStored> {
         let mut all = self.all();
@@ -61,13 +61,13 @@ impl ResultAccount {
         Ok(())
     }
 
-    pub(super) fn release(&self, id: &ResultId) {
+    pub(super) fn release(&self, id: &BlobId) {
         self.all().remove(id);
     }
 }
 
 /// The results to which `events` refer, and their sizes.
-pub(super) fn referred(events: &[Arc<Event>]) -> BTreeMap<ResultId, u64> {
+pub(super) fn referred(events: &[Arc<Event>]) -> BTreeMap<BlobId, u64> {
     let stored = events.iter().flat_map(|event| stored_in(&event.body));
     stored.map(|stored| (stored.id.clone(), stored.bytes)).collect()
 }

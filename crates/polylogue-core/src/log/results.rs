@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::blobs::Blobs;
 use super::result_account::{NotStored, referred};
-use super::{AnyStore, Body, Event, Store as _};
-use crate::{Log, LogId, ResultId, StoreError, StoredResult};
+use super::{Body, Event, Store as _};
+use crate::{BlobId, Log, StoreError, StoredResult};
 
 /// The large results that a conversation stores whole, as tools use them.
 ///
@@ -42,6 +43,12 @@ impl<'a> Results<'a> {
         Self(Some(log))
     }
 
+    /// What the conversation stores besides results.
+    #[must_use]
+    pub const fn blobs(&self) -> Blobs<'a> {
+        Blobs(self.0)
+    }
+
     /// Stores `text`. It is durable when this returns, and readable when the log has an outcome that refers to it.
     ///
     /// # Errors
@@ -54,7 +61,7 @@ impl<'a> Results<'a> {
         }
         let logged = log.look(referred).await;
         log.results.reserve(logged, &stored)?;
-        match log.store.store_result(&log.id, &stored.id, text).await {
+        match log.store.store_blob(&log.id, &stored.id, text.as_bytes()).await {
             Ok(true) => Ok(stored),
             failed => {
                 log.results.release(&stored.id);
@@ -67,11 +74,15 @@ impl<'a> Results<'a> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn read(&self, id: &ResultId) -> Result<Option<StoredText>, StoreError> {
+    pub async fn read(&self, id: &BlobId) -> Result<Option<StoredText>, StoreError> {
         let Some(log) = self.0 else { return Ok(None) };
         let Some(outside) = log.look(|events| source_of(events, id)).await else { return Ok(None) };
-        let text = log.store.stored_result(&log.id, id).await?;
-        Ok(text.map(|text| StoredText { text, outside }))
+        let Some(bytes) = log.store.stored_blob(&log.id, id).await? else { return Ok(None) };
+        let text = std::str::from_utf8(&bytes).map_err(|error| StoreError::Io {
+            place: format!("the stored result {id} of `{}`", log.id),
+            why: error.to_string(),
+        })?;
+        Ok(Some(StoredText { text: text.into(), outside }))
     }
 }
 
@@ -82,7 +93,7 @@ impl fmt::Debug for Results<'_> {
 }
 
 /// Where the result `id` is from, if an event refers to it.
-fn source_of(events: &[Arc<Event>], id: &ResultId) -> Option<Option<Arc<str>>> {
+fn source_of(events: &[Arc<Event>], id: &BlobId) -> Option<Option<Arc<str>>> {
     events.iter().rev().find_map(|event| match &event.body {
         Body::ToolReturned { outcome, .. } => {
             let is_it = outcome.stored.as_ref().is_some_and(|stored| stored.id == *id);
@@ -90,24 +101,4 @@ fn source_of(events: &[Arc<Event>], id: &ResultId) -> Option<Option<Arc<str>>> {
         }
         _ => None,
     })
-}
-
-impl AnyStore {
-    /// Copies the results to which `events` refer from the log `from` to the log `to`, for a fork. Results that are lost stay lost.
-    ///
-    /// # Errors
-    /// When one of the logs does not exist, or the store fails.
-    pub async fn copy_results(
-        &self,
-        events: &[Arc<Event>],
-        from: &LogId,
-        (to_store, to): (&Self, &LogId),
-    ) -> Result<(), StoreError> {
-        for id in referred(events).into_keys() {
-            if let Some(text) = self.stored_result(from, &id).await? {
-                to_store.store_result(to, &id, &text).await?;
-            }
-        }
-        Ok(())
-    }
 }

@@ -10,7 +10,7 @@ use super::event::Event;
 use super::inbox::InboxMessage;
 use super::list::{ListQuery, Page};
 use super::meta::Meta;
-use crate::{LogId, ResultId, StoreError};
+use crate::{BlobId, LogId, StoreError};
 
 /// A store of logs: a database, a folder of files, memory.
 ///
@@ -132,32 +132,32 @@ pub trait Store: Send + Sync + 'static {
         after: u64,
     ) -> impl Future<Output = Result<Vec<(u64, InboxMessage)>, StoreError>> + Send;
 
-    /// Stores `text`, a large result of a tool call, next to a log, also while another process has claimed it. The same text again
-    /// changes nothing. After success it survives a loss of power, and is removed with the log. Returns whether this
-    /// store can; default: it cannot, and results are truncated.
+    /// Stores `bytes`, such as a large result of a tool call, next to a log, also while another process has claimed it. `blob` is
+    /// [their id](BlobId::of). The same bytes again change nothing. After success they survive a loss of power, and are removed with the log. Returns
+    /// whether this store can; default: it cannot, and results are truncated.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Full`], [`StoreError::ReadOnly`].
-    fn store_result(
+    fn store_blob(
         &self,
         id: &LogId,
-        result: &ResultId,
-        text: &str,
+        blob: &BlobId,
+        bytes: &[u8],
     ) -> impl Future<Output = Result<bool, StoreError>> + Send {
-        let _ = (id, result, text);
+        let _ = (id, blob, bytes);
         async { Ok(false) }
     }
 
-    /// Reads a result that was [stored](Self::store_result) next to a log; `None` if there is none.
+    /// Reads what was [stored](Self::store_blob) next to a log; `None` if there is none.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] without the log; [`StoreError::Damaged`] if the text is not the one that was stored.
-    fn stored_result(
+    /// [`StoreError::NotFound`] without the log; [`StoreError::Io`] if the bytes are not those that were stored.
+    fn stored_blob(
         &self,
         id: &LogId,
-        result: &ResultId,
-    ) -> impl Future<Output = Result<Option<Arc<str>>, StoreError>> + Send {
-        let _ = (id, result);
+        blob: &BlobId,
+    ) -> impl Future<Output = Result<Option<Arc<[u8]>>, StoreError>> + Send {
+        let _ = (id, blob);
         async { Ok(None) }
     }
 
@@ -278,8 +278,8 @@ forwarded! {
     confirm(ref claim: Claim,) -> ();
     post(ref id: LogId, ref message: InboxMessage,) -> u64;
     inbox(ref id: LogId, val after: u64,) -> Vec<(u64, InboxMessage)>;
-    store_result(ref id: LogId, ref result: ResultId, ref text: str,) -> bool;
-    stored_result(ref id: LogId, ref result: ResultId,) -> Option<Arc<str>>;
+    store_blob(ref id: LogId, ref blob: BlobId, ref bytes: [u8],) -> bool;
+    stored_blob(ref id: LogId, ref blob: BlobId,) -> Option<Arc<[u8]>>;
     repair(ref id: LogId,) -> u64;
     damage() -> Option<StoreError>;
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue_core::chain::{Link, seal, unseal};
-use polylogue_core::{Body, Event, LogId, Meta, ResultId, Store as _, TeamChanged};
+use polylogue_core::{BlobId, Body, Event, LogId, Meta, Store as _, TeamChanged};
 use polylogue_server::Scope;
 use polylogue_store::Jsonl;
 use serde_json::{Value, json};
@@ -382,13 +382,9 @@ async fn large_results_of_tools_are_in_the_file_and_checked_by_their_digests() {
     let imported = import(&world, &log).await;
     assert_eq!(imported.status, 201, "{}", imported.body);
     let new = LogId::new(imported.json()["id"].as_str().unwrap()).unwrap();
-    let stored = world
-        .store()
-        .await
-        .stored_result(&new, &ResultId::try_from(digest.to_owned()).unwrap())
-        .await
-        .unwrap();
-    assert_eq!(stored.as_deref(), Some(text));
+    let stored =
+        world.store().await.stored_blob(&new, &BlobId::try_from(digest.to_owned()).unwrap()).await.unwrap();
+    assert_eq!(stored.as_deref(), Some(text.as_bytes()));
     assert_eq!(export(&world, new.as_str()).await.lines().last(), Some(line), "it is exported again");
     // Without it, the run is imported all the same.
     let events = log.strip_suffix(&format!("{line}\n")).unwrap();

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
-    Claim, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, ResultId, StoreError,
+    BlobId, Claim, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, StoreError,
     Summary,
 };
 
+use super::blobs;
 use super::file::{self, LogFile};
 use super::inbox;
 use super::note::{self, Entry, Note};
-use super::results;
 use super::writer::Writer;
 use crate::batch::{self, Batch};
 use crate::head::{Head, lease_from_now};
@@ -75,23 +75,19 @@ impl Folder {
         inbox::read(&self.inbox_path(id), after)
     }
 
-    fn results(&self, id: &LogId) -> PathBuf {
-        self.dir.join(format!("{id}.results"))
+    fn blobs(&self, id: &LogId) -> PathBuf {
+        self.dir.join(format!("{id}.blobs"))
     }
 
-    pub(super) fn store_result(&self, id: &LogId, result: &ResultId, text: &str) -> Result<(), StoreError> {
+    pub(super) fn store_blob(&self, id: &LogId, blob: &BlobId, bytes: &[u8]) -> Result<(), StoreError> {
         self.open(id)?;
-        results::write(&self.results(id), result, text)?;
+        blobs::write(&self.blobs(id), blob, bytes)?;
         self.sync().map_err(|error| io_error::writing(&self.dir, &error))
     }
 
-    pub(super) fn stored_result(
-        &self,
-        id: &LogId,
-        result: &ResultId,
-    ) -> Result<Option<Arc<str>>, StoreError> {
+    pub(super) fn stored_blob(&self, id: &LogId, blob: &BlobId) -> Result<Option<Arc<[u8]>>, StoreError> {
         self.open(id)?;
-        results::read(&self.results(id), result)
+        blobs::read(&self.blobs(id), blob)
     }
 
     fn note(&self, id: &LogId) -> Note {
@@ -115,7 +111,7 @@ impl Folder {
             // The head of an earlier log of this name does not count.
             let _ = fs::remove_file(self.head(id));
             inbox::remove(&self.inbox_path(id));
-            results::remove(&self.results(id));
+            blobs::remove(&self.blobs(id));
             // Unlike renaming, linking fails if the name is taken.
             fs::hard_link(&draft, &path)?;
             Ok(end)
@@ -376,7 +372,7 @@ impl Folder {
         let _lock = self.lock(id, &path)?;
         let _ = fs::remove_file(self.head(id));
         inbox::remove(&self.inbox_path(id));
-        results::remove(&self.results(id));
+        blobs::remove(&self.blobs(id));
         fs::remove_file(&path).and_then(|()| self.sync()).map_err(|error| io_error::writing(&path, &error))
     }
 

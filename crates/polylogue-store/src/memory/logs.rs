@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Claim, Event, Features, InboxMessage, LogId, MAX_TRIES, Meta, ResultId, StoreError, Summary,
+    BlobId, Claim, Event, Features, InboxMessage, LogId, MAX_TRIES, Meta, StoreError, Summary,
 };
 
 use super::due_index::DueIndex;
@@ -21,7 +21,7 @@ pub(super) struct Log {
     pub(super) meta: Meta,
     pub(super) events: Vec<Arc<Event>>,
     pub(super) inbox: Vec<InboxMessage>,
-    pub(super) results: HashMap<ResultId, Arc<str>>,
+    pub(super) blobs: HashMap<BlobId, Arc<[u8]>>,
     pub(super) summary: Summary,
     /// The fence of the valid claim, and when its lease expires.
     pub(super) writer: Option<(u64, u64)>,

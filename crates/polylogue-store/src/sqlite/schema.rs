@@ -55,10 +55,10 @@ CREATE TABLE inbox(
     PRIMARY KEY(log, nr),
     UNIQUE(log, key)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE results(
+CREATE TABLE blobs(
     log INTEGER NOT NULL,
     id TEXT NOT NULL,
-    text TEXT NOT NULL,
+    bytes BLOB NOT NULL,
     UNIQUE(log, id)
 ) STRICT;
 PRAGMA application_id = 0x504C594C;

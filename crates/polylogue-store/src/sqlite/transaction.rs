@@ -293,7 +293,7 @@ impl<'a> WriteTransaction<'a> {
         self.writer_of(id, log)?;
         // What a dead process said of the log is not to be missed later.
         self.token()?;
-        for table in ["events", "claims", "heads", "inbox", "results"] {
+        for table in ["events", "claims", "heads", "inbox", "blobs"] {
             self.execute(&format!("DELETE FROM {table} WHERE log = ?1"), [log])?;
         }
         self.execute("DELETE FROM logs WHERE nr = ?1", [log])?;

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use polylogue::Result;
+use polylogue::{Result, Tool as _};
+use polylogue_core::AnyTool;
 use polylogue_tools::Queue;
 use polylogue_tools::code::Sandbox;
 use polylogue_tools::web::{AnySearch, Fetcher, Pages};
 
 use crate::build_context::BuildContext;
-use crate::built_in::WorkFiles;
+use crate::built_in::{WorkFiles, is_reading_tool};
 use crate::sandbox::SandboxSettings;
 use crate::web::Web;
 
@@ -18,12 +19,51 @@ pub(super) struct ToolFactory {
     pub(super) files: WorkFiles,
     /// What one call leaves in the work directory is there for the next of the same message.
     pub(super) queue: Queue,
+    kept: Kept,
 }
 
 impl ToolFactory {
     pub(super) fn of(context: &BuildContext, settings: &SandboxSettings) -> Result<Self> {
         let sandbox = context.sandbox(settings)?;
-        Ok(Self { files: WorkFiles::of(&sandbox), sandbox, queue: Queue::default() })
+        let kept = Kept::of(context);
+        Ok(Self { files: WorkFiles::of(&sandbox), sandbox, queue: Queue::default(), kept })
+    }
+
+    /// `tool`, after whose calls the files of the work directory are stored if they follow the conversation.
+    pub(super) fn keeping(&self, tool: AnyTool) -> AnyTool {
+        self.kept.around(tool)
+    }
+}
+
+/// The files that follow a conversation, if they do.
+#[cfg(unix)]
+struct Kept(Option<polylogue_tools::files::KeptFiles>);
+
+#[cfg(not(unix))]
+struct Kept;
+
+#[cfg(unix)]
+impl Kept {
+    fn of(context: &BuildContext) -> Self {
+        Self(context.kept_dir().map(polylogue_tools::files::KeptFiles::at))
+    }
+
+    fn around(&self, tool: AnyTool) -> AnyTool {
+        match &self.0 {
+            Some(files) if !is_reading_tool(&tool.spec().name) => files.around(tool),
+            _ => tool,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl Kept {
+    const fn of(_: &BuildContext) -> Self {
+        Self
+    }
+
+    fn around(&self, tool: AnyTool) -> AnyTool {
+        tool
     }
 }
 

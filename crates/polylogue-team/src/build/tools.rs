@@ -4,11 +4,11 @@ use polylogue::layers::Coder;
 use polylogue::tools::agent_tool;
 use polylogue::{Result, Tool as _};
 use polylogue_core::{AnyTool, ConfigError, StateScope, UnknownName};
-use polylogue_tools::Queue;
 use polylogue_tools::code::{javascript, python, save, shell};
 use polylogue_tools::command::Command;
 
 use super::builder::{AgentBuilder, BuildScope};
+use super::resources::ToolFactory;
 use crate::agent::{Agent, ModelKeys};
 use crate::built_in::{FILES, built_in_tools, file_tools, is_work_tool, of_one_chat, work_tools};
 use crate::set::Set as _;
@@ -32,24 +32,24 @@ impl<'a> AgentBuilder<'a> {
 
     /// The tools that `name` stands for, each within `limits`; it is one, but for `files`.
     pub(super) fn tools(&self, name: &str, limits: ToolLimits) -> Result<Vec<AnyTool>> {
-        let (found, queue) = self.found(name)?;
+        let (found, factory) = self.found(name)?;
         let bounded = found.into_iter().map(|tool| limits.around(tool));
-        // A call's time begins when it is its turn.
-        Ok(match queue {
-            Some(queue) => bounded.map(|tool| queue.joined_by(tool)).collect(),
+        // A call's time begins when it is its turn, and ends before its files are stored.
+        Ok(match factory {
+            Some(factory) => bounded.map(|tool| factory.queue.joined_by(factory.keeping(tool))).collect(),
             None => bounded.collect(),
         })
     }
 
-    /// The tools that `name` stands for, and where their calls wait for one another, if they do.
-    fn found(&self, name: &str) -> Result<(Vec<AnyTool>, Option<&Queue>)> {
+    /// The tools that `name` stands for, and what those of the work directory share.
+    fn found(&self, name: &str) -> Result<(Vec<AnyTool>, Option<&ToolFactory>)> {
         if let Some(tool) = built_in_tools().into_iter().find(|tool| tool.spec().name == name) {
             return Ok((vec![tool], None));
         }
         if let Some(command) = self.team.commands.iter().find(|command| command.name == name) {
             let factory = self.factory()?;
             let command = Command::new(command.value.clone(), factory.sandbox.clone())?;
-            return Ok((vec![AnyTool::new(command)], Some(&factory.queue)));
+            return Ok((vec![AnyTool::new(command)], Some(factory)));
         }
         if let Some(tool) = self.web_tool(name)? {
             return Ok((vec![tool], None));
@@ -69,27 +69,29 @@ impl<'a> AgentBuilder<'a> {
             let mut all = files.into_iter().chain(work_tools(&factory.sandbox));
             all.find(|tool| tool.spec().name == name).into_iter().collect()
         };
-        Ok((found, Some(&factory.queue)))
+        Ok((found, Some(factory)))
     }
 
     /// The layer that runs code.
     pub(super) fn coder(&self, given: &CodeExecution) -> Result<Coder> {
-        let mut sandbox = self.factory()?.sandbox.clone();
+        let factory = self.factory()?;
+        let mut sandbox = factory.sandbox.clone();
         if let Some(time) = given.timeout {
             let limits = *sandbox.limits();
             sandbox = sandbox.limited(polylogue_tools::code::Limits { time: time.into(), ..limits });
         }
         let mut coder = Coder::new().approval(self.approver().of_code(given.approval.as_ref())?);
         for language in &given.languages {
-            coder = match language {
-                Language::Python => coder.tool(python(sandbox.clone())),
-                Language::Shell => coder.tool(shell(sandbox.clone())),
-                Language::JavaScript => coder.tool(javascript(sandbox.clone())),
+            let tool = match language {
+                Language::Python => AnyTool::new(python(sandbox.clone())),
+                Language::Shell => AnyTool::new(shell(sandbox.clone())),
+                Language::JavaScript => AnyTool::new(javascript(sandbox.clone())),
             };
+            coder = coder.tool(factory.keeping(tool));
         }
         if !given.saves.is_empty() {
             let tags: Vec<&str> = given.saves.iter().map(String::as_str).collect();
-            coder = coder.runs(&tags, save(sandbox));
+            coder = coder.runs(&tags, factory.keeping(AnyTool::new(save(sandbox))));
         }
         Ok(coder.set(given.last, Coder::last))
     }

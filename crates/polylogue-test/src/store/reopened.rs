@@ -1,6 +1,6 @@
 //! Several stores at one place, concurrently and one after another.
 
-use polylogue_core::{AnyStore, Event, ListQuery, ResultId, Store, StoreError, Summary};
+use polylogue_core::{AnyStore, BlobId, Event, ListQuery, Store, StoreError, Summary};
 
 use super::support::{Report, Verdict, begin, busy, done, fenced, id, keeps, refused, same, some};
 
@@ -18,16 +18,16 @@ async fn kept(open: &impl Fn() -> AnyStore) -> Verdict {
     let claim = begin(&store, "kept").await?;
     done("append", store.append(&claim, &some(0, 3)).await)?;
     done("append", store.append(&claim, &some(3, 4)).await)?;
-    let result = ResultId::of("a large result");
-    let stored = done("store_result", store.store_result(&claim.id, &result, "a large result").await)?;
+    let result = BlobId::of("a large result");
+    let stored = done("store_blob", store.store_blob(&claim.id, &result, b"a large result").await)?;
     done("release", store.release(claim.clone()).await)?;
     let (meta, list) =
         (done("meta", store.meta(&claim.id).await)?, done("list", store.list(&ListQuery::default()).await)?);
     drop(store);
     let store = open();
     keeps("the log", &store, &claim.id, &some(0, 4)).await?;
-    let read = done("stored_result", store.stored_result(&claim.id, &result).await)?;
-    same("its result", &read.as_deref(), &stored.then_some("a large result"))?;
+    let read = done("stored_blob", store.stored_blob(&claim.id, &result).await)?;
+    same("its result", &read.as_deref(), &stored.then_some(b"a large result".as_slice()))?;
     same("its meta", &done("meta", store.meta(&claim.id).await)?, &meta)?;
     same("the list", &done("list", store.list(&ListQuery::default()).await)?, &list)?;
     let exists = StoreError::Exists { id: claim.id.clone() };

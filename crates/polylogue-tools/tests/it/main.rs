@@ -15,6 +15,7 @@ mod calls;
 mod code;
 mod command;
 mod files;
+mod kept;
 mod kills;
 mod openapi;
 mod python_session;

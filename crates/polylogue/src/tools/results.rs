@@ -4,7 +4,7 @@
 //! receives the beginning and the end of such a result, and its id; `read_result` reads ranges of the whole and searches it. The definition of
 //! `read_result` is among the tools from the start, so that prompt caches stay valid.
 //!
-//! Results are stored by the [store](polylogue_core::Store::store_result) of the conversation, under a digest of their text: they survive kills and
+//! Results are stored by the [store](polylogue_core::Store::store_blob) of the conversation, under a digest of their text: they survive kills and
 //! resumption, and forks have a copy. A result has at most [`MAX_BYTES`](StoredResult::MAX_BYTES), a conversation at most
 //! [`MAX_COUNT`](StoredResult::MAX_COUNT) results; beyond that, results are truncated. A model reads only results of its conversation.
 //!

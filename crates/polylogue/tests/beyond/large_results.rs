@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue::kernel::{Act, AnyTool, Tool, ToolCx, ToolError, ToolSpec};
 use polylogue::tools::results::LargeResults;
 use polylogue::{Chat, Function, sequential};
-use polylogue_core::{Body, Call, Event, Log, Outcome, OutcomeStatus, Part, ResultId, StoredResult};
+use polylogue_core::{BlobId, Body, Call, Event, Log, Outcome, OutcomeStatus, Part, StoredResult};
 use serde_json::{Value, json};
 
 use super::stage::{Cast, events, log};
@@ -52,7 +52,7 @@ fn ann(cast: &Cast<'_>) -> Chat {
 #[tokio::test]
 async fn a_large_result_is_stored_and_read_back_wherever_the_log_is_cut() {
     let text = List::text(9_000);
-    let id = ResultId::of(&text);
+    let id = BlobId::of(&text);
     let script = json!([
         {"Ann": {"calls": [{"tool": "list", "args": {"lines": 3}}, {"tool": "list", "args": {"lines": 9_000}}]}},
         {"Ann": {"calls": [
@@ -153,7 +153,7 @@ async fn a_result_of_more_than_the_limit_is_truncated() {
 #[tokio::test]
 async fn only_results_of_the_conversation_are_read() {
     let other = List::text(9_000);
-    let id = ResultId::of(&other);
+    let id = BlobId::of(&other);
     let mut log = log().await;
     let calls = vec![
         call(0, "read_result", json!({"id": id})),

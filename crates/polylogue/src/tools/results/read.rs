@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use polylogue_core::{Outcome, ResultId, StoredResult, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{BlobId, Outcome, StoredResult, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
 /// The most bytes that a call returns by default.
@@ -175,7 +175,7 @@ impl Tool for ReadResult {
 
     async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         let given = args.get("id").and_then(Value::as_str).unwrap_or_default().trim();
-        let id = ResultId::parse(given).ok_or_else(|| {
+        let id = BlobId::parse(given).ok_or_else(|| {
             let given: String = given.chars().take(80).collect();
             format!("`id` must be the 32 digits that a result gives as its id; got `{given}`")
         })?;

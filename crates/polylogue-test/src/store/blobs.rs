@@ -1,6 +1,6 @@
-//! Large results of tool calls are stored next to their log, and belong to it alone.
+//! Blobs are stored next to their log, and belong to it alone.
 
-use polylogue_core::{AnyStore, ResultId, Store};
+use polylogue_core::{AnyStore, BlobId, Store};
 
 use super::support::{Report, Verdict, begin, done, id, meta, not_found, refused, same};
 
@@ -20,7 +20,7 @@ async fn is_unsupported(store: &AnyStore) -> bool {
 }
 
 async fn put(store: &AnyStore, log: &str, text: &str) -> Result<bool, String> {
-    done("store_result", store.store_result(&id(log)?, &ResultId::of(text), text).await)
+    done("store_blob", store.store_blob(&id(log)?, &BlobId::of(text), text.as_bytes()).await)
 }
 
 async fn stored(store: AnyStore) -> Verdict {
@@ -33,12 +33,12 @@ async fn stored(store: AnyStore) -> Verdict {
     done("release", store.release(claim.clone()).await)?;
     same("whether it is stored without a claim", &put(&store, "a", "late").await?, &true)?;
     for text in [long.as_str(), "", "short", "late"] {
-        let read = done("stored_result", store.stored_result(&claim.id, &ResultId::of(text)).await)?;
-        same("the text", &read.as_deref(), &Some(text))?;
+        let read = done("stored_blob", store.stored_blob(&claim.id, &BlobId::of(text)).await)?;
+        same("the text", &read.as_deref(), &Some(text.as_bytes()))?;
     }
-    let other = done("stored_result", store.stored_result(&id("b")?, &ResultId::of("short")).await)?;
+    let other = done("stored_blob", store.stored_blob(&id("b")?, &BlobId::of("short")).await)?;
     same("the result in another log", &other, &None)?;
-    let none = done("stored_result", store.stored_result(&claim.id, &ResultId::of("never")).await)?;
+    let none = done("stored_blob", store.stored_blob(&claim.id, &BlobId::of("never")).await)?;
     same("a result that is not there", &none, &None)
 }
 
@@ -49,8 +49,8 @@ async fn crowd(store: AnyStore) -> Verdict {
         same("whether it is stored", &stored?, &true)?;
     }
     for text in texts {
-        let read = done("stored_result", store.stored_result(&id("a")?, &ResultId::of(&text)).await)?;
-        same("the text", &read.as_deref(), &Some(text.as_str()))?;
+        let read = done("stored_blob", store.stored_blob(&id("a")?, &BlobId::of(&text)).await)?;
+        same("the text", &read.as_deref(), &Some(text.as_bytes()))?;
     }
     Ok(())
 }
@@ -58,9 +58,9 @@ async fn crowd(store: AnyStore) -> Verdict {
 async fn absent(store: AnyStore) -> Verdict {
     begin(&store, "there").await?;
     let id = id("absent")?;
-    let result = ResultId::of("text");
-    refused("store_result", store.store_result(&id, &result, "text").await, &not_found(&id))?;
-    refused("stored_result", store.stored_result(&id, &result).await, &not_found(&id))
+    let result = BlobId::of("text");
+    refused("store_blob", store.store_blob(&id, &result, b"text").await, &not_found(&id))?;
+    refused("stored_blob", store.stored_blob(&id, &result).await, &not_found(&id))
 }
 
 async fn removed(store: AnyStore) -> Verdict {
@@ -69,6 +69,6 @@ async fn removed(store: AnyStore) -> Verdict {
     done("release", store.release(claim.clone()).await)?;
     done("remove", store.remove(&claim.id).await)?;
     done("create", store.create(&claim.id, &meta("again", 2)).await)?;
-    let read = done("stored_result", store.stored_result(&claim.id, &ResultId::of("text")).await)?;
+    let read = done("stored_blob", store.stored_blob(&claim.id, &BlobId::of("text")).await)?;
     same("the result of the next log", &read, &None)
 }

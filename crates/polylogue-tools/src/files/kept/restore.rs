@@ -1,0 +1,178 @@
+//! Making a work directory again.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use polylogue_core::{
+    AnyStore, BlobId, FileEntry, FileKind, FileTree, LogId, Store as _, StoreError, StoredFiles,
+};
+use polylogue_sandbox::{make_work_directory, remove_work_directory};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawMode};
+
+use super::on_disk;
+use super::scan::{FoundKind, Scan, piece, split};
+
+const DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const NEW: OFlags =
+    OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Why a work directory could not be made again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RestoreError {
+    /// The store could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A blob is missing from the store.
+    #[error("the blob {0} of the files is missing from the store")]
+    Missing(BlobId),
+    /// What is stored is no tree of files.
+    #[error("the stored files are damaged: {0}")]
+    Damaged(String),
+    /// The directory cannot be written.
+    #[error("the work directory cannot be written: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Makes `dir` what it was after the last finished call: as `files`, which is stored with the conversation `id`. What a call that did not finish
+/// has changed is undone. Returns whether anything had to be changed.
+///
+/// The new directory takes the place of the old one when it is complete. Nothing outside of it is written, whatever the tree says: paths are walked
+/// without following links, and links are made last.
+///
+/// # Errors
+/// [`RestoreError`]; the old directory is then as it was.
+pub async fn restore(
+    dir: &Path,
+    files: &StoredFiles,
+    store: &AnyStore,
+    id: &LogId,
+) -> Result<bool, RestoreError> {
+    let bytes = store.stored_blob(id, &files.tree).await?;
+    let bytes = bytes.ok_or_else(|| RestoreError::Missing(files.tree.clone()))?;
+    let tree = Arc::new(FileTree::from_bytes(&bytes).map_err(RestoreError::Damaged)?);
+    let (there, wanted) = (dir.to_owned(), Arc::clone(&tree));
+    // What cannot be read is not what was stored.
+    if on_disk(move || is_same(&there, &wanted)).await.unwrap_or(false) {
+        return Ok(false);
+    }
+    let mut new = dir.as_os_str().to_owned();
+    new.push(".restored");
+    let new = PathBuf::from(new);
+    let written = write(&new, &tree, store, id).await;
+    let (old, made) = (dir.to_owned(), new.clone());
+    match written {
+        Ok(()) => on_disk(move || put_in_place(&made, &old)).await?,
+        Err(error) => {
+            // Why it was not made is the error that counts.
+            let _ = on_disk(move || remove_work_directory(&made)).await;
+            return Err(error);
+        }
+    }
+    Ok(true)
+}
+
+fn put_in_place(new: &Path, dir: &Path) -> io::Result<()> {
+    remove_work_directory(dir)?;
+    std::fs::rename(new, dir)
+}
+
+/// Whether the directory has exactly what `tree` has. What the tree leaves out does not count.
+fn is_same(dir: &Path, tree: &FileTree) -> io::Result<bool> {
+    let Scan { found, .. } = Scan::of(dir)?;
+    if !dir.exists() || found.len() != tree.entries.len() {
+        return Ok(false);
+    }
+    let mut entries: Vec<&FileEntry> = tree.entries.iter().collect();
+    entries.sort_by(|one, other| one.path.as_bytes().cmp(other.path.as_bytes()));
+    let mut found = found;
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    for (found, entry) in found.iter().zip(entries) {
+        let is_same = found.path == entry.path.as_bytes()
+            && match (&found.kind, &entry.kind) {
+                (FoundKind::Folder { mode }, FileKind::Folder { mode: wanted }) => mode == wanted,
+                (FoundKind::Link { to }, FileKind::Link { to: wanted }) => to == wanted.as_bytes(),
+                (FoundKind::File { mode, stamp, .. }, FileKind::File { mode: wanted, bytes, pieces }) => {
+                    mode == wanted && stamp.bytes == *bytes && has_content(dir, &found.path, *bytes, pieces)?
+                }
+                _ => false,
+            };
+        if !is_same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn has_content(dir: &Path, path: &[u8], bytes: u64, pieces: &[BlobId]) -> io::Result<bool> {
+    let mut at = 0;
+    for wanted in pieces {
+        let most = bytes.saturating_sub(at).min(FileTree::PIECE_BYTES as u64);
+        if BlobId::of(piece(dir, path, at, most)?) != *wanted {
+            return Ok(false);
+        }
+        at += most;
+    }
+    Ok(at == bytes)
+}
+
+async fn write(dir: &Path, tree: &FileTree, store: &AnyStore, id: &LogId) -> Result<(), RestoreError> {
+    remove_work_directory(dir)?;
+    make_work_directory(dir)?;
+    for entry in &tree.entries {
+        match &entry.kind {
+            FileKind::Folder { .. } => {
+                let (folder, name) = placed(dir, entry)?;
+                rustix::fs::mkdirat(&folder, name, Mode::RWXU).map_err(io::Error::from)?;
+            }
+            FileKind::File { mode, pieces, .. } => {
+                let (folder, name) = placed(dir, entry)?;
+                let mode = Mode::from_raw_mode(*mode as RawMode & 0o777);
+                let made = rustix::fs::openat(&folder, name, NEW, Mode::RUSR | Mode::WUSR);
+                let mut file = File::from(made.map_err(io::Error::from)?);
+                for id_of_piece in pieces {
+                    let bytes = store.stored_blob(id, id_of_piece).await?;
+                    file.write_all(&bytes.ok_or_else(|| RestoreError::Missing(id_of_piece.clone()))?)?;
+                }
+                rustix::fs::fchmod(&file, mode).map_err(io::Error::from)?;
+            }
+            FileKind::Link { .. } => {}
+        }
+    }
+    for entry in &tree.entries {
+        if let FileKind::Link { to } = &entry.kind {
+            let (folder, name) = placed(dir, entry)?;
+            let to = CString::new(to.as_bytes()).map_err(io::Error::from)?;
+            rustix::fs::symlinkat(to, &folder, name).map_err(io::Error::from)?;
+        }
+    }
+    // Last, and the inner ones first: a folder may deny writing to its owner.
+    for entry in tree.entries.iter().rev() {
+        if let FileKind::Folder { mode } = entry.kind {
+            let (folder, name) = placed(dir, entry)?;
+            let mode = Mode::from_raw_mode(mode as RawMode & 0o777);
+            rustix::fs::chmodat(&folder, name, mode, AtFlags::empty()).map_err(io::Error::from)?;
+        }
+    }
+    Ok(())
+}
+
+/// The folder of an entry, opened without following links, and its name in it.
+fn placed(dir: &Path, entry: &FileEntry) -> Result<(OwnedFd, CString), RestoreError> {
+    let path = entry.path.as_bytes();
+    let (folders, name) = split(path);
+    let is_wrong = |name: &[u8]| matches!(name, b"" | b"." | b"..") || name.contains(&0);
+    if path.first() == Some(&b'/') || path.split(|byte| *byte == b'/').any(is_wrong) {
+        return Err(RestoreError::Damaged(format!("`{}` is no path in a work directory", entry.path)));
+    }
+    let root = rustix::fs::openat(CWD, dir, DIR, Mode::empty()).map_err(io::Error::from)?;
+    let mut folder = root;
+    for name in folders {
+        folder = rustix::fs::openat(&folder, name, DIR, Mode::empty()).map_err(io::Error::from)?;
+    }
+    Ok((folder, CString::new(name).map_err(io::Error::from)?))
+}
