@@ -32,6 +32,7 @@ mod inbox;
 mod limits;
 mod listing;
 mod logs;
+mod overview;
 mod password;
 mod queue;
 mod read;

@@ -28,7 +28,7 @@ const CLAIM_DUE: &str = "WITH RECURSIVE needed AS (
             is_parked = true
         FROM next WHERE logs.nr = next.nr AND is_failing)
     UPDATE polylogue.logs SET holder = $4, claim_key = $5, fence = nextval('polylogue.fences'), woken = false,
-        tries = tries + 1, worker = $4,
+        tries = tries + 1, worker = $4, takeovers = takeovers + (holder IS NOT NULL)::int,
         lease = now() + $6 * interval '1 millisecond', due = now() + $6 * interval '1 millisecond'
     FROM next WHERE logs.nr = next.nr AND NOT is_failing
     RETURNING logs.nr, fence, events, chain, summary, team IS NOT NULL, id, extract(epoch FROM since)::float8";

@@ -29,6 +29,7 @@ CREATE TABLE polylogue.logs(
     tries int NOT NULL DEFAULT 0,               -- claims of workers since the last append or release
     worker text,                                -- the node that claimed it last because it was due
     failure text,                               -- why the last try failed, a JSON string
+    takeovers int NOT NULL DEFAULT 0,           -- claims after the lease of a worker had expired
     is_parked boolean NOT NULL DEFAULT false,   -- no worker claims it, after too many tries
     needs text NOT NULL DEFAULT '',             -- what a worker has to offer, sorted words
     posted bigint NOT NULL DEFAULT 0,           -- the number of the last inbox message
@@ -50,7 +51,18 @@ CREATE TABLE polylogue.blobs(log bigint, id text, bytes bytea NOT NULL, PRIMARY 
 CREATE TABLE polylogue.set_aside(
     tenant text, id text, repaired timestamptz DEFAULT now(), seq bigint, json text, chain bytea);
 CREATE TABLE polylogue.nodes(
-    id text PRIMARY KEY, process text NOT NULL, version text NOT NULL, seen timestamptz NOT NULL DEFAULT now());
+    id text PRIMARY KEY, process text NOT NULL, version text NOT NULL, seen timestamptz NOT NULL DEFAULT now(),
+    offers text,                                -- what a worker has, sorted words; null: it is no worker
+    at_once bigint,                             -- how many conversations it runs at the same time
+    address text);                              -- where others reach it over HTTP
+-- The conversations that are not idle: what runs where, and what waits since when.
+CREATE VIEW polylogue.cluster AS SELECT tenant, logs.id,
+    CASE WHEN is_parked THEN 'parked' WHEN holder IS NOT NULL AND lease >= now() THEN 'held'
+        WHEN holder IS NOT NULL THEN 'lost' WHEN due <= now() THEN 'ready' ELSE 'timed' END AS state,
+    CASE WHEN holder IS NULL OR lease < now() THEN now() - due END AS overdue,
+    holder, coalesce(process, holder, worker) AS process, needs, tries, takeovers, failure
+    FROM polylogue.logs LEFT JOIN polylogue.nodes ON nodes.id = coalesce(holder, worker)
+    WHERE due IS NOT NULL OR is_parked OR (holder IS NOT NULL AND lease >= now());
 -- Over all logs, so that a claim on a removed log is void in the next one of that id.
 CREATE SEQUENCE polylogue.fences;
 -- Rates of model providers, by account (a digest of the address and the key) and model: when the next request and token may be sent,

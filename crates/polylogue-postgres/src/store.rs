@@ -6,8 +6,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyStore, BlobId, Claim, Due, DynQueue, Event, Features, Heartbeat, InboxMessage, ListQuery, LogId, Meta,
-    Page, ParkedLog, Queue, RecoveredEvents, Store, StoreError,
+    AnyStore, BlobId, Claim, Due, DynQueue, Event, Features, Heartbeat, InboxMessage, ListQuery, LogId, Meta, Page,
+    ParkedLog, Queue, QueueOverview, RecoveredEvents, Store, StoreError, WorkerInfo,
 };
 use polylogue_store::parts::{Batch, ClaimGuard};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -258,5 +258,14 @@ impl Queue for Postgres {
 
     async fn parked(&self) -> Result<Vec<ParkedLog>, StoreError> {
         self.run(|logs| async move { logs.parked().await }).await
+    }
+
+    async fn announce(&self, worker: &WorkerInfo) -> Result<(), StoreError> {
+        let worker = worker.clone();
+        self.run(|logs| async move { logs.announce(&worker).await }).await
+    }
+
+    async fn overview(&self) -> Result<QueueOverview, StoreError> {
+        self.run(|logs| async move { logs.overview().await }).await
     }
 }

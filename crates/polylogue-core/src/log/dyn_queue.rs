@@ -6,6 +6,7 @@ use std::pin::Pin;
 use super::claim::Claim;
 use super::due::{Due, Heartbeat, ParkedLog};
 use super::features::Features;
+use super::overview::{QueueOverview, WorkerInfo};
 use crate::{LogId, StoreError};
 
 pub(super) type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -24,4 +25,8 @@ pub trait DynQueue: Send + Sync {
     fn heartbeat<'a>(&'a self, claims: &'a [Claim]) -> Boxed<'a, Vec<Heartbeat>>;
     /// [`Queue::parked`](super::Queue::parked).
     fn parked(&self) -> Boxed<'_, Vec<ParkedLog>>;
+    /// [`Queue::announce`](super::Queue::announce).
+    fn announce<'a>(&'a self, worker: &'a WorkerInfo) -> Boxed<'a, ()>;
+    /// [`Queue::overview`](super::Queue::overview).
+    fn overview(&self) -> Boxed<'_, QueueOverview>;
 }

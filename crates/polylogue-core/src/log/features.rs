@@ -52,6 +52,12 @@ impl Features {
         self.0.iter().map(|word| &**word)
     }
 
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether a worker that offers `offers` has all of them.
     #[must_use]
     pub fn are_in(&self, offers: &Self) -> bool {

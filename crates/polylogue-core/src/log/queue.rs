@@ -6,6 +6,7 @@ use super::claim::Claim;
 use super::due::{Due, Heartbeat, ParkedLog};
 use super::dyn_queue::{Boxed, DynQueue};
 use super::features::Features;
+use super::overview::{QueueOverview, QueuedLog, WorkerInfo};
 use super::store::{AnyStore, Store, StoreWrapper};
 use crate::{LogId, StoreError};
 
@@ -90,6 +91,26 @@ pub trait Queue: Store {
     /// # Errors
     /// When the store cannot be read.
     fn parked(&self) -> impl Future<Output = Result<Vec<ParkedLog>, StoreError>> + Send;
+
+    /// Says that this process is a worker, and is well. Workers repeat it as often as their heartbeats. Default: does nothing.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn announce(&self, worker: &WorkerInfo) -> impl Future<Output = Result<(), StoreError>> + Send {
+        let _ = worker;
+        async { Ok(()) }
+    }
+
+    /// Which workers there are, and which logs are not idle. Default: the parked ones.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn overview(&self) -> impl Future<Output = Result<QueueOverview, StoreError>> + Send {
+        async {
+            let logs = self.parked().await?.into_iter().map(QueuedLog::from).collect();
+            Ok(QueueOverview { workers: Vec::new(), logs })
+        }
+    }
 }
 
 impl<Q: Queue> DynQueue for Q {
@@ -110,6 +131,12 @@ impl<Q: Queue> DynQueue for Q {
     }
     fn parked(&self) -> Boxed<'_, Vec<ParkedLog>> {
         Box::pin(Queue::parked(self))
+    }
+    fn announce<'a>(&'a self, worker: &'a WorkerInfo) -> Boxed<'a, ()> {
+        Box::pin(Queue::announce(self, worker))
+    }
+    fn overview(&self) -> Boxed<'_, QueueOverview> {
+        Box::pin(Queue::overview(self))
     }
 }
 
@@ -176,5 +203,11 @@ impl Queue for AnyQueue {
     }
     async fn parked(&self) -> Result<Vec<ParkedLog>, StoreError> {
         self.queue()?.parked().await
+    }
+    async fn announce(&self, worker: &WorkerInfo) -> Result<(), StoreError> {
+        self.queue()?.announce(worker).await
+    }
+    async fn overview(&self) -> Result<QueueOverview, StoreError> {
+        self.queue()?.overview().await
     }
 }
