@@ -16,6 +16,7 @@ mod shared;
 pub(crate) mod steer;
 pub(crate) mod trust;
 pub(crate) mod verify;
+pub(crate) mod worker;
 
 use std::path::{Path, PathBuf};
 
@@ -132,6 +133,10 @@ pub(crate) enum Command {
     Serve(serve::Serve),
     /// Make, list and revoke the tokens of a server
     Token(serve::Token),
+    /// Run conversations that were handed over to the workers of a store
+    Worker(worker::Worker),
+    /// Show the workers of a store, what they run, and what waits for them
+    Cluster(worker::Cluster),
     /// Show and change your settings, such as the default model
     Config(config::Config),
     /// List the models of a provider, with limits, capabilities and prices
@@ -166,6 +171,9 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) budgets: Budgets,
+
+    #[command(flatten)]
+    pub(crate) detach: worker::Detach,
 
     #[command(flatten)]
     pub(crate) options: RunOptions,
@@ -218,6 +226,9 @@ pub(crate) struct Resume {
 
     #[command(flatten)]
     pub(crate) budgets: Budgets,
+
+    #[command(flatten)]
+    pub(crate) detach: worker::Detach,
 
     #[command(flatten)]
     pub(crate) options: RunOptions,

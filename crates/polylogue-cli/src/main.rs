@@ -55,8 +55,8 @@ fn main() -> ExitCode {
 }
 
 async fn run(cli: &Cli, matches: &ArgMatches) -> Result<Exit, CliError> {
-    // A server logs its requests.
-    let least = u8::from(matches!(cli.command, Command::Serve(_)));
+    // A server logs its requests, and a worker its conversations.
+    let least = u8::from(matches!(cli.command, Command::Serve(_) | Command::Worker(_)));
     logging::start(cli.verbose.max(least))?;
     if let Some(server) = remote::wanted(cli, matches)? {
         return remote::run(cli, &server).await;
@@ -87,6 +87,8 @@ async fn run(cli: &Cli, matches: &ArgMatches) -> Result<Exit, CliError> {
         Command::Mcp(args) => commands::mcp::run(cli, args).await,
         Command::Serve(args) => commands::serve::run(cli, args).await,
         Command::Token(args) => commands::token::run(cli, args),
+        Command::Worker(args) => commands::worker::run(cli, args).await,
+        Command::Cluster(args) => commands::cluster::run(cli, args).await,
         Command::Config(args) => commands::config::run(cli, args),
         Command::Models(args) => commands::models::run(cli, args).await,
         Command::Count(args) => commands::count::run(cli, args),

@@ -221,6 +221,20 @@ pub enum Error {
         /// Why not.
         why: ForkError,
     },
+    /// The store is no queue.
+    #[error("the conversations in `{place}` cannot be shared by workers")]
+    NoQueue {
+        /// The store.
+        place: String,
+    },
+    /// A worker cannot prepare the team of a conversation.
+    #[error("the team of `{id}` cannot be prepared: {why}")]
+    Unprepared {
+        /// The conversation.
+        id: LogId,
+        /// Why not, with what can be done.
+        why: String,
+    },
     /// A file or folder cannot be read or written.
     #[error("`{}` cannot be {what}: {why}", .path.display())]
     Io {
@@ -319,6 +333,7 @@ impl Error {
             Self::Inputs { .. } => "the team file lists them under `vars`".into(),
             Self::TeamChanged { .. } => "prepare it again: restart the program that runs it".into(),
             Self::NoMemory { .. } => "name a file for SQLite with `--store`".into(),
+            Self::NoQueue { .. } => "name a database with `--store`: `postgres://USER@HOST/DATABASE`".into(),
             Self::Empty => "`polylogue run` begins one".into(),
             Self::Unknown { .. } => "`polylogue runs` lists them".into(),
             Self::NoTeam { id } => format!("`polylogue show {id}` shows what was said"),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use polylogue_core::{
     AnyQueue, AnyStore, Claim, Due, DynQueue, Features, Heartbeat, LEASE, LogId, Meta, ParkedLog, Queue,
-    Store as _, StoreError, StoreWrapper,
+    QueueOverview, Store as _, StoreError, StoreWrapper, WorkerInfo,
 };
 use tokio::task::AbortHandle;
 
@@ -110,5 +110,11 @@ impl Queue for LeaseRenewal {
     }
     async fn parked(&self) -> Result<Vec<ParkedLog>, StoreError> {
         self.queue()?.parked().await
+    }
+    async fn announce(&self, worker: &WorkerInfo) -> Result<(), StoreError> {
+        self.queue()?.announce(worker).await
+    }
+    async fn overview(&self) -> Result<QueueOverview, StoreError> {
+        self.queue()?.overview().await
     }
 }

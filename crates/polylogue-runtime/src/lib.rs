@@ -57,6 +57,7 @@ mod store_location;
 mod stored;
 mod transfer;
 mod work_dir;
+mod worker;
 
 pub use access::Access;
 pub use bound::bound_of;
@@ -77,3 +78,4 @@ pub use steering::{Steered, WaitingRun};
 pub use store_location::{FilesPolicy, StoreLocation};
 pub use stored::{Sealer, StoredBound, StoredTeam, is_imported, limits_of};
 pub use work_dir::refused_programs;
+pub use worker::{DRAIN, StoredTeams, Worker, WorkerOptions};

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use polylogue_core::{
-    AnyStore, Budget, LimitOverrides, ListQuery, Log, LogId, Name, Page, Path, Store as _, StoreError,
-    Subscription, Timer,
+    AnyQueue, AnyStore, Budget, Chat, Claim, Due, Features, LimitOverrides, ListQuery, Log, LogId, Name,
+    Page, Path, Queue as _, Store as _, StoreError, Subscription, Timer,
 };
 
 use crate::conversation::{Conversation, Opened, Shared};
@@ -91,6 +91,23 @@ impl Runtime {
         &self.0.store
     }
 
+    /// The store as a queue.
+    ///
+    /// # Errors
+    /// [`Error::NoQueue`] when it is none.
+    pub fn queue(&self) -> Result<AnyQueue> {
+        self.store().queue().ok_or_else(|| Error::NoQueue { place: self.place().shown() })
+    }
+
+    /// Hands the conversation `id` over to workers that have what it `needs`; without a value, what it needed before. One that this
+    /// process has open is theirs when it is [released](Conversation::release). A parked one is parked no more.
+    ///
+    /// # Errors
+    /// [`Error::NoQueue`], or when the store cannot be written.
+    pub async fn hand_over(&self, id: &LogId, needs: Option<&Features>) -> Result<()> {
+        Ok(self.queue()?.schedule(id, Due::Now, needs).await?)
+    }
+
     /// Where it is.
     #[must_use]
     pub fn place(&self) -> &StoreLocation {
@@ -152,10 +169,41 @@ impl Runtime {
             return Ok(conversation);
         }
         self.check_own(id).await?;
+        let chat = Self::chat_of(id, prepared)?;
+        let log = self.claim(id, options.take_over).await?;
+        self.opened_log(chat, log, prepared, options).await
+    }
+
+    /// As [`open`](Self::open), for a conversation that a worker has claimed.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn open_claimed(
+        &self,
+        claim: &Claim,
+        prepared: &Prepared,
+        options: OpenOptions,
+    ) -> Result<Conversation> {
+        self.check_own(&claim.id).await?;
+        let chat = Self::chat_of(&claim.id, prepared)?;
+        let log = Log::open_claimed(self.store().clone(), claim.clone()).await?;
+        self.opened_log(chat, log, prepared, options).await
+    }
+
+    fn chat_of(id: &LogId, prepared: &Prepared) -> Result<Chat> {
         let run = prepared.run();
         run.make_work_dir(id)?;
-        let chat = run.chat(id)?;
-        let mut log = self.claim(id, options.take_over).await?;
+        run.chat(id)
+    }
+
+    async fn opened_log(
+        &self,
+        chat: Chat,
+        mut log: Log,
+        prepared: &Prepared,
+        options: OpenOptions,
+    ) -> Result<Conversation> {
+        let (run, id) = (prepared.run(), &log.id().clone());
         let messages = self.store().inbox(id, log.handle().taken_until().await).await?;
         log.take_in_inbox(messages).await?;
         let events = log.events().await;

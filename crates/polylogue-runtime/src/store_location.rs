@@ -156,11 +156,19 @@ impl StoreLocation {
     /// # Errors
     /// When it cannot be made, or is not a store.
     pub fn open(&self) -> Result<AnyStore> {
+        self.open_for_worker().map(LeaseRenewal::of)
+    }
+
+    /// As [`open`](Self::open), for a [`Worker`](crate::Worker), which renews all claims of its process together.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_for_worker(&self) -> Result<AnyStore> {
         if let Some(database) = &self.database {
-            return Ok(LeaseRenewal::of(AnyStore::new(database.open()?)));
+            return Ok(AnyStore::new(database.open()?));
         }
         if self.is_folder() {
-            return Ok(LeaseRenewal::of(AnyStore::new(Jsonl::open(&self.path)?)));
+            return Ok(AnyStore::new(Jsonl::open(&self.path)?));
         }
         if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             make_private(folder).map_err(|error| Error::Io {
@@ -169,7 +177,7 @@ impl StoreLocation {
                 why: error.to_string(),
             })?;
         }
-        Ok(LeaseRenewal::of(AnyStore::new(Sqlite::open(&self.path)?)))
+        Ok(AnyStore::new(Sqlite::open(&self.path)?))
     }
 
     /// The limits that all processes with this store share, each of which a call waits for up to `patience`; none where a store is of

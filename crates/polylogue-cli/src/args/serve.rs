@@ -38,6 +38,10 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) no_resume: bool,
 
+    /// Also run conversations that were handed over to workers, as `polylogue worker` does
+    #[arg(long)]
+    pub(crate) worker: bool,
+
     #[command(flatten)]
     pub(crate) budgets: Budgets,
 

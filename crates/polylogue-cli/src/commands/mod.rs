@@ -3,12 +3,14 @@
 pub(crate) mod batch;
 pub(crate) mod chat;
 pub(crate) mod check;
+pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod count;
 pub(crate) mod doctor;
 pub(crate) mod fmt;
 pub(crate) mod fork;
+mod hand_over;
 pub(crate) mod import;
 pub(crate) mod mcp;
 pub(crate) mod memory;
@@ -28,6 +30,7 @@ pub(crate) mod token;
 pub(crate) mod trust;
 pub(crate) mod verify;
 pub(crate) mod waiting;
+pub(crate) mod worker;
 
 use std::io::{self, Write};
 

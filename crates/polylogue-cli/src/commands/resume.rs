@@ -8,6 +8,7 @@ use polylogue_core::{LimitOverrides, LogId, Part, Store as _};
 use polylogue_runtime::{Conversation, OpenOptions, Prepared, Resumed, Runtime};
 use polylogue_team::Loaded;
 
+use super::hand_over::{continue_by_worker, hand_over};
 use super::steer;
 use super::team_version::{NewerTeam, TeamVersion};
 use crate::error::{CliError, Exit};
@@ -28,11 +29,15 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     if args.message.is_none()
         && args.answer.is_none()
         && !args.take_over
+        && !args.detach.detach
         && let Some(exit) = steer::unpause(&runtime, &id).await?
     {
         return Ok(exit);
     }
     let settings = settings(cli, args.options.output);
+    if args.detach.detach && runtime.is_stopped(&id).await? {
+        return continue_by_worker(&runtime, &id, args.options.team.limits.overrides(), &settings).await;
+    }
     let (options, asks, version) = (&args.options, args.answer.is_none(), TeamVersion::wanted(args));
     let shared_budget = args.budgets.budget.is_some();
     let stored = Stored { id: &id, options, asks, settings: &settings, version, shared_budget };
@@ -67,6 +72,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     if let Some(exit) = refused {
         conversation.release().await?;
         return Ok(exit);
+    }
+    if args.detach.detach {
+        return hand_over(&runtime, &conversation, &args.detach, &settings).await;
     }
     Runner {
         conversation,

@@ -4,6 +4,7 @@ use polylogue::{Chat, Limits};
 use polylogue_runtime::Prepared;
 use polylogue_team::{Overrides, Stop, Team};
 
+use super::hand_over::hand_over;
 use super::price;
 use crate::error::{CliError, Exit};
 use crate::launch::{Launch, print_default_model, print_scripted, settings, warn_of_unbounded};
@@ -38,6 +39,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     attachments::check(&prepared, &attached)?;
     let runtime = place::open(cli.store.as_deref())?.with_budget(args.budgets.of_process());
     let conversation = runtime.begin(&prepared.run()).await?;
+    if args.detach.detach {
+        return hand_over(&runtime, &conversation, &args.detach, &settings).await;
+    }
     conversation.attach(attached);
     if settings.output.is_conversation() {
         introduce(&prepared, conversation.chat(), conversation.limits(), overrides.task.is_some());

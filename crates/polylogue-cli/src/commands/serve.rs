@@ -5,10 +5,12 @@ mod team_files;
 use std::pin::pin;
 use std::sync::Arc;
 
+use polylogue_runtime::WorkerOptions;
 use polylogue_server::{Reload, Server, ServerError, ServerOptions, TokenError};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 
+use super::worker::{runtime_of, worker as worker_of};
 use super::write;
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
@@ -41,20 +43,41 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
     let token = token.map(|token| format!("token {}\n", token.reveal())).unwrap_or_default();
     let page = server.login_url()?;
     write(&Sanitized::plain(&format!("{}\n{token}page {page}\n", server.url())))?;
-    let (stop, stopped) = oneshot::channel::<()>();
+    let (stop, mut stopped) = watch::channel(());
     let reloading = reload_by_signal(server.reload())?;
-    let mut serving = pin!(server.run(async { drop(stopped.await) }));
+    // Resolves when the sender is dropped.
+    let mut stopped_worker = stopped.clone();
+    let mut serving = pin!(async {
+        let working = work(cli, args, async { drop(stopped_worker.changed().await) });
+        let serving = async { Ok(server.run(async { drop(stopped.changed().await) }).await) };
+        tokio::try_join!(working, serving).map(drop)
+    });
     tokio::select! {
-        () = serving.as_mut() => return Ok(Exit::Done),
+        worked = serving.as_mut() => return worked.map(|()| Exit::Done),
         () = signals.next() => drop(stop),
         () = reloading => {}
     }
     // A second signal stops at once.
     tokio::select! {
-        () = serving => {}
+        worked = serving => worked?,
         () = signals.next() => {}
     }
     Ok(Exit::Done)
+}
+
+/// Runs conversations that were handed over to workers until `stop` resolves, if the command line says so.
+async fn work(
+    cli: &args::Cli,
+    args: &args::serve::Serve,
+    stop: impl Future<Output = ()>,
+) -> Result<(), CliError> {
+    if !args.worker {
+        return Ok(());
+    }
+    let takes = WorkerOptions { address: args.public_url.clone(), ..WorkerOptions::default() };
+    let worker = worker_of(&runtime_of(cli).await?, &args.options, takes)?;
+    worker.run(stop).await;
+    Ok(())
 }
 
 /// Reads team files again at each `SIGHUP`. Never ends.

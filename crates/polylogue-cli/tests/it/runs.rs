@@ -299,6 +299,8 @@ fn the_whole_of_the_help() {
           mcp          Serve teams as tools for MCP hosts, over standard input and output
           serve        Serve teams over HTTP
           token        Make, list and revoke the tokens of a server
+          worker       Run conversations that were handed over to the workers of a store
+          cluster      Show the workers of a store, what they run, and what waits for them
           config       Show and change your settings, such as the default model
           models       List the models of a provider, with limits, capabilities and prices
           count        Count the tokens of a text

@@ -14,9 +14,9 @@ use tracing::warn;
 
 use crate::commands::resume::Stored;
 use crate::commands::team_version::TeamVersion;
+use crate::commands::worker::SETTINGS;
 use crate::error::{CliError, Exit};
 use crate::launch::Launch;
-use crate::screen::{Output, OutputStyle, Settings};
 use crate::user_config::default_model;
 use crate::{args, trust};
 
@@ -49,15 +49,6 @@ fn stamp(file: &Path) -> Stamp {
     let about = std::fs::metadata(file).ok()?;
     Some((about.modified().ok()?, about.len()))
 }
-
-/// Clients read events; nothing is written here.
-const SETTINGS: Settings = Settings {
-    output: Output::Json,
-    looks: OutputStyle { color: false, live: false, terminal: false },
-    stream: true,
-    thoughts: false,
-    verbose: false,
-};
 
 impl TeamFiles {
     /// The files that the command line names, and those in folders.

@@ -1,0 +1,53 @@
+//! `--detach`: hands a conversation over to the workers of its store.
+
+use polylogue_core::{Instruction, LimitOverrides, LogId};
+use polylogue_runtime::{Conversation, Runtime};
+use serde_json::json;
+
+use super::{unwritable, write};
+use crate::args;
+use crate::args::worker::features;
+use crate::error::{CliError, Exit};
+use crate::screen::{Output, Sanitized, Settings};
+use crate::stderr::print_note_wrapped;
+
+/// Hands a conversation that this process has open over to workers, and prints its id.
+pub(super) async fn hand_over(
+    runtime: &Runtime,
+    conversation: &Conversation,
+    detach: &args::worker::Detach,
+    settings: &Settings,
+) -> Result<Exit, CliError> {
+    let (id, needs) = (conversation.id(), features(&detach.needs)?);
+    // While it is open here, so that no moment is without a process that runs it next.
+    runtime.hand_over(id, Some(&needs).filter(|needs| !needs.is_empty())).await?;
+    conversation.release().await?;
+    print(id, settings)
+}
+
+/// Has workers continue a conversation that a person has paused or cancelled, which may use `more` than it has used so far.
+pub(super) async fn continue_by_worker(
+    runtime: &Runtime,
+    id: &LogId,
+    more: LimitOverrides,
+    settings: &Settings,
+) -> Result<Exit, CliError> {
+    // Refused where there is no queue, before anything is changed.
+    runtime.queue()?;
+    if !more.is_empty() {
+        runtime.steer(id, Instruction::RaiseLimits(more)).await?;
+    }
+    runtime.steer(id, Instruction::Resume).await?;
+    print(id, settings)
+}
+
+fn print(id: &LogId, settings: &Settings) -> Result<Exit, CliError> {
+    match settings.output {
+        Output::Json => write(&Sanitized::json(&json!({ "id": id })).map_err(unwritable)?)?,
+        _ => write(&Sanitized::row(id.as_str()))?,
+    }
+    print_note_wrapped(&format!(
+        "a worker runs it; `polylogue cluster` shows where, and `polylogue show {id}` what was said"
+    ));
+    Ok(Exit::Done)
+}

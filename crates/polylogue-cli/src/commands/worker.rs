@@ -1,0 +1,95 @@
+//! `polylogue worker`: runs conversations of a store that many processes share.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use polylogue_core::LogId;
+use polylogue_runtime::{Prepared, Runtime, StoredTeams, Worker, WorkerOptions};
+
+use super::resume::Stored;
+use super::team_version::TeamVersion;
+use crate::args::worker::features;
+use crate::error::{CliError, Exit};
+use crate::screen::{Output, OutputStyle, Settings};
+use crate::signals::Signals;
+use crate::stderr::print_note;
+use crate::{args, place};
+
+/// No person watches, and nothing is written here.
+pub(super) const SETTINGS: Settings = Settings {
+    output: Output::Json,
+    looks: OutputStyle { color: false, live: false, terminal: false },
+    stream: true,
+    thoughts: false,
+    verbose: false,
+};
+
+pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<Exit, CliError> {
+    let options = WorkerOptions {
+        at_once: usize::try_from(args.at_once).unwrap_or(usize::MAX),
+        offers: features(&args.offers)?,
+        address: None,
+    };
+    let runtime = runtime_of(cli).await?;
+    let worker = worker(&runtime, &args.options, options.clone())?;
+    let mut signals = Signals::new()?;
+    if let Some(text) = &args.only {
+        let id = runtime.find(text).await?;
+        let status = worker.run_only(&id, signals.next()).await?;
+        print_note(&format!("`{id}` {}", super::cluster::rest(&status)));
+        return Ok(Exit::from(&status));
+    }
+    let offers = Some(options.offers.to_string()).filter(|offers| !offers.is_empty());
+    let offers = offers.map(|offers| format!(", offers {offers}")).unwrap_or_default();
+    print_note(&format!(
+        "a worker for {}: up to {} conversations at once{offers}",
+        runtime.place().shown(),
+        options.at_once
+    ));
+    worker.run(signals.next()).await;
+    Ok(Exit::Done)
+}
+
+/// The conversations of a process whose worker renews its claims.
+pub(super) async fn runtime_of(cli: &args::Cli) -> Result<Runtime, CliError> {
+    let location = place::of(cli.store.as_deref())?;
+    let store = location.open_for_worker()?;
+    let runtime = Runtime::with_store(location, store);
+    runtime.check().await?;
+    Ok(runtime)
+}
+
+/// A worker with the models, permissions and secrets of this process.
+pub(super) fn worker(
+    runtime: &Runtime,
+    options: &args::TeamOptions,
+    takes: WorkerOptions,
+) -> Result<Arc<Worker>, CliError> {
+    Ok(Worker::new(runtime.clone(), Arc::new(OfCommandLine(options.clone())), takes)?)
+}
+
+/// Teams with the options of the command line.
+struct OfCommandLine(args::TeamOptions);
+
+impl StoredTeams for OfCommandLine {
+    fn prepare<'a>(&'a self, runtime: &'a Runtime, id: &'a LogId) -> BoxFuture<'a, Result<Prepared, String>> {
+        let options = args::RunOptions { team: self.0.clone(), ..args::RunOptions::default() };
+        Box::pin(async move {
+            // A conversation keeps the team that it has, whatever its file says now.
+            let version = TeamVersion::Pinned;
+            let stored = Stored {
+                id,
+                options: &options,
+                asks: false,
+                settings: &SETTINGS,
+                version,
+                shared_budget: false,
+            };
+            let prepared = stored.prepare(runtime).await;
+            prepared.map(|(prepared, _)| prepared).map_err(|error| {
+                let (what, hint) = error.into_parts();
+                hint.iter().fold(what, |what, hint| format!("{what}; hint: {hint}"))
+            })
+        })
+    }
+}

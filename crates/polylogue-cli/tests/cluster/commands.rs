@@ -1,0 +1,156 @@
+//! `worker`, `cluster` and `--detach` as commands: what they print, their exit codes and hints.
+
+use polylogue_test::postgres::PostgresServer;
+
+use crate::place::{Place, of_type, until};
+
+/// A team whose agents speak by its script.
+pub(crate) const TALK: &str = "
+name: talk
+task: Say hello.
+agents: [{name: Ann, system: You are brief.}, {name: Bob, system: You are briefer.}]
+chat: {participants: [Ann, Bob], pattern: sequential}
+script: [{Ann: Hello!}, {Bob: Hi.}]
+";
+
+fn is_held_or_ready(place: &Place) -> bool {
+    place.cluster().1.iter().any(|log| ["held", "ready"].contains(&log["state"].as_str().unwrap()))
+}
+
+#[test]
+fn a_conversation_is_handed_over_to_a_worker() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = &Place::new(&server.url());
+    place.file("team.yaml", TALK);
+    let ran = place.run(&["run", "team.yaml", "--detach"], 0);
+    let id = ran.out.trim().to_owned();
+    assert!(
+        ran.err.contains("a worker runs it") && ran.err.contains(&format!("polylogue show {id}")),
+        "{}",
+        ran.err
+    );
+    assert!(place.events(&id).is_empty(), "nothing has run");
+    let shown = place.run(&["cluster"], 0);
+    assert!(shown.out.contains(&format!("ready   {id}")), "{}", shown.out);
+    assert!(
+        shown.err.contains("0 workers") && shown.err.contains("start one with `polylogue worker`"),
+        "{}",
+        shown.err
+    );
+    let worker = place.worker(&["--at-once", "3", "--offers", "gpu,browser"]);
+    until("it has ended", || {
+        place.all(1, |state| state == "done: all have spoken" || state.starts_with("done"))
+    });
+    until("it is idle", || place.cluster().1.is_empty());
+    assert_eq!(of_type(&place.events(&id), "message").len(), 2);
+    let (workers, _) = place.cluster();
+    assert_eq!(workers.len(), 1, "{workers:?}");
+    assert_eq!(workers[0]["at_once"], 3);
+    assert_eq!(workers[0]["offers"], serde_json::json!(["browser", "gpu"]));
+    assert_eq!(workers[0]["worker"].as_str().unwrap().split(' ').nth(1), Some(&*worker.id().to_string()));
+    // As JSON, for programs.
+    let row = place.run(&["run", "team.yaml", "--detach", "--json"], 0).lines().remove(0);
+    let second = row["id"].as_str().unwrap();
+    until("the second one has ended", || of_type(&place.events(second), "closed").len() == 1);
+    until("nothing waits", || place.cluster().1.is_empty());
+    assert_eq!(server.sql("SELECT count(*) FROM polylogue.cluster"), "0", "nothing waits");
+}
+
+/// `worker --only ID`, the adapter for other schedulers: doing it twice is harmless, and the exit code says how it ended.
+#[test]
+fn a_scheduler_runs_one_conversation_by_its_id() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", TALK);
+    let (first, second) = (place.detach(&["team.yaml"]), place.detach(&["team.yaml", "--max-turns", "1"]));
+    let ran = place.run(&["worker", "--only", &first], 0);
+    assert!(ran.err.contains(&format!("`{first}` has ended: done")), "{}", ran.err);
+    assert!(place.events(&second).is_empty(), "only that one");
+    let ran = place.run(&["worker", "--only", &second], 3);
+    assert!(ran.err.contains("has ended: limit"), "{}", ran.err);
+    let before = place.events(&first);
+    place.run(&["worker", "--only", &first], 0);
+    assert_eq!(place.events(&first), before);
+    assert!(place.cluster().1.is_empty(), "{:?}", place.cluster());
+}
+
+#[test]
+fn what_cannot_be_a_cluster_is_refused_with_a_hint() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("runs")).unwrap();
+    let place = Place::new(&format!("{}/", dir.path().join("runs").display()));
+    place.file("team.yaml", TALK);
+    for args in [&["worker"][..], &["run", "team.yaml", "--detach"], &["cluster"]] {
+        let refused = place.run(args, 2);
+        assert!(refused.err.contains("cannot be shared by workers"), "{args:?}: {}", refused.err);
+        assert!(refused.err.contains("hint: name a database"), "{}", refused.err);
+    }
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", TALK);
+    place.run(&["run", "team.yaml"], 0);
+    for (args, wrong) in [
+        (&["worker", "--at-once", "0"][..], "--at-once"),
+        (&["worker", "--offers", "a b"], "no feature"),
+        (&["run", "team.yaml", "--needs", "gpu"], "--detach"),
+        (&["run", "team.yaml", "--detach", "--input", "none"], "--input"),
+        (&["worker", "--only", "nosuch"], "there is no"),
+    ] {
+        let refused = place.run(args, 2);
+        assert!(refused.err.contains(wrong), "{args:?}: {}", refused.err);
+    }
+}
+
+/// W45.
+#[test]
+fn a_conversation_that_needs_what_no_worker_offers_is_shown_with_the_missing_word() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", TALK);
+    let id = place.detach(&["team.yaml", "--needs", "gpu,browser"]);
+    let _without = place.worker(&["--offers", "browser"]);
+    until("the worker is seen", || place.cluster().0.len() == 1);
+    // It has time for many polls, and for another conversation.
+    let other = place.detach(&["team.yaml"]);
+    until("the other one has ended", || of_type(&place.events(&other), "closed").len() == 1);
+    let (_, logs) = place.cluster();
+    assert_eq!((&logs[0]["state"], &logs[0]["id"]), (&"ready".into(), &id.clone().into()));
+    assert_eq!(logs[0]["missing"], serde_json::json!(["gpu"]), "{logs:?}");
+    let shown = place.run(&["cluster"], 0).out;
+    assert!(shown.contains("needs browser gpu; no worker offers gpu"), "{shown}");
+    assert!(place.events(&id).is_empty(), "it is not taken");
+    let _with = place.worker(&["--offers", "gpu,browser,more"]);
+    until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
+}
+
+/// W46, in part: a conversation keeps the team that it began with.
+#[test]
+fn a_changed_team_file_changes_no_conversation_that_was_handed_over() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", TALK);
+    let id = place.detach(&["team.yaml"]);
+    place.file("team.yaml", &TALK.replace("Hello!", "Good day!"));
+    let _worker = place.worker(&[]);
+    until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
+    assert_eq!(of_type(&place.events(&id), "message")[0]["parts"][0]["text"], "Hello!");
+}
+
+/// A conversation that cannot be run is parked with the reason, and is handed over again by a command.
+#[test]
+fn a_conversation_that_fails_repeatedly_is_parked_until_it_is_handed_over_again() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", TALK);
+    let id = place.detach(&["team.yaml"]);
+    // As if workers had died of it.
+    let _ = server.sql("UPDATE polylogue.logs SET tries = 5");
+    let _worker = place.worker(&[]);
+    until("it is parked", || place.cluster().1.iter().any(|log| log["state"] == "parked"));
+    let shown = place.run(&["cluster"], 0);
+    assert!(shown.out.contains(&format!("parked  {id}  after 5 tries")), "{}", shown.out);
+    assert!(shown.err.contains("`polylogue resume ID --detach`"), "{}", shown.err);
+    place.run(&["resume", &id, "--detach"], 0);
+    until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
+    assert!(!is_held_or_ready(&place));
+}
