@@ -23,7 +23,6 @@ mod compaction;
 #[cfg(test)]
 mod containers;
 #[cfg(test)]
-mod dialects;
 #[cfg(test)]
 mod doctor;
 #[cfg(test)]
