@@ -72,7 +72,7 @@ def use_routes(server):
     call = routes.call
     ids = [routes.begin(team)["id"] for team in ["talk", "together", "limit", "fails", "ask"]]
     for id in [*ids, "unknown"]:
-        for part in ["", "/events", "/calls", "/graph"]:
+        for part in ["", "/events", "/calls", "/histories", "/graph"]:
             call("GET", ONE + part, id=id)
         call("GET", ONE + "/views/{agent}", id=id, agent="Ann")
         call("GET", ONE + "/events", query="?limit=2&from=1", id=id)
@@ -88,6 +88,7 @@ def use_routes(server):
     call("GET", PATH, query="?limit=3")
     call("PATCH", ONE, {"title": "A title"}, id=ids[0])
     call("GET", ONE + "/export", id=ids[0])
+    call("POST", "/api/v1/imports", {"log": "{}"})
     call("DELETE", ONE, id=ids[1])
     for team in ["talk", "solo", "unknown"]:
         for part in ["", "/source", "/graph"]:

@@ -5,7 +5,7 @@ use std::time::Duration;
 use polylogue_core::{Event, LogId};
 use polylogue_http::header::IF_MATCH;
 use polylogue_http::{Key, Method, Proxies};
-use polylogue_wire::calls::{CallPage, View};
+use polylogue_wire::calls::{CallPage, Histories, View};
 use polylogue_wire::compare::Comparison;
 use polylogue_wire::conversation::{
     Accepted, Answer, Continuation, Conversation, ConversationPage, EventPage, Fork, Import, NewConversation,
@@ -205,6 +205,11 @@ impl Client {
         let request = Request::new(&self.0, Method::GET, &[CONVERSATIONS, id.as_str(), "views", agent]);
         let query: Vec<_> = call.iter().map(|call| ("call", call.to_string())).collect();
         request.query(&query).send().await
+    }
+
+    /// What each agent of a conversation received and said.
+    pub async fn histories(&self, id: &LogId) -> Result<Histories, ClientError> {
+        self.get(&[CONVERSATIONS, id.as_str(), "histories"]).await
     }
 
     /// Who can follow whom in the team of a conversation.

@@ -6,8 +6,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyStore, BlobId, Claim, Due, DynQueue, Event, Features, Heartbeat, InboxMessage, ListQuery, LogId, Meta, Page,
-    ParkedLog, Queue, QueueOverview, RecoveredEvents, Store, StoreError, WorkerInfo,
+    AnyStore, BlobId, Claim, Due, DynQueue, Event, Features, Heartbeat, InboxMessage, ListQuery, LogId, Meta,
+    Page, ParkedLog, Queue, QueueOverview, RecoveredEvents, Store, StoreError, WorkerInfo,
 };
 use polylogue_store::parts::{Batch, ClaimGuard};
 use tokio::runtime::{Builder, Handle, Runtime};

@@ -34,6 +34,7 @@
 
 mod access;
 pub mod address;
+mod agent_history;
 mod bound;
 mod cluster;
 mod continuation;
@@ -60,6 +61,7 @@ mod work_dir;
 mod worker;
 
 pub use access::Access;
+pub use agent_history::AgentHistory;
 pub use bound::bound_of;
 pub use continuation::Continuation;
 pub use conversation::{Conversation, Resumed};

@@ -9,6 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::attendance::Attendance;
 use crate::in_flight::InFlight;
+use crate::issuer::Issuer;
 use crate::limits::ServerLimits;
 use crate::metrics::Metrics;
 use crate::names::Names;
@@ -30,6 +31,10 @@ pub(crate) struct App {
     pub(crate) source: Arc<dyn TeamSource>,
     pub(crate) tenants: Tenants,
     pub(crate) tokens: TokenFile,
+    /// Whose tokens are accepted besides.
+    pub(crate) issuer: Option<Issuer>,
+    /// Counts changes of the file of the tokens, for streams.
+    pub(crate) token_changes: watch::Sender<u64>,
     pub(crate) names: Names,
     pub(crate) limits: ServerLimits,
     /// Requests of each token.
@@ -66,7 +71,7 @@ impl App {
     pub(crate) fn new(
         source: Arc<dyn TeamSource>,
         tenants: Tenants,
-        tokens: TokenFile,
+        (tokens, issuer): (TokenFile, Option<Issuer>),
         names: Names,
         limits: ServerLimits,
         openapi: Value,
@@ -85,6 +90,8 @@ impl App {
             state_key: StateKey::at(tenants.state_key_file()),
             tenants,
             tokens,
+            issuer,
+            token_changes: watch::Sender::new(0),
             names,
             requests: Rates::new(limits.request_burst, second),
             failed_logins: Rates::new(limits.failed_logins_per_minute, minute),

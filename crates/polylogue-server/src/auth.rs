@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::AUTHORIZATION;
-use axum::http::{HeaderMap, Response};
+use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use axum::middleware::Next;
 
 use crate::app::App;
+use crate::issuer::is_form_of;
 use crate::problem::{ErrorForm, Problem};
 use crate::request::{Peer, RequestId};
 use crate::route::{Access, Route};
@@ -24,9 +25,16 @@ pub(crate) async fn auth(State(app): State<Arc<App>>, mut request: Request, next
     let route = path.as_deref().and_then(|path| find(request.method(), path));
     let form = route.map_or_else(|| ErrorForm::of_path(request.uri().path()), |route| route.form);
     let id = request.extensions().get::<RequestId>().cloned().unwrap_or_default();
-    let token = match admit(&app, route, &request) {
+    // The body of a request cannot be shared, so that its parts are read before anything is waited for.
+    let peer = request.extensions().get::<Peer>().copied();
+    let presented = presented(&app, &request).map(|(kind, text)| (kind, text.to_owned()));
+    let token = match admit(&app, route, peer, presented).await {
         Ok(token) => token.map(Arc::new),
-        Err(problem) => return problem.response(form, &id.0),
+        Err(problem) => {
+            let mut response = problem.response(form, &id.0);
+            challenge(&app, route, &request, &mut response);
+            return response;
+        }
     };
     if let Some(token) = &token {
         request.extensions_mut().insert(Arc::clone(token));
@@ -40,22 +48,29 @@ pub(crate) async fn auth(State(app): State<Arc<App>>, mut request: Request, next
 }
 
 /// The token of a request, unless it goes to an open route.
-fn admit(app: &App, route: Option<&Route>, request: &Request) -> Result<Option<Token>, Problem> {
+async fn admit(
+    app: &App,
+    route: Option<&Route>,
+    peer: Option<Peer>,
+    presented: Result<(TokenKind, String), Problem>,
+) -> Result<Option<Token>, Problem> {
     if route.is_some_and(|route| route.access == Access::Open) {
         return Ok(None);
     }
-    let peer = request.extensions().get::<Peer>().copied();
     let tried = peer.and_then(|peer| app.failed_logins.wait(&peer));
     if let Some(wait) = tried {
         return Err(Problem::too_many("too many wrong tokens came from this address").retry_after(wait));
     }
-    let (kind, text) = presented(app, request)?;
-    let Some(token) = app.tokens.find_as(kind, text)? else {
-        if let Some(peer) = peer {
-            // More than the rate are refused above.
-            let _ = app.failed_logins.take(peer);
+    let (kind, text) = presented?;
+    let token = match identified(app, kind, &text).await {
+        Err(problem) if problem.is_unauthorized() => {
+            if let Some(peer) = peer {
+                // More than the rate are refused above.
+                let _ = app.failed_logins.take(peer);
+            }
+            return Err(problem);
         }
-        return Err(Problem::unauthorized("the token is unknown, revoked or expired").hint(HINT));
+        token => token?,
     };
     app.requests
         .take(token.id.clone())
@@ -66,6 +81,33 @@ fn admit(app: &App, route: Option<&Route>, request: &Request) -> Result<Option<T
                 .hint(format!("`polylogue token new --scope {scope}` makes one that has")))
         }
         _ => Ok(Some(token)),
+    }
+}
+
+/// The token with this text: one of this server, or of its authorization server.
+async fn identified(app: &App, kind: TokenKind, text: &str) -> Result<Token, Problem> {
+    if let Some(issuer) = app.issuer.as_ref().filter(|_| kind == TokenKind::Key && is_form_of(text)) {
+        return issuer.token(text).await;
+    }
+    let token = app.tokens.find_as(kind, text)?;
+    token.ok_or_else(|| Problem::unauthorized("the token is unknown, revoked or expired").hint(HINT))
+}
+
+/// Says in a refusal where a client gets a token, if an authorization server makes them.
+fn challenge(app: &App, route: Option<&Route>, request: &Request, response: &mut Response<Body>) {
+    let Some(issuer) = &app.issuer else { return };
+    let is_presented = request.headers().contains_key(AUTHORIZATION);
+    let error = match response.status() {
+        StatusCode::UNAUTHORIZED => is_presented.then_some("invalid_token"),
+        StatusCode::FORBIDDEN if is_presented => Some("insufficient_scope"),
+        _ => return,
+    };
+    let scope = route.and_then(|route| match route.access {
+        Access::Scope(scope) => Some(scope),
+        _ => None,
+    });
+    if let Ok(value) = HeaderValue::from_str(&issuer.challenge(request.uri().path(), scope, error)) {
+        response.headers_mut().insert(WWW_AUTHENTICATE, value);
     }
 }
 

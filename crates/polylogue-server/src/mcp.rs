@@ -22,9 +22,11 @@ use http_body_util::BodyExt as _;
 use polylogue_mcp::serve::{HttpBody, HttpOptions, HttpServer};
 use serde_json::{Value, json};
 
-use crate::call::{Call, Reply};
+use crate::call::{Call, Reply, json_reply};
+use crate::issuer::RESOURCE_METADATA;
 use crate::limits::ServerLimits;
 use crate::problem::{ErrorForm, Problem};
+use crate::revocation::token_ended;
 use crate::route::{Access, Route};
 use crate::transport::Transport;
 use polylogue_wire::Scope;
@@ -74,11 +76,11 @@ pub(crate) fn routes() -> Vec<Route> {
         let post = post.body(schema).with_unknown_fields().not_completed();
         routes.extend([post, get, delete].map(|route| route.form(ErrorForm::JsonRpc)));
     }
-    // Clients look here for an authorization server, without a token, and must be told that there is none.
+    // Clients look here for an authorization server, without a token, and must be told if there is none.
     for path in ["/.well-known/{*path}", "/mcp/.well-known/{*path}"] {
         let about = "Where metadata of an authorization server would be";
         let route =
-            Route::new(Method::GET, path, Access::Open, about, |_| Box::pin(no_authorization_server()));
+            Route::new(Method::GET, path, Access::Open, about, |call| Box::pin(authorization_server(call)));
         routes.push(route.undocumented());
     }
     routes
@@ -111,11 +113,20 @@ pub(crate) fn server(limits: &ServerLimits) -> impl Transport + use<> {
     HttpServer::new(Teams, ABOUT, options)
 }
 
-async fn no_authorization_server() -> Reply {
-    Err(Problem::not_found(
-        "this server has no authorization server: tokens are made by `polylogue token new`",
-    )
-    .hint("send `Authorization: Bearer ply_…`"))
+/// Where clients of the resource get tokens. Metadata of an authorization server itself is never here.
+async fn authorization_server(call: Call) -> Reply {
+    let nowhere = "this server is no authorization server, and nothing is here";
+    let Some(issuer) = &call.app.issuer else {
+        return Err(Problem::not_found(
+            "this server has no authorization server: tokens are made by `polylogue token new`",
+        )
+        .hint("send `Authorization: Bearer ply_…`"));
+    };
+    match issuer.document(call.param("path")).filter(|_| !call.path.starts_with("/mcp/")) {
+        Some(document) => json_reply(StatusCode::OK, &document),
+        None => Err(Problem::not_found(nowhere)
+            .hint(format!("`/.well-known/{RESOURCE_METADATA}` names the authorization server"))),
+    }
 }
 
 async fn respond(method: Method, call: Call) -> Reply {
@@ -128,7 +139,7 @@ async fn respond(method: Method, call: Call) -> Reply {
     let request = request(method, &call, visitor.clone())?;
     let app = Arc::clone(&call.app);
     let responding = Box::pin(async move { app.mcp.respond(request, &owner).await });
-    let ended = early::token_ended(Arc::clone(&call.app), Arc::clone(&visitor.token));
+    let ended = token_ended(Arc::clone(&call.app), Arc::clone(&visitor.token));
     let head = match call.body.get("method").is_some_and(|method| method == "initialize") {
         // Its head names the session, so that it is waited for.
         true => early::Head::Response(responding.await),

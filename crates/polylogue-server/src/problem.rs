@@ -169,6 +169,11 @@ impl Problem {
         response
     }
 
+    /// Whether no valid token was sent.
+    pub(crate) fn is_unauthorized(&self) -> bool {
+        self.0.status == StatusCode::UNAUTHORIZED
+    }
+
     /// Whether a question was answered before.
     pub(crate) fn is_answered(&self) -> bool {
         self.0.word == "answered"

@@ -14,9 +14,11 @@ pub(crate) fn other_media(path: &str) -> Option<&'static str> {
     match path {
         "/metrics" => Some("application/openmetrics-text"),
         "/api/v1/conversations/{id}/export" => Some("application/jsonl"),
-        "/api/v1/feed" | "/api/v1/conversations/{id}/events" | "/v1/chat/completions" => {
-            Some("text/event-stream")
-        }
+        "/api/v1/feed"
+        | "/api/v1/conversations/{id}/events"
+        | "/v1/chat/completions"
+        | "/mcp"
+        | "/mcp/{team}" => Some("text/event-stream"),
         _ => None,
     }
 }
@@ -51,6 +53,7 @@ const REPLIES: &[(&str, &str, Schema)] = &[
     ("GET", "/api/v1/conversations/{id}/events", || page("events", event())),
     ("GET", "/api/v1/conversations/{id}/calls", || page("calls", call())),
     ("GET", "/api/v1/conversations/{id}/views/{agent}", view),
+    ("GET", "/api/v1/conversations/{id}/histories", histories),
     ("GET", "/api/v1/conversations/{id}/graph", graph),
     ("POST", "/api/v1/conversations/{id}/messages", accepted),
     ("POST", "/api/v1/conversations/{id}/answers", accepted),
@@ -68,6 +71,8 @@ const REPLIES: &[(&str, &str, Schema)] = &[
     ("GET", "/v1/models", || object(&[("object", json!({"const": "list"})), ("data", list(model()))], &[])),
     ("GET", "/v1/models/{model}", model),
     ("POST", "/v1/chat/completions", completion),
+    ("POST", "/mcp", message),
+    ("POST", "/mcp/{team}", message),
 ];
 
 /// The schema of errors below `/v1`, in the form of OpenAI's API.
@@ -81,6 +86,14 @@ pub(crate) fn openai_error() -> Value {
 pub(crate) fn json_rpc_error() -> Value {
     let error = object(&[("code", json!({"type": "integer"})), ("message", text())], &[("data", document())]);
     object(&[("jsonrpc", json!({"const": "2.0"})), ("error", error)], &[("id", json!({}))])
+}
+
+/// A message of JSON-RPC 2.0.
+fn message() -> Value {
+    object(
+        &[("jsonrpc", json!({"const": "2.0"}))],
+        &[("id", json!({})), ("result", document()), ("error", document())],
+    )
 }
 
 fn object(required: &[(&str, Value)], optional: &[(&str, Value)]) -> Value {
@@ -165,6 +178,12 @@ fn graph() -> Value {
         &[("name", text()), ("pattern", text()), ("nodes", list(document())), ("edges", list(document()))],
         &[],
     )
+}
+
+fn histories() -> Value {
+    let one =
+        [("at", text()), ("agent", text()), ("system", or_null("string")), ("entries", list(document()))];
+    object(&[("histories", list(object(&one, &[])))], &[])
 }
 
 fn conversation() -> Value {

@@ -227,6 +227,20 @@ async fn close(Opened { conversation, prepared }: Opened) {
     drop(prepared);
 }
 
+/// What was promised to run, the oldest first, so that none is left behind by later ones at every restart; and whether it is open. All are
+/// read before the first one runs.
+async fn oldest_first(app: &App, promised: Vec<(String, LogId)>) -> Vec<(String, Arc<Tenant>, LogId, bool)> {
+    let mut all = Vec::with_capacity(promised.len());
+    for (name, id) in promised {
+        let Ok(tenant) = app.tenants.get(&name) else { continue };
+        let found = listing(&tenant, &id).await.ok();
+        let is_open = found.as_ref().is_some_and(|listing| listing.state() == LogState::Open);
+        all.push((found.map(|listing| listing.created), (name, tenant, id, is_open)));
+    }
+    all.sort_by_key(|(created, _)| *created);
+    all.into_iter().map(|(_, one)| one).collect()
+}
+
 /// Continues what an earlier process of the server was running when it ended, however it ended.
 pub(crate) async fn resume_all(app: &Arc<App>) {
     let tokens = app.tokens.all().unwrap_or_default();
@@ -234,12 +248,7 @@ pub(crate) async fn resume_all(app: &Arc<App>) {
         warn!(%error, "what was running cannot be continued");
         Vec::new()
     });
-    for (name, id) in promised {
-        let Ok(tenant) = app.tenants.get(&name) else { continue };
-        let is_open = match listing(&tenant, &id).await {
-            Ok(listing) => listing.state() == LogState::Open,
-            Err(_) => false,
-        };
+    for (name, tenant, id, is_open) in oldest_first(app, promised).await {
         if is_open {
             let payer = app.promised.payer(&name, &id);
             let payer = tokens.iter().find(|token| payer.as_ref() == Some(&token.id));

@@ -20,6 +20,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::app::App;
 use crate::auth::auth;
+use crate::issuer::{Issuer, IssuerOptions};
 use crate::limits::ServerLimits;
 use crate::listen::listen;
 use crate::mcp;
@@ -28,6 +29,7 @@ use crate::openapi::document;
 use crate::perimeter::perimeter;
 use crate::problem::{ErrorForm, Problem};
 use crate::request::RequestId;
+use crate::revocation::watch_tokens;
 use crate::runs::{resume_all, stop_all};
 use crate::source::{SourceError, TeamSource};
 use crate::table::{ROUTES, router};
@@ -49,6 +51,8 @@ pub struct ServerOptions {
     pub origins: Vec<String>,
     /// What clients can take of it.
     pub limits: ServerLimits,
+    /// An authorization server whose tokens are accepted besides those of this server.
+    pub issuer: Option<IssuerOptions>,
     /// Whether conversations that an earlier server was running continue at the start.
     pub resume: bool,
     /// What all conversations of all tenants share, next to the budgets of tokens.
@@ -60,7 +64,7 @@ impl ServerOptions {
     #[must_use]
     pub fn new(listen: SocketAddr, place: StoreLocation) -> Self {
         let (public_url, origins, limits) = (None, Vec::new(), ServerLimits::default());
-        Self { listen, place, public_url, origins, limits, resume: true, budget: None }
+        Self { listen, place, public_url, origins, limits, issuer: None, resume: true, budget: None }
     }
 }
 
@@ -85,6 +89,9 @@ pub enum ServerError {
     /// An origin is not one.
     #[error("`{0}` is not an origin: a scheme, a host and a port")]
     Origin(String),
+    /// The authorization server cannot be used.
+    #[error("the issuer: {0}")]
+    Issuer(String),
     /// Tokens cannot be read or made.
     #[error(transparent)]
     Token(#[from] TokenError),
@@ -112,6 +119,9 @@ impl ServerError {
             }
             Self::PublicUrl(_) => Some("write it as `https://example.com`".into()),
             Self::Origin(_) => Some("write it as `https://example.com`, without a path".into()),
+            Self::Issuer(_) => Some(
+                "`--issuer` is an address with `https://`, and `--audience` or `--public-url` the address of this server".into(),
+            ),
             Self::Team { error, .. } => error.hint.clone(),
             Self::Store(error) => error.hint(),
             Self::Token(_) => None,
@@ -150,11 +160,11 @@ impl Server {
     /// # Errors
     /// [`ServerError`].
     pub async fn bind(options: ServerOptions, source: Arc<dyn TeamSource>) -> Result<Self, ServerError> {
-        let ServerOptions { listen, place, public_url, origins, limits, resume, budget } = options;
+        let ServerOptions { listen, place, public_url, origins, limits, issuer, resume, budget } = options;
         let is_loopback = listen.ip().is_loopback();
         let tokens = TokenFile::at(tokens_at(&place));
         let has_tokens = tokens.all()?.iter().any(|token| token.kind == TokenKind::Key);
-        if !is_loopback && !has_tokens {
+        if !is_loopback && !has_tokens && issuer.is_none() {
             return Err(ServerError::NoToken(listen));
         }
         let public = match &public_url {
@@ -162,14 +172,16 @@ impl Server {
             None => None,
         };
         let is_tls = public_url.as_ref().is_some_and(|url| url.starts_with("https://"));
+        let issuer = issuer.map(|options| Issuer::new(options, public_url.as_deref()));
+        let issuer = issuer.transpose().map_err(ServerError::Issuer)?;
         let names = Names { is_loopback, public, is_tls, origins: checked(origins)? };
         let tenants = Tenants::new(place, source.ids(), budget);
         let (routes, mcp) = (document(&ROUTES), Box::new(mcp::server(&limits)));
-        let app = Arc::new(App::new(source, tenants, tokens, names, limits, routes, mcp));
+        let app = Arc::new(App::new(source, tenants, (tokens, issuer), names, limits, routes, mcp));
         prepare(&app).await?;
         let bound = async { TcpListener::bind(listen).await.and_then(|l| Ok((l.local_addr()?, l))) };
         let (address, listener) = bound.await.map_err(|why| ServerError::Listen { address: listen, why })?;
-        let first_token = match has_tokens {
+        let first_token = match has_tokens || !is_loopback {
             true => None,
             false => Some(app.tokens.create(NewToken::local("first"))?.1),
         };
@@ -228,6 +240,7 @@ impl Server {
             tokio::select! {
                 () = stop => {}
                 () = watching => {}
+                () = watch_tokens(&app) => {}
             }
             app.stopping.send_replace(true);
             stop_all(&app).await;

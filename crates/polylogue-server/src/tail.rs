@@ -9,18 +9,19 @@ use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderName, Response};
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt as _, stream};
 use polylogue_core::{LogId, Store as _, Subscription, Update};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
-use tracing::warn;
 
 use crate::app::App;
 use crate::call::Reply;
 use crate::conversation::state_of;
 use crate::problem::Problem;
 use crate::projection::Projection;
+use crate::revocation::token_ended;
 use crate::tenants::Tenant;
 use crate::token::Token;
 
@@ -32,9 +33,6 @@ const POLLED: usize = 100;
 
 /// The longest time between two looks is so many times the shortest.
 const MOST_POLLS: usize = 20;
-
-/// How often it is checked that the token is still valid.
-pub(crate) const TOKEN_CHECK: Duration = Duration::from_millis(500);
 
 /// Who follows which conversation.
 pub(crate) struct Follow {
@@ -98,7 +96,8 @@ struct Tail<P> {
     /// Whether this process ran it when its state was read.
     seen_running: bool,
     comment_at: Instant,
-    check_at: Instant,
+    /// Resolves when the token is no longer valid.
+    token_ended: BoxFuture<'static, ()>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -121,7 +120,7 @@ enum Woken {
     Change,
     Poll,
     Comment,
-    Check,
+    TokenEnded,
     Stopping,
 }
 
@@ -139,7 +138,7 @@ impl<P: Projection> Tail<P> {
             shown: None,
             seen_running: false,
             comment_at: now + follow.app.limits.comment_every,
-            check_at: now + TOKEN_CHECK,
+            token_ended: Box::pin(token_ended(Arc::clone(&follow.app), Arc::clone(&follow.token))),
             follow,
         }
     }
@@ -251,7 +250,7 @@ impl<P: Projection> Tail<P> {
         tokio::select! {
             biased;
             _ = self.stopping.wait_for(|stopping| *stopping) => Woken::Stopping,
-            () = sleep_until(self.check_at) => Woken::Check,
+            () = &mut self.token_ended => Woken::TokenEnded,
             live = begins => Woken::Begin(live),
             update = live => Woken::Update(update),
             _ = self.changes.changed(), if !is_live => Woken::Change,
@@ -273,7 +272,7 @@ impl<P: Projection> Tail<P> {
             Woken::Change => self.step = Step::Read,
             Woken::Poll => self.step = Step::Look,
             Woken::Comment => self.ready.push_back(self.projection.keep_alive()),
-            Woken::Check => self.check(),
+            Woken::TokenEnded => self.step = Step::End,
             Woken::Stopping => {
                 // The client tries again when the server may be back.
                 self.ready.push_back(self.projection.interrupted());
@@ -315,28 +314,12 @@ impl<P: Projection> Tail<P> {
         };
         self.ready.extend(frames.iter().map(|frame| frame.text()));
     }
-
-    /// Ends the stream of a token that was revoked or has expired.
-    fn check(&mut self) {
-        self.check_at = Instant::now() + TOKEN_CHECK;
-        if !is_valid(&self.follow.app, &self.follow.token) {
-            self.step = Step::End;
-        }
-    }
 }
 
 /// How often each of so many streams looks at its conversation.
 fn poll_every(streams: usize) -> Duration {
     let times = (streams / POLLED).clamp(1, MOST_POLLS);
     POLL * u32::try_from(times).unwrap_or(1)
-}
-
-/// Whether the token of a stream was neither revoked nor has expired.
-pub(crate) fn is_valid(app: &App, token: &Token) -> bool {
-    app.tokens.is_valid(&token.id).unwrap_or_else(|error| {
-        warn!(%error, "a stream ends, because tokens cannot be read");
-        false
-    })
 }
 
 #[cfg(test)]

@@ -50,6 +50,8 @@ pub enum TokenKind {
     Link,
     /// The cookie of a browser has it.
     Session,
+    /// A header of requests has it, and an authorization server has made it. It is stored nowhere.
+    Issued,
 }
 
 impl TokenKind {
@@ -59,6 +61,7 @@ impl TokenKind {
             Self::Key => "key",
             Self::Link => "link",
             Self::Session => "session",
+            Self::Issued => "issued",
         }
     }
 
@@ -106,6 +109,22 @@ impl Token {
         let digest = blake3::hash(text.0.as_bytes()).to_hex().to_string();
         let kind = TokenKind::Key;
         Self { id, name, digest, tenant, scopes, teams, per_day, created_ms, expires_ms, kind }
+    }
+
+    /// A token that an authorization server has made.
+    pub(crate) fn issued(id: String, name: String, scopes: Vec<Scope>, expires_ms: u64) -> Self {
+        Self {
+            id,
+            name,
+            digest: String::new(),
+            tenant: Self::LOCAL.into(),
+            scopes,
+            teams: None,
+            per_day: DailyBudget::default(),
+            created_ms: 0,
+            expires_ms: Some(expires_ms),
+            kind: TokenKind::Issued,
+        }
     }
 
     /// Whether `text` is its text. Takes the same time for all texts of one length.

@@ -1,6 +1,8 @@
 //! The timeline of calls, and what models were sent.
 
-use polylogue_core::{Name, Path};
+use std::sync::Arc;
+
+use polylogue_core::{Entry, Name, Path};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,6 +15,26 @@ pub struct CallPage {
     pub calls: Vec<CallRow>,
     /// The number of the first row of the next page; `None` on the last one.
     pub next: Option<u64>,
+}
+
+/// What agents received and said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Histories {
+    /// Each agent in each chat, in the order of the chats and of their participants.
+    pub histories: Vec<AgentHistory>,
+}
+
+/// What an agent received and said in a chat, from its own point of view.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentHistory {
+    /// The chat.
+    pub at: Path,
+    /// The agent.
+    pub agent: Name,
+    /// Its system text.
+    pub system: Option<Arc<str>>,
+    /// What it received and said, in the forms in which models take it.
+    pub entries: Vec<Entry>,
 }
 
 /// What the model of an agent was sent in a call.

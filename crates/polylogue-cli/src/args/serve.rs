@@ -34,6 +34,14 @@ pub(crate) struct Serve {
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub(crate) origins: Vec<String>,
 
+    /// Also accept tokens of this authorization server (OAuth 2), such as `https://login.example`
+    #[arg(long, value_name = "URL")]
+    pub(crate) issuer: Option<String>,
+
+    /// The address for which tokens of the authorization server must be made. Default: that of `--public-url`
+    #[arg(long, value_name = "URL", requires = "issuer")]
+    pub(crate) audience: Option<String>,
+
     /// Leave conversations that an earlier server was running when it ended
     #[arg(long)]
     pub(crate) no_resume: bool,

@@ -5,8 +5,9 @@ mod team_files;
 use std::pin::pin;
 use std::sync::Arc;
 
+use polylogue_http::{Env, Proxies};
 use polylogue_runtime::WorkerOptions;
-use polylogue_server::{Reload, Server, ServerError, ServerOptions, TokenError};
+use polylogue_server::{IssuerOptions, Reload, Server, ServerError, ServerOptions, TokenError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -25,6 +26,11 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
     options.origins.clone_from(&args.origins);
     options.resume = !args.no_resume;
     options.budget = args.budgets.of_process();
+    options.issuer = args.issuer.clone().map(|url| IssuerOptions {
+        url,
+        audience: args.audience.clone(),
+        proxies: Proxies::of(&Env::process()),
+    });
     let (teams, unusable) = TeamFiles::find(cli, args)?.usable(&options.place).await?;
     for (file, error) in unusable {
         let (what, hint) = error.into_parts();

@@ -3,11 +3,12 @@
 pub(crate) mod code;
 pub(crate) mod cost;
 mod received;
-mod side_by_side;
+pub(crate) mod side_by_side;
 
 use std::io;
 
 use polylogue_core::{AnyStore, Body, Event, LogId, Parent, Part, RecoveredEvents, Store, StoreError};
+use polylogue_runtime::{AgentHistory, StoredTeam};
 
 use super::{unwritable, write};
 use crate::error::{CliError, Exit};
@@ -36,12 +37,12 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
     let text = match &args.agent {
         _ if args.cost => cost::shown(&events, args.json, looks.color).map_err(unwritable)?,
         _ if args.history || args.side_by_side => {
-            side_by_side::shown(&runtime.stored_team(&id).await?, &events, args, looks)?
+            histories(&runtime.stored_team(&id).await?, &events, args, looks)?
         }
         Some(agent) => {
             let kept = runtime.stored_team(&id).await?;
-            match args.call.is_none() && !args.json && side_by_side::works_on_tasks(&kept, agent)? {
-                true => side_by_side::shown(&kept, &events, args, looks)?,
+            match args.call.is_none() && !args.json && kept.works_on_tasks(agent)? {
+                true => histories(&kept, &events, args, looks)?,
                 false => received::shown(&kept, &events, agent, args, looks)?,
             }
         }
@@ -64,6 +65,16 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
         write(&Sanitized::row(&cut_off(&id, &damage)))?;
     }
     Err(damage.into())
+}
+
+fn histories(
+    kept: &StoredTeam,
+    events: &[Event],
+    args: &args::Show,
+    looks: OutputStyle,
+) -> Result<Sanitized, CliError> {
+    let missing = |agent: &str| CliError::from(kept.no_model_for(agent));
+    side_by_side::shown(&AgentHistory::all(kept, events)?, args, looks, missing)
 }
 
 /// Puts the large results that are stored with the conversation into its events.

@@ -2,12 +2,15 @@
 
 use std::io;
 
-use polylogue_core::Entry;
+use polylogue::tasks::History;
+use polylogue_client::wire::calls as wire;
+use polylogue_core::{Entry, LogId};
+use polylogue_runtime::AgentHistory;
 use serde_json::Value;
 
 use super::named_server::Remote;
 use crate::args;
-use crate::commands::show::{code, cost, whole};
+use crate::commands::show::{code, cost, side_by_side, whole};
 use crate::commands::{unwritable, write};
 use crate::error::{CliError, Exit};
 use crate::launch::wish;
@@ -18,6 +21,10 @@ use crate::work_dir;
 pub(super) async fn run(cli: &args::Cli, args: &args::Show, remote: &Remote) -> Result<Exit, CliError> {
     let conversation = remote.client.find(&args.id).await?;
     let looks = OutputStyle::of(wish(cli.color), &io::stdout());
+    if args.history || args.side_by_side {
+        write(&histories(args, remote, &conversation.id, looks).await?)?;
+        return Ok(Exit::Done);
+    }
     if let Some(agent) = &args.agent {
         let view = remote.client.view(&conversation.id, agent, args.call).await?;
         if !view.exact {
@@ -44,6 +51,30 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Show, remote: &Remote) -> 
         write(&Sanitized::row(&format!("fork of {} before event {}", parent.id, parent.seq)))?;
     }
     Ok(Exit::Done)
+}
+
+/// What agents received and said, as the server has it.
+async fn histories(
+    args: &args::Show,
+    remote: &Remote,
+    id: &LogId,
+    looks: OutputStyle,
+) -> Result<Sanitized, CliError> {
+    let all = remote.client.histories(id).await?.histories.into_iter();
+    let sides: Vec<AgentHistory> = all
+        .map(|wire::AgentHistory { at, agent: who, system, entries }| AgentHistory {
+            at,
+            who,
+            system,
+            history: History { entries },
+        })
+        .collect();
+    side_by_side::shown(&sides, args, looks, |agent| {
+        let mut names: Vec<String> = sides.iter().map(|side| format!("`{}`", side.who)).collect();
+        names.dedup();
+        CliError::usage(format!("the model of `{agent}` was not asked"))
+            .hint(format!("those of {} were", names.join(", ")))
+    })
 }
 
 /// The request to a model, as the server has it.

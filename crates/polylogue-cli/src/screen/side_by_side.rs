@@ -1,27 +1,11 @@
 //! What several agents know: one below the other, or next to each other.
 
-use std::sync::Arc;
-
-use polylogue::Name;
-use polylogue::tasks::History;
-use polylogue_core::Path;
+use polylogue_runtime::AgentHistory;
 use unicode_width::UnicodeWidthChar;
 
 use super::sanitized::Sanitized;
 use super::style::Style;
 use super::text::{Line, wrap};
-
-/// One agent's point of view of a chat.
-pub(crate) struct AgentHistory {
-    /// The chat.
-    pub(crate) at: Path,
-    /// The agent.
-    pub(crate) who: Name,
-    /// Its system text.
-    pub(crate) system: Option<Arc<str>>,
-    /// What it received and said.
-    pub(crate) history: History,
-}
 
 /// A point of view in lines.
 struct Blocks {
@@ -29,20 +13,21 @@ struct Blocks {
     entries: Vec<Vec<Line>>,
 }
 
-impl AgentHistory {
-    fn title(&self) -> String {
-        if self.at.is_root() { self.who.to_string() } else { format!("{} {}", self.at, self.who) }
-    }
+/// The name of the agent, with the chat if that is an inner one.
+fn title(side: &AgentHistory) -> String {
+    if side.at.is_root() { side.who.to_string() } else { format!("{} {}", side.at, side.who) }
+}
 
-    /// Its system text, if it has one, and its entries, each of them in lines of at most `width` columns.
-    fn blocks(&self, width: usize) -> Blocks {
+impl Blocks {
+    /// The system text of `side`, if it has one, and its entries, each of them in lines of at most `width` columns.
+    fn of(side: &AgentHistory, width: usize) -> Self {
         let block = |role: &str, words: &str| match width {
             usize::MAX => block(role, words, width),
             _ => block(role, &of_one_width(words), width),
         };
-        let system = self.system.as_ref().map(|text| block("system", text));
-        let entries = self.history.blocks().map(|(role, words)| block(&role, &words)).collect();
-        Blocks { system, entries }
+        let system = side.system.as_ref().map(|text| block("system", text));
+        let entries = side.history.blocks().map(|(role, words)| block(&role, &words)).collect();
+        Self { system, entries }
     }
 }
 
@@ -55,7 +40,7 @@ fn block(role: &str, words: &str, width: usize) -> Vec<Line> {
 /// One below the other, each under its name.
 pub(crate) fn below(sides: &[AgentHistory], color: bool) -> Sanitized {
     let titled = |side: &AgentHistory| {
-        let title = Line::new(&format!("------ {} ------", side.title()), Style::BOLD);
+        let title = Line::new(&format!("------ {} ------", title(side)), Style::BOLD);
         [Sanitized::lines(&[title], color), alone(side, color)]
     };
     sides.iter().flat_map(titled).collect()
@@ -63,7 +48,7 @@ pub(crate) fn below(sides: &[AgentHistory], color: bool) -> Sanitized {
 
 /// One alone: its blocks, each with an empty line after it.
 pub(crate) fn alone(side: &AgentHistory, color: bool) -> Sanitized {
-    let Blocks { system, entries } = side.blocks(usize::MAX);
+    let Blocks { system, entries } = Blocks::of(side, usize::MAX);
     let blocks = system.into_iter().chain(entries);
     let lines: Vec<Line> =
         blocks.flat_map(|block| block.into_iter().chain(std::iter::once(Line::default()))).collect();
@@ -89,9 +74,9 @@ pub(crate) fn columns(sides: &[AgentHistory], width: usize, color: bool) -> Sani
 fn table(sides: &[AgentHistory], width: usize) -> Vec<Line> {
     let count = sides.len();
     let cell = (width.saturating_sub(GAP.len() * (count - 1)) / count).max(NARROWEST);
-    let sides_in_lines: Vec<Blocks> = sides.iter().map(|side| side.blocks(cell)).collect();
+    let sides_in_lines: Vec<Blocks> = sides.iter().map(|side| Blocks::of(side, cell)).collect();
     let titles: Vec<Vec<Line>> =
-        sides.iter().map(|side| wrap(&Line::new(&side.title(), Style::BOLD), cell)).collect();
+        sides.iter().map(|side| wrap(&Line::new(&title(side), Style::BOLD), cell)).collect();
     let mut lines = rows(&titles.iter().map(Vec::as_slice).collect::<Vec<_>>(), cell);
     let mut add = |cells: Vec<&[Line]>| {
         lines.extend(rows(&vec![&[][..]; count], cell));
@@ -144,7 +129,9 @@ fn rows(cells: &[&[Line]], width: usize) -> Vec<Line> {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
-    use polylogue_core::Entry;
+    use polylogue::Name;
+    use polylogue::tasks::History;
+    use polylogue_core::{Entry, Path};
 
     use super::*;
 

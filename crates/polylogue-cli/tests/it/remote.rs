@@ -170,6 +170,10 @@ fn lists_and_conversations_look_the_same_through_a_server() {
         &["show", &id, "--style", "autogen"],
         &["show", &id, "--cost"],
         &["show", &id, "--as", "Bob"],
+        &["show", &id, "--history"],
+        &["show", &id, "--history", "--as", "Bob"],
+        &["show", &id, "--history", "--json"],
+        &["show", &id, "--side-by-side"],
         &["show", &id, "--as", "Ann", "--call", "1", "--json"],
         &["show", "last"],
     ] {

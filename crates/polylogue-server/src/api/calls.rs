@@ -2,9 +2,9 @@
 
 use axum::http::{Method, StatusCode};
 use polylogue_core::{Event, LogId, Store as _};
-use polylogue_runtime::{Error, RebuiltRequest};
+use polylogue_runtime::{AgentHistory, Error, RebuiltRequest};
 use polylogue_wire::Scope;
-use polylogue_wire::calls::{CallPage, View, call_rows};
+use polylogue_wire::calls::{self as wire, CallPage, Histories, View, call_rows};
 
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::find;
@@ -35,6 +35,13 @@ pub(crate) fn routes() -> Vec<Route> {
             |call| Box::pin(view(call)),
         )
         .query(&["call"]),
+        Route::new(
+            Method::GET,
+            "/api/v1/conversations/{id}/histories",
+            READ,
+            "What each agent received and said, from its own point of view",
+            |call| Box::pin(histories(call)),
+        ),
     ]
 }
 
@@ -68,6 +75,18 @@ async fn view(call: Call) -> Reply {
     let body = request.to_json();
     let RebuiltRequest { who: agent, call, calls, seq, at, is_exact: exact, .. } = request;
     json_reply(StatusCode::OK, &View { agent, call, calls, seq, at, exact, request: body })
+}
+
+async fn histories(call: Call) -> Reply {
+    let (tenant, id, events) = conversation(&call).await?;
+    let all = AgentHistory::all(&tenant.runtime.stored_team(&id).await?, &events)?;
+    let of = |AgentHistory { at, who: agent, system, history }| wire::AgentHistory {
+        at,
+        agent,
+        system,
+        entries: history.entries,
+    };
+    json_reply(StatusCode::OK, &Histories { histories: all.into_iter().map(of).collect() })
 }
 
 /// The conversation of the path with its events.

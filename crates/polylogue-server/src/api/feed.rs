@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::Method;
+use futures_util::future::BoxFuture;
 use futures_util::{Stream, stream};
 use polylogue_core::{ListQuery, Listing, LogId, Timestamp};
 use polylogue_wire::Scope;
@@ -18,8 +19,9 @@ use crate::call::{Call, Reply};
 use crate::conversation::{describe, find, is_seen};
 use crate::problem::Problem;
 use crate::projection::{Frame, Native, RETRY};
+use crate::revocation::token_ended;
 use crate::route::{Access, Route};
-use crate::tail::{Follow, TOKEN_CHECK, event_stream, is_valid, texts};
+use crate::tail::{Follow, event_stream, texts};
 use crate::tenants::Tenant;
 use crate::token::Token;
 
@@ -73,7 +75,8 @@ struct List {
     ready: VecDeque<String>,
     changes: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
-    check_at: Instant,
+    /// Resolves when the token is no longer valid.
+    token_ended: BoxFuture<'static, ()>,
     poll_at: Instant,
     comment_at: Instant,
     has_ended: bool,
@@ -90,7 +93,7 @@ impl List {
         Self {
             changes,
             stopping,
-            check_at: now + TOKEN_CHECK,
+            token_ended: Box::pin(token_ended(Arc::clone(&app), Arc::clone(&token))),
             poll_at: now + POLL,
             comment_at: now + app.limits.comment_every,
             app,
@@ -127,10 +130,7 @@ impl List {
                 self.ready.push_back(RETRY.into());
                 self.has_ended = true;
             }
-            () = sleep_until(self.check_at) => {
-                self.check_at = Instant::now() + TOKEN_CHECK;
-                self.has_ended = !is_valid(&self.app, &self.token);
-            }
+            () = &mut self.token_ended => self.has_ended = true,
             _ = self.changes.changed() => self.reads = true,
             () = sleep_until(self.poll_at) => self.reads = true,
             () = sleep_until(self.comment_at) => self.ready.push_back(":\n\n".into()),

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::Response;
@@ -14,10 +13,8 @@ use polylogue_mcp::serve::HttpBody;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{sleep, timeout};
 
-use crate::app::App;
 use crate::call::Reply;
-use crate::tail::{TOKEN_CHECK, event_stream, is_valid};
-use crate::token::Token;
+use crate::tail::event_stream;
 
 /// After this time the response becomes an event stream, whatever it will be.
 const SOON: Duration = Duration::from_secs(1);
@@ -86,13 +83,6 @@ impl Source {
 }
 
 const COMMENT: Bytes = Bytes::from_static(b":\n\n");
-
-/// Resolves when the token was revoked or has expired.
-pub(super) async fn token_ended(app: Arc<App>, token: Arc<Token>) {
-    while is_valid(&app, &token) {
-        sleep(TOKEN_CHECK).await;
-    }
-}
 
 /// The response that is an event stream until the token has `ended`.
 pub(super) fn stream(

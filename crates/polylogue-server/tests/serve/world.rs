@@ -10,8 +10,8 @@ use polylogue_core::{AnyStore, Budget, LogId};
 use polylogue_models::Env;
 use polylogue_runtime::{Access, ModelOptions, Prepared, RunOptions, Runtime, StoreLocation};
 use polylogue_server::{
-    NewToken, Scope, Server, ServerLimits, ServerOptions, SourceError, TeamSource, Token, TokenFile,
-    tokens_at,
+    NewToken, Scope, Server, ServerError, ServerLimits, ServerOptions, SourceError, TeamSource, Token,
+    TokenFile, tokens_at,
 };
 use polylogue_team::{Diagnostics, Grant, Loaded, Overrides, Team};
 use polylogue_test::server::{Answer, Playbook, Server as ModelServer};
@@ -139,7 +139,12 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    async fn prepared(&self, team: Team, digest: String, place: &StoreLocation) -> Prepared {
+    async fn prepared(
+        &self,
+        team: Team,
+        digest: String,
+        place: &StoreLocation,
+    ) -> Result<Prepared, SourceError> {
         let is_scripted = !team.models().iter().any(|model| model.starts_with("openai:"));
         let url = self.model_url.clone().unwrap_or_default();
         let env = Env::of([("OPENAI_API_KEY", "key"), ("OPENAI_BASE_URL", url.as_str())]);
@@ -148,7 +153,9 @@ impl Files {
         let models =
             ModelOptions { offline: is_scripted, stream: true, paced: true, ..ModelOptions::default() };
         let options = RunOptions { models, ..RunOptions::default() };
-        Prepared::new(place, team, digest, access, options).await.unwrap()
+        // Only of a text that a test has changed.
+        let prepared = Prepared::new(place, team, digest, access, options).await;
+        prepared.map_err(|error| SourceError { what: error.to_string(), hint: error.hint(), is_usage: true })
     }
 }
 
@@ -193,7 +200,7 @@ impl TeamSource for Files {
                 hint: None,
                 is_usage: true,
             })?;
-            Ok(self.prepared(loaded.team, loaded.digest, place).await)
+            self.prepared(loaded.team, loaded.digest, place).await
         })
     }
 
@@ -204,7 +211,7 @@ impl TeamSource for Files {
     ) -> BoxFuture<'a, Result<Prepared, SourceError>> {
         Box::pin(async move {
             let stored = runtime.stored_team(id).await.unwrap();
-            Ok(self.prepared(stored.team, stored.digest, runtime.place()).await)
+            self.prepared(stored.team, stored.digest, runtime.place()).await
         })
     }
 }
@@ -309,6 +316,14 @@ impl World {
 
     pub(crate) async fn start(dir: tempfile::TempDir, options: ServerOptions) -> Self {
         Self::start_at(dir, options, None, None).await
+    }
+
+    /// Why a server with these options does not start.
+    pub(crate) async fn refused(dir: &tempfile::TempDir, options: ServerOptions) -> ServerError {
+        match Server::bind(options, files(dir, None)).await {
+            Ok(_) => panic!("it starts"),
+            Err(error) => error,
+        }
     }
 
     async fn start_at(
