@@ -58,13 +58,13 @@ impl StoreLocation {
         match (self.files(), StoredFiles::last_of(events)) {
             (FilesPolicy::Kept, Some(files)) => self.restored(id, &files, store).await,
             // What a call that did not finish has left is no part of the conversation.
-            (FilesPolicy::Kept, None) if !has_results() => self.make_anew(team, id),
-            (FilesPolicy::None, _) => self.make_anew(team, id),
+            (FilesPolicy::Kept, None) if !has_results() => self.make_again(team, id),
+            (FilesPolicy::None, _) => self.make_again(team, id),
             (FilesPolicy::Kept | FilesPolicy::Local | FilesPolicy::Volume(_), _) => Ok(()),
         }
     }
 
-    fn make_anew(&self, team: &Team, id: &LogId) -> Result<()> {
+    fn make_again(&self, team: &Team, id: &LogId) -> Result<()> {
         self.remove_work_dir(id)?;
         self.make_work_dir(team, id)
     }

@@ -1,7 +1,13 @@
 //! Every team that ships, with models that reply at random, by every API: the strict servers of the providers refuse no request.
 //! `POLYLOGUE_SEEDS` sets with how many seeds each team is played, `POLYLOGUE_SEED` the first of them. With each seed a team is played
 //! plain and streamed.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "these are tests"
+)]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -55,7 +55,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
     let mut stopped_worker = stopped.clone();
     let mut serving = pin!(async {
         let working = work(cli, args, async { drop(stopped_worker.changed().await) });
-        let serving = async { Ok(server.run(async { drop(stopped.changed().await) }).await) };
+        let serving = async {
+            server.run(async { drop(stopped.changed().await) }).await;
+            Ok(())
+        };
         tokio::try_join!(working, serving).map(drop)
     });
     tokio::select! {

@@ -50,7 +50,7 @@ impl FileTree {
     /// The most bytes of a piece of a file: each piece is a blob.
     pub const PIECE_BYTES: usize = 4 << 20;
 
-    /// As it is stored.
+    /// Its stored form.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         // A value of plain data has a JSON form.

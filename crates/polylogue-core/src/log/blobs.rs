@@ -39,7 +39,7 @@ impl Blobs<'_> {
 
     /// The files of the work directory after the last finished call that kept them.
     pub async fn last_files(&self) -> Option<StoredFiles> {
-        self.0?.look(|events| StoredFiles::last_of(events)).await
+        self.0?.look(StoredFiles::last_of).await
     }
 }
 

@@ -151,7 +151,7 @@ async fn s80_what_is_wrong_with_a_token_of_the_issuer_is_401_and_said() {
     let with = |field: &str, value: Value| {
         let mut claims = issuer.claims("read");
         match value {
-            Value::Null => drop(claims.as_object_mut().unwrap().remove(field)),
+            Value::Null => drop(claims.as_object_mut().unwrap().shift_remove(field)),
             value => claims[field] = value,
         }
         issuer.signer.sign(&claims)
