@@ -6,9 +6,7 @@ mod common;
 
 use common::tiny::Tiny;
 use common::{Asked, Pieces, model, model_with, run};
-use polylogue_core::{
-    Capability, Entry, Finish, ModelErrorKind, Outcome, Part, ToolChoice, ToolSpec,
-};
+use polylogue_core::{Capability, Entry, Finish, ModelErrorKind, Outcome, Part, ToolChoice, ToolSpec};
 use polylogue_local::LocalOptions;
 use serde_json::{Value, json};
 

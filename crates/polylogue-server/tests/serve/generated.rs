@@ -151,13 +151,13 @@ type Made = (Request, &'static str);
 /// Replaces a team file.
 async fn put(world: &World, known: &Known, chance: &mut Chance) -> Made {
     let path = "/api/v1/teams/{team}";
-    let team = chance.of(&["talk", "ask", "unknown"]);
+    let team = *chance.of(&["talk", "ask", "unknown"]);
     let text = chance.varied_text(&known.team);
     let request =
         world.request("PUT", &path.replace("{team}", team)).json(&chance.varied(json!({"text": text})));
     let request = match chance.below(4) {
         0 => request,
-        1 => request.header("If-Match", chance.of(&["\"x\"", "*", "W/\"x\"", ","])),
+        1 => request.header("If-Match", chance.of::<&str>(&["\"x\"", "*", "W/\"x\"", ","])),
         _ => {
             let source = world.get(&format!("/api/v1/teams/{team}/source")).await;
             match source.header("etag") {
@@ -205,7 +205,7 @@ fn complete(world: &World, known: &Known, chance: &mut Chance) -> Made {
 /// A message of MCP, without a session.
 fn mcp(world: &World, known: &Known, chance: &mut Chance) -> Made {
     let (url, path) =
-        chance.of(&[("/mcp", "/mcp"), ("/mcp/long", "/mcp/{team}"), ("/mcp/unknown", "/mcp/{team}")]);
+        *chance.of(&[("/mcp", "/mcp"), ("/mcp/long", "/mcp/{team}"), ("/mcp/unknown", "/mcp/{team}")]);
     let methods = [
         "tools/list",
         "tools/call",
@@ -217,7 +217,7 @@ fn mcp(world: &World, known: &Known, chance: &mut Chance) -> Made {
         "ping",
         "x",
     ];
-    let method = chance.of(&methods);
+    let method = *chance.of(&methods);
     let id = chance.of(&known.ids).clone();
     let mut params = match method {
         "tools/call" => {
@@ -233,16 +233,16 @@ fn mcp(world: &World, known: &Known, chance: &mut Chance) -> Made {
     };
     let request = mcp_client::request_at(world, url, method, &mut params, &capabilities);
     let body: Value = serde_json::from_slice(&request.body).unwrap();
-    let version = chance.of(&[STATELESS, STATELESS, STATELESS, SESSIONS, "1999-01-01"]);
+    let version = *chance.of(&[STATELESS, STATELESS, STATELESS, SESSIONS, "1999-01-01"]);
     (request.json(&chance.varied(body)).header("MCP-Protocol-Version", version), path)
 }
 
 /// A message of MCP in a session.
 fn mcp_in_session(session: &Session<'_>, known: &Known, chance: &mut Chance) -> Made {
     let arguments = json!({"message": "Go on.", "conversation": chance.of(&known.ids)});
-    let team = chance.of(&["long", "talk"]);
+    let team = *chance.of(&["long", "talk"]);
     let params = chance.varied(json!({"name": team, "arguments": arguments}));
-    let request = session.request(1, chance.of(&["tools/call", "tools/list", "ping"]), &params);
+    let request = session.request(1, chance.of::<&str>(&["tools/call", "tools/list", "ping"]), &params);
     let body: Value = serde_json::from_slice(&request.body).unwrap();
     (request.json(&chance.varied(body)), "/mcp")
 }
