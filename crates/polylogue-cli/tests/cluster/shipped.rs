@@ -25,10 +25,23 @@ fn said(events: &[Value]) -> BTreeMap<String, Vec<Value>> {
     for kind in ["message", "posted", "closed"] {
         for event in of_type(events, kind) {
             let what = event.get("parts").or_else(|| event.get("reason")).cloned().unwrap_or_default();
-            said.entry(event["at"].to_string()).or_default().push(what);
+            said.entry(event["at"].to_string()).or_default().push(without_files(what));
         }
     }
     said
+}
+
+/// What is said, without the references to files, which only conversations in Postgres keep.
+fn without_files(mut what: Value) -> Value {
+    match &mut what {
+        Value::Object(fields) => {
+            fields.shift_remove("files");
+            fields.values_mut().for_each(|value| *value = without_files(value.take()));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = without_files(item.take())),
+        _ => {}
+    }
+    what
 }
 
 /// A program that was running has an unknown outcome, which the script of its team does not expect.

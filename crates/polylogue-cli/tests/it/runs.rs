@@ -342,6 +342,12 @@ fn the_whole_of_the_help() {
               --take-over                    Take over the conversation from a process that hangs or is suspended, 30 seconds after its last sign of life
               --accept-changes               Continue with the current team file if it has changed since the conversation began
               --pinned                       Continue with the team as it was when the conversation began, even if its file has changed
+              --budget <DOLLARS>             Maximum cost of all conversations together in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
+              --budget-tokens <N>            Maximum number of input and output tokens of all conversations together
+              --budget-calls <N>             Maximum number of model calls of all conversations together
+              --budget-time <TIME>           Maximum time for all conversations together, such as `90s`, `10min` or `1h`, by the clock on the wall; calls in flight are aborted when it is up
+          -d, --detach                       Hand the conversation over to the workers of the store, and print its id, instead of running it
+              --needs <WORDS>                With `--detach`: what a worker must offer, such as `gpu`. Default: nothing
           -m, --model <PROVIDER:MODEL>       The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`; of a list with commas, each is the fallback of the one before it
               --capabilities <CAPABILITIES>  What the models support: a list of `tools`, `schema`, `json` and `vision`, or `text` for none of these; `no-system-role`, `no-null-content` and `no-user-after-tool` name forms of requests that they refuse. Default: detected by their first replies, without `vision`
               --offline                      Take the replies of models from the team's script; no model is called

@@ -37,7 +37,8 @@ impl Writers {
 
     /// Stops them, and returns what each did.
     pub(crate) async fn stop(self) -> Vec<Written> {
-        self.stop.send(true).unwrap();
+        // All may have been refused already.
+        self.stop.send_replace(true);
         let mut written = Vec::new();
         for task in self.tasks {
             written.push(task.await.unwrap());
