@@ -422,7 +422,7 @@ impl TotalUsage {
     /// Input and output tokens, where known.
     #[must_use]
     pub const fn tokens(&self) -> u64 {
-        self.input + self.output
+        self.input.saturating_add(self.output)
     }
 }
 
