@@ -8,7 +8,7 @@
 //! use polylogue_postgres::{Address, Postgres};
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! let address = Address::parse("postgres://polylogue@db.example.com/polylogue")?;
-//! let store = Postgres::new(address);
+//! let store = Postgres::open(address)?;
 //! let claim = store.create(&LogId::new("monday")?, &Meta::default()).await?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;
