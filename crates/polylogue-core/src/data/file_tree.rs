@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::blob_id::BlobId;
 
-/// A reference to the files of a work directory after a tool call: the [tree](FileTree) is stored next to the log.
+/// A reference to the files of a work directory after a tool call: the tree of all files, links and folders is stored next to the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredFiles {
-    /// The blob of the [`FileTree`].
+    /// The blob of the tree.
     pub tree: BlobId,
     /// The number of files in it.
     pub files: u64,
@@ -17,7 +17,7 @@ pub struct StoredFiles {
     pub bytes: u64,
     /// The bytes of all blobs of files that the conversation has stored until then, those of earlier trees included.
     pub total_bytes: u64,
-    /// The number of files that are not kept: [`FileTree::left_out`] says why.
+    /// The number of files that are not kept; the tree says why.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u64,
 }
