@@ -1,6 +1,6 @@
 //! Limits that endpoints share with those of other processes.
 
-mod gate;
+mod limiter;
 mod permit;
 
 use std::collections::HashMap;
@@ -12,14 +12,14 @@ use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep};
 use tracing::warn;
 
-use self::gate::Gate;
+use self::limiter::SharedLimiter;
 pub(crate) use self::permit::Permit;
 use self::permit::SlotGuard;
 use crate::config::Config;
 use crate::limits::ClusterLimits;
 
 /// The shared limits of one endpoint.
-pub(crate) struct EndpointGates {
+pub(crate) struct EndpointLimiters {
     cluster: ClusterLimits,
     provider: String,
     /// By index of the key.
@@ -28,7 +28,7 @@ pub(crate) struct EndpointGates {
     server: LimitScope,
     per_minute: Option<(Rate, OnceCell<()>)>,
     slots: Option<u32>,
-    gates: Mutex<HashMap<LimitScope, Arc<Gate>>>,
+    limiters: Mutex<HashMap<LimitScope, Arc<SharedLimiter>>>,
     /// Who waits for a slot, in order.
     queue: tokio::sync::Mutex<()>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct EndpointGates {
 /// The time between two looks for a free slot, from the first to the longest.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(250));
 
-impl EndpointGates {
+impl EndpointLimiters {
     /// Those of the endpoint at `address`, without secrets; `None` if it shares none.
     pub(crate) fn new(config: &Config, address: &str) -> Option<Self> {
         let cluster = config.cluster.clone()?;
@@ -56,19 +56,17 @@ impl EndpointGates {
             server,
             per_minute: config.limits.per_minute.map(|count| (minutely(count), OnceCell::new())),
             slots: config.slots.map(|slots| slots.max(1)),
-            gates: Mutex::default(),
+            limiters: Mutex::default(),
             queue: tokio::sync::Mutex::default(),
         })
     }
 
-    fn gate(&self, scope: LimitScope) -> Arc<Gate> {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        let gate = gates.entry(scope);
-        Arc::clone(
-            gate.or_insert_with_key(|scope| {
-                Arc::new(Gate::new(scope.clone(), Arc::clone(&self.cluster.limits)))
-            }),
-        )
+    fn limiter(&self, scope: LimitScope) -> Arc<SharedLimiter> {
+        let mut limiters = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
+        let limiter = limiters.entry(scope);
+        Arc::clone(limiter.or_insert_with_key(|scope| {
+            Arc::new(SharedLimiter::new(scope.clone(), Arc::clone(&self.cluster.limits)))
+        }))
     }
 
     /// Waits until any key may begin a request: for a slot, and for the rate of all requests.
@@ -78,10 +76,10 @@ impl EndpointGates {
     pub(crate) async fn enter(&self) -> Result<Option<SlotGuard>, Duration> {
         let slot = self.slot().await?;
         if let Some((rate, is_known)) = &self.per_minute {
-            let gate = self.gate(self.server.clone());
+            let limiter = self.limiter(self.server.clone());
             let requests = Some(LearnedRate { rate: *rate, remaining: None });
-            is_known.get_or_init(|| gate.note(LearnedRates { requests, tokens: None })).await;
-            gate.pass(0, self.cluster.patience).await?;
+            is_known.get_or_init(|| limiter.note(LearnedRates { requests, tokens: None })).await;
+            limiter.pass(0, self.cluster.patience).await?;
         }
         Ok(slot)
     }
@@ -123,14 +121,14 @@ impl EndpointGates {
         model: &str,
         tokens: u64,
         others: bool,
-    ) -> Result<Arc<Gate>, Duration> {
+    ) -> Result<Arc<SharedLimiter>, Duration> {
         let (provider, model) = (self.provider.clone(), model.to_owned());
         let account = self.accounts.get(key).copied().unwrap_or(self.server.account);
-        let gate = self.gate(LimitScope { provider, account, model });
+        let limiter = self.limiter(LimitScope { provider, account, model });
         let patience = self.cluster.patience;
         let patience = if others { patience.into_iter().chain([SHORT]).min() } else { patience };
-        gate.pass(tokens, patience).await?;
-        Ok(gate)
+        limiter.pass(tokens, patience).await?;
+        Ok(limiter)
     }
 
     /// How long a call may wait.

@@ -30,7 +30,7 @@ use crate::api::{Api, BETA};
 use crate::auth::Auth;
 use crate::authorizer::{Authorizer, JSON};
 use crate::azure;
-use crate::cluster::EndpointGates;
+use crate::cluster::EndpointLimiters;
 use crate::config::Config;
 use crate::failure::{ErrorContext, Failure};
 use crate::learned::{Findings, LearnedCapabilities};
@@ -64,7 +64,7 @@ struct Inner {
     shown: String,
     key_pool: KeyPool,
     limiter: RateLimiter,
-    gates: Option<EndpointGates>,
+    shared_limiters: Option<EndpointLimiters>,
     jitter: Jitter,
     redactor: Redactor,
     unsupported: Unsupported,
@@ -107,7 +107,7 @@ impl Endpoint {
         let key_pool = KeyPool::new(transports, url, Authorizer::new(&config));
         Ok(Self(Arc::new(Inner {
             limiter: RateLimiter::new(config.limits),
-            gates: EndpointGates::new(&config, &shown(&base)),
+            shared_limiters: EndpointLimiters::new(&config, &shown(&base)),
             shown: shown(&base),
             base,
             key_pool,

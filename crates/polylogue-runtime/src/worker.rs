@@ -166,7 +166,7 @@ impl Worker {
     /// Renews all claims, and aborts what runs under those that could not be renewed for long, until the result is dropped.
     fn keep_claims(self: &Arc<Self>) -> AbortOnDrop {
         let (beats, guards) = (Arc::clone(self), Arc::clone(self));
-        let beat = async move {
+        let heartbeat = async move {
             let mut ticks = tokio::time::interval(LEASE / 3);
             loop {
                 ticks.tick().await;
@@ -180,7 +180,7 @@ impl Worker {
                 guards.abort_unconfirmed();
             }
         };
-        AbortOnDrop([tokio::spawn(beat).abort_handle(), tokio::spawn(guard).abort_handle()])
+        AbortOnDrop([tokio::spawn(heartbeat).abort_handle(), tokio::spawn(guard).abort_handle()])
     }
 
     /// Aborts calls before leases end by which other workers may begin the same ones.
@@ -212,12 +212,13 @@ impl Worker {
             Ok(Err(error)) => return warn!(%error, "leases are not renewed"),
             Err(_) => return warn!("leases are not renewed: the store does not answer"),
         };
-        for beat in &held {
+        for heartbeat in &held {
             let mut running = self.running();
-            let running = running.get_mut(&beat.claim.id).filter(|running| running.claim == beat.claim);
+            let running =
+                running.get_mut(&heartbeat.claim.id).filter(|running| running.claim == heartbeat.claim);
             running.into_iter().for_each(|running| running.confirmed = sent);
         }
-        let lost = claims.iter().filter(|claim| !held.iter().any(|beat| beat.claim == **claim));
+        let lost = claims.iter().filter(|claim| !held.iter().any(|heartbeat| heartbeat.claim == **claim));
         for claim in lost {
             let running = self.running();
             if let Some(Running { conversation: Some(conversation), .. }) =

@@ -6,7 +6,7 @@ use std::time::Duration;
 use polylogue_core::{SharedLimits, Slot, Usage};
 use polylogue_http::HeaderMap;
 
-use super::gate::Gate;
+use super::limiter::SharedLimiter;
 use crate::rate_headers::rates;
 
 /// The right to send one request with a key. What the response tells of limits is shared.
@@ -14,7 +14,7 @@ use crate::rate_headers::rates;
 pub(crate) struct Permit {
     /// The index of the key; `None` is the next one.
     pub(crate) key: Option<usize>,
-    pub(crate) gate: Option<Arc<Gate>>,
+    pub(crate) limiter: Option<Arc<SharedLimiter>>,
     /// What was drawn.
     pub(crate) tokens: u64,
     /// Kept until the reply is read.
@@ -24,22 +24,22 @@ pub(crate) struct Permit {
 impl Permit {
     /// Notes the rates that a response tells.
     pub(crate) fn note(&self, headers: &HeaderMap) {
-        if let Some(gate) = &self.gate {
-            gate.learn(rates(headers));
+        if let Some(limiter) = &self.limiter {
+            limiter.learn(rates(headers));
         }
     }
 
     /// Lets no process begin a call with this key for so long.
     pub(crate) async fn block(&self, wait: Duration) {
-        if let Some(gate) = &self.gate {
-            gate.block(wait).await;
+        if let Some(limiter) = &self.limiter {
+            limiter.block(wait).await;
         }
     }
 
     /// Counts the tokens that were used instead of those that were drawn.
     pub(crate) fn settle(&self, usage: &Usage) {
-        if let (Some(gate), Some(input), Some(output)) = (&self.gate, usage.input, usage.output) {
-            gate.settle(self.tokens, input.saturating_add(output));
+        if let (Some(limiter), Some(input), Some(output)) = (&self.limiter, usage.input, usage.output) {
+            limiter.settle(self.tokens, input.saturating_add(output));
         }
     }
 }

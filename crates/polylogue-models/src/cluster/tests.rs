@@ -100,22 +100,22 @@ fn rate(count: u64, burst: f64) -> Option<LearnedRate> {
     Some(LearnedRate { rate: Rate { count, period: Duration::from_secs(1), burst }, remaining: None })
 }
 
-fn gates(rates: LearnedRates, processes: usize) -> (Arc<Memory>, Vec<Arc<Gate>>) {
+fn limiters(rates: LearnedRates, processes: usize) -> (Arc<Memory>, Vec<Arc<SharedLimiter>>) {
     let memory = Arc::new(Memory::default());
     memory.row(&scope(), |row| row.rates = rates);
-    let gate = |_| Arc::new(Gate::new(scope(), Arc::clone(&memory) as Arc<dyn SharedLimits>));
-    let gates = (0..processes).map(gate).collect();
-    (memory, gates)
+    let limiter = |_| Arc::new(SharedLimiter::new(scope(), Arc::clone(&memory) as Arc<dyn SharedLimits>));
+    let limiters = (0..processes).map(limiter).collect();
+    (memory, limiters)
 }
 
-/// Begins `calls` calls at once through each gate. Returns when they began, in milliseconds, in order.
-async fn begin(gates: &[Arc<Gate>], calls: usize, tokens: u64) -> Vec<u128> {
+/// Begins `calls` calls at once through each limiter. Returns when they began, in milliseconds, in order.
+async fn begin(limiters: &[Arc<SharedLimiter>], calls: usize, tokens: u64) -> Vec<u128> {
     let begun = Instant::now();
-    let all = gates.iter().flat_map(|gate| vec![Arc::clone(gate); calls]);
+    let all = limiters.iter().flat_map(|limiter| vec![Arc::clone(limiter); calls]);
     let tasks: Vec<_> = all
-        .map(|gate| {
+        .map(|limiter| {
             tokio::spawn(async move {
-                gate.pass(tokens, None).await.unwrap();
+                limiter.pass(tokens, None).await.unwrap();
                 begun.elapsed().as_millis()
             })
         })
@@ -132,8 +132,8 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test(start_paused = true)]
 async fn processes_together_keep_a_rate_and_lose_none_of_it() {
-    let (memory, gates) = gates(LearnedRates { requests: rate(10, 2.0), tokens: None }, 4);
-    let times = begin(&gates, 50, 0).await;
+    let (memory, limiters) = limiters(LearnedRates { requests: rate(10, 2.0), tokens: None }, 4);
+    let times = begin(&limiters, 50, 0).await;
     assert_eq!(times.len(), 200);
     for (nth, time) in times.iter().enumerate() {
         let in_window = times.iter().filter(|other| **other >= *time && **other < *time + 1000).count();
@@ -147,20 +147,20 @@ async fn processes_together_keep_a_rate_and_lose_none_of_it() {
 
 #[tokio::test(start_paused = true)]
 async fn tokens_limit_calls_and_unused_ones_are_returned() {
-    let (memory, gates) = gates(LearnedRates { requests: None, tokens: rate(1000, 1.0) }, 1);
-    assert_eq!(begin(&gates, 3, 500).await, [0, 500, 1000], "each waits for the tokens of those before");
-    gates[0].settle(500, 100);
-    gates[0].settle(500, 100);
+    let (memory, limiters) = limiters(LearnedRates { requests: None, tokens: rate(1000, 1.0) }, 1);
+    assert_eq!(begin(&limiters, 3, 500).await, [0, 500, 1000], "each waits for the tokens of those before");
+    limiters[0].settle(500, 100);
+    limiters[0].settle(500, 100);
     // What the last call drew is due at 1.5 s, and 0.8 s of that are not used.
-    assert_eq!(begin(&gates, 2, 500).await, [500, 1000]);
+    assert_eq!(begin(&limiters, 2, 500).await, [500, 1000]);
     let draws = memory.draws.lock().unwrap().clone();
     assert_eq!(draws.last().map(|draw| draw.tokens), Some(200), "1,000, less 800");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_a_provider_asks_for_is_heard_by_all_within_a_second() {
-    let (_, gates) = gates(LearnedRates { requests: rate(10, 1.0), tokens: None }, 2);
-    let (one, other) = (Arc::clone(&gates[0]), Arc::clone(&gates[1]));
+    let (_, limiters) = limiters(LearnedRates { requests: rate(10, 1.0), tokens: None }, 2);
+    let (one, other) = (Arc::clone(&limiters[0]), Arc::clone(&limiters[1]));
     let begun = Instant::now();
     let calls = tokio::spawn(async move { begin(&[other], 40, 0).await });
     tokio::time::sleep(Duration::from_millis(1050)).await;
@@ -174,32 +174,32 @@ async fn a_wait_that_a_provider_asks_for_is_heard_by_all_within_a_second() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_would_wait_longer_than_its_patience_draws_nothing() {
-    let (memory, gates) = gates(LearnedRates { requests: rate(1, 1.0), tokens: None }, 1);
-    gates[0].block(60 * SECOND).await;
+    let (memory, limiters) = limiters(LearnedRates { requests: rate(1, 1.0), tokens: None }, 1);
+    limiters[0].block(60 * SECOND).await;
     let patience = Some(5 * SECOND);
-    let (first, second) = tokio::join!(gates[0].pass(0, patience), gates[0].pass(0, patience));
+    let (first, second) = tokio::join!(limiters[0].pass(0, patience), limiters[0].pass(0, patience));
     assert_eq!((first, second), (Err(60 * SECOND), Err(61 * SECOND)), "one after the other");
     tokio::time::sleep(60 * SECOND).await;
-    assert_eq!(gates[0].pass(0, patience).await, Ok(()));
+    assert_eq!(limiters[0].pass(0, patience).await, Ok(()));
     assert_eq!(memory.draws.lock().unwrap().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn callers_that_give_up_draw_nothing_and_hold_up_no_others() {
-    let (memory, gates) = gates(LearnedRates { requests: rate(1, 1.0), tokens: None }, 1);
-    gates[0].pass(0, None).await.unwrap();
-    let waiting = tokio::spawn(begin_one(Arc::clone(&gates[0])));
+    let (memory, limiters) = limiters(LearnedRates { requests: rate(1, 1.0), tokens: None }, 1);
+    limiters[0].pass(0, None).await.unwrap();
+    let waiting = tokio::spawn(begin_one(Arc::clone(&limiters[0])));
     tokio::time::sleep(Duration::from_millis(10)).await;
-    let gave_up = tokio::time::timeout(Duration::from_millis(100), gates[0].pass(0, None)).await;
+    let gave_up = tokio::time::timeout(Duration::from_millis(100), limiters[0].pass(0, None)).await;
     assert!(gave_up.is_err());
     waiting.await.unwrap();
-    let last = begin(&gates, 1, 0).await;
+    let last = begin(&limiters, 1, 0).await;
     assert_eq!(last, [1000]);
     assert_eq!(memory.draws.lock().unwrap().iter().map(|draw| draw.requests).sum::<u32>(), 3);
 }
 
-async fn begin_one(gate: Arc<Gate>) {
-    gate.pass(0, None).await.unwrap();
+async fn begin_one(limiter: Arc<SharedLimiter>) {
+    limiter.pass(0, None).await.unwrap();
 }
 
 #[test]

@@ -66,7 +66,7 @@ impl KeyPool {
 
     /// The transport of a permit's key, with its index. Where no limits are shared, the key is only the one that is preferred.
     pub(super) fn chosen(&self, permit: &Permit) -> Option<(usize, &Transport)> {
-        match (permit.key, &permit.gate) {
+        match (permit.key, &permit.limiter) {
             (Some(nth), Some(_)) => Some((nth, self.pool.get(nth)?)),
             (preferred, _) => self.next(preferred),
         }

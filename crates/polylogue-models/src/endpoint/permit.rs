@@ -15,17 +15,19 @@ impl Endpoint {
         tokens: u64,
         context: &ErrorContext<'_>,
     ) -> Result<Permit, Failure> {
-        let (pool, Some(gates)) = (&self.0.key_pool, &self.0.gates) else {
+        let (pool, Some(limiters)) = (&self.0.key_pool, &self.0.shared_limiters) else {
             return Ok(Permit { key: bound, ..Permit::default() });
         };
-        let slot = gates.enter().await.map_err(|wait| context.postponed(wait))?;
+        let slot = limiters.enter().await.map_err(|wait| context.postponed(wait))?;
         let model = context.model.split_once(':').map_or(context.model, |(_, model)| model);
         let mut others = pool.len();
         loop {
             others = others.saturating_sub(1);
             let (key, _) = pool.next(bound).ok_or_else(|| context.no_credit(pool.len()))?;
-            match gates.pass(key, model, tokens, others > 0).await {
-                Ok(gate) => return Ok(Permit { key: Some(key), gate: Some(gate), tokens, _slot: slot }),
+            match limiters.pass(key, model, tokens, others > 0).await {
+                Ok(limiter) => {
+                    return Ok(Permit { key: Some(key), limiter: Some(limiter), tokens, _slot: slot });
+                }
                 // Another process has met its rate limit.
                 Err(wait) if others > 0 => pool.cool(key, wait),
                 Err(wait) => return Err(context.postponed(wait)),
@@ -35,6 +37,6 @@ impl Endpoint {
 
     /// The longest wait of a call.
     pub(super) fn patience(&self) -> Option<Duration> {
-        self.0.gates.as_ref().and_then(|gates| gates.patience())
+        self.0.shared_limiters.as_ref().and_then(|limiters| limiters.patience())
     }
 }

@@ -116,27 +116,27 @@ async fn heartbeats(Fixture { queue, pass }: Fixture) -> Verdict {
     let first = take_one(&queue).await?;
     ready(&queue, "b").await?;
     let other = take_one(&queue).await?;
-    let beat = async |claims: &[polylogue_core::Claim]| {
+    let heartbeat = async |claims: &[polylogue_core::Claim]| {
         let valid = done("heartbeat", queue.heartbeat(claims).await)?;
-        Ok::<_, String>(valid.into_iter().map(|beat| beat.claim).collect::<Vec<_>>())
+        Ok::<_, String>(valid.into_iter().map(|heartbeat| heartbeat.claim).collect::<Vec<_>>())
     };
-    same("no claims", &beat(&[]).await?, &Vec::new())?;
+    same("no claims", &heartbeat(&[]).await?, &Vec::new())?;
     for held in
         [[other.clone(), first.clone()], [first.clone(), other.clone()], [first.clone(), other.clone()]]
     {
         pass(LEASE * 2 / 3);
-        same("those that are held", &beat(&held).await?, &held.to_vec())?;
+        same("those that are held", &heartbeat(&held).await?, &held.to_vec())?;
         none_due("between heartbeats", &queue).await?;
     }
     pass(LEASE * 2 / 3);
     let only = vec![other.clone()];
-    same("one of them", &beat(&only).await?, &only)?;
+    same("one of them", &heartbeat(&only).await?, &only)?;
     pass(LEASE / 2);
     let second = take_one(&queue).await?;
     same("the lost log", &second.id, &first.id)?;
     pass(LEASE * 2 / 3);
     // The old claim keeps nothing alive.
-    same("those that are held", &beat(&[first.clone(), other.clone()]).await?, &only)?;
+    same("those that are held", &heartbeat(&[first.clone(), other.clone()]).await?, &only)?;
     pass(LEASE / 2);
     same("the log whose worker was silent", &take_one(&queue).await?.id, &first.id)
 }

@@ -84,7 +84,7 @@ async fn told(Fixture { queue, .. }: Fixture) -> Verdict {
     let claim = take_one(&queue).await?;
     let is_woken = async || {
         let valid = done("heartbeat", queue.heartbeat(std::slice::from_ref(&claim)).await)?;
-        Ok::<_, String>(valid.iter().map(|beat| beat.is_woken).collect::<Vec<_>>())
+        Ok::<_, String>(valid.iter().map(|heartbeat| heartbeat.is_woken).collect::<Vec<_>>())
     };
     same("before", &is_woken().await?, &vec![false])?;
     post(&queue, &id, "k").await?;

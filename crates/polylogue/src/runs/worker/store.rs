@@ -165,16 +165,16 @@ impl WorkerStore {
     }
 
     /// Sends a heartbeat for claims, and notes those that were lost.
-    async fn beat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
+    async fn renew_all(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
         let sent = self.time().now();
         let valid = self.0.queue.heartbeat(claims).await?;
         let mut held = self.held();
         for claim in claims {
-            let beat = valid.iter().find(|beat| beat.claim == *claim);
-            match (held.get_mut(&claim.fence), beat) {
-                (Some(held), Some(beat)) => {
+            let heartbeat = valid.iter().find(|heartbeat| heartbeat.claim == *claim);
+            match (held.get_mut(&claim.fence), heartbeat) {
+                (Some(held), Some(heartbeat)) => {
                     held.confirmed = held.confirmed.max(sent);
-                    if beat.is_woken {
+                    if heartbeat.is_woken {
                         held.woken.send_modify(|count| *count += 1);
                     }
                 }
@@ -187,7 +187,7 @@ impl WorkerStore {
 
     pub(super) async fn heartbeat_all(&self) -> Result<(), StoreError> {
         let claims = self.claims();
-        if claims.is_empty() { Ok(()) } else { self.beat(&claims).await.map(drop) }
+        if claims.is_empty() { Ok(()) } else { self.renew_all(&claims).await.map(drop) }
     }
 
     /// Gives up claims that were not confirmed for long. Never returns.
@@ -242,7 +242,7 @@ impl StoreWrapper for WorkerStore {
             match self.check(claim)? {
                 Some(confirmed) if self.time().now().saturating_sub(confirmed) >= GUARD => {
                     // Asked again if the answer took so long that it says nothing about now.
-                    self.beat(std::slice::from_ref(claim)).await?;
+                    self.renew_all(std::slice::from_ref(claim)).await?;
                 }
                 _ => return Ok(()),
             }
@@ -273,7 +273,7 @@ impl Queue for WorkerStore {
         self.0.queue.schedule(id, due, needs).await
     }
     async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
-        self.beat(claims).await
+        self.renew_all(claims).await
     }
     async fn parked(&self) -> Result<Vec<ParkedLog>, StoreError> {
         self.0.queue.parked().await

@@ -22,7 +22,7 @@ const LATE: Duration = Duration::from_millis(250);
 const NOTES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(10));
 
 /// The callers of one model with one key in this process.
-pub(crate) struct Gate {
+pub(crate) struct SharedLimiter {
     scope: LimitScope,
     limits: Arc<dyn SharedLimits>,
     state: Mutex<State>,
@@ -73,7 +73,7 @@ enum Answer {
     Later(Duration),
 }
 
-impl Gate {
+impl SharedLimiter {
     pub(super) fn new(scope: LimitScope, limits: Arc<dyn SharedLimits>) -> Self {
         let state = State {
             waiting: VecDeque::new(),
@@ -264,8 +264,8 @@ impl Gate {
             }
             state.noted = Some((rates, Instant::now()));
         }
-        let gate = Arc::clone(self);
-        tokio::spawn(async move { gate.note(rates).await });
+        let limiter = Arc::clone(self);
+        tokio::spawn(async move { limiter.note(rates).await });
     }
 
     /// Notes rates.
