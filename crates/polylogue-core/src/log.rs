@@ -76,7 +76,7 @@ pub use self::meter::Meter;
 pub use self::open_question::OpenQuestion;
 pub use self::overview::{QueueOverview, QueueState, QueuedLog, SeenWorker, WorkerInfo};
 pub use self::question::{DefaultAnswer, Question, Responder};
-pub use self::queue::{AnyQueue, Queue};
+pub use self::queue::{AnyQueue, Queue, QueueWrapper};
 pub use self::request::{Choice, Chooser, TurnRequest};
 pub(crate) use self::reservation::ReservationRequest;
 pub use self::reservation::{FailedAttempt, Reservation};

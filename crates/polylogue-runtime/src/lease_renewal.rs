@@ -5,16 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use polylogue_core::{
-    AnyQueue, AnyStore, Claim, Due, DynQueue, Features, Heartbeat, LEASE, LogId, Meta, ParkedLog, Queue,
-    QueueOverview, Store as _, StoreError, StoreWrapper, WorkerInfo,
+    AnyQueue, AnyStore, Claim, Due, DynQueue, LEASE, LogId, Meta, QueueWrapper, Store as _, StoreError,
+    StoreWrapper,
 };
 use tokio::task::AbortHandle;
 
 /// A store whose claims are renewed until they are given back.
 pub(crate) struct LeaseRenewal {
     store: Arc<AnyStore>,
-    /// The store, if it is a queue.
-    queue: Option<AnyQueue>,
     held: HeldClaims,
     /// Renews what is held, from the first claim on.
     renews: Mutex<Option<AbortHandle>>,
@@ -24,13 +22,11 @@ type HeldClaims = Arc<Mutex<BTreeMap<u64, Claim>>>;
 
 impl LeaseRenewal {
     pub(crate) fn of(store: AnyStore) -> AnyStore {
-        let queue = store.queue();
-        let store = Arc::new(store);
-        AnyStore::new(Self { store, queue, held: HeldClaims::default(), renews: Mutex::default() })
+        AnyStore::new(Self { store: Arc::new(store), held: HeldClaims::default(), renews: Mutex::default() })
     }
 
     fn queue(&self) -> Result<&dyn DynQueue, StoreError> {
-        self.queue.as_ref().map(|queue| queue as &dyn DynQueue).ok_or_else(AnyQueue::none)
+        self.store.as_queue().ok_or_else(AnyQueue::none)
     }
 
     fn hold(&self, claim: Claim) -> Claim {
@@ -72,7 +68,7 @@ impl StoreWrapper for LeaseRenewal {
         &self.store
     }
     fn as_queue(&self) -> Option<&dyn DynQueue> {
-        self.queue.as_ref().map(|_| self as &dyn DynQueue)
+        self.store.as_queue().map(|_| self as &dyn DynQueue)
     }
     async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
         self.store.create(id, meta).await.map(|claim| self.hold(claim))
@@ -90,10 +86,7 @@ impl StoreWrapper for LeaseRenewal {
 }
 
 /// Claims of workers are not renewed here: workers send heartbeats for all of theirs.
-impl Queue for LeaseRenewal {
-    async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
-        self.queue()?.claim_due(room, offers).await
-    }
+impl QueueWrapper for LeaseRenewal {
     async fn release_until(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
         locked(&self.held).remove(&claim.fence);
         self.queue()?.release_until(claim, due).await
@@ -101,20 +94,5 @@ impl Queue for LeaseRenewal {
     async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {
         locked(&self.held).remove(&claim.fence);
         self.queue()?.release_failed(claim, due, why).await
-    }
-    async fn schedule(&self, id: &LogId, due: Due, needs: Option<&Features>) -> Result<(), StoreError> {
-        self.queue()?.schedule(id, due, needs).await
-    }
-    async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
-        self.queue()?.heartbeat(claims).await
-    }
-    async fn parked(&self) -> Result<Vec<ParkedLog>, StoreError> {
-        self.queue()?.parked().await
-    }
-    async fn announce(&self, worker: &WorkerInfo) -> Result<(), StoreError> {
-        self.queue()?.announce(worker).await
-    }
-    async fn overview(&self) -> Result<QueueOverview, StoreError> {
-        self.queue()?.overview().await
     }
 }

@@ -113,31 +113,57 @@ pub trait Queue: Store {
     }
 }
 
-impl<Q: Queue> DynQueue for Q {
-    fn claim_due<'a>(&'a self, room: usize, offers: &'a Features) -> Boxed<'a, Vec<Claim>> {
-        Box::pin(Queue::claim_due(self, room, offers))
-    }
-    fn release_until(&self, claim: Claim, due: Due) -> Boxed<'_, ()> {
-        Box::pin(Queue::release_until(self, claim, due))
-    }
-    fn release_failed<'a>(&'a self, claim: Claim, due: Due, why: &'a str) -> Boxed<'a, ()> {
-        Box::pin(Queue::release_failed(self, claim, due, why))
-    }
-    fn schedule<'a>(&'a self, id: &'a LogId, due: Due, needs: Option<&'a Features>) -> Boxed<'a, ()> {
-        Box::pin(Queue::schedule(self, id, due, needs))
-    }
-    fn heartbeat<'a>(&'a self, claims: &'a [Claim]) -> Boxed<'a, Vec<Heartbeat>> {
-        Box::pin(Queue::heartbeat(self, claims))
-    }
-    fn parked(&self) -> Boxed<'_, Vec<ParkedLog>> {
-        Box::pin(Queue::parked(self))
-    }
-    fn announce<'a>(&'a self, worker: &'a WorkerInfo) -> Boxed<'a, ()> {
-        Box::pin(Queue::announce(self, worker))
-    }
-    fn overview(&self) -> Boxed<'_, QueueOverview> {
-        Box::pin(Queue::overview(self))
-    }
+/// How the methods of a queue are forwarded: to one of any type, and by wrappers.
+macro_rules! forwarded {
+    ($($name:ident($($arg:ident: $kind:ident $ty:ty),*) -> $out:ty;)*) => {
+        impl<Q: Queue> DynQueue for Q {
+            $(fn $name<'a>(&'a self, $($arg: argument!('a $kind $ty)),*) -> Boxed<'a, $out> {
+                Box::pin(Queue::$name(self, $($arg),*))
+            })*
+        }
+
+        /// A queue around another one: implement the methods that differ, the others are forwarded to the store that it
+        /// [wraps](StoreWrapper::inner). Every such wrapper is a [`Queue`]; it also returns itself as
+        /// [`as_queue`](StoreWrapper::as_queue).
+        pub trait QueueWrapper: StoreWrapper {
+            $(
+                #[doc = concat!(
+                    "Default: [`Queue::", stringify!($name), "`] of the wrapped store.\n\n# Errors\nAs that; when the store is no queue."
+                )]
+                fn $name(&self, $($arg: argument!($kind $ty)),*) -> impl Future<Output = Result<$out, StoreError>> + Send {
+                    async move { queue_of(self.inner())?.$name($($arg),*).await }
+                }
+            )*
+        }
+
+        impl<W: QueueWrapper> Queue for W {
+            $(async fn $name(&self, $($arg: argument!($kind $ty)),*) -> Result<$out, StoreError> {
+                QueueWrapper::$name(self, $($arg),*).await
+            })*
+        }
+    };
+}
+
+/// The type of an argument: by value, by reference, or a reference if there is one.
+macro_rules! argument {
+    ($($life:lifetime)? val $ty:ty) => { $ty };
+    ($($life:lifetime)? by $ty:ty) => { &$($life)? $ty };
+    ($($life:lifetime)? maybe $ty:ty) => { Option<&$($life)? $ty> };
+}
+
+forwarded! {
+    claim_due(room: val usize, offers: by Features) -> Vec<Claim>;
+    release_until(claim: val Claim, due: val Due) -> ();
+    release_failed(claim: val Claim, due: val Due, why: by str) -> ();
+    schedule(id: by LogId, due: val Due, needs: maybe Features) -> ();
+    heartbeat(claims: by [Claim]) -> Vec<Heartbeat>;
+    parked() -> Vec<ParkedLog>;
+    announce(worker: by WorkerInfo) -> ();
+    overview() -> QueueOverview;
+}
+
+fn queue_of(store: &AnyStore) -> Result<&dyn DynQueue, StoreError> {
+    Store::as_queue(store).ok_or_else(AnyQueue::none)
 }
 
 /// Any store that is a [`Queue`]. Cloning shares it.
@@ -170,12 +196,8 @@ impl AnyQueue {
         StoreError::Unsuitable {
             place: "the store".into(),
             why: "workers cannot ask it which conversations are due".into(),
-            hint: "keep the conversations in an SQLite database or in Postgres".into(),
+            hint: "keep the conversations in Postgres".into(),
         }
-    }
-
-    fn queue(&self) -> Result<&dyn DynQueue, StoreError> {
-        Store::as_queue(&self.0).ok_or_else(Self::none)
     }
 }
 
@@ -185,29 +207,4 @@ impl StoreWrapper for AnyQueue {
     }
 }
 
-impl Queue for AnyQueue {
-    async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
-        self.queue()?.claim_due(room, offers).await
-    }
-    async fn release_until(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
-        self.queue()?.release_until(claim, due).await
-    }
-    async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {
-        self.queue()?.release_failed(claim, due, why).await
-    }
-    async fn schedule(&self, id: &LogId, due: Due, needs: Option<&Features>) -> Result<(), StoreError> {
-        self.queue()?.schedule(id, due, needs).await
-    }
-    async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
-        self.queue()?.heartbeat(claims).await
-    }
-    async fn parked(&self) -> Result<Vec<ParkedLog>, StoreError> {
-        self.queue()?.parked().await
-    }
-    async fn announce(&self, worker: &WorkerInfo) -> Result<(), StoreError> {
-        self.queue()?.announce(worker).await
-    }
-    async fn overview(&self) -> Result<QueueOverview, StoreError> {
-        self.queue()?.overview().await
-    }
-}
+impl QueueWrapper for AnyQueue {}

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use polylogue_core::{
-    AnyQueue, AnyStore, Claim, Due, DynQueue, Features, Heartbeat, InboxMessage, LogId, ParkedLog, Queue,
+    AnyQueue, AnyStore, Claim, Due, DynQueue, Features, Heartbeat, InboxMessage, LogId, Queue, QueueWrapper,
     Store, StoreError, StoreWrapper, Timestamp,
 };
 use polylogue_store::Memory;
@@ -96,7 +96,7 @@ impl StoreWrapper for Faulty {
     }
 }
 
-impl Queue for Faulty {
+impl QueueWrapper for Faulty {
     async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
         let inner = &self.inner;
         if self.wrong == Wrong::LeasesNeverEnd {
@@ -143,10 +143,6 @@ impl Queue for Faulty {
         }
     }
 
-    async fn schedule(&self, id: &LogId, due: Due, needs: Option<&Features>) -> Result<(), StoreError> {
-        Queue::schedule(&self.inner, id, due, needs).await
-    }
-
     async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
         if self.wrong == Wrong::HeartbeatsWithoutFence {
             let current: Vec<Claim> = {
@@ -156,10 +152,6 @@ impl Queue for Faulty {
             return Queue::heartbeat(&self.inner, &current).await;
         }
         Queue::heartbeat(&self.inner, claims).await
-    }
-
-    async fn parked(&self) -> Result<Vec<ParkedLog>, StoreError> {
-        Queue::parked(&self.inner).await
     }
 }
 

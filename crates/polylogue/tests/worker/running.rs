@@ -9,18 +9,18 @@ use polylogue::runs::worker::{Claimed, Rest, Worker, WorkerEvent, WorkerStore, W
 use polylogue::{Assistant, Chat, models, sequential};
 use polylogue_core::{
     AnyQueue, AnyStore, Claim, Due, DynQueue, Error, Event, Features, Heartbeat, LEASE, Log, LogId, Meta,
-    ParkedLog, Queue, Store, StoreError, StoreWrapper, Timer, Timestamp,
+    Queue, QueueWrapper, Store, StoreError, StoreWrapper, Timer, Timestamp,
 };
 use polylogue_store::Memory;
 use tokio::time::{Instant, sleep};
 
 use crate::world::event;
 
-/// A queue in memory on virtual time, whose heartbeats fail on demand.
+/// A queue in memory on virtual time, whose heartheartbeats fail on demand.
 struct Failing {
     inner: AnyQueue,
     is_silent: Arc<AtomicBool>,
-    beats: Arc<AtomicUsize>,
+    heartbeats: Arc<AtomicUsize>,
     /// Whether replies to appends are late by more than a lease.
     is_slow: Arc<AtomicBool>,
 }
@@ -41,28 +41,13 @@ impl StoreWrapper for Failing {
     }
 }
 
-impl Queue for Failing {
-    async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
-        Queue::claim_due(&self.inner, room, offers).await
-    }
-    async fn release_until(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
-        Queue::release_until(&self.inner, claim, due).await
-    }
-    async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {
-        Queue::release_failed(&self.inner, claim, due, why).await
-    }
-    async fn schedule(&self, id: &LogId, due: Due, needs: Option<&Features>) -> Result<(), StoreError> {
-        Queue::schedule(&self.inner, id, due, needs).await
-    }
+impl QueueWrapper for Failing {
     async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
-        self.beats.fetch_add(1, Ordering::Relaxed);
+        self.heartbeats.fetch_add(1, Ordering::Relaxed);
         if self.is_silent.load(Ordering::Relaxed) {
             return Err(StoreError::Unreachable { place: "here".into(), why: "silent".into() });
         }
         Queue::heartbeat(&self.inner, claims).await
-    }
-    async fn parked(&self) -> Result<Vec<ParkedLog>, StoreError> {
-        Queue::parked(&self.inner).await
     }
 }
 
@@ -79,7 +64,7 @@ struct Setup {
     store: WorkerStore,
     worker: Worker,
     is_silent: Arc<AtomicBool>,
-    beats: Arc<AtomicUsize>,
+    heartbeats: Arc<AtomicUsize>,
     is_slow: Arc<AtomicBool>,
     told: Arc<Mutex<Vec<WorkerEvent>>>,
 }
@@ -89,19 +74,19 @@ fn setup() -> Setup {
     let clock = move || Timestamp(1_763_712_000_000 + begun.elapsed().as_millis() as u64);
     let queue = AnyQueue::new(Memory::with_clock(clock)).unwrap();
     let is_slow = Arc::<AtomicBool>::default();
-    let (is_silent, beats, told) =
+    let (is_silent, heartbeats, told) =
         (Arc::<AtomicBool>::default(), Arc::default(), Arc::<Mutex<Vec<_>>>::default());
     let failing = Failing {
         inner: queue.clone(),
         is_silent: Arc::clone(&is_silent),
-        beats: Arc::clone(&beats),
+        heartbeats: Arc::clone(&heartbeats),
         is_slow: Arc::clone(&is_slow),
     };
     let time = WorkerTime::new(move || begun.elapsed(), Timer::new(sleep));
     let store = WorkerStore::new(AnyQueue::new(failing).unwrap(), time);
     let heard = Arc::clone(&told);
     let worker = Worker::new(store.clone()).observe(move |event| heard.lock().unwrap().push(event.clone()));
-    Setup { queue, store, worker, is_silent, beats, is_slow, told }
+    Setup { queue, store, worker, is_silent, heartbeats, is_slow, told }
 }
 
 async fn ready(queue: &AnyQueue, name: &str) -> LogId {
@@ -128,7 +113,7 @@ async fn conversations_run_at_once_and_are_due_when_they_say() {
         let (most, now, drain, runs) = (&most, &now, &drain, &runs);
         let run = |claimed: Claimed| async move {
             most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
-            // Longer than a lease: heartbeats keep the claim.
+            // Longer than a lease: heartheartbeats keep the claim.
             sleep(LEASE * 2).await;
             now.fetch_sub(1, Ordering::Relaxed);
             let mut runs = runs.lock().unwrap();
@@ -152,13 +137,13 @@ async fn conversations_run_at_once_and_are_due_when_they_say() {
 /// W11.
 #[tokio::test(start_paused = true)]
 async fn a_heartbeat_that_fails_once_is_harmless() {
-    let Setup { queue, worker, is_silent, beats, told, .. } = setup();
+    let Setup { queue, worker, is_silent, heartbeats, told, .. } = setup();
     ready(&queue, "a").await;
     let drain = worker.drain();
     worker
         .run(|_| async {
             is_silent.store(true, Ordering::Relaxed);
-            while beats.load(Ordering::Relaxed) == 0 {
+            while heartbeats.load(Ordering::Relaxed) == 0 {
                 sleep(Duration::from_millis(100)).await;
             }
             is_silent.store(false, Ordering::Relaxed);
@@ -174,7 +159,7 @@ async fn a_heartbeat_that_fails_once_is_harmless() {
 
 /// W11: for a whole lease. The run is dropped before the lease ends, and appends nothing.
 #[tokio::test(start_paused = true)]
-async fn heartbeats_that_fail_for_a_lease_end_the_run_before_another_worker_can_have_it() {
+async fn heartheartbeats_that_fail_for_a_lease_end_the_run_before_another_worker_can_have_it() {
     let Setup { queue, store, worker, is_silent, told, .. } = setup();
     let id = ready(&queue, "a").await;
     let dropped_after = Mutex::new(None);

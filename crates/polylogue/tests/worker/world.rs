@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use polylogue_core::{
     AnyQueue, AnyStore, Body, Claim, Due, DynQueue, Event, Features, Heartbeat, InboxMessage, Instruction,
-    LogId, MAX_TRIES, Message, Meta, Name, ParkedLog, Path, Queue, Store, StoreError, StoreWrapper,
+    LogId, MAX_TRIES, Message, Meta, Name, Path, Queue, QueueWrapper, Store, StoreError, StoreWrapper,
     Timestamp,
 };
 use polylogue_store::Memory;
@@ -256,7 +256,7 @@ impl StoreWrapper for Network {
     }
 }
 
-impl Queue for Network {
+impl QueueWrapper for Network {
     async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
         let claim = async {
             let mut claims = Queue::claim_due(self.inner_queue(), room, offers).await?;
@@ -310,10 +310,6 @@ impl Queue for Network {
 
     async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
         self.operation(Queue::heartbeat(self.inner_queue(), claims)).await
-    }
-
-    async fn parked(&self) -> Result<Vec<ParkedLog>, StoreError> {
-        Queue::parked(self.inner_queue()).await
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyQueue, AnyStore, Claim, Due, Event, Features, Heartbeat, LEASE, LogId, Meta, ParkedLog, Queue,
+    AnyQueue, AnyStore, Claim, Due, Event, Features, Heartbeat, LEASE, LogId, Meta, Queue, QueueWrapper,
     Store as _, StoreError, StoreWrapper,
 };
 use tokio::sync::watch;
@@ -167,7 +167,7 @@ impl WorkerStore {
     /// Sends a heartbeat for claims, and notes those that were lost.
     async fn renew_all(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
         let sent = self.time().now();
-        let valid = self.0.queue.heartbeat(claims).await?;
+        let valid = Queue::heartbeat(&self.0.queue, claims).await?;
         let mut held = self.held();
         for claim in claims {
             let heartbeat = valid.iter().find(|heartbeat| heartbeat.claim == *claim);
@@ -254,28 +254,22 @@ impl StoreWrapper for WorkerStore {
     }
 }
 
-impl Queue for WorkerStore {
+impl QueueWrapper for WorkerStore {
     async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
         let sent = self.time().now();
-        let claims = self.0.queue.claim_due(room, offers).await?;
+        let claims = Queue::claim_due(&self.0.queue, room, offers).await?;
         claims.iter().for_each(|claim| self.hold(claim, sent));
         Ok(claims)
     }
     async fn release_until(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
         self.forget(&claim);
-        self.0.queue.release_until(claim, due).await
+        Queue::release_until(&self.0.queue, claim, due).await
     }
     async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {
         self.forget(&claim);
-        self.0.queue.release_failed(claim, due, why).await
-    }
-    async fn schedule(&self, id: &LogId, due: Due, needs: Option<&Features>) -> Result<(), StoreError> {
-        self.0.queue.schedule(id, due, needs).await
+        Queue::release_failed(&self.0.queue, claim, due, why).await
     }
     async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
         self.renew_all(claims).await
-    }
-    async fn parked(&self) -> Result<Vec<ParkedLog>, StoreError> {
-        self.0.queue.parked().await
     }
 }
