@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::world::event;
 
-/// A queue in memory on virtual time, whose heartheartbeats fail on demand.
+/// A queue in memory on virtual time, whose heartbeats fail on demand.
 struct Failing {
     inner: AnyQueue,
     is_silent: Arc<AtomicBool>,
@@ -113,7 +113,7 @@ async fn conversations_run_at_once_and_are_due_when_they_say() {
         let (most, now, drain, runs) = (&most, &now, &drain, &runs);
         let run = |claimed: Claimed| async move {
             most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
-            // Longer than a lease: heartheartbeats keep the claim.
+            // Longer than a lease: heartbeats keep the claim.
             sleep(LEASE * 2).await;
             now.fetch_sub(1, Ordering::Relaxed);
             let mut runs = runs.lock().unwrap();
@@ -159,7 +159,7 @@ async fn a_heartbeat_that_fails_once_is_harmless() {
 
 /// W11: for a whole lease. The run is dropped before the lease ends, and appends nothing.
 #[tokio::test(start_paused = true)]
-async fn heartheartbeats_that_fail_for_a_lease_end_the_run_before_another_worker_can_have_it() {
+async fn heartbeats_that_fail_for_a_lease_end_the_run_before_another_worker_can_have_it() {
     let Setup { queue, store, worker, is_silent, told, .. } = setup();
     let id = ready(&queue, "a").await;
     let dropped_after = Mutex::new(None);
