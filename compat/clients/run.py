@@ -25,9 +25,14 @@ from model import Model
 from server import HERE, Server
 
 
+def absolute(path):
+    """`path` as it is from any folder: the server runs in one of its own."""
+    return pathlib.Path(path).resolve()
+
+
 def node(server, modules):
     """`openai` for Node, which finds its package next to the script that it runs."""
-    script = pathlib.Path(modules) / "openai_node.mjs"
+    script = modules / "openai_node.mjs"
     script.write_text((HERE / "openai_node.mjs").read_text())
     environment = {**os.environ, "SERVER_URL": server.url, "SERVER_TOKEN": server.token}
     subprocess.run(["node", script], env=environment, check=True, timeout=60)
@@ -35,8 +40,8 @@ def node(server, modules):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--polylogue", required=True, help="the program")
-    parser.add_argument("--node-modules", required=True, help="the folder in which `openai` for Node was installed")
+    parser.add_argument("--polylogue", type=absolute, required=True, help="the program")
+    parser.add_argument("--node-modules", type=absolute, required=True, help="the folder in which `openai` for Node was installed")
     parser.add_argument("--seed", type=int, default=None, help="the seed of the requests made from `/openapi.json`")
     parser.add_argument("only", nargs="*", help="clients by name; default: all")
     options = parser.parse_args()
@@ -48,7 +53,7 @@ def main():
         for name, use in clients.items():
             if options.only and name not in options.only:
                 continue
-            package = pathlib.Path(options.node_modules) / "node_modules/openai/package.json"
+            package = options.node_modules / "node_modules/openai/package.json"
             label = f"{name} {json.loads(package.read_text())['version'] if 'Node' in name else version(name)}"
             begun = time.monotonic()
             try:
