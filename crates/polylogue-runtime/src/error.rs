@@ -333,7 +333,7 @@ impl Error {
             Self::Inputs { .. } => "the team file lists them under `vars`".into(),
             Self::TeamChanged { .. } => "prepare it again: restart the program that runs it".into(),
             Self::NoMemory { .. } => "name a file for SQLite with `--store`".into(),
-            Self::NoQueue { .. } => "name a database with `--store`: `postgres://USER@HOST/DATABASE`".into(),
+            Self::NoQueue { .. } => "name a SQLite file or a database with `--store`: `runs.db`, or `postgres://USER@HOST/DATABASE`".into(),
             Self::Empty => "`polylogue run` begins one".into(),
             Self::Unknown { .. } => "`polylogue runs` lists them".into(),
             Self::NoTeam { id } => format!("`polylogue show {id}` shows what was said"),

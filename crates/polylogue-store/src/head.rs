@@ -56,15 +56,25 @@ impl Head {
 
     /// For how many seconds the lease lasts; `None` if it has expired.
     pub(crate) fn holds_for(&self) -> Option<u64> {
+        self.holds_at(now_ms())
+    }
+
+    /// As [`holds_for`](Self::holds_for), when it is `now`.
+    pub(crate) fn holds_at(&self, now: u64) -> Option<u64> {
         // A lease longer than the maximum comes from a clock that was ahead.
-        let left = self.lease_ms.checked_sub(now_ms()).filter(|left| *left > 0)?;
+        let left = self.lease_ms.checked_sub(now).filter(|left| *left > 0)?;
         Some((left / 1000 + 1).min(LEASE.as_secs()))
     }
 }
 
 /// The expiry of a lease that is renewed now.
 pub(crate) fn lease_from_now() -> u64 {
-    now_ms().saturating_add(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX))
+    lease_from(now_ms())
+}
+
+/// The expiry of a lease that is renewed at `now`.
+pub(crate) fn lease_from(now: u64) -> u64 {
+    now.saturating_add(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Milliseconds since 1970.

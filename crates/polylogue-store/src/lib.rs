@@ -2,7 +2,7 @@
 //!
 //! | store | location | purpose |
 //! |---|---|---|
-//! | [`Sqlite`] | one database file | the default: many conversations, several processes |
+//! | [`Sqlite`] | one database file | the default: many conversations, several processes, workers |
 //! | [`Jsonl`] | a folder, one text file per log | reading and versioning logs with other tools |
 //! | [`Memory`] | this process | tests, and runs that need not be stored |
 //!
@@ -36,6 +36,7 @@
 
 mod batch;
 mod claims;
+mod clock;
 mod head;
 mod intact;
 mod io_error;

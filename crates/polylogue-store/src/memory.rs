@@ -5,16 +5,16 @@ mod logs;
 mod queue;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
-    AnyStore, BlobId, Claim, DynQueue, Event, InboxMessage, LEASE, ListQuery, Listing, LogId, Meta, Page,
+    AnyStore, BlobId, Claim, DynQueue, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page,
     RecoveredEvents, Store, StoreError, Summary, Timestamp,
 };
 
 use self::logs::{Log, Logs, Queued};
-use crate::head::now_ms;
+use crate::clock::Clock;
+use crate::head::lease_from;
 use crate::{batch, claims};
 
 /// A store in memory, gone when it is dropped.
@@ -38,21 +38,6 @@ pub struct Memory {
     clock: Clock,
 }
 
-/// The time in milliseconds since 1970, for leases and for what is due.
-struct Clock(Box<dyn Fn() -> u64 + Send + Sync>);
-
-impl Default for Clock {
-    fn default() -> Self {
-        Self(Box::new(now_ms))
-    }
-}
-
-impl fmt::Debug for Clock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Clock")
-    }
-}
-
 impl Memory {
     /// An empty store.
     #[must_use]
@@ -63,16 +48,16 @@ impl Memory {
     /// An empty store with a clock of its own, for leases and for what is due. For tests.
     #[must_use]
     pub fn with_clock(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self { logs: Mutex::default(), clock: Clock(Box::new(move || clock().0)) }
+        Self { logs: Mutex::default(), clock: Clock::new(clock) }
     }
 
     fn now(&self) -> u64 {
-        self.clock.0()
+        self.clock.now()
     }
 
     /// The expiry of a lease that begins now.
     fn lease(&self) -> u64 {
-        self.now().saturating_add(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX))
+        lease_from(self.now())
     }
 
     fn logs(&self) -> MutexGuard<'_, Logs> {

@@ -3,6 +3,7 @@
 mod blobs;
 mod connect;
 mod create;
+mod due;
 mod ends;
 mod facts;
 mod files;
@@ -10,6 +11,8 @@ mod heads;
 mod inbox;
 mod listing;
 mod process_lock;
+mod queue;
+mod queue_overview;
 mod reader;
 mod rows;
 mod schema;
@@ -23,12 +26,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnyStore, BlobId, Claim, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents,
-    Store, StoreError,
+    AnyStore, BlobId, Claim, DynQueue, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page,
+    RecoveredEvents, Store, StoreError, Timestamp,
 };
 
 use crate::batch::Batch;
 use crate::claims::ClaimGuard;
+use crate::clock::Clock;
 use crate::workers::Workers;
 use crate::{claims, io_error, private};
 pub use facts::Facts;
@@ -49,7 +53,7 @@ use writer::{ClaimIssuer, Writer};
 ///
 /// # Format
 ///
-/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format as `user_version`, 6
+/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format as `user_version`, 7
 /// being the only supported one. `sqlite3` can read it, also while it is written:
 ///
 /// ```sql
@@ -98,6 +102,27 @@ use writer::{ClaimIssuer, Writer};
 ///     text TEXT NOT NULL,
 ///     UNIQUE(log, id)
 /// ) STRICT;
+/// CREATE TABLE queue(                      -- the conversations that workers have looked at, or must look at
+///     log INTEGER PRIMARY KEY,             -- logs.nr
+///     due_ms INTEGER,                      -- when a worker must look at it, since 1970; null: never
+///     needs TEXT NOT NULL,                 -- what a worker must offer, as words
+///     is_woken INTEGER NOT NULL,           -- whether a message came while a process had it
+///     tries INTEGER NOT NULL,              -- claims by workers since its last event or release
+///     takeovers INTEGER NOT NULL,          -- how often it was taken from a worker that had died or was frozen
+///     is_parked INTEGER NOT NULL,          -- whether no worker looks at it, because it failed repeatedly
+///     worker TEXT NOT NULL,                -- the worker that had it last: process and machine, for people
+///     why TEXT                             -- why its last try failed
+/// ) STRICT;
+/// CREATE INDEX due ON queue(needs, due_ms) WHERE due_ms IS NOT NULL;
+/// CREATE TABLE workers(                    -- the workers that were seen lately
+///     writer TEXT PRIMARY KEY,             -- as in claims
+///     process TEXT NOT NULL,               -- process and machine, for people
+///     version TEXT NOT NULL,
+///     offers TEXT NOT NULL,                -- what it offers, as words
+///     at_once INTEGER NOT NULL,            -- how many conversations it runs at the same time
+///     address TEXT,                        -- where others reach it over HTTP
+///     seen_ms INTEGER NOT NULL             -- its last sign of life, since 1970
+/// ) STRICT, WITHOUT ROWID;
 /// ```
 ///
 /// ```sql
@@ -119,6 +144,10 @@ use writer::{ClaimIssuer, Writer};
 /// Each claim has a lease in that file, which is renewed by every append and by [`renew`](Store::renew).
 /// [`take_over`](Store::take_over) takes the claim of a live process whose lease has expired. A process that is
 /// stopped in the middle of a commit locks the whole database until it continues or is killed.
+///
+/// It is a [`Queue`](polylogue_core::Queue): workers of several processes share one database. A held log whose process has died is due
+/// when another worker starts, or with the next [`announce`](polylogue_core::Queue::announce) of one that runs: at the latest when its
+/// lease has expired.
 ///
 /// All processes must be on one machine: SQLite's WAL mode does not work over network file systems.
 ///
@@ -142,6 +171,7 @@ use writer::{ClaimIssuer, Writer};
 #[derive(Debug)]
 pub struct Sqlite {
     place: Arc<Path>,
+    clock: Clock,
     /// Dropped before the writer, whose connection is the last one and cleans up.
     readers: Workers<Reader>,
     /// Or why there is none.
@@ -162,6 +192,21 @@ impl Sqlite {
     /// readable; it is not changed. [`StoreError::Newer`] and [`StoreError::Older`]; [`StoreError::ReadOnly`] and
     /// [`StoreError::Full`] when it cannot be created.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::open_by(path, Clock::default())
+    }
+
+    /// As [`open`](Self::open), with a clock of its own, for leases and for what is due. For tests.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with_clock(
+        path: impl AsRef<Path>,
+        clock: impl Fn() -> Timestamp + Send + Sync + 'static,
+    ) -> Result<Self, StoreError> {
+        Self::open_by(path, Clock::new(clock))
+    }
+
+    fn open_by(path: impl AsRef<Path>, clock: Clock) -> Result<Self, StoreError> {
         // Absolute, so that changing the working directory does not move the store, and no name is parsed as a URI.
         let place = std::path::absolute(path.as_ref())
             .map_err(|error| io_error::reading(path.as_ref(), &error))?
@@ -172,14 +217,14 @@ impl Sqlite {
         let place: Arc<Path> = place.into();
         let opened = Files::of_database(&place);
         let writer = match connect::to_write(&place) {
-            Ok(connection) => Ok(Writer::start(connection, Arc::clone(&place))?),
+            Ok(connection) => Ok(Writer::start(connection, Arc::clone(&place), clock.clone())?),
             Err(
                 error @ (StoreError::Damaged { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }),
             ) => Err(error),
             Err(error) => return Err(error),
         };
         opened.check()?;
-        Ok(Self { place, readers: Workers::new(Self::READERS), writer })
+        Ok(Self { place, clock, readers: Workers::new(Self::READERS), writer })
     }
 
     /// All logs that can be listed, newest first, and the damage of the rest of the database, if there is any.
@@ -341,6 +386,10 @@ impl Store for Sqlite {
 
     async fn damage(&self) -> Result<Option<StoreError>, StoreError> {
         self.reading(|reader, place| reader.check(place)).await
+    }
+
+    fn as_queue(&self) -> Option<&dyn DynQueue> {
+        Some(self)
     }
 }
 

@@ -83,7 +83,7 @@ fn what_cannot_be_a_cluster_is_refused_with_a_hint() {
     for args in [&["worker"][..], &["run", "team.yaml", "--detach"], &["cluster"]] {
         let refused = place.run(args, 2);
         assert!(refused.err.contains("cannot be shared by workers"), "{args:?}: {}", refused.err);
-        assert!(refused.err.contains("hint: name a database"), "{}", refused.err);
+        assert!(refused.err.contains("hint: name a SQLite file or a database"), "{}", refused.err);
     }
     let Some(server) = PostgresServer::start() else { return };
     let place = Place::new(&server.url());

@@ -196,7 +196,7 @@ impl AnyQueue {
         StoreError::Unsuitable {
             place: "the store".into(),
             why: "workers cannot ask it which conversations are due".into(),
-            hint: "keep the conversations in Postgres".into(),
+            hint: "keep the conversations in a database: a SQLite file, or Postgres".into(),
         }
     }
 }

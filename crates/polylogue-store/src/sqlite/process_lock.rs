@@ -101,8 +101,12 @@ pub(super) fn acknowledged(place: &Path) -> HashMap<LogId, Head> {
 
 /// The head of the log `id` in the file `token`.
 pub(super) fn head_written_by(place: &Path, token: &str, id: &LogId) -> Option<Head> {
-    let heads = if is_token(token) { heads::read(&folder(place).join(token)) } else { Vec::new() };
-    heads.into_iter().find(|head| head.id == *id)
+    heads_written_by(place, token).into_iter().find(|head| head.id == *id)
+}
+
+/// The heads in the file `token`.
+pub(super) fn heads_written_by(place: &Path, token: &str) -> Vec<Head> {
+    if is_token(token) { heads::read(&folder(place).join(token)) } else { Vec::new() }
 }
 
 fn folder(place: &Path) -> PathBuf {

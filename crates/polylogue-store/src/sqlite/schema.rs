@@ -12,7 +12,7 @@ use crate::io_error::{reading, show};
 const APPLICATION: u32 = 0x504C_594C;
 
 /// The only supported format.
-pub(super) const FORMAT: u32 = 6;
+pub(super) const FORMAT: u32 = 7;
 
 /// Creates the tables of an empty database. Must run in a transaction.
 pub(super) const CREATE: &str = "
@@ -61,8 +61,29 @@ CREATE TABLE blobs(
     bytes BLOB NOT NULL,
     UNIQUE(log, id)
 ) STRICT;
+CREATE TABLE queue(
+    log INTEGER PRIMARY KEY,
+    due_ms INTEGER,
+    needs TEXT NOT NULL DEFAULT '',
+    is_woken INTEGER NOT NULL DEFAULT 0,
+    tries INTEGER NOT NULL DEFAULT 0,
+    takeovers INTEGER NOT NULL DEFAULT 0,
+    is_parked INTEGER NOT NULL DEFAULT 0,
+    worker TEXT NOT NULL DEFAULT '',
+    why TEXT
+) STRICT;
+CREATE INDEX due ON queue(needs, due_ms) WHERE due_ms IS NOT NULL;
+CREATE TABLE workers(
+    writer TEXT PRIMARY KEY,
+    process TEXT NOT NULL,
+    version TEXT NOT NULL,
+    offers TEXT NOT NULL,
+    at_once INTEGER NOT NULL,
+    address TEXT,
+    seen_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 PRAGMA application_id = 0x504C594C;
-PRAGMA user_version = 6;
+PRAGMA user_version = 7;
 ";
 
 /// The file at the path of a database.

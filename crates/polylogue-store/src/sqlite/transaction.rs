@@ -10,7 +10,7 @@ use super::rows;
 use super::write_error::WriteError;
 use super::writer_state::WriterState;
 use crate::batch::Batch;
-use crate::head::{Head, lease_from_now};
+use crate::head::{Head, lease_from};
 use crate::intact::parse_event;
 use crate::io_error::show;
 use crate::sealed::{first_link, sealed, unsealed};
@@ -21,7 +21,7 @@ use crate::{claims, io_error};
 /// All conditions are checked before anything is written.
 pub(super) struct WriteTransaction<'a> {
     connection: &'a Connection,
-    state: &'a WriterState,
+    pub(super) state: &'a WriterState,
 }
 
 impl<'a> WriteTransaction<'a> {
@@ -59,7 +59,7 @@ impl<'a> WriteTransaction<'a> {
     }
 
     /// The name of this store in claims. Stores the heads of dead processes.
-    fn token(&self) -> Result<String, WriteError> {
+    pub(super) fn token(&self) -> Result<String, WriteError> {
         let token = self.state.token().map_err(|error| io_error::writing(self.state.place(), &error))?;
         for head in self.state.heads_of_ended_processes() {
             self.remind(&head)?;
@@ -136,7 +136,7 @@ impl<'a> WriteTransaction<'a> {
         let log = self.log(id)?;
         let writer: Option<String> = self.get("SELECT writer FROM claims WHERE log = ?1", [log])?;
         let said = writer.and_then(|writer| process_lock::head_written_by(self.state.place(), &writer, id));
-        if said.is_none_or(|head| head.holds_for().is_some()) {
+        if said.is_none_or(|head| head.holds_at(self.state.now()).is_some()) {
             return self.claim(id);
         }
         self.token()?;
@@ -153,14 +153,15 @@ impl<'a> WriteTransaction<'a> {
         let holder: String = holder;
         let place = self.state.place();
         if self.state.own().as_ref() == Some(&writer) || process_lock::is_taken(place, &writer) {
-            let lease = process_lock::head_written_by(place, &writer, id).as_ref().and_then(Head::holds_for);
+            let lease = process_lock::head_written_by(place, &writer, id)
+                .and_then(|head| head.holds_at(self.state.now()));
             let holder = claims::with_lease(&holder, lease);
             return Err(StoreError::Busy { id: id.clone(), holder }.into());
         }
         Ok(Some(writer))
     }
 
-    fn insert_claim(&self, id: &LogId, log: i64) -> Result<Claim, WriteError> {
+    pub(super) fn insert_claim(&self, id: &LogId, log: i64) -> Result<Claim, WriteError> {
         self.state.ends().forget(id);
         self.execute(
             "INSERT INTO claims(log, writer, holder) VALUES(?1, ?2, ?3)",
@@ -187,7 +188,7 @@ impl<'a> WriteTransaction<'a> {
 
     /// Writes the head of a log outside of the database, after the commit.
     fn say(&self, id: &LogId, fence: u64, events: u64, link: Link) {
-        self.state.say(Head { id: id.clone(), fence, events, link, lease_ms: lease_from_now() });
+        self.state.say(Head { id: id.clone(), fence, events, link, lease_ms: lease_from(self.state.now()) });
     }
 
     /// The log's number, and whether it has a team, if the claim is valid.
@@ -234,6 +235,8 @@ impl<'a> WriteTransaction<'a> {
             Some(summary) => summary,
             None => self.summary(&claim.id, log, has_team)?,
         };
+        // The first append under a claim: its worker has not died of the log.
+        self.progressed(log)?;
         Ok(LogEnd { log, has_team, events, link, summary })
     }
 
@@ -277,6 +280,7 @@ impl<'a> WriteTransaction<'a> {
 
     pub(super) fn release(&self, claim: &Claim) -> Result<(), WriteError> {
         self.state.ends().forget(&claim.id);
+        self.wake_released(claim)?;
         self.execute(
             "DELETE FROM claims WHERE fence = ?1 AND writer = ?2",
             params![claim.fence.cast_signed(), self.state.own()],
@@ -293,7 +297,7 @@ impl<'a> WriteTransaction<'a> {
         self.writer_of(id, log)?;
         // What a dead process said of the log is not to be missed later.
         self.token()?;
-        for table in ["events", "claims", "heads", "inbox", "blobs"] {
+        for table in ["events", "claims", "heads", "inbox", "blobs", "queue"] {
             self.execute(&format!("DELETE FROM {table} WHERE log = ?1"), [log])?;
         }
         self.execute("DELETE FROM logs WHERE nr = ?1", [log])?;

@@ -13,6 +13,7 @@ use super::transaction::WriteTransaction;
 use super::write_error::{WriteError, store_error};
 use super::writer_state::WriterState;
 use crate::claims::ClaimGuard;
+use crate::clock::Clock;
 use crate::workers::gone;
 
 /// Maximum number of tasks in one commit, which limits the wait of the first.
@@ -31,11 +32,11 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread, which writes to the database at `place` through `connection`.
-    pub(super) fn start(connection: Connection, place: Arc<Path>) -> Result<Self, StoreError> {
+    pub(super) fn start(connection: Connection, place: Arc<Path>, clock: Clock) -> Result<Self, StoreError> {
         let (queue, tasks) = mpsc::unbounded_channel();
         let thread = Builder::new()
             .name("polylogue-writer".into())
-            .spawn(move || work(connection, place, tasks))
+            .spawn(move || work(connection, WriterState::new(place, clock), tasks))
             .map_err(|error| gone(&error.to_string()))?;
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
@@ -124,8 +125,7 @@ impl<T: Send, W: Fn(&WriteTransaction<'_>) -> Result<T, WriteError> + Send> Task
     }
 }
 
-fn work(mut connection: Connection, place: Arc<Path>, mut tasks: UnboundedReceiver<Box<dyn Task>>) {
-    let state = WriterState::new(place);
+fn work(mut connection: Connection, state: WriterState, mut tasks: UnboundedReceiver<Box<dyn Task>>) {
     while let Some(first) = tasks.blocking_recv() {
         let mut group = vec![first];
         while group.len() < SHARED

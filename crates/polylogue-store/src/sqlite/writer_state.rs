@@ -13,11 +13,13 @@ use super::ends::LogEnds;
 use super::files::Files;
 use super::heads;
 use super::process_lock::{DeadProcess, ProcessLock};
+use crate::clock::Clock;
 use crate::head::Head;
 
 /// The state of the writer between transactions.
 pub(super) struct WriterState {
     place: Arc<Path>,
+    clock: Clock,
     files: Files,
     /// The lock file, created when the first log is claimed.
     lock: RefCell<Option<ProcessLock>>,
@@ -32,15 +34,20 @@ pub(super) struct WriterState {
 }
 
 impl WriterState {
-    pub(super) fn new(place: Arc<Path>) -> Self {
+    pub(super) fn new(place: Arc<Path>, clock: Clock) -> Self {
         let files = Files::of(&place);
         let (lock, dead, unsaid) = (RefCell::default(), RefCell::default(), RefCell::default());
-        Self { place, files, lock, dead, read: Cell::new(false), ends: LogEnds::default(), unsaid }
+        Self { place, clock, files, lock, dead, read: Cell::new(false), ends: LogEnds::default(), unsaid }
     }
 
     /// The database.
     pub(super) fn place(&self) -> &Path {
         &self.place
+    }
+
+    /// The time in milliseconds since 1970.
+    pub(super) fn now(&self) -> u64 {
+        self.clock.now()
     }
 
     /// The ends of claimed logs, also of those that the transaction appends to.

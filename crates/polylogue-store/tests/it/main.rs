@@ -22,6 +22,8 @@ mod queue;
 #[cfg(test)]
 mod replaced;
 #[cfg(test)]
+mod shared_file;
+#[cfg(test)]
 mod sqlite;
 #[cfg(test)]
 mod support;

@@ -11,23 +11,53 @@ use polylogue_core::{
     AnyQueue, AnyStore, Claim, Due, DynQueue, Features, Heartbeat, InboxMessage, LogId, Queue, QueueWrapper,
     Store, StoreError, StoreWrapper, Timestamp,
 };
-use polylogue_store::Memory;
+use polylogue_store::{Memory, Sqlite};
 use polylogue_test::queue::{Fixture, conforms};
 
-/// A store in memory whose time passes by hand.
+/// A time that passes by hand.
+#[derive(Clone)]
+pub(crate) struct Time(Arc<AtomicU64>);
+
+impl Time {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(AtomicU64::new(1_763_712_000_000)))
+    }
+
+    pub(crate) fn clock(&self) -> impl Fn() -> Timestamp + Send + Sync + 'static {
+        let now = Arc::clone(&self.0);
+        move || Timestamp(now.load(Ordering::SeqCst))
+    }
+
+    pub(crate) fn pass(&self, time: Duration) {
+        self.0.fetch_add(u64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+}
+
 fn memory() -> Fixture {
-    let now = Arc::new(AtomicU64::new(1_763_712_000_000));
-    let clock = Arc::clone(&now);
-    let memory = Memory::with_clock(move || Timestamp(clock.load(Ordering::SeqCst)));
-    let pass = move |time: Duration| {
-        now.fetch_add(u64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
+    let time = Time::new();
+    let queue = AnyQueue::new(Memory::with_clock(time.clock())).unwrap();
+    Fixture { queue, pass: Box::new(move |more| time.pass(more)) }
+}
+
+fn sqlite() -> Fixture {
+    let (time, dir) = (Time::new(), tempfile::tempdir().unwrap());
+    let store = Sqlite::open_with_clock(dir.path().join("chats.db"), time.clock()).unwrap();
+    let pass = move |more| {
+        // Kept as long as the queue.
+        let _ = dir.path();
+        time.pass(more);
     };
-    Fixture { queue: AnyQueue::new(memory).unwrap(), pass: Box::new(pass) }
+    Fixture { queue: AnyQueue::new(store).unwrap(), pass: Box::new(pass) }
 }
 
 #[tokio::test]
 async fn memory_is_a_queue() {
     conforms(memory).await;
+}
+
+#[tokio::test]
+async fn sqlite_is_a_queue() {
+    conforms(sqlite).await;
 }
 
 /// What a queue does wrong.

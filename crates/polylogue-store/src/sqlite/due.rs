@@ -1,0 +1,280 @@
+//! When workers must look at logs, and what becomes of their claims.
+
+use std::collections::HashMap;
+
+use polylogue_core::{Claim, Features, Heartbeat, LogId, MAX_TRIES, StoreError};
+use rusqlite::{Connection, Result, params};
+
+use super::process_lock;
+use super::transaction::WriteTransaction;
+use super::write_error::WriteError;
+use crate::claims;
+use crate::head::{Head, lease_from};
+
+/// A log that is due.
+struct DueLog {
+    due: i64,
+    id: LogId,
+    log: i64,
+    /// Whether a process has claimed it, and lost it.
+    is_lost: bool,
+}
+
+/// The heads of other writers, which are read once in a transaction.
+type OtherHeads = HashMap<String, Vec<Head>>;
+
+/// How a log is claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Claimed {
+    /// It is not.
+    No,
+    /// By a process that has died, or has not renewed its lease.
+    Lost,
+    /// By a process whose lease lasts.
+    Held,
+}
+
+/// What logs that are due need: each distinct value is found by the index, whatever the number of logs.
+pub(super) fn needed(connection: &Connection, now: u64) -> Result<Vec<String>> {
+    let sql = "WITH RECURSIVE needed(words) AS (
+            SELECT min(needs) FROM queue WHERE due_ms IS NOT NULL
+            UNION ALL
+            SELECT (SELECT min(needs) FROM queue WHERE due_ms IS NOT NULL AND needs > words)
+            FROM needed WHERE words IS NOT NULL)
+        SELECT words FROM needed
+        WHERE words IS NOT NULL AND EXISTS (SELECT 1 FROM queue WHERE needs = words AND due_ms <= ?1)";
+    let mut select = connection.prepare_cached(sql)?;
+    select.query_map([time_column(now)], |row| row.get(0))?.collect()
+}
+
+/// Whether a worker that `offers` this has what a log `needs`.
+pub(super) fn is_served(needs: &str, offers: &Features) -> bool {
+    Features::parse(needs).is_ok_and(|needs| needs.are_in(offers))
+}
+
+/// A time for the database: after the year 292 million is as good as never.
+pub(super) fn time_column(ms: u64) -> i64 {
+    i64::try_from(ms).unwrap_or(i64::MAX)
+}
+
+impl WriteTransaction<'_> {
+    /// Claims logs that are due, and parks those that were claimed too often.
+    pub(super) fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, WriteError> {
+        let (now, mut heads, mut due) = (self.state.now(), OtherHeads::new(), Vec::new());
+        for needs in needed(self.connection(), now)?.iter().filter(|needs| is_served(needs, offers)) {
+            due.extend(self.due(needs, now, room, &mut heads)?);
+        }
+        due.sort_by(|one, other| (one.due, &one.id).cmp(&(other.due, &other.id)));
+        due.truncate(room);
+        due.iter().map(|log| self.grant(log, now)).collect()
+    }
+
+    /// Those of one need, up to `room`, that no process holds.
+    fn due(
+        &self,
+        needs: &str,
+        now: u64,
+        room: usize,
+        heads: &mut OtherHeads,
+    ) -> Result<Vec<DueLog>, WriteError> {
+        let sql = "SELECT due_ms, id, log, tries FROM queue JOIN logs ON nr = log
+            WHERE needs = ?1 AND due_ms <= ?2 ORDER BY due_ms, id";
+        let (mut due, mut failing) = (Vec::new(), Vec::new());
+        {
+            let mut select = self.connection().prepare_cached(sql)?;
+            let mut rows = select.query(params![needs, time_column(now)])?;
+            while due.len() < room
+                && let Some(row) = rows.next()?
+            {
+                let (id, log): (String, i64) = (row.get(1)?, row.get(2)?);
+                let id = LogId::new(&id)?;
+                match self.claimed_now(&id, log, heads)? {
+                    Claimed::Held => {}
+                    _ if row.get::<_, u32>(3)? >= MAX_TRIES => failing.push(log),
+                    claimed => {
+                        due.push(DueLog { due: row.get(0)?, id, log, is_lost: claimed == Claimed::Lost });
+                    }
+                }
+            }
+        }
+        failing.into_iter().try_for_each(|log| self.park(log))?;
+        Ok(due)
+    }
+
+    fn grant(&self, DueLog { id, log, is_lost, .. }: &DueLog, now: u64) -> Result<Claim, WriteError> {
+        self.token()?;
+        self.execute("DELETE FROM claims WHERE log = ?1", [log])?;
+        let claim = self.insert_claim(id, *log)?;
+        self.execute(
+            "UPDATE queue SET due_ms = ?2, is_woken = 0, tries = tries + 1, takeovers = takeovers + ?3, worker = ?4
+             WHERE log = ?1",
+            params![log, time_column(lease_from(now)), is_lost, claims::this_process()],
+        )?;
+        Ok(claim)
+    }
+
+    /// How a log is claimed.
+    pub(super) fn claimed_now(
+        &self,
+        id: &LogId,
+        log: i64,
+        heads: &mut OtherHeads,
+    ) -> Result<Claimed, WriteError> {
+        let Some(writer) = self.get::<String>("SELECT writer FROM claims WHERE log = ?1", [log])? else {
+            return Ok(Claimed::No);
+        };
+        let place = self.state.place();
+        let head = if self.state.own().as_ref() == Some(&writer) {
+            self.state.said(id)
+        } else {
+            let heads = heads.entry(writer).or_insert_with_key(|writer| {
+                let is_alive = process_lock::is_taken(place, writer);
+                if is_alive { process_lock::heads_written_by(place, writer) } else { Vec::new() }
+            });
+            heads.iter().find(|head| head.id == *id).cloned()
+        };
+        let is_held = head.is_some_and(|head| head.holds_at(self.state.now()).is_some());
+        Ok(if is_held { Claimed::Held } else { Claimed::Lost })
+    }
+
+    /// Has a log looked at at `due`: when it is released, if it is held. One that is parked is parked no more.
+    pub(super) fn look_at(&self, id: &LogId, due: Option<u64>) -> Result<i64, WriteError> {
+        let log = self.queued(id)?;
+        let claimed = self.claimed_now(id, log, &mut OtherHeads::new())?;
+        // The process that has it may continue, though its lease has expired.
+        let is_woken = claimed != Claimed::No && due.is_some();
+        self.execute(
+            "UPDATE queue SET is_woken = is_woken OR ?2, due_ms = CASE WHEN ?3 THEN due_ms ELSE ?4 END,
+                 tries = CASE WHEN is_parked THEN 0 ELSE tries END,
+                 why = CASE WHEN is_parked THEN NULL ELSE why END, is_parked = 0
+             WHERE log = ?1",
+            params![log, is_woken, claimed == Claimed::Held, due.map(time_column)],
+        )?;
+        Ok(log)
+    }
+
+    pub(super) fn schedule(
+        &self,
+        id: &LogId,
+        due: Option<u64>,
+        needs: Option<&Features>,
+    ) -> Result<(), WriteError> {
+        let log = self.look_at(id, due)?;
+        if let Some(needs) = needs {
+            self.execute("UPDATE queue SET needs = ?2 WHERE log = ?1", params![log, needs.to_string()])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn release_until(&self, claim: &Claim, due: Option<u64>) -> Result<(), WriteError> {
+        if self.is_own(claim)? {
+            let log = self.queued(&claim.id)?;
+            self.execute(
+                "UPDATE queue SET due_ms = ?2, tries = 0, why = NULL WHERE log = ?1",
+                params![log, due.map(time_column)],
+            )?;
+        }
+        self.release(claim)
+    }
+
+    pub(super) fn release_failed(
+        &self,
+        claim: &Claim,
+        due: Option<u64>,
+        why: &str,
+    ) -> Result<(), WriteError> {
+        if self.is_own(claim)? {
+            let log = self.queued(&claim.id)?;
+            let sql = "UPDATE queue SET due_ms = ?2, why = ?3 WHERE log = ?1";
+            self.execute(sql, params![log, due.map(time_column), why])?;
+            let tries: Option<u32> = self.get("SELECT tries FROM queue WHERE log = ?1", [log])?;
+            if tries.is_some_and(|tries| tries >= MAX_TRIES) {
+                // Whatever its due time is.
+                self.execute("UPDATE queue SET is_woken = 0 WHERE log = ?1", [log])?;
+                self.release(claim)?;
+                return self.park(log);
+            }
+        }
+        self.release(claim)
+    }
+
+    /// Renews the leases of valid claims.
+    pub(super) fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, WriteError> {
+        let mut valid = Vec::with_capacity(claims.len());
+        for claim in claims {
+            match self.renew(claim) {
+                Ok(()) => valid.push(self.kept(claim)?),
+                Err(WriteError::Refused(
+                    StoreError::Fenced { .. } | StoreError::NotFound { .. } | StoreError::Replaced { .. },
+                )) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(valid)
+    }
+
+    fn kept(&self, claim: &Claim) -> Result<Heartbeat, WriteError> {
+        let log = self.log(&claim.id)?;
+        // One that was claimed by its id is due when it was.
+        self.execute(
+            "UPDATE queue SET due_ms = max(due_ms, ?2) WHERE log = ?1 AND due_ms IS NOT NULL",
+            params![log, time_column(lease_from(self.state.now()))],
+        )?;
+        let is_woken = self.get("SELECT is_woken FROM queue WHERE log = ?1", [log])?.unwrap_or(false);
+        Ok(Heartbeat { claim: claim.clone(), is_woken })
+    }
+
+    /// An event was appended: the claims of its log count no more.
+    pub(super) fn progressed(&self, log: i64) -> Result<()> {
+        let sql = "UPDATE queue SET tries = 0, why = NULL WHERE log = ?1 AND (tries > 0 OR why IS NOT NULL)";
+        self.execute(sql, [log])
+    }
+
+    /// A claim ends: its log is due if a message came meanwhile.
+    pub(super) fn wake_released(&self, claim: &Claim) -> Result<()> {
+        self.execute(
+            "UPDATE queue SET due_ms = ?3, is_woken = 0
+             WHERE is_woken AND log = (SELECT log FROM claims WHERE fence = ?1 AND writer = ?2)",
+            params![claim.fence.cast_signed(), self.state.own(), time_column(self.state.now())],
+        )
+    }
+
+    /// Has the logs of processes that have died looked at before their leases expire.
+    pub(super) fn free_logs_of_the_dead(&self) -> Result<()> {
+        let writers: Vec<String> = {
+            let mut select = self.connection().prepare_cached("SELECT DISTINCT writer FROM claims")?;
+            select.query_map([], |row| row.get(0))?.collect::<Result<_>>()?
+        };
+        let (own, now) = (self.state.own(), self.state.now());
+        let is_dead = |writer: &&String| {
+            own.as_ref() != Some(writer) && !process_lock::is_taken(self.state.place(), writer)
+        };
+        for writer in writers.iter().filter(is_dead) {
+            self.execute(
+                "UPDATE queue SET due_ms = ?2 WHERE due_ms BETWEEN ?2 AND ?3
+                 AND log IN (SELECT log FROM claims WHERE writer = ?1)",
+                params![writer, time_column(now), time_column(lease_from(now))],
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The number of a log, which has a row in the queue.
+    fn queued(&self, id: &LogId) -> Result<i64, WriteError> {
+        let log = self.log(id)?;
+        self.execute("INSERT INTO queue(log) VALUES(?1) ON CONFLICT DO NOTHING", [log])?;
+        Ok(log)
+    }
+
+    /// Whether a claim is valid.
+    fn is_own(&self, claim: &Claim) -> Result<bool> {
+        let sql = "SELECT 1 FROM claims WHERE fence = ?1 AND writer = ?2";
+        Ok(self.get::<i64>(sql, params![claim.fence.cast_signed(), self.state.own()])?.is_some())
+    }
+
+    fn park(&self, log: i64) -> Result<(), WriteError> {
+        self.execute("DELETE FROM claims WHERE log = ?1", [log])?;
+        let sql = "UPDATE queue SET due_ms = NULL, is_woken = 0, is_parked = 1 WHERE log = ?1";
+        Ok(self.execute(sql, [log])?)
+    }
+}

@@ -1,0 +1,50 @@
+//! Workers that share a SQLite file.
+
+use polylogue_core::{
+    AnyQueue, Due, Features, LEASE, LogId, Meta, Queue as _, QueueState, Store as _, StoreError, WorkerInfo,
+};
+use polylogue_store::Sqlite;
+
+use crate::queue::Time;
+
+/// As workers of two processes: each has its own connection and its own lock.
+#[tokio::test]
+async fn two_workers_on_one_file_share_its_logs_and_take_over_from_one_another() {
+    const LOGS: usize = 20;
+    let (time, dir) = (Time::new(), tempfile::tempdir().unwrap());
+    let open = || {
+        let store = Sqlite::open_with_clock(dir.path().join("chats.db"), time.clock()).unwrap();
+        AnyQueue::new(store).unwrap()
+    };
+    let (one, other) = (open(), open());
+    for log in 0..LOGS {
+        let id = LogId::new(&format!("log-{log}")).unwrap();
+        let claim = one.create(&id, &Meta::default()).await.unwrap();
+        one.release_until(claim, Due::Now).await.unwrap();
+    }
+    let none = Features::none();
+    let mut held = [Vec::new(), Vec::new()];
+    for _ in 0..LOGS / 4 {
+        let (mine, theirs) = tokio::join!(one.claim_due(2, &none), other.claim_due(2, &none));
+        held[0].extend(mine.unwrap());
+        held[1].extend(theirs.unwrap());
+    }
+    assert_eq!((held[0].len(), held[1].len()), (LOGS / 2, LOGS / 2), "each log is claimed once");
+    let info = WorkerInfo { at_once: 7, ..WorkerInfo::default() };
+    one.announce(&info).await.unwrap();
+    // One of them is silent.
+    time.pass(LEASE * 2 / 3);
+    assert_eq!(one.heartbeat(&held[0]).await.unwrap().len(), LOGS / 2);
+    time.pass(LEASE * 2 / 3);
+    assert!(one.claim_due(LOGS, &none).await.unwrap().len() == LOGS / 2, "those of the other one");
+    for claim in &held[1] {
+        let late = other.append(claim, &[]).await;
+        assert_eq!(late, Err(StoreError::Fenced { id: claim.id.clone() }));
+    }
+    assert_eq!(other.heartbeat(&held[1]).await.unwrap(), []);
+    let overview = other.overview().await.unwrap();
+    assert_eq!(overview.logs.iter().filter(|log| log.takeovers == 1).count(), LOGS / 2);
+    assert!(overview.logs.iter().all(|log| log.state == QueueState::Held), "{:?}", overview.logs);
+    let [worker] = overview.workers.as_slice() else { panic!("{:?}", overview.workers) };
+    assert_eq!((worker.held, &worker.info), (LOGS as u64, &info));
+}
