@@ -36,7 +36,7 @@ fn is_found(broken: Broken, how: &str) {
         let table = table(seed, broken, logs, &script);
         println!("after {} worlds: {what}\n{table}", seed + 1);
         // The faults, and what they led to.
-        assert!(script.len() < 12, "{table}");
+        assert!(script.len() < 12, "{} faults: {table}", script.len());
         assert!(what.contains(how) || table.contains(how), "found something else:\n{table}");
         return;
     }

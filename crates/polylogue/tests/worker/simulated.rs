@@ -26,6 +26,8 @@ pub(crate) struct Verdict {
     pub(crate) violation: Option<(u64, String)>,
     pub(crate) takeovers: u64,
     pub(crate) refusals: u64,
+    /// What workers did, and when.
+    pub(crate) done: Vec<(u64, String)>,
 }
 
 /// The logs and faults of the world of a seed.
@@ -42,7 +44,12 @@ pub(crate) fn run(seed: u64, broken: Broken, logs: usize, script: &Script) -> Ve
         let world = World::new(seed, broken);
         live(&world, logs, script).await;
         let state = world.state();
-        Verdict { violation: state.violation.clone(), takeovers: state.takeovers, refusals: state.refusals }
+        Verdict {
+            violation: state.violation.clone(),
+            takeovers: state.takeovers,
+            refusals: state.refusals,
+            done: state.done.clone(),
+        }
     })
 }
 
@@ -196,35 +203,64 @@ impl Conversations {
     }
 }
 
-/// Removes faults from a script as long as the world still fails.
+/// The smallest script that is found under which the world still fails: without as many faults as possible, first many at once, and
+/// with smaller ones.
 pub(crate) fn shrunk(seed: u64, broken: Broken, logs: usize, script: &Script) -> Script {
-    if run(seed, broken, logs, &Vec::new()).violation.is_some() {
-        return Vec::new();
-    }
+    let fails = |script: &Script| run(seed, broken, logs, script).violation.is_some();
     let mut script = script.clone();
-    let mut at = 0;
-    while at < script.len() {
-        let mut shorter = script.clone();
-        shorter.remove(at);
-        if run(seed, broken, logs, &shorter).violation.is_some() {
-            script = shorter;
-            at = 0;
-        } else {
-            at += 1;
+    while let Some(shorter) = shortened(&script, &fails) {
+        script = shorter;
+    }
+    for at in 0..script.len() {
+        while let Some(fault) = script[at].1.smaller() {
+            let mut milder = script.clone();
+            milder[at].1 = fault;
+            if !fails(&milder) {
+                break;
+            }
+            script = milder;
         }
     }
     script
 }
 
-/// Who did what when in a world that fails.
+/// The script without some of its faults, if it still fails: consecutive ones, many first, or else any two.
+fn shortened(script: &Script, fails: &impl Fn(&Script) -> bool) -> Option<Script> {
+    let halves =
+        std::iter::successors(Some(script.len()), |many| Some(many / 2)).take_while(|many| *many > 0);
+    let runs = halves.flat_map(|many| {
+        let starts = (0..script.len()).step_by(many);
+        starts.map(move |at| [&script[..at], &script[script.len().min(at + many)..]].concat())
+    });
+    let pairs = (0..script.len()).flat_map(|one| {
+        (0..one).map(move |other| {
+            let kept = script.iter().enumerate().filter(|(at, _)| *at != one && *at != other);
+            kept.map(|(_, fault)| fault.clone()).collect::<Script>()
+        })
+    });
+    runs.chain(pairs).find(fails)
+}
+
+/// How much of what workers did is printed.
+const DONE: usize = 24;
+
+/// Who did what when in a world that fails: its faults and its violation, and the last of what workers did before it.
 pub(crate) fn table(seed: u64, broken: Broken, logs: usize, script: &Script) -> String {
+    let verdict = run(seed, broken, logs, script);
     let mut table = format!("seed {seed}, {broken:?}, {logs} logs of {STEPS} steps, {WORKERS} workers\n");
-    let _ = writeln!(table, "{:>9} | what", "ms");
-    for (at, fault) in script {
-        let _ = writeln!(table, "{at:>9} | {fault}");
-    }
-    if let Some((at, what)) = run(seed, broken, logs, script).violation {
+    let _ = writeln!(table, "{:>9} | who      | what", "ms");
+    let mut row = |at: u64, what: &str| {
         let _ = writeln!(table, "{at:>9} | {what}");
+    };
+    let end = verdict.violation.as_ref().map_or(u64::MAX, |(at, _)| *at);
+    let faults = script.iter().map(|(at, fault)| (*at, fault.to_string()));
+    let mut rows: Vec<(u64, String)> = verdict.done.iter().rev().take(DONE).cloned().collect();
+    rows.extend(faults);
+    rows.retain(|(at, _)| *at <= end);
+    rows.sort_by_key(|(at, _)| *at);
+    rows.iter().for_each(|(at, what)| row(*at, what));
+    if let Some((at, what)) = &verdict.violation {
+        row(*at, &format!("all      | {what}"));
     }
     table
 }

@@ -46,10 +46,12 @@ pub(crate) struct State {
     posted_while_held: BTreeSet<u64>,
     deleted: BTreeSet<(LogId, u64)>,
     parked: BTreeSet<LogId>,
-    operations: u64,
+    operations: BTreeMap<usize, u64>,
     pub(crate) takeovers: u64,
     pub(crate) refusals: u64,
     pub(crate) violation: Option<(u64, String)>,
+    /// What workers did, and when, up to a violation.
+    pub(crate) done: Vec<(u64, String)>,
 }
 
 impl World {
@@ -77,6 +79,15 @@ impl World {
         self.state().violation.get_or_insert((at, what));
     }
 
+    /// Notes what a worker did.
+    pub(crate) fn does(&self, worker: usize, what: &str) {
+        let at = self.ms();
+        let mut state = self.state();
+        if state.violation.is_none() {
+            state.done.push((at, format!("worker {worker} | {what}")));
+        }
+    }
+
     pub(crate) async fn create(&self, id: &LogId) {
         let claim = Store::create(&self.0.queue, id, &Meta::default()).await.unwrap();
         Queue::release_until(&self.0.queue, claim, Due::Now).await.unwrap();
@@ -95,6 +106,7 @@ impl World {
 
     /// A call begins.
     pub(crate) fn begins(&self, id: &LogId, step: usize, worker: usize) {
+        self.does(worker, &format!("begins call {step} of {id}"));
         if self.state().finished.contains(&(id.clone(), step)) {
             self.violated(format!("worker {worker} begins call {step} of {id} again, which has finished"));
         }
@@ -176,8 +188,10 @@ impl Network {
     ) -> Result<T, StoreError> {
         let mut random = {
             let mut state = self.world.state();
-            state.operations += 1;
-            Random::new(self.world.0.seed ^ (state.operations << 20))
+            // Of each worker by itself, so that a fault of one changes little for the others when a world is shrunk.
+            let operations = state.operations.entry(self.worker).or_default();
+            *operations += 1;
+            Random::new(self.world.0.seed ^ (*operations << 20) ^ ((self.worker as u64) << 50))
         };
         let is_calm = self.world.ms() > crate::faults::STORMY;
         let lost = || StoreError::Unreachable { place: "the database".into(), why: "simulated".into() };
@@ -236,7 +250,10 @@ impl StoreWrapper for Network {
             let latest = self.latest(claim);
             let by = if self.broken() == Broken::AppendWithoutFence { &latest } else { claim };
             let appended = Store::append(self.inner(), by, batch).await;
-            if appended.is_err() {
+            let (texts, refused) = (batch.iter().map(|event| text_of(event)), appended.is_err());
+            let (texts, but) = (texts.collect::<Vec<_>>().join(", "), if refused { ": refused" } else { "" });
+            self.world.does(self.worker, &format!("appends `{texts}` to {}{but}", claim.id));
+            if refused {
                 self.world.state().refusals += 1;
                 return appended;
             }
@@ -261,6 +278,7 @@ impl QueueWrapper for Network {
         let claim = async {
             let mut claims = Queue::claim_due(self.inner_queue(), room, offers).await?;
             for claim in &claims {
+                self.world.does(self.worker, &format!("claims {}", claim.id));
                 let mut state = self.world.state();
                 *state.since_progress.entry(claim.id.clone()).or_default() += 1;
                 *state.claims.entry(claim.id.clone()).or_default() += 1;
@@ -283,6 +301,7 @@ impl QueueWrapper for Network {
     async fn release_until(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
         let release = async {
             let (id, fence) = (claim.id.clone(), claim.fence);
+            self.world.does(self.worker, &format!("releases {id} until {due:?}"));
             if self.latest(&claim).fence == fence {
                 self.progressed(&id);
             }
