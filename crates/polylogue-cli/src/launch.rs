@@ -129,7 +129,6 @@ impl<'a> Launch<'a> {
             paced: self.shown.is_some_and(|settings| settings.output == Output::Talk && settings.looks.live),
             prices,
             learned: place::of_capabilities().map(LearnedCapabilities::at),
-            patience: None,
         };
         RunOptions {
             models,

@@ -80,4 +80,4 @@ pub use steering::{Steered, WaitingRun};
 pub use store_location::{FilesPolicy, StoreLocation};
 pub use stored::{Sealer, StoredBound, StoredTeam, is_imported, limits_of};
 pub use work_dir::refused_programs;
-pub use worker::{DRAIN, StoredTeams, Worker, WorkerOptions};
+pub use worker::{StoredTeams, Worker, WorkerOptions};

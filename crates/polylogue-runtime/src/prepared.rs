@@ -85,7 +85,7 @@ impl Prepared {
             budget: options.has_budget(&team) && !access.grants.contains(&Grant::UnknownPrice),
             resumed: options.resumed,
             access: &access,
-            cluster: place.cluster_limits(options.models.patience)?,
+            cluster: place.cluster_limits()?,
         };
         let models = TeamModels::choose(&mut team, &choosing).await?;
         let servers = TeamServers::start(&team, options.servers.as_deref(), &access).await?;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use polylogue_core::{
-    AnyQueue, AnyStore, Budget, Chat, Claim, Due, Features, LimitOverrides, ListQuery, Log, LogId, Name,
-    Page, Path, Queue as _, Store as _, StoreError, Subscription, Timer,
+    AnyQueue, AnyStore, Budget, Cancellation, Chat, Claim, Due, Features, LimitOverrides, ListQuery, Log,
+    LogId, Name, Page, Path, Queue as _, Store as _, StoreError, Subscription, Timer,
 };
 
 use crate::conversation::{Conversation, Opened, Shared};
@@ -42,6 +42,8 @@ pub struct OpenOptions {
     pub more: LimitOverrides,
     /// Budgets that pay for its calls, next to its own limits and the budget of the runtime.
     pub budgets: Vec<Budget>,
+    /// What stops its runs. Default: a handle of its own.
+    pub stop: Option<Cancellation>,
 }
 
 /// How long a process that was just killed may hold a conversation: until a program that it was about to start has
@@ -69,6 +71,13 @@ impl Runtime {
     #[must_use]
     pub fn with_budget(self, budget: Option<Budget>) -> Self {
         let (place, store) = (self.place().clone(), self.store().clone());
+        Self(Arc::new(Inner { place, store, budget, open: Mutex::default() }))
+    }
+
+    /// The same conversations for a worker, in `store`, a wrapper of the one that it has. Calls wait for shared limits for up to
+    /// `patience`.
+    pub(crate) fn for_worker(&self, store: AnyStore, patience: Duration) -> Self {
+        let (place, budget) = (self.place().clone().with_patience(patience), self.0.budget.clone());
         Self(Arc::new(Inner { place, store, budget, open: Mutex::default() }))
     }
 
@@ -220,6 +229,7 @@ impl Runtime {
         let opened = Opened { task: run.task().to_owned(), limits, changed, more: options.more };
         let log = log.limits(limits).agent_limits(run.team().agent_limits()).bound(most);
         let log = timed(log, self.budgets(&options.budgets));
+        let log = options.stop.into_iter().fold(log, Log::cancelled_by);
         Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
     }
 

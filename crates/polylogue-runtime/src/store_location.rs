@@ -26,6 +26,7 @@ pub struct StoreLocation {
     path: PathBuf,
     database: Option<Database>,
     files: FilesPolicy,
+    patience: Option<Duration>,
 }
 
 /// What becomes of the work directory of a conversation that another process, perhaps on another machine, continues. A conversation that works in a folder of
@@ -80,13 +81,13 @@ const WORK: &str = ".work";
 impl StoreLocation {
     /// A place in the file system. An existing folder, or a path that ends in `/`, is one of JSON lines; everything else is a SQLite file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), database: None, files: FilesPolicy::Local }
+        Self { path: path.into(), database: None, files: FilesPolicy::Local, patience: None }
     }
 
     /// A Postgres database. What is kept on this machine is next to `path`, where nothing needs to be.
     pub fn postgres(address: Address, path: impl Into<PathBuf>) -> Self {
         let database = Database { address, tenant: Postgres::LOCAL.into() };
-        Self { path: path.into(), database: Some(database), files: FilesPolicy::Kept }
+        Self { path: path.into(), database: Some(database), files: FilesPolicy::Kept, patience: None }
     }
 
     /// The place of the conversations of another tenant: in the same Postgres database, or else at `path`.
@@ -100,13 +101,21 @@ impl StoreLocation {
             FilesPolicy::Volume(folder) => FilesPolicy::Volume(folder.join(tenant)),
             files => files.clone(),
         };
-        Self { path: path.into(), database: self.database.as_ref().map(database), files }
+        let (path, patience) = (path.into(), self.patience);
+        Self { path, database: self.database.as_ref().map(database), files, patience }
     }
 
     /// Sets what becomes of the files of conversations. Default: they are kept with Postgres, and stay where they are elsewhere.
     #[must_use]
     pub fn with_files(self, files: FilesPolicy) -> Self {
         Self { files, ..self }
+    }
+
+    /// Sets how long a model call waits for a rate limit or a slot that processes share: one that would wait longer fails at once, with
+    /// [`ModelError::wait`](polylogue_core::ModelError::wait). Default: calls wait, and those of a [worker](crate::Worker) for 5 seconds.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience: Some(patience), ..self }
     }
 
     /// What becomes of the files of conversations.
@@ -180,12 +189,11 @@ impl StoreLocation {
         Ok(AnyStore::new(Sqlite::open(&self.path)?))
     }
 
-    /// The limits that all processes with this store share, each of which a call waits for up to `patience`; none where a store is of
-    /// one machine.
-    pub(crate) fn cluster_limits(&self, patience: Option<Duration>) -> Result<Option<ClusterLimits>> {
+    /// The limits that all processes with this store share; none where a store is of one machine.
+    pub(crate) fn cluster_limits(&self) -> Result<Option<ClusterLimits>> {
         let Some(Database { address, .. }) = &self.database else { return Ok(None) };
         let limits = cluster::limits(address)?;
-        Ok(Some(ClusterLimits { patience, ..ClusterLimits::new(limits) }))
+        Ok(Some(ClusterLimits { patience: self.patience, ..ClusterLimits::new(limits) }))
     }
 
     /// What is against the store, though it can be used: a database that is slow, or whose failover may lose events.

@@ -1,18 +1,18 @@
-//! A worker: runs the conversations of a queue that are due, many at a time, until it is stopped.
+//! Workers of a runtime: the loop of [`polylogue::runs::worker`], with conversations whose teams are stored with them.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::panic::resume_unwind;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use futures_util::future::BoxFuture;
-use polylogue_core::{
-    AnyQueue, Body, Claim, Due, Event, Features, LEASE, LogId, Queue as _, Status, Store as _, StoreError,
-    WorkerInfo,
+use futures_util::future::{BoxFuture, Either, select};
+use polylogue::runs::worker::{
+    Claimed, Pace, Rest, Worker as WorkerLoop, WorkerEvent, WorkerStore, WorkerTime, is_stopped,
 };
-use tokio::sync::watch;
+use polylogue_core::{Due, Event, Features, LogId, LogState, Status, Store as _, StoreError, Summary, Timer};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::{Conversation, Error, OpenOptions, Prepared, Result, Runtime};
 
@@ -43,208 +43,49 @@ pub struct WorkerOptions {
 impl Default for WorkerOptions {
     /// 200 conversations, and nothing special.
     fn default() -> Self {
-        Self { at_once: 200, offers: Features::none(), address: None }
+        Self { at_once: WorkerLoop::AT_ONCE, offers: Features::none(), address: None }
     }
 }
 
+/// How long a call waits for a limit that processes share. A conversation that would wait longer is released until then, and others have
+/// its place.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Runs the conversations of a queue that are due.
 pub struct Worker {
+    /// With the store of the worker, in which calls begin only under claims that were confirmed lately.
     runtime: Runtime,
-    queue: AnyQueue,
+    store: WorkerStore,
+    worker: WorkerLoop,
     teams: Arc<dyn StoredTeams>,
-    options: WorkerOptions,
-    running: Mutex<HashMap<LogId, Running>>,
-    /// Whether it takes no more conversations.
-    stopping: watch::Sender<bool>,
 }
-
-/// A conversation that this worker has claimed.
-struct Running {
-    claim: Claim,
-    /// When a request was sent that the store has confirmed the claim in.
-    confirmed: Instant,
-    /// `None` while it is prepared.
-    conversation: Option<Conversation>,
-}
-
-/// How many are claimed at once, so that the others find some, too.
-const BATCH: usize = 16;
-
-/// How often a worker asks for conversations that are due.
-const POLL: Duration = Duration::from_millis(50);
-
-/// How long after its last confirmation a claim counts: less than a lease, because calls take a moment to abort.
-const GUARD: Duration = Duration::from_secs(24);
-
-/// The longest pause while the store cannot be reached.
-const LONGEST: Duration = Duration::from_secs(2);
-
-/// How long a worker that was stopped lets steps end, before it aborts calls.
-pub const DRAIN: Duration = Duration::from_secs(25);
-
-/// The pauses before a conversation is tried again whose turn failed, from the first to the longest.
-const RETRY: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(600));
 
 impl Worker {
     /// A worker for the conversations of `runtime`, whose store does not renew claims by itself.
     ///
     /// # Errors
     /// [`Error::NoQueue`] when its store is none.
-    pub fn new(runtime: Runtime, teams: Arc<dyn StoredTeams>, options: WorkerOptions) -> Result<Arc<Self>> {
-        let queue = runtime.queue()?;
-        let (running, stopping) = (Mutex::default(), watch::Sender::new(false));
-        Ok(Arc::new(Self { runtime, queue, teams, options, running, stopping }))
+    pub fn new(runtime: &Runtime, teams: Arc<dyn StoredTeams>, options: WorkerOptions) -> Result<Arc<Self>> {
+        let begun = Instant::now();
+        let time = WorkerTime::new(move || begun.elapsed(), Timer::new(tokio::time::sleep));
+        let store = WorkerStore::new(runtime.queue()?, time);
+        let WorkerOptions { at_once, offers, address } = options;
+        let worker = WorkerLoop::new(store.clone()).at_once(at_once).offers(offers).address(address);
+        let worker = worker.pace(Pace::of_process(std::process::id())).observe(log);
+        Ok(Arc::new(Self { runtime: runtime.for_worker(store.store(), PATIENCE), store, worker, teams }))
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<LogId, Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_stopping(&self) -> bool {
-        *self.stopping.borrow()
-    }
-
-    /// Runs what is due until `stop` resolves. Then it claims nothing more, lets steps end, for at most [`DRAIN`], and releases all:
-    /// other workers continue them at once.
+    /// Runs what is due until `stop` resolves. Then it claims nothing more, lets steps end, for at most
+    /// [`PATIENCE`](WorkerLoop::PATIENCE), and releases all: other workers continue them at once.
     pub async fn run(self: &Arc<Self>, stop: impl Future<Output = ()>) {
-        let mut tasks = JoinSet::new();
-        let mut stop = std::pin::pin!(stop);
-        let _keeper = self.keep_claims();
-        let (mut next_poll, mut pause) = (Instant::now(), POLL);
-        loop {
-            tokio::select! {
-                biased;
-                () = &mut stop => break,
-                Some(_) = tasks.join_next() => {}
-                () = sleep_until(next_poll), if tasks.len() < self.options.at_once => {
-                    let room = self.options.at_once - tasks.len();
-                    let asked = Instant::now();
-                    match self.queue.claim_due(room.min(BATCH), &self.options.offers).await {
-                        Ok(claims) => {
-                            pause = if claims.len() == BATCH { Duration::ZERO } else { POLL };
-                            claims.into_iter().for_each(|claim| {
-                                tasks.spawn(Arc::clone(self).run_claim(claim, asked));
-                            });
-                        }
-                        Err(error) => {
-                            warn!(%error, "no conversation can be claimed");
-                            pause = (pause * 2).clamp(POLL, LONGEST);
-                        }
-                    }
-                    next_poll = Instant::now() + jittered(pause);
-                }
+        let work = self.worker.run(|claimed| async {
+            match self.is_at_rest(&claimed.claim.id).await {
+                Ok(true) => Rest::Until(Due::Never),
+                Ok(false) => Arc::clone(self).run_as_task(claimed).await.1,
+                Err(error) => Rest::failed(&error.into()),
             }
-        }
-        self.drain(tasks).await;
-    }
-
-    /// Lets steps end, then aborts what is in flight.
-    async fn drain(self: &Arc<Self>, mut tasks: JoinSet<()>) {
-        self.stopping.send_replace(true);
-        self.cancel_all(false);
-        let deadline = Instant::now() + DRAIN;
-        loop {
-            tokio::select! {
-                ended = tasks.join_next() => if ended.is_none() { return },
-                () = sleep_until(deadline) => break,
-            }
-        }
-        self.cancel_all(true);
-        // What does not even end then is lost at the end of its lease.
-        let _ = timeout(Duration::from_secs(5), async { while tasks.join_next().await.is_some() {} }).await;
-    }
-
-    fn cancel_all(&self, now: bool) {
-        for conversation in self.running().values().filter_map(|running| running.conversation.as_ref()) {
-            match now {
-                true => conversation.cancellation().now(),
-                false => conversation.cancellation().after_step(),
-            }
-        }
-    }
-
-    /// Renews all claims, and aborts what runs under those that could not be renewed for long, until the result is dropped.
-    fn keep_claims(self: &Arc<Self>) -> AbortOnDrop {
-        let (beats, guards) = (Arc::clone(self), Arc::clone(self));
-        let heartbeat = async move {
-            let mut ticks = tokio::time::interval(LEASE / 3);
-            loop {
-                ticks.tick().await;
-                beats.heartbeat().await;
-            }
-        };
-        let guard = async move {
-            let mut ticks = tokio::time::interval(Duration::from_secs(1));
-            loop {
-                ticks.tick().await;
-                guards.abort_unconfirmed();
-            }
-        };
-        AbortOnDrop([tokio::spawn(heartbeat).abort_handle(), tokio::spawn(guard).abort_handle()])
-    }
-
-    /// Aborts calls before leases end by which other workers may begin the same ones.
-    fn abort_unconfirmed(&self) {
-        for running in self.running().values() {
-            let Some(conversation) = &running.conversation else { continue };
-            if running.confirmed.elapsed() > GUARD && !conversation.cancellation().is_requested() {
-                warn!(conversation = %running.claim.id, "its lease could not be renewed: calls are aborted");
-                conversation.cancellation().now();
-            }
-        }
-    }
-
-    /// Renews all claims. What runs under one that is lost is aborted: another worker has the conversation.
-    async fn heartbeat(&self) {
-        let WorkerOptions { at_once, offers, address } = &self.options;
-        let info = WorkerInfo { offers: offers.clone(), at_once: *at_once as u64, address: address.clone() };
-        if let Ok(Err(error)) = timeout(LEASE / 3, self.queue.announce(&info)).await {
-            warn!(%error, "the other processes cannot see this worker");
-        }
-        let claims: Vec<Claim> = self.running().values().map(|running| running.claim.clone()).collect();
-        if claims.is_empty() {
-            return;
-        }
-        let sent = Instant::now();
-        let held = match timeout(LEASE / 3, self.queue.heartbeat(&claims)).await {
-            Ok(Ok(held)) => held,
-            // Calls are checked against the lease.
-            Ok(Err(error)) => return warn!(%error, "leases are not renewed"),
-            Err(_) => return warn!("leases are not renewed: the store does not answer"),
-        };
-        for heartbeat in &held {
-            let mut running = self.running();
-            let running =
-                running.get_mut(&heartbeat.claim.id).filter(|running| running.claim == heartbeat.claim);
-            running.into_iter().for_each(|running| running.confirmed = sent);
-        }
-        let lost = claims.iter().filter(|claim| !held.iter().any(|heartbeat| heartbeat.claim == **claim));
-        for claim in lost {
-            let running = self.running();
-            if let Some(Running { conversation: Some(conversation), .. }) =
-                running.get(&claim.id).filter(|running| running.claim == *claim)
-            {
-                warn!(conversation = %claim.id, "the claim was lost");
-                conversation.cancellation().now();
-            }
-        }
-    }
-
-    /// Runs a conversation that was claimed until it is at rest, and releases it.
-    async fn run_claim(self: Arc<Self>, claim: Claim, confirmed: Instant) {
-        let id = claim.id.clone();
-        self.running().insert(id.clone(), Running { claim: claim.clone(), confirmed, conversation: None });
-        let rest = self.run_to_rest(&claim).await;
-        let released = match rest {
-            Ok((_, rest)) | Err(rest) => rest.release(&self.queue, claim.clone()).await,
-        };
-        if let Err(error) = released {
-            warn!(conversation = %id, %error, "a conversation is not released: its lease expires");
-        }
-        let mut running = self.running();
-        if running.get(&id).is_some_and(|running| running.claim == claim) {
-            running.remove(&id);
-        }
+        });
+        self.drained_by(stop, work).await;
     }
 
     /// Runs the conversation `id` alone, until it is at rest, or `stop` resolves. Does nothing if another process runs it.
@@ -252,137 +93,110 @@ impl Worker {
     /// # Errors
     /// When it cannot be claimed, prepared or run.
     pub async fn run_only(self: &Arc<Self>, id: &LogId, stop: impl Future<Output = ()>) -> Result<Status> {
-        let confirmed = Instant::now();
-        let claim = self.queue.store().claim(id).await?;
-        self.running().insert(id.clone(), Running { claim: claim.clone(), confirmed, conversation: None });
-        let _keeper = self.keep_claims();
-        let mut work = std::pin::pin!(self.run_to_rest(&claim));
-        let mut stop = std::pin::pin!(stop);
-        let mut is_stopped = false;
-        let rest = loop {
-            tokio::select! {
-                rest = &mut work => break rest,
-                () = &mut stop, if !is_stopped => {
-                    is_stopped = true;
-                    self.stopping.send_replace(true);
-                    self.cancel_all(false);
-                }
-            }
-        };
-        let (status, rest) = match rest {
-            Ok((status, rest)) => (Ok(status), rest),
-            Err(rest @ Rest::Done(_)) => (Ok(Status::Cancelled), rest),
-            Err(Rest::Failed { error, due }) => (Err(error.clone()), Rest::Failed { error, due }),
-            Err(Rest::Lost(error)) => (Err(error.clone()), Rest::Lost(error)),
-        };
-        rest.release(&self.queue, claim.clone()).await?;
-        status
+        let claim = self.store.claim(id).await?;
+        let ended = Mutex::new(None);
+        let work = self.worker.run_claimed(claim, |claimed| async {
+            let (status, rest) = Arc::clone(self).run_as_task(claimed).await;
+            *ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
+            rest
+        });
+        self.drained_by(stop, work).await;
+        match ended.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(status) => status,
+            None if self.worker.drain().is_requested() => Ok(Status::Cancelled),
+            None => Err(StoreError::Fenced { id: id.clone() }.into()),
+        }
     }
 
-    async fn run_to_rest(&self, claim: &Claim) -> std::result::Result<(Status, Rest), Rest> {
-        let id = &claim.id;
-        let prepared = self.teams.prepare(&self.runtime, id).await.map_err(|why| Rest::Failed {
-            error: Error::Unprepared { id: id.clone(), why },
-            due: Due::After(RETRY.0),
-        })?;
-        let opened = self.runtime.open_claimed(claim, &prepared, OpenOptions::default()).await;
-        let conversation = opened.map_err(|error| Rest::of_error(error, RETRY.0))?;
-        let before = conversation.events().await;
-        if is_stopped(&before) {
-            return Err(Rest::Done(Due::Never));
-        }
-        if let Some(running) = self.running().get_mut(id) {
-            running.conversation = Some(conversation.clone());
-        }
-        if self.is_stopping() {
-            conversation.cancellation().after_step();
-        }
-        let status = conversation.run().await;
-        let events = conversation.events().await;
-        match status {
-            Ok(status) => {
-                let due = self.due((id, before.len()), &events, &status).await;
-                info!(conversation = %id, "a conversation is at rest");
-                Ok((status, Rest::Done(due)))
+    /// Drains the worker when `stop` resolves, until `work` ends.
+    async fn drained_by(&self, stop: impl Future<Output = ()>, work: impl Future<Output = ()>) {
+        match select(pin!(work), pin!(stop)).await {
+            Either::Left(_) => {}
+            Either::Right(((), work)) => {
+                self.worker.drain().request();
+                work.await;
             }
+        }
+    }
+
+    /// Whether nothing is to be done, such as after a message that was taken while it ran: it is closed, or a person has stopped it,
+    /// and nothing new is in its inbox. Its team is not prepared for that.
+    async fn is_at_rest(&self, id: &LogId) -> std::result::Result<bool, StoreError> {
+        let events = self.runtime.store().read(id, 0).await?;
+        let taken: BTreeSet<u64> = events.iter().filter_map(|event| event.inbox).collect();
+        let inbox = self.runtime.store().inbox(id, 0).await?;
+        let is_over = matches!(Summary::of(&events, true).state(), LogState::Done | LogState::Ended);
+        let events: Vec<Arc<Event>> = events.into_iter().map(Arc::new).collect();
+        let has_news = inbox.iter().any(|(number, _)| !taken.contains(number));
+        Ok(!has_news && (is_over || is_stopped(&events)))
+    }
+
+    /// Runs it as a task, so that the conversations of a worker share the threads of the process.
+    async fn run_as_task(self: Arc<Self>, claimed: Claimed) -> (Result<Status>, Rest) {
+        let id = claimed.claim.id.clone();
+        // Aborted when it is dropped.
+        let mut task = JoinSet::new();
+        task.spawn(async move { self.run_to_rest(&claimed).await });
+        match task.join_next().await {
+            Some(Ok(ended)) => ended,
+            Some(Err(failed)) if failed.is_panic() => resume_unwind(failed.into_panic()),
+            Some(Err(_)) | None => (Err(StoreError::Fenced { id }.into()), Rest::Lost),
+        }
+    }
+
+    async fn run_to_rest(&self, claimed: &Claimed) -> (Result<Status>, Rest) {
+        let conversation = match self.open(claimed).await {
+            Ok(conversation) => conversation,
             Err(error) => {
-                warn!(conversation = %id, %error, "a conversation has failed");
-                Err(Rest::of_error(error, retry_after(&events)))
+                let rest = Rest::failed(&of_run(error.clone()));
+                return (Err(error), rest);
             }
-        }
-    }
-
-    /// When a worker must look at it again, after it ran from the event `from` on.
-    async fn due(&self, (id, from): (&LogId, usize), events: &[Arc<Event>], status: &Status) -> Due {
-        match status {
-            // By a person; or else by this worker.
-            Status::Cancelled
-                if is_stopped(events) || is_cancelled(events.get(from..).unwrap_or_default()) =>
-            {
-                Due::Never
+        };
+        let before = conversation.events().await;
+        let ended = match Rest::before(&before) {
+            Some(rest) => (Ok(Status::Cancelled), rest),
+            None => {
+                let status = conversation.run().await;
+                let outcome = status.clone().map_err(of_run);
+                let events = conversation.events().await;
+                let rest = Rest::after(&outcome, &events, before.len(), claimed.is_draining());
+                (status, rest)
             }
-            Status::Cancelled => Due::Now,
-            Status::Waiting(_) => {
-                let questions = self.runtime.open_questions(id).await.unwrap_or_default();
-                let until = questions.iter().filter_map(polylogue_core::OpenQuestion::until).min();
-                until.map_or(Due::Never, Due::At)
-            }
-            _ => Due::Never,
+        };
+        // Others who watch it cannot run it; the claim is released by the worker.
+        let _ = conversation.release().await;
+        ended
+    }
+
+    async fn open(&self, claimed: &Claimed) -> Result<Conversation> {
+        let id = &claimed.claim.id;
+        let prepared = self.teams.prepare(&self.runtime, id).await;
+        let prepared = prepared.map_err(|why| Error::Unprepared { id: id.clone(), why })?;
+        let options = OpenOptions { stop: Some(claimed.stop.clone()), ..OpenOptions::default() };
+        self.runtime.open_claimed(&claimed.claim, &prepared, options).await
+    }
+}
+
+/// An error as one of a run.
+fn of_run(error: Error) -> polylogue_core::Error {
+    match error {
+        Error::Run(error) => error,
+        error => polylogue_core::Error::Agent(error.to_string()),
+    }
+}
+
+/// Logs what happens to a worker.
+fn log(event: &WorkerEvent) {
+    match event {
+        WorkerEvent::Claimed(id) => debug!(conversation = %id, "a conversation is claimed"),
+        WorkerEvent::Released(id, due) => info!(conversation = %id, ?due, "a conversation is at rest"),
+        WorkerEvent::Failed(id, due, error) => {
+            warn!(conversation = %id, ?due, error, "a conversation has failed");
         }
+        WorkerEvent::Lost(id) => warn!(conversation = %id, "the claim was lost: its calls are aborted"),
+        WorkerEvent::StoreFailed(error) => warn!(%error, "the store does not work: it is tried again"),
+        _ => {}
     }
-}
-
-/// Ends tasks.
-struct AbortOnDrop([tokio::task::AbortHandle; 2]);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.iter().for_each(tokio::task::AbortHandle::abort);
-    }
-}
-
-/// How a conversation is released.
-enum Rest {
-    Done(Due),
-    /// It is tried again.
-    Failed {
-        error: Error,
-        due: Due,
-    },
-    /// Another worker has it, or the store lacks what it acknowledged.
-    Lost(Error),
-}
-
-impl Rest {
-    fn of_error(error: Error, retry: Duration) -> Self {
-        match &error {
-            Error::Run(polylogue_core::Error::Store(StoreError::Fenced { .. })) => Self::Lost(error),
-            _ => Self::Failed { error, due: Due::After(retry) },
-        }
-    }
-
-    async fn release(self, queue: &AnyQueue, claim: Claim) -> std::result::Result<(), StoreError> {
-        match self {
-            Self::Done(due) => queue.release_until(claim, due).await,
-            Self::Failed { error, due } => queue.release_failed(claim, due, &error.to_string()).await,
-            Self::Lost(_) => Ok(()),
-        }
-    }
-}
-
-/// Whether a person has paused or cancelled it, and nothing continued it since: running it would.
-fn is_stopped(events: &[Arc<Event>]) -> bool {
-    let last = events.iter().rev().find_map(|event| match event.body {
-        Body::Paused | Body::Cancelled { .. } => Some(true),
-        Body::Resumed | Body::TurnStarted { .. } | Body::Reopened { .. } => Some(false),
-        Body::Sent(_) | Body::InputProvided { .. } => Some(false),
-        _ => None,
-    });
-    last == Some(true)
-}
-
-fn is_cancelled(events: &[Arc<Event>]) -> bool {
-    events.iter().any(|event| matches!(event.body, Body::Cancelled { .. }))
 }
 
 impl Runtime {
@@ -394,18 +208,4 @@ impl Runtime {
         let events: Vec<Arc<Event>> = self.store().read(id, 0).await?.into_iter().map(Arc::new).collect();
         Ok(is_stopped(&events))
     }
-}
-
-/// The pause before a conversation is tried again: it doubles with every failure since the last reply.
-fn retry_after(events: &[Arc<Event>]) -> Duration {
-    let since = events.iter().rev().take_while(|event| !matches!(event.body, Body::ModelReplied(_)));
-    let failures = since.filter(|event| matches!(event.body, Body::Failed { .. })).count();
-    let doubled = u32::try_from(failures.saturating_sub(1)).unwrap_or(u32::MAX).min(10);
-    RETRY.0.saturating_mul(1 << doubled).min(RETRY.1)
-}
-
-/// Up to half as long again, so that workers do not ask in step.
-fn jittered(pause: Duration) -> Duration {
-    let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    pause + pause.mul_f64(f64::from(nanos.subsec_nanos() % 1000) / 2000.0)
 }

@@ -65,7 +65,7 @@ pub(super) fn worker(
     options: &args::TeamOptions,
     takes: WorkerOptions,
 ) -> Result<Arc<Worker>, CliError> {
-    Ok(Worker::new(runtime.clone(), Arc::new(OfCommandLine(options.clone())), takes)?)
+    Ok(Worker::new(runtime, Arc::new(OfCommandLine(options.clone())), takes)?)
 }
 
 /// Teams with the options of the command line.

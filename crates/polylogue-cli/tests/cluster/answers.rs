@@ -1,11 +1,11 @@
-//! W23 to W25 and W28: what people say, on a machine that does not run the conversation.
+//! W23 to W28: what people say, on a machine that does not run the conversation.
 
 use std::time::Duration;
 
 use polylogue_test::postgres::PostgresServer;
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 
-use crate::place::{Place, of_type, until};
+use crate::place::{Place, WorkerProcess, expire, of_type, until};
 
 /// A person and a bot, in a chat within a chat.
 const OFFICE: &str = r#"
@@ -120,4 +120,83 @@ fn a_message_reaches_a_conversation_that_a_worker_runs() {
     assert!(!said(&events[..sent]).contains(&true));
     // At most the turn that had begun does not know it.
     assert!(said(&events[sent..]).iter().skip(1).all(|heard| *heard), "{:?}", said(&events[sent..]));
+}
+
+/// Five people, in nested chats that run at the same time.
+const BOARD: &str = "
+name: board
+task: Decide.
+agents:
+  - {name: Ann, human: true, description: A boss.}
+  - {name: Ben, human: true, description: A boss.}
+  - {name: Cid, human: true, description: A boss.}
+  - {name: Dan, human: true, description: A boss.}
+  - {name: Eve, human: true, description: A boss.}
+chat: {pattern: parallel, participants: [left, right]}
+chats:
+  - {name: left, description: Three of them., pattern: parallel, participants: [Ann, Ben, Cid]}
+  - {name: right, description: Two of them., pattern: parallel, participants: [Dan, Eve]}
+";
+
+/// W26: the questions are answered out of order, by other processes, and a worker is killed before each answer.
+#[test]
+fn five_questions_in_nested_parallel_chats_reach_their_askers() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", BOARD);
+    let id = place.detach(&["team.yaml"]);
+    let mut workers: Vec<WorkerProcess> = vec![place.worker(&[]), place.worker(&[])];
+    let open = || {
+        let rows = place.run(&["waiting", "--json"], 0).lines();
+        rows.into_iter().map(|row| (row["who"].clone(), row["question"].to_string())).collect::<Vec<_>>()
+    };
+    until("all are asked", || open().len() == 5);
+    for (nth, who) in ["Dan", "Ben", "Eve", "Ann", "Cid"].into_iter().enumerate() {
+        expire(&server, workers.remove(0).kill());
+        workers.push(place.worker(&[]));
+        let question = open().into_iter().find(|(asker, _)| asker == who).unwrap().1;
+        place.run(&["answer", &id, &question, &format!("{who} agrees.")], 0);
+        until("it is taken", || of_type(&place.events(&id), "input_provided").len() == nth + 1);
+    }
+    until("it has ended", || of_type(&place.events(&id), "closed").len() == 3);
+    let events = place.events(&id);
+    let mut said: Vec<(&str, &str)> = of_type(&events, "message")
+        .iter()
+        .filter_map(|said| Some((said["from"].as_str()?, said["parts"][0]["text"].as_str()?)))
+        .filter(|(from, _)| ["Ann", "Ben", "Cid", "Dan", "Eve"].contains(from))
+        .collect();
+    said.sort_unstable();
+    let wanted = ["Ann", "Ben", "Cid", "Dan", "Eve"].map(|who| (who, format!("{who} agrees.")));
+    assert_eq!(said, wanted.iter().map(|(who, text)| (*who, text.as_str())).collect::<Vec<_>>());
+}
+
+/// W27: the reply of the model would come in an hour. That the conversation is at rest before that is what is asserted, and the time is
+/// printed.
+#[test]
+fn cancel_now_aborts_the_model_call_of_a_conversation_that_another_process_runs() {
+    let Some(server) = PostgresServer::start() else { return };
+    let model = slow(Duration::from_hours(1));
+    let place = Place::new(&server.url()).with_model(&model);
+    place.file("team.yaml", TALK);
+    let id = place.detach(&["team.yaml", "--model", "openai:test"]);
+    let _workers = [place.worker(&[]), place.worker(&[])];
+    until("the model is called", || model.count() == 1);
+    let begun = std::time::Instant::now();
+    place.run(&["cancel", &id, "--now"], 0);
+    let is_timed = |log: &serde_json::Value| log["state"] == "timed";
+    until("it is idle", || {
+        let (_, logs) = place.cluster();
+        assert!(!logs.iter().any(is_timed), "it waits for nothing: {logs:?}");
+        logs.is_empty()
+    });
+    println!("idle after {:?}", begun.elapsed());
+    let kinds = |events: &[serde_json::Value]| {
+        ["cancelled", "model_replied", "failed"].map(|kind| of_type(events, kind).len())
+    };
+    let events = place.events(&id);
+    assert_eq!(kinds(&events), [1, 0, 0], "{events:?}");
+    assert_eq!(of_type(&events, "cancelled")[0]["now"], true);
+    assert_eq!(model.count(), 1, "no worker continues it");
+    place.run(&["resume", &id, "--detach"], 0);
+    until("the model is called again", || model.count() == 2);
 }

@@ -1,11 +1,11 @@
-//! W14: workers while their database is killed.
+//! W14 and W20: workers while their database is killed, or away.
 
 use std::time::Duration;
 
 use polylogue_test::postgres::PostgresServer;
 
 use crate::notes::{assert_as_undisturbed, detach_all, model, prepare};
-use crate::place::{Place, WorkerProcess, until};
+use crate::place::{Place, WorkerProcess, number, until};
 
 const UNSAFE: &[&str] = &["--allow", "unsafe-host"];
 
@@ -26,5 +26,44 @@ fn workers_continue_by_themselves_when_the_database_is_killed_and_restarted() {
     }
     until("all have ended", || place.all(COUNT, |state| state.starts_with("done")));
     assert!(workers.iter_mut().all(|worker| !worker.is_over()), "no worker ends");
+    assert_as_undisturbed(&place, &ids);
+}
+
+/// The processor time that a process has used.
+fn used(process: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    // Behind the name, which may contain anything: the 14th and the 15th column.
+    let columns = stat.rsplit(')').next().unwrap();
+    let ticks: u32 =
+        columns.split_ascii_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u32>().unwrap()).sum();
+    let per_second = std::process::Command::new("getconf").arg("CLK_TCK").output().unwrap().stdout;
+    let per_second: u32 = String::from_utf8(per_second).unwrap().trim().parse().unwrap();
+    Duration::from_secs(1) * ticks / per_second
+}
+
+/// W20: the database is away for longer than a lease, or as many seconds as `POLYLOGUE_SECONDS` says.
+#[test]
+fn no_call_begins_and_nothing_spins_while_the_database_is_away() {
+    const COUNT: usize = 8;
+    let seconds = number("POLYLOGUE_SECONDS", 36);
+    let Some(mut server) = PostgresServer::start() else { return };
+    let model = model(Duration::from_millis(500));
+    let place = Place::new(&server.url()).with_model(&model);
+    prepare(&place);
+    let ids = detach_all(&place, COUNT);
+    let mut worker = place.worker(UNSAFE);
+    until("all of them talk", || model.count() > COUNT);
+    server.kill();
+    // What is in flight ends.
+    std::thread::sleep(Duration::from_secs(3));
+    let (calls, before) = (model.count(), used(worker.id()));
+    std::thread::sleep(Duration::from_secs(seconds as u64));
+    let spent = used(worker.id()) - before;
+    println!("{spent:?} of processor time in {seconds} s without a database");
+    assert_eq!(model.count(), calls, "no call begins: {}", worker.log());
+    assert!(spent < Duration::from_secs(seconds as u64) / 20, "{spent:?} in {seconds} s: {}", worker.log());
+    assert!(!worker.is_over(), "{}", worker.log());
+    server.restart();
+    until("all have ended", || place.all(COUNT, |state| state.starts_with("done")));
     assert_as_undisturbed(&place, &ids);
 }

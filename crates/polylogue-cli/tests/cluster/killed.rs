@@ -6,13 +6,9 @@ use polylogue_test::postgres::PostgresServer;
 use rustix::process::Signal;
 
 use crate::notes::{assert_as_undisturbed, detach_all, model, prepare};
-use crate::place::{Place, until};
+use crate::place::{Place, number, until};
 
 const UNSAFE: &[&str] = &["--allow", "unsafe-host"];
-
-fn number(name: &str, default: usize) -> usize {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
 
 /// W19: one of two workers is stopped by `SIGTERM`. The other one continues what it had.
 #[test]

@@ -1,4 +1,4 @@
-//! Worker processes on real servers of Postgres, killed, frozen and drained.
+//! Worker processes on real servers of Postgres, and on one file, killed, frozen and drained.
 
 // Marked as tests, so that what the lints allow in tests is allowed in their helpers too.
 #[cfg(test)]
@@ -8,9 +8,15 @@ mod commands;
 #[cfg(test)]
 mod database;
 #[cfg(test)]
+mod frozen;
+#[cfg(test)]
 mod killed;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod notes;
+#[cfg(test)]
+mod one_file;
 #[cfg(test)]
 mod place;
 #[cfg(test)]

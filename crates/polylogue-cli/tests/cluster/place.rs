@@ -28,6 +28,11 @@ impl Place {
         Self { dir: tempfile::tempdir().unwrap(), vars: vec![("POLYLOGUE_STORE".into(), store.into())] }
     }
 
+    /// With conversations where they are by default.
+    pub(crate) fn of_default_store() -> Self {
+        Self { dir: tempfile::tempdir().unwrap(), vars: Vec::new() }
+    }
+
     /// With `model` instead of OpenAI's.
     pub(crate) fn with_model(mut self, model: &Server) -> Self {
         self.vars.push(("OPENAI_BASE_URL".into(), model.base_url()));
@@ -161,6 +166,11 @@ pub(crate) fn expire(server: &PostgresServer, process: u32) {
         "UPDATE polylogue.logs SET lease = now() - interval '1 second', due = CASE WHEN due IS NULL THEN NULL ELSE now() END
          WHERE holder IN (SELECT id FROM polylogue.nodes WHERE process ~ '^process {process}( |$)')"
     ));
+}
+
+/// A number of the environment.
+pub(crate) fn number(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
 /// Waits until `holds`.

@@ -36,9 +36,6 @@ pub struct ModelOptions {
     pub prices: Prices,
     /// What models turned out to support, in a file.
     pub learned: Option<LearnedCapabilities>,
-    /// A call that would have to wait longer for a rate limit or a slot that processes share fails at once, with
-    /// [`ModelError::wait`](polylogue_core::ModelError::wait). Default: calls wait.
-    pub patience: Option<Duration>,
 }
 
 impl ModelOptions {

@@ -36,11 +36,11 @@
 //!             Ok(log) => log.cancelled_by(claimed.stop.clone()),
 //!             Err(error) => return Rest::failed(&error),
 //!         };
+//!         let earlier = log.events().await.len();
 //!         let status = chat.run_in(&mut log, "Greet me.").await.map(|run| run.status);
 //!         drain.request();
 //!         let events = log.events().await;
-//!         let _ = log.into_claim();
-//!         Rest::after(&status, &events, claimed.is_draining())
+//!         Rest::after(&status, &events, earlier, claimed.is_draining())
 //!     })
 //!     .await;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -62,14 +62,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, Either, join3, select};
+use futures_util::future::{BoxFuture, Either, join, select};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
-use polylogue_core::{Cancellation, Claim, Due, Features, LEASE, LogId, Queue as _, StoreError};
+use polylogue_core::{Cancellation, Claim, Due, Features, LEASE, LogId, Queue as _, StoreError, WorkerInfo};
 
 pub use self::drain::Drain;
 pub use self::pace::Pace;
-pub use self::rest::{BACKOFF, Rest, backoff};
+pub use self::rest::{BACKOFF, Rest, backoff, is_stopped};
 pub use self::store::{GUARD, HEARTBEAT, Woken, WorkerStore};
 pub use self::time::WorkerTime;
 
@@ -79,6 +79,7 @@ pub struct Worker {
     store: WorkerStore,
     offers: Features,
     at_once: usize,
+    address: Option<String>,
     pace: Pace,
     patience: Duration,
     drain: Drain,
@@ -147,6 +148,12 @@ impl Worker {
     /// How long a drained worker lets turns end by default, before it aborts them.
     pub const PATIENCE: Duration = Duration::from_secs(25);
 
+    /// How many conversations it claims in one operation, so that the others find some, too.
+    pub const BATCH: usize = 16;
+
+    /// How long aborted turns may take to end. What has not ended by then is dropped, and lost at the end of its lease.
+    const GRACE: Duration = Duration::from_secs(5);
+
     /// A worker that offers nothing, with the defaults.
     #[must_use]
     pub fn new(store: WorkerStore) -> Self {
@@ -154,6 +161,7 @@ impl Worker {
             store,
             offers: Features::none(),
             at_once: Self::AT_ONCE,
+            address: None,
             pace: Pace::default(),
             patience: Self::PATIENCE,
             drain: Drain::default(),
@@ -172,6 +180,12 @@ impl Worker {
     #[must_use]
     pub fn at_once(self, at_once: usize) -> Self {
         Self { at_once, ..self }
+    }
+
+    /// Sets where others reach its process over HTTP, as [`overview`](polylogue_core::Queue::overview) shows it. Default: nowhere.
+    #[must_use]
+    pub fn address(self, address: Option<String>) -> Self {
+        Self { address, ..self }
     }
 
     /// Sets how often it asks for conversations that are due.
@@ -206,17 +220,14 @@ impl Worker {
 
     /// Claims conversations and has them run by `run`, until it is drained. An error of the store never ends it.
     ///
-    /// `run` opens the conversation of its claim in the [store](WorkerStore::store) of this worker, runs it, and
-    /// [keeps the claim](polylogue_core::Log::into_claim), which is released here. When the claim is lost, its future is dropped.
+    /// `run` opens the conversation of its claim in the [store](WorkerStore::store) of this worker, and runs it. The claim is released
+    /// here, also if its log is dropped. When the claim is lost, the future of `run` is dropped.
     pub async fn run<R, F>(&self, run: R)
     where
         R: Fn(Claimed) -> F + Sync,
         F: Future<Output = Rest> + Send,
     {
-        let keep = join3(self.heartbeats(), self.store.watch(), self.stop_when_drained());
-        match select(pin!(self.work(&run)), pin!(keep)).await {
-            Either::Left(((), _)) | Either::Right((_, _)) => {}
-        }
+        self.keep_until(self.work(&run)).await;
     }
 
     /// As [`run`](Self::run) for one claim that the caller has from this worker's store, until it is released.
@@ -225,9 +236,15 @@ impl Worker {
         R: Fn(Claimed) -> F + Sync,
         F: Future<Output = Rest> + Send,
     {
-        let keep = join3(self.heartbeats(), self.store.watch(), self.stop_when_drained());
-        match select(pin!(self.one(claim, &run)), pin!(keep)).await {
-            Either::Left(((), _)) | Either::Right((_, _)) => {}
+        self.keep_until(self.one(claim, &run)).await;
+    }
+
+    /// Keeps its claims until `work` has ended, or a drain has taken too long.
+    async fn keep_until(&self, work: impl Future<Output = ()>) {
+        let keep = pin!(join(self.heartbeats(), self.store.watch()));
+        let drained = pin!(self.stop_when_drained());
+        match select(pin!(work), select(keep, drained)).await {
+            Either::Left(_) | Either::Right(_) => {}
         }
     }
 
@@ -241,7 +258,7 @@ impl Worker {
         let mut drained = pin!(self.drain.wait().fuse());
         loop {
             let is_draining = self.drain.is_requested();
-            let room = self.at_once.saturating_sub(runs.len());
+            let room = self.at_once.saturating_sub(runs.len()).min(Self::BATCH);
             if is_draining && finding.is_none() && runs.is_empty() {
                 return;
             }
@@ -297,7 +314,7 @@ impl Worker {
         R: Fn(Claimed) -> F + Sync,
         F: Future<Output = Rest> + Send,
     {
-        let (lost, woken) = self.store.signals(claim)?;
+        let (lost, woken) = self.store.begin(claim)?;
         let (stop, drain) = (Cancellation::default(), self.drain.clone());
         self.stops().insert(claim.fence, stop.clone());
         let run = AssertUnwindSafe(run(Claimed { claim: claim.clone(), stop, woken, drain })).catch_unwind();
@@ -334,27 +351,42 @@ impl Worker {
         }
     }
 
-    /// Sends heartbeats for all claims.
+    /// Sends heartbeats for all claims, and says that this worker is well.
     async fn heartbeats(&self) {
-        let mut pause = HEARTBEAT;
+        let (offers, at_once) = (self.offers.clone(), self.at_once as u64);
+        let info = WorkerInfo { offers, at_once, address: self.address.clone() };
         loop {
+            let is_well = self.in_time(self.store.heartbeat_all()).await;
+            self.in_time(self.store.announce(&info)).await;
+            // One that fails is harmless if the next ones do not.
+            let pause = if is_well { HEARTBEAT } else { LEASE / 30 };
             self.store.time().sleep(pause).await;
-            pause = HEARTBEAT;
-            if let Err(error) = self.store.heartbeat_all().await {
-                self.tell(&WorkerEvent::StoreFailed(error));
-                // One that fails is harmless if the next ones do not.
-                pause = LEASE / 30;
-            }
         }
     }
 
-    /// Lets turns end when the worker is drained, and aborts them after its patience. Never returns.
+    /// Whether an operation of the store succeeds before the next heartbeat is due: one that hangs delays no other.
+    async fn in_time(&self, operation: impl Future<Output = Result<(), StoreError>>) -> bool {
+        match select(pin!(operation), self.store.time().sleep(HEARTBEAT)).await {
+            Either::Left((Ok(()), _)) => return true,
+            Either::Left((Err(error), _)) => self.tell(&WorkerEvent::StoreFailed(error)),
+            Either::Right(_) => {
+                let why = format!("no answer for {} seconds", HEARTBEAT.as_secs());
+                self.tell(&WorkerEvent::StoreFailed(StoreError::Unreachable {
+                    place: "the store".into(),
+                    why,
+                }));
+            }
+        }
+        false
+    }
+
+    /// Lets turns end when the worker is drained, and aborts them after its patience. Returns when that did not help.
     async fn stop_when_drained(&self) {
         self.drain.wait().await;
         self.stops().values().for_each(Cancellation::after_step);
         self.store.time().sleep(self.patience).await;
         self.stops().values().for_each(Cancellation::now);
-        std::future::pending().await
+        self.store.time().sleep(Self::GRACE).await;
     }
 
     fn stops(&self) -> MutexGuard<'_, BTreeMap<u64, Cancellation>> {

@@ -253,6 +253,31 @@ async fn a_run_that_panics_or_fails_is_tried_again_and_then_parked() {
     assert_eq!(failures, 10);
 }
 
+/// W27: what a dropped log releases must not overtake what the worker says: it was due again after a lease, and again.
+#[tokio::test(start_paused = true)]
+async fn a_log_that_is_dropped_leaves_the_release_to_its_worker() {
+    let Setup { queue, store, worker, .. } = setup();
+    ready(&queue, "idle").await;
+    ready(&queue, "fails").await;
+    let (drain, store) = (worker.drain(), &store.store());
+    let run = worker.run(|claimed: Claimed| async move {
+        drop(Log::open_claimed(store.clone(), claimed.claim.clone()).await.unwrap());
+        match claimed.claim.id.as_str() {
+            "idle" => Rest::Until(Due::Never),
+            _ => Rest::Failed { due: Due::After(Duration::from_secs(1)), why: "no such tool".into() },
+        }
+    });
+    let wait = async {
+        sleep(LEASE - Duration::from_secs(1)).await;
+        drain.request();
+        sleep(LEASE * 10).await;
+    };
+    tokio::join!(run, wait);
+    assert!(due(&queue).await.is_empty());
+    let parked = Queue::parked(&queue).await.unwrap();
+    assert_eq!(parked.iter().map(|log| log.id.as_str()).collect::<Vec<_>>(), ["fails"]);
+}
+
 /// R3, in the kernel: under a claim that was lost no model call begins.
 #[tokio::test(start_paused = true)]
 async fn no_call_begins_under_a_claim_that_was_lost() {

@@ -15,13 +15,19 @@ pub struct Pace {
 }
 
 impl Default for Pace {
-    /// From 50 to 500 milliseconds.
+    /// From 50 to 250 milliseconds.
     fn default() -> Self {
-        Self::new(Duration::from_millis(50), Duration::from_millis(500), 0)
+        Self::new(Duration::from_millis(50), Duration::from_millis(250), 0)
     }
 }
 
 impl Pace {
+    /// The default, with pauses that differ from those of processes with other numbers.
+    #[must_use]
+    pub fn of_process(number: u32) -> Self {
+        Self { random: u64::from(number) * 2 + 1, ..Self::default() }
+    }
+
     /// Pauses from `shortest` to `longest`. `seed` makes those of one worker differ from those of others.
     #[must_use]
     pub fn new(shortest: Duration, longest: Duration, seed: u64) -> Self {

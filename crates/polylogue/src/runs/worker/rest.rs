@@ -22,7 +22,7 @@ pub enum Rest {
 }
 
 /// The first and the longest pause after a failure.
-pub const BACKOFF: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(15));
+pub const BACKOFF: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(10));
 
 /// The pause after so many failures in a row: doubles each time.
 #[must_use]
@@ -33,13 +33,21 @@ pub fn backoff(failures: usize) -> Duration {
 }
 
 impl Rest {
-    /// After a run of the log that has `events` ended with `status`.
-    ///
-    /// A conversation that is closed rests until an inbox message comes, one that waits for people until the first of its
-    /// questions has its default answer, and one that a [drained](super::Claimed::is_draining) worker stopped is due at once.
-    /// After a failed turn it is due after a pause that grows with the failures since the last reply of a model.
+    /// Before a run of the log that has `events`: never, if a person has [paused or cancelled](is_stopped) it, because a run would
+    /// continue it. `None` if it is to be run.
     #[must_use]
-    pub fn after(status: &Result<Status>, events: &[Arc<Event>], is_draining: bool) -> Self {
+    pub fn before(events: &[Arc<Event>]) -> Option<Self> {
+        is_stopped(events).then_some(Self::Until(Due::Never))
+    }
+
+    /// After a run of a log ended with `status`, which has `events` now, the first `earlier` of them from before the run.
+    ///
+    /// A conversation that is closed, or that a person has paused or cancelled, rests until an inbox message comes, one that waits for
+    /// people until the first of its questions has its default answer, and one that a [drained](super::Claimed::is_draining) worker
+    /// stopped is due at once. One whose model is not to be called for a while, because of a rate limit, is due after that. After
+    /// another failed turn it is due after a pause that grows with the failures since the last reply of a model.
+    #[must_use]
+    pub fn after(status: &Result<Status>, events: &[Arc<Event>], earlier: usize, is_draining: bool) -> Self {
         match status {
             Ok(Status::Closed { .. }) => Self::Until(Due::Never),
             Ok(Status::Waiting(_)) => {
@@ -47,39 +55,54 @@ impl Rest {
                     OpenQuestion::of(events).iter().filter_map(OpenQuestion::until).min();
                 Self::Until(until.map_or(Due::Never, Due::At))
             }
-            Ok(Status::Cancelled) if is_draining && !was_cancelled(events) => Self::Until(Due::Now),
-            Ok(Status::Cancelled) => Self::Until(Due::Never),
-            Err(error) if failures(events) > 0 && !is_of_store(error) => {
-                Self::Until(Due::After(backoff(failures(events))))
+            Ok(Status::Cancelled) => {
+                let mut new = events.iter().skip(earlier);
+                let by_person =
+                    is_stopped(events) || new.any(|event| matches!(event.body, Body::Cancelled { .. }));
+                Self::Until(if is_draining && !by_person { Due::Now } else { Due::Never })
             }
-            Err(error) => Self::failed(error),
+            Err(error) => match wait_of(error) {
+                Some(wait) => Self::Until(Due::After(wait)),
+                None => Self::failed_after(error, failures(events)),
+            },
         }
     }
 
     /// A conversation that could not be opened, or failed without an event that says so.
     #[must_use]
     pub fn failed(error: &Error) -> Self {
+        Self::failed_after(error, 1)
+    }
+
+    fn failed_after(error: &Error, failures: usize) -> Self {
         match error {
             Error::Store(StoreError::Fenced { .. } | StoreError::Replaced { .. }) => Self::Lost,
-            Error::Within { error, .. } => Self::failed(error),
-            error => Self::Failed { due: Due::After(BACKOFF.0), why: error.to_string() },
+            Error::Within { error, .. } => Self::failed_after(error, failures),
+            error => Self::Failed { due: Due::After(backoff(failures)), why: error.to_string() },
         }
     }
 }
 
-fn is_of_store(error: &Error) -> bool {
+/// How long a model is not to be called, if that is why a turn failed.
+fn wait_of(error: &Error) -> Option<Duration> {
     match error {
-        Error::Store(_) => true,
-        Error::Within { error, .. } => is_of_store(error),
-        _ => false,
+        Error::Model(error) => error.wait(),
+        Error::Within { error, .. } => wait_of(error),
+        _ => None,
     }
 }
 
-/// Whether an instruction has cancelled it after everything else.
-fn was_cancelled(events: &[Arc<Event>]) -> bool {
-    let is_cancelled = |event: &Arc<Event>| matches!(event.body, Body::Cancelled { .. });
-    let last = events.iter().rposition(is_cancelled);
-    last.is_some_and(|at| !events.iter().skip(at).any(|event| matches!(event.body, Body::TurnStarted { .. })))
+/// Whether a person has paused or cancelled a conversation, and nothing has continued it since: workers leave it alone until it is
+/// resumed, or a message comes.
+#[must_use]
+pub fn is_stopped(events: &[Arc<Event>]) -> bool {
+    let last = events.iter().rev().find_map(|event| match event.body {
+        Body::Paused | Body::Cancelled { .. } => Some(true),
+        Body::Resumed | Body::TurnStarted { .. } | Body::Reopened { .. } => Some(false),
+        Body::Sent(_) | Body::InputProvided { .. } => Some(false),
+        _ => None,
+    });
+    last == Some(true)
 }
 
 /// Failed turns since the last reply of a model.
@@ -90,11 +113,69 @@ fn failures(events: &[Arc<Event>]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use polylogue_core::{ModelError, ModelErrorKind};
+
     use super::*;
 
     #[test]
     fn pauses_double_up_to_the_longest() {
         let seconds: Vec<u64> = [0, 1, 2, 3, 8, 9, 100, usize::MAX].map(|n| backoff(n).as_secs()).to_vec();
-        assert_eq!(seconds, [5, 5, 10, 20, 640, 900, 900, 900]);
+        assert_eq!(seconds, [5, 5, 10, 20, 600, 600, 600, 600]);
     }
+
+    fn events(bodies: impl IntoIterator<Item = Body>) -> Vec<Arc<Event>> {
+        let event = |(seq, body)| Event {
+            seq,
+            at: polylogue_core::Path::root(),
+            time: Timestamp(0),
+            ran_ms: 0,
+            inbox: None,
+            body,
+        };
+        (0..).zip(bodies).map(|numbered| Arc::new(event(numbered))).collect()
+    }
+
+    #[test]
+    fn what_a_person_has_stopped_is_left_alone_and_what_a_drain_stops_continues() {
+        let cancelled = || Body::Cancelled { now: true };
+        let never = || Rest::Until(Due::Never);
+        // The events before a run, those of it, and when it is due if the worker was drained.
+        let cases = [
+            (vec![], vec![], Rest::Until(Due::Now)),
+            (vec![Body::Resumed], vec![], Rest::Until(Due::Now)),
+            (vec![], vec![Body::Paused], never()),
+            (vec![], vec![cancelled()], never()),
+            // What the step that was let end says after it.
+            (vec![], vec![cancelled(), Body::reopened(None)], never()),
+            // Earlier ones were continued by this run.
+            (vec![cancelled()], vec![Body::Resumed], Rest::Until(Due::Now)),
+        ];
+        for (before, during, rest) in cases {
+            let text = format!("{before:?} {during:?}");
+            let earlier = before.len();
+            let events = events(before.into_iter().chain(during));
+            let cancelled = Ok(Status::Cancelled);
+            assert_eq!(Rest::after(&cancelled, &events, earlier, true), rest, "{text}");
+            assert_eq!(Rest::after(&cancelled, &events, earlier, false), never(), "{text}");
+        }
+        for stopped in [Body::Paused, cancelled()] {
+            assert_eq!(Rest::before(&events([Body::reopened(None), stopped.clone()])), Some(never()));
+            assert_eq!(Rest::before(&events([stopped, Body::Resumed])), None);
+        }
+    }
+
+    #[test]
+    fn a_model_that_must_not_be_called_for_a_while_is_no_failure() {
+        let error = ModelError::new(ModelErrorKind::Refused, "a:b", "too many requests");
+        let inner = Error::Model(error.clone().wait_for(Duration::from_mins(1)));
+        let within = Error::Within { at: "Ann".into(), error: Box::new(inner.clone()) };
+        for waits in [inner, within] {
+            let rest = Rest::after(&Err(waits), &[], 0, false);
+            assert_eq!(rest, Rest::Until(Due::After(Duration::from_mins(1))));
+        }
+        let rest = Rest::after(&Err(Error::Model(error)), &[], 0, false);
+        assert!(matches!(rest, Rest::Failed { due: Due::After(BACKOFF_FIRST), .. }), "{rest:?}");
+    }
+
+    const BACKOFF_FIRST: Duration = BACKOFF.0;
 }

@@ -43,6 +43,8 @@ struct HeldClaim {
     confirmed: Duration,
     /// Whether an event was appended.
     has_progress: bool,
+    /// Whether a worker runs it, and releases it.
+    is_run: bool,
     lost: watch::Sender<bool>,
     woken: watch::Sender<u64>,
 }
@@ -104,6 +106,7 @@ impl WorkerStore {
             claim: claim.clone(),
             confirmed: sent,
             has_progress: false,
+            is_run: false,
             lost: watch::Sender::new(false),
             woken: watch::Sender::new(0),
         };
@@ -115,9 +118,11 @@ impl WorkerStore {
         self.held().remove(&claim.fence);
     }
 
-    pub(super) fn signals(&self, claim: &Claim) -> Option<(LostSignal, Woken)> {
-        let held = self.held();
-        let held = held.get(&claim.fence)?;
+    /// A worker runs what was claimed: tells whether the claim was lost, and of messages.
+    pub(super) fn begin(&self, claim: &Claim) -> Option<(LostSignal, Woken)> {
+        let mut held = self.held();
+        let held = held.get_mut(&claim.fence)?;
+        held.is_run = true;
         Some((LostSignal(held.lost.subscribe()), Woken(held.woken.subscribe())))
     }
 
@@ -138,15 +143,11 @@ impl WorkerStore {
         }
     }
 
-    /// Fails if the claim is known to be lost. `Ok` says when it was confirmed; `None` for claims of others.
-    fn check(&self, claim: &Claim) -> Result<Option<Duration>, StoreError> {
+    /// When the claim was confirmed. Fails if it was lost: also when it is not held any more, and what ran under it has not ended yet.
+    fn check(&self, claim: &Claim) -> Result<Duration, StoreError> {
         let held = self.held();
-        let Some(held) = held.get(&claim.fence) else { return Ok(None) };
-        if *held.lost.borrow() {
-            Err(StoreError::Fenced { id: claim.id.clone() })
-        } else {
-            Ok(Some(held.confirmed))
-        }
+        let valid = held.get(&claim.fence).filter(|held| !*held.lost.borrow());
+        valid.map(|held| held.confirmed).ok_or_else(|| StoreError::Fenced { id: claim.id.clone() })
     }
 
     /// Notes what an operation under a claim says about it.
@@ -239,16 +240,18 @@ impl StoreWrapper for WorkerStore {
     }
     async fn confirm(&self, claim: &Claim) -> Result<(), StoreError> {
         loop {
-            match self.check(claim)? {
-                Some(confirmed) if self.time().now().saturating_sub(confirmed) >= GUARD => {
-                    // Asked again if the answer took so long that it says nothing about now.
-                    self.renew_all(std::slice::from_ref(claim)).await?;
-                }
-                _ => return Ok(()),
+            if self.time().now().saturating_sub(self.check(claim)?) < GUARD {
+                return Ok(());
             }
+            // Asked again if the answer took so long that it says nothing about now.
+            self.renew_all(std::slice::from_ref(claim)).await?;
         }
     }
     async fn release(&self, claim: Claim) -> Result<(), StoreError> {
+        if self.held().get(&claim.fence).is_some_and(|held| held.is_run) {
+            // A log that is dropped: until when it rests is said by the worker, and must not be overtaken by this.
+            return Ok(());
+        }
         self.forget(&claim);
         self.inner().release(claim).await
     }

@@ -1,0 +1,51 @@
+//! W13: workers that are killed, and workers that stand still for longer than their leases.
+
+use std::time::{Duration, Instant};
+
+use polylogue_core::LEASE;
+use polylogue_test::postgres::PostgresServer;
+use rustix::process::Signal;
+
+use crate::notes::{assert_as_undisturbed, detach_all, model, prepare};
+use crate::place::{Place, WorkerProcess, expire, number, until};
+
+const WORKER: &[&str] = &["--allow", "unsafe-host", "--at-once", "15"];
+
+/// W13: the tools of 60 conversations, or as many as `POLYLOGUE_CONVERSATIONS` says, write to a file outside. Two of four workers stand
+/// still for longer than a lease while others are killed in turn, and wake up when others have continued what they had.
+#[test]
+fn workers_that_are_killed_and_frozen_past_their_leases_repeat_no_finished_call() {
+    let count = number("POLYLOGUE_CONVERSATIONS", 60);
+    let Some(server) = PostgresServer::start() else { return };
+    let model = model(Duration::from_millis(400));
+    let place = Place::new(&server.url()).with_model(&model);
+    prepare(&place);
+    let ids = detach_all(&place, count);
+    let mut workers: Vec<WorkerProcess> = (0..4).map(|_| place.worker(WORKER)).collect();
+    until("all of them run some", || {
+        let (seen, logs) = place.cluster();
+        let held = logs.iter().filter(|log| log["state"] == "held").count();
+        seen.len() == 4 && held >= count.min(4 * 15) / 2
+    });
+    let mut frozen: Vec<WorkerProcess> = workers.drain(..2).collect();
+    frozen.iter().for_each(|worker| worker.signal(Signal::STOP));
+    let (since, mut is_thawed, mut kills) = (Instant::now(), false, 0);
+    until("all have ended", || {
+        if !is_thawed && since.elapsed() > LEASE + Duration::from_secs(1) {
+            frozen.iter().for_each(|worker| worker.signal(Signal::CONT));
+            is_thawed = true;
+        }
+        if kills < if is_thawed { 12 } else { 8 } {
+            std::thread::sleep(Duration::from_millis(700));
+            expire(&server, workers.remove(0).kill());
+            workers.push(place.worker(WORKER));
+            kills += 1;
+        }
+        is_thawed && place.all(count, |state| state.starts_with("done"))
+    });
+    assert!(frozen.iter_mut().all(|worker| !worker.is_over()), "those that woke up go on");
+    let in_flight = assert_as_undisturbed(&place, &ids);
+    let takeovers: usize = server.sql("SELECT sum(takeovers) FROM polylogue.logs").parse().unwrap();
+    println!("{count} conversations, {kills} kills, {takeovers} takeovers, {in_flight} calls in flight");
+    assert!(takeovers > 0);
+}
