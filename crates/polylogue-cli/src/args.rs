@@ -4,6 +4,7 @@ pub(crate) mod batch;
 pub(crate) mod change;
 pub(crate) mod chat;
 pub(crate) mod config;
+pub(crate) mod dev;
 pub(crate) mod fmt;
 pub(crate) mod folder;
 pub(crate) mod memory;
@@ -111,6 +112,8 @@ pub(crate) enum Command {
     Answer(steer::Answer),
     /// Fork a conversation: begin another one with its first events
     Fork(change::Fork),
+    /// Move a conversation to another version of its team
+    Move(change::Move),
     /// Show a conversation, or the requests to an agent's model
     Show(Show),
     /// Check that stored conversations are unaltered
@@ -137,6 +140,8 @@ pub(crate) enum Command {
     Worker(worker::Worker),
     /// Show the workers of a store, what they run, and what waits for them
     Cluster(worker::Cluster),
+    /// Run a cluster on this machine, for development: a database, workers, and a server
+    Dev(dev::Dev),
     /// Show and change your settings, such as the default model
     Config(config::Config),
     /// List the models of a provider, with limits, capabilities and prices

@@ -50,9 +50,9 @@ pub use data::{
     UncertainUsage, UnknownName, Usage, Verbatim, WhyLeftOut, cut, plain,
 };
 pub use limits::{
-    Allowance, Bound, BoundException, Budget, Cancellation, CountedUsage, LearnedRate, LearnedRates,
-    LimitOverrides, LimitRaise, LimitScope, Limits, OnLimit, RaiseTerms, Rate, RateDemand, RateGrant,
-    RateTimes, RunBound, Shared, SharedLimits, Slot, Timer,
+    Allowance, Bound, BoundException, Budget, BudgetDemand, BudgetStanding, BudgetWants, Cancellation,
+    CountedUsage, LearnedRate, LearnedRates, LimitOverrides, LimitRaise, LimitScope, Limits, OnLimit,
+    RaiseTerms, Rate, RateDemand, RateGrant, RateTimes, RunBound, Shared, SharedLimits, Slot, Timer,
 };
 pub use log::chain;
 pub use log::{

@@ -11,6 +11,8 @@ mod counted;
 mod fit;
 mod on_limit;
 mod overrides;
+mod piece;
+mod pooled;
 mod raise;
 mod run_bound;
 mod shared;
@@ -29,6 +31,7 @@ pub use self::counted::CountedUsage;
 use self::fit::{Amount, Fit, ReservedAmount};
 pub use self::on_limit::{OnLimit, RaiseTerms};
 pub use self::overrides::LimitOverrides;
+pub use self::piece::{BudgetDemand, BudgetStanding, BudgetWants};
 pub use self::raise::LimitRaise;
 pub use self::run_bound::{BoundException, RunBound};
 pub use self::shared::{
@@ -149,6 +152,11 @@ impl Reserved {
     /// Money.
     pub(crate) const fn money(&self) -> Money {
         self.money.most()
+    }
+
+    /// All of it.
+    pub(crate) const fn counted(&self) -> CountedUsage {
+        CountedUsage { calls: self.calls, tokens: self.tokens.most(), cost: self.money.most() }
     }
 
     pub(crate) fn remove(&mut self, hold: RunReservation) {

@@ -8,7 +8,7 @@ use polylogue_core::{LEASE, StoreError};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::Row;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::{FromSqlOwned, ToSql, Type};
 
 use crate::address::Address;
 use crate::connection::{Connection, connect, warnings};
@@ -127,6 +127,15 @@ impl Database {
         self.was_reached.store(true, Ordering::Relaxed);
         *place = Some(Arc::clone(&connection));
         Ok(connection)
+    }
+
+    /// A column of a row.
+    pub(crate) fn get<T: FromSqlOwned>(&self, row: &Row, column: usize) -> Result<T, StoreError> {
+        row.try_get(column).map_err(|error| StoreError::Damaged {
+            place: self.address.to_string(),
+            why: format!("its schema `polylogue` was changed: {error}"),
+            intact: 0,
+        })
     }
 
     /// What is against using it, though it can be used.

@@ -24,6 +24,7 @@
 mod address;
 mod append;
 mod blobs;
+mod budgets;
 mod claim;
 mod connection;
 mod database;
@@ -42,5 +43,6 @@ mod store;
 mod tls;
 
 pub use address::Address;
+pub use budgets::{BudgetListing, PostgresBudgets, Recount};
 pub use limits::PostgresLimits;
 pub use store::Postgres;

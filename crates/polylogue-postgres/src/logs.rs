@@ -72,11 +72,7 @@ impl Logs {
 
     /// A column of a row.
     pub(crate) fn get<T: FromSqlOwned>(&self, row: &Row, column: usize) -> Result<T, StoreError> {
-        row.try_get(column).map_err(|error| StoreError::Damaged {
-            place: self.place(),
-            why: format!("its schema `polylogue` was changed: {error}"),
-            intact: 0,
-        })
+        self.database.get(row, column)
     }
 }
 

@@ -79,7 +79,30 @@ CREATE TABLE polylogue.rate_limits(
 CREATE TABLE polylogue.slots(
     provider text, account text, slot int, holder text, ticket bigint, until timestamptz NOT NULL DEFAULT 'epoch',
     PRIMARY KEY(provider, account, slot)) WITH (fillfactor = 50);
--- Both, for people and for metrics.
+-- Budgets that many processes share: limits, what was used of them as far as it was reported, and what processes have drawn of the rest
+-- (by process: how much, and until when its lease lasts). All that decides whether more can be drawn is in this one row. Money is in
+-- 10^-12 dollars.
+CREATE TABLE polylogue.budgets(
+    name text PRIMARY KEY, max_calls numeric, max_tokens numeric, max_cost numeric,
+    calls numeric NOT NULL DEFAULT 0, tokens numeric NOT NULL DEFAULT 0, cost numeric NOT NULL DEFAULT 0,
+    drawn_calls numeric NOT NULL DEFAULT 0, drawn_tokens numeric NOT NULL DEFAULT 0, drawn_cost numeric NOT NULL DEFAULT 0,
+    pieces jsonb NOT NULL DEFAULT '{}') WITH (fillfactor = 50);
+-- The conversations that a budget pays for: what they had used before, what of their usage since is in the budget, and which process
+-- runs them or ran them last without saying that it is over.
+CREATE TABLE polylogue.budget_logs(
+    budget text REFERENCES polylogue.budgets(name), tenant text, log text COLLATE "C",
+    before_calls numeric NOT NULL, before_tokens numeric NOT NULL, before_cost numeric NOT NULL,
+    calls numeric NOT NULL DEFAULT 0, tokens numeric NOT NULL DEFAULT 0, cost numeric NOT NULL DEFAULT 0,
+    node text, PRIMARY KEY(tenant, log, budget)) WITH (fillfactor = 60);
+CREATE INDEX budget_logs_of ON polylogue.budget_logs(budget, node);
+-- Budgets in dollars, for people and for metrics.
+CREATE VIEW polylogue.cluster_budgets AS
+    SELECT name, max_cost / 1e12 AS max_dollars, cost / 1e12 AS dollars, drawn_cost / 1e12 AS drawn_dollars,
+        max_tokens, tokens, drawn_tokens, max_calls, calls, drawn_calls,
+        (SELECT count(*) FROM jsonb_object_keys(pieces)) AS processes,
+        (SELECT count(*) FROM polylogue.budget_logs WHERE budget = name) AS conversations
+    FROM polylogue.budgets;
+-- Both kinds of limits of model servers, for people and for metrics.
 CREATE VIEW polylogue.cluster_limits AS
     SELECT provider, account, model, requests_per_second, tokens_per_second, requests, refusals,
         greatest(extract(epoch FROM greatest(blocked_until, requests_next, tokens_next) - now()), 0) AS wait_seconds,

@@ -1,10 +1,10 @@
 //! What this process shares with others that use the same database.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use polylogue_core::SharedLimits;
-use polylogue_postgres::{Address, PostgresLimits};
+use polylogue_postgres::{Address, PostgresBudgets, PostgresLimits};
 
 use crate::Result;
 
@@ -21,4 +21,22 @@ pub(crate) fn limits(address: &Address) -> Result<Arc<dyn SharedLimits>> {
     let limits = Arc::new(PostgresLimits::open(address.clone())?);
     all.insert(place, Arc::clone(&limits));
     Ok(limits)
+}
+
+/// The budgets of each database and tenant that the process has open: each process draws once.
+static BUDGETS: LazyLock<Mutex<OpenBudgets>> = LazyLock::new(Mutex::default);
+
+/// By the address of the database, and the tenant.
+type OpenBudgets = HashMap<(String, String), Weak<PostgresBudgets>>;
+
+/// The budgets in the database at `address`, for the conversations of a tenant. What was drawn is given back when the last one is dropped.
+pub(crate) fn budgets(address: &Address, tenant: &str) -> Result<Arc<PostgresBudgets>> {
+    let mut all = BUDGETS.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = (address.to_string(), tenant.to_owned());
+    if let Some(budgets) = all.get(&place).and_then(Weak::upgrade) {
+        return Ok(budgets);
+    }
+    let budgets = Arc::new(PostgresBudgets::open(address.clone(), tenant)?);
+    all.insert(place, Arc::downgrade(&budgets));
+    Ok(budgets)
 }

@@ -213,6 +213,13 @@ impl Conversation {
         Ok(())
     }
 
+    /// Logs another version of its team, that was [set](Self::change_team), without running it.
+    pub(crate) async fn log_team(&self) -> Result<()> {
+        let mut log = self.0.log.lock().await;
+        let log = log.as_mut().ok_or_else(|| self.gone())?;
+        self.log_changes(log).await
+    }
+
     fn team(&self) -> std::sync::MutexGuard<'_, Option<TeamChanged>> {
         self.0.team.lock().unwrap_or_else(PoisonError::into_inner)
     }

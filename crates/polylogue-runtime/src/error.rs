@@ -221,11 +221,33 @@ pub enum Error {
         /// Why not.
         why: ForkError,
     },
+    /// A conversation cannot continue with a team.
+    #[error("`{id}` cannot continue with `{team}`, which has no `{who}`")]
+    BadMove {
+        /// The conversation.
+        id: LogId,
+        /// The team.
+        team: Name,
+        /// Who is needed: a participant, or an agent whose turn is open.
+        who: Name,
+    },
     /// The store is no queue.
     #[error("the conversations in `{place}` cannot be shared by workers")]
     NoQueue {
         /// The store.
         place: String,
+    },
+    /// The store is of one machine, and has no budgets that processes share.
+    #[error("the conversations in `{place}` have no shared budgets")]
+    NoSharedBudgets {
+        /// The store.
+        place: String,
+    },
+    /// There is no shared budget of this name.
+    #[error("there is no shared budget `{name}`")]
+    UnknownBudget {
+        /// The name.
+        name: String,
     },
     /// A worker cannot prepare the team of a conversation.
     #[error("the team of `{id}` cannot be prepared: {why}")]
@@ -334,6 +356,18 @@ impl Error {
             Self::TeamChanged { .. } => "prepare it again: restart the program that runs it".into(),
             Self::NoMemory { .. } => "name a file for SQLite with `--store`".into(),
             Self::NoQueue { .. } => "name a SQLite file or a database with `--store`: `runs.db`, or `postgres://USER@HOST/DATABASE`".into(),
+            Self::BadMove { id, who, .. } => {
+                format!(
+                    "keep `{who}` in the team file; `polylogue fork {id}` begins another conversation with its past"
+                )
+            }
+            Self::NoSharedBudgets { .. } => {
+                "name a database with `--store`, or give the budget of this process alone, without a name"
+                    .into()
+            }
+            Self::UnknownBudget { name } => {
+                format!("`--budget {name}=20` makes one of 20 dollars; `polylogue cluster` lists them")
+            }
             Self::Empty => "`polylogue run` begins one".into(),
             Self::Unknown { .. } => "`polylogue runs` lists them".into(),
             Self::NoTeam { id } => format!("`polylogue show {id}` shows what was said"),

@@ -9,6 +9,7 @@ use polylogue_core::{
     LogId, Name, Page, Path, Queue as _, Store as _, StoreError, Subscription, Timer,
 };
 
+use crate::budgets::SharedBudgets;
 use crate::conversation::{Conversation, Opened, Shared};
 use crate::fork::NewFork;
 use crate::{Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredTeam, TeamRun, fresh_id};
@@ -30,6 +31,8 @@ struct Inner {
     store: AnyStore,
     /// What all conversations share.
     budget: Option<Budget>,
+    /// The budgets that they share with other processes.
+    shared: SharedBudgets,
     open: Mutex<HashMap<LogId, Weak<Shared>>>,
 }
 
@@ -64,21 +67,37 @@ impl Runtime {
     /// the leases of claims.
     #[must_use]
     pub fn with_store(place: StoreLocation, store: AnyStore) -> Self {
-        Self(Arc::new(Inner { place, store, budget: None, open: Mutex::default() }))
+        Self(Arc::new(Inner {
+            place,
+            store,
+            budget: None,
+            shared: SharedBudgets::default(),
+            open: Mutex::default(),
+        }))
     }
 
     /// The same store, whose conversations share `budget`, next to those that they have besides: for a runtime that has none open.
     #[must_use]
     pub fn with_budget(self, budget: Option<Budget>) -> Self {
         let (place, store) = (self.place().clone(), self.store().clone());
-        Self(Arc::new(Inner { place, store, budget, open: Mutex::default() }))
+        Self(Arc::new(Inner { place, store, budget, shared: self.0.shared.clone(), open: Mutex::default() }))
+    }
+
+    /// The same store, whose conversations are paid by budgets that they share with other processes, next to all others: for a runtime
+    /// that has none open.
+    #[must_use]
+    pub(crate) fn with_shared(self, shared: SharedBudgets) -> Self {
+        let (place, store) = (self.place().clone(), self.store().clone());
+        let budget = self.0.budget.clone();
+        Self(Arc::new(Inner { place, store, budget, shared, open: Mutex::default() }))
     }
 
     /// The same conversations for a worker, in `store`, a wrapper of the one that it has. Calls wait for shared limits for up to
     /// `patience`.
     pub(crate) fn for_worker(&self, store: AnyStore, patience: Duration) -> Self {
         let (place, budget) = (self.place().clone().with_patience(patience), self.0.budget.clone());
-        Self(Arc::new(Inner { place, store, budget, open: Mutex::default() }))
+        let shared = self.0.shared.clone();
+        Self(Arc::new(Inner { place, store, budget, shared, open: Mutex::default() }))
     }
 
     /// What pays for a conversation that has also budgets of its `own`.
@@ -114,7 +133,16 @@ impl Runtime {
     /// # Errors
     /// [`Error::NoQueue`], or when the store cannot be written.
     pub async fn hand_over(&self, id: &LogId, needs: Option<&Features>) -> Result<()> {
-        Ok(self.queue()?.schedule(id, Due::Now, needs).await?)
+        let queue = self.queue()?;
+        let Some(word) = self.place().files_feature() else {
+            return Ok(queue.schedule(id, Due::Now, needs).await?);
+        };
+        // Its files are here.
+        let has_files = self.stored_team(id).await?.team.needs_workplace();
+        let words =
+            needs.iter().flat_map(|needs| needs.words()).chain(Some(word.as_str()).filter(|_| has_files));
+        let needs = Features::new(words).ok().filter(|needs| !needs.is_empty());
+        Ok(queue.schedule(id, Due::Now, needs.as_ref()).await?)
     }
 
     /// Where it is.
@@ -157,11 +185,16 @@ impl Runtime {
         let name = run.team().name.to_string();
         let stored = run.stored()?;
         let meta = stored.meta(title.map_or_else(|| name.clone(), |title| format!("{name} {title}")))?;
+        let paying = self.0.shared.paying(self.place(), None).await?;
         let log = Log::create_with(self.store().clone(), id, &meta).await?;
         let chat = run.chat(log.id())?;
         let most = stored.bound.map(|bound| bound.most).unwrap_or_default();
         let log = log.limits(run.limits()).agent_limits(run.team().agent_limits()).bound(most);
         let log = timed(log, self.budgets(run.budgets()));
+        let log = match paying {
+            Some(paying) => paying.begin(log).await?,
+            None => log,
+        };
         run.make_work_dir(log.id())?;
         let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
         let opened = Opened { task, limits, changed: None, more };
@@ -229,6 +262,10 @@ impl Runtime {
         let opened = Opened { task: run.task().to_owned(), limits, changed, more: options.more };
         let log = log.limits(limits).agent_limits(run.team().agent_limits()).bound(most);
         let log = timed(log, self.budgets(&options.budgets));
+        let log = match self.0.shared.paying(self.place(), Some(log.id())).await? {
+            Some(paying) => paying.open(log, &chat).await?,
+            None => log,
+        };
         let log = options.stop.into_iter().fold(log, Log::cancelled_by);
         Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
     }

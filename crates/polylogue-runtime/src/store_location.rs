@@ -3,11 +3,13 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::{AnyStore, LogId};
+use polylogue_core::{AnyStore, Features, LogId};
 use polylogue_models::ClusterLimits;
-use polylogue_postgres::{Address, Postgres};
+use polylogue_postgres::{Address, Postgres, PostgresBudgets};
+use polylogue_store::parts::this_process;
 use polylogue_store::{Jsonl, Sqlite};
 
 use crate::lease_renewal::LeaseRenewal;
@@ -124,6 +126,20 @@ impl StoreLocation {
         &self.files
     }
 
+    /// What a worker offers that has the local files of conversations, and what such conversations need: `files-on-HOST`. `None` where files
+    /// follow a conversation, or are of one machine anyway.
+    #[must_use]
+    pub fn files_feature(&self) -> Option<String> {
+        if self.files != FilesPolicy::Local || self.database.is_none() {
+            return None;
+        }
+        let process = this_process();
+        let host = process.split_once(" on ").map_or("unknown", |(_, host)| host);
+        let word: String =
+            host.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
+        Some(format!("files-on-{}", word.chars().take(Features::LONGEST - 9).collect::<String>()))
+    }
+
     /// The path next to which work directories are, and that of the store if it is in the file system.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -194,6 +210,12 @@ impl StoreLocation {
         let Some(Database { address, .. }) = &self.database else { return Ok(None) };
         let limits = cluster::limits(address)?;
         Ok(Some(ClusterLimits { patience: self.patience, ..ClusterLimits::new(limits) }))
+    }
+
+    /// The budgets that all processes with this store share; none where a store is of one machine.
+    pub(crate) fn shared_budgets(&self) -> Result<Option<Arc<PostgresBudgets>>> {
+        let Some(Database { address, tenant }) = &self.database else { return Ok(None) };
+        cluster::budgets(address, tenant).map(Some)
     }
 
     /// What is against the store, though it can be used: a database that is slow, or whose failover may lose events.

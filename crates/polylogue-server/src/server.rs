@@ -11,9 +11,9 @@ use axum::extract::Request;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, LOCATION};
 use axum::http::{HeaderName, HeaderValue, Method, Response};
 use axum::middleware::from_fn_with_state;
-use polylogue_core::Budget;
+use polylogue_core::{Allowance, Budget};
 use polylogue_http::OwnAddress;
-use polylogue_runtime::StoreLocation;
+use polylogue_runtime::{Runtime, StoreLocation};
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -57,6 +57,8 @@ pub struct ServerOptions {
     pub resume: bool,
     /// What all conversations of all tenants share, next to the budgets of tokens.
     pub budget: Option<Budget>,
+    /// The budgets that they share with other processes, with the limits that are set: [`Runtime::with_shared_budgets`].
+    pub shared_budgets: Vec<(String, Allowance)>,
 }
 
 impl ServerOptions {
@@ -64,7 +66,17 @@ impl ServerOptions {
     #[must_use]
     pub fn new(listen: SocketAddr, place: StoreLocation) -> Self {
         let (public_url, origins, limits) = (None, Vec::new(), ServerLimits::default());
-        Self { listen, place, public_url, origins, limits, issuer: None, resume: true, budget: None }
+        Self {
+            listen,
+            place,
+            public_url,
+            origins,
+            limits,
+            issuer: None,
+            resume: true,
+            budget: None,
+            shared_budgets: Vec::new(),
+        }
     }
 }
 
@@ -160,7 +172,17 @@ impl Server {
     /// # Errors
     /// [`ServerError`].
     pub async fn bind(options: ServerOptions, source: Arc<dyn TeamSource>) -> Result<Self, ServerError> {
-        let ServerOptions { listen, place, public_url, origins, limits, issuer, resume, budget } = options;
+        let ServerOptions {
+            listen,
+            place,
+            public_url,
+            origins,
+            limits,
+            issuer,
+            resume,
+            budget,
+            shared_budgets,
+        } = options;
         let is_loopback = listen.ip().is_loopback();
         let tokens = TokenFile::at(tokens_at(&place));
         let has_tokens = tokens.all()?.iter().any(|token| token.kind == TokenKind::Key);
@@ -175,7 +197,14 @@ impl Server {
         let issuer = issuer.map(|options| Issuer::new(options, public_url.as_deref()));
         let issuer = issuer.transpose().map_err(ServerError::Issuer)?;
         let names = Names { is_loopback, public, is_tls, origins: checked(origins)? };
-        let tenants = Tenants::new(place, source.ids(), budget);
+        let shared = Runtime::open_at(place.clone())
+            .map_err(Box::new)?
+            .with_shared_budgets(&shared_budgets)
+            .await
+            .map_err(Box::new)?;
+        let names_of_budgets = shared_budgets.into_iter().map(|(name, _)| name).collect();
+        let tenants = Tenants::new(place, source.ids(), (budget, names_of_budgets));
+        drop(shared);
         let (routes, mcp) = (document(&ROUTES), Box::new(mcp::server(&limits)));
         let app = Arc::new(App::new(source, tenants, (tokens, issuer), names, limits, routes, mcp));
         prepare(&app).await?;

@@ -129,6 +129,8 @@ pub(crate) struct Tenants {
     folder: PathBuf,
     /// What all their conversations share.
     budget: Option<Budget>,
+    /// The names of the budgets that they share with other processes.
+    shared_budgets: Vec<String>,
     /// The ids of the teams.
     ids: Mutex<Vec<String>>,
     used: Mutex<HashMap<String, Arc<Tenant>>>,
@@ -137,12 +139,17 @@ pub(crate) struct Tenants {
 }
 
 impl Tenants {
-    pub(crate) fn new(place: StoreLocation, ids: Vec<String>, budget: Option<Budget>) -> Self {
+    pub(crate) fn new(
+        place: StoreLocation,
+        ids: Vec<String>,
+        (budget, shared_budgets): (Option<Budget>, Vec<String>),
+    ) -> Self {
         let folder = server_folder(&place).join("tenants");
         Self {
             place,
             folder,
             budget,
+            shared_budgets,
             ids: Mutex::new(ids),
             used: Mutex::default(),
             reloading: tokio::sync::Mutex::default(),
@@ -190,6 +197,7 @@ impl Tenants {
             name => self.place.of_tenant(name, self.folder.join(name).join("conversations.db")),
         };
         let runtime = Runtime::open_at(place).map_err(Box::new)?.with_budget(self.budget.clone());
+        let runtime = runtime.paid_by(self.shared_budgets.clone()).map_err(Box::new)?;
         let tenant = Arc::new(Tenant {
             name: name.to_owned(),
             runtime,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use polylogue_config::Config as _;
 use serde_json::{Map, Value};
@@ -50,6 +50,14 @@ impl Team {
         let are_there = sources.files.keys().all(|path| sources.folder.join(path).is_file());
         let path = sources.folder.join(&sources.file);
         (!sources.is_empty() && are_there).then(|| load(path, &sources.overrides))
+    }
+
+    /// Reads another version of the team from `file`, with the values that its caller gave when it was loaded.
+    ///
+    /// # Errors
+    /// Mistakes in the file.
+    pub fn load_version(&self, file: impl AsRef<Path>) -> Result<Loaded, Diagnostics> {
+        load(file, &self.sources.overrides)
     }
 
     /// What is different in `newer`: keys first, then files that the team brings along.

@@ -1,6 +1,11 @@
-//! The command `fork`.
+//! The commands that change which events or which team a conversation has: `fork` and `move`.
+
+use std::path::PathBuf;
 
 use clap::Args;
+
+use super::shared::TeamOptions;
+use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
 pub(crate) struct Fork {
@@ -14,4 +19,21 @@ pub(crate) struct Fork {
     /// With `--at`: replace the text of that message, answer or task. Without: send this message to the fork. `@FILE` reads it from a file, `-` from standard input
     #[arg(long, value_name = "TEXT")]
     pub(crate) say: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The conversation keeps its log, and its agents continue with the other version of the team from here on. Nothing is run. A team \
+    without its participants, or without an agent whose turn is open, is refused."
+)]
+pub(crate) struct Move {
+    /// The conversation: its id, the beginning of its id, or `last`
+    pub(crate) id: String,
+
+    /// The file of the other version of its team
+    #[arg(long, value_name = "FILE", value_parser = team_file())]
+    pub(crate) team: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) options: TeamOptions,
 }

@@ -1,5 +1,6 @@
 //! Options that several commands have.
 
+use std::collections::BTreeSet;
 use std::num::IntErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -150,40 +151,110 @@ pub(crate) struct Limits {
 }
 
 /// What several conversations may consume together.
-#[derive(Debug, Clone, Copy, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Budgets {
-    /// Maximum cost of all conversations together in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
-    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
-    pub(crate) budget: Option<f64>,
+    /// Maximum cost of all conversations together in dollars; a call that could cost more than is left is not made, and models of unknown price are refused. With a name, such as `team=20`, all processes with the same Postgres database share the budget; the name alone means one that exists
+    #[arg(long, value_name = "[NAME=]DOLLARS", value_parser = named_dollars)]
+    pub(crate) budget: Option<Named<f64>>,
 
-    /// Maximum number of input and output tokens of all conversations together
-    #[arg(long, value_name = "N", value_parser = count::<u64>)]
-    pub(crate) budget_tokens: Option<u64>,
+    /// Maximum number of input and output tokens of all conversations together; of a shared budget, `NAME=N`
+    #[arg(long, value_name = "[NAME=]N", value_parser = named_count)]
+    pub(crate) budget_tokens: Option<Named<u64>>,
 
-    /// Maximum number of model calls of all conversations together
-    #[arg(long, value_name = "N", value_parser = count::<u64>)]
-    pub(crate) budget_calls: Option<u64>,
+    /// Maximum number of model calls of all conversations together; of a shared budget, `NAME=N`
+    #[arg(long, value_name = "[NAME=]N", value_parser = named_count)]
+    pub(crate) budget_calls: Option<Named<u64>>,
 
     /// Maximum time for all conversations together, such as `90s`, `10min` or `1h`, by the clock on the wall; calls in flight are aborted when it is up
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) budget_time: Option<Time>,
 }
 
+/// A limit of the budget of this process, or of the shared one of this name.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Named<T> {
+    name: Option<String>,
+    /// `None`: unchanged.
+    most: Option<T>,
+}
+
+impl<T: Copy> Named<T> {
+    /// The limit of the budget of this `name`.
+    fn of(given: Option<&Self>, name: Option<&str>) -> Option<T> {
+        given.filter(|given| given.name.as_deref() == name)?.most
+    }
+}
+
 impl Budgets {
-    /// The limits that are given.
+    /// The limits that are given for this process alone.
     pub(crate) fn allowance(&self) -> Allowance {
+        Allowance { time_ms: self.budget_time.map(milliseconds), ..self.of(None) }
+    }
+
+    fn of(&self, name: Option<&str>) -> Allowance {
         Allowance {
-            calls: self.budget_calls,
-            tokens: self.budget_tokens,
-            cost: self.budget.map(Money::dollars),
-            time_ms: self.budget_time.map(milliseconds),
+            calls: Named::of(self.budget_calls.as_ref(), name),
+            tokens: Named::of(self.budget_tokens.as_ref(), name),
+            cost: Named::of(self.budget.as_ref(), name).map(Money::dollars),
+            time_ms: None,
         }
+    }
+
+    /// The budgets that are shared with other processes, and the limits that are given for them.
+    pub(crate) fn shared(&self) -> Vec<(String, Allowance)> {
+        let of_cost = self.budget.iter().flat_map(|given| given.name.iter());
+        let of_tokens = self.budget_tokens.iter().flat_map(|given| given.name.iter());
+        let of_calls = self.budget_calls.iter().flat_map(|given| given.name.iter());
+        let names: BTreeSet<&String> = of_cost.chain(of_tokens).chain(of_calls).collect();
+        names.into_iter().map(|name| (name.clone(), self.of(Some(name)))).collect()
+    }
+
+    /// Whether money may be limited.
+    pub(crate) const fn limits_cost(&self) -> bool {
+        self.budget.is_some()
     }
 
     /// A budget of the conversations of this process, if limits are given.
     pub(crate) fn of_process(&self) -> Option<Budget> {
         let most = self.allowance();
         (most != Allowance::default()).then(|| Budget::new("process", most))
+    }
+}
+
+/// Reads `20`, `team=20`, or the name of a shared budget.
+fn named_dollars(given: &str) -> Result<Named<f64>, String> {
+    match given.split_once('=') {
+        None if given.starts_with(char::is_alphabetic) => {
+            Ok(Named { name: Some(budget_name(given)?), most: None })
+        }
+        _ => named(given, dollars),
+    }
+}
+
+/// Reads `1000` or `team=1000`.
+fn named_count(given: &str) -> Result<Named<u64>, String> {
+    named(given, count)
+}
+
+fn named<T>(given: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Named<T>, String> {
+    let (name, most) = match given.split_once('=') {
+        Some((name, most)) => (Some(budget_name(name)?), most),
+        None => (None, given),
+    };
+    Ok(Named { name, most: Some(read(most)?) })
+}
+
+/// A name of a budget: letters, digits and `._-`.
+fn budget_name(text: &str) -> Result<String, String> {
+    let is_name = |text: &str| {
+        text.len() <= 100
+            && text.starts_with(char::is_alphabetic)
+            && text.chars().all(|c| c.is_alphanumeric() || "._-".contains(c))
+    };
+    if is_name(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("the name of a budget is a letter, then letters, digits and `._-`".into())
     }
 }
 

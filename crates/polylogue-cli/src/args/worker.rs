@@ -3,7 +3,7 @@
 use clap::Args;
 use polylogue_core::Features;
 
-use super::shared::{TeamOptions, count};
+use super::shared::{Budgets, TeamOptions, count};
 
 #[derive(Debug, Args)]
 #[command(
@@ -25,14 +25,21 @@ pub(crate) struct Worker {
     pub(crate) only: Option<String>,
 
     #[command(flatten)]
+    pub(crate) budgets: Budgets,
+
+    #[command(flatten)]
     pub(crate) options: TeamOptions,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Cluster {
-    /// Print one line of JSON for each worker and each conversation
+    /// Print one line of JSON for each worker, each shared budget and each conversation
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Set what was used of this shared budget to what the logs of its conversations say
+    #[arg(long, value_name = "BUDGET")]
+    pub(crate) recount: Option<String>,
 }
 
 /// The options of commands that can hand a conversation over to workers.

@@ -148,6 +148,11 @@ impl<'a> Job<'a> {
             Some(_) => place::of(cli.store.as_deref())?,
             None => StoreLocation::new(default_store(&args.output)),
         };
+        if let Some((name, _)) = args.budgets.shared().first() {
+            let what = format!("a batch cannot be paid by the shared budget `{name}`");
+            return Err(CliError::usage(what)
+                .hint("leave out the name, or begin the conversations with `polylogue run --detach`"));
+        }
         let mut most = args.budgets.allowance();
         if most.cost.is_none() {
             most.cost = default_max_cost(cli, &args.options.models)?;

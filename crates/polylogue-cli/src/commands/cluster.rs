@@ -1,6 +1,9 @@
 //! `polylogue cluster`: the workers of a store, what they run, and what waits for them.
 
-use polylogue_core::{Queue as _, QueueOverview, QueueState, QueuedLog, SeenWorker, Status};
+use polylogue_core::{
+    CountedUsage, Money, Queue as _, QueueOverview, QueueState, QueuedLog, SeenWorker, Status,
+};
+use polylogue_runtime::{BudgetListing, Recount, Runtime};
 use serde_json::json;
 
 use super::runs::age;
@@ -15,15 +18,22 @@ use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Cluster) -> Result<Exit, CliError> {
     let runtime = place::existing(cli.store.as_deref())?;
+    if let Some(name) = &args.recount {
+        return recount(&runtime, name, args.json).await;
+    }
     let overview = runtime.queue()?.overview().await?;
+    let budgets = runtime.shared_budgets().await?;
     let workers = overview.workers.iter();
     let logs = overview.logs.iter();
     let rows: Result<Vec<Sanitized>, CliError> = match args.json {
         true => {
             let logs = logs.map(|log| log_json(log, &overview));
-            workers.map(worker_json).chain(logs).collect()
+            workers.map(worker_json).chain(budgets.iter().map(budget_json)).chain(logs).collect()
         }
-        false => Ok(workers.map(worker_row).chain(logs.map(|log| log_row(log, &overview))).collect()),
+        false => {
+            let logs = logs.map(|log| log_row(log, &overview));
+            Ok(workers.map(worker_row).chain(budgets.iter().map(budget_row)).chain(logs).collect())
+        }
     };
     let text: Sanitized = rows?.into_iter().collect();
     write(&text)?;
@@ -52,6 +62,91 @@ fn worker_json(worker: &SeenWorker) -> Result<Sanitized, CliError> {
         "address": info.address, "seen_ms": seen,
     });
     Sanitized::json(&row).map_err(unwritable)
+}
+
+/// `3 of 20 calls`, for what is limited or used.
+fn used(listing: &BudgetListing) -> String {
+    let BudgetListing { limits, spent, drawn, .. } = listing;
+    let of = |used: String, most: Option<String>, drawn: Option<String>| {
+        let most = most.map(|most| format!(" of {most}")).unwrap_or_default();
+        let drawn = drawn.map(|drawn| format!(" ({drawn} drawn)")).unwrap_or_default();
+        format!("{used}{most}{drawn}")
+    };
+    let number = |number: u64| (number > 0).then(|| number.to_string());
+    let cost = Some(drawn.cost).filter(|cost| *cost > Money::default()).map(|cost| cost.to_string());
+    let parts = [
+        Some(of(
+            spent.cost.to_string(),
+            limits.cost.map(|most| most.to_string()),
+            cost.filter(|_| limits.cost.is_some()),
+        )),
+        limits
+            .tokens
+            .map(|most| of(format!("{} tokens", spent.tokens), Some(most.to_string()), number(drawn.tokens))),
+        limits
+            .calls
+            .map(|most| of(counted(spent.calls, "call"), Some(most.to_string()), number(drawn.calls))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn budget_row(listing: &BudgetListing) -> Sanitized {
+    let (processes, conversations) =
+        (counted(listing.processes, "process"), counted(listing.conversations, "conversation"));
+    let processes = processes.replace("processs", "processes");
+    Sanitized::row(&format!("budget  {}  {}; {conversations}, {processes}", listing.name, used(listing)))
+}
+
+fn usage_json(used: &CountedUsage) -> serde_json::Value {
+    json!({"calls": used.calls, "tokens": used.tokens, "cost": used.cost.as_dollars()})
+}
+
+fn budget_json(listing: &BudgetListing) -> Result<Sanitized, CliError> {
+    let BudgetListing { name, limits, spent, drawn, processes, conversations } = listing;
+    let row = json!({
+        "budget": name,
+        "limits": {"calls": limits.calls, "tokens": limits.tokens, "cost": limits.cost.map(Money::as_dollars)},
+        "used": usage_json(spent),
+        "drawn": usage_json(drawn),
+        "processes": processes, "conversations": conversations,
+    });
+    Sanitized::json(&row).map_err(unwritable)
+}
+
+/// Counts a shared budget again, from the logs.
+async fn recount(runtime: &Runtime, name: &str, json: bool) -> Result<Exit, CliError> {
+    let Recount { before, after, counted: logs, running, uncertain, unreadable } =
+        runtime.recount_budget(name).await?;
+    if json {
+        let row = json!({
+            "budget": name, "before": usage_json(&before), "after": usage_json(&after), "counted": logs,
+            "running": running, "uncertain": uncertain, "unreadable": unreadable,
+        });
+        write(&Sanitized::json(&row).map_err(unwritable)?)?;
+        return Ok(Exit::Done);
+    }
+    write(&Sanitized::row(&format!(
+        "budget  {name}  {} used, {} before; {} counted",
+        after.cost,
+        before.cost,
+        counted(logs, "conversation")
+    )))?;
+    if running > 0 {
+        print_note_wrapped(&format!(
+            "{} not counted: a process runs it, and reports by itself",
+            counted(running, "conversation")
+        ));
+    }
+    if unreadable > 0 {
+        let what = counted(unreadable, "conversation");
+        print_note_wrapped(&format!("{what} removed or damaged: what was reported before stays"));
+    }
+    for id in &uncertain {
+        print_note_wrapped(&format!(
+            "`{id}` may have lost a call when its process died: it is counted when it continues; `polylogue resume {id}` continues it"
+        ));
+    }
+    Ok(Exit::Done)
 }
 
 fn log_row(log: &QueuedLog, overview: &QueueOverview) -> Sanitized {

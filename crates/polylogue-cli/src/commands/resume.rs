@@ -25,6 +25,7 @@ use crate::{args, attachments, place, trust};
 pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, CliError> {
     let input = args.options.piped.of(args.message.as_deref(), args.answer.as_deref())?;
     let runtime = place::existing(cli.store.as_deref())?.with_budget(args.budgets.of_process());
+    let runtime = runtime.with_shared_budgets(&args.budgets.shared()).await?;
     let id = runtime.find(&args.id).await?;
     if args.message.is_none()
         && args.answer.is_none()
@@ -39,7 +40,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
         return continue_by_worker(&runtime, &id, args.options.team.limits.overrides(), &settings).await;
     }
     let (options, asks, version) = (&args.options, args.answer.is_none(), TeamVersion::wanted(args));
-    let shared_budget = args.budgets.budget.is_some();
+    let shared_budget = args.budgets.limits_cost();
     let stored = Stored { id: &id, options, asks, settings: &settings, version, shared_budget };
     let (mut prepared, changes) = stored.prepare(&runtime).await?;
     let attached = attached(args)?;
@@ -129,7 +130,7 @@ pub(super) struct Stored<'a> {
     pub(super) asks: bool,
     pub(super) settings: &'a Settings,
     /// The version of the team.
-    pub(super) version: TeamVersion,
+    pub(super) version: TeamVersion<'a>,
     /// Whether the process has a budget of money.
     pub(super) shared_budget: bool,
 }

@@ -32,12 +32,13 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     let settings = settings(cli, args.options.output);
     let mut launch = Launch::of(loaded, &args.team, &args.options.team).with_default_cost(cli)?;
     launch.shown = Some(&settings);
-    launch.shared_budget = args.budgets.budget.is_some();
+    launch.shared_budget = args.budgets.limits_cost();
     launch.dir = args.options.folder.path()?;
     // Whatever is wrong with the team shows before there is a store.
     let mut prepared = launch.prepare(&place::of(cli.store.as_deref())?).await?;
     attachments::check(&prepared, &attached)?;
     let runtime = place::open(cli.store.as_deref())?.with_budget(args.budgets.of_process());
+    let runtime = runtime.with_shared_budgets(&args.budgets.shared()).await?;
     let conversation = runtime.begin(&prepared.run()).await?;
     if args.detach.detach {
         return hand_over(&runtime, &conversation, &args.detach, &settings).await;

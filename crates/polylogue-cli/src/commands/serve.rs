@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use super::worker::{runtime_of, worker as worker_of};
 use super::write;
+use crate::args::worker::features;
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
 use crate::signals::Signals;
@@ -26,6 +27,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
     options.origins.clone_from(&args.origins);
     options.resume = !args.no_resume;
     options.budget = args.budgets.of_process();
+    options.shared_budgets = args.budgets.shared();
     options.issuer = args.issuer.clone().map(|url| IssuerOptions {
         url,
         audience: args.audience.clone(),
@@ -83,7 +85,8 @@ async fn work(
     if !args.worker {
         return Ok(());
     }
-    let takes = WorkerOptions { address: args.public_url.clone(), ..WorkerOptions::default() };
+    let offers = features(&place::of(cli.store.as_deref())?.files_feature().into_iter().collect::<Vec<_>>())?;
+    let takes = WorkerOptions { offers, address: args.public_url.clone(), ..WorkerOptions::default() };
     let worker = worker_of(&runtime_of(cli).await?, &args.options, takes)?;
     worker.run(stop).await;
     Ok(())

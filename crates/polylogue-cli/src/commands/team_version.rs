@@ -1,5 +1,7 @@
 //! The version of a team with which a stored conversation continues: that of the current file, or the stored one.
 
+use std::path::Path;
+
 use polylogue_core::LogId;
 use polylogue_runtime::StoredTeam;
 use polylogue_team::{Loaded, TeamChange};
@@ -13,13 +15,15 @@ const LISTED: usize = 20;
 
 /// The version that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TeamVersion {
+pub(super) enum TeamVersion<'a> {
     /// The current file, if its changes are harmless.
     Harmless,
     /// The current file.
     Current,
     /// The stored one.
     Pinned,
+    /// That of this file.
+    Of(&'a Path),
 }
 
 /// The team of the current file, and how it differs from the one with which a conversation continued last.
@@ -29,7 +33,7 @@ pub(super) struct NewerTeam {
     pub(super) changes: Vec<String>,
 }
 
-impl TeamVersion {
+impl TeamVersion<'_> {
     /// The version that `args` ask for.
     pub(super) const fn wanted(args: &args::Resume) -> Self {
         match args {
@@ -42,8 +46,10 @@ impl TeamVersion {
     /// The team of the current file, if the conversation `id` is to continue with it. `None` if the file has not changed or
     /// is gone: then the stored team counts.
     pub(super) fn of(self, id: &LogId, stored: &StoredTeam) -> Result<Option<NewerTeam>, CliError> {
-        if self == Self::Pinned {
-            return Ok(None);
+        match self {
+            Self::Pinned => return Ok(None),
+            Self::Of(file) => return of_file(id, stored, file),
+            Self::Harmless | Self::Current => {}
         }
         let file = stored.team.file();
         let newer = match stored.team.reload() {
@@ -71,6 +77,19 @@ impl TeamVersion {
         Err(CliError::usage(format!("the team file `{file}` has changed since `{id}` began:{listed}"))
             .hint(hint))
     }
+}
+
+/// The team of `file`, if it differs from the stored one.
+fn of_file(id: &LogId, stored: &StoredTeam, file: &Path) -> Result<Option<NewerTeam>, CliError> {
+    let loaded = stored.team.load_version(file)?;
+    let changes = stored.team.changes_to(&loaded.team);
+    if changes.is_empty() {
+        return Ok(None);
+    }
+    let listed = listed(&changes);
+    print_note(&format!("`{}` differs from the team of `{id}`:{listed}", file.display()));
+    let changes = changes.into_iter().map(|change| change.text).collect();
+    Ok(Some(NewerTeam { loaded, changes }))
 }
 
 fn listed(changes: &[TeamChange]) -> String {

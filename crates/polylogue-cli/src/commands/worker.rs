@@ -25,12 +25,15 @@ pub(super) const SETTINGS: Settings = Settings {
 };
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<Exit, CliError> {
+    let location = place::of(cli.store.as_deref())?;
+    let offers: Vec<String> = args.offers.iter().cloned().chain(location.files_feature()).collect();
     let options = WorkerOptions {
         at_once: usize::try_from(args.at_once).unwrap_or(usize::MAX),
-        offers: features(&args.offers)?,
+        offers: features(&offers)?,
         address: None,
     };
-    let runtime = runtime_of(cli).await?;
+    let runtime = runtime_of(cli).await?.with_budget(args.budgets.of_process());
+    let runtime = runtime.with_shared_budgets(&args.budgets.shared()).await?;
     let worker = worker(&runtime, &args.options, options.clone())?;
     let mut signals = Signals::new()?;
     if let Some(text) = &args.only {

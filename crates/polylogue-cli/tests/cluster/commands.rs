@@ -123,6 +123,29 @@ fn a_conversation_that_needs_what_no_worker_offers_is_shown_with_the_missing_wor
     until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
 }
 
+/// W38.
+#[test]
+fn a_conversation_with_local_files_waits_for_a_worker_of_its_machine() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url()).with_var("POLYLOGUE_FILES", "local");
+    let files =
+        "commands: [{name: list, description: Lists files., command: [ls]}]\nsandbox: {backend: none}";
+    let team = TALK.replace("name: Ann, ", "name: Ann, tools: [list], ");
+    place.file("team.yaml", &format!("{team}{files}\n"));
+    let id = place.detach(&["team.yaml", "--allow", "unsafe-host"]);
+    place.file("plain.yaml", TALK);
+    let plain = place.detach(&["plain.yaml"]);
+    // A worker that keeps files elsewhere is none of this machine.
+    let away = Place::new(&server.url());
+    let _other = away.worker(&[]);
+    until("one without files is run anywhere", || of_type(&place.events(&plain), "closed").len() == 1);
+    let shown = place.run(&["cluster"], 0).out;
+    assert!(shown.contains("no worker offers files-on-"), "{shown}");
+    assert!(place.events(&id).is_empty(), "it is not taken");
+    let _worker = place.worker(&["--allow", "unsafe-host"]);
+    until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
+}
+
 /// W46, in part: a conversation keeps the team that it began with.
 #[test]
 fn a_changed_team_file_changes_no_conversation_that_was_handed_over() {

@@ -4,15 +4,21 @@
 #[cfg(test)]
 mod answers;
 #[cfg(test)]
+mod budgets;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod database;
+#[cfg(test)]
+mod dev;
 #[cfg(test)]
 mod frozen;
 #[cfg(test)]
 mod killed;
 #[cfg(test)]
 mod limits;
+#[cfg(test)]
+mod moved;
 #[cfg(test)]
 mod notes;
 #[cfg(test)]

@@ -40,6 +40,12 @@ impl Place {
         self
     }
 
+    /// With an environment variable.
+    pub(crate) fn with_var(mut self, name: &str, value: &str) -> Self {
+        self.vars.push((name.into(), value.into()));
+        self
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -80,8 +86,8 @@ impl Place {
 
     /// What `cluster` shows: workers, and conversations that are not idle.
     pub(crate) fn cluster(&self) -> (Vec<Value>, Vec<Value>) {
-        let rows = self.run(&["cluster", "--json"], 0).lines();
-        rows.into_iter().partition(|row| row.get("worker").is_some())
+        let rows = self.run(&["cluster", "--json"], 0).lines().into_iter();
+        rows.filter(|row| row.get("budget").is_none()).partition(|row| row.get("worker").is_some())
     }
 
     /// Whether `holds` of every conversation that `runs` lists, of which there are `count`.

@@ -13,8 +13,9 @@ use tokio::sync::watch;
 
 use super::bound::Bound;
 use super::busy_time::BusyTime;
+use super::piece::Piece;
 use super::{Admission, Allowance, CountedUsage, Limits, Reserved, RunReservation, RunUsage};
-use crate::{AllowanceOwner, Money, StopReason};
+use crate::{AllowanceOwner, LogId, Money, StopReason, StoreError};
 
 /// Limits on calls, tokens, money and time that several runs share, such as those of a batch or a process. Cloning shares
 /// it.
@@ -33,26 +34,45 @@ use crate::{AllowanceOwner, Money, StopReason};
 /// assert_eq!(calls.limits().calls, Some(1_000));
 /// ```
 #[derive(Clone)]
-pub struct Budget(Arc<Shared>);
+pub struct Budget {
+    pub(super) shared: Arc<Shared>,
+    /// The log whose calls it pays for, if that is counted.
+    pub(super) log: Option<Arc<LogId>>,
+}
 
-struct Shared {
+pub(super) struct Shared {
     /// Budgets are locked in the order of their numbers.
     number: u64,
     owner: AllowanceOwner,
     allowance: Allowance,
     elapsed: Box<dyn Fn() -> Duration + Send + Sync>,
     balance: Mutex<Balance>,
-    changed: watch::Sender<()>,
+    pub(super) changed: watch::Sender<()>,
 }
 
 #[derive(Default)]
 pub(super) struct Balance {
-    used: CountedUsage,
+    pub(super) used: CountedUsage,
     /// In earlier processes.
     busy: BusyTime,
     pub(super) reserved: Reserved,
     /// Why a call was refused, with whose limit it is.
-    refused: Option<StopReason>,
+    pub(super) refused: Option<StopReason>,
+    /// What this process has of a budget that others share.
+    pub(super) piece: Option<Piece>,
+}
+
+impl Balance {
+    /// Of a budget of which this process has a piece.
+    pub(super) fn of_piece(used: CountedUsage, piece: Piece) -> Self {
+        Self { used, piece: Some(piece), ..Self::default() }
+    }
+
+    /// Counts what was used by a log.
+    fn count(&mut self, log: Option<&Arc<LogId>>, used: CountedUsage) {
+        self.used += used;
+        self.piece.iter_mut().for_each(|piece| piece.count(log, used));
+    }
 }
 
 impl Budget {
@@ -70,27 +90,41 @@ impl Budget {
         most: impl Into<Allowance>,
         elapsed: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Self {
+        Self::with_balance(name, most, elapsed, Balance::default())
+    }
+
+    pub(super) fn with_balance(
+        name: impl Into<Arc<str>>,
+        most: impl Into<Allowance>,
+        elapsed: impl Fn() -> Duration + Send + Sync + 'static,
+        balance: Balance,
+    ) -> Self {
         static MADE: AtomicU64 = AtomicU64::new(0);
-        Self(Arc::new(Shared {
+        let shared = Arc::new(Shared {
             number: MADE.fetch_add(1, Ordering::Relaxed),
             owner: AllowanceOwner::Shared(name.into()),
             allowance: most.into(),
             elapsed: Box::new(elapsed),
-            balance: Mutex::default(),
+            balance: Mutex::new(balance),
             changed: watch::Sender::new(()),
-        }))
+        });
+        Self { shared, log: None }
     }
 
     /// Whose limits they are, as in [`StopReason::Allowance`].
     #[must_use]
     pub fn owner(&self) -> &AllowanceOwner {
-        &self.0.owner
+        &self.shared.owner
     }
 
     /// Its limits.
     #[must_use]
     pub fn limits(&self) -> Allowance {
-        self.0.allowance
+        self.allowance(&self.balance())
+    }
+
+    fn allowance(&self, balance: &Balance) -> Allowance {
+        balance.piece.as_ref().map_or(self.shared.allowance, Piece::limits)
     }
 
     /// What was used. Calls of unknown usage count with their reservation.
@@ -107,7 +141,7 @@ impl Budget {
     }
 
     fn time_of(&self, balance: &Balance) -> u64 {
-        let elapsed = u64::try_from((self.0.elapsed)().as_millis()).unwrap_or(u64::MAX);
+        let elapsed = u64::try_from((self.shared.elapsed)().as_millis()).unwrap_or(u64::MAX);
         balance.busy.total_ms().saturating_add(elapsed)
     }
 
@@ -119,8 +153,8 @@ impl Budget {
 
     /// Adds what was used without a reservation, such as in an earlier run.
     pub fn spend(&self, used: impl Into<CountedUsage>) {
-        self.balance().used += used.into();
-        self.0.changed.send_replace(());
+        self.balance().count(self.log.as_ref(), used.into());
+        self.shared.changed.send_replace(());
     }
 
     /// Adds a time of the day, in milliseconds, in which a run was under way in an earlier process.
@@ -142,7 +176,7 @@ impl Budget {
     }
 
     fn exhausted(&self, balance: &Balance) -> Option<StopReason> {
-        let limits = self.0.allowance.limits();
+        let limits = self.allowance(balance).limits();
         let calls = limits.calls.filter(|limit| balance.used.calls >= *limit);
         let calls = calls.map(|limit| StopReason::Calls { limit });
         calls.or_else(|| limits.met(self.usage(balance, None))).map(|reason| self.refusal(reason))
@@ -150,7 +184,7 @@ impl Budget {
 
     /// The limit on time, if it is reached.
     pub(crate) fn time_reached(&self) -> Option<StopReason> {
-        let reason = self.0.allowance.limits().time_reached(self.used_ms())?;
+        let reason = self.limits().limits().time_reached(self.used_ms())?;
         Some(self.refusal(reason))
     }
 
@@ -167,7 +201,7 @@ impl Budget {
             StopReason::Time { limit_ms, .. } => self.used_ms() >= *limit_ms,
             _ => true,
         };
-        *of == self.0.owner && self.0.allowance.limits().holds(limit) && is_used
+        *of == self.shared.owner && self.limits().limits().holds(limit) && is_used
     }
 
     /// Takes it that a call was refused for `reason`, such as in an earlier process under the same limits.
@@ -176,7 +210,7 @@ impl Budget {
     }
 
     fn refusal(&self, reason: StopReason) -> StopReason {
-        StopReason::Allowance { of: self.0.owner.clone(), limit: Box::new(reason) }
+        StopReason::Allowance { of: self.shared.owner.clone(), limit: Box::new(reason) }
     }
 
     fn usage<'a>(&self, balance: &Balance, unpriced: Option<&'a Arc<str>>) -> RunUsage<'a> {
@@ -184,17 +218,17 @@ impl Budget {
     }
 
     pub(super) fn number(&self) -> u64 {
-        self.0.number
+        self.shared.number
     }
 
     pub(super) fn balance(&self) -> MutexGuard<'_, Balance> {
         // A panic elsewhere leaves nothing half done.
-        self.0.balance.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.balance.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for changes after this call.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
-        self.0.changed.subscribe()
+        self.shared.changed.subscribe()
     }
 
     /// Whether a call fits. One of unknown price is free if that is allowed; `unpriced` is a model that the run has used at an
@@ -206,15 +240,25 @@ impl Budget {
         unknown_price: bool,
         unpriced: Option<&Arc<str>>,
     ) -> Admission {
-        let limits = Limits { unknown_price, ..self.0.allowance.limits() };
+        let limits = Limits { unknown_price, ..self.allowance(balance).limits() };
         match limits.admit(self.usage(balance, unpriced), &balance.reserved, 0, call) {
             Admission::Never(reason) => {
                 let reason = self.refusal(reason);
                 balance.refused.get_or_insert_with(|| reason.clone());
                 Admission::Never(reason)
             }
-            admission => admission,
+            Admission::Now(hold) => {
+                let (piece, reserved) = (balance.piece.as_mut(), &balance.reserved);
+                let is_covered = piece.is_none_or(|piece| piece.covers(reserved, hold));
+                if is_covered { Admission::Now(hold) } else { Admission::Later }
+            }
+            Admission::Later => Admission::Later,
         }
+    }
+
+    /// Why nothing can be drawn of a budget that other processes share.
+    pub(super) fn failure(balance: &Balance) -> Option<StoreError> {
+        balance.piece.as_ref().and_then(|piece| piece.failure.clone())
     }
 
     /// Ends a reservation, of which `used` was used.
@@ -222,14 +266,14 @@ impl Budget {
         let mut balance = self.balance();
         // Together: between the two, another run could reserve what was just used.
         balance.reserved.remove(reserved);
-        balance.used += used;
+        balance.count(self.log.as_ref(), used);
         drop(balance);
-        self.0.changed.send_replace(());
+        self.shared.changed.send_replace(());
     }
 
     /// The money and the tokens that are left, reservations included, where they are limited.
     pub(crate) fn left(&self) -> (Option<Money>, Option<u64>) {
-        let (Allowance { cost, tokens, .. }, used) = (self.0.allowance, self.used());
+        let (Allowance { cost, tokens, .. }, used) = (self.limits(), self.used());
         (cost.map(|limit| limit.less(used.cost)), tokens.map(|limit| limit.saturating_sub(used.tokens)))
     }
 }

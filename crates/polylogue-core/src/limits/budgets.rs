@@ -6,7 +6,7 @@ use futures_util::future::select_all;
 use tokio::sync::watch;
 
 use super::{Admission, Bound, RunReservation};
-use crate::{Budget, CountedUsage, Money, StopReason};
+use crate::{Budget, CountedUsage, Interrupt, Money, Result, StopReason};
 
 /// The budgets of one run, each once, in the order in which they were made: that is the order in which they are locked.
 #[derive(Debug, Clone, Default)]
@@ -47,21 +47,21 @@ impl Budgets {
     /// Reserves a call in all of them; `None` if another call must be settled before.
     ///
     /// # Errors
-    /// The limit that can never cover the call, with the name of its budget.
+    /// The limit that can never cover the call, with the name of its budget; why a budget that other processes share cannot be reached.
     pub(crate) fn reserve(
         &self,
         call: (&Bound, u64),
         unknown_price: bool,
         unpriced: Option<&Arc<str>>,
-    ) -> Result<Option<Vec<RunReservation>>, StopReason> {
+    ) -> Result<Option<Vec<RunReservation>>> {
         let mut held = Vec::with_capacity(self.0.len());
         // All locks at once: a reservation that is taken back would wake calls that wait for it, this one among them.
         let mut balances: Vec<_> = self.0.iter().map(Budget::balance).collect();
         for (budget, balance) in self.0.iter().zip(&mut balances) {
             match budget.admit(balance, call, unknown_price, unpriced) {
                 Admission::Now(hold) => held.push(hold),
-                Admission::Later => {}
-                Admission::Never(reason) => return Err(reason),
+                Admission::Later => Budget::failure(balance).map_or(Ok(()), Err)?,
+                Admission::Never(reason) => return Err(Interrupt::Limit(reason).into()),
             }
         }
         if held.len() < self.0.len() {
@@ -106,7 +106,7 @@ pub(crate) async fn changed(changes: &mut [watch::Receiver<()>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::AllowanceOwner;
+    use crate::{AllowanceOwner, Error};
 
     fn call(dollars: f64) -> Bound {
         let cost = Some(Money::dollars(dollars));
@@ -134,7 +134,8 @@ mod tests {
         assert_eq!((process.used().cost, token.used().cost), (Money::dollars(0.2), Money::dollars(0.2)));
         assert_eq!((process.reserved(), token.reserved()), (Money::default(), Money::default()));
         assert_eq!(all.left().0, Some(Money::dollars(0.3)));
-        let Err(StopReason::Allowance { of, .. }) = all.reserve((&call(0.4), 1), false, None) else {
+        let refused = all.reserve((&call(0.4), 1), false, None);
+        let Err(Error::Interrupt(Interrupt::Limit(StopReason::Allowance { of, .. }))) = refused else {
             panic!("it does not fit into the budget of the token")
         };
         assert_eq!(of, AllowanceOwner::Shared("token".into()));

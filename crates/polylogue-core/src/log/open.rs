@@ -3,7 +3,7 @@
 use super::buffer::EventBuffer;
 use super::in_memory::InMemory;
 use super::{AnyStore, Claim, Log, Meta, Store as _};
-use crate::{LogId, Result, StoreError};
+use crate::{Event, LogId, Result, StoreError};
 
 impl Log {
     /// A conversation in memory only, gone when it is dropped.
@@ -11,6 +11,15 @@ impl Log {
     pub fn in_memory() -> Self {
         let claim = InMemory::claim();
         Self::new(AnyStore::new(InMemory::default()), claim.id.clone(), claim, EventBuffer::default())
+    }
+
+    /// A copy of a conversation in memory, as a process finds it that opens it: to be looked at, not to be continued.
+    #[must_use]
+    pub fn copy_of(events: Vec<Event>) -> Self {
+        let claim = InMemory::claim();
+        let mut buffer = EventBuffer::default();
+        buffer.take_in(events);
+        Self::new(AnyStore::new(InMemory::default()), claim.id.clone(), claim, buffer)
     }
 
     /// Creates a conversation in `store`.

@@ -240,9 +240,11 @@ impl Log {
         let shared = match self.budgets.reserve((&bound, calls), unknown_price, totals.unpriced.as_ref()) {
             Ok(Some(holds)) => holds,
             Ok(None) => return Ok(ReservationAttempt::Later),
-            Err(reason) => {
-                account.refused = Some(reason.clone());
-                return Err(Interrupt::Limit(reason).into());
+            Err(error) => {
+                if let Error::Interrupt(Interrupt::Limit(reason)) = &error {
+                    account.refused = Some(reason.clone());
+                }
+                return Err(error);
             }
         };
         account.add(run, &owned);

@@ -67,11 +67,7 @@ impl Inner {
     }
 
     pub(super) fn get<T: FromSqlOwned>(&self, row: &Row, column: usize) -> Result<T, StoreError> {
-        row.try_get(column).map_err(|error| StoreError::Damaged {
-            place: self.database.address().to_string(),
-            why: format!("its schema `polylogue` was changed: {error}"),
-            intact: 0,
-        })
+        self.database.get(row, column)
     }
 
     /// Executes a statement whose first parameters are the provider, the account and the model of `scope`.

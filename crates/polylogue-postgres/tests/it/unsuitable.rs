@@ -109,6 +109,44 @@ async fn many_stores_make_the_tables_at_once() {
     assert_eq!(server.sql("SELECT count(*) FROM polylogue.format"), "1");
 }
 
+/// W44: the process that makes the tables dies at any of their statements. The next one finds nothing, and makes all of them.
+#[tokio::test]
+async fn tables_whose_maker_was_killed_at_any_statement_are_made_by_the_next_one() {
+    let Some(server) = PostgresServer::start() else { return };
+    // Ends the session after so many statements that make something. A sequence counts on when a transaction is undone.
+    let _ = server.sql(
+        "CREATE SEQUENCE made; CREATE SEQUENCE last START 1000000;
+        CREATE FUNCTION die() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF nextval('made') = (SELECT last_value FROM last) THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+        END $$;
+        CREATE EVENT TRIGGER die ON ddl_command_end EXECUTE FUNCTION die()",
+    );
+    drop(open(&server).create(&id("a"), &Meta::default()).await.unwrap());
+    let statements: u32 = server.sql("SELECT last_value FROM made").parse().unwrap();
+    assert!(statements > 20, "{statements} statements");
+    let tables = || {
+        server.sql("SELECT count(*) FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'polylogue'")
+    };
+    let (all, mut killed) = (tables(), 0);
+    for last in 1..=statements {
+        let _ = server.sql("DROP SCHEMA polylogue CASCADE");
+        let _ = server.sql(&format!("SELECT setval('last', {last}), setval('made', 1, false)"));
+        killed += u32::from(open(&server).list(&ListQuery::default()).await.is_err());
+        assert!(
+            ["0", &all].contains(&tables().as_str()),
+            "statement {last} leaves {} of {all} tables",
+            tables()
+        );
+        let store = open(&server);
+        store
+            .create(&id("a"), &Meta::default())
+            .await
+            .unwrap_or_else(|error| panic!("statement {last}: {error}"));
+        assert_eq!(tables(), all);
+    }
+    println!("{statements} statements, {killed} seen as lost");
+}
+
 #[tokio::test]
 async fn missing_rights_and_wrong_passwords_are_errors_of_configuration() {
     let Some(server) = PostgresServer::start() else { return };

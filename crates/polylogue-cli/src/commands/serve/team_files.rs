@@ -55,7 +55,7 @@ impl TeamFiles {
     pub(super) fn find(cli: &args::Cli, args: &args::serve::Serve) -> Result<Self, CliError> {
         let default_model = default_model(cli, &args.options.models)?.map(|given| given.value);
         let (named, known, ready) = (args.teams.clone(), Mutex::default(), Mutex::default());
-        let shared_budget = args.budgets.budget.is_some();
+        let shared_budget = args.budgets.limits_cost();
         let options = args.options.clone();
         let files = Self { named, known, ready, default_model, options, shared_budget };
         files.known().served = by_id(&files.named)?;

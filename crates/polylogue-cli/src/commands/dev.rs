@@ -1,0 +1,134 @@
+//! `polylogue dev`: a cluster of one command, for development: a database, workers, and a server with its page.
+
+mod database;
+mod guarded;
+
+use std::ffi::OsString;
+use std::process::Command;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use self::database::LocalDatabase;
+use self::guarded::Guarded;
+use super::write;
+use crate::error::{CliError, Exit};
+use crate::screen::Sanitized;
+use crate::signals::Signals;
+use crate::stderr::print_note;
+use crate::{args, place};
+
+/// How often it is checked that all processes run.
+const CHECK: Duration = Duration::from_millis(300);
+
+/// How long workers and the server get to end: a worker lets steps end for up to 25 seconds.
+const FAREWELL: Duration = Duration::from_secs(35);
+
+pub(crate) async fn run(cli: &args::Cli, args: &args::dev::Dev) -> Result<Exit, CliError> {
+    if let Some(option) = place::store_option(cli.store.as_deref()) {
+        let what = format!("`dev` has a database of its own, and `{option}` names another one");
+        return Err(CliError::usage(what)
+            .hint("leave out `--store`, or start `polylogue worker` and `polylogue serve` with it"));
+    }
+    let mut signals = Signals::new()?;
+    let folder = args.postgres.as_ref().and_then(|folder| folder.as_deref());
+    let mut database = LocalDatabase::start(folder).await?;
+    write(&Sanitized::row(&format!("store {}", database.address())))?;
+    let mut processes = Vec::new();
+    let started = start(cli, args, database.address(), &mut processes);
+    let ended = match started {
+        Ok(()) => tokio::select! {
+            () = signals.next() => Ok(Exit::Done),
+            ended = first_end(&mut processes, &mut database) => Err(ended),
+        },
+        Err(error) => Err(error),
+    };
+    print_note("ending workers, the server and the database");
+    tokio::select! {
+        () = stop_all(&mut processes) => {}
+        // A second signal ends them at once.
+        () = signals.next() => {}
+    }
+    drop(processes);
+    database.stop().await;
+    ended
+}
+
+/// Starts the workers and the server.
+fn start(
+    cli: &args::Cli,
+    args: &args::dev::Dev,
+    store: &str,
+    processes: &mut Vec<Guarded>,
+) -> Result<(), CliError> {
+    for number in 1..=args.workers {
+        let mut worker = program(cli)?;
+        worker.push("worker".into());
+        worker.extend(models(args));
+        processes.push(guarded(&format!("worker {number}"), &worker, store)?);
+    }
+    let mut server = program(cli)?;
+    server.push("serve".into());
+    match args.teams.as_slice() {
+        [] => server.push("demo:writer-critic".into()),
+        teams => server.extend(teams.iter().map(|team| team.clone().into_os_string())),
+    }
+    server.extend(["--listen".into(), args.listen.to_string().into()]);
+    server.extend(models(args));
+    processes.push(guarded("the server", &server, store)?);
+    Ok(())
+}
+
+/// This program, with the user's configuration.
+fn program(cli: &args::Cli) -> Result<Vec<OsString>, CliError> {
+    let own = std::env::current_exe()
+        .map_err(|error| CliError::failed(format!("the program is not found: {error}")))?;
+    let mut words = vec![own.into_os_string()];
+    if let Some(config) = cli.config() {
+        words.extend(["--config".into(), config.as_os_str().to_owned()]);
+    }
+    Ok(words)
+}
+
+fn models(args: &args::dev::Dev) -> Vec<OsString> {
+    let mut words = Vec::new();
+    if let Some(model) = &args.model {
+        words.extend(["--model".into(), model.into()]);
+    }
+    if args.offline {
+        words.push("--offline".into());
+    }
+    words
+}
+
+fn guarded(name: &str, words: &[OsString], store: &str) -> Result<Guarded, CliError> {
+    let change = |command: &mut Command| {
+        command.env("POLYLOGUE_STORE", store).env_remove("POLYLOGUE_SERVER");
+    };
+    Guarded::spawn(name, "TERM", words, change)
+}
+
+/// Waits until one of the processes has ended, which is an error.
+async fn first_end(processes: &mut [Guarded], database: &mut LocalDatabase) -> CliError {
+    loop {
+        sleep(CHECK).await;
+        if let Some(name) =
+            processes.iter_mut().find_map(|process| process.is_over().then(|| process.name().to_owned()))
+        {
+            return CliError::failed(format!("{name} has ended")).hint("its last lines above say why");
+        }
+        if database.is_over() {
+            return CliError::failed("the database has ended")
+                .hint(format!("see `{}`", database.log().display()));
+        }
+    }
+}
+
+async fn stop_all(processes: &mut [Guarded]) {
+    processes.iter_mut().for_each(Guarded::ask_to_end);
+    let mut waited = Duration::ZERO;
+    while waited < FAREWELL && !processes.iter_mut().all(Guarded::is_over) {
+        sleep(CHECK).await;
+        waited += CHECK;
+    }
+}

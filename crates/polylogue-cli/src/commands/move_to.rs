@@ -1,0 +1,36 @@
+//! `polylogue move`: a conversation continues with another version of its team.
+
+use polylogue_core::StoreError;
+
+use super::resume::Stored;
+use super::team_version::TeamVersion;
+use super::worker::SETTINGS;
+use crate::error::{CliError, Exit};
+use crate::limit::counted;
+use crate::stderr::print_note;
+use crate::{args, place};
+
+pub(crate) async fn run(cli: &args::Cli, args: &args::change::Move) -> Result<Exit, CliError> {
+    let runtime = place::existing(cli.store.as_deref())?;
+    let id = runtime.find(&args.id).await?;
+    let options = args::RunOptions { team: args.options.clone(), ..args::RunOptions::default() };
+    let version = TeamVersion::Of(&args.team);
+    let stored =
+        Stored { id: &id, options: &options, asks: true, settings: &SETTINGS, version, shared_budget: false };
+    let (prepared, changes) = stored.prepare(&runtime).await?;
+    if changes.is_empty() {
+        print_note(&format!("nothing is done: `{id}` has this team"));
+        return Ok(Exit::Done);
+    }
+    let count = counted(changes.len() as u64, "change");
+    runtime.move_to(&id, &prepared, changes).await.map_err(|error| {
+        let is_busy = matches!(
+            &error,
+            polylogue_runtime::Error::Run(polylogue_core::Error::Store(StoreError::Busy { .. }))
+        );
+        let error = CliError::from(error);
+        if is_busy { error.hint(format!("`polylogue pause {id}` stops it after its turn")) } else { error }
+    })?;
+    print_note(&format!("`{id}` continues with `{}`: {count}", args.team.display()));
+    Ok(Exit::Done)
+}

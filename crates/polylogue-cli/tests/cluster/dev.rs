@@ -1,0 +1,87 @@
+//! `polylogue dev --postgres`: a cluster of one command.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+
+use polylogue_test::postgres::PostgresServer;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::commands::TALK;
+use crate::place::{Place, of_type, until};
+
+/// Starts it, and returns what the line `store` and the next one have.
+fn start(place: &Place, args: &[&str]) -> (Child, String, String) {
+    let mut command =
+        place.command(&[&["dev", "team.yaml", "--offline", "--listen", "127.0.0.1:0"], args].concat());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let store = lines.next().unwrap().strip_prefix("store ").unwrap().to_owned();
+    let url = lines.next().unwrap();
+    // What else it prints is read, so that it can write.
+    std::thread::spawn(move || lines.for_each(drop));
+    (child, store, url)
+}
+
+/// The folder of the database at an address.
+fn folder_of(store: &str) -> String {
+    let host = store.strip_prefix("postgres://polylogue@").unwrap().split('/').next().unwrap();
+    host.replace("%2F", "/").replace("%2D", "-").replace("%2E", ".").replace("%5F", "_")
+}
+
+#[test]
+fn a_cluster_of_one_command_runs_conversations_and_leaves_nothing_behind() {
+    // Where there is none, it is skipped, or fails in CI.
+    if PostgresServer::start().is_none() {
+        return;
+    }
+    let place = Place::new("");
+    place.file("team.yaml", TALK);
+    let (mut dev, store, url) = start(&place, &["--postgres"]);
+    assert!(url.starts_with("http://127.0.0.1:"), "{url}");
+    let other = Place::new(&store);
+    other.file("team.yaml", TALK);
+    let id = other.detach(&["team.yaml", "--offline"]);
+    until("a worker has run it", || of_type(&other.events(&id), "closed").len() == 1);
+    assert_eq!(other.cluster().0.len(), 2, "two workers");
+    kill_process(Pid::from_child(&dev), Signal::INT).unwrap();
+    assert!(dev.wait().unwrap().success());
+    assert!(!std::path::Path::new(&folder_of(&store)).exists(), "{store}");
+    other.run(&["cluster"], 1);
+}
+
+#[test]
+fn a_cluster_in_a_folder_is_there_again_and_what_cannot_be_is_an_error_with_a_hint() {
+    if PostgresServer::start().is_none() {
+        return;
+    }
+    let place = Place::new("");
+    place.file("team.yaml", TALK);
+    for (args, what) in [
+        (&["dev"][..], "--postgres"),
+        (&["dev", "--postgres", "--store", "x.db"], "has a database of its own"),
+        (&["dev", "--postgres=/proc/nothing"], "cannot be made"),
+        (&["dev", "--postgres", "--workers", "0"], "--workers"),
+    ] {
+        let ran = place.command(args).output().unwrap();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert!(!ran.status.success() && said.contains(what), "{args:?}: {said}");
+    }
+    let folder = std::env::temp_dir().join(format!("polylogue-kept-{}", std::process::id()));
+    let flag = format!("--postgres={}", folder.display());
+    let mut ids = Vec::new();
+    for killed in [false, true] {
+        let (mut dev, store, _) = start(&place, &[&flag, "--workers", "1"]);
+        let other = Place::new(&store);
+        other.file("team.yaml", TALK);
+        ids.push(other.detach(&["team.yaml", "--offline"]));
+        let id = ids.last().unwrap();
+        until("it is run", || of_type(&other.events(id), "closed").len() == 1);
+        assert!(other.all(ids.len(), |state| state.starts_with("done")), "those of before are there");
+        kill_process(Pid::from_child(&dev), if killed { Signal::KILL } else { Signal::TERM }).unwrap();
+        let _ = dev.wait();
+        // Even when it is killed, its processes end.
+        let file = folder.join("data/postmaster.pid");
+        until("the database has ended", || !file.exists());
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -1,0 +1,35 @@
+//! The database of budgets, and the name of this process in it.
+
+use polylogue_core::StoreError;
+use tokio_postgres::Row;
+use tokio_postgres::types::FromSqlOwned;
+
+use crate::address::Address;
+use crate::database::Database;
+use crate::logs::fresh_node;
+
+/// The database, and who draws from its budgets.
+pub(super) struct Inner {
+    pub(super) database: Database,
+    pub(super) address: Address,
+    pub(super) tenant: String,
+    /// The name of this process in pieces.
+    pub(super) node: String,
+}
+
+impl Inner {
+    pub(super) fn new(address: Address, tenant: &str) -> Self {
+        let (database, node) = (Database::new(address.clone()), fresh_node());
+        Self { database, address, tenant: tenant.to_owned(), node }
+    }
+
+    /// The error for a budget that was removed.
+    pub(super) fn gone(&self, name: &str) -> StoreError {
+        let why = format!("the shared budget `{name}` is no longer there");
+        StoreError::Io { place: self.address.to_string(), why }
+    }
+
+    pub(super) fn get<T: FromSqlOwned>(&self, row: &Row, column: usize) -> Result<T, StoreError> {
+        self.database.get(row, column)
+    }
+}

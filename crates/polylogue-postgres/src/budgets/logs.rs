@@ -1,0 +1,239 @@
+//! The logs that a budget pays for: what of their usage is in the budget, and counting it again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use polylogue_core::{CountedUsage, Log, LogId, Money, StoreError, Summary};
+use tokio_postgres::types::Type;
+
+use super::inner::Inner;
+use super::pieces::{give_back, signed};
+use crate::database::{Access, Database, Parameter};
+use crate::logs::Logs;
+
+/// The result of counting a budget again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recount {
+    /// What was used before, as far as it had been reported.
+    pub before: CountedUsage,
+    /// What is used now.
+    pub after: CountedUsage,
+    /// How many logs were counted.
+    pub counted: u64,
+    /// The logs that a process runs: it reports by itself.
+    pub running: u64,
+    /// The logs that may have lost a call when their process died. They are counted when they continue.
+    pub uncertain: Vec<LogId>,
+    /// The logs that were removed, or are damaged: what was reported of them stays.
+    pub unreadable: u64,
+}
+
+/// Sets what is counted of a log to what it has used, if its process is still the one that is expected (`$8`), or any with null. `$9`: the log
+/// is new. Returns what was used of the budget with it.
+const COUNT: &str = "WITH old AS MATERIALIZED (
+        SELECT before_calls, before_tokens, before_cost, calls, tokens, cost FROM polylogue.budget_logs
+        WHERE budget = $1 AND tenant = $2 AND log = $3 AND ($8::text IS NULL OR node = $8) FOR UPDATE),
+    more AS MATERIALIZED (
+        SELECT CASE WHEN $9 THEN 0 ELSE $4::bigint - before_calls - calls END AS calls, CASE WHEN $9 THEN 0 ELSE $5::bigint - before_tokens - tokens END AS tokens,
+            CASE WHEN $9 THEN 0 ELSE $6::bigint - before_cost - cost END AS cost FROM old),
+    changed AS (
+        UPDATE polylogue.budget_logs AS l SET node = $7, calls = l.calls + more.calls, tokens = l.tokens + more.tokens, cost = l.cost + more.cost,
+            before_calls = CASE WHEN $9 THEN -l.calls ELSE l.before_calls END, before_tokens = CASE WHEN $9 THEN -l.tokens ELSE l.before_tokens END,
+            before_cost = CASE WHEN $9 THEN -l.cost ELSE l.before_cost END
+        FROM more WHERE l.budget = $1 AND l.tenant = $2 AND l.log = $3)
+    UPDATE polylogue.budgets AS b SET calls = b.calls + more.calls, tokens = b.tokens + more.tokens, cost = b.cost + more.cost FROM more WHERE b.name = $1";
+
+/// Sets what was used of a budget to the sum of what is counted of its logs, all of which are locked first.
+const SUM: &str = "WITH counted AS MATERIALIZED (
+        SELECT calls, tokens, cost FROM polylogue.budget_logs WHERE budget = $1 ORDER BY tenant, log FOR UPDATE),
+    sum AS MATERIALIZED (SELECT coalesce(sum(calls), 0) AS calls, coalesce(sum(tokens), 0) AS tokens, coalesce(sum(cost), 0) AS cost FROM counted)
+    UPDATE polylogue.budgets AS b SET calls = sum.calls, tokens = sum.tokens, cost = sum.cost FROM sum WHERE b.name = $1";
+
+/// Notes that a budget pays for a log, from what it has used so far on.
+const ADD: &str = "INSERT INTO polylogue.budget_logs(budget, tenant, log, before_calls, before_tokens, before_cost)
+    SELECT name, $2, $3, $4::bigint, $5::bigint, $6::bigint FROM polylogue.budgets WHERE name = $1 ON CONFLICT DO NOTHING";
+
+/// Who has claimed the logs of a budget, and which process it knows them by. With `$2`, those of one process.
+const PAID: &str = "SELECT p.tenant, p.log, p.node, l.nr IS NOT NULL, l.holder IS NOT NULL, coalesce(l.lease >= now(), false)
+    FROM polylogue.budget_logs p LEFT JOIN polylogue.logs l ON l.tenant = p.tenant AND l.id = p.log
+    WHERE p.budget = $1 AND ($2::text IS NULL OR p.node = $2) ORDER BY p.tenant, p.log";
+
+/// A log that a budget pays for.
+struct PaidLog {
+    tenant: String,
+    id: LogId,
+    node: Option<String>,
+    is_there: bool,
+    /// Whether a process has claimed it, even if its lease has expired: it may be frozen, and continue.
+    is_claimed: bool,
+    is_running: bool,
+}
+
+/// What the events of a log say.
+enum Counted {
+    Used(CountedUsage),
+    Uncertain,
+    Unreadable,
+}
+
+impl Inner {
+    pub(super) async fn names_of(&self, id: &LogId) -> Result<Vec<String>, StoreError> {
+        let sql = "SELECT budget FROM polylogue.budget_logs WHERE tenant = $1 AND log = $2 ORDER BY budget";
+        let parameters: [Parameter<'_>; 2] = [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT)];
+        let rows = self.database.query(Access::Read, sql, &parameters).await?;
+        rows.iter().map(|row| self.get(row, 0)).collect()
+    }
+
+    /// Notes that this process runs a log, which has used so much. Returns what was used of the budget.
+    pub(super) async fn claim(
+        &self,
+        name: &str,
+        id: &LogId,
+        used: CountedUsage,
+        is_new: bool,
+    ) -> Result<CountedUsage, StoreError> {
+        let [calls, tokens, cost] = amounts(used);
+        let parameters: [Parameter<'_>; 6] = [
+            (&name, Type::TEXT),
+            (&self.tenant, Type::TEXT),
+            (&id.as_str(), Type::TEXT),
+            (&calls, Type::INT8),
+            (&tokens, Type::INT8),
+            (&cost, Type::INT8),
+        ];
+        self.database.query(Access::Write, ADD, &parameters).await?;
+        self.count((name, &self.tenant, id), used, Some(&self.node), None, is_new).await?;
+        Ok(self.standing(name).await?.ok_or_else(|| self.gone(name))?.spent)
+    }
+
+    /// Counts a log, which `node` runs from now on, or no process.
+    async fn count(
+        &self,
+        (name, tenant, id): (&str, &str, &LogId),
+        used: CountedUsage,
+        node: Option<&String>,
+        expected: Option<&String>,
+        is_new: bool,
+    ) -> Result<(), StoreError> {
+        let [calls, tokens, cost] = amounts(used);
+        let parameters: [Parameter<'_>; 9] = [
+            (&name, Type::TEXT),
+            (&tenant, Type::TEXT),
+            (&id.as_str(), Type::TEXT),
+            (&calls, Type::INT8),
+            (&tokens, Type::INT8),
+            (&cost, Type::INT8),
+            (&node, Type::TEXT),
+            (&expected, Type::TEXT),
+            (&is_new, Type::BOOL),
+        ];
+        self.database.query(Access::Write, COUNT, &parameters).await.map(drop)
+    }
+
+    async fn paid(&self, name: &str, node: Option<&str>) -> Result<Vec<PaidLog>, StoreError> {
+        let parameters: [Parameter<'_>; 2] = [(&name, Type::TEXT), (&node, Type::TEXT)];
+        let rows = self.database.query(Access::Read, PAID, &parameters).await?;
+        let paid = rows.iter().map(|row| {
+            Ok(PaidLog {
+                tenant: self.get(row, 0)?,
+                id: LogId::new(&self.get::<String>(row, 1)?)?,
+                node: self.get(row, 2)?,
+                is_there: self.get(row, 3)?,
+                is_claimed: self.get(row, 4)?,
+                is_running: self.get::<bool>(row, 4)? && self.get(row, 5)?,
+            })
+        });
+        paid.collect()
+    }
+
+    /// What the log of a conversation has used, unless a call may have been in flight when its process died.
+    async fn counted(&self, logs: &Logs, id: &LogId) -> Result<Counted, StoreError> {
+        let events = match logs.read_intact(id).await {
+            Ok(recovered) if recovered.damage.is_none() => recovered.events,
+            Ok(_) | Err(StoreError::NotFound { .. }) => return Ok(Counted::Unreadable),
+            Err(error) => return Err(error),
+        };
+        let used = Summary::of(&events, true).usage.counted();
+        match Log::copy_of(events).may_have_lost_calls().await {
+            Ok(false) => Ok(Counted::Used(used)),
+            Ok(true) => Ok(Counted::Uncertain),
+            Err(_) => Ok(Counted::Unreadable),
+        }
+    }
+
+    /// Counts the logs of a process whose lease has expired, as far as they are at rest, and returns what it had drawn when all are
+    /// counted. Those that wait to be taken over are counted then.
+    pub(super) async fn release_expired(self: &Arc<Self>, name: &str, node: &str) -> Result<(), StoreError> {
+        let mut paid = self.paid(name, Some(node)).await?;
+        paid.retain(|log| !log.is_claimed);
+        self.count_all(name, paid, &mut Recount::default()).await?;
+        let condition = "(b.pieces -> $2 ->> 'until')::float8 < extract(epoch FROM clock_timestamp())
+            AND NOT EXISTS (SELECT FROM polylogue.budget_logs WHERE budget = $1 AND node = $2)";
+        let parameters: [Parameter<'_>; 2] = [(&name, Type::TEXT), (&node, Type::TEXT)];
+        self.database.query(Access::Write, &give_back(condition), &parameters).await.map(drop)
+    }
+
+    async fn count_all(
+        &self,
+        name: &str,
+        paid: Vec<PaidLog>,
+        recount: &mut Recount,
+    ) -> Result<(), StoreError> {
+        let mut stores: HashMap<String, Logs> = HashMap::new();
+        for PaidLog { tenant, id, node, is_there, is_claimed, is_running } in paid {
+            if is_running {
+                recount.running += 1;
+                continue;
+            }
+            let logs = stores
+                .entry(tenant.clone())
+                .or_insert_with(|| Logs::new(Database::new(self.address.clone()), &tenant));
+            let counted = if is_there { self.counted(logs, &id).await? } else { Counted::Unreadable };
+            match counted {
+                Counted::Used(used) => {
+                    let runs_it = node.as_ref().filter(|_| is_claimed);
+                    self.count((name, &tenant, &id), used, runs_it, node.as_ref(), false).await?;
+                    recount.counted += 1;
+                }
+                Counted::Unreadable => {
+                    self.forget_node(name, &tenant, &id, node.as_ref()).await?;
+                    recount.unreadable += 1;
+                }
+                Counted::Uncertain => recount.uncertain.push(id),
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that no process runs a log whose events cannot be counted.
+    async fn forget_node(
+        &self,
+        name: &str,
+        tenant: &str,
+        id: &LogId,
+        node: Option<&String>,
+    ) -> Result<(), StoreError> {
+        let sql = "UPDATE polylogue.budget_logs SET node = NULL WHERE budget = $1 AND tenant = $2 AND log = $3 AND node = $4";
+        let parameters: [Parameter<'_>; 4] =
+            [(&name, Type::TEXT), (&tenant, Type::TEXT), (&id.as_str(), Type::TEXT), (&node, Type::TEXT)];
+        self.database.query(Access::Write, sql, &parameters).await.map(drop)
+    }
+
+    pub(super) async fn recount(self: &Arc<Self>, name: &str) -> Result<Option<Recount>, StoreError> {
+        let Some(standing) = self.standing(name).await? else { return Ok(None) };
+        let mut recount = Recount { before: standing.spent, ..Recount::default() };
+        let paid = self.paid(name, None).await?;
+        self.count_all(name, paid, &mut recount).await?;
+        self.database.query(Access::Write, SUM, &[(&name, Type::TEXT)]).await?;
+        for node in self.expired(name).await? {
+            self.release_expired(name, &node).await?;
+        }
+        recount.after = self.standing(name).await?.ok_or_else(|| self.gone(name))?.spent;
+        Ok(Some(recount))
+    }
+}
+
+fn amounts(used: CountedUsage) -> [i64; 3] {
+    let CountedUsage { calls, tokens, cost: Money { picodollars } } = used;
+    [signed(calls), signed(tokens), signed(picodollars)]
+}
