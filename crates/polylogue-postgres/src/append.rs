@@ -30,7 +30,7 @@ const APPEND: &str = "WITH head AS (
     put AS (
         INSERT INTO polylogue.events(log, seq, json, chain)
         SELECT nr, $4 + ord - 1, j, c FROM head, unnest($5::text[], $6::bytea[]) WITH ORDINALITY AS t(j, c, ord))
-    SELECT nr FROM head";
+    SELECT nr, EXISTS (SELECT FROM polylogue.watched WHERE watched.log = head.nr AND until > now()) FROM head";
 
 impl Logs {
     pub(crate) async fn append(&self, claim: &Claim, batch: &Batch) -> Result<(), StoreError> {
@@ -88,7 +88,11 @@ impl Logs {
         ];
         loop {
             match self.database.query_once(Access::Write, APPEND, &parameters).await {
-                Ok(rows) if !rows.is_empty() => return Ok(()),
+                Ok(rows) if !rows.is_empty() => {
+                    let is_watched = rows.first().map(|row| self.get(row, 1)).transpose()?;
+                    self.bell.note(is_watched.unwrap_or_default());
+                    return Ok(());
+                }
                 Ok(_) => {
                     let stored = self.claimed_end(claim, end).await?;
                     if stored.events == next.events && stored.chain == next.link.bytes() {

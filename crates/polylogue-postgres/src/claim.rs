@@ -9,6 +9,7 @@ use tokio_postgres::types::Type;
 use crate::database::{Access, Parameter, Retry};
 use crate::error::Failure;
 use crate::listing::state_of;
+use crate::live_point::LivePoint;
 use crate::logs::{LogEnd, Logs, as_json, lease_ms};
 
 /// What a claim needs to know of its log.
@@ -29,11 +30,17 @@ impl Logs {
     pub(crate) async fn register(&self) -> Result<(), StoreError> {
         let register = || async {
             let sql = "WITH gone AS (DELETE FROM polylogue.nodes WHERE seen < now() - interval '30 days')
-                INSERT INTO polylogue.nodes(id, process, version) VALUES($1, $2, $3)
-                ON CONFLICT (id) DO UPDATE SET seen = now()";
+                INSERT INTO polylogue.nodes(id, process, version, live, live_secret) VALUES($1, $2, $3, $4, $5)
+                ON CONFLICT (id) DO UPDATE SET seen = now(), live = excluded.live, live_secret = excluded.live_secret";
             let (process, version) = (this_process(), env!("CARGO_PKG_VERSION"));
-            let parameters: [Parameter<'_>; 3] =
-                [(&self.node, Type::TEXT), (&process, Type::TEXT), (&version, Type::TEXT)];
+            let (live, secret) = self.live.as_ref().map(LivePoint::columns).unzip();
+            let parameters: [Parameter<'_>; 5] = [
+                (&self.node, Type::TEXT),
+                (&process, Type::TEXT),
+                (&version, Type::TEXT),
+                (&live, Type::TEXT),
+                (&secret, Type::BYTEA),
+            ];
             self.database.query(Access::Write, sql, &parameters).await.map(drop)
         };
         self.registered.get_or_try_init(register).await.map(drop)

@@ -1,10 +1,14 @@
 //! Connecting, and whether a database keeps what it acknowledges.
 
+use std::future::poll_fn;
+use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::StoreError;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
-use tokio_postgres::{Client, NoTls, Row};
+use tokio_postgres::{AsyncMessage, Client, NoTls, Row};
 use tracing::{debug, warn};
 
 use crate::address::Address;
@@ -46,23 +50,41 @@ async fn attempt(address: &Address) -> Result<Connection, Failure> {
 }
 
 async fn open(address: &Address) -> Result<Client, Failure> {
+    open_with(address, None).await
+}
+
+/// A connection that wakes `bell` at each notification, and when it ends.
+pub(crate) async fn open_with(address: &Address, bell: Option<Arc<Notify>>) -> Result<Client, Failure> {
     use tokio_postgres::config::SslMode;
-    // The connection ends with the client, and each statement reports its own error.
     match address.config.get_ssl_mode() {
         SslMode::Disable => {
             let connected = address.config.connect(NoTls).await;
             let (client, connection) = connected.map_err(|error| on_connecting(address, &error))?;
-            tokio::spawn(async { drop(connection.await) });
+            tokio::spawn(drive(connection, bell));
             Ok(client)
         }
         _ => {
             let tls = tls::connector(address.root_certificates.as_deref()).map_err(Failure::Refused)?;
             let connected = address.config.connect(tls).await;
             let (client, connection) = connected.map_err(|error| on_connecting(address, &error))?;
-            tokio::spawn(async { drop(connection.await) });
+            tokio::spawn(drive(connection, bell));
             Ok(client)
         }
     }
+}
+
+/// Runs a connection, which ends with its client. Each statement reports its own error.
+async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, bell: Option<Arc<Notify>>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+        if matches!(message, AsyncMessage::Notification(_)) {
+            bell.iter().for_each(|bell| bell.notify_one());
+        }
+    }
+    bell.iter().for_each(|bell| bell.notify_one());
 }
 
 const SETTINGS: &str = "SELECT current_setting('server_version_num')::int, current_setting('fsync'),

@@ -23,6 +23,7 @@
 
 mod address;
 mod append;
+mod bell;
 mod blobs;
 mod budgets;
 mod claim;
@@ -32,6 +33,7 @@ mod error;
 mod inbox;
 mod limits;
 mod listing;
+mod live_point;
 mod logs;
 mod overview;
 mod password;
@@ -41,8 +43,11 @@ mod repair;
 mod schema;
 mod store;
 mod tls;
+mod watch;
 
 pub use address::Address;
 pub use budgets::{BudgetListing, PostgresBudgets, Recount};
 pub use limits::PostgresLimits;
+pub use live_point::LivePoint;
 pub use store::Postgres;
+pub use watch::{PostgresWatch, QueueFigures, WatchedLog};

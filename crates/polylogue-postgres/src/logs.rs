@@ -11,17 +11,23 @@ use tokio::sync::OnceCell;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSqlOwned;
 
+use crate::bell::Bell;
 use crate::database::Database;
+use crate::live_point::LivePoint;
 
 /// The logs of a tenant, as this store has them.
 pub(crate) struct Logs {
-    pub(crate) database: Database,
+    pub(crate) database: Arc<Database>,
     pub(crate) tenant: String,
     /// The name of this store in claims.
     pub(crate) node: String,
     pub(crate) registered: OnceCell<()>,
     keys: AtomicI64,
     held: Mutex<HashMap<LogId, Held>>,
+    /// Where others follow what this store runs, if they can.
+    pub(crate) live: Option<LivePoint>,
+    /// Announces new events.
+    pub(crate) bell: Arc<Bell>,
 }
 
 /// The fence of a claim, and the end of its log.
@@ -44,12 +50,14 @@ pub(crate) struct LogEnd {
 impl Logs {
     pub(crate) fn new(database: Database, tenant: &str) -> Self {
         Self {
-            database,
+            database: Arc::new(database),
             tenant: tenant.to_owned(),
             node: fresh_node(),
             registered: OnceCell::new(),
             keys: AtomicI64::new(0),
             held: Mutex::default(),
+            live: None,
+            bell: Arc::default(),
         }
     }
 

@@ -54,7 +54,11 @@ CREATE TABLE polylogue.nodes(
     id text PRIMARY KEY, process text NOT NULL, version text NOT NULL, seen timestamptz NOT NULL DEFAULT now(),
     offers text,                                -- what a worker has, sorted words; null: it is no worker
     at_once bigint,                             -- how many conversations it runs at the same time
-    address text);                              -- where others reach it over HTTP
+    address text,                               -- where others reach it over HTTP
+    live text, live_secret bytea);              -- where other processes follow what it runs; who knows the secret may
+-- The logs whose new events are announced on the channel `polylogue_events`, because a process follows them. A crash may lose them: they are
+-- renewed.
+CREATE UNLOGGED TABLE polylogue.watched(log bigint PRIMARY KEY, until timestamptz NOT NULL);
 -- The conversations that are not idle: what runs where, and what waits since when.
 CREATE VIEW polylogue.cluster AS SELECT tenant, logs.id,
     CASE WHEN is_parked THEN 'parked' WHEN holder IS NOT NULL AND lease >= now() THEN 'held'

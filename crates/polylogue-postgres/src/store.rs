@@ -14,6 +14,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::address::Address;
 use crate::database::Database;
+use crate::live_point::LivePoint;
 use crate::logs::Logs;
 
 /// Logs in Postgres.
@@ -61,6 +62,17 @@ impl Postgres {
         let place = self.inner.place();
         let in_use = || StoreError::Io { place, why: "it is in use by another tenant".into() };
         Arc::get_mut(&mut self.inner).ok_or_else(in_use)?.tenant = name.to_owned();
+        Ok(self)
+    }
+
+    /// Has others know where they follow what this store runs. Default: nowhere, so that they read what is stored.
+    ///
+    /// # Errors
+    /// When it is in use.
+    pub fn with_live(mut self, point: LivePoint) -> Result<Self, StoreError> {
+        let place = self.inner.place();
+        let in_use = || StoreError::Io { place, why: "it is in use already".into() };
+        Arc::get_mut(&mut self.inner).ok_or_else(in_use)?.live = Some(point);
         Ok(self)
     }
 
@@ -157,7 +169,12 @@ impl Store for Postgres {
 
     async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
         let (batch, claim) = (Batch::new(&claim.id, batch)?, claim.clone());
-        self.run(|inner| async move { inner.append(&claim, &batch).await }).await
+        self.run(|inner| async move {
+            inner.append(&claim, &batch).await?;
+            inner.bell.ring(&inner.database);
+            Ok(())
+        })
+        .await
     }
 
     async fn release(&self, claim: Claim) -> Result<(), StoreError> {

@@ -73,7 +73,9 @@ pub use fork::{Fork, ForkPoint, ForkedFiles};
 pub use id::fresh_id;
 pub use memory::{memory_of_others, open_memory};
 pub use models::{LocalResources, ModelOptions, count_local, endpoint_allowed, local_resources};
-pub use polylogue_postgres::{Address as DatabaseAddress, BudgetListing, Recount};
+pub use polylogue_postgres::{
+    Address as DatabaseAddress, BudgetListing, LivePoint, PostgresWatch, QueueFigures, Recount, WatchedLog,
+};
 pub use prepared::{Prepared, RunOptions, TeamRun};
 pub use rebuilt_request::RebuiltRequest;
 pub use requested_permission::RequestedPermission;

@@ -33,7 +33,8 @@ struct Inner {
     budget: Option<Budget>,
     /// The budgets that they share with other processes.
     shared: SharedBudgets,
-    open: Mutex<HashMap<LogId, Weak<Shared>>>,
+    /// Of all runtimes that were made of one.
+    open: Arc<Mutex<HashMap<LogId, Weak<Shared>>>>,
 }
 
 /// How a stored conversation is opened.
@@ -72,7 +73,7 @@ impl Runtime {
             store,
             budget: None,
             shared: SharedBudgets::default(),
-            open: Mutex::default(),
+            open: Arc::default(),
         }))
     }
 
@@ -80,7 +81,13 @@ impl Runtime {
     #[must_use]
     pub fn with_budget(self, budget: Option<Budget>) -> Self {
         let (place, store) = (self.place().clone(), self.store().clone());
-        Self(Arc::new(Inner { place, store, budget, shared: self.0.shared.clone(), open: Mutex::default() }))
+        Self(Arc::new(Inner {
+            place,
+            store,
+            budget,
+            shared: self.0.shared.clone(),
+            open: Arc::clone(&self.0.open),
+        }))
     }
 
     /// The same store, whose conversations are paid by budgets that they share with other processes, next to all others: for a runtime
@@ -89,7 +96,7 @@ impl Runtime {
     pub(crate) fn with_shared(self, shared: SharedBudgets) -> Self {
         let (place, store) = (self.place().clone(), self.store().clone());
         let budget = self.0.budget.clone();
-        Self(Arc::new(Inner { place, store, budget, shared, open: Mutex::default() }))
+        Self(Arc::new(Inner { place, store, budget, shared, open: Arc::clone(&self.0.open) }))
     }
 
     /// The same conversations for a worker, in `store`, a wrapper of the one that it has. Calls wait for shared limits for up to
@@ -97,7 +104,7 @@ impl Runtime {
     pub(crate) fn for_worker(&self, store: AnyStore, patience: Duration) -> Self {
         let (place, budget) = (self.place().clone().with_patience(patience), self.0.budget.clone());
         let shared = self.0.shared.clone();
-        Self(Arc::new(Inner { place, store, budget, shared, open: Mutex::default() }))
+        Self(Arc::new(Inner { place, store, budget, shared, open: Arc::clone(&self.0.open) }))
     }
 
     /// What pays for a conversation that has also budgets of its `own`.

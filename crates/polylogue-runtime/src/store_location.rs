@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use polylogue_core::{AnyStore, Features, LogId};
 use polylogue_models::ClusterLimits;
-use polylogue_postgres::{Address, Postgres, PostgresBudgets};
+use polylogue_postgres::{Address, LivePoint, Postgres, PostgresBudgets, PostgresWatch};
 use polylogue_store::parts::this_process;
 use polylogue_store::{Jsonl, Sqlite};
 
@@ -29,6 +29,8 @@ pub struct StoreLocation {
     database: Option<Database>,
     files: FilesPolicy,
     patience: Option<Duration>,
+    /// Where others follow what is run here.
+    live: Option<LivePoint>,
 }
 
 /// What becomes of the work directory of a conversation that another process, perhaps on another machine, continues. A conversation that works in a folder of
@@ -83,13 +85,14 @@ const WORK: &str = ".work";
 impl StoreLocation {
     /// A place in the file system. An existing folder, or a path that ends in `/`, is one of JSON lines; everything else is a SQLite file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), database: None, files: FilesPolicy::Local, patience: None }
+        Self { path: path.into(), database: None, files: FilesPolicy::Local, patience: None, live: None }
     }
 
     /// A Postgres database. What is kept on this machine is next to `path`, where nothing needs to be.
     pub fn postgres(address: Address, path: impl Into<PathBuf>) -> Self {
         let database = Database { address, tenant: Postgres::LOCAL.into() };
-        Self { path: path.into(), database: Some(database), files: FilesPolicy::Kept, patience: None }
+        let (path, database, files) = (path.into(), Some(database), FilesPolicy::Kept);
+        Self { path, database, files, patience: None, live: None }
     }
 
     /// The place of the conversations of another tenant: in the same Postgres database, or else at `path`.
@@ -104,7 +107,7 @@ impl StoreLocation {
             files => files.clone(),
         };
         let (path, patience) = (path.into(), self.patience);
-        Self { path, database: self.database.as_ref().map(database), files, patience }
+        Self { path, database: self.database.as_ref().map(database), files, patience, live: None }
     }
 
     /// Sets what becomes of the files of conversations. Default: they are kept with Postgres, and stay where they are elsewhere.
@@ -118,6 +121,26 @@ impl StoreLocation {
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience: Some(patience), ..self }
+    }
+
+    /// Has other processes know where they follow what this one runs, if the store is one that processes share. Default: nowhere, so
+    /// that they read what is stored.
+    #[must_use]
+    pub fn with_live(self, point: Option<LivePoint>) -> Self {
+        Self { live: point, ..self }
+    }
+
+    /// Follows conversations that other processes run; `None` where a store is of one machine.
+    #[must_use]
+    pub fn watch(&self) -> Option<PostgresWatch> {
+        let Database { address, tenant } = self.database.as_ref()?;
+        Some(PostgresWatch::new(address.clone(), tenant))
+    }
+
+    /// Whether processes on other machines can have the same store.
+    #[must_use]
+    pub const fn is_shared(&self) -> bool {
+        self.database.is_some()
     }
 
     /// What becomes of the files of conversations.
@@ -190,7 +213,11 @@ impl StoreLocation {
     /// As [`open`](Self::open).
     pub fn open_for_worker(&self) -> Result<AnyStore> {
         if let Some(database) = &self.database {
-            return Ok(AnyStore::new(database.open()?));
+            let store = database.open()?;
+            return Ok(AnyStore::new(match &self.live {
+                Some(point) => store.with_live(point.clone())?,
+                None => store,
+            }));
         }
         if self.is_folder() {
             return Ok(AnyStore::new(Jsonl::open(&self.path)?));

@@ -1,0 +1,182 @@
+//! Logs that a process follows without running them: one query for all of them.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use polylogue_core::{LogId, QueueState, StoreError};
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSqlOwned, Type};
+use tracing::debug;
+
+use crate::address::Address;
+use crate::bell::CHANNEL;
+use crate::connection::open_with;
+use crate::database::{Access, Database, Parameter};
+use crate::live_point::LivePoint;
+
+/// What is seen of a log that is followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchedLog {
+    /// Which.
+    pub id: LogId,
+    /// How many events it has.
+    pub events: u64,
+    /// The number of its last claim.
+    pub fence: u64,
+    /// Whether a process has it.
+    pub is_held: bool,
+    /// Where that process is followed, if it can be.
+    pub live: Option<LivePoint>,
+}
+
+/// How many logs are in which state, for monitoring.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct QueueFigures {
+    /// How many are in a state, for those that are not idle.
+    pub logs: Vec<(QueueState, u64)>,
+    /// For how many seconds the first of those has waited that are ready, or whose worker is lost.
+    pub overdue_seconds: f64,
+    /// How often those that are not idle were taken over from a worker that was lost.
+    pub takeovers: u64,
+}
+
+/// Follows logs of a tenant in a database: how many events they have, and which process runs them. It claims nothing.
+///
+/// Its statements run on the runtime of the caller.
+pub struct PostgresWatch {
+    database: Database,
+    tenant: String,
+    bell: Arc<Notify>,
+    /// Listens to announcements, from the first request for them on.
+    listening: OnceLock<AbortHandle>,
+}
+
+const LOOK: &str = "SELECT logs.id, events, fence, (holder IS NOT NULL AND lease >= now()), live, live_secret
+    FROM polylogue.logs LEFT JOIN polylogue.nodes ON nodes.id = holder AND lease >= now()
+    WHERE tenant = $1 AND logs.id = ANY($2)";
+
+/// In the order of their numbers, so that two processes do not wait for each other.
+const ASK: &str = "INSERT INTO polylogue.watched(log, until)
+    SELECT nr, now() + $3 * interval '1 millisecond' FROM polylogue.logs WHERE tenant = $1 AND id = ANY($2) ORDER BY nr
+    ON CONFLICT (log) DO UPDATE SET until = greatest(watched.until, excluded.until)";
+
+/// Those that no process has asked for for long.
+const CLEAN: &str = "DELETE FROM polylogue.watched WHERE until < now() - interval '1 hour'";
+
+const FIGURES: &str =
+    "SELECT state, count(*), coalesce(max(extract(epoch FROM overdue)) FILTER (WHERE state IN ('ready', 'lost')), 0)::float8,
+        coalesce(sum(takeovers), 0)::bigint
+    FROM polylogue.cluster WHERE tenant = $1 GROUP BY state";
+
+/// The pauses before listening is tried again, from the first to the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+impl PostgresWatch {
+    /// For how long announcements are sent after they were asked for.
+    pub const ANNOUNCED: Duration = Duration::from_secs(60);
+
+    /// Follows logs of `tenant` in the database at `address`, which is connected to on first use.
+    #[must_use]
+    pub fn new(address: Address, tenant: &str) -> Self {
+        let (database, bell) = (Database::new(address), Arc::default());
+        Self { database, tenant: tenant.to_owned(), bell, listening: OnceLock::new() }
+    }
+
+    /// What is seen of `ids`, without those that do not exist.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn look(&self, ids: &[LogId]) -> Result<Vec<WatchedLog>, StoreError> {
+        let ids: Vec<&str> = ids.iter().map(LogId::as_str).collect();
+        let parameters: [Parameter<'_>; 2] = [(&self.tenant, Type::TEXT), (&ids, Type::TEXT_ARRAY)];
+        let rows = self.database.query(Access::Read, LOOK, &parameters).await?;
+        rows.iter().map(|row| self.watched(row)).collect()
+    }
+
+    fn watched(&self, row: &Row) -> Result<WatchedLog, StoreError> {
+        Ok(WatchedLog {
+            id: LogId::new(&self.get::<String>(row, 0)?)?,
+            events: self.get::<i64>(row, 1)?.cast_unsigned(),
+            fence: self.get::<i64>(row, 2)?.cast_unsigned(),
+            is_held: self.get(row, 3)?,
+            live: LivePoint::of_columns(self.get(row, 4)?, self.get(row, 5)?),
+        })
+    }
+
+    /// Asks that new events of `ids` are announced for [`ANNOUNCED`](Self::ANNOUNCED): [`announced`](Self::announced) resolves then.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub async fn ask(&self, ids: &[LogId]) -> Result<(), StoreError> {
+        self.listening.get_or_init(|| {
+            tokio::spawn(listen(self.database.address().clone(), Arc::clone(&self.bell))).abort_handle()
+        });
+        let ids: Vec<&str> = ids.iter().map(LogId::as_str).collect();
+        let time = i64::try_from(Self::ANNOUNCED.as_millis()).unwrap_or(i64::MAX);
+        let parameters: [Parameter<'_>; 3] =
+            [(&self.tenant, Type::TEXT), (&ids, Type::TEXT_ARRAY), (&time, Type::INT8)];
+        self.database.query(Access::Write, ASK, &parameters).await?;
+        self.database.query(Access::Write, CLEAN, &[]).await.map(drop)
+    }
+
+    /// Resolves when events were announced since the last time. Announcements may be lost, and may be of logs of others.
+    pub async fn announced(&self) {
+        self.bell.notified().await;
+    }
+
+    /// How many logs are in which state.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn figures(&self) -> Result<QueueFigures, StoreError> {
+        let rows = self.database.query(Access::Read, FIGURES, &[(&self.tenant, Type::TEXT)]).await?;
+        let mut figures = QueueFigures::default();
+        for row in &rows {
+            let count: i64 = self.get(row, 1)?;
+            if let Some(state) = QueueState::of(&self.get::<String>(row, 0)?) {
+                figures.logs.push((state, count.cast_unsigned()));
+            }
+            figures.overdue_seconds = figures.overdue_seconds.max(self.get(row, 2)?);
+            figures.takeovers += self.get::<i64>(row, 3)?.cast_unsigned();
+        }
+        Ok(figures)
+    }
+
+    fn get<T: FromSqlOwned>(&self, row: &Row, column: usize) -> Result<T, StoreError> {
+        self.database.get(row, column)
+    }
+}
+
+impl Drop for PostgresWatch {
+    fn drop(&mut self) {
+        self.listening.get().iter().for_each(|task| task.abort());
+    }
+}
+
+impl fmt::Debug for PostgresWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let address = self.database.address();
+        f.debug_struct("PostgresWatch").field("address", address).finish_non_exhaustive()
+    }
+}
+
+/// Rings `bell` when events are announced. Where that is not possible, such as through a pooler, polling has to do.
+async fn listen(address: Address, bell: Arc<Notify>) {
+    let mut pause = PAUSES.0;
+    loop {
+        if let Ok(client) = open_with(&address, Some(Arc::clone(&bell))).await {
+            match client.batch_execute(&format!("LISTEN {CHANNEL}")).await {
+                Ok(()) => pause = PAUSES.0,
+                Err(error) => debug!(%error, "no announcements"),
+            }
+            while !client.is_closed() {
+                tokio::time::sleep(PAUSES.0).await;
+            }
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSES.1);
+    }
+}
