@@ -23,6 +23,7 @@ use crate::auth::auth;
 use crate::issuer::{Issuer, IssuerOptions};
 use crate::limits::ServerLimits;
 use crate::listen::listen;
+use crate::live::{LiveError, LiveNode, LiveOptions};
 use crate::mcp;
 use crate::names::Names;
 use crate::openapi::document;
@@ -59,6 +60,8 @@ pub struct ServerOptions {
     pub budget: Option<Budget>,
     /// The budgets that they share with other processes, with the limits that are set: [`Runtime::with_shared_budgets`].
     pub shared_budgets: Vec<(String, Allowance)>,
+    /// Where other processes follow what this one runs, if the store is one that processes share.
+    pub live: LiveOptions,
 }
 
 impl ServerOptions {
@@ -76,6 +79,7 @@ impl ServerOptions {
             resume: true,
             budget: None,
             shared_budgets: Vec::new(),
+            live: LiveOptions::default(),
         }
     }
 }
@@ -101,6 +105,9 @@ pub enum ServerError {
     /// An origin is not one.
     #[error("`{0}` is not an origin: a scheme, a host and a port")]
     Origin(String),
+    /// Nothing can be offered to other processes.
+    #[error("the internal stream: {0}")]
+    Live(#[from] LiveError),
     /// The authorization server cannot be used.
     #[error("the issuer: {0}")]
     Issuer(String),
@@ -136,6 +143,7 @@ impl ServerError {
             ),
             Self::Team { error, .. } => error.hint.clone(),
             Self::Store(error) => error.hint(),
+            Self::Live(error) => Some(error.hint().into()),
             Self::Token(_) => None,
         }
     }
@@ -161,6 +169,7 @@ pub struct Server {
     app: Arc<App>,
     first_token: Option<TokenText>,
     resume: bool,
+    live: Option<LiveNode>,
     /// Keeps the tools of agents from it.
     own: OwnAddress,
 }
@@ -182,6 +191,7 @@ impl Server {
             resume,
             budget,
             shared_budgets,
+            live,
         } = options;
         let is_loopback = listen.ip().is_loopback();
         let tokens = TokenFile::at(tokens_at(&place));
@@ -203,7 +213,8 @@ impl Server {
             .await
             .map_err(Box::new)?;
         let names_of_budgets = shared_budgets.into_iter().map(|(name, _)| name).collect();
-        let tenants = Tenants::new(place, source.ids(), (budget, names_of_budgets));
+        let live = if place.is_shared() { Some(LiveNode::bind(&live).await?) } else { None };
+        let tenants = Tenants::new(place, source.ids(), (budget, names_of_budgets), live.clone());
         drop(shared);
         let (routes, mcp) = (document(&ROUTES), Box::new(mcp::server(&limits)));
         let app = Arc::new(App::new(source, tenants, (tokens, issuer), names, limits, routes, mcp));
@@ -215,13 +226,19 @@ impl Server {
             false => Some(app.tokens.create(NewToken::local("first"))?.1),
         };
         let own = OwnAddress::new(address);
-        Ok(Self { listener, address, public_url, app, first_token, resume, own })
+        Ok(Self { listener, address, public_url, app, first_token, resume, live, own })
     }
 
     /// The address that it listens on, with its real port.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Offers what this process runs to others that have the same store, if processes can share it.
+    #[must_use]
+    pub const fn live(&self) -> Option<&LiveNode> {
+        self.live.as_ref()
     }
 
     /// The URL under which clients reach it.

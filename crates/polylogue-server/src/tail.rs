@@ -11,7 +11,8 @@ use axum::http::{HeaderName, Response};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt as _, stream};
-use polylogue_core::{LogId, Store as _, Subscription, Update};
+use polylogue_core::{Delta, LogId, Store as _, Subscription, Update};
+use polylogue_wire::stream::Piece;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -19,8 +20,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::app::App;
 use crate::call::Reply;
 use crate::conversation::state_of;
+use crate::live::follower::Following;
+use crate::live::news::News;
+use crate::live::pieces::{OrderedPiece, ShownPieces};
 use crate::problem::Problem;
-use crate::projection::Projection;
+use crate::projection::{Frame, Projection};
 use crate::revocation::token_ended;
 use crate::tenants::Tenant;
 use crate::token::Token;
@@ -88,6 +92,12 @@ struct Tail<P> {
     /// What is to be sent next.
     ready: VecDeque<String>,
     live: Option<Subscription>,
+    /// What other processes do with the conversation, where a store is one that processes share.
+    following: Option<Following>,
+    /// What was sent of replies that are not stored yet.
+    pieces: ShownPieces,
+    /// Which claim there was when its state was read, and whether it was held.
+    seen_claim: Option<(u64, bool)>,
     /// Changes when this process opens a conversation, or one has stopped running.
     changes: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
@@ -118,6 +128,8 @@ enum Woken {
     /// The run begins, unless it does not.
     Begin(Option<Subscription>),
     Change,
+    /// Of another process.
+    News(News),
     Poll,
     Comment,
     TokenEnded,
@@ -132,6 +144,10 @@ impl<P: Projection> Tail<P> {
             ready: VecDeque::from([projection.opening()]),
             projection,
             live: None,
+            // Before reading, so that no event is missed.
+            following: follow.tenant.follower.as_ref().map(|follower| follower.follow(&follow.id)),
+            pieces: ShownPieces::default(),
+            seen_claim: None,
             changes,
             stopping,
             step: Step::Read,
@@ -196,8 +212,13 @@ impl<P: Projection> Tail<P> {
             return;
         };
         self.seen_running = runs;
+        if is_late {
+            // What another process wrote is written again by this one.
+            self.restart_replies();
+        }
         for event in &events {
             self.follow.from = event.seq + 1;
+            self.pieces.event(event);
             let frames = self.projection.entry(event);
             self.ready.extend(frames.iter().map(|frame| frame.text()));
         }
@@ -233,7 +254,7 @@ impl<P: Projection> Tail<P> {
     }
 
     async fn wait(&mut self) -> Woken {
-        let is_live = self.live.is_some();
+        let (is_live, is_followed) = (self.live.is_some(), self.following.is_some());
         let poll = if is_live { POLL } else { poll_every(self.follow.app.open_streams()) };
         let begins = async {
             match &mut self.follow.begins {
@@ -247,6 +268,12 @@ impl<P: Projection> Tail<P> {
                 None => std::future::pending().await,
             }
         };
+        let news = async {
+            match &mut self.following {
+                Some(following) => following.next().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             _ = self.stopping.wait_for(|stopping| *stopping) => Woken::Stopping,
@@ -254,7 +281,8 @@ impl<P: Projection> Tail<P> {
             live = begins => Woken::Begin(live),
             update = live => Woken::Update(update),
             _ = self.changes.changed(), if !is_live => Woken::Change,
-            () = sleep(poll), if !is_live => Woken::Poll,
+            news = news => Woken::News(news),
+            () = sleep(poll), if !is_live && !is_followed => Woken::Poll,
             () = sleep_until(self.comment_at) => Woken::Comment,
         }
     }
@@ -270,6 +298,9 @@ impl<P: Projection> Tail<P> {
             // Mostly, it was another conversation.
             Woken::Change if self.runs() == self.seen_running => {}
             Woken::Change => self.step = Step::Read,
+            // What this process does comes from it.
+            Woken::News(_) if self.live.is_some() => {}
+            Woken::News(news) => self.news(news),
             Woken::Poll => self.step = Step::Look,
             Woken::Comment => self.ready.push_back(self.projection.keep_alive()),
             Woken::TokenEnded => self.step = Step::End,
@@ -281,11 +312,63 @@ impl<P: Projection> Tail<P> {
         }
     }
 
+    /// Takes in what another process does.
+    fn news(&mut self, news: News) {
+        match news {
+            News::Changed(seen) => {
+                let is_known = seen.events.is_some_and(|events| events <= self.follow.from);
+                if self.seen_claim.replace(seen.claim) != Some(seen.claim) || !is_known {
+                    self.step = Step::Read;
+                }
+            }
+            News::Stored(seq) if seq < self.follow.from => {}
+            News::Stored(_) => self.step = Step::Read,
+            News::Piece(piece) => self.piece(&piece),
+            News::Broken => self.restart_replies(),
+            News::Missed => {
+                self.restart_replies();
+                self.miss();
+            }
+        }
+    }
+
+    /// Sends a piece of a reply that another process receives, unless the reply was not sent from its first piece on.
+    fn piece(&mut self, OrderedPiece { after, nth, piece }: &OrderedPiece) {
+        let Piece { at, who, content } = piece.clone();
+        let Some(delta) = content.into_delta().filter(|_| *after <= self.follow.from) else { return };
+        let verdict = self.pieces.piece((at.clone(), who.clone()), *after, *nth);
+        let restart = verdict.restarts.then_some(Delta::Restart);
+        for delta in restart.into_iter().chain(verdict.is_shown.then_some(delta)) {
+            self.send(|projection| projection.delta(&at, &who, &delta));
+        }
+    }
+
+    /// What was sent of replies that are not stored does not count any more.
+    fn restart_replies(&mut self) {
+        for (at, who) in self.pieces.broken() {
+            self.send(|projection| projection.delta(&at, &who, &Delta::Restart));
+        }
+    }
+
+    /// Pieces were missed: what is stored is read.
+    fn miss(&mut self) {
+        self.follow.app.metrics.streams_missed.inc();
+        self.step = Step::Read;
+        let from = self.follow.from;
+        self.send(|projection| projection.missed(from));
+    }
+
+    fn send(&mut self, frames: impl FnOnce(&mut P) -> Vec<Frame>) {
+        let frames = frames(&mut self.projection);
+        self.ready.extend(frames.iter().map(Frame::text));
+    }
+
     fn update(&mut self, update: Option<Update>) {
         let frames = match update {
             Some(Update::Event(event)) if event.seq < self.follow.from => return,
             Some(Update::Event(event)) if event.seq == self.follow.from => {
                 self.follow.from = event.seq + 1;
+                self.pieces.event(&event);
                 self.projection.entry(&event)
             }
             // Pieces of a reply that was read from the store since.
@@ -294,22 +377,21 @@ impl<P: Projection> Tail<P> {
             {
                 return self.projection.torn(Some((&at, &who)));
             }
-            Some(Update::Delta { at, who, delta }) => self.projection.delta(&at, &who, &delta),
-            Some(Update::Missed { .. }) => {
-                self.follow.app.metrics.streams_missed.inc();
-                self.step = Step::Read;
-                self.projection.missed(self.follow.from)
+            Some(Update::Delta { at, who, delta }) => {
+                self.pieces.own(&at, &who);
+                self.projection.delta(&at, &who, &delta)
             }
+            Some(Update::Missed { .. }) => return self.miss(),
             // An event that is ahead of what was sent, or a kind of update that says nothing here.
             Some(_) => {
                 self.step = Step::Read;
                 return;
             }
-            // This process has closed it.
+            // This process has closed it, or lost it: what it did not store is written again by another one.
             None => {
                 self.live = None;
                 self.step = Step::Read;
-                return;
+                return self.restart_replies();
             }
         };
         self.ready.extend(frames.iter().map(|frame| frame.text()));

@@ -9,6 +9,8 @@ use polylogue_runtime::{Prepared, Runtime, StoreLocation};
 use tokio::sync::OnceCell;
 use tracing::{info, warn};
 
+use crate::live::LiveNode;
+use crate::live::follower::Follower;
 use crate::running::Runs;
 use crate::source::{SourceError, TeamSource};
 use crate::token::Token;
@@ -21,6 +23,8 @@ pub(crate) struct Tenant {
     pub(crate) runs: Runs,
     /// What its conversations have taken.
     pub(crate) meters: Meters,
+    /// Follows what other processes run, where a store is one that processes share.
+    pub(crate) follower: Option<Follower>,
     /// By id.
     teams: Mutex<BTreeMap<String, Arc<ServedTeam>>>,
     /// Whether its teams were prepared.
@@ -131,6 +135,8 @@ pub(crate) struct Tenants {
     budget: Option<Budget>,
     /// The names of the budgets that they share with other processes.
     shared_budgets: Vec<String>,
+    /// Offers what this process runs to others.
+    live: Option<LiveNode>,
     /// The ids of the teams.
     ids: Mutex<Vec<String>>,
     used: Mutex<HashMap<String, Arc<Tenant>>>,
@@ -143,6 +149,7 @@ impl Tenants {
         place: StoreLocation,
         ids: Vec<String>,
         (budget, shared_budgets): (Option<Budget>, Vec<String>),
+        live: Option<LiveNode>,
     ) -> Self {
         let folder = server_folder(&place).join("tenants");
         Self {
@@ -150,6 +157,7 @@ impl Tenants {
             folder,
             budget,
             shared_budgets,
+            live,
             ids: Mutex::new(ids),
             used: Mutex::default(),
             reloading: tokio::sync::Mutex::default(),
@@ -196,13 +204,21 @@ impl Tenants {
             Token::LOCAL => self.place.clone(),
             name => self.place.of_tenant(name, self.folder.join(name).join("conversations.db")),
         };
+        // Without random numbers nothing is offered.
+        let point = self.live.as_ref().and_then(|live| live.point().ok());
+        let follower = place.watch().map(|watch| Follower::new(watch, point.clone()));
+        let place = place.with_live(point.clone());
         let runtime = Runtime::open_at(place).map_err(Box::new)?.with_budget(self.budget.clone());
         let runtime = runtime.paid_by(self.shared_budgets.clone()).map_err(Box::new)?;
+        if let (Some(live), Some(point)) = (&self.live, &point) {
+            live.offer(point, &runtime);
+        }
         let tenant = Arc::new(Tenant {
             name: name.to_owned(),
             runtime,
             runs: Runs::new(),
             meters: Meters::default(),
+            follower,
             teams: Mutex::default(),
             is_prepared: OnceCell::new(),
         });

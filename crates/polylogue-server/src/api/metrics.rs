@@ -10,7 +10,9 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use crate::call::{Call, Reply};
+use crate::live::follower::Follower;
 use crate::problem::Problem;
+use crate::queue_metrics::{self, OPENMETRICS};
 use crate::route::{Access, Route};
 use crate::token::Token;
 
@@ -32,6 +34,15 @@ async fn metrics(call: Call) -> Reply {
     if token.teams.is_none() {
         let help = "Conversations that run, or wait until they may";
         gauge(&mut registry, ("conversations_running", help), tenant.runs.count());
+        let watch = tenant.follower.as_ref().map(Follower::watch);
+        let queue = queue_metrics::register(&mut registry, &tenant.runtime, watch).await;
+        queue.map_err(|error| Problem::from(Box::new(polylogue_runtime::Error::from(error))))?;
+        if let Some((followed, live)) = tenant.follower.as_ref().map(Follower::count) {
+            let help = "Conversations that clients follow";
+            gauge(&mut registry, ("followed", help), followed);
+            let help = "Those of them whose live text comes from another process";
+            gauge(&mut registry, ("followed_live", help), live);
+        }
     }
     if token.teams.is_none() && token.tenant == Token::LOCAL {
         app.metrics.register(&mut registry);
@@ -41,9 +52,7 @@ async fn metrics(call: Call) -> Reply {
     }
     let mut text = String::new();
     encode(&mut text, &registry).map_err(|error| Problem::internal(error.to_string()))?;
-    let response = Response::builder()
-        .header(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")
-        .body(Body::from(text));
+    let response = Response::builder().header(CONTENT_TYPE, OPENMETRICS).body(Body::from(text));
     response.map_err(|error| Problem::internal(error.to_string()))
 }
 

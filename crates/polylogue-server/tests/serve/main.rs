@@ -12,6 +12,7 @@ mod generated;
 mod isolation;
 mod issuer;
 mod limits;
+mod live;
 mod mcp;
 mod mcp_client;
 mod mcp_sessions;

@@ -1,0 +1,136 @@
+//! What waits for workers and what they run, for monitoring: on the server, and on a worker by itself.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Response, StatusCode};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use polylogue_core::{Queue as _, QueueOverview, QueueState, StoreError};
+use polylogue_runtime::{PostgresWatch, QueueFigures, Runtime};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::limits::ServerLimits;
+use crate::listen::listen;
+use crate::live::LiveError;
+
+/// The form of `/metrics`.
+pub(crate) const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StateLabels {
+    state: &'static str,
+}
+
+/// All states, so that none is absent because there is no conversation in it.
+const STATES: [QueueState; 5] =
+    [QueueState::Held, QueueState::Ready, QueueState::Timed, QueueState::Lost, QueueState::Parked];
+
+/// Adds the figures of the queue to `registry`, if the store is one.
+pub(crate) async fn register(
+    registry: &mut Registry,
+    runtime: &Runtime,
+    watch: Option<&PostgresWatch>,
+) -> Result<(), StoreError> {
+    let figures = match (watch, runtime.queue()) {
+        (Some(watch), _) => watch.figures().await?,
+        (None, Ok(queue)) => of_overview(&queue.overview().await?),
+        (None, Err(_)) => return Ok(()),
+    };
+    let states = Family::<StateLabels, Gauge>::default();
+    for state in STATES {
+        let count = figures.logs.iter().filter(|(of, _)| *of == state).map(|(_, count)| *count).sum();
+        states.get_or_create(&StateLabels { state: state.as_str() }).set(number(count));
+    }
+    let help = "Conversations that are not idle, on all workers";
+    registry.register("cluster_conversations", help, states);
+    let (overdue, takeovers) =
+        (Gauge::<f64, std::sync::atomic::AtomicU64>::default(), Gauge::<i64>::default());
+    overdue.set(figures.overdue_seconds);
+    takeovers.set(number(figures.takeovers));
+    let help = "For how long the conversation has waited for a worker that has waited longest";
+    registry.register("cluster_overdue_seconds", help, overdue);
+    let help = "How often conversations that are not idle were taken over from workers that were lost";
+    registry.register("cluster_takeovers", help, takeovers);
+    Ok(())
+}
+
+fn number(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn of_overview(overview: &QueueOverview) -> QueueFigures {
+    let mut figures = QueueFigures::default();
+    for log in &overview.logs {
+        figures.logs.push((log.state, 1));
+        figures.takeovers += log.takeovers;
+        let waits = matches!(log.state, QueueState::Ready | QueueState::Lost);
+        let waited = log.overdue_ms.filter(|_| waits).and_then(|ms| u64::try_from(ms).ok());
+        let seconds = waited.map(|ms| std::time::Duration::from_millis(ms).as_secs_f64());
+        figures.overdue_seconds = figures.overdue_seconds.max(seconds.unwrap_or_default());
+    }
+    figures
+}
+
+/// `/metrics` of a worker, at an address of its own. It has numbers only, and asks for no token.
+pub struct WorkerMetrics {
+    listener: TcpListener,
+    address: SocketAddr,
+    read: Arc<Read>,
+}
+
+struct Read {
+    runtime: Runtime,
+    watch: Option<PostgresWatch>,
+}
+
+impl WorkerMetrics {
+    /// Listens for requests about the store of `runtime`.
+    ///
+    /// # Errors
+    /// [`LiveError::Listen`].
+    pub async fn bind(listen: SocketAddr, runtime: Runtime) -> Result<Self, LiveError> {
+        let bound = async { TcpListener::bind(listen).await.and_then(|l| Ok((l.local_addr()?, l))) };
+        let (address, listener) = bound.await.map_err(|why| LiveError::Listen { address: listen, why })?;
+        let watch = runtime.place().watch();
+        Ok(Self { listener, address, read: Arc::new(Read { runtime, watch }) })
+    }
+
+    /// The address that it listens on, with its real port.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until it is dropped.
+    pub async fn run(self) {
+        let router = Router::new()
+            .route("/metrics", get(metrics))
+            .route("/healthz", get(async || "ok\n"))
+            .with_state(self.read);
+        let (_stop, stopping) = watch::channel(false);
+        listen(self.listener, router, &ServerLimits::default(), stopping).await;
+    }
+}
+
+async fn metrics(State(read): State<Arc<Read>>) -> Response<Body> {
+    let mut registry = Registry::with_prefix("polylogue");
+    registry.register("build", "The program", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+    let mut text = String::new();
+    let registered = register(&mut registry, &read.runtime, read.watch.as_ref()).await;
+    match registered.is_ok() && encode(&mut text, &registry).is_ok() {
+        true => ([(CONTENT_TYPE, OPENMETRICS)], text).into_response(),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "the store cannot be read\n").into_response(),
+    }
+}
