@@ -9,6 +9,7 @@ use polylogue_server::Scope;
 
 use super::runs::duration;
 use super::shared::{Budgets, TeamOptions, count, dollars};
+use super::worker::Internal;
 use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
@@ -49,6 +50,9 @@ pub(crate) struct Serve {
     /// Also run conversations that were handed over to workers, as `polylogue worker` does
     #[arg(long)]
     pub(crate) worker: bool,
+
+    #[command(flatten)]
+    pub(crate) internal: Internal,
 
     #[command(flatten)]
     pub(crate) budgets: Budgets,

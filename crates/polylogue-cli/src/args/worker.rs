@@ -1,5 +1,7 @@
 //! The commands of clusters: `worker`, `cluster`, and how conversations are handed over.
 
+use std::net::SocketAddr;
+
 use clap::Args;
 use polylogue_core::Features;
 
@@ -24,11 +26,30 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "ID", conflicts_with_all = ["at_once", "offers"])]
     pub(crate) only: Option<String>,
 
+    /// Serve figures of the store's queue at `/metrics` of this address, for Prometheus, without a token. Default: nowhere
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "only")]
+    pub(crate) metrics: Option<SocketAddr>,
+
+    #[command(flatten)]
+    pub(crate) internal: Internal,
+
     #[command(flatten)]
     pub(crate) budgets: Budgets,
 
     #[command(flatten)]
     pub(crate) options: TeamOptions,
+}
+
+/// How other processes with the same store reach this one.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Internal {
+    /// Where servers with the same store follow what this process runs; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(crate) internal_listen: SocketAddr,
+
+    /// The host and port by which those servers reach it. Default: those of `--internal-listen`
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) advertise: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use polylogue_http::{Env, Proxies};
 use polylogue_runtime::WorkerOptions;
-use polylogue_server::{IssuerOptions, Reload, Server, ServerError, ServerOptions, TokenError};
+use polylogue_server::{IssuerOptions, LiveNode, Reload, Server, ServerError, ServerOptions, TokenError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::worker::{runtime_of, worker as worker_of};
+use super::worker::{live_options, runtime_of, worker as worker_of};
 use super::write;
 use crate::args::worker::features;
 use crate::error::{CliError, Exit};
@@ -28,6 +28,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
     options.resume = !args.no_resume;
     options.budget = args.budgets.of_process();
     options.shared_budgets = args.budgets.shared();
+    options.live = live_options(&args.internal);
     options.issuer = args.issuer.clone().map(|url| IssuerOptions {
         url,
         audience: args.audience.clone(),
@@ -53,10 +54,11 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
     write(&Sanitized::plain(&format!("{}\n{token}page {page}\n", server.url())))?;
     let (stop, mut stopped) = watch::channel(());
     let reloading = reload_by_signal(server.reload())?;
+    let live = server.live().cloned();
     // Resolves when the sender is dropped.
     let mut stopped_worker = stopped.clone();
     let mut serving = pin!(async {
-        let working = work(cli, args, async { drop(stopped_worker.changed().await) });
+        let working = work(cli, args, live.as_ref(), async { drop(stopped_worker.changed().await) });
         let serving = async {
             server.run(async { drop(stopped.changed().await) }).await;
             Ok(())
@@ -80,6 +82,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
 async fn work(
     cli: &args::Cli,
     args: &args::serve::Serve,
+    live: Option<&LiveNode>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), CliError> {
     if !args.worker {
@@ -87,7 +90,7 @@ async fn work(
     }
     let offers = features(&place::of(cli.store.as_deref())?.files_feature().into_iter().collect::<Vec<_>>())?;
     let takes = WorkerOptions { offers, address: args.public_url.clone(), ..WorkerOptions::default() };
-    let worker = worker_of(&runtime_of(cli).await?, &args.options, takes)?;
+    let worker = worker_of(&runtime_of(cli, live).await?, &args.options, takes)?;
     worker.run(stop).await;
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use polylogue_core::LogId;
 use polylogue_runtime::{Prepared, Runtime, StoredTeams, Worker, WorkerOptions};
+use polylogue_server::{LiveError, LiveNode, LiveOptions, WorkerMetrics};
 
 use super::resume::Stored;
 use super::team_version::TeamVersion;
@@ -32,7 +33,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
         offers: features(&offers)?,
         address: None,
     };
-    let runtime = runtime_of(cli).await?.with_budget(args.budgets.of_process());
+    let live = internal_stream(cli, &args.internal).await?;
+    let runtime = runtime_of(cli, live.as_ref()).await?.with_budget(args.budgets.of_process());
     let runtime = runtime.with_shared_budgets(&args.budgets.shared()).await?;
     let worker = worker(&runtime, &args.options, options.clone())?;
     let mut signals = Signals::new()?;
@@ -49,15 +51,55 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
         runtime.place().shown(),
         options.at_once
     ));
-    worker.run(signals.next()).await;
+    match args.metrics {
+        None => worker.run(signals.next()).await,
+        Some(address) => {
+            let metrics = WorkerMetrics::bind(address, runtime.clone()).await.map_err(with_hint)?;
+            print_note(&format!("metrics at http://{}/metrics", metrics.address()));
+            // They are served until it has ended.
+            tokio::select! {
+                () = worker.run(signals.next()) => {}
+                () = metrics.run() => {}
+            }
+        }
+    }
     Ok(Exit::Done)
 }
 
-/// The conversations of a process whose worker renews its claims.
-pub(super) async fn runtime_of(cli: &args::Cli) -> Result<Runtime, CliError> {
-    let location = place::of(cli.store.as_deref())?;
+/// What servers follow that have the same store, if it is one that processes share.
+async fn internal_stream(
+    cli: &args::Cli,
+    internal: &args::worker::Internal,
+) -> Result<Option<LiveNode>, CliError> {
+    match place::of(cli.store.as_deref())?.is_shared() {
+        true => LiveNode::bind(&live_options(internal)).await.map(Some).map_err(with_hint),
+        false => Ok(None),
+    }
+}
+
+pub(super) fn live_options(internal: &args::worker::Internal) -> LiveOptions {
+    LiveOptions { listen: internal.internal_listen, advertise: internal.advertise.clone() }
+}
+
+fn with_hint(error: LiveError) -> CliError {
+    let hint = error.hint();
+    match error {
+        error @ LiveError::Listen { .. } => CliError::failed(error.to_string()),
+        error => CliError::usage(error.to_string()),
+    }
+    .hint(hint)
+}
+
+/// The conversations of a process whose worker renews its claims. Servers follow them at `live`.
+pub(super) async fn runtime_of(cli: &args::Cli, live: Option<&LiveNode>) -> Result<Runtime, CliError> {
+    let random = |error| CliError::failed(format!("the system has no random numbers: {error}"));
+    let point = live.map(LiveNode::point).transpose().map_err(random)?;
+    let location = place::of(cli.store.as_deref())?.with_live(point.clone());
     let store = location.open_for_worker()?;
     let runtime = Runtime::with_store(location, store);
+    if let (Some(live), Some(point)) = (live, &point) {
+        live.offer(point, &runtime);
+    }
     runtime.check().await?;
     Ok(runtime)
 }

@@ -58,6 +58,43 @@ fn an_answer_wakes_a_conversation_that_waits_and_counts_once() {
     until("it has ended", || of_type(&place.events(&id), "closed").len() == 2);
 }
 
+/// W23: answers from processes that run nothing to conversations that no process runs: each is taken once. The time from its storing to the
+/// event that takes it is printed. `POLYLOGUE_ANSWERS` says how many.
+#[test]
+fn answers_to_idle_conversations_are_taken_once() {
+    let count = std::env::var("POLYLOGUE_ANSWERS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", OFFICE);
+    let ids: Vec<String> = (0..count).map(|_| place.detach(&["team.yaml"])).collect();
+    let _workers = [place.worker(&[]), place.worker(&[]), place.worker(&[])];
+    until("all wait", || ids.iter().all(|id| is_waiting(&place, id)) && place.cluster().1.is_empty());
+    for id in &ids {
+        place.run(&["answer", id, "agreed"], 0);
+    }
+    until("all have ended", || place.all(count, |state| state.starts_with("done")));
+    let mut times: Vec<i64> = ids.iter().map(|id| taken_after(&server, &place, id)).collect();
+    times.sort_unstable();
+    println!(
+        "stored -> taken, {count} answers, 3 workers: p50 {}, most {} ms",
+        times[count / 2],
+        times[count - 1]
+    );
+}
+
+/// How many milliseconds after the answer was stored it was taken.
+fn taken_after(server: &PostgresServer, place: &Place, id: &str) -> i64 {
+    let events = place.events(id);
+    let answers = of_type(&events, "input_provided");
+    assert_eq!(answers.len(), 1, "{events:?}");
+    let sql = format!(
+        "SELECT (extract(epoch FROM at) * 1000)::bigint FROM polylogue.inbox JOIN polylogue.logs ON log = logs.nr
+         WHERE id = '{id}' AND inbox.nr = {}",
+        answers[0]["inbox"]
+    );
+    answers[0]["time_ms"].as_i64().unwrap() - server.sql(&sql).parse::<i64>().unwrap()
+}
+
 /// W25: the default answer of a question counts when its time is up, though no process runs the conversation.
 #[test]
 fn a_question_whose_time_is_up_is_answered_by_its_default() {

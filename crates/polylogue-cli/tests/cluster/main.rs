@@ -18,6 +18,8 @@ mod killed;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod live;
+#[cfg(test)]
 mod moved;
 #[cfg(test)]
 mod notes;

@@ -99,10 +99,15 @@ impl Place {
 
     /// Starts a worker.
     pub(crate) fn worker(&self, args: &[&str]) -> WorkerProcess {
+        self.begin(&[&["worker"], args].concat(), "worker.out")
+    }
+
+    /// Starts the program, whose output is in the file `output`.
+    pub(crate) fn begin(&self, args: &[&str], output: &str) -> WorkerProcess {
         let log = tempfile::NamedTempFile::new_in(self.dir.path()).unwrap();
         let errors = File::options().append(true).open(log.path()).unwrap();
-        let mut program = self.command(&[&["worker"], args].concat());
-        let child = program.stdout(Stdio::null()).stderr(errors).spawn().unwrap();
+        let output = File::create(self.path(output)).unwrap();
+        let child = self.command(args).stdout(output).stderr(errors).spawn().unwrap();
         WorkerProcess { child, log }
     }
 }
@@ -120,7 +125,7 @@ impl Ran {
     }
 }
 
-/// A worker. Killed when it is dropped.
+/// A worker, or a server. Killed when it is dropped.
 pub(crate) struct WorkerProcess {
     child: Child,
     log: tempfile::NamedTempFile,

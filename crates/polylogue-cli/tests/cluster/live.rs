@@ -1,0 +1,171 @@
+//! W39 with real processes: a client of `polylogue serve` follows what `polylogue worker` runs, over a drain and a kill. And what monitoring
+//! reads of both.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use polylogue_test::postgres::PostgresServer;
+use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Server};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::place::{Place, WorkerProcess, expire, until};
+
+const TURNS: usize = 24;
+
+fn talk() -> String {
+    format!(
+        "
+name: talk
+task: Talk.
+agents: [{{name: Ann, system: You are Ann.}}, {{name: Bob, system: You are Bob.}}]
+chat: {{participants: [Ann, Bob], stop: {{max_turns: {TURNS}}}, loop_detection: off}}
+"
+    )
+}
+
+/// Each turn has a text of its own, which comes in pieces.
+fn model() -> Server {
+    let book = Playbook::new(|received, _| {
+        let turn = received.body.to_string().len();
+        let text: Vec<String> = (0..20).map(|piece| format!("{turn}.{piece}")).collect();
+        Answer::text(text.join(" ")).pieces(20).with(Quirk::Pace(Duration::from_millis(20)))
+    });
+    let behavior = Behavior::from(book).latency(Duration::from_millis(300));
+    Server::bind((std::net::Ipv4Addr::LOCALHOST, 0).into(), behavior).unwrap()
+}
+
+/// A client of a server.
+struct Client {
+    address: String,
+    token: String,
+}
+
+impl Client {
+    /// Of a server that is starting.
+    fn of(place: &Place, token: String, output: &str) -> Self {
+        let mut address = String::new();
+        until("the server listens", || {
+            let text = fs::read_to_string(place.path(output)).unwrap_or_default();
+            let line = text.split_once('\n').map(|(line, _)| line.to_owned()).unwrap_or_default();
+            address = line.trim_start_matches("http://").to_owned();
+            !address.is_empty()
+        });
+        Self { address, token }
+    }
+
+    fn get(&self, path: &str, head: &str) -> BufReader<TcpStream> {
+        let mut socket = TcpStream::connect(&self.address).unwrap();
+        let (address, token) = (&self.address, &self.token);
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nx-api-key: {token}\r\n{head}\r\n"
+        );
+        socket.write_all(request.as_bytes()).unwrap();
+        BufReader::new(socket)
+    }
+
+    fn text(&self, path: &str) -> String {
+        let mut text = String::new();
+        self.get(path, "").read_to_string(&mut text).unwrap();
+        text
+    }
+
+    /// Follows a conversation to its end: its events, and how many replies came live and whole.
+    fn follow(&self, id: &str, pieces: Arc<AtomicUsize>) -> JoinHandle<(Vec<Value>, usize)> {
+        let head = "Accept: text/event-stream\r\n";
+        let socket = self.get(&format!("/api/v1/conversations/{id}/events"), head);
+        std::thread::spawn(move || {
+            let (mut kind, mut events, mut whole) = (String::new(), Vec::new(), 0);
+            let mut replies = std::collections::BTreeMap::<String, String>::new();
+            for line in socket.lines() {
+                let line = line.unwrap();
+                if let Some(event) = line.strip_prefix("event: ") {
+                    event.clone_into(&mut kind);
+                }
+                let Some(data) = line.strip_prefix("data: ") else { continue };
+                let data: Value = serde_json::from_str(data).unwrap();
+                let who = data["who"].as_str().unwrap_or_default().to_owned();
+                match (kind.as_str(), data["type"].as_str().unwrap_or_default()) {
+                    ("delta", "text") => {
+                        replies.entry(who).or_default().push_str(data["text"].as_str().unwrap());
+                        pieces.fetch_add(1, Ordering::Relaxed);
+                    }
+                    ("delta", "restart") => drop(replies.remove(&who)),
+                    ("entry", kind) => {
+                        if let Some(live) = replies.remove(&who).filter(|_| kind == "model_replied") {
+                            // A stored reply may overtake its last pieces.
+                            let text = data["parts"][0]["text"].as_str().unwrap();
+                            assert!(text.starts_with(&live), "{live}: {text}");
+                            whole += usize::from(live == text);
+                        }
+                        events.push(data);
+                    }
+                    ("end", _) => return (events, whole),
+                    _ => {}
+                }
+            }
+            panic!("the stream ended without `end`");
+        })
+    }
+}
+
+/// W39: the worker is drained in mid-message, the next one killed; the client has one stream.
+#[test]
+fn a_client_follows_a_worker_over_a_drain_and_a_kill() {
+    let Some(database) = PostgresServer::start() else { return };
+    let model = model();
+    let place = Place::new(&database.url()).with_model(&model);
+    place.file("team.yaml", &talk());
+    let token = place.run(&["token", "new", "client", "--scope", "read,metrics"], 0).out.trim().to_owned();
+    let _server: WorkerProcess =
+        place.begin(&["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"], "served");
+    let client = Client::of(&place, token, "served");
+    let id = place.detach(&["team.yaml", "--model", "openai:test"]);
+    let pieces = Arc::new(AtomicUsize::new(0));
+    let following = client.follow(&id, Arc::clone(&pieces));
+    let more = |what: &str| {
+        let before = pieces.load(Ordering::Relaxed);
+        until(what, || pieces.load(Ordering::Relaxed) > before || following.is_finished());
+    };
+    let mut first = place.worker(&[]);
+    more("live text of the first worker comes");
+    let second = place.worker(&["--metrics", "127.0.0.1:0"]);
+    first.signal(Signal::TERM);
+    assert_eq!(first.end(), 0, "{}", first.log());
+    more("live text of the second worker comes");
+    let metrics = client.text("/metrics");
+    assert!(metrics.contains("polylogue_cluster_conversations{state=\"held\"} 1"), "{metrics}");
+    assert!(metrics.contains("polylogue_followed_live 1"), "{metrics}");
+    let of_worker =
+        second.log().split("metrics at http://").nth(1).map(|rest| rest.lines().next().unwrap().to_owned());
+    let address = of_worker.unwrap().trim_end_matches("/metrics").to_owned();
+    let metrics = Client { address, token: String::new() }.text("/metrics");
+    assert!(metrics.contains("polylogue_cluster_conversations{state=\"held\"} 1"), "{metrics}");
+    let killed = second.kill();
+    let third = place.worker(&[]);
+    expire(&database, killed);
+    more("live text of the third worker comes");
+    let (events, whole) = following.join().unwrap();
+    assert_eq!(events, place.events(&id), "{}", third.log());
+    assert!(whole > 0, "no reply came live");
+    println!("{} events, {whole} of {TURNS} replies whole live", events.len());
+    drop(client);
+}
+
+/// An address that others cannot know is refused with a hint, and so is one that is none.
+#[test]
+fn an_internal_stream_that_others_cannot_reach_is_refused() {
+    let place = Place::new("postgres://polylogue@127.0.0.1:1/polylogue");
+    for (args, hint) in [
+        (&["worker", "--internal-listen", "0.0.0.0:0"][..], "--advertise HOST:PORT"),
+        (&["worker", "--advertise", "http://here/"], "10.0.0.7:9100"),
+    ] {
+        let ran = place.run(args, 2);
+        assert!(ran.err.contains(hint), "{}", ran.err);
+    }
+}
