@@ -12,7 +12,6 @@ mod typed;
 
 use std::io::{self, IsTerminal, Write};
 
-use futures_util::future::Either;
 use polylogue::tools::approval::visible;
 use rustix::termios::{QueueSelector, tcdrain, tcflush};
 
@@ -74,13 +73,23 @@ pub(crate) async fn ask(
     message(prompt, history, signals).await.map(Typed::text)
 }
 
-/// As [`ask`], unless `withdrawn` is ready before the first key is pressed: then its result.
+/// How a question ended that can be withdrawn.
+pub(crate) enum Asked<T> {
+    /// As [`ask`] returns it.
+    Answer(Option<String>),
+    /// The person wants to steer the conversation first.
+    Steer,
+    Withdrawn(T),
+}
+
+/// As [`ask`], unless `steers` or `withdrawn` is ready before the first key is pressed.
 pub(crate) async fn ask_unless<T>(
     prompt: &str,
     history: Vec<String>,
     signals: &mut Signals,
+    steers: impl Future<Output = ()>,
     withdrawn: impl Future<Output = T>,
-) -> Result<Either<Option<String>, T>, CliError> {
+) -> Result<Asked<T>, CliError> {
     if drain() {
         print_note("(What was typed before this question does not count.)");
     }
@@ -89,14 +98,18 @@ pub(crate) async fn ask_unless<T>(
         () = first_key::pressed(prompt) => {}
         withdrawn = withdrawn => {
             print_note("");
-            return Ok(Either::Right(withdrawn));
+            return Ok(Asked::Withdrawn(withdrawn));
         }
         () = signals.next() => {
             print_note("");
-            return Ok(Either::Left(None));
+            return Ok(Asked::Answer(None));
+        }
+        () = steers => {
+            print_note("");
+            return Ok(Asked::Steer);
         }
     }
-    message(prompt, history, signals).await.map(|typed| Either::Left(typed.text()))
+    message(prompt, history, signals).await.map(|typed| Asked::Answer(typed.text()))
 }
 
 /// As [`ask`], where text that was typed before counts: it allows nothing.

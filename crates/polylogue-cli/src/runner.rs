@@ -17,7 +17,7 @@ use crate::args::piped::Input;
 use crate::error::{CliError, Exit};
 use crate::place;
 use crate::prompt::question::{meant, prompt as prompt_for, typed};
-use crate::prompt::{self, print_verbatim};
+use crate::prompt::{self, Asked, print_verbatim};
 use crate::screen::text::neutral;
 use crate::screen::{Flow, Output, RunEnd, Screen, Settings, Size};
 use crate::signals::{FINISHING, Signals};
@@ -165,17 +165,9 @@ impl Runner {
                 if question.is_approval() {
                     print_note_wrapped(Always::HINT);
                 }
-                let given = answers(&self.conversation.events().await);
-                let elsewhere = self.conversation.answered_elsewhere();
-                match prompt::ask_unless(&prompt_for(question), given, signals, elsewhere).await? {
+                match self.asked(question, signals).await? {
                     Either::Left(answer) => answer.map(|answer| typed(question, answer)),
-                    Either::Right(answered) => {
-                        answered?;
-                        return Ok(match self.conversation.cancellation().is_requested() {
-                            true => InputOutcome::No,
-                            false => InputOutcome::Yes,
-                        });
-                    }
+                    Either::Right(outcome) => return Ok(outcome),
                 }
             }
             None => read_answer(question, self.input, self.conversation.id(), signals).await?,
@@ -187,6 +179,36 @@ impl Runner {
         }
         self.conversation.answer(at, &question.who, text).await?;
         Ok(InputOutcome::Yes)
+    }
+
+    /// Asks the person at the terminal, who can steer the conversation before an answer is begun. The answer, or the outcome of a
+    /// question that was answered elsewhere, or whose conversation was cancelled.
+    async fn asked(
+        &self,
+        question: &Question,
+        signals: &mut Signals,
+    ) -> Result<Either<Option<String>, InputOutcome>, CliError> {
+        let mut key = SteeringKey::at_terminal(true);
+        loop {
+            let given = answers(&self.conversation.events().await);
+            let elsewhere = self.conversation.answered_elsewhere();
+            let steers = key.pressed();
+            match prompt::ask_unless(&prompt_for(question), given, signals, steers, elsewhere).await? {
+                Asked::Answer(answer) => return Ok(Either::Left(answer)),
+                Asked::Steer => {
+                    let never = std::pin::pin!(std::future::pending::<()>());
+                    let (instruction, _) = steering::ask(never, signals).await;
+                    instruction.into_iter().for_each(|given| drop(self.conversation.instruct(given)));
+                }
+                Asked::Withdrawn(answered) => {
+                    answered?;
+                    return Ok(Either::Right(match self.conversation.cancellation().is_requested() {
+                        true => InputOutcome::No,
+                        false => InputOutcome::Yes,
+                    }));
+                }
+            }
+        }
     }
 
     /// Whether the person sees why the run failed.

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::future::{Either, LocalBoxFuture};
+use futures_util::future::LocalBoxFuture;
 use polylogue::runs::Report;
 use polylogue_client::wire::conversation::{Continuation, Conversation, State, When};
 use polylogue_client::wire::stream::Status;
@@ -250,11 +250,19 @@ impl<'r> Watch<'r> {
                     print_verbatim(&question.text);
                 }
                 let elsewhere = feed.answered_elsewhere(*seq);
-                match prompt::ask_unless(&prompt_for(question), answers(&self.events), signals, elsewhere)
-                    .await?
+                match prompt::ask_unless(
+                    &prompt_for(question),
+                    answers(&self.events),
+                    signals,
+                    std::future::pending(),
+                    elsewhere,
+                )
+                .await?
                 {
-                    Either::Left(answer) => answer.map(|answer| typed(question, answer)),
-                    Either::Right(answered) => return Ok(answered.map(|()| true)?),
+                    prompt::Asked::Answer(answer) => answer.map(|answer| typed(question, answer)),
+                    // A conversation of a server is steered by commands.
+                    prompt::Asked::Steer => None,
+                    prompt::Asked::Withdrawn(answered) => return Ok(answered.map(|()| true)?),
                 }
             }
             None => read_answer(question, self.input, &id, signals).await?,

@@ -167,3 +167,108 @@ fn a_key_stops_a_reply_at_once_and_what_was_shown_of_it_stays() {
     let cut = of_type(&events, "reply_interrupted");
     assert!(cut[0]["text"].as_str().unwrap().starts_with("word0 word1 "), "{events:?}");
 }
+
+/// A model that calls a tool first, which runs until there is a file `go`.
+fn working() -> (Server, Home) {
+    let server = serve(Playbook::new(|received, earlier| match earlier {
+        0 => Answer::text("I wait.").call("wait", json!({})),
+        _ if received.messages().last().is_some_and(|last| last["role"] == "tool") => {
+            Answer::text("It is over.")
+        }
+        _ => Answer::text("Fine."),
+    }));
+    let home = Home::at(&server);
+    let go = home.path("go");
+    let go = go.display();
+    home.file(
+        "team.yaml",
+        &format!(
+            "name: tools\ntask: Go.\nsandbox: {{backend: none}}\n\
+             agents: [{{name: A, system: a, tools: [wait], approval: never}}, {{name: B, system: b}}]\n\
+             commands: [{{name: wait, description: Waits., command: [sh, -c, 'until [ -e {go} ]; do sleep 0.05; done; echo over', wait]}}]\n\
+             chat: {{participants: [A, B], pattern: round_robin, stop: {{max_turns: 2}}}}\n"
+        ),
+    );
+    (server, home)
+}
+
+const WORK: [&str; 6] = ["run", "team.yaml", "-m", "openai:test", "--allow", "unsafe-host"];
+
+#[test]
+fn a_key_speaks_to_the_chat_during_a_tool_call_whose_result_is_kept() {
+    let (server, home) = working();
+    let mut terminal = Terminal::open(&home, (100, 40), &WORK);
+    until("the tool runs", || server.count() == 1 && of_type(&home.events(), "tool_called").len() == 1);
+    terminal.press("\u{1c}");
+    terminal.wait_for("steer>");
+    terminal.press("shorter, please\r");
+    std::fs::write(home.path("go"), "").unwrap();
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 0, "{seen}");
+    let events = home.events();
+    let place = |kind: &str| events.iter().position(|event| event["type"] == kind).unwrap();
+    assert!(place("tool_returned") < place("sent"), "it is posted after the turn: {events:?}");
+    assert_eq!(of_type(&events, "sent")[0]["parts"][0]["text"], "shorter, please");
+    assert_eq!((of_type(&events, "tool_returned").len(), of_type(&events, "message").len()), (1, 2));
+}
+
+#[test]
+fn a_key_stops_a_tool_call_at_once_and_the_conversation_continues() {
+    let (server, home) = working();
+    let mut terminal = Terminal::open(&home, (100, 40), &WORK);
+    until("the tool runs", || server.count() == 1 && of_type(&home.events(), "tool_called").len() == 1);
+    terminal.press("\u{1c}");
+    terminal.wait_for("steer>");
+    terminal.press("/now\r");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 6, "{seen}");
+    assert_eq!(of_type(&home.events(), "cancelled").len(), 1);
+    assert_eq!(of_type(&home.events(), "tool_returned").len(), 0);
+    home.run(&["resume", "last", "--allow", "unsafe-host"]).ok();
+    let events = home.events();
+    // It is not repeated: whether it was done is unknown, and the agent receives that.
+    assert_eq!(of_type(&events, "tool_returned")[0]["outcome"]["status"], "unknown");
+    assert_eq!((of_type(&events, "tool_called").len(), of_type(&events, "message").len()), (1, 2));
+}
+
+#[test]
+fn a_key_during_a_question_steers_and_loses_neither_the_question_nor_its_answer() {
+    let home = Home::new();
+    home.file("team.yaml", OFFICE);
+    let mut terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml"]);
+    terminal.wait_for("\nKim>");
+    terminal.press("\u{1c}");
+    terminal.wait_for("steer>");
+    terminal.press("hurry\r");
+    until("the message is posted", || of_type(&home.events(), "sent").len() == 1);
+    // From another process, too, while the question stands there again.
+    home.run(&["send", "last", "shorter, please"]).ok();
+    until("both are posted", || of_type(&home.events(), "sent").len() == 2);
+    terminal.wait_for_question("steer>");
+    terminal.press("agreed\r");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 0, "{seen}");
+    let events = home.events();
+    assert_eq!(of_type(&events, "input_required").len(), 1);
+    let answers = of_type(&events, "input_provided");
+    assert_eq!((answers.len(), &answers[0]["text"]), (1, &json!("agreed")), "{seen}");
+    let said: Vec<&Value> = of_type(&events, "sent").iter().map(|event| &event["parts"][0]["text"]).collect();
+    assert_eq!(said, ["hurry", "shorter, please"]);
+}
+
+#[test]
+fn a_key_during_a_question_stops_the_run_which_asks_it_again_when_it_is_resumed() {
+    let home = Home::new();
+    home.file("team.yaml", OFFICE);
+    let mut terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml"]);
+    terminal.wait_for("\nKim>");
+    terminal.press("\u{1c}");
+    terminal.wait_for("steer>");
+    terminal.press("/now\r");
+    let (code, seen) = terminal.end();
+    assert!(code == 5 || code == 6, "{code}: {seen}");
+    assert_eq!(of_type(&home.events(), "input_provided").len(), 0);
+    home.run(&["resume", "last", "--answer", "agreed"]).ok();
+    let events = home.events();
+    assert_eq!((of_type(&events, "input_required").len(), of_type(&events, "input_provided").len()), (1, 1));
+}
