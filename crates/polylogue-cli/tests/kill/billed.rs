@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use polylogue_core::Bound;
 use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Received};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::place::{Kind, Place};
 use crate::random::{Moment, Random};
@@ -22,18 +22,33 @@ const PRICES: (u64, u64) = (1_000, 3_000);
 
 /// Three who speak at the same time, and then one who sums it up, each for himself.
 fn team() -> String {
+    let agents = ["Ann", "Bob", "Cid", "Dan"].map(|name| agent(name, "")).concat();
+    with_prices(&format!(
+        "agents:\n{agents}chats:\n  - {{name: crowd, participants: [Ann, Bob, Cid], pattern: parallel, stop: {{max_turns: 3}}}}\n\
+         chat: {{participants: [crowd, Dan], pattern: round_robin, stop: {{max_turns: 60}}}}\n"
+    ))
+}
+
+/// Two who speak in turn, one of whom starts two background tasks in each turn.
+fn desk() -> String {
+    let tools =
+        ", agent_tools: [{who: Ann, tool: ann, background: true}, {who: Bob, tool: bob, background: true}]";
+    let others = ["Ann", "Bob"].map(|name| agent(name, ", description: Helps.")).concat();
+    with_prices(&format!(
+        "agents:\n{others}{}{}chat: {{participants: [Cid, Dan], pattern: round_robin, stop: {{max_turns: 60}}}}\n",
+        agent("Cid", tools),
+        agent("Dan", "")
+    ))
+}
+
+fn agent(name: &str, more: &str) -> String {
+    format!("  - {{name: {name}, system: You are {name}., parameters: {{max_tokens: {LONGEST}}}{more}}}\n")
+}
+
+fn with_prices(team: &str) -> String {
     let (input, output) = PRICES;
-    let agents: Vec<String> = ["Ann", "Bob", "Cid", "Dan"]
-        .iter()
-        .map(|name| {
-            format!("  - {{name: {name}, system: You are {name}., parameters: {{max_tokens: {LONGEST}}}}}")
-        })
-        .collect();
     format!(
-        "name: billed\ntask: Say something\nprices: {{\"openai:test\": {{input: {input}, output: {output}}}}}\n\
-         agents:\n{}\nchats:\n  - {{name: crowd, participants: [Ann, Bob, Cid], pattern: parallel, stop: {{max_turns: 3}}}}\n\
-         chat: {{participants: [crowd, Dan], pattern: round_robin, stop: {{max_turns: 60}}}}\n",
-        agents.join("\n")
+        "name: billed\ntask: Say something\nprices: {{\"openai:test\": {{input: {input}, output: {output}}}}}\n{team}"
     )
 }
 
@@ -48,10 +63,15 @@ fn billing(pause: Duration) -> (Behavior, Arc<AtomicU64>) {
         let added = |message: &Value| if message["role"] == "system" { 0 } else { Bound::MESSAGE_TOKENS };
         let each = |message: &Value| text(message) + added(message);
         let read = Bound::REQUEST_TOKENS + received.messages().iter().map(each).sum::<u64>();
+        let last = received.messages().last().is_some_and(|last| last["role"] == "tool");
+        let calls = received.body["tools"].is_array() && !last;
         assert_eq!(received.body["max_tokens"], LONGEST);
         sum.fetch_add(picodollars(read, LONGEST), Ordering::SeqCst);
         let pace = Quirk::Pace(Duration::from_millis(nth as u64 % 7));
-        Answer::text(format!("words {nth}")).usage(read, LONGEST).with(pace)
+        let answer = Answer::text(format!("words {nth}"));
+        let task = || json!({"task": "go"});
+        let answer = if calls { answer.call("ann", task()).call("bob", task()) } else { answer };
+        answer.usage(read, LONGEST).with(pace)
     });
     (Behavior::from(book).latency(pause), billed)
 }
@@ -71,6 +91,7 @@ struct Loop {
 
 /// A conversation, or a batch, that is to be killed repeatedly.
 struct Victim<'a> {
+    team: String,
     dollars: f64,
     /// How long the model takes to reply.
     pause: Duration,
@@ -82,7 +103,7 @@ impl Victim<'_> {
     /// the moment that they say until it ends.
     fn kill(&self, mut args: impl FnMut(usize, bool) -> (Vec<String>, Moment)) -> Loop {
         let (model, billed) = billing(self.pause);
-        let place = Place::of(Kind::Sqlite, &team(), model);
+        let place = Place::of(Kind::Sqlite, &self.team, model);
         if let Some(rows) = self.rows {
             place.file("rows.jsonl", rows);
         }
@@ -129,17 +150,27 @@ fn words(begin: &[&str], more: &[&str]) -> Vec<String> {
 #[test]
 fn a_run_that_is_killed_repeatedly_is_billed_no_more_than_its_limit() {
     check("run", |random| {
-        let run = Victim { dollars: 14.0, pause: Duration::ZERO, rows: None };
-        let limit = format!("--max-cost={}", run.dollars);
-        run.kill(|_, is_begun| {
-            // The limit is kept with the conversation.
-            let args = match is_begun {
-                true => words(&["resume", "last"], &[]),
-                false => words(&["run", "team.yaml"], &[&limit]),
-            };
-            (args, Moment::draw(random))
-        })
+        kill_run(Victim { team: team(), dollars: 14.0, pause: Duration::ZERO, rows: None }, random)
     });
+}
+
+#[test]
+fn a_run_with_background_tasks_that_is_killed_repeatedly_is_billed_no_more_than_its_limit() {
+    check("background", |random| {
+        kill_run(Victim { team: desk(), dollars: 30.0, pause: Duration::ZERO, rows: None }, random)
+    });
+}
+
+fn kill_run(run: Victim<'_>, random: &mut Random) -> Loop {
+    let limit = format!("--max-cost={}", run.dollars);
+    run.kill(|_, is_begun| {
+        // The limit is kept with the conversation.
+        let args = match is_begun {
+            true => words(&["resume", "last"], &[]),
+            false => words(&["run", "team.yaml"], &[&limit]),
+        };
+        (args, Moment::draw(random))
+    })
 }
 
 const BATCH: [&str; 6] = ["batch", "team.yaml", "--over", "rows.jsonl", "-o", "out.jsonl"];
@@ -151,7 +182,7 @@ fn rows() -> String {
 #[test]
 fn a_batch_that_is_killed_repeatedly_is_billed_no_more_than_its_budget() {
     check("batch", |random| {
-        let batch = Victim { dollars: 24.0, pause: Duration::ZERO, rows: Some(&rows()) };
+        let batch = Victim { team: team(), dollars: 24.0, pause: Duration::ZERO, rows: Some(&rows()) };
         let limit = format!("--budget={}", batch.dollars);
         batch.kill(|_, _| {
             // Fewer or more rows at once than before make no difference.
@@ -164,12 +195,12 @@ fn a_batch_that_is_killed_repeatedly_is_billed_no_more_than_its_budget() {
 /// No call is ever answered: all that counts was in flight at a death, first that of two rows at once, then that of one.
 #[test]
 fn calls_of_other_rows_in_flight_at_a_death_count_in_the_budget_of_a_batch() {
-    let batch = Victim { dollars: 14.0, pause: Duration::from_secs(600), rows: Some(&rows()) };
+    let batch = Victim { team: team(), dollars: 14.0, pause: Duration::from_secs(600), rows: Some(&rows()) };
     let limit = format!("--budget={}", batch.dollars);
     let came = batch.kill(|start, _| {
         let (at_once, calls) = if start == 0 { ("--at-once=2", 6) } else { ("--at-once=1", 1) };
         (words(&BATCH, &[&limit, at_once]), Moment::Request(calls, Duration::from_millis(20)))
     });
     println!("{came:?}");
-    assert!(came.kills >= 12 && came.share > 0.8, "{came:?}");
+    assert!(came.kills >= 12 && came.share > 0.75, "{came:?}");
 }
