@@ -36,6 +36,8 @@ impl Walk<'_> {
             scene.post(line.from.as_str().len(), bytes);
         }
         let rules = if matches!(chat.pattern, Pattern::RolePlay(_)) { role_play_opening(task) } else { 0 };
+        // Not before the opening, which may not count. The first turns have the messages: that is the most that later ones read.
+        scene.messages = chat.stop.as_ref().and_then(most_messages).map(u128::from);
         self.opening.get_or_insert(scene.shared.saturating_add(task).saturating_add(rules));
         self.pattern(builder, &mut scene, (name, chat))?;
         let mut said = self.summary(builder, &mut scene, (name, chat))?;
@@ -101,6 +103,11 @@ fn introductions(builder: &AgentBuilder<'_>, chat: &Chat) -> u128 {
         }
         Introductions::Text(text) => text.len() as u128 + MESSAGE,
     }
+}
+
+/// The messages after which a chat ends at the latest, if `stop` limits them.
+fn most_messages(stop: &Stop) -> Option<u64> {
+    stop.max_messages.into_iter().chain(stop.any.iter().filter_map(most_messages)).min()
 }
 
 /// The turns after which a chat ends at the latest, if `stop` limits them.

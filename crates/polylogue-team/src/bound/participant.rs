@@ -104,9 +104,14 @@ impl Walk<'_> {
     /// The results of what `agent` executes for others: calls in their messages, and code.
     fn executed<'a>(&self, builder: &AgentBuilder<'a>, scene: &Scene, agent: &'a Agent) -> Result<Effect> {
         let mut bytes = 0_u128;
-        if agent.runs_output_blocks.is_some() || agent.code_execution.on().is_some() {
+        let result = self.case.text(Outcome::MAX_BYTES as u128).saturating_add(CALL);
+        if agent.code_execution.on().is_some() {
+            // The blocks of a message have one result.
+            bytes = result;
+        }
+        if agent.runs_output_blocks.is_some() {
             let blocks = self.case.times((scene.longest / 16).max(1), 1);
-            bytes = blocks.saturating_mul(self.case.text(Outcome::MAX_BYTES as u128).saturating_add(CALL));
+            bytes = bytes.saturating_add(blocks.saturating_mul(result));
         }
         if !agent.executes_tools.is_empty() {
             let mut longest = 0;

@@ -70,6 +70,8 @@ struct Tools {
 struct Form {
     bytes: u128,
     retries: u128,
+    /// Whether the model follows schemas: what it writes by one is not continued.
+    is_native: bool,
 }
 
 /// What a turn takes, and what it adds to histories.
@@ -144,6 +146,7 @@ impl Speaker {
         let schema = keys.output_schema.as_ref().map(|schema| Form {
             bytes: bytes(&schema.0),
             retries: keys.output_retries.as_deref().copied().unwrap_or(Assistant::DEFAULT_REPAIRS).into(),
+            is_native: plain.model.capabilities().has(Capability::Schema) == Some(true),
         });
         let fixed = plain.fixed.saturating_add(tools.map_or(0, |tools| TOOLS + tools.bytes));
         let quotes = quoting.saturating_sub(system);
@@ -225,10 +228,15 @@ impl Speaker {
         if let Some(tools) = &self.tools {
             calls.make_tool_rounds(tools);
         }
-        if let Some(form) = self.schema {
-            calls.make_form(form);
+        match self.schema.filter(|_| !case.is_typical()) {
+            None => calls.say(1 + calls.continuations()),
+            Some(form) => {
+                if self.tools.is_some() {
+                    calls.draft();
+                }
+                calls.make_form(form);
+            }
         }
-        calls.say(1 + calls.continuations());
         calls.end()
     }
 
@@ -416,21 +424,28 @@ impl<'s> Calls<'s> {
         }
     }
 
-    /// The calls for a reply that satisfies a schema: after tools a draft comes first.
+    /// The calls of a text after tools that does not satisfy a schema.
+    fn draft(&mut self) {
+        self.make(1 + self.continuations(), self.reply.saturating_add(REST));
+    }
+
+    /// How often a reply by a schema can be continued.
+    fn form_continuations(&self, form: Form) -> u128 {
+        if form.is_native { 0 } else { self.continuations() }
+    }
+
+    /// The calls for a reply that satisfies a schema.
     fn make_form(&mut self, form: Form) {
-        let prompt = form.bytes.saturating_add(PROMPT);
-        if self.case.is_typical() {
-            return;
-        }
-        self.context = self.context.saturating_add(form.bytes).saturating_add(SCHEMA);
-        self.make(1 + self.continuations(), self.reply.saturating_add(prompt));
+        let (prompt, again) = (form.bytes.saturating_add(PROMPT), self.form_continuations(form));
+        self.context = self.context.saturating_add(form.bytes).saturating_add(SCHEMA).saturating_add(prompt);
+        self.make(1 + again, self.reply.saturating_add(prompt));
         // A repair is asked for alone: the schema, the reply and its errors.
         let context = form.bytes.saturating_mul(2).saturating_add(self.reply.saturating_mul(3));
         let view = std::mem::replace(
             &mut self.context,
             context.saturating_add(PROMPT + REQUEST + SCHEMA + 3 * MESSAGE),
         );
-        self.make(form.retries.saturating_mul(1 + self.continuations()), 0);
+        self.make(form.retries.saturating_mul(1 + again), 0);
         self.context = view;
     }
 
@@ -442,7 +457,12 @@ impl<'s> Calls<'s> {
     }
 
     fn end(self) -> Effect {
-        let whole = self.reply.saturating_mul(1 + self.continuations());
+        let again = match self.speaker.schema {
+            // A draft can satisfy the schema, too.
+            Some(form) if self.speaker.tools.is_none() => self.form_continuations(form),
+            _ => self.continuations(),
+        };
+        let whole = self.reply.saturating_mul(1 + again);
         // A value is in the message twice, as text and as JSON.
         let said = if self.speaker.schema.is_some() { whole.saturating_mul(2) } else { whole };
         let result = self.speaker.tools.filter(|tools| tools.ends_turn);

@@ -53,6 +53,8 @@ pub(super) struct Scene {
     pub(super) shared: u128,
     /// Bytes that only one agent sees.
     pub(super) own: BTreeMap<String, u128>,
+    /// How many more messages there can be, if their number is limited: other turns are silent.
+    pub(super) messages: Option<u128>,
     /// Bytes of the longest message.
     pub(super) longest: u128,
     /// Agents in whose turns it runs: these do not nest again.
@@ -67,6 +69,7 @@ impl Scene {
             sum: Sum::default(),
             shared: 0,
             own: BTreeMap::new(),
+            messages: None,
             longest: task,
             owners: owners.to_vec(),
         }
@@ -76,6 +79,16 @@ impl Scene {
     pub(super) fn post(&mut self, name: usize, bytes: u128) {
         self.longest = self.longest.max(bytes);
         self.shared = self.shared.saturating_add(bytes).saturating_add(overhead(name));
+    }
+
+    /// Adds the message of a turn, unless there can be no more of them.
+    fn post_of_turn(&mut self, name: usize, bytes: u128) {
+        match &mut self.messages {
+            Some(0) => return,
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        self.post(name, bytes);
     }
 
     /// Adds `bytes` that only `who` sees.
@@ -229,7 +242,7 @@ impl<'s> Walk<'s> {
             most = most.max(effect);
         }
         scene.sum.add(most.sum);
-        scene.post(longest, most.message);
+        scene.post_of_turn(longest, most.message);
         Ok(())
     }
 

@@ -76,6 +76,33 @@ fn input_grows_with_the_square_of_the_turns() {
 }
 
 #[test]
+fn turns_after_the_last_message_are_silent() {
+    let of = |stop: &str| {
+        let text = format!(
+            "{{name: t, model: 'a:b', task: hi, agents: [{PAIR}], chat: {{participants: [A, B], stop: {{{stop}}}}}}}"
+        );
+        bound(&team(&text)).at_most
+    };
+    // Between two messages, one turn can be silent.
+    let (messages, turns) = (of("max_messages: 10"), of("max_turns: 20"));
+    assert_eq!((messages.calls(), turns.calls()), (Some(20), Some(20)));
+    assert!(messages.input() < turns.input(), "{messages:?} {turns:?}");
+    let other = of("any: [{max_messages: 10}, {says: x}], max_turns: 20");
+    assert_eq!(other.input(), messages.input());
+    let both = of("all: [{max_messages: 10}, {says: x}], max_turns: 20");
+    assert_eq!(both.input(), turns.input(), "it continues until the other holds, too");
+}
+
+#[test]
+fn the_code_of_a_message_has_one_result() {
+    let text = "{name: t, model: 'a:b', task: hi, agents: [{name: A}, {name: R, model: none, code_execution: {languages: [python]}}], \
+                chat: {participants: [A, R], max_turns: 3}}";
+    // The second turn of A, which is continued, reads it: 64 KiB for each of its four calls, and its own text.
+    let input = bound(&team(text)).at_most.input().unwrap();
+    assert!(input > 4 * 65_536 && input < 6 * 65_536, "{input}");
+}
+
+#[test]
 fn limits_of_the_run_limit_it() {
     let text = format!(
         "{{name: t, model: 'a:b', task: hi, limits: {{calls: 3, tokens: 50}}, agents: [{PAIR}], chat: {{participants: [A, B]}}}}"

@@ -18,6 +18,12 @@ pub(super) enum Behavior {
     Mistaken,
     /// Writes the longest reply that is allowed, and calls no tool.
     Longest,
+    /// The same as the first, but silent in every second turn: most turns for few messages.
+    Sparse,
+    /// The longest replies without tools in the first turns, so that the history is long when the first behavior follows.
+    Late,
+    /// The same as the first, with programs in its replies that print as much as they may.
+    Coder,
     /// Calls tools in each reply.
     EndlessCalls,
     /// Calls a tool that does not exist.
@@ -45,11 +51,13 @@ pub(super) enum Behavior {
 }
 
 impl Behavior {
-    /// All but `Huge`, on whose replies no bound rests.
-    pub(super) const ALL: [Self; 14] = [
+    /// All but `Huge`, on whose replies no bound rests, and `Coder`, whose programs take their time.
+    pub(super) const ALL: [Self; 16] = [
         Self::Worst,
         Self::Mistaken,
         Self::Longest,
+        Self::Sparse,
+        Self::Late,
         Self::EndlessCalls,
         Self::WrongTool,
         Self::SameId,
@@ -72,6 +80,8 @@ pub(super) struct Adversary {
     /// The most tokens of a reply.
     pub(super) output: u64,
     pub(super) window: Option<u64>,
+    /// How many turns of agents have begun in the conversation.
+    pub(super) turn: u64,
 }
 
 /// Bytes of a token, as a bound assumes.
@@ -85,7 +95,7 @@ const HUGE: usize = 10_000_000;
 
 impl Adversary {
     pub(super) fn new(behavior: Behavior, seed: u64) -> Self {
-        Self { behavior, seed, output: 400, window: None }
+        Self { behavior, seed, output: 400, window: None, turn: 0 }
     }
 
     pub(super) fn model(self) -> AnyModel {
@@ -105,13 +115,28 @@ impl Adversary {
         Behavior::ALL[usize::try_from((state >> 33) % others).unwrap()]
     }
 
+    /// The turn from which on [`Behavior::Late`] is at its worst.
+    fn is_late(&self) -> bool {
+        const TURNS: [u64; 8] = [3, 6, 12, 25, 40, 60, 80, 92];
+        self.turn > TURNS[usize::try_from(self.seed).unwrap() % TURNS.len()]
+    }
+
+    /// A program whose output is as long as a result can be, and like no other.
+    fn program(&self, request: &Request<'_>) -> String {
+        let seed = self.seed * 1_000_003 + request.origin.nth;
+        format!("```python\nimport random\nrandom.seed({seed})\nprint(random.randbytes(32700).hex())\n```\n")
+    }
+
     fn longest(&self, request: &Request<'_>) -> Vec<Part> {
         // No two texts are alike, so that they are no loop.
         let mut state =
             request.origin.who.as_str().bytes().fold(self.seed ^ request.origin.nth << 20, |state, byte| {
                 state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(u64::from(byte))
             });
-        let mut text = String::new();
+        let mut text = match self.behavior(request) {
+            Behavior::Coder => self.program(request),
+            _ => String::new(),
+        };
         while text.len() < self.bytes(request.params) {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             text += &format!("{:x} ", state >> 16);
@@ -135,6 +160,11 @@ impl Adversary {
         }
     }
 
+    /// Whether it is the turn of a participant, and not of an agent that selects, votes or summarizes.
+    fn is_public(&self, request: &Request<'_>) -> bool {
+        !request.origin.who.as_str().contains('_')
+    }
+
     fn bytes(&self, params: &Params) -> usize {
         usize::try_from(self.tokens(params)).unwrap() * BYTES
     }
@@ -153,7 +183,14 @@ impl Adversary {
         let most = usize::try_from(self.tokens(request.params) / 8).unwrap().max(1);
         let ids: Vec<String> = (0..most).map(|at| format!("w{}-{at}", request.origin.nth)).collect();
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        named(&vec!["no_such_tool_is_here"; most], &ids)
+        // No two calls are alike, so that they are no loop.
+        let mut calls = named(&vec!["no_such_tool_is_here"; most], &ids);
+        for (at, call) in calls.iter_mut().enumerate() {
+            if let Part::Call(call) = call {
+                call.args = json!({"x": format!("{} {at}", request.origin.nth)});
+            }
+        }
+        calls
     }
 
     /// As many calls of the offered tools as fit into a reply.
@@ -203,7 +240,12 @@ impl Model for Adversary {
         let may_call = first.is_some() && !recent.into_iter().any(is_over);
         let text = |text: &str| self.text(text, request.params);
         let parts = match (self.behavior(request), first) {
-            (Behavior::Worst | Behavior::Mistaken, _) if may_call => self.worst(request, &last),
+            (Behavior::Sparse, _) if self.is_public(request) && self.turn.is_multiple_of(2) => Vec::new(),
+            (Behavior::Late, _) if !self.is_late() => self.longest(request),
+            (
+                Behavior::Worst | Behavior::Mistaken | Behavior::Sparse | Behavior::Late | Behavior::Coder,
+                _,
+            ) if may_call => self.worst(request, &last),
             (Behavior::EndlessCalls, Some(_)) => self.calls(request),
             (Behavior::WrongTool, Some(_)) => named(&["no_such_tool"], &["w"]),
             (Behavior::SameId, Some(tool)) => named(&[tool, tool], &["1", "1"]),
@@ -284,7 +326,13 @@ impl Model for Switched {
     }
 
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        self.now().complete(request, deltas).await
+        let adversary = {
+            let mut adversary = self.0.lock().unwrap();
+            let begins = request.origin.last_model.is_none() && adversary.is_public(request);
+            adversary.turn += u64::from(begins);
+            *adversary
+        };
+        adversary.complete(request, deltas).await
     }
 
     fn cost(&self, usage: &Usage) -> Option<Money> {

@@ -192,8 +192,15 @@ async fn seeded_conversations_end_within_their_bounds_fourth_part() {
 }
 
 /// The behaviors that reach most of a bound.
-const EXPENSIVE: [Behavior; 5] =
-    [Behavior::Worst, Behavior::Mistaken, Behavior::Longest, Behavior::EndlessCalls, Behavior::NeverDone];
+const EXPENSIVE: [Behavior; 7] = [
+    Behavior::Worst,
+    Behavior::Mistaken,
+    Behavior::Longest,
+    Behavior::Sparse,
+    Behavior::Coder,
+    Behavior::EndlessCalls,
+    Behavior::NeverDone,
+];
 
 /// Prints what share of its bound each shipped team reaches, which is the tightness of the bounds. `POLYLOGUE_SEEDS` adds so many random
 /// models; without it, teams that run programs or take seconds are left out.
@@ -211,6 +218,7 @@ async fn tightness() {
     for (name, team) in shipped().into_iter().filter(|(name, _)| is_wanted(name)) {
         let mut stage = Stage::new(name, team, place.path());
         let random = (1..=seeds.unwrap_or(0)).map(|seed| Adversary::new(Behavior::Any, seed));
+        let random = random.chain((0..8).map(|seed| Adversary::new(Behavior::Late, seed)));
         let (mut highest, mut by) = ([0; 3], None);
         for model in EXPENSIVE.into_iter().map(|behavior| Adversary::new(behavior, 0)).chain(random) {
             let setting = Setting { window: None, calls: None };

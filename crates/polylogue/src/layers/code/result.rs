@@ -46,12 +46,12 @@ impl Results {
         self.exit_code != 0
     }
 
-    /// The reply.
+    /// The reply, within the limit on one outcome.
     pub(super) fn into_parts(self) -> Vec<Part> {
         let result = if self.failed() { "failed" } else { "succeeded" };
         let text = format!("exitcode: {} (execution {result})\nCode output: {}", self.exit_code, self.output);
-        let parts = Outcome::done(text.trim_end()).bounded().parts;
-        parts.into_iter().chain(self.notes).chain(self.rest).collect()
+        let parts = [Part::text(text.trim_end())].into_iter().chain(self.notes).chain(self.rest);
+        Outcome::new(OutcomeStatus::Done, parts.collect()).bounded().parts
     }
 }
 
