@@ -3,6 +3,7 @@
 mod accounts;
 mod allowances;
 mod background;
+mod background_start;
 mod blobs;
 mod bound_account;
 mod buffer;

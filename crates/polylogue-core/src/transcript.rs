@@ -276,6 +276,11 @@ impl Transcript {
         self.ended.iter().rev().take_while(|turn| turn.is_private).filter(|turn| turn.who == *who).count()
     }
 
+    /// Whether the last turn was private: the policy may need its reply for the next step.
+    pub(crate) fn follows_private_turn(&self) -> bool {
+        self.ended.last().is_some_and(|turn| turn.is_private)
+    }
+
     /// The messages that the last step added. The opening is not a step, and neither are private turns.
     ///
     /// Termination conditions on messages check only these: they are evaluated after every step.

@@ -211,7 +211,8 @@ impl View {
                 self.end_turn(&[]);
                 self.missed = Some(Vec::new());
             }
-            Body::BackgroundEnded(result) if result.who == self.me && !result.awaited => {
+            // The result of a turn is what the agent says next.
+            Body::BackgroundEnded(result) if result.who == self.me && !result.awaited && !result.turn => {
                 self.receive(result.for_model());
             }
             Body::Joined { who, sees } if *who == self.me => self.joined(*sees),

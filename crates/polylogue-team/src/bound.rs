@@ -5,6 +5,7 @@ mod case;
 mod chat;
 mod participant;
 mod pattern;
+mod reach;
 mod speaker;
 mod task;
 mod walk;
@@ -20,6 +21,7 @@ use serde::Serialize;
 pub use self::amount::Amount;
 use self::amount::NO_LIMIT;
 use self::case::{BYTES_PER_TOKEN, Case, PERSON};
+use self::reach::Reach;
 use self::walk::{Speakers, Walk};
 use crate::agent::{Agent, ModelKeys};
 use crate::build::{AgentBuilder, Provide};
@@ -126,18 +128,25 @@ impl Team {
             let mut walk = Walk::new(self, case, limited, &mut speakers);
             let effect = walk.chat(&builder, (&self.name, &self.chat), (task, 0), &[])?;
             let opening = u64::try_from(walk.opening.unwrap_or_default()).unwrap_or(u64::MAX);
-            Ok((effect.sum, walk.rows, walk.unpriced, walk.unlimited, (walk.has_people, opening)))
+            let reach = Reach::of(self, &walk);
+            Ok((effect.sum, walk.rows, walk.unpriced, walk.unlimited, (walk.has_people, opening, reach)))
         };
-        let (worst, ..) = run(Case::Worst)?;
+        let (worst, _, _, _, (.., reach_of_worst)) = run(Case::Worst)?;
         let (typical, typical_rows, ..) = run(Case::Typical)?;
-        let (most, rows, unpriced, unlimited, (has_people, opening)) = run(Case::WithoutFailures)?;
-        let within = |sum: amount::Sum| limited_by(sum.within(limits.max_calls().into()), limits);
+        let (most, rows, unpriced, unlimited, (has_people, opening, reach)) = run(Case::WithoutFailures)?;
+        let calls = limits.max_calls().into();
+        let all = speakers.values().map(|speaker| &**speaker);
+        let within_reach = |sum: amount::Sum, whole, reach: &Option<Reach>| {
+            let reached = reach.as_ref().map(|reach| reach.within(sum, whole, calls, &all));
+            limited_by(reached.unwrap_or_else(|| sum.within(calls)), limits)
+        };
+        let within = |sum: amount::Sum| within_reach(sum, most, &reach);
         let mut rows: Vec<BoundRow> = rows
             .into_iter()
             .map(|((chat, agent), sum)| {
                 let key = (chat, agent);
                 let typical = typical_rows.get(&key).copied().unwrap_or_default();
-                let (at_most, typical) = (within(sum), within(typical));
+                let (at_most, typical) = (within(sum), limited_by(typical.within(calls), limits));
                 BoundRow { chat: key.0, agent: key.1, at_most, typical }
             })
             .collect();
@@ -148,8 +157,8 @@ impl Team {
         rests_on.extend(raises_in_words(limits));
         Ok(TeamBound {
             at_most,
-            with_retries: within(worst).max(at_most),
-            typical: within(typical),
+            with_retries: within_reach(worst, worst, &reach_of_worst).max(at_most),
+            typical: limited_by(typical.within(calls), limits),
             rows,
             rests_on,
             unbounded: reasons(&at_most, &unlimited),

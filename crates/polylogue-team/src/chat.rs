@@ -67,7 +67,7 @@ pub struct Chat {
     /// Result of the chat.
     #[key(default = Summary::Last)]
     pub summary: Summary,
-    /// Background tasks that its participants start.
+    /// Background tasks: those that its participants start, and turns that are some.
     #[key(default = BackgroundKeys::absent())]
     pub background: At<BackgroundKeys>,
     /// Maximum number of turns. The chat ends when it is reached, whatever the pattern and `stop` say.
@@ -163,6 +163,7 @@ impl Chat {
         // A chat without participants is reported by the reader.
         if self.everyone().any(|name| name.ok) {
             self.pattern.part().check(&self.frame(name), outline, report);
+            self.background.check(self.pattern.part(), report);
             self.summary.check(outline, report);
         }
     }
@@ -202,10 +203,10 @@ impl Chat {
     fn begin(&self, name: &Name, private: Vec<AnyAgent>, agents: &dyn Agents) -> Result<ChatBuilder> {
         let mut builder = polylogue::Chat::named(name.as_str()).max_turns(*self.max_turns);
         for participant in &self.participants {
-            builder = builder.participant(agents.participant(participant)?);
+            builder = builder.participant(self.background.participant(agents.participant(participant)?));
         }
         for join in &self.late_joiners {
-            builder = builder.late_joiner(agents.participant(&join.who)?);
+            builder = builder.late_joiner(self.background.participant(agents.participant(&join.who)?));
         }
         builder = match &*self.introductions {
             Introductions::Others(false) => builder,

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue_core::{
     AnyModel, AnyStore, BackgroundResult, BackgroundStatus, BackgroundTask, Body, Capabilities, Chat,
-    Compacted, DeltaSink, Event, Log, LogId, Meta, Model, ModelError, ModelErrorKind, Money, Params, Path,
-    Question, Reply, Request, Status, StopReason, Store, Timestamp, Usage,
+    Chooser, Compacted, DeltaSink, Event, Log, LogId, Meta, Model, ModelError, ModelErrorKind, Money, Name,
+    Params, Path, Question, Reply, Request, Status, StopReason, Store, Timestamp, TurnRequest, Usage,
 };
 
 /// A conversation to be cut: how to set it up in a new process, and how its people answer.
@@ -101,12 +101,12 @@ fn same(whole: &[Arc<Event>], again: &[Arc<Event>]) -> Result<(), String> {
     let (whole, again) = (uncharged(whole), uncharged(again));
     in_order(&whole, &again).or_else(|flaw| {
         let (whole, again) = (by_chat(&without_timing(&whole)), by_chat(&without_timing(&again)));
-        in_order(&whole, &again).map_err(|_| flaw)
+        in_order(&whole, &again).map_err(|by_chat| format!("{flaw}\nand by chat, {by_chat}"))
     })
 }
 
-/// The events with the results of background tasks at the end of their chats: they are posted when they are there. What agents are sent
-/// in such chats depends on that, and so does how far a cancelled task got.
+/// The events with the results of background tasks, and the turns in which they are said, at the end of their chats: they are posted when
+/// they are there. What agents are sent in such chats depends on that, and so does how far a cancelled task got.
 fn without_timing(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
     let cancelled: Vec<Path> = events
         .iter()
@@ -138,15 +138,38 @@ fn without_timing(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
         }
         Arc::new(event)
     };
-    let is_posted = |event: &Arc<Event>| matches!(&event.body, Body::BackgroundEnded(end) if !end.awaited);
+    let mut saying: Vec<(Path, Name)> = Vec::new();
+    let mut is_posted = |event: &Arc<Event>| is_of_result(event, &mut saying);
     let (mut posted, mut others): (Vec<_>, Vec<_>) =
-        events.iter().filter(is_left).map(without_digest).partition(is_posted);
+        events.iter().filter(is_left).map(without_digest).partition(|event| is_posted(event));
     posted.sort_by_key(|event| match &event.body {
-        Body::BackgroundEnded(end) => Some((event.at.clone(), end.who.clone(), end.number)),
-        _ => None,
+        Body::BackgroundEnded(end) => (event.at.clone(), Some(end.who.clone()), end.number),
+        _ => (event.at.clone(), None, 0),
     });
     others.append(&mut posted);
     others
+}
+
+/// Whether the event is the result of a background task that was posted, or of a turn in which one is said, by those of `saying`.
+fn is_of_result(event: &Event, saying: &mut Vec<(Path, Name)>) -> bool {
+    let is_for_result = |request: &TurnRequest| {
+        request.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Background)
+    };
+    let who = match &event.body {
+        Body::BackgroundEnded(end) => return !end.awaited,
+        Body::TurnStarted { turns } => match turns.as_slice() {
+            [request] if is_for_result(request) => {
+                saying.push((event.at.clone(), request.who.clone()));
+                return true;
+            }
+            _ => return false,
+        },
+        Body::Message(message) => &message.from,
+        Body::Passed { who } => who,
+        _ => return false,
+    };
+    let at = saying.iter().position(|(at, name)| *at == event.at && name == who);
+    at.map(|at| saying.remove(at)).is_some()
 }
 
 /// The events of each chat in order, and those of parallel turns by participant, because parallel events are

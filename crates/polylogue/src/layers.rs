@@ -2,6 +2,7 @@
 
 pub mod aggregate;
 pub mod answer_timeout;
+pub mod background_turns;
 pub mod code;
 pub mod executor;
 pub mod hook;
@@ -11,6 +12,7 @@ pub mod parse;
 pub mod reply;
 
 pub use answer_timeout::AnswerTimeout;
+pub use background_turns::BackgroundTurns;
 pub use code::Coder;
 pub use executor::Executor;
 pub use human_input::HumanInput;

@@ -25,6 +25,9 @@ pub struct BackgroundTask {
     pub target: Arc<str>,
     /// The message that it receives.
     pub task: Arc<str>,
+    /// Whether it is the turn of `who` itself: `who` says its result in a turn that begins when the result is there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub turn: bool,
 }
 
 /// How a background task ended.
@@ -59,6 +62,9 @@ pub struct BackgroundResult {
     /// posted between two steps, and the agent sees it from its next turn on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub awaited: bool,
+    /// Whether it is the result of a turn, which `who` says in its next one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub turn: bool,
 }
 
 impl BackgroundStatus {
@@ -98,6 +104,7 @@ impl BackgroundResult {
     ///     reason: None,
     ///     number: 1,
     ///     awaited: false,
+    ///     turn: false,
     /// };
     /// let text = "Background task `research-1` has completed. Its result:\n\nCats purr.";
     /// assert_eq!(result.for_model(), [Part::text(text)]);

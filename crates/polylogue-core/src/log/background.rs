@@ -3,6 +3,9 @@
 use super::event::{Body, Event};
 use crate::Path;
 
+/// A limit on open background tasks, and what it is a limit of.
+pub(crate) type Reached = (usize, &'static str);
+
 /// The open background tasks of a run, with the `seq` of the events that started them. Rebuilt from the events of the log alone.
 #[derive(Default)]
 pub(crate) struct OpenTasks(Vec<(Path, u64, Path)>);
@@ -26,13 +29,13 @@ impl OpenTasks {
         }
     }
 
-    /// Those that were started in the chat `at`.
-    pub(crate) fn in_chat(&self, at: &Path) -> usize {
-        self.0.iter().filter(|(chat, ..)| chat == at).count()
-    }
-
-    /// All of them.
-    pub(crate) const fn in_run(&self) -> usize {
-        self.0.len()
+    /// The limit that no further one in the chat `at` may pass: that of the chat, or that of the run.
+    pub(crate) fn reached(&self, at: &Path, (of_chat, of_run): (usize, usize)) -> Option<Reached> {
+        let in_chat = self.0.iter().filter(|(chat, ..)| chat == at).count();
+        match (in_chat >= of_chat, self.0.len() >= of_run) {
+            (true, _) => Some((of_chat, "of this chat")),
+            (false, true) => Some((of_run, "of this run")),
+            (false, false) => None,
+        }
     }
 }

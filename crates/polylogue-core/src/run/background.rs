@@ -72,15 +72,18 @@ impl<'l> RunningChat<'l> {
         is_end_of_talk(reason) && !is_over && chat.setup.open_background == OpenBackground::Wait
     }
 
+    /// The turn of a participant for the result of its turn that ended as a background task.
+    pub(super) fn result_turn(&self) -> Option<Step> {
+        self.transcript.unsaid_results().next().map(for_result)
+    }
+
     /// A turn for an agent that has not seen the result of a task yet, if the policy takes it.
     pub(super) fn follow_up(&self, chat: &Chat) -> Option<Step> {
         let takes = |who: &&Name| {
             self.transcript.follow_ups_of(who) < chat.setup.max_follow_ups
                 && chat.policy().takes_follow_up(&self.transcript, who)
         };
-        let who = self.transcript.unseen_results().find(takes)?;
-        let choice = Choice { of: vec![who.clone()], by: Chooser::Background, reply: None };
-        Some(Step::Turn(TurnRequest::to_all(who.clone()).with_choice(choice)))
+        self.transcript.unseen_results().find(takes).map(for_result)
     }
 
     /// Waits for open tasks: until one has come to rest, or something is to be done between two steps. Returns the status of the chat
@@ -241,6 +244,12 @@ impl<'f, 'l: 'f, T> Future for StepsAndTasks<'f, 'l, T> {
             }
         }
     }
+}
+
+/// A turn of `who` for the result of a background task.
+fn for_result(who: &Name) -> Step {
+    let choice = Choice { of: vec![who.clone()], by: Chooser::Background, reply: None };
+    Step::Turn(TurnRequest::to_all(who.clone()).with_choice(choice))
 }
 
 /// How a call in the background came to rest.

@@ -19,14 +19,20 @@ impl RunningChat<'_> {
             }
             end @ (Step::Close { .. } | Step::Fail(_)) => end,
             step if !is_private(&step) && self.transcript.ended_by().is_some() => self.over(),
-            step => self.unless_too_many(self.transcript.next_speaker().map_or(step, chosen), max_turns),
+            step => {
+                // A speaker whom private turns selected speaks first.
+                let result = self.result_turn().filter(|_| !self.transcript.follows_private_turn());
+                let step = result.unwrap_or_else(|| self.transcript.next_speaker().map_or(step, chosen));
+                self.unless_too_many(step, max_turns)
+            }
         };
         let step = match step {
             Step::Close { reason, summary } if self.waits_at(chat, &reason) => {
                 if self.transcript.open_background().next().is_some() {
                     return Ok(Wanted::Wait);
                 }
-                let more = self.follow_up(chat).filter(|step| self.too_many_turns(step, max_turns).is_none());
+                let more = self.result_turn().or_else(|| self.follow_up(chat));
+                let more = more.filter(|step| self.too_many_turns(step, max_turns).is_none());
                 more.unwrap_or(Step::Close { reason, summary })
             }
             step => step,

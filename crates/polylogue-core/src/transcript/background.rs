@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::background_entry::BackgroundEntry;
-use super::{Transcript, in_order, is_shared};
+use super::{EndedTurn, Transcript, in_order, is_shared};
 use crate::{
     BackgroundResult, BackgroundStatus, BackgroundTask, Body, Chooser, Event, Name, Path, TurnRequest,
 };
@@ -30,6 +30,33 @@ impl Transcript {
         let unseen =
             |name: &&Name| self.background.iter().any(|entry| entry.is_unseen && entry.task.who == **name);
         self.present().filter(unseen)
+    }
+
+    /// The participants whose [turn](BackgroundTask::turn) has ended as a background task, and who have not said its result.
+    pub(crate) fn unsaid_results(&self) -> impl Iterator<Item = &Name> {
+        let unsaid = |name: &&Name| {
+            self.background.iter().any(|entry| entry.is_unseen && entry.task.turn && entry.task.who == **name)
+        };
+        self.present().filter(unsaid)
+    }
+
+    /// The result of a [turn](BackgroundTask::turn) of `who` that ended as a background task, if `who` has had no turn since: what it
+    /// says in the turn that it has now.
+    #[must_use]
+    pub fn result_of_turn(&self, who: &Name) -> Option<&BackgroundResult> {
+        let is_own = |turn: &&EndedTurn| turn.who == *who && !turn.is_private;
+        let since = self.ended.iter().rev().find(is_own).map_or(0, |turn| turn.seq);
+        let mut later = self.events.iter().rev().take_while(|event| event.seq > since);
+        later.find_map(|event| match &event.body {
+            Body::BackgroundEnded(result) if result.turn && result.who == *who => Some(result),
+            _ => None,
+        })
+    }
+
+    /// Whether `request` is a turn for the result of one that ended as a background task.
+    pub(super) fn is_for_result(&self, request: &TurnRequest) -> bool {
+        request.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Background)
+            && self.background.iter().any(|entry| entry.task.turn && entry.task.who == request.who)
     }
 
     /// How many turns `who` had for results of its background tasks since the chat was opened last.
@@ -112,8 +139,11 @@ impl Transcript {
         if request.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Background) {
             *self.follow_ups.entry(who.clone()).or_default() += 1;
         }
-        let own = self.background.iter_mut().filter(|entry| entry.task.who == *who);
-        own.for_each(|entry| entry.is_unseen = false);
+        // The result of a turn is said in a public one.
+        let sees = |entry: &&mut BackgroundEntry| {
+            entry.task.who == *who && !(entry.task.turn && request.to.is_private())
+        };
+        self.background.iter_mut().filter(sees).for_each(|entry| entry.is_unseen = false);
     }
 
     /// After a rollback: what tasks that it left had within, and the numbers that were used.

@@ -322,7 +322,10 @@ impl Transcript {
         self.turns.entry(who.clone()).or_default().finished += 1;
         if !is_private {
             self.finished += 1;
-            self.last_speaker = Some(who.clone());
+            // Its turn was before: the others follow whom they would have followed.
+            if !self.is_for_result(&turn.request) {
+                self.last_speaker = Some(who.clone());
+            }
         }
         effect(self);
         self.take_in_arrived();

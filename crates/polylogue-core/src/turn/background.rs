@@ -42,6 +42,32 @@ impl Turn<'_> {
         task: impl Into<Arc<str>>,
         max: usize,
     ) -> Result<BackgroundStart> {
+        self.begin_background(target, task.into(), max, false).await
+    }
+
+    /// Has the work of this turn done by a background task: [`Agent::background`](crate::Agent::background) of this agent returns what
+    /// works under the agent's own name, which receives `task`. The turn then ends without a message. When the result is there, the
+    /// chat gives this agent a turn for it between two steps, in which it says the
+    /// [result](crate::Transcript::result_of_turn).
+    ///
+    /// It is refused when such a task is open, and as [`start_background`](Self::start_background) is.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub async fn move_to_background(&mut self, task: impl Into<Arc<str>>) -> Result<BackgroundStart> {
+        let me = self.me().clone();
+        let is_open = |own: &OwnTask| own.task.turn && own.status.is_none();
+        let max = if self.background().iter().any(is_open) { 0 } else { usize::MAX };
+        self.begin_background(me.as_str(), task.into(), max, true).await
+    }
+
+    async fn begin_background(
+        &mut self,
+        target: &str,
+        task: Arc<str>,
+        max: usize,
+        is_turn: bool,
+    ) -> Result<BackgroundStart> {
         if let Some(event) = self.past.pop_front_if(|event| is_start_of(event, target)) {
             let Body::BackgroundStarted(started) = &event.body else {
                 return Err(self.diverged(&event, "starts a task"));
@@ -53,7 +79,7 @@ impl Turn<'_> {
         let number = self.next_background();
         let id: Arc<str> = format!("{target}-{number}").into();
         let (who, target) = (self.me().clone(), target.into());
-        let task = BackgroundTask { who, id: Arc::clone(&id), number, target, task: task.into() };
+        let task = BackgroundTask { who, id: Arc::clone(&id), number, target, task, turn: is_turn };
         // Where the turn continued in another way, it was refused then, even if there is room by now.
         let was_refused = || Arc::from("too many background tasks were open");
         let refused = self.refuses_background(&task, max).await;
@@ -61,7 +87,9 @@ impl Turn<'_> {
             return Ok(BackgroundStart::Refused(why));
         }
         let (around, about) = (self.shared(&[]), self.transcript.task().into());
-        self.record([Body::BackgroundStarted(task.clone())]).await?;
+        if let Some(why) = self.record_start(&task).await? {
+            return Ok(BackgroundStart::Refused(why));
+        }
         self.background.begin(Begun { task, about, around });
         Ok(BackgroundStart::Started(id))
     }
@@ -167,6 +195,28 @@ impl Turn<'_> {
         in_turn.unwrap_or(0).max(self.transcript.next_background(self.me()))
     }
 
+    /// Appends the start of `task`, unless another turn has started one since [`refuses_background`](Self::refuses_background): then why
+    /// not. Without an event, the turn stays in doubt.
+    async fn record_start(&mut self, task: &BackgroundTask) -> Result<Option<Arc<str>>> {
+        let (in_doubt, doubt) = (self.in_doubt, self.doubt.take());
+        self.before_record().await?;
+        match self.log.start_background(self.transcript.at(), task.clone(), self.most_background()).await? {
+            Ok(events) => {
+                events.into_iter().for_each(|event| self.enter(event));
+                Ok(None)
+            }
+            Err((limit, of)) => {
+                (self.in_doubt, self.doubt) = (in_doubt, doubt);
+                Ok(Some(too_many(limit, of)))
+            }
+        }
+    }
+
+    /// The limits on open background tasks of the chat and of the run.
+    fn most_background(&self) -> (usize, usize) {
+        (self.chat.max_background(), self.log.limits_now().background)
+    }
+
     /// Why the task is not started.
     async fn refuses_background(&self, task: &BackgroundTask, max: usize) -> Option<Arc<str>> {
         if !self.chat.has_background(self.me(), &task.target) {
@@ -176,15 +226,12 @@ impl Turn<'_> {
         if depth > self.log.depth() {
             return Some(format!("chats are nested at most {} deep", self.log.depth()).into());
         }
-        if self.background().iter().filter(|own| own.status.is_none()).count() >= max {
+        let open = self.background().iter().filter(|own| own.status.is_none()).count();
+        if open >= max {
             return Some(too_many(max, "of this agent"));
         }
-        let (in_chat, in_run) = self.log.open_background(self.transcript.at()).await;
-        let (of_chat, of_run) = (self.chat.max_background(), self.log.limits_now().background);
-        if in_chat >= of_chat {
-            return Some(too_many(of_chat, "of this chat"));
-        }
-        (in_run >= of_run).then(|| too_many(of_run, "of this run"))
+        let reached = self.log.background_reached(self.transcript.at(), self.most_background()).await;
+        reached.map(|(limit, of)| too_many(limit, of))
     }
 }
 
@@ -204,12 +251,5 @@ impl crate::Log {
             event.seq > since && (event.at == *at || event.at.is_within(at)) && counts_at_end(&event.body)
         };
         self.look(|events| events.iter().filter(counts).cloned().collect()).await
-    }
-
-    /// How many background tasks are open in the chat `at`, and in the whole run.
-    async fn open_background(&self, at: &crate::Path) -> (usize, usize) {
-        let buffer = self.buffer.lock().await;
-        let open = &buffer.totals.background;
-        (open.in_chat(at), open.in_run())
     }
 }

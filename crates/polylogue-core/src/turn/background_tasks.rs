@@ -70,7 +70,7 @@ impl Rest {
         let Self::Ended { status, parts, reason } = self else { return None };
         // As the result of any call, it has a bound.
         let parts = Outcome::new(OutcomeStatus::Done, parts).bounded().parts;
-        let BackgroundTask { who, id, number, .. } = task;
+        let BackgroundTask { who, id, number, turn, .. } = task;
         Some(BackgroundResult {
             who: who.clone(),
             id: Arc::clone(id),
@@ -79,6 +79,7 @@ impl Rest {
             reason,
             number: *number,
             awaited,
+            turn: *turn,
         })
     }
 }

@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use polylogue_core::{
-    BackgroundResult, BackgroundTask, Body, CallPurpose, Delta, Event, Message, Name, Path, TurnRequest,
-    plain,
+    BackgroundResult, BackgroundStatus, BackgroundTask, Body, CallPurpose, Delta, Event, Message, Name, Path,
+    TurnRequest, plain,
 };
 
 use super::line::{Draft, Line};
@@ -253,8 +253,10 @@ fn started(BackgroundTask { id, task, .. }: &BackgroundTask) -> String {
     format!("[starts the background task `{id}`: {}]", task.trim())
 }
 
-fn ended(BackgroundResult { id, status, parts, .. }: &BackgroundResult) -> String {
+/// How a background task ended. What a turn has as its result is said next.
+fn ended(BackgroundResult { id, status, parts, turn, .. }: &BackgroundResult) -> String {
     match plain(parts).trim() {
+        _ if *turn && *status == BackgroundStatus::Completed => format!("[background task `{id}`: {status}]"),
         "" => format!("[background task `{id}`: {status}]"),
         said => format!("[background task `{id}`: {status}: {said}]"),
     }

@@ -103,6 +103,10 @@ fn limited(number: u128) -> Option<u64> {
 pub(super) struct Sum {
     pub(super) total: Amount,
     pub(super) largest: Amount,
+    /// The most bytes that a request has besides the history.
+    pub(super) base: u128,
+    /// The most bytes that one call adds to the history of any agent.
+    pub(super) growth: u128,
 }
 
 impl Sum {
@@ -120,18 +124,51 @@ impl Sum {
 
     pub(super) fn add_times(&mut self, other: Self, count: u128) {
         if count > 0 {
-            self.total = self.total.plus(other.total.times(count));
-            self.largest = self.largest.max(other.largest);
+            let total = self.total.plus(other.total.times(count));
+            *self = Self { total, ..self.max(other) };
         }
     }
 
     pub(super) fn max(self, other: Self) -> Self {
-        Self { total: self.total.max(other.total), largest: self.largest.max(other.largest) }
+        Self {
+            total: self.total.max(other.total),
+            largest: self.largest.max(other.largest),
+            base: self.base.max(other.base),
+            growth: self.growth.max(other.growth),
+        }
     }
 
     /// The total when no more than `calls` calls are made.
     pub(super) fn within(self, calls: u128) -> Amount {
         self.total.min(Amount { calls, ..self.largest.times(calls) })
+    }
+}
+
+/// What a turn takes, and what it adds to histories.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Effect {
+    pub(super) sum: Sum,
+    /// Bytes of the message.
+    pub(super) message: u128,
+    /// Bytes that only the agent's own view has of the turn.
+    pub(super) kept: u128,
+    /// Bytes of the message if it takes no model call.
+    pub(super) free: u128,
+}
+
+impl Effect {
+    pub(super) fn max(self, other: Self) -> Self {
+        Self {
+            sum: self.sum.max(other.sum),
+            message: self.message.max(other.message),
+            kept: self.kept.max(other.kept),
+            free: self.free.max(other.free),
+        }
+    }
+
+    /// A message without a model call.
+    pub(super) fn of_text(bytes: u128) -> Self {
+        Self { message: bytes, free: bytes, ..Self::default() }
     }
 }
 

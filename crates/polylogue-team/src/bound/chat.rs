@@ -3,10 +3,10 @@
 use polylogue::{Name, Result};
 use polylogue_core::Params;
 
+use super::amount::Effect;
 use super::case::{MESSAGE, PROMPT};
-use super::speaker::Effect;
 use super::task::role_play_opening;
-use super::walk::{Scene, Walk, overhead};
+use super::walk::{Messages, Scene, Walk, overhead};
 use crate::build::AgentBuilder;
 use crate::chat::{Chat, Introductions, Summary};
 use crate::condition::{Condition, Verdict};
@@ -36,11 +36,16 @@ impl Walk<'_> {
             scene.post(line.from.as_str().len(), bytes);
         }
         let rules = if matches!(chat.pattern, Pattern::RolePlay(_)) { role_play_opening(task) } else { 0 };
-        // Not before the opening, which may not count. The first turns have the messages: that is the most that later ones read.
-        scene.messages = chat.stop.as_ref().and_then(most_messages).map(u128::from);
+        scene.background.extend(crate::text::values(&chat.background.participants));
+        // Not before the opening, which may not count.
+        scene.messages = turns_with_messages(chat);
         self.opening.get_or_insert(scene.shared.saturating_add(task).saturating_add(rules));
         self.pattern(builder, &mut scene, (name, chat))?;
         let mut said = self.summary(builder, &mut scene, (name, chat))?;
+        // A chat that waits for turns in the background would end again after each of their results.
+        for _ in 0..self.case.times(self.most_results(chat), 0) {
+            said = self.summary(builder, &mut scene, (name, chat))?;
+        }
         if chat.takes_follow_ups() {
             let everyone: Vec<&Name> = chat.everyone().map(|who| &who.value).collect();
             for _ in 0..self.case.times(chat.background.max_follow_ups.into(), 1) {
@@ -53,7 +58,19 @@ impl Walk<'_> {
             }
         }
         let kept = scene.shared.saturating_sub(earlier);
-        Ok(Effect { sum: scene.sum, message: said.unwrap_or(scene.longest), kept })
+        self.free = scene.free;
+        Ok(Effect { sum: scene.sum, message: said.unwrap_or(scene.longest), kept, free: 0 })
+    }
+
+    /// The most results of turns in the background for which `chat` waits before its summary.
+    fn most_results(&self, chat: &Chat) -> u128 {
+        let participants = chat.background.participants.len() as u128;
+        if participants == 0 || !matches!(chat.summary, Summary::Reflect(_)) {
+            return 0;
+        }
+        // Each of them is two turns.
+        let turns = self.turns(chat).div_ceil(2);
+        if chat.pattern.part().has_one_turn_each() { participants.min(turns) } else { turns }
     }
 
     /// The most turns of `chat`.
@@ -85,7 +102,8 @@ impl Walk<'_> {
         let continuations = reflect.parameters.max_continuations.unwrap_or(default).into();
         let model = reflect.model.as_deref().map(String::as_str);
         let speaker = self.private(builder, &author, (model, params), (0, continuations))?;
-        let effect = speaker.turn(self.case, scene.shared.saturating_add(prompt), 0);
+        let mut effect = speaker.turn(self.case, scene.shared.saturating_add(prompt), 0);
+        effect.sum.base = effect.sum.base.saturating_add(prompt);
         self.note(&scene.chat, author.as_str(), effect.sum);
         scene.sum.add(effect.sum);
         Ok(Some(effect.message))
@@ -102,6 +120,21 @@ fn introductions(builder: &AgentBuilder<'_>, chat: &Chat) -> u128 {
             chat.everyone().map(|who| each(who)).fold(PROMPT, u128::saturating_add)
         }
         Introductions::Text(text) => text.len() as u128 + MESSAGE,
+    }
+}
+
+/// The turns with messages, in a chat whose number of messages is limited. Where any participant can speak in each turn, the other turns are
+/// as late as they can be: between two messages there are only so many until the chat is a loop.
+fn turns_with_messages(chat: &Chat) -> Messages {
+    use crate::pattern::SelectSpeaker;
+    let Some(most) = chat.stop.as_ref().and_then(most_messages) else { return Messages::All };
+    let is_any = match &chat.pattern {
+        Pattern::Group(group) => !matches!(group.select, SelectSpeaker::RoundRobin),
+        _ => false,
+    };
+    match chat.loop_detection.silence as u128 {
+        silence if is_any && silence > 0 => Messages::Every(silence, 0),
+        _ => Messages::First(most.into()),
     }
 }
 

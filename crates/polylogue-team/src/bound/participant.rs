@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use polylogue::{Name, Result};
 use polylogue_core::{Outcome, Params, TaskFrom};
 
-use super::amount::Sum;
+use super::amount::{Effect, Sum};
 use super::case::{CALL, CALL_TOKENS, MESSAGE, PERSON, PROMPT};
-use super::speaker::{Effect, Speaker, longest_of};
-use super::walk::{Scene, Walk};
+use super::speaker::{Speaker, longest_of};
+use super::walk::{Scene, Walk, overhead};
 use crate::agent::{Agent, ModelKeys};
 use crate::build::AgentBuilder;
 use crate::chat::InnerChat;
@@ -20,8 +20,30 @@ use crate::team::SubTeam;
 const FACT: u128 = 16_000;
 
 impl Walk<'_> {
-    /// A turn of `who` in the chat of `scene`.
+    /// A turn of `who` in the chat of `scene`. Where it is a background task, the turn for its result takes nothing more.
     pub(super) fn participant<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        who: &Name,
+    ) -> Result<Effect> {
+        if !scene.background.contains(who) {
+            return self.foreground(builder, scene, who);
+        }
+        let mut inner = Scene::new(who, scene.task, &scene.owners);
+        inner.chat.clone_from(&scene.chat);
+        inner.post(who.as_str().len(), scene.shared.saturating_add(PROMPT));
+        let mut task = self.foreground(builder, &mut inner, who)?;
+        task.sum.base = task.sum.base.saturating_add(PROMPT + overhead(who.as_str().len()));
+        let message = task.message.min(self.case.text(Outcome::MAX_BYTES as u128).saturating_add(PROMPT));
+        // One that may not begin is a turn as any other: it is the one or the other.
+        let (rows, continued) = (self.rows.clone(), self.continued.clone());
+        let turn = self.foreground(builder, scene, who)?;
+        (self.rows, self.continued) = (rows, continued);
+        Ok(Effect { message, kept: 0, ..task }.max(turn))
+    }
+
+    fn foreground<'a>(
         &mut self,
         builder: &AgentBuilder<'a>,
         scene: &mut Scene,
@@ -394,7 +416,8 @@ impl Walk<'_> {
 fn both(one: Effect, other: Effect) -> Effect {
     let mut sum = one.sum;
     sum.add(other.sum);
-    Effect { sum, message: one.message.max(other.message), kept: one.kept.saturating_add(other.kept) }
+    let (message, free) = (one.message.max(other.message), one.free.max(other.free));
+    Effect { sum, message, kept: one.kept.saturating_add(other.kept), free }
 }
 
 /// The bytes of the task that a chat takes from the one around it.

@@ -1,11 +1,12 @@
 //! The turns of each pattern.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use polylogue::policies::debate::Tie;
 use polylogue::policies::graph::Join;
 use polylogue::policies::group::Repeat;
 use polylogue::{Name, Result};
+use polylogue_config::At;
 use polylogue_core::Params;
 
 use super::case::{PROMPT, SCHEMA};
@@ -13,7 +14,9 @@ use super::walk::{Scene, Walk, overhead};
 use crate::agent::Agent;
 use crate::build::AgentBuilder;
 use crate::chat::Chat;
-use crate::pattern::{Debate, Graph, Group, Orchestrator, Pattern, SelectSpeaker, Selector, StateMachine};
+use crate::pattern::{
+    Debate, Edge, Graph, Group, Orchestrator, Pattern, SelectSpeaker, Selector, StateMachine,
+};
 use crate::private_agents::PrivateRole;
 
 /// State machines of more turns are not followed one by one.
@@ -30,10 +33,23 @@ impl Walk<'_> {
         let (turns, everyone) = (self.turns(chat), names(chat));
         match &chat.pattern {
             Pattern::RoundRobin => self.in_order(builder, scene, chat, turns),
-            Pattern::Sequential | Pattern::Dag(_) => self.once_each(builder, scene, &everyone, turns),
+            Pattern::Sequential => self.once_each(builder, scene, &everyone, turns),
+            Pattern::Dag(before) => {
+                let each = |(to, from): (&'a At<Name>, &'a Vec<At<Name>>)| {
+                    from.iter().map(move |from| (&from.value, &to.value))
+                };
+                let order = by_level(everyone, before.iter().flat_map(each));
+                self.once_each(builder, scene, &order, turns)
+            }
             Pattern::Parallel => self.say_at_once(builder, scene, &everyone),
             Pattern::Group(group) => self.group(builder, scene, (name, chat), (group, turns)),
-            Pattern::Graph(graph) if each_once(graph) => self.once_each(builder, scene, &everyone, turns),
+            Pattern::Graph(graph) if each_once(graph) => {
+                let each = |(from, edges): (&'a At<Name>, &'a Vec<Edge>)| {
+                    edges.iter().map(move |edge| (&from.value, &edge.to))
+                };
+                let order = by_level(everyone, graph.edges.iter().flat_map(each));
+                self.once_each(builder, scene, &order, turns)
+            }
             Pattern::StateMachine(states) if self.is_walked(builder, chat, turns) => {
                 self.states(builder, scene, chat, (states, turns))
             }
@@ -67,7 +83,7 @@ impl Walk<'_> {
         turns: u128,
     ) -> Result<()> {
         let everyone = names(chat);
-        if !chat.late_joiners.is_empty() {
+        if !chat.late_joiners.is_empty() || !chat.background.participants.is_empty() {
             return self.repeat(scene, (turns, 1), |walk, scene, _| walk.say(builder, scene, &everyone));
         }
         let count = everyone.len() as u128;
@@ -85,17 +101,17 @@ impl Walk<'_> {
         (name, chat): (&Name, &'a Chat),
         (group, turns): (&'a Group, u128),
     ) -> Result<()> {
-        let everyone = names(chat);
+        let (everyone, cycle) = (names(chat), scene.cycle());
         match &group.select {
             SelectSpeaker::RoundRobin if group.transitions.is_none() && may_repeat(group) => {
                 self.in_order(builder, scene, chat, turns)
             }
-            SelectSpeaker::Model(selector) => self.repeat(scene, (turns, 1), |walk, scene, _| {
+            SelectSpeaker::Model(selector) => self.repeat(scene, (turns, cycle), |walk, scene, _| {
                 walk.select(builder, scene, (name, chat), selector)?;
                 walk.say(builder, scene, &everyone)
             }),
             SelectSpeaker::RoundRobin | SelectSpeaker::Random(_) | SelectSpeaker::Human(_) => {
-                self.repeat(scene, (turns, 1), |walk, scene, _| walk.say(builder, scene, &everyone))
+                self.repeat(scene, (turns, cycle), |walk, scene, _| walk.say(builder, scene, &everyone))
             }
         }
     }
@@ -119,7 +135,8 @@ impl Walk<'_> {
         let system = prompt.saturating_add(schema);
         let speaker = self.private(builder, &who, (selector.model.as_deref(), params), (system, 0))?;
         let tries = self.case.times(selector.attempts.into(), 1);
-        let effect = speaker.react(self.case, scene.shared.saturating_add(prompt), 0, (tries - 1, false));
+        let mut effect = speaker.react(self.case, scene.shared.saturating_add(prompt), 0, (tries - 1, false));
+        effect.sum.base = effect.sum.base.saturating_add(prompt);
         self.note(&scene.chat, who.as_str(), effect.sum);
         scene.sum.add(effect.sum);
         Ok(())
@@ -267,6 +284,24 @@ fn each_once(graph: &Graph) -> bool {
         open.retain(|who| !ends.contains(who));
     }
     open.is_empty() && graph.join.values().all(|join| *join != Join::Any)
+}
+
+/// `names` by how many others come before them along `edges`, which have no way back: in this order, each sees what it can see.
+fn by_level<'c>(
+    mut names: Vec<&'c Name>,
+    edges: impl Iterator<Item = (&'c Name, &'c Name)>,
+) -> Vec<&'c Name> {
+    let edges: Vec<(&Name, &Name)> = edges.collect();
+    let mut levels: BTreeMap<&Name, usize> = BTreeMap::new();
+    for _ in 0..names.len() {
+        for (from, to) in &edges {
+            let before = levels.get(from).copied().unwrap_or_default();
+            let level = levels.entry(to).or_default();
+            *level = (*level).max(before + 1);
+        }
+    }
+    names.sort_by_key(|name| levels.get(name).copied().unwrap_or_default());
+    names
 }
 
 fn leads_to(graph: &Graph, from: &Name, open: &BTreeSet<&Name>) -> bool {

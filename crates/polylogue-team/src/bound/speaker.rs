@@ -6,7 +6,7 @@ use polylogue_core::{
 };
 use serde::Serialize;
 
-use super::amount::{Amount, NO_LIMIT, Sum};
+use super::amount::{Amount, Effect, NO_LIMIT, Sum};
 use super::case::{
     BYTES_PER_TOKEN, CALL, CALL_TOKENS, Case, MESSAGE, PERSON, PROMPT, REQUEST, SCHEMA, TOOLS,
 };
@@ -72,31 +72,6 @@ struct Form {
     retries: u128,
     /// Whether the model follows schemas: what it writes by one is not continued.
     is_native: bool,
-}
-
-/// What a turn takes, and what it adds to histories.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Effect {
-    pub(super) sum: Sum,
-    /// Bytes of the message.
-    pub(super) message: u128,
-    /// Bytes that only the agent's own view has of the turn.
-    pub(super) kept: u128,
-}
-
-impl Effect {
-    pub(super) fn max(self, other: Self) -> Self {
-        Self {
-            sum: self.sum.max(other.sum),
-            message: self.message.max(other.message),
-            kept: self.kept.max(other.kept),
-        }
-    }
-
-    /// A message without a model call.
-    pub(super) fn of_text(bytes: u128) -> Self {
-        Self { message: bytes, ..Self::default() }
-    }
 }
 
 /// `number` as 64 bits; the largest number if it is larger.
@@ -205,6 +180,20 @@ impl Speaker {
         let (output, cost) = (output.map_or(NO_LIMIT, u128::from), bound.cost.filter(|_| input != NO_LIMIT));
         let unknown = if self.is_unpriced() || self.is_free() { 0 } else { NO_LIMIT };
         Amount { calls: 1, input, output, cost: cost.map_or(unknown, |cost| cost.picodollars.into()) }
+    }
+
+    /// A call with a request of `context` bytes, unless the history may have been compacted before: that is asked for by other calls.
+    pub(super) fn call_before_compaction(&self, case: Case, context: u128) -> Option<Amount> {
+        let is_before = self.window != Window::All || case.tokens(context) <= self.compaction_limit(case);
+        is_before.then(|| self.call(case, context))
+    }
+
+    /// The tokens of a request from which on a history is compacted.
+    fn compaction_limit(&self, case: Case) -> u128 {
+        match self.context_window() {
+            NO_LIMIT => NO_LIMIT,
+            window => (window / 2).max((window / 10).saturating_mul(8).saturating_sub(self.output(case))),
+        }
     }
 
     fn is_free(&self) -> bool {
@@ -345,9 +334,10 @@ struct Calls<'s> {
 impl<'s> Calls<'s> {
     fn begin(speaker: &'s Speaker, case: Case, context: u128, task: u128) -> Self {
         let quoted = speaker.quotes.saturating_mul(task);
-        let context = context.saturating_add(speaker.fixed).saturating_add(quoted).saturating_add(MESSAGE);
+        let base = speaker.fixed.saturating_add(quoted).saturating_add(MESSAGE);
+        let context = context.saturating_add(base);
         let reply = speaker.reply(case).saturating_add(MESSAGE);
-        Self { speaker, case, context, begun: context, reply, sum: Sum::default() }
+        Self { speaker, case, context, begun: context, reply, sum: Sum { base, ..Sum::default() } }
     }
 
     fn continuations(&self) -> u128 {
@@ -356,6 +346,7 @@ impl<'s> Calls<'s> {
 
     /// Adds `count` calls, each of which adds `growth` bytes to the view.
     fn make(&mut self, count: u128, growth: u128) {
+        self.sum.growth = self.sum.growth.max(growth);
         for _ in 0..count.min(STEPS) {
             self.add(1);
             self.context = self.context.saturating_add(growth);
@@ -372,6 +363,8 @@ impl<'s> Calls<'s> {
     fn make_rounds(&mut self, rounds: u128, results: u128) {
         let (again, said) = (self.continuations(), self.reply.saturating_add(REST));
         let growth = said.saturating_add(results);
+        // A request after rounds can have a prompt of the program.
+        self.sum.growth = self.sum.growth.max(growth.saturating_add(PROMPT));
         if rounds > STEPS {
             return self.make(rounds.saturating_mul(1 + again), growth);
         }
@@ -396,8 +389,7 @@ impl<'s> Calls<'s> {
     fn add_compaction(&mut self, count: u128) {
         let window = self.speaker.context_window();
         let is_whole = self.speaker.window == Window::All;
-        let limit =
-            (window / 2).max((window / 10).saturating_mul(8).saturating_sub(self.speaker.output(self.case)));
+        let limit = self.speaker.compaction_limit(self.case);
         if window == NO_LIMIT || !is_whole || self.case.tokens(self.context) <= limit {
             return;
         }
@@ -437,6 +429,11 @@ impl<'s> Calls<'s> {
     /// The calls for a reply that satisfies a schema.
     fn make_form(&mut self, form: Form) {
         let (prompt, again) = (form.bytes.saturating_add(PROMPT), self.form_continuations(form));
+        let more =
+            form.bytes.saturating_mul(4).saturating_add(2 * PROMPT + REQUEST + 2 * SCHEMA + 3 * MESSAGE);
+        self.sum.base = self.sum.base.saturating_add(more);
+        // A value is in the turn, and in the message as text and as JSON.
+        self.sum.growth = self.sum.growth.max(self.reply.saturating_mul(3).saturating_add(prompt));
         self.context = self.context.saturating_add(form.bytes).saturating_add(SCHEMA).saturating_add(prompt);
         self.make(1 + again, self.reply.saturating_add(prompt));
         // A repair is asked for alone: the schema, the reply and its errors.
@@ -456,7 +453,7 @@ impl<'s> Calls<'s> {
         self.context = before;
     }
 
-    fn end(self) -> Effect {
+    fn end(mut self) -> Effect {
         let again = match self.speaker.schema {
             // A draft can satisfy the schema, too.
             Some(form) if self.speaker.tools.is_none() => self.form_continuations(form),
@@ -469,8 +466,11 @@ impl<'s> Calls<'s> {
         let message = said.max(result.map_or(0, |tools| self.case.text(tools.result)));
         let suggesting = self.speaker.tools.filter(|tools| tools.suggests);
         let calls = suggesting.map_or(0, |tools| self.case.times(tools.calls, 1).saturating_mul(CALL));
+        // One call can be a piece of the text, have the result that is the message, and suggest all calls.
+        let piece = message.min(said.saturating_div(1 + again)).max(result.map_or(0, |_| message));
+        self.sum.growth = self.sum.growth.max(piece.saturating_add(calls));
         let message = message.saturating_add(calls);
         let kept = self.context.saturating_sub(self.begun);
-        Effect { sum: self.sum, message, kept }
+        Effect { sum: self.sum, message, kept, free: 0 }
     }
 }

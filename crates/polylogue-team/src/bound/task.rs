@@ -3,9 +3,9 @@
 use polylogue::{Name, Result};
 use polylogue_core::Model as _;
 
-use super::amount::Sum;
+use super::amount::{Effect, Sum};
 use super::case::{MESSAGE, PROMPT};
-use super::speaker::{Effect, Speaker};
+use super::speaker::Speaker;
 use super::walk::{Scene, Walk};
 use crate::build::{AgentBuilder, BuildScope};
 use crate::pattern::{GroupSolve, RolePlay, Task};

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use polylogue::{Name, Result};
 use polylogue_core::{Model as _, Params};
 
-use super::amount::Sum;
+use super::amount::{Effect, Sum};
 use super::case::{Case, MESSAGE};
-use super::speaker::{Effect, Speaker};
+use super::speaker::Speaker;
 use crate::agent::{Agent, ModelKeys};
 use crate::build::{AgentBuilder, BuildScope};
 use crate::team::Team;
@@ -36,11 +36,24 @@ pub(super) struct Walk<'s> {
     pub(super) unlimited: BTreeSet<String>,
     /// Bytes of the task and of the messages with which the outermost chat begins.
     pub(super) opening: Option<u128>,
+    /// Bytes that were added to histories without a model call in the chat that ended last.
+    pub(super) free: u128,
     /// Whether people write messages.
     pub(super) has_people: bool,
     /// What continued chats have said, by team and name.
     pub(super) continued: BTreeMap<(Name, Name), u128>,
     depth: usize,
+}
+
+/// The turns of a chat that have messages; the others are silent.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Messages {
+    /// All of them.
+    All,
+    /// So many more, from now on: that is the most that later turns read.
+    First(u128),
+    /// The last one of each group of so many turns, and how many turns of the next group there were: no more turns can read the same number of messages.
+    Every(u128, u128),
 }
 
 /// One chat while it is walked through.
@@ -53,12 +66,16 @@ pub(super) struct Scene {
     pub(super) shared: u128,
     /// Bytes that only one agent sees.
     pub(super) own: BTreeMap<String, u128>,
-    /// How many more messages there can be, if their number is limited: other turns are silent.
-    pub(super) messages: Option<u128>,
+    /// Which turns have messages.
+    pub(super) messages: Messages,
+    /// Bytes that were added without a model call: names, prompts, and what people and programs say.
+    pub(super) free: u128,
     /// Bytes of the longest message.
     pub(super) longest: u128,
     /// Agents in whose turns it runs: these do not nest again.
     pub(super) owners: Vec<Name>,
+    /// Participants whose turns are background tasks.
+    pub(super) background: Vec<Name>,
 }
 
 impl Scene {
@@ -69,9 +86,11 @@ impl Scene {
             sum: Sum::default(),
             shared: 0,
             own: BTreeMap::new(),
-            messages: None,
+            messages: Messages::All,
+            free: 0,
             longest: task,
             owners: owners.to_vec(),
+            background: Vec::new(),
         }
     }
 
@@ -81,14 +100,39 @@ impl Scene {
         self.shared = self.shared.saturating_add(bytes).saturating_add(overhead(name));
     }
 
+    /// Adds what a turn takes, with a name of `name` bytes. A message has its author, whether it took a call or not.
+    fn take(&mut self, name: usize, mut effect: Effect) {
+        if effect.sum.growth > 0 {
+            effect.sum.growth = effect.sum.growth.saturating_add(overhead(name));
+        }
+        if effect.free > 0 {
+            self.free = self.free.saturating_add(effect.free).saturating_add(overhead(name));
+        }
+        self.sum.add(effect.sum);
+    }
+
     /// Adds the message of a turn, unless there can be no more of them.
     fn post_of_turn(&mut self, name: usize, bytes: u128) {
         match &mut self.messages {
-            Some(0) => return,
-            Some(left) => *left -= 1,
-            None => {}
+            Messages::First(0) => return,
+            Messages::First(left) => *left -= 1,
+            Messages::Every(turns, before) => {
+                *before = (*before + 1) % (*turns).max(1);
+                if *before > 0 {
+                    return;
+                }
+            }
+            Messages::All => {}
         }
         self.post(name, bytes);
+    }
+
+    /// After how many turns it is the same again.
+    pub(super) const fn cycle(&self) -> u128 {
+        match self.messages {
+            Messages::Every(turns, _) => turns,
+            Messages::All | Messages::First(_) => 1,
+        }
     }
 
     /// Adds `bytes` that only `who` sees.
@@ -125,6 +169,7 @@ impl<'s> Walk<'s> {
             unpriced: BTreeSet::new(),
             unlimited: BTreeSet::new(),
             opening: None,
+            free: 0,
             has_people: false,
             continued: BTreeMap::new(),
             depth: 0,
@@ -241,7 +286,7 @@ impl<'s> Walk<'s> {
             longest = longest.max(who.as_str().len());
             most = most.max(effect);
         }
-        scene.sum.add(most.sum);
+        scene.take(longest, most);
         scene.post_of_turn(longest, most.message);
         Ok(())
     }
@@ -257,7 +302,7 @@ impl<'s> Walk<'s> {
         for who in names {
             let effect = self.participant(builder, scene, who)?;
             scene.keep(who.as_str(), effect.kept);
-            scene.sum.add(effect.sum);
+            scene.take(who.as_str().len(), effect);
             messages.push((who.as_str().len(), effect.message));
         }
         messages.into_iter().for_each(|(name, bytes)| scene.post(name, bytes));
@@ -275,6 +320,8 @@ impl<'s> Walk<'s> {
         scene.keep(who.as_str(), prompt.saturating_add(MESSAGE));
         let effect = self.participant(builder, scene, who)?;
         scene.sum.add(effect.sum);
+        scene.free =
+            scene.free.saturating_add(effect.free).saturating_add(prompt).saturating_add(2 * MESSAGE);
         let said = effect.message.saturating_add(effect.kept);
         scene.keep(who.as_str(), said.saturating_add(MESSAGE));
         Ok(effect.message)
@@ -309,7 +356,7 @@ impl<'s> Walk<'s> {
         (left, cycle): (u128, u128),
         mut step: impl FnMut(&mut Self, &mut Scene, u128) -> Result<()>,
     ) -> Result<()> {
-        let before = (scene.shared, scene.own.clone());
+        let before = (scene.shared, scene.own.clone(), scene.free);
         let mut steps =
             |walk: &mut Self, scene: &mut Scene| (0..cycle).try_for_each(|nth| step(walk, scene, nth));
         steps(self, scene)?;
@@ -317,6 +364,7 @@ impl<'s> Walk<'s> {
         let grown =
             |now: u128, then: u128| now.saturating_add(now.saturating_sub(then).saturating_mul(cycles));
         scene.shared = grown(scene.shared, before.0);
+        scene.free = grown(scene.free, before.2);
         for (who, own) in &mut scene.own {
             *own = grown(*own, before.1.get(who).copied().unwrap_or_default());
         }
@@ -326,8 +374,8 @@ impl<'s> Walk<'s> {
         scene.sum.add_times(each, cycles);
         for (key, row) in &mut self.rows {
             let then = rows.get(key).copied().unwrap_or_default();
-            let (total, largest) = (row.total.less(then.total), row.largest);
-            row.add_times(Sum { total, largest }, cycles.saturating_sub(1));
+            let total = row.total.less(then.total);
+            row.add_times(Sum { total, ..*row }, cycles.saturating_sub(1));
         }
         Ok(())
     }

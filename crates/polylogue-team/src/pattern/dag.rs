@@ -54,6 +54,10 @@ impl Part for Dag {
         true
     }
 
+    fn has_background_turns(&self) -> bool {
+        true
+    }
+
     fn build(&self, chat: &ChatFrame<'_>, _: &dyn Agents) -> Result<Built> {
         let before = |name: &Name| self.get(name).into_iter().flatten().map(ToString::to_string).collect();
         let all = chat.participants.iter().map(|name| (name.to_string(), before(name)));

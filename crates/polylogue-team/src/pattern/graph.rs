@@ -76,6 +76,10 @@ impl Part for At<Graph> {
         }
     }
 
+    fn has_background_turns(&self) -> bool {
+        true
+    }
+
     fn check_built(&self, chat: &ChatFrame<'_>, report: &mut Report<'_>) {
         let Err(error) = self.checked(chat) else { return };
         let participant = match &error {

@@ -188,6 +188,10 @@ impl Part for Group {
         true
     }
 
+    fn has_background_turns(&self) -> bool {
+        true
+    }
+
     fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
         /// How many participants with a few exceptions among their transitions are looked at one by one.
         const MOST: usize = 200;

@@ -22,6 +22,10 @@ impl Part for RoundRobin {
         true
     }
 
+    fn has_background_turns(&self) -> bool {
+        true
+    }
+
     fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
         ChatFlow::repeated(chat.everyone())
     }
@@ -37,6 +41,10 @@ impl Part for Sequential {
     }
 
     fn takes_follow_ups(&self) -> bool {
+        true
+    }
+
+    fn has_background_turns(&self) -> bool {
         true
     }
 
@@ -59,6 +67,10 @@ impl Part for Parallel {
     }
 
     fn takes_follow_ups(&self) -> bool {
+        true
+    }
+
+    fn has_background_turns(&self) -> bool {
         true
     }
 

@@ -46,6 +46,11 @@ pub(crate) trait Part {
         false
     }
 
+    /// Whether turns of participants can be background tasks: its policy continues without their messages.
+    fn has_background_turns(&self) -> bool {
+        false
+    }
+
     /// Who can follow whom in its chat.
     fn flow<'c>(&'c self, chat: &ChatFrame<'c>, outline: &Outline<'c>) -> ChatFlow<'c>;
 

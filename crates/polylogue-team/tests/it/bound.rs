@@ -102,6 +102,49 @@ fn the_code_of_a_message_has_one_result() {
     assert!(input > 4 * 65_536 && input < 6 * 65_536, "{input}");
 }
 
+/// In any order of the participants, each of whom sees what comes before it.
+#[test]
+fn participants_of_a_graph_count_in_its_order() {
+    let agents = "{name: Long, parameters: {max_tokens: 300}}, {name: Short, parameters: {max_tokens: 9}}";
+    let of = |chat: &str| {
+        let text = format!("{{name: t, model: 'a:b', task: hi, agents: [{agents}], chat: {{{chat}}}}}");
+        bound(&team(&text)).at_most.input().unwrap()
+    };
+    let pattern = "pattern: {graph: {edges: {Long: Short}}}";
+    let (one, other) = (
+        of(&format!("participants: [Long, Short], {pattern}")),
+        of(&format!("participants: [Short, Long], {pattern}")),
+    );
+    assert_eq!(one, other);
+    assert_eq!(one, of("participants: [Short, Long], pattern: {dag: {Short: Long}}"));
+}
+
+/// Where the limit on calls ends a run, a request has at most what the calls before it wrote.
+#[test]
+fn requests_within_a_limit_on_calls_grow_with_the_calls() {
+    let of = |turns: u64, calls: u64| {
+        let text = format!(
+            "{{name: t, model: 'a:b', task: hi, agents: [{PAIR}], chat: {{participants: [A, B], max_turns: {turns}}}, limits: {{calls: {calls}}}}}"
+        );
+        bound(&team(&text)).at_most
+    };
+    let (by_calls, by_turns, all) = (of(200, 20), of(20, 1_000), of(200, 1_000));
+    assert_eq!((by_calls.calls(), by_turns.calls()), (Some(20), Some(20)));
+    let largest = all.input().unwrap() * 2 / 200 * 20;
+    assert!(by_calls.input() >= by_turns.input(), "{by_calls:?} {by_turns:?}");
+    assert!(by_calls.input().unwrap() < largest / 2, "{by_calls:?} {all:?}");
+}
+
+/// A turn in the background has the history as one text, and one in which its result is said.
+#[test]
+fn turns_in_the_background_count() {
+    let each = "participants: [A, B], pattern: sequential";
+    assert_eq!(calls(PAIR, &format!("{each}, background: {{participants: [A]}}")), 2);
+    let reflects = format!("{each}, summary: {{reflect: {{parameters: {{max_tokens: 9}}}}}}");
+    assert_eq!(calls(PAIR, &reflects), 3);
+    assert_eq!(calls(PAIR, &format!("{reflects}, background: {{participants: [A, B]}}")), 5);
+}
+
 #[test]
 fn limits_of_the_run_limit_it() {
     let text = format!(

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use polylogue_core::{Body, Message, Name, Transcript};
+use polylogue_core::{Body, Chooser, Message, Name, Transcript, TurnRequest};
 
 /// How a message was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,10 @@ pub(crate) struct ReplayStep<'a> {
     pub(crate) message: Option<&'a Message>,
     /// Whether the turn ended with its agent leaving.
     pub(crate) left: bool,
+    /// Whether the turn began a background task, whose result is said in a later one.
+    pub(crate) begins: bool,
+    /// Index of its first event in [`Transcript::events`].
+    begin: usize,
     /// Index of its last event in [`Transcript::events`].
     pub(crate) end: usize,
 }
@@ -42,40 +46,70 @@ impl<'a> ReplayStep<'a> {
 pub(crate) struct Replay<'a> {
     steps: Vec<ReplayStep<'a>>,
     at: usize,
+    /// Turns for the results of earlier ones, which were background tasks.
+    results: Vec<ReplayStep<'a>>,
 }
 
 impl<'a> Replay<'a> {
     pub(crate) fn of(chat: &'a Transcript) -> Self {
-        let mut steps = Vec::new();
-        let mut private: Vec<&Name> = Vec::new();
+        let (mut steps, mut results) = (Vec::new(), Vec::new());
+        let (mut begun, mut begin): (&[TurnRequest], usize) = (&[], 0);
+        let mut working: Vec<&Name> = Vec::new();
         for (end, event) in chat.events().iter().enumerate() {
             let (who, message) = match &event.body {
                 Body::TurnStarted { turns: requests } => {
-                    private = requests
-                        .iter()
-                        .filter(|request| request.to.is_private())
-                        .map(|request| &request.who)
-                        .collect();
+                    (begun, begin) = (requests, end);
+                    working.clear();
+                    continue;
+                }
+                Body::BackgroundStarted(task) if task.turn => {
+                    working.push(&task.who);
                     continue;
                 }
                 Body::Reopened { message: Some(_), .. } => {
                     steps.clear();
+                    results.clear();
                     continue;
                 }
                 Body::Posted(message) => {
-                    let (kind, who) = (Kind::Posted, &message.from);
-                    steps.push(ReplayStep { kind, who, message: Some(message), left: false, end });
+                    let (kind, who, begins) = (Kind::Posted, &message.from, false);
+                    steps.push(ReplayStep {
+                        kind,
+                        who,
+                        message: Some(message),
+                        left: false,
+                        begins,
+                        begin: end,
+                        end,
+                    });
                     continue;
                 }
                 Body::Message(message) => (&message.from, Some(message)),
                 Body::Passed { who } | Body::Left { who, .. } | Body::Stopped { who, .. } => (who, None),
                 _ => continue,
             };
-            let kind = if private.contains(&who) { Kind::Private } else { Kind::Chat };
+            let request = begun.iter().find(|request| request.who == *who);
+            let is_private = request.is_some_and(|request| request.to.is_private());
+            let kind = if is_private { Kind::Private } else { Kind::Chat };
             let left = matches!(event.body, Body::Left { .. });
-            steps.push(ReplayStep { kind, who, message, left, end });
+            let begins = working.contains(&who);
+            let step = ReplayStep { kind, who, message, left, begins, begin, end };
+            let is_result = request.is_some_and(|request| is_for_result(request, &steps));
+            if is_result { &mut results } else { &mut steps }.push(step);
         }
-        Self { steps, at: 0 }
+        Self { steps, at: 0, results }
+    }
+
+    /// The next turn for a result of a participant that `is_of` accepts, if it ended before the next step; any if the run `waits` for it.
+    pub(crate) fn take_result(
+        &mut self,
+        is_of: impl Fn(&Name) -> bool,
+        waits: bool,
+    ) -> Option<ReplayStep<'a>> {
+        let next = self.steps.get(self.at).map(|step| step.begin).filter(|_| !waits);
+        let is_next = |step: &ReplayStep<'_>| is_of(step.who) && next.is_none_or(|next| step.end < next);
+        let at = self.results.iter().position(is_next)?;
+        Some(self.results.remove(at))
     }
 
     /// The next turn or message of this kind by `who`, if there is one. Skips those of others.
@@ -86,6 +120,12 @@ impl<'a> Replay<'a> {
         self.at = index + 1;
         self.steps.get(index).copied()
     }
+}
+
+/// Whether `request` is a turn for the result of one of `steps` that was a background task.
+fn is_for_result(request: &TurnRequest, steps: &[ReplayStep<'_>]) -> bool {
+    let by = request.choice.as_ref().map(|choice| &choice.by);
+    by == Some(&Chooser::Background) && steps.iter().any(|step| step.begins && *step.who == request.who)
 }
 
 /// Whether `who` is a participant and has not left.

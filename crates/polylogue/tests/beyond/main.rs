@@ -6,6 +6,7 @@ mod agent_tool;
 mod approval;
 mod background;
 mod background_random;
+mod background_turns;
 mod compaction;
 mod compaction_cases;
 mod compaction_long;

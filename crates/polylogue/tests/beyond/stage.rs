@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use polylogue::{Assistant, Chat, Log, Name};
-use polylogue_core::{AnyStore, ChatBuilder, Event, LogId, Timestamp};
+use polylogue::{AnyModel, Assistant, Chat, Log, Name};
+use polylogue_core::{AnyStore, ChatBuilder, Event, LogId, Meta, Status, Store as _, Timestamp};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
@@ -21,7 +21,11 @@ pub(crate) struct Cast<'a> {
 
 impl Cast<'_> {
     pub(crate) fn assistant(&self, who: &str) -> Assistant {
-        Assistant::new(who, self.calls.through(self.script.model("test"))).unwrap()
+        Assistant::new(who, self.model()).unwrap()
+    }
+
+    pub(crate) fn model(&self) -> AnyModel {
+        self.calls.through(self.script.model("test"))
     }
 
     /// A chat of assistants with these names.
@@ -49,6 +53,27 @@ pub(crate) async fn events_with(
         answer: &|_, _, nth| answer(usize::try_from(nth).unwrap()).to_owned(),
     };
     cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"))
+}
+
+/// Plays a conversation from the events `prefix` to its end, and returns all events.
+pub(crate) async fn played_from(
+    prefix: &[Arc<Event>],
+    script: &str,
+    chat: impl Fn(&Cast<'_>) -> Chat,
+) -> Vec<Arc<Event>> {
+    let (store, id) = (AnyStore::new(Memory::new()), LogId::new("test").unwrap());
+    let claim = store.create(&id, &Meta::default()).await.unwrap();
+    store.append(&claim, prefix).await.unwrap();
+    store.release(claim).await.unwrap();
+    let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
+    let calls = Calls::default();
+    let chat = chat(&Cast { script: serde_json::from_str(script).unwrap(), calls: &calls });
+    let run = match prefix {
+        [] => chat.run_in(&mut log, "task").await,
+        _ => chat.resume(&mut log).await,
+    };
+    assert!(matches!(run.unwrap().status, Status::Closed { .. }));
+    log.events().await
 }
 
 /// The same as text, without model calls.

@@ -31,7 +31,7 @@ fn shipped() -> BTreeMap<String, Team> {
 }
 
 /// Chats of the patterns that no shipped team plays to the end.
-const PATTERNS: [&str; 11] = [
+const PATTERNS: [&str; 14] = [
     "participants: [A, B], max_turns: 9",
     "participants: [A, B], max_turns: 9, pattern: {group: {select: {model: {attempts: 2}}}}",
     "participants: [A, B], pattern: parallel, summary: {reflect: {}}",
@@ -42,6 +42,9 @@ const PATTERNS: [&str; 11] = [
     "participants: [A, B], pattern: {dag: {B: A}}",
     "participants: [A, B], pattern: {role_play: {user: A, assistant: B, max_rounds: 4}}",
     "participants: [A, B], pattern: sequential",
+    "participants: [A, B], max_turns: 8, background: {participants: [B]}",
+    "participants: [A, B], pattern: {graph: {start: A, edges: {A: B}}}, background: {participants: [A]}, summary: {reflect: {}}",
+    "participants: [A, B], max_turns: 6, pattern: {group: {select: {model: {}}}}, background: {participants: [A, B]}",
     "participants: [A, B], pattern: {tasks: [{who: A, prompt: Begin.}, {who: B, prompt: End.}]}",
 ];
 

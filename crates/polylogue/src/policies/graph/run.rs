@@ -24,7 +24,10 @@ pub(crate) fn ready(graph: &CheckedGraph, chat: &Transcript) -> Result<Vec<TurnR
     let mut position = Position::new(graph, chat);
     let mut due: Vec<ReadyNode> =
         graph.starts.iter().map(|node| ReadyNode { node: *node, of: None }).collect();
-    while !due.is_empty() {
+    // Nodes whose turns are background tasks that have not ended.
+    let mut working: Vec<(usize, &Name)> = Vec::new();
+    loop {
+        let is_stuck = due.is_empty();
         let (mut ended, mut missing) = (Vec::new(), Vec::new());
         for due in due {
             let Some(who) = graph.name(due.node) else { continue };
@@ -32,6 +35,7 @@ pub(crate) fn ready(graph: &CheckedGraph, chat: &Transcript) -> Result<Vec<TurnR
                 None if is_present(chat, who) || graph.after_leaving == AfterLeaving::Close => {
                     missing.push(due.request(who));
                 }
+                Some(turn) if turn.begins => working.push((due.node, who)),
                 turn => ended.push((due.node, turn)),
             }
         }
@@ -45,9 +49,32 @@ pub(crate) fn ready(graph: &CheckedGraph, chat: &Transcript) -> Result<Vec<TurnR
         for (node, turn) in &ended {
             position.leave(*node, &turn.as_ref().map(ReplayStep::text).unwrap_or_default(), end);
         }
-        due = position.due();
+        if !take_results(&mut past, &mut position, &mut working, is_stuck) && is_stuck {
+            // The chat waits for background tasks.
+            return Err(if working.is_empty() { position.reason() } else { Reason::GraphComplete.into() });
+        }
+        due = position.due(&working);
     }
-    Err(position.reason())
+}
+
+/// Lets nodes whose turns were background tasks fire, as far as their results were there before the next step, or, if the run `waits`
+/// for one, at least one of them. Returns whether any was there.
+fn take_results(
+    past: &mut Replay<'_>,
+    position: &mut Position<'_>,
+    working: &mut Vec<(usize, &Name)>,
+    waits: bool,
+) -> bool {
+    let mut is_any = false;
+    while let Some(result) =
+        past.take_result(|who| working.iter().any(|(_, of)| *of == who), waits && !is_any)
+    {
+        is_any = true;
+        if let Some(at) = working.iter().position(|(_, who)| *who == result.who) {
+            position.leave(working.remove(at).0, &result.text(), result.end);
+        }
+    }
+    is_any
 }
 
 /// A node that is ready.
@@ -130,13 +157,15 @@ impl<'g> Position<'g> {
         open.map(|(index, _)| index).collect()
     }
 
-    /// The nodes that are ready, in order. Consumes the edges that led to them.
-    fn due(&mut self) -> Vec<ReadyNode> {
+    /// The nodes that are ready while others are `working`, in order. Consumes the edges that led to them.
+    fn due(&mut self, working: &[(usize, &Name)]) -> Vec<ReadyNode> {
         let fired = self.graph.links.iter().zip(&self.fired).filter(|(_, (_, waiting))| *waiting);
         let mut active: Vec<usize> = fired.map(|(link, _)| link.to).collect();
         active.sort_unstable();
         active.dedup();
-        let is_due = |node: &&usize| self.is_due(**node, &active);
+        let running: Vec<usize> =
+            active.iter().copied().chain(working.iter().map(|(node, _)| *node)).collect();
+        let is_due = |node: &&usize| self.is_due(**node, &running);
         let due: Vec<ReadyNode> = active.iter().filter(is_due).map(|node| self.chosen(*node)).collect();
         for (link, (_, waiting)) in self.graph.links.iter().zip(&mut self.fired) {
             *waiting &= due.iter().all(|due| due.node != link.to);
