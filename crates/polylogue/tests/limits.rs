@@ -474,6 +474,22 @@ async fn what_tools_ask_of_models_at_the_same_time_is_reserved() {
     let mut log = log_of(&[], limits).await.budget(budget.clone());
     chat.run_in(&mut log, "go").await.unwrap();
     assert_eq!((asked.load(Ordering::SeqCst), budget.used().cost), (2, Money::dollars(0.02)));
+    // Of several budgets, the lowest holds, all are charged, and nothing stays reserved.
+    for (process, token, most) in [(0.035, 0.025, 2), (0.035, 1.0, 3), (0.015, 0.025, 1)] {
+        let (chat, asked) = seeking(5);
+        let budgets = [("process", process), ("token", token)]
+            .map(|(name, most)| Budget::new(name, Money::dollars(most)));
+        let [one, other] = budgets.clone();
+        let mut log = log_of(&[], Limits::default()).await.budget(one).budget(other);
+        chat.run_in(&mut log, "go").await.unwrap();
+        assert_eq!(asked.load(Ordering::SeqCst), most, "{process} {token}");
+        for budget in budgets {
+            assert_eq!(
+                (budget.used().cost, budget.reserved()),
+                (Money::dollars(most as f64 / 100.0), Money::default())
+            );
+        }
+    }
 }
 
 #[tokio::test]

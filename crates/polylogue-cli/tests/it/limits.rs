@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use crate::home::{Home, KEY, of_type, serve, until};
 
 /// Two who would talk for long, at a price.
-const TEAM: &str = r#"
+pub(crate) const TEAM: &str = r#"
 name: pair
 task: Talk
 prices: {"openai:test": {input: 1000, output: 1000}}
@@ -18,9 +18,9 @@ agents:
 chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 12}}
 "#;
 
-const RUN: [&str; 4] = ["run", "team.yaml", "--model", "openai:test"];
+pub(crate) const RUN: [&str; 4] = ["run", "team.yaml", "--model", "openai:test"];
 
-fn talker() -> Behavior {
+pub(crate) fn talker() -> Behavior {
     Behavior::from(Playbook::new(|_, nth| Answer::text(format!("words {nth}")).usage(100, 10))).key(KEY)
 }
 

@@ -14,6 +14,7 @@ mod bad;
 mod batch;
 #[cfg(test)]
 mod breakdowns;
+mod budgets;
 #[cfg(test)]
 mod chat;
 #[cfg(test)]

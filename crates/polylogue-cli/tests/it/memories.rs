@@ -269,7 +269,27 @@ fn the_cost_of_embeddings_counts() {
     let over = home.run(&["run", "priced.yaml", "Good morning", "--max-cost", "0.5", "--trust"]).exits(4);
     assert!(over.out.contains("($0.0000 spent, and the next call could cost up to $6.29)"), "{}", over.out);
     assert_eq!(server.requests().len(), 0, "looking facts up could take more than there is");
-    let within = home.run(&["run", "priced.yaml", "Good morning", "--max-cost", "7"]).ok();
+    // The same by a budget of the process, and by any of several at once.
+    for (options, reason) in [
+        (
+            &["--budget", "0.5"][..],
+            "the process has reached the budget of $0.5000 ($0.0000 spent, and the next call could cost up to $6.29)",
+        ),
+        (
+            &["--budget", "7", "--max-cost", "0.5"],
+            "the budget of $0.5000 ($0.0000 spent, and the next call could cost up to $6.29)",
+        ),
+        (
+            &["--budget", "7", "--budget-tokens", "20"],
+            "the process has reached the limit of 20 tokens (0 used, ",
+        ),
+    ] {
+        let over = home.run(&[&["run", "priced.yaml", "Good morning"][..], options].concat()).exits(4);
+        assert!(over.out.contains(reason), "{options:?}: {}", over.out);
+        assert_eq!(server.requests().len(), 0, "{options:?}");
+    }
+    let both = ["run", "priced.yaml", "Good morning", "--budget", "7", "--max-cost", "7"];
+    let within = home.run(&both).ok();
     assert!(within.out.contains("$1.00"), "{}", within.out);
 }
 

@@ -74,7 +74,7 @@ fn served() -> (Home, Serving) {
     (home, serving)
 }
 
-fn use_server(home: &mut Home, serving: &Serving) {
+pub(crate) fn use_server(home: &mut Home, serving: &Serving) {
     home.set("POLYLOGUE_SERVER", &format!("http://{}", serving.address()));
     home.set("POLYLOGUE_TOKEN", serving.token());
 }

@@ -166,6 +166,41 @@ fn a_key_stops_a_reply_at_once_and_what_was_shown_of_it_stays() {
     assert_eq!(of_type(&events, "cancelled").len(), 1, "{events:?}");
     let cut = of_type(&events, "reply_interrupted");
     assert!(cut[0]["text"].as_str().unwrap().starts_with("word0 word1 "), "{events:?}");
+    home.run(&["resume", "last"]).ok();
+    assert_eq!(of_type(&home.events(), "message").len(), 3, "nothing is lost");
+}
+
+/// How a person steers.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    /// By key, in the terminal that runs the conversation.
+    Key,
+    /// By a command of another process.
+    Command,
+}
+
+impl Way {
+    const ALL: [Self; 2] = [Self::Key, Self::Command];
+
+    fn type_in(terminal: &mut Terminal, text: &str) {
+        terminal.press("\u{1c}");
+        terminal.wait_for("steer>");
+        terminal.press(&format!("{text}\r"));
+    }
+
+    fn say(self, terminal: &mut Terminal, home: &Home, text: &str) {
+        match self {
+            Self::Key => Self::type_in(terminal, text),
+            Self::Command => drop(home.run(&["send", "last", text]).ok()),
+        }
+    }
+
+    fn stop_now(self, terminal: &mut Terminal, home: &Home) {
+        match self {
+            Self::Key => Self::type_in(terminal, "/now"),
+            Self::Command => drop(home.run(&["cancel", "last", "--now"]).ok()),
+        }
+    }
 }
 
 /// A model that calls a tool first, which runs until there is a file `go`.
@@ -178,6 +213,7 @@ fn working() -> (Server, Home) {
         _ => Answer::text("Fine."),
     }));
     let home = Home::at(&server);
+    home.allow_programs();
     let go = home.path("go");
     let go = go.display();
     home.file(
@@ -195,40 +231,40 @@ fn working() -> (Server, Home) {
 const WORK: [&str; 6] = ["run", "team.yaml", "-m", "openai:test", "--allow", "unsafe-host"];
 
 #[test]
-fn a_key_speaks_to_the_chat_during_a_tool_call_whose_result_is_kept() {
-    let (server, home) = working();
-    let mut terminal = Terminal::open(&home, (100, 40), &WORK);
-    until("the tool runs", || server.count() == 1 && of_type(&home.events(), "tool_called").len() == 1);
-    terminal.press("\u{1c}");
-    terminal.wait_for("steer>");
-    terminal.press("shorter, please\r");
-    std::fs::write(home.path("go"), "").unwrap();
-    let (code, seen) = terminal.end();
-    assert_eq!(code, 0, "{seen}");
-    let events = home.events();
-    let place = |kind: &str| events.iter().position(|event| event["type"] == kind).unwrap();
-    assert!(place("tool_returned") < place("sent"), "it is posted after the turn: {events:?}");
-    assert_eq!(of_type(&events, "sent")[0]["parts"][0]["text"], "shorter, please");
-    assert_eq!((of_type(&events, "tool_returned").len(), of_type(&events, "message").len()), (1, 2));
+fn a_message_during_a_tool_call_is_posted_after_the_turn_whose_result_is_kept() {
+    for way in Way::ALL {
+        let (server, home) = working();
+        let mut terminal = Terminal::open(&home, (100, 40), &WORK);
+        until("the tool runs", || server.count() == 1 && of_type(&home.events(), "tool_called").len() == 1);
+        way.say(&mut terminal, &home, "shorter, please");
+        std::fs::write(home.path("go"), "").unwrap();
+        let (code, seen) = terminal.end();
+        assert_eq!(code, 0, "{way:?}: {seen}");
+        let events = home.events();
+        let place = |kind: &str| events.iter().position(|event| event["type"] == kind).unwrap();
+        assert!(place("tool_returned") < place("sent"), "{way:?}: it is posted after the turn: {events:?}");
+        assert_eq!(of_type(&events, "sent")[0]["parts"][0]["text"], "shorter, please");
+        assert_eq!((of_type(&events, "tool_returned").len(), of_type(&events, "message").len()), (1, 2));
+    }
 }
 
 #[test]
-fn a_key_stops_a_tool_call_at_once_and_the_conversation_continues() {
-    let (server, home) = working();
-    let mut terminal = Terminal::open(&home, (100, 40), &WORK);
-    until("the tool runs", || server.count() == 1 && of_type(&home.events(), "tool_called").len() == 1);
-    terminal.press("\u{1c}");
-    terminal.wait_for("steer>");
-    terminal.press("/now\r");
-    let (code, seen) = terminal.end();
-    assert_eq!(code, 6, "{seen}");
-    assert_eq!(of_type(&home.events(), "cancelled").len(), 1);
-    assert_eq!(of_type(&home.events(), "tool_returned").len(), 0);
-    home.run(&["resume", "last", "--allow", "unsafe-host"]).ok();
-    let events = home.events();
-    // It is not repeated: whether it was done is unknown, and the agent receives that.
-    assert_eq!(of_type(&events, "tool_returned")[0]["outcome"]["status"], "unknown");
-    assert_eq!((of_type(&events, "tool_called").len(), of_type(&events, "message").len()), (1, 2));
+fn a_tool_call_is_stopped_at_once_and_the_conversation_continues() {
+    for way in Way::ALL {
+        let (server, home) = working();
+        let mut terminal = Terminal::open(&home, (100, 40), &WORK);
+        until("the tool runs", || server.count() == 1 && of_type(&home.events(), "tool_called").len() == 1);
+        way.stop_now(&mut terminal, &home);
+        let (code, seen) = terminal.end();
+        assert_eq!(code, 6, "{way:?}: {seen}");
+        assert_eq!(of_type(&home.events(), "cancelled").len(), 1, "{way:?}");
+        assert_eq!(of_type(&home.events(), "tool_returned").len(), 0, "{way:?}");
+        home.run(&["resume", "last", "--allow", "unsafe-host"]).ok();
+        let events = home.events();
+        // It is not repeated: whether it was done is unknown, and the agent receives that.
+        assert_eq!(of_type(&events, "tool_returned")[0]["outcome"]["status"], "unknown", "{way:?}");
+        assert_eq!((of_type(&events, "tool_called").len(), of_type(&events, "message").len()), (1, 2));
+    }
 }
 
 #[test]
@@ -257,18 +293,19 @@ fn a_key_during_a_question_steers_and_loses_neither_the_question_nor_its_answer(
 }
 
 #[test]
-fn a_key_during_a_question_stops_the_run_which_asks_it_again_when_it_is_resumed() {
-    let home = Home::new();
-    home.file("team.yaml", OFFICE);
-    let mut terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml"]);
-    terminal.wait_for("\nKim>");
-    terminal.press("\u{1c}");
-    terminal.wait_for("steer>");
-    terminal.press("/now\r");
-    let (code, seen) = terminal.end();
-    assert!(code == 5 || code == 6, "{code}: {seen}");
-    assert_eq!(of_type(&home.events(), "input_provided").len(), 0);
-    home.run(&["resume", "last", "--answer", "agreed"]).ok();
-    let events = home.events();
-    assert_eq!((of_type(&events, "input_required").len(), of_type(&events, "input_provided").len()), (1, 1));
+fn a_run_that_is_stopped_during_a_question_asks_it_again_when_it_is_resumed() {
+    for way in Way::ALL {
+        let home = Home::new();
+        home.file("team.yaml", OFFICE);
+        let mut terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml"]);
+        terminal.wait_for("\nKim>");
+        way.stop_now(&mut terminal, &home);
+        let (code, seen) = terminal.end();
+        assert!(code == 5 || code == 6, "{way:?}: {code}: {seen}");
+        assert_eq!(of_type(&home.events(), "input_provided").len(), 0, "{way:?}");
+        home.run(&["resume", "last", "--answer", "agreed"]).ok();
+        let events = home.events();
+        let count = |kind| of_type(&events, kind).len();
+        assert_eq!((count("input_required"), count("input_provided")), (1, 1), "{way:?}");
+    }
 }

@@ -41,6 +41,15 @@ fn desk() -> String {
     ))
 }
 
+/// Two who speak in turn, one of whom works in the background meanwhile.
+fn archive() -> String {
+    with_prices(&format!(
+        "agents:\n{}{}chat: {{participants: [Ann, Bob], pattern: round_robin, loop_detection: off, stop: {{max_turns: 90}}, background: {{participants: [Ann]}}}}\n",
+        agent("Ann", ""),
+        agent("Bob", "")
+    ))
+}
+
 fn agent(name: &str, more: &str) -> String {
     format!("  - {{name: {name}, system: You are {name}., parameters: {{max_tokens: {LONGEST}}}{more}}}\n")
 }
@@ -158,6 +167,13 @@ fn a_run_that_is_killed_repeatedly_is_billed_no_more_than_its_limit() {
 fn a_run_with_background_tasks_that_is_killed_repeatedly_is_billed_no_more_than_its_limit() {
     check("background", |random| {
         kill_run(Victim { team: desk(), dollars: 30.0, pause: Duration::ZERO, rows: None }, random)
+    });
+}
+
+#[test]
+fn a_run_with_turns_in_the_background_that_is_killed_repeatedly_is_billed_no_more_than_its_limit() {
+    check("background turns", |random| {
+        kill_run(Victim { team: archive(), dollars: 14.0, pause: Duration::ZERO, rows: None }, random)
     });
 }
 
