@@ -54,6 +54,12 @@ impl Walk<'_> {
                 self.states(builder, scene, chat, (states, turns))
             }
             Pattern::StateMachine(_) | Pattern::Handoffs(_) | Pattern::Graph(_) => {
+                let turns = match &chat.pattern {
+                    Pattern::Graph(graph) => {
+                        most_visits(graph, &everyone).map_or(turns, |most| turns.min(most))
+                    }
+                    _ => turns,
+                };
                 self.repeat(scene, (turns, 1), |walk, scene, _| walk.say(builder, scene, &everyone))
             }
             Pattern::Debate(debate) => self.debate(builder, scene, debate, &everyone),
@@ -284,6 +290,35 @@ fn each_once(graph: &Graph) -> bool {
         open.retain(|who| !ends.contains(who));
     }
     open.is_empty() && graph.join.values().all(|join| *join != Join::Any)
+}
+
+/// The most turns of a graph whose ways back all have a limit on uses: an edge with such a limit leads to its target at most as often, and
+/// any other one as often as its source speaks.
+fn most_visits(graph: &Graph, names: &[&Name]) -> Option<u128> {
+    let edges =
+        || graph.edges.iter().flat_map(|(from, edges)| edges.iter().map(move |edge| (&from.value, edge)));
+    let is_start = |who: &Name| match graph.start.as_slice() {
+        [] => !edges().any(|(_, edge)| edge.to == *who),
+        start => start.contains(who),
+    };
+    let mut visits: BTreeMap<&Name, u128> = BTreeMap::new();
+    // Each round is one step further along edges without a limit. Where that does not end, there is no limit.
+    for _ in 0..=names.len() {
+        let of = |who: &Name| {
+            let times = |(from, edge): (&Name, &Edge)| match edge.max_uses {
+                Some(most) => most.into(),
+                None => visits.get(from).copied().unwrap_or_default(),
+            };
+            let incoming = edges().filter(|(_, edge)| edge.to == *who).map(times);
+            incoming.fold(is_start(who).into(), u128::saturating_add)
+        };
+        let next: BTreeMap<&Name, u128> = names.iter().map(|who| (*who, of(who))).collect();
+        if next == visits {
+            return Some(visits.values().copied().fold(0, u128::saturating_add));
+        }
+        visits = next;
+    }
+    None
 }
 
 /// `names` by how many others come before them along `edges`, which have no way back: in this order, each sees what it can see.

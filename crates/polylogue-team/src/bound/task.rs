@@ -199,12 +199,17 @@ impl Walk<'_> {
         if !*task.self_terminating {
             return Ok(());
         }
+        let before = scene.own.get(task.who.as_str()).copied();
         let mut sum = Sum::default();
         for _ in 0..self.case.times(3, 2) {
             scene.keep(task.who.as_str(), WORDS);
             let effect = self.participant(builder, scene, &task.who)?;
             scene.keep(task.who.as_str(), effect.message.saturating_add(MESSAGE));
             sum.add(effect.sum);
+        }
+        if !*task.keeps_reflections {
+            // It forgets private turns.
+            scene.own.insert(task.who.to_string(), before.unwrap_or_default());
         }
         scene.sum.add(sum);
         Ok(())

@@ -42,6 +42,11 @@ fn every_pattern_has_its_turns() {
              pattern: {graph: {start: A, edges: {A: [{to: A, says: again}, {to: B, otherwise: true}]}}}",
             9,
         ),
+        (
+            "participants: [A, B], max_turns: 90,
+             pattern: {graph: {start: A, edges: {A: [{to: A, says: again, max_uses: 3}, {to: B, otherwise: true}]}}}",
+            8,
+        ),
         ("participants: [A, B], pattern: {dag: {B: A}}", 2),
         ("participants: [A, B], pattern: {debate: {options: [x, y], rounds: 2}}", 8),
         ("participants: [A, B], pattern: sequential, summary: {reflect: {parameters: {max_tokens: 9}}}", 3),

@@ -24,6 +24,8 @@ pub(super) enum Behavior {
     Late,
     /// The same as the first, with programs in its replies that print as much as they may.
     Coder,
+    /// Begins the longest replies with a word in capitals of its system message, such as one that leads to another turn.
+    Word,
     /// Calls tools in each reply.
     EndlessCalls,
     /// Calls a tool that does not exist.
@@ -52,12 +54,13 @@ pub(super) enum Behavior {
 
 impl Behavior {
     /// All but `Huge`, on whose replies no bound rests, and `Coder`, whose programs take their time.
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 17] = [
         Self::Worst,
         Self::Mistaken,
         Self::Longest,
         Self::Sparse,
         Self::Late,
+        Self::Word,
         Self::EndlessCalls,
         Self::WrongTool,
         Self::SameId,
@@ -127,6 +130,15 @@ impl Adversary {
         format!("```python\nimport random\nrandom.seed({seed})\nprint(random.randbytes(32700).hex())\n```\n")
     }
 
+    /// One of the words in capitals that the system message has.
+    fn word(&self, request: &Request<'_>) -> String {
+        let system = request.system.unwrap_or_default();
+        let is_part = |c: char| c.is_alphanumeric() || c == '?';
+        let words: Vec<&str> = system.split(|c| !is_part(c)).filter(|word| is_in_capitals(word)).collect();
+        let at = (self.seed + request.origin.nth * (self.seed % 3)) % words.len().max(1) as u64;
+        words.get(usize::try_from(at).unwrap()).map_or_else(String::new, |word| format!("{word} "))
+    }
+
     fn longest(&self, request: &Request<'_>) -> Vec<Part> {
         // No two texts are alike, so that they are no loop.
         let mut state =
@@ -135,6 +147,7 @@ impl Adversary {
             });
         let mut text = match self.behavior(request) {
             Behavior::Coder => self.program(request),
+            Behavior::Word => self.word(request),
             _ => String::new(),
         };
         while text.len() < self.bytes(request.params) {
@@ -202,6 +215,10 @@ impl Adversary {
         };
         request.tools.iter().cycle().take(most).enumerate().map(call).collect()
     }
+}
+
+fn is_in_capitals(word: &str) -> bool {
+    word.len() > 2 && word.chars().all(|c| !c.is_lowercase())
 }
 
 /// Arguments that no other call of the conversation has.

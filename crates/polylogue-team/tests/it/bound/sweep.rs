@@ -221,7 +221,9 @@ async fn tightness() {
     for (name, team) in shipped().into_iter().filter(|(name, _)| is_wanted(name)) {
         let mut stage = Stage::new(name, team, place.path());
         let random = (1..=seeds.unwrap_or(0)).map(|seed| Adversary::new(Behavior::Any, seed));
-        let random = random.chain((0..8).map(|seed| Adversary::new(Behavior::Late, seed)));
+        let late = (0..8).map(|seed| Adversary::new(Behavior::Late, seed));
+        let words = (0..6).map(|seed| Adversary::new(Behavior::Word, seed));
+        let random = random.chain(late).chain(words);
         let (mut highest, mut by) = ([0; 3], None);
         for model in EXPENSIVE.into_iter().map(|behavior| Adversary::new(behavior, 0)).chain(random) {
             let setting = Setting { window: None, calls: None };
@@ -231,7 +233,7 @@ async fn tightness() {
                     .map(|flaw| format!("{}, {model:?}: {flaw}", stage.name)),
             );
             if played.shares[2] > highest[2] {
-                by = Some(model.behavior);
+                by = Some((model.behavior, played.code()));
             }
             highest = [0, 1, 2].map(|at| played.shares[at].max(highest[at]));
         }
