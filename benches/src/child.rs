@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use crate::job::{By, Cost, Job, Result, What};
 use crate::meter::Meter;
 use crate::server::{Server, Way};
-use crate::{bare, chats, groups};
+use crate::{bare, chats, groups, scripted};
 
 /// The argument that makes this program measure and print a [`Cost`].
 pub(crate) const MEASURE: &str = "measure";
@@ -32,6 +32,7 @@ async fn do_it(job: &Job) -> Result<Cost> {
         What::Pieces { by, chats, watched } => chats::pieces(url, by, chats, watched).await,
         What::Crowd { by, chats, calls } => chats::crowd(url, by, chats, calls).await,
         What::Messages { count } => chats::messages(count).await,
+        What::Library => scripted::library().await,
         What::Groups { groups, rounds, picked } => groups::crowd(groups, rounds, picked).await,
     }
 }
@@ -41,6 +42,11 @@ pub(crate) fn command(base_url: String, what: What) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(MEASURE).arg(serde_json::to_string(&Job { base_url, what })?);
     Ok(command)
+}
+
+/// The command that runs one chat with the library alone, next to a server.
+pub(crate) fn measure_library() -> Result<Command> {
+    command(String::new(), What::Library)
 }
 
 /// Runs a job in a new process.

@@ -7,6 +7,9 @@ use crate::dialect::Dialect;
 /// Any error: a benchmark can only report it.
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
+/// The argument that makes this program serve teams.
+pub(crate) const HOST: &str = "host";
+
 /// Number of repetitions of every measurement, all of a table in turn. The minimum is reported: disturbances only add
 /// to it.
 pub(crate) const RUNS: usize = 5;
@@ -36,6 +39,8 @@ pub(crate) enum What {
     Pieces { by: By, chats: u64, watched: bool },
     /// Chats at the same time, each with a number of model calls.
     Crowd { by: By, chats: u64, calls: u64 },
+    /// One scripted chat in SQLite by the runtime, without a server.
+    Library,
     /// One chat with a number of messages, without an endpoint: its model is a function.
     Messages { count: u64 },
     /// Groups of four at the same time, each with a number of rounds, without an endpoint; `picked` if a model selects

@@ -19,6 +19,8 @@ mod long_turn;
 mod meter;
 mod report;
 mod sandbox;
+mod scripted;
+mod serve;
 mod server;
 mod start;
 mod stores;
@@ -35,8 +37,17 @@ fn main() -> ExitCode {
         ["cancel"] => report::optimized().and_then(|()| cancel::report()),
         ["long-turn"] => report::optimized().and_then(|()| long_turn::report()),
         ["stores"] => report::optimized().and_then(|()| stores::report()),
+        ["serve"] => report::optimized().and_then(|()| serve::report(10_000)),
+        ["serve", most] => match most.parse() {
+            Ok(most) => report::optimized().and_then(|()| serve::report(most)),
+            Err(_) => Err("`serve` takes a number of conversations".into()),
+        },
         [child::MEASURE, job] => child::answer(job),
-        _ => Err("usage: cargo run --release -p polylogue-bench [apis|cancel|check|long-turn|stores]".into()),
+        [job::HOST, folder] => serve::host(folder),
+        _ => {
+            Err("usage: cargo run --release -p polylogue-bench [apis|cancel|check|long-turn|serve [CONVERSATIONS]|stores]"
+                .into())
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
