@@ -58,6 +58,9 @@ pub struct Limits {
     pub tokens: Option<u64>,
     /// Money. A call is refused if its upper bound ([`Bound`]) exceeds what is left.
     pub cost: Option<Money>,
+    /// Output tokens of one reply of an agent in the outermost chat, private turns excluded. The lower one of this and of the agent's own
+    /// `max_tokens` is sent. It ends no run: a reply that reaches it is cut off.
+    pub reply_tokens: Option<u64>,
     /// Running time in milliseconds, without the time in which people are waited for. Calls in flight are aborted when it
     /// is up, if the log has a [`timer`](crate::Log::timer).
     pub time_ms: Option<u64>,
@@ -88,6 +91,7 @@ impl Default for Limits {
             calls_each: 1_000,
             tokens: None,
             cost: None,
+            reply_tokens: None,
             time_ms: None,
             unknown_price: false,
             depth: 8,

@@ -275,32 +275,24 @@ impl Conversation {
         self.0.attached.lock().unwrap_or_else(PoisonError::into_inner).extend(parts);
     }
 
-    /// Allows at most `tokens` more than it has used so far from here on, unless its own limit is lower. Returns the limit before, for
-    /// [`set_token_limit`](Self::set_token_limit); `None` if it stays as it was. Waits while it runs.
+    /// Stands for replies of any length, where a number is needed: exact in every JSON reader.
+    pub const ANY_REPLY_LENGTH: u64 = (1 << 53) - 1;
+
+    /// Has replies of agents in the outermost chat take at most `tokens` from now on, in this process and in those that continue it;
+    /// [`ANY_REPLY_LENGTH`](Self::ANY_REPLY_LENGTH) ends that. Waits while it runs.
     ///
     /// # Errors
     /// When the log cannot be written.
-    pub async fn lower_token_limit(&self, tokens: u64) -> Result<Option<u64>> {
-        let before = self.limits().tokens.unwrap_or(Self::NO_TOKEN_LIMIT);
-        let total = self.usage().await.counted_tokens().saturating_add(tokens);
-        if total >= before {
-            return Ok(None);
-        }
-        self.set_token_limit(total).await?;
-        Ok(Some(before))
-    }
-
-    /// Stands for no limit on tokens, where a number is needed: exact in every JSON reader.
-    pub const NO_TOKEN_LIMIT: u64 = (1 << 53) - 1;
-
-    /// Limits its tokens to `total`, in this process and in those that continue it. Waits while it runs.
-    ///
-    /// # Errors
-    /// When the log cannot be written.
-    pub async fn set_token_limit(&self, total: u64) -> Result<()> {
+    pub async fn limit_replies(&self, tokens: u64) -> Result<()> {
         let log = self.0.log.lock().await;
         let log = log.as_ref().ok_or_else(|| self.gone())?;
-        Ok(log.override_limits(LimitOverrides { tokens: Some(total), ..LimitOverrides::default() }).await?)
+        let logged = LimitOverrides::last_of(&log.events().await);
+        let own = logged.map_or(self.limits().reply_tokens, |logged| logged.reply_tokens);
+        if own.unwrap_or(Self::ANY_REPLY_LENGTH) == tokens {
+            return Ok(());
+        }
+        let limits = LimitOverrides { reply_tokens: Some(tokens), ..LimitOverrides::default() };
+        Ok(log.override_limits(limits).await?)
     }
 
     /// Prepares one that was stored to continue, with `message` if it is closed: logs limits that have changed, and reopens it unless

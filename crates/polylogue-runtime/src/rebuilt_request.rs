@@ -5,7 +5,9 @@ use std::sync::Arc;
 use polylogue::agents::tooling::ModelSettings;
 use polylogue::tasks::group_solve::Check;
 use polylogue::{Agent as _, Assistant, Transcript};
-use polylogue_core::{AnyModel, Body, Capability, Entry, Event, ModelReply, Name, Path, View};
+use polylogue_core::{
+    AnyModel, Body, Capability, Entry, Event, LimitOverrides, ModelReply, Name, Path, View,
+};
 use polylogue_models::{Provider, RequestFormat, Script};
 use polylogue_team::{Pattern, Team};
 use serde_json::{Value, json};
@@ -132,9 +134,23 @@ fn candidates(
     assistants.retain(|assistant| assistant.name() == who);
     let of_agent = |assistant: &Assistant| ways_of(assistant, &stored.team, &here);
     let mut ways: Vec<Vec<RequestSettings>> = assistants.iter().map(of_agent).collect();
+    let limits = LimitOverrides::last_of(before).unwrap_or(stored.limits);
+    if let Some(most) = limits.reply_tokens {
+        ways.iter_mut().for_each(|ways| limit_replies(ways, most));
+    }
     let choices = stored.team.choices_of(who, &speakers(&here, who), &|_| Ok(silent()))?;
     ways.extend(choices.into_iter().map(|(asks, system)| vec![(asks, Some(system.into()))]));
     Ok(ways.into_iter().filter_map(|ways| Candidate::of(who, ways, &here, reply)).collect())
+}
+
+/// Adds the ways with at most `most` tokens in the reply, which come first.
+fn limit_replies(ways: &mut Vec<RequestSettings>, most: u64) {
+    let limited = |(settings, system): &RequestSettings| {
+        let params = settings.params.with_reply_limit(most)?;
+        Some((ModelSettings { params, ..settings.clone() }, system.clone()))
+    };
+    let limited: Vec<RequestSettings> = ways.iter().filter_map(limited).collect();
+    ways.splice(0..0, limited);
 }
 
 /// Those among whom `who` chooses in its turn.

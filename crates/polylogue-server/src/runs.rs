@@ -42,17 +42,8 @@ pub(crate) async fn open(
 pub(crate) struct Stretch {
     /// Receives everything that happens from its beginning on.
     pub(crate) follower: Option<oneshot::Sender<Subscription>>,
-    /// How many tokens it may use, below the limit of the conversation, which is restored afterward.
-    pub(crate) tokens: Option<TokenLimit>,
-}
-
-/// A lower limit on tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TokenLimit {
-    /// This many are allowed beyond those used so far.
-    More(u64),
-    /// It was lowered already, from this one.
-    Instead(u64),
+    /// How many tokens replies of agents in the outermost chat may take from then on.
+    pub(crate) reply_tokens: Option<u64>,
 }
 
 /// Runs a stored conversation, unless it runs already.
@@ -161,13 +152,12 @@ impl Task {
             close(opened).await;
             return false;
         }
-        let status = match self.lower(&opened.conversation, stretch.tokens).await {
-            Ok(before) => {
-                let status = meter::run(tenant, &opened.conversation).await;
-                let continues = app.is_stopping() && matches!(status, Ok(Status::Cancelled));
-                self.restore(&opened.conversation, before.filter(|_| !continues)).await;
-                status
-            }
+        let limited = match stretch.reply_tokens {
+            Some(most) => opened.conversation.limit_replies(most).await,
+            None => Ok(()),
+        };
+        let status = match limited {
+            Ok(()) => meter::run(tenant, &opened.conversation).await,
             Err(error) => Err(error),
         };
         match &status {
@@ -176,28 +166,6 @@ impl Task {
         }
         close(opened).await;
         !(app.is_stopping() && matches!(status, Ok(Status::Cancelled)))
-    }
-
-    /// Lowers the limit on tokens. Returns the one before, if it was lowered.
-    async fn lower(
-        &self,
-        conversation: &Conversation,
-        tokens: Option<TokenLimit>,
-    ) -> polylogue_runtime::Result<Option<u64>> {
-        match tokens {
-            Some(TokenLimit::More(tokens)) => conversation.lower_token_limit(tokens).await,
-            Some(TokenLimit::Instead(before)) => Ok(Some(before)),
-            None => Ok(None),
-        }
-    }
-
-    /// Restores the limit on tokens. If the process is killed before, the lower one stays.
-    async fn restore(&self, conversation: &Conversation, before: Option<u64>) {
-        if let Some(before) = before
-            && let Err(error) = conversation.set_token_limit(before).await
-        {
-            warn!(conversation = %self.id, %error, "a limit on tokens stays lowered");
-        }
     }
 
     fn leave(&self) {

@@ -1,6 +1,6 @@
 //! What has happened in a conversation since a request: a pure fold of its events, from which each protocol makes its result.
 
-use polylogue_core::{Body, Event, StopReason, Summary};
+use polylogue_core::{Body, Event, Finish, StopReason, Summary};
 
 /// What has happened in a conversation since a request.
 #[derive(Debug, Default)]
@@ -17,6 +17,8 @@ pub(crate) struct Stretch {
     pub(crate) is_cancelled: bool,
     /// What was said last in the outermost chat.
     pub(crate) last: Option<String>,
+    /// Whether the last reply of a model there was cut off at its greatest length.
+    pub(crate) is_cut: bool,
 }
 
 impl Stretch {
@@ -35,6 +37,7 @@ impl Stretch {
             Body::InputProvided { .. } => self.question = None,
             Body::Failed { error, .. } => self.failure = Some(error.message.to_string()),
             Body::TurnStarted { .. } => self.failure = None,
+            Body::ModelReplied(reply) if event.at.is_root() => self.is_cut = reply.finish == Finish::Length,
             Body::Message(message) if event.at.is_root() && !message.to.is_private() => {
                 self.last = Some(message.as_text().into_owned());
             }

@@ -58,6 +58,7 @@ const ASK: Limits = Limits {
     tokens: None,
     cost: None,
     time_ms: None,
+    reply_tokens: None,
     unknown_price: false,
     depth: 8,
     background: Limits::DEFAULT_BACKGROUND,

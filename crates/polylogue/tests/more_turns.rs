@@ -34,7 +34,15 @@ fn pair(policy: impl Policy, most: u64) -> Chat {
 }
 
 const fn turns(more: u64) -> LimitOverrides {
-    LimitOverrides { turns: Some(more), calls: None, tokens: None, cost: None, time_ms: None, on_limit: None }
+    LimitOverrides {
+        turns: Some(more),
+        calls: None,
+        tokens: None,
+        cost: None,
+        time_ms: None,
+        reply_tokens: None,
+        on_limit: None,
+    }
 }
 
 /// Runs the chat to its end, then for 3 turns more.

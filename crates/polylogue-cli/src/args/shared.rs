@@ -288,6 +288,7 @@ impl Limits {
             tokens: self.max_tokens,
             cost,
             time_ms: self.max_time.map(milliseconds),
+            reply_tokens: None,
             on_limit: self.on_limit.map(OnLimit::into),
         }
     }

@@ -58,6 +58,16 @@ pub struct Params {
     pub extra: Map<String, Value>,
 }
 
+impl Params {
+    /// The same with at most `most` tokens in the reply; `None` if it has no more already.
+    #[must_use]
+    pub fn with_reply_limit(&self, most: u64) -> Option<Self> {
+        let most = u32::try_from(most).ok()?;
+        let is_lower = self.max_tokens.is_none_or(|own| own > most);
+        is_lower.then(|| Self { max_tokens: Some(most), ..self.clone() })
+    }
+}
+
 /// How much a reasoning model reasons. Models know some of these levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -24,6 +24,9 @@ pub struct LimitOverrides {
     /// As [`Limits::time_ms`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
+    /// As [`Limits::reply_tokens`]: no total, and nothing that is used up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_tokens: Option<u64>,
     /// As [`Limits::on_limit`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_limit: Option<OnLimit>,
@@ -45,6 +48,7 @@ impl LimitOverrides {
             tokens: self.tokens.or(earlier.tokens),
             cost: self.cost.or(earlier.cost),
             time_ms: self.time_ms.or(earlier.time_ms),
+            reply_tokens: self.reply_tokens.or(earlier.reply_tokens),
             on_limit: self.on_limit.or(earlier.on_limit),
         }
     }
@@ -57,6 +61,7 @@ impl LimitOverrides {
             tokens: self.tokens.map(|more| usage.counted_tokens().saturating_add(more)),
             cost: self.cost.map(|more| usage.counted_cost() + more),
             time_ms: self.time_ms.map(|more| time_ms.saturating_add(more)),
+            reply_tokens: self.reply_tokens,
             on_limit: self.on_limit,
         }
     }
@@ -69,6 +74,7 @@ impl LimitOverrides {
             tokens: self.tokens.map(|total| total.saturating_sub(usage.counted_tokens())),
             cost: self.cost.map(|total| total.less(usage.counted_cost())),
             time_ms: self.time_ms.map(|total| total.saturating_sub(time_ms)),
+            reply_tokens: None,
             on_limit: None,
         }
     }
@@ -86,6 +92,7 @@ impl LimitOverrides {
             tokens: count(self.tokens, limit.tokens),
             time_ms: count(self.time_ms, limit.time_ms),
             cost,
+            reply_tokens: None,
             on_limit: None,
         }
     }
@@ -98,6 +105,7 @@ impl LimitOverrides {
             tokens: self.tokens.max(needed.tokens),
             cost: self.cost.max(needed.cost),
             time_ms: self.time_ms.max(needed.time_ms),
+            reply_tokens: self.reply_tokens,
             on_limit: self.on_limit,
         }
     }
@@ -111,6 +119,7 @@ impl LimitOverrides {
             tokens: self.tokens.or(limits.tokens),
             cost: self.cost.or(limits.cost),
             time_ms: self.time_ms.or(limits.time_ms),
+            reply_tokens: self.reply_tokens.or(limits.reply_tokens),
             on_limit: self.on_limit.unwrap_or(limits.on_limit),
             ..limits
         }

@@ -26,6 +26,7 @@ fn no_field_of_a_change_of_limits_is_one_of_the_event() {
         tokens: Some(3),
         cost: Some(crate::Money::dollars(4.0)),
         time_ms: Some(5),
+        reply_tokens: Some(6),
         on_limit: None,
     };
     let (at, time) = (Path::root(), Timestamp(7));

@@ -7,11 +7,14 @@ use crate::{Body, Error, Reply, Result};
 impl Turn<'_> {
     /// Asks a model for the rest of its last reply, which was [truncated](crate::Finish::Length): it is prompted to
     /// continue, and the agent's view has both as one. `None` if that is not possible, for instance because the
-    /// context is full: then the reply stays unchanged.
+    /// context is full, or because [`reply_tokens`](crate::Limits::reply_tokens) chose its length: then the reply stays unchanged.
     ///
     /// # Errors
     /// As [`ask_model`](Self::ask_model), except failures of the model.
     pub async fn continued(&mut self, ask: ModelCall<'_>) -> Result<Option<Reply>> {
+        if self.stays_cut(ask) {
+            return Ok(None);
+        }
         self.prompt(CONTINUE_CUT_OFF).await?;
         if let Some(Body::ContinuationFailed { .. }) = self.next_logged() {
             self.past.pop_front().into_iter().for_each(|event| self.replay_event(event));
@@ -25,6 +28,15 @@ impl Turn<'_> {
                 Ok(None)
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a limit on replies ends it here. One that was, or was not, continued under another limit stays so.
+    fn stays_cut(&self, ask: ModelCall<'_>) -> bool {
+        match self.next_logged() {
+            Some(Body::Prompted { text, .. }) => **text != *CONTINUE_CUT_OFF,
+            Some(_) => true,
+            None => self.limited(ask).is_some(),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::log::ReservationRequest;
 use crate::view::start;
 use crate::{
     AnyModel, Body, Bound, CallCost, CallPurpose, Capability, DeltaRef, DeltaSink, Digest, EncodeCache,
-    Error, Finish, Model, ModelError, ModelErrorKind, ModelReply, Name, Origin, Part, Reply, Request,
+    Error, Finish, Model, ModelError, ModelErrorKind, ModelReply, Name, Origin, Params, Part, Reply, Request,
     RequestPrefix, Result, Usage, View,
 };
 
@@ -108,6 +108,8 @@ impl Turn<'_> {
             self.replay_event(event);
             return Ok(reply);
         }
+        let limited = self.limited(ask);
+        let ask = ModelCall { params: limited.as_ref().unwrap_or(ask.params), ..ask };
         // What an earlier process found out, the model of this one may have to find out again.
         let mut refused = Vec::new();
         let mut unsealed = false;
@@ -177,6 +179,14 @@ impl Turn<'_> {
             Body::ModelReplied(reply) if reply.who == *self.me() => Some(Arc::clone(&reply.model)),
             _ => None,
         })
+    }
+
+    /// The parameters with the limit on the output of a reply, where that is lower than the agent's own.
+    pub(super) fn limited(&self, ask: ModelCall<'_>) -> Option<Params> {
+        let is_of_result =
+            ask.compaction.is_none() && self.transcript.at().is_root() && !self.request().to.is_private();
+        let most = self.log.limits_now().reply_tokens.filter(|_| is_of_result)?;
+        ask.params.with_reply_limit(most)
     }
 
     /// Reserves a call, sends it, and logs the reply.

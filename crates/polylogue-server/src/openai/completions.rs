@@ -23,7 +23,7 @@ use crate::attendance::Begun;
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::{find, listing, served_team, state_of};
 use crate::problem::Problem;
-use crate::runs::{self, Opened, Stretch, TokenLimit, run_stretch};
+use crate::runs::{self, Opened, Stretch, run_stretch};
 use crate::tail::{Follow, event_stream, texts};
 use crate::tenants::Tenant;
 use crate::token::Token;
@@ -40,7 +40,7 @@ pub(super) fn schema() -> Value {
             "stream": {"type": "boolean"},
             "stream_options": {"type": "object"},
             "metadata": {"type": "object", "description": "`conversation`: the id of the conversation to continue"},
-            "max_completion_tokens": {"type": ["integer", "null"], "minimum": 1, "description": "Tokens that the run may use, read and written, of all participants together. It can only lower the limit of the team"},
+            "max_completion_tokens": {"type": ["integer", "null"], "minimum": 1, "description": "The most tokens of a reply of a participant, below the `max_tokens` of the team. A reply that reaches it is cut off"},
             "max_tokens": {"type": ["integer", "null"], "minimum": 1, "description": "The same, by its former name"},
         },
     })
@@ -152,20 +152,15 @@ async fn begin_new(
     let prepared = served_team(call, tenant, &request.model).await?;
     prepared.reread_memory().await?;
     let slot = call.app.join(token)?;
-    let mut of_team = prepared.run().with_task(history::task(&request.messages));
-    let own = prepared.limits().tokens.unwrap_or(Conversation::NO_TOKEN_LIMIT);
-    let tokens = request.max_tokens.filter(|tokens| *tokens < own);
-    if tokens.is_some() {
-        of_team = of_team.with_limits(LimitOverrides { tokens, ..LimitOverrides::default() });
-    }
+    let limits = LimitOverrides { reply_tokens: request.max_tokens, ..LimitOverrides::default() };
+    let of_team = prepared.run().with_task(history::task(&request.messages)).with_limits(limits);
     let of_team = of_team.with_budgets(slot.payer.budget());
     let id = fresh_id();
     let conversation = tenant.runtime.begin_as(&of_team, id.clone(), None).await?;
     tenant.runs.enter(&id);
     let opened = Opened { conversation, prepared };
     let (follower, begins) = oneshot::channel();
-    let tokens = tokens.map(|_| TokenLimit::Instead(own));
-    let stretch = Stretch { follower: Some(follower), tokens };
+    let stretch = Stretch { follower: Some(follower), reply_tokens: None };
     runs::begin(&call.app, tenant, &id, slot, (Some(opened), stretch));
     Ok((Begun { id, from: 0 }, Some(begins)))
 }
@@ -198,8 +193,9 @@ async fn say(
         return Err(Problem::refused(why.to_string()));
     }
     let (follower, begins) = oneshot::channel();
-    let tokens = request.max_tokens.map(TokenLimit::More);
-    run_stretch(&call.app, tenant, id, slot, Stretch { follower: Some(follower), tokens });
+    // One of an earlier request does not count for this one.
+    let reply_tokens = Some(request.max_tokens.unwrap_or(Conversation::ANY_REPLY_LENGTH));
+    run_stretch(&call.app, tenant, id, slot, Stretch { follower: Some(follower), reply_tokens });
     Ok((Begun { id: id.clone(), from }, Some(begins)))
 }
 

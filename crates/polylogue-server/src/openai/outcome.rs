@@ -27,7 +27,7 @@ impl Outcome {
         let stop = |content: String| Finish { reason: "stop", content };
         Ok(match (&self.0.closed, &self.0.question) {
             (Some((reason, summary)), _) => {
-                Finish { reason: word(reason), content: content(reason, summary) }
+                Finish { reason: word(reason, self.0.is_cut), content: content(reason, summary) }
             }
             (None, Some(question)) => stop(question.clone()),
             (None, None) => match (&self.0.failure, &self.0.last) {
@@ -63,8 +63,9 @@ impl Outcome {
     }
 }
 
-fn word(reason: &StopReason) -> &'static str {
-    if is_limit_of_run(reason) { "length" } else { "stop" }
+/// `is_cut`: whether the last reply was cut off.
+fn word(reason: &StopReason, is_cut: bool) -> &'static str {
+    if is_cut || is_limit_of_run(reason) { "length" } else { "stop" }
 }
 
 #[cfg(test)]
@@ -76,10 +77,11 @@ mod tests {
     #[test]
     fn s49_s50_a_limit_has_content_and_unknown_tokens_are_absent() {
         let limit = StopReason::Turns { limit: 3, next: None };
-        assert_eq!((word(&limit), word(&StopReason::Finished)), ("length", "stop"));
+        assert_eq!((word(&limit, false), word(&StopReason::Finished, false)), ("length", "stop"));
+        assert_eq!(word(&StopReason::Finished, true), "length");
         let silent = StopReason::NoOutput { ended: Box::new(limit.clone()) };
         let own = StopReason::from(OtherReason::new("stalled", "no progress", RunOutcome::Limit));
-        assert_eq!((word(&silent), word(&own)), ("length", "stop"));
+        assert_eq!((word(&silent, false), word(&own, false)), ("length", "stop"));
         assert_eq!(content(&limit, " "), format!("({limit})"));
         assert_eq!(content(&limit, " text\n"), "text");
         assert_eq!(Outcome::default().usage(), None);

@@ -23,7 +23,7 @@ pub(super) struct ChatRequest {
     pub(super) show: Show,
     /// Whether silence in the stream is kept alive by chunks without text instead of comments.
     pub(super) is_kept_alive_by_chunks: bool,
-    /// How many tokens the run may use, below the limit of the team.
+    /// How many tokens a reply of a participant may take.
     pub(super) max_tokens: Option<u64>,
     /// The fields that are not used.
     pub(super) ignored: Vec<String>,

@@ -9,7 +9,6 @@ use polylogue_test::server::{Answer, Quirk};
 use serde_json::{Value, json};
 
 use crate::client::{Request, Stream};
-use crate::conversations::events;
 use crate::openai::{COMPLETIONS, assistant, chunks, complete, content, conversation, streamed, user};
 use crate::world::{Gate, World, generous};
 
@@ -188,8 +187,15 @@ async fn pieces_are_streamed_and_a_broken_reply_is_marked() {
 }
 
 #[tokio::test]
-async fn s50_a_limit_of_the_request_lowers_that_of_the_team_for_one_response() {
-    let world = World::with_model("more", generous()).await;
+async fn s50_a_limit_of_the_request_is_one_on_each_reply_until_the_next_request() {
+    // Replies that resemble one another would be a loop.
+    let word = |number: usize| blake3::hash(&number.to_le_bytes()).to_hex()[..14].to_owned();
+    let world = World::with_answers(move |number| match number {
+        // The last reply of the second response is cut off.
+        23 => Answer::text("mo").finish("length"),
+        _ => Answer::text(word(number)),
+    })
+    .await;
     let ask = async |messages: Value, limit: Value| {
         let mut body = json!({"model": "long", "messages": messages});
         body.as_object_mut().unwrap().extend(limit.as_object().unwrap().clone());
@@ -199,31 +205,26 @@ async fn s50_a_limit_of_the_request_lowers_that_of_the_team_for_one_response() {
     };
     let end = |completion: &Value| completion["choices"][0]["finish_reason"].as_str().unwrap().to_owned();
     let first = ask(json!([user("Talk.")]), json!({"max_completion_tokens": 10})).await;
-    assert_eq!((&*end(&first), &first["polylogue"]["spent"]["calls"]), ("length", &json!(0)), "{first}");
-    assert!(content(&first).contains("limit"), "{first}");
-    // The next request has no limit of its own, and so only that of the team.
-    let mut history = vec![user("Talk."), assistant(content(&first)), user("Again.")];
-    let second = ask(json!(history), json!({})).await;
-    assert_eq!((&*end(&second), content(&second)), ("stop", "more"), "{second}");
-    assert_eq!(conversation(&second), conversation(&first));
-    history.extend([assistant("more"), user("Once more.")]);
-    let third = ask(json!(history), json!({"max_tokens": 10})).await;
-    assert_eq!((&*end(&third), conversation(&third)), ("length", conversation(&first)), "{third}");
-    history.extend([assistant(content(&third)), user("And again.")]);
-    let fourth = ask(json!(history), json!({"max_tokens": 10_000_000})).await;
-    assert_eq!((&*end(&fourth), content(&fourth)), ("stop", "more"), "{fourth}");
-    let log = events(&world, conversation(&first)).await;
-    let changed = log.iter().filter(|event| event["type"] == "limits_changed").count();
-    assert_eq!(changed, 5, "restored; lowered and restored, twice");
-    // A higher limit than that of the team changes nothing.
-    let tight = "name: tight\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\nlimits: {tokens: 5}\nscript: [{Ann: one}]";
-    let world = World::with_team("tight", tight).await;
-    let body = json!({"model": "tight", "messages": [user("Count.")], "max_tokens": 1_000_000});
-    let own = world.post(COMPLETIONS, &body).await.json();
-    assert!(
-        own["polylogue"]["ended"]["detail"].as_str().unwrap().starts_with("the limit of 5 tokens"),
-        "{own}"
-    );
+    let said = word(11);
+    assert_eq!((&*end(&first), content(&first)), ("stop", &*said), "{first}");
+    let mut history = vec![user("Talk."), assistant(&said), user("Again.")];
+    let second = ask(json!(history), json!({"max_tokens": 20, "max_completion_tokens": 30})).await;
+    assert_eq!((&*end(&second), content(&second)), ("length", "mo"), "{second}");
+    history.extend([assistant("mo"), user("Once more.")]);
+    // One without a limit has that of the team alone.
+    let third = ask(json!(history), json!({})).await;
+    assert_eq!((&*end(&third), conversation(&third)), ("stop", conversation(&first)), "{third}");
+    let sent: Vec<Value> =
+        world.model_requests().iter().map(|body| serde_json::from_str(body).unwrap()).collect();
+    let limit = |body: &Value| body["max_completion_tokens"].as_u64().or(body["max_tokens"].as_u64());
+    let limits: Vec<Option<u64>> = sent.iter().map(limit).collect();
+    let expected = [Some(10), Some(20), None].map(|limit| [limit; 12]).concat();
+    assert_eq!(limits, expected);
+    // What models were sent is known exactly.
+    for call in 1..=18 {
+        let path = format!("/api/v1/conversations/{}/views/Ann?call={call}", conversation(&first));
+        assert_eq!(world.get(&path).await.json()["exact"], true, "call {call}");
+    }
 }
 
 #[tokio::test]

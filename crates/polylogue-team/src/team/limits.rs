@@ -21,6 +21,7 @@ impl Team {
             calls_each: default.calls_each,
             tokens: usage.tokens,
             cost: usage.cost.map(Money::dollars),
+            reply_tokens: None,
             time_ms: usage.time_ms(),
             unknown_price: false,
             depth: depth.and_then(|depth| depth.try_into().ok()).unwrap_or(default.depth),
