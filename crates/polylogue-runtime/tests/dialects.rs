@@ -195,7 +195,7 @@ fn teams() -> Vec<Loaded> {
 
 /// Plays all teams at `place`, with each seed plain and streamed.
 fn check_all(place: &'static Place) {
-    let (seeds, first) = (set("POLYLOGUE_SEEDS", 6), set("POLYLOGUE_SEED", 1));
+    let (seeds, first) = (set("POLYLOGUE_SEEDS", 2), set("POLYLOGUE_SEED", 1));
     let (teams, counted) = (teams(), Arc::new(Counted::default()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for seed in first..first + seeds {
