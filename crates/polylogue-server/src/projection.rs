@@ -1,10 +1,15 @@
 //! The seam of protocols: what happens in a conversation, as frames of an event stream. A projection reads no store and no socket, so that
 //! the frames of a finished log are those that were sent live, without the pieces of replies.
 
-use polylogue_core::{Delta, Event, Name, Path};
+use std::borrow::Cow;
+
+use polylogue_core::{Body, Delta, Event, Name, Path, TeamChanged};
+use polylogue_wire::Scope;
 use polylogue_wire::stream::{self, Missed, Piece};
 use serde::Serialize;
 use serde_json::Value;
+
+use crate::token::Token;
 
 /// A frame of an event stream, as the standard of server-sent events writes it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -86,13 +91,33 @@ pub(crate) trait Projection: Send + 'static {
 }
 
 /// The native form: stored events as the log has them.
-#[derive(Debug, Default)]
-pub(crate) struct Native;
+#[derive(Debug)]
+pub(crate) struct Native {
+    sees_team: bool,
+}
+
+impl Native {
+    /// What the holder of `token` may see.
+    pub(crate) fn of(token: &Token) -> Self {
+        Self { sees_team: token.has(Scope::Edit) }
+    }
+
+    /// The text of a team takes the scope `edit`, also where it is part of an event.
+    pub(crate) fn shown<'e>(&self, event: &'e Event) -> Cow<'e, Event> {
+        match &event.body {
+            Body::TeamChanged(changed) if !self.sees_team => {
+                let body = Body::TeamChanged(TeamChanged { team: Value::Null, ..changed.clone() });
+                Cow::Owned(Event { body, ..event.clone() })
+            }
+            _ => Cow::Borrowed(event),
+        }
+    }
+}
 
 impl Projection for Native {
     fn entry(&mut self, event: &Event) -> Vec<Frame> {
         // An event can be written as JSON: it was read from it.
-        let data = serde_json::to_string(event).unwrap_or_default();
+        let data = serde_json::to_string(&self.shown(event)).unwrap_or_default();
         vec![Frame { event: Some(stream::ENTRY), id: Some(event.seq), data }]
     }
 
@@ -116,6 +141,9 @@ impl Projection for Native {
 
 #[cfg(test)]
 mod tests {
+    use polylogue_core::Timestamp;
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -126,9 +154,23 @@ mod tests {
     }
 
     #[test]
+    fn the_text_of_a_team_in_an_event_takes_the_scope_that_its_file_takes() {
+        let team = json!({"text": "name: a"});
+        let changed = TeamChanged { digest: "d".into(), changes: vec!["`task`".into()], team: team.clone() };
+        let body = Body::TeamChanged(changed);
+        let event = Event { seq: 7, at: Path::root(), time: Timestamp(1), ran_ms: 0, inbox: None, body };
+        let shown = |sees_team| Native { sees_team }.entry(&event).remove(0).data;
+        assert!(shown(true).contains(&team.to_string()));
+        let without: Event = serde_json::from_str(&shown(false)).unwrap();
+        let Body::TeamChanged(without) = without.body else { panic!("{without:?}") };
+        assert_eq!((without.team, &*without.digest), (Value::Null, "d"));
+    }
+
+    #[test]
     fn s21_a_delta_has_no_id() {
         let who = Name::new("Ann").unwrap();
-        let delta = |delta| Native.delta(&Path::root(), &who, &delta).remove(0).text();
+        let mut native = Native { sees_team: false };
+        let mut delta = |delta| native.delta(&Path::root(), &who, &delta).remove(0).text();
         assert_eq!(
             delta(Delta::Text("one".into())),
             "event: delta\ndata: {\"at\":\"\",\"who\":\"Ann\",\"type\":\"text\",\"text\":\"one\"}\n\n"

@@ -22,9 +22,8 @@ pub(crate) async fn watch_tokens(app: &App) {
     loop {
         sleep(LOOK).await;
         let read = app.tokens.all().ok();
-        // An unchanged file is not read again: its tokens are the same allocation.
-        let is_same =
-            matches!((&read, &last), (Some(read), Some(last)) if Arc::ptr_eq(read, last) || read == last);
+        // Not by value: a token that was made and revoked since the last look leaves equal tokens behind, and streams of its own.
+        let is_same = matches!((&read, &last), (Some(read), Some(last)) if Arc::ptr_eq(read, last));
         if !is_same {
             app.token_changes.send_modify(|changes| *changes = changes.wrapping_add(1));
         }

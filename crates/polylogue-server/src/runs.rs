@@ -31,8 +31,7 @@ pub(crate) async fn open(
     payer: &Payer,
 ) -> Result<Opened, Problem> {
     let prepared = app.source.prepare_stored(&tenant.runtime, id).await?;
-    let options =
-        OpenOptions { more, budgets: payer.budget().into_iter().collect(), ..OpenOptions::default() };
+    let options = OpenOptions { more, budgets: payer.budgets(), ..OpenOptions::default() };
     let conversation = tenant.runtime.open(id, &prepared, options).await?;
     Ok(Opened { conversation, prepared: Arc::new(prepared) })
 }
@@ -172,17 +171,26 @@ impl Task {
         while self.tenant.runs.leave(&self.id) {}
     }
 
-    /// Notes that the next process continues it.
     fn note(&self) {
-        if let Err(error) = self.app.promised.note(&self.tenant.name, &self.id, self.payer.token.as_deref()) {
-            warn!(conversation = %self.id, %error, "a restart will not continue a conversation");
-        }
+        promise(&self.app, &self.tenant, &self.id, &self.payer);
     }
 
     fn clear(&self) {
-        if let Err(error) = self.app.promised.clear(&self.tenant.name, &self.id) {
-            warn!(conversation = %self.id, %error, "a restart will continue a conversation");
-        }
+        take_back(&self.app, &self.tenant, &self.id);
+    }
+}
+
+/// Notes that the next process of the server continues the conversation, if this one ends before it is at rest.
+pub(crate) fn promise(app: &App, tenant: &Tenant, id: &LogId, payer: &Payer) {
+    if let Err(error) = app.promised.note(&tenant.name, id, payer.token.as_deref()) {
+        warn!(conversation = %id, %error, "a restart will not continue a conversation");
+    }
+}
+
+/// Notes that no process need continue it.
+pub(crate) fn take_back(app: &App, tenant: &Tenant, id: &LogId) {
+    if let Err(error) = app.promised.clear(&tenant.name, id) {
+        warn!(conversation = %id, %error, "a restart will continue a conversation");
     }
 }
 

@@ -15,7 +15,7 @@ use tracing::warn;
 
 use crate::problem::Problem;
 use crate::tenants::Tenants;
-use crate::token::Token;
+use crate::token::{DailyLimit, Token};
 use crate::token_file::now_ms;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -29,7 +29,6 @@ pub(crate) struct Spending {
 
 /// The budget of a token for one day. A run counts toward the day on which it was begun or continued.
 pub(crate) struct Account {
-    token: String,
     /// Days since 1970, in UTC.
     day: u64,
     budget: Budget,
@@ -38,8 +37,8 @@ pub(crate) struct Account {
 /// Who pays for a run: the token whose request began or continued it.
 #[derive(Clone, Default)]
 pub(crate) struct Payer {
-    /// None of tokens without a budget.
-    account: Option<Arc<Account>>,
+    /// Those of the token and of the tokens that made it, where they have budgets.
+    accounts: Vec<Arc<Account>>,
     /// The id of the token, if one is known.
     pub(crate) token: Option<String>,
 }
@@ -59,10 +58,10 @@ fn today() -> u64 {
 }
 
 impl Account {
-    fn new(token: &Token, day: u64) -> Self {
-        let DailyBudget { cost, tokens } = token.per_day;
+    fn new(per_day: DailyBudget, day: u64) -> Self {
+        let DailyBudget { cost, tokens } = per_day;
         let budget = Budget::new("token", Allowance { cost, tokens, ..Allowance::default() });
-        Self { token: token.id.clone(), day, budget }
+        Self { day, budget }
     }
 
     /// What of it is spent, in words.
@@ -82,9 +81,14 @@ impl Account {
 }
 
 impl Payer {
-    /// The budget from which its model calls are reserved.
-    pub(crate) fn budget(&self) -> Option<Budget> {
-        Some(self.account.as_ref()?.budget.clone())
+    /// The budgets from all of which its model calls are reserved.
+    pub(crate) fn budgets(&self) -> Vec<Budget> {
+        self.accounts.iter().map(|account| account.budget.clone()).collect()
+    }
+
+    /// What of its budgets is spent, in words.
+    fn spent(&self) -> Option<String> {
+        self.accounts.iter().find_map(|account| account.spent())
     }
 }
 
@@ -99,16 +103,17 @@ impl Spending {
 
     /// Who pays for what `token` begins or continues now.
     pub(crate) fn payer(&self, token: &Token) -> Payer {
-        let is_bounded = token.per_day != DailyBudget::default();
-        let account = is_bounded.then(|| self.account(token, today()));
-        Payer { account, token: Some(token.id.clone()) }
+        Payer { accounts: self.accounts_of(token, today()), token: Some(token.id.clone()) }
     }
 
-    fn account(&self, token: &Token, day: u64) -> Arc<Account> {
+    fn accounts_of(&self, token: &Token, day: u64) -> Vec<Arc<Account>> {
         let mut accounts = self.accounts();
         accounts.retain(|_, account| account.day >= day);
-        let account = accounts.entry(token.id.clone());
-        Arc::clone(account.or_insert_with(|| Arc::new(Account::new(token, day))))
+        let account = |limit: DailyLimit| {
+            let account = accounts.entry(limit.token);
+            Arc::clone(account.or_insert_with(|| Arc::new(Account::new(limit.per_day, day))))
+        };
+        token.daily_limits().into_iter().map(account).collect()
     }
 
     /// The same, unless the budget of the token is spent.
@@ -117,8 +122,7 @@ impl Spending {
     /// `budget-spent`, until midnight.
     pub(crate) fn admit(&self, token: &Token) -> Result<Payer, Problem> {
         let payer = self.payer(token);
-        let spent = payer.account.as_ref().and_then(|account| account.spent());
-        spent.map_or(Ok(payer), |spent| {
+        payer.spent().map_or(Ok(payer), |spent| {
             let left = DAY_MS - now_ms() % DAY_MS;
             Err(Problem::budget_spent(format!("the token has spent its budget of today: {spent}"))
                 .hint(
@@ -133,14 +137,16 @@ impl Spending {
     /// # Errors
     /// When the file cannot be written: then the run must not begin.
     pub(crate) fn note(&self, payer: &Payer, tenant: &str, run: &LogId, from: u64) -> io::Result<()> {
-        let (day, token) = match &payer.account {
-            Some(account) => (account.day, account.token.clone()),
+        let day = match payer.accounts.first() {
+            Some(account) => account.day,
             // It ends what a token with a budget pays for, if there is one.
-            None if self.file.exists() => (today(), payer.token.clone().unwrap_or_default()),
+            None if self.file.exists() => today(),
             None => return Ok(()),
         };
-        let tenant = tenant.to_owned();
-        let mut line = serde_json::to_vec(&Line { day, token, tenant, run: run.clone(), from })?;
+        let (token, tenant) = (payer.token.clone().unwrap_or_default(), tenant.to_owned());
+        // It begins with a line break, too: one before it can be torn, when the disk was full.
+        let mut line = vec![b'\n'];
+        serde_json::to_writer(&mut line, &Line { day, token, tenant, run: run.clone(), from })?;
         line.push(b'\n');
         // One write, so that lines of several runs are not mixed.
         let _one = self.accounts();
@@ -162,15 +168,16 @@ impl Spending {
             let mut later = of_today.iter().skip(at + 1);
             let until = later.find(|later| later.run == line.run && later.tenant == line.tenant);
             let usage = used(tenants, line, until.map(|later| later.from)).await;
-            let account = self.account(token, line.day);
-            account.budget.spend(usage.counted());
+            for account in self.accounts_of(token, line.day) {
+                account.budget.spend(usage.counted());
+            }
         }
         if let Err(error) = self.rewrite(&of_today) {
             warn!(%error, "notes on what tokens have spent earlier stay");
         }
     }
 
-    /// The lines that can be read. The last one can be torn: its run had not begun.
+    /// The lines that can be read. Those of runs that did not begin can be torn.
     fn lines(&self) -> io::Result<Vec<Line>> {
         match fs::read_to_string(&self.file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -230,11 +237,16 @@ mod tests {
         }
         let lines: Vec<_> =
             spending.lines().unwrap().into_iter().map(|line| (Some(line.token), line.from)).collect();
-        assert_eq!(lines, [(bounded.token, 3), (free.token, 7), (Some(String::new()), 8)]);
+        assert_eq!(lines, [(bounded.token.clone(), 3), (free.token, 7), (Some(String::new()), 8)]);
+        let torn = fs::read(&spending.file).unwrap();
+        fs::write(&spending.file, torn.strip_suffix(b"}\n").unwrap()).unwrap();
+        spending.note(&bounded, "local", &run, 9).unwrap();
+        let from: Vec<_> = spending.lines().unwrap().iter().map(|line| line.from).collect();
+        assert_eq!(from, [3, 7, 9], "a torn line takes no other with it");
         let huge = TotalUsage { input: u64::MAX, output: u64::MAX, ..TotalUsage::default() };
-        assert!(bounded.account.unwrap().spent().is_none());
-        let account = payer(Some(1)).account.unwrap();
-        (0..2).for_each(|_| account.budget.spend(huge.counted()));
-        assert!(account.spent().unwrap().ends_with(" of 1 tokens"));
+        assert!(bounded.spent().is_none());
+        let payer = payer(Some(1));
+        (0..2).for_each(|_| payer.budgets()[0].spend(huge.counted()));
+        assert!(payer.spent().unwrap().ends_with(" of 1 tokens"));
     }
 }

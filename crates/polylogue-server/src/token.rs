@@ -71,6 +71,14 @@ impl TokenKind {
     }
 }
 
+/// The budget of a token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DailyLimit {
+    /// The id of the token.
+    pub(crate) token: String,
+    pub(crate) per_day: DailyBudget,
+}
+
 /// A stored token: with the digest of its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
@@ -90,6 +98,9 @@ pub struct Token {
     /// What it may spend in a day. Default: no bound.
     #[serde(default, skip_serializing_if = "DailyBudget::is_unlimited")]
     pub per_day: DailyBudget,
+    /// The budgets of the token that made it, and of those that made that one: what it spends is spent of them, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) within: Vec<DailyLimit>,
     /// When it was made, in milliseconds since 1970.
     pub created_ms: u64,
     /// When it ends, in milliseconds since 1970. Default: never.
@@ -107,8 +118,8 @@ impl Token {
     pub(crate) fn new(id: String, text: &TokenText, new: NewToken, created_ms: u64) -> Self {
         let NewToken { name, tenant, scopes, teams, per_day, expires_ms } = new;
         let digest = blake3::hash(text.0.as_bytes()).to_hex().to_string();
-        let kind = TokenKind::Key;
-        Self { id, name, digest, tenant, scopes, teams, per_day, created_ms, expires_ms, kind }
+        let (kind, within) = (TokenKind::Key, Vec::new());
+        Self { id, name, digest, tenant, scopes, teams, per_day, within, created_ms, expires_ms, kind }
     }
 
     /// A token that an authorization server has made.
@@ -121,6 +132,7 @@ impl Token {
             scopes,
             teams: None,
             per_day: DailyBudget::default(),
+            within: Vec::new(),
             created_ms: 0,
             expires_ms: Some(expires_ms),
             kind: TokenKind::Issued,
@@ -131,6 +143,13 @@ impl Token {
     pub(crate) fn is(&self, text: &str) -> bool {
         // Digests are compared in constant time.
         blake3::Hash::from_hex(&self.digest).is_ok_and(|digest| digest == blake3::hash(text.as_bytes()))
+    }
+
+    /// The budgets from which its calls are paid: its own, if it has one, and those of the tokens that made it.
+    pub(crate) fn daily_limits(&self) -> Vec<DailyLimit> {
+        let own = DailyLimit { token: self.id.clone(), per_day: self.per_day };
+        let own = (!self.per_day.is_unlimited()).then_some(own);
+        own.into_iter().chain(self.within.iter().cloned()).collect()
     }
 
     pub(crate) fn is_valid_at(&self, now_ms: u64) -> bool {

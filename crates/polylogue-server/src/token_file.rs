@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::token::{NewToken, Token, TokenKind, TokenText};
+use crate::token::{DailyLimit, NewToken, Token, TokenKind, TokenText};
 use crate::token_error::TokenError;
 
 /// How long a link to the page can be exchanged.
@@ -19,7 +19,7 @@ const SESSION_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 #[derive(Debug)]
 pub struct TokenFile {
     path: PathBuf,
-    read: Mutex<Option<(Stamp, Arc<Vec<Token>>)>>,
+    read: Mutex<Option<(Option<Stamp>, Arc<Vec<Token>>)>>,
 }
 
 /// Tells versions of the file apart: each is a new file.
@@ -32,17 +32,17 @@ impl TokenFile {
         Self { path, read: Mutex::new(None) }
     }
 
-    /// All tokens, oldest first.
+    /// All tokens, oldest first: the same allocation until the file changes.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn all(&self) -> Result<Arc<Vec<Token>>, TokenError> {
-        let Some(stamp) = self.stamp()? else { return Ok(Arc::default()) };
+        let stamp = self.stamp()?;
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, tokens)) = read.as_ref().filter(|(earlier, _)| *earlier == stamp) {
             return Ok(Arc::clone(tokens));
         }
-        let tokens = Arc::new(self.parse()?);
+        let tokens = Arc::new(if stamp.is_some() { self.parse()? } else { Vec::new() });
         *read = Some((stamp, Arc::clone(&tokens)));
         Ok(tokens)
     }
@@ -82,7 +82,16 @@ impl TokenFile {
     /// When `new` is not legal, or the file cannot be written.
     pub fn create(&self, new: NewToken) -> Result<(Token, TokenText), TokenError> {
         new.check()?;
-        self.change(|tokens| add(tokens, TokenKind::Key, new))
+        self.change(|tokens| add(tokens, TokenKind::Key, new, Vec::new()))
+    }
+
+    /// Makes a token for `maker`, whose budget is that of the new one, too.
+    ///
+    /// # Errors
+    /// When `new` is not legal, or the file cannot be written.
+    pub(crate) fn create_for(&self, maker: &Token, new: NewToken) -> Result<(Token, TokenText), TokenError> {
+        new.check()?;
+        self.change(|tokens| add(tokens, TokenKind::Key, new, maker.daily_limits()))
     }
 
     /// Makes a link to the page: its text can be exchanged once, within ten minutes, for a session with the rights of `new`.
@@ -92,7 +101,7 @@ impl TokenFile {
     pub fn create_link(&self, new: NewToken) -> Result<TokenText, TokenError> {
         new.check()?;
         let new = NewToken { expires_ms: Some(now_ms().saturating_add(LINK_MS)), ..new };
-        self.change(|tokens| Ok(add(tokens, TokenKind::Link, new)?.1))
+        self.change(|tokens| Ok(add(tokens, TokenKind::Link, new, Vec::new())?.1))
     }
 
     /// Exchanges the text of a link for a session, which ends after 30 days. `None`: it was exchanged before, or has expired.
@@ -109,10 +118,10 @@ impl TokenFile {
                 return Ok(None);
             };
             tokens.remove(at);
-            let Token { name, tenant, scopes, teams, per_day, .. } = found;
+            let Token { name, tenant, scopes, teams, per_day, within, .. } = found;
             let expires_ms = Some(now.saturating_add(SESSION_MS));
             let new = NewToken { name, tenant, scopes, teams, per_day, expires_ms };
-            add(tokens, TokenKind::Session, new).map(Some)
+            add(tokens, TokenKind::Session, new, within).map(Some)
         })
     }
 
@@ -171,11 +180,16 @@ impl TokenFile {
 }
 
 /// Adds a new token.
-fn add(tokens: &mut Vec<Token>, kind: TokenKind, new: NewToken) -> Result<(Token, TokenText), TokenError> {
+fn add(
+    tokens: &mut Vec<Token>,
+    kind: TokenKind,
+    new: NewToken,
+    within: Vec<DailyLimit>,
+) -> Result<(Token, TokenText), TokenError> {
     let text = TokenText::random()?;
     let id = unused_id(tokens)?;
     let mut token = Token::new(id, &text, new, now_ms());
-    token.kind = kind;
+    (token.kind, token.within) = (kind, within);
     tokens.push(token.clone());
     Ok((token, text))
 }

@@ -236,16 +236,15 @@ async fn events(call: Call) -> Reply {
             last.ok_or_else(|| Problem::bad_request("`Last-Event-ID` must be the number of an event"))
         });
         let from = last.transpose()?.map_or(from, |last| last.saturating_add(1));
-        let token = token.clone();
-        return respond(
-            Follow { app: call.app.clone(), tenant, token, id, from, ends: true, begins: None },
-            Native,
-        );
+        let (token, native) = (token.clone(), Native::of(token));
+        let follow = Follow { app: call.app.clone(), tenant, token, id, from, ends: true, begins: None };
+        return respond(follow, native);
     }
     let limit = call.number("limit")?.unwrap_or(EVENTS).clamp(1, EVENTS);
     let events = tenant.runtime.store().read(&id, from).await?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let next = events.get(limit).map(|event| event.seq);
-    let events = events.into_iter().take(limit).collect();
+    let native = Native::of(token);
+    let events = events.iter().take(limit).map(|event| native.shown(event).into_owned()).collect();
     json_reply(StatusCode::OK, &EventPage { events, next })
 }

@@ -52,8 +52,9 @@ async fn feed(call: Call) -> Reply {
     match followed {
         None => event_stream(list, permit),
         Some(id) => {
+            let native = Native::of(&token);
             let follow = Follow { app: call.app, tenant, token, id, from, ends: false, begins: None };
-            event_stream(stream::select(Box::pin(list), Box::pin(texts(follow, Native))), permit)
+            event_stream(stream::select(Box::pin(list), Box::pin(texts(follow, native))), permit)
         }
     }
 }

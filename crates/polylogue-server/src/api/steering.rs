@@ -22,7 +22,7 @@ use crate::conversation::{describe, describe_begun, find, listing, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::route::{Access, Route};
-use crate::runs::{Opened, open, run, run_stored};
+use crate::runs::{Opened, open, promise, run, run_stored, take_back};
 use crate::spending::Payer;
 use crate::tenants::Tenant;
 use crate::token::Token;
@@ -358,7 +358,15 @@ async fn fork(call: Call) -> Reply {
         None => None,
     };
     let point = ForkPoint { event: seq, text };
-    let fork = tenant.runtime.fork_as(&id, &point, new, team.as_deref()).await?;
+    if let Some(slot) = &slot {
+        // Before it is made: a process that is killed in between leaves none that never runs.
+        promise(app, &tenant, &new, &slot.payer);
+    }
+    let made = tenant.runtime.fork_as(&id, &point, new.clone(), team.as_deref()).await;
+    if made.is_err() && slot.is_some() {
+        take_back(app, &tenant, &new);
+    }
+    let fork = made?;
     if let Some(slot) = slot {
         run_stored(app, &tenant, &fork.id, slot);
     }

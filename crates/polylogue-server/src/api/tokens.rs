@@ -33,7 +33,7 @@ fn new_schema() -> Value {
             "per_day": {
                 "type": "object",
                 "additionalProperties": false,
-                "description": "What it may spend in a day: `cost` in 10^-12 dollars. Default: as the token that makes it",
+                "description": "What it may spend in a day: `cost` in 10^-12 dollars. Default: as the token that makes it, of whose budget it is spent, too",
                 "properties": {
                     "cost": {"type": "integer", "minimum": 0},
                     "tokens": {"type": "integer", "minimum": 0},
@@ -77,7 +77,7 @@ async fn create(call: Call) -> Reply {
             .at("/per_day", "more than the budget of the token"));
     }
     let new = NewToken { name, tenant: own.tenant.clone(), scopes, teams, per_day, expires_ms };
-    let (token, text) = call.app.tokens.create(new)?;
+    let (token, text) = call.app.tokens.create_for(own, new)?;
     let text = wire::TokenText::new(text.reveal());
     json_reply(StatusCode::CREATED, &wire::MadeToken { about: describe(&token), token: text })
 }

@@ -154,7 +154,7 @@ async fn begin_new(
     let slot = call.app.join(token)?;
     let limits = LimitOverrides { reply_tokens: request.max_tokens, ..LimitOverrides::default() };
     let of_team = prepared.run().with_task(history::task(&request.messages)).with_limits(limits);
-    let of_team = of_team.with_budgets(slot.payer.budget());
+    let of_team = of_team.with_budgets(slot.payer.budgets());
     let id = fresh_id();
     let conversation = tenant.runtime.begin_as(&of_team, id.clone(), None).await?;
     tenant.runs.enter(&id);

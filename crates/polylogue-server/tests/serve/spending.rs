@@ -77,6 +77,30 @@ async fn s37_the_tokens_of_a_day_are_reserved_counted_across_restarts_and_then_r
 }
 
 #[tokio::test]
+async fn what_a_token_made_spends_is_spent_of_the_budget_of_its_maker() {
+    let world = World::with_model("more", generous()).await;
+    let probe = token(&world, DailyBudget { tokens: Some(1), ..DailyBudget::default() });
+    let (_, closed) = stopped(&world, &probe).await;
+    let detail = closed["ended"]["detail"].as_str().unwrap();
+    let next = detail.rsplit(' ').next().unwrap().trim_end_matches(')');
+    let tokens: u64 = next.parse().unwrap();
+    let maker = token(&world, DailyBudget { tokens: Some(tokens + 10), ..DailyBudget::default() });
+    let make = async |name: &str| {
+        let body = json!({"name": name, "scopes": ["read", "run"]});
+        post(&world, &maker, "/api/v1/tokens", &body).await.json()["token"].as_str().unwrap().to_owned()
+    };
+    let (first, second) = (make("first").await, make("second").await);
+    assert!(stopped(&world, &first).await.1["turns"].as_u64().unwrap() >= 1);
+    // Too little is left for the other one, which has spent nothing itself, and for the maker.
+    assert_eq!(stopped(&world, &second).await.1["turns"], 0);
+    for token in [&first, &second, &maker] {
+        is_spent(&post(&world, token, PATH, &json!({"team": "long"})).await);
+    }
+    let world = world.restart().await;
+    assert_eq!(stopped(&world, &second).await.1["turns"], 0, "counted across a restart");
+}
+
+#[tokio::test]
 async fn all_conversations_of_a_server_share_its_budget_next_to_those_of_tokens() {
     let most = Allowance { calls: Some(5), ..Allowance::default() };
     let world = World::with_budget("more", Budget::new("process", most)).await;
