@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod dev;
 pub(crate) mod fmt;
 pub(crate) mod folder;
+pub(crate) mod keeping;
 pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod new;
@@ -118,6 +119,8 @@ pub(crate) enum Command {
     Show(Show),
     /// Check that stored conversations are unaltered
     Verify(verify::Verify),
+    /// Pack conversations into less space, in Postgres
+    Archive(keeping::Archive),
     /// Remove conversations
     Rm(Rm),
     /// List, find and delete the long-term memory of agents
@@ -288,10 +291,12 @@ pub(crate) struct Show {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Nothing of a conversation is left in the store: events, messages, large results and stored files. Forks of it keep their copies."
+)]
 pub(crate) struct Rm {
-    /// The conversations: ids, beginnings of ids, or `last`
-    #[arg(required = true)]
-    pub(crate) ids: Vec<String>,
+    #[command(flatten)]
+    pub(crate) which: keeping::Which,
 }
 
 #[derive(Debug, Args)]

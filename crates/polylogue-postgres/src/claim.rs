@@ -13,13 +13,15 @@ use crate::live_point::LivePoint;
 use crate::logs::{LogEnd, Logs, as_json, lease_ms};
 
 /// What a claim needs to know of its log.
-const CLAIMED: &str = "RETURNING nr, fence, events, chain, summary, team IS NOT NULL";
+const CLAIMED: &str = "RETURNING nr, fence, events, chain, summary, team IS NOT NULL, EXISTS(SELECT FROM polylogue.archives WHERE log = nr) AS is_archived";
 
 const REMOVE: &str = "WITH gone AS (
         DELETE FROM polylogue.logs WHERE tenant = $1 AND id = $2 AND (holder IS NULL OR lease < now()) RETURNING nr, team),
     events AS (DELETE FROM polylogue.events USING gone WHERE log = gone.nr),
     inbox AS (DELETE FROM polylogue.inbox USING gone WHERE log = gone.nr),
-    blobs AS (DELETE FROM polylogue.blobs USING gone WHERE log = gone.nr)
+    blobs AS (DELETE FROM polylogue.blobs USING gone WHERE log = gone.nr),
+    archive AS (DELETE FROM polylogue.archives USING gone WHERE log = gone.nr),
+    aside AS (DELETE FROM polylogue.set_aside USING gone WHERE tenant = $1 AND id = $2)
     SELECT team FROM gone";
 
 /// How often a claim is tried that was refused, though the log is free since.
@@ -142,6 +144,9 @@ impl Logs {
         let (nr, fence, events): (i64, i64, i64) = (self.get(row, 0)?, self.get(row, 1)?, self.get(row, 2)?);
         let (chain, summary): (Vec<u8>, String) = (self.get(row, 3)?, self.get(row, 4)?);
         let claim = Claim { id: id.clone(), fence: fence.cast_unsigned() };
+        if row.try_get("is_archived").unwrap_or(false) {
+            self.unpack(&claim).await?;
+        }
         let (link, events) = (Link::from_bytes(&chain), events.cast_unsigned());
         let summary = match link.and_then(|link| unsealed(summary.into_bytes(), link)) {
             Some(summary) => summary,

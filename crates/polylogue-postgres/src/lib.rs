@@ -23,6 +23,7 @@
 
 mod address;
 mod append;
+mod archive;
 mod bell;
 mod blobs;
 mod budgets;
@@ -36,6 +37,7 @@ mod listing;
 mod live_point;
 mod logs;
 mod overview;
+mod packed;
 mod password;
 mod queue;
 mod read;

@@ -31,7 +31,8 @@ const CLAIM_DUE: &str = "WITH RECURSIVE needed AS (
         tries = tries + 1, worker = $4, takeovers = takeovers + (holder IS NOT NULL)::int,
         lease = now() + $6 * interval '1 millisecond', due = now() + $6 * interval '1 millisecond'
     FROM next WHERE logs.nr = next.nr AND NOT is_failing
-    RETURNING logs.nr, fence, events, chain, summary, team IS NOT NULL, id, extract(epoch FROM since)::float8";
+    RETURNING logs.nr, fence, events, chain, summary, team IS NOT NULL, id, extract(epoch FROM since)::float8,
+        EXISTS(SELECT FROM polylogue.archives WHERE log = logs.nr) AS is_archived";
 
 /// The release of a claim. `$5` are milliseconds from now, `$6` milliseconds since 1970: neither is never.
 const RELEASE_UNTIL: &str =

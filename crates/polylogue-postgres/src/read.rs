@@ -8,24 +8,18 @@ use tokio_postgres::types::Type;
 
 use crate::database::{Access, Parameter};
 use crate::logs::Logs;
+use crate::packed::{StoredRow, unpacked};
 
 /// The head of a log and its events from one on, as of one moment.
-const EVENTS: &str = "SELECT l.events, l.chain, l.origin, e.seq, e.json, e.chain
-    FROM polylogue.logs l LEFT JOIN polylogue.events e ON e.log = l.nr AND e.seq >= $3
+const EVENTS: &str = "SELECT l.events, l.chain, l.origin, e.seq, e.json, e.chain, a.bytes
+    FROM polylogue.logs l LEFT JOIN polylogue.archives a ON a.log = l.nr LEFT JOIN polylogue.events e ON e.log = l.nr AND e.seq >= $3
     WHERE l.tenant = $1 AND l.id = $2 ORDER BY e.seq";
 
 /// What the head of a log says of it.
-struct Head {
-    events: u64,
-    link: Option<Link>,
+pub(crate) struct Head {
+    pub(crate) events: u64,
+    pub(crate) link: Option<Link>,
     origin: Option<Link>,
-}
-
-/// An event's columns.
-struct StoredRow {
-    seq: u64,
-    json: String,
-    link: Option<Link>,
 }
 
 impl StoredRow {
@@ -35,7 +29,7 @@ impl StoredRow {
 }
 
 impl Logs {
-    async fn rows(&self, id: &LogId, from: u64) -> Result<(Head, Vec<StoredRow>), StoreError> {
+    pub(crate) async fn rows(&self, id: &LogId, from: u64) -> Result<(Head, Vec<StoredRow>), StoreError> {
         let from = i64::try_from(from).unwrap_or(i64::MAX);
         let parameters: [Parameter<'_>; 3] =
             [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT), (&from, Type::INT8)];
@@ -46,7 +40,10 @@ impl Logs {
         };
         let events = self.get::<i64>(first, 0)?.cast_unsigned();
         let head = Head { events, link: link(first, 1)?, origin: link(first, 2)? };
-        let mut stored = Vec::with_capacity(rows.len());
+        let packed: Option<Vec<u8>> = self.get(first, 6)?;
+        let mut stored = packed.map(|bytes| unpacked(&bytes)).unwrap_or_default();
+        stored.retain(|row| row.seq >= from.cast_unsigned());
+        stored.reserve(rows.len());
         for row in &rows {
             // A log without such events is one row without an event.
             let Some(seq) = self.get::<Option<i64>>(row, 3)? else { continue };

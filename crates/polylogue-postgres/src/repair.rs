@@ -29,6 +29,7 @@ impl Logs {
         let fence: i64 = self.get(row, 0)?;
         let found = self.read_intact(id).await?;
         let Some(damage) = found.damage else { return Ok(found.events.len() as u64) };
+        self.unpack_damaged(id).await?;
         let kept = usize::try_from(damage.intact()).unwrap_or(usize::MAX);
         let events = found.events.get(..kept).unwrap_or(&found.events);
         let texts = self.texts(id, events.len()).await?;

@@ -42,6 +42,8 @@ CREATE INDEX logs_parent ON polylogue.logs(tenant, parent_id) WHERE parent_id IS
 -- Text: bytes come back as they went.
 CREATE TABLE polylogue.events(
     log bigint, seq bigint, json text NOT NULL, chain bytea NOT NULL, PRIMARY KEY(log, seq));
+-- The first events of logs that were archived, packed: deflated lines of a link (hexadecimal), a space, and the JSON of an event.
+CREATE TABLE polylogue.archives(log bigint PRIMARY KEY, bytes bytea NOT NULL);
 CREATE TABLE polylogue.inbox(
     log bigint, nr bigint, key text NOT NULL, json text NOT NULL, at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY(log, nr), UNIQUE(log, key));

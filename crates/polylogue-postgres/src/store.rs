@@ -206,6 +206,11 @@ impl Store for Postgres {
         self.run(|inner| async move { inner.remove(&id).await }).await
     }
 
+    async fn archive(&self, id: &LogId) -> Result<bool, StoreError> {
+        let id = id.clone();
+        self.run(|logs| async move { logs.archive(&id).await.map(|()| true) }).await
+    }
+
     async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
         let claim = claim.clone();
         self.run(|inner| async move { inner.renew(&claim).await }).await

@@ -47,7 +47,9 @@ fn use_of(command: &str) -> Use {
         "rm" => Use::Server(&[&["ids"]]),
         "chat" => Use::Refused("`run` begins a conversation, and `resume ID MESSAGE` continues it"),
         "pause" => Use::Refused("`cancel` stops a conversation after its turn, and `resume` continues it"),
-        "batch" | "next" | "verify" | "memory" => Use::Refused("run it where the store of the server is"),
+        "batch" | "next" | "verify" | "memory" | "move" | "archive" => {
+            Use::Refused("run it where the store of the server is")
+        }
         _ => Use::Local,
     }
 }

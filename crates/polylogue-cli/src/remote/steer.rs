@@ -80,7 +80,7 @@ pub(super) async fn fork(args: &args::change::Fork, remote: &Remote) -> Result<E
 
 pub(super) async fn rm(args: &args::Rm, remote: &Remote) -> Result<Exit, CliError> {
     let mut ids = Vec::new();
-    for text in &args.ids {
+    for text in &args.which.ids {
         ids.push(remote.client.find(text).await?.id);
     }
     for id in ids {

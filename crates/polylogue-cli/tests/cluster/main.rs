@@ -14,6 +14,8 @@ mod dev;
 #[cfg(test)]
 mod frozen;
 #[cfg(test)]
+mod keeping;
+#[cfg(test)]
 mod killed;
 #[cfg(test)]
 mod limits;

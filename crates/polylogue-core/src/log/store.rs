@@ -86,6 +86,16 @@ pub trait Store: Send + Sync + 'static {
     /// [`StoreError::Busy`] when a writer is alive, [`StoreError::NotFound`].
     fn remove(&self, id: &LogId) -> impl Future<Output = Result<(), StoreError>> + Send;
 
+    /// Packs the events of a log that is at rest into less space, which reading does not show and a claim undoes. Returns whether this store
+    /// does so. Default: it does not.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when a writer is alive, or a worker must look at it; [`StoreError::NotFound`].
+    fn archive(&self, id: &LogId) -> impl Future<Output = Result<bool, StoreError>> + Send {
+        let _ = id;
+        async { Ok(false) }
+    }
+
     /// Renews the lease of a claim. Every append does so too; a turn that takes longer than the lease must renew it.
     ///
     /// # Errors
@@ -281,6 +291,7 @@ forwarded! {
     store_blob(ref id: LogId, ref blob: BlobId, ref bytes: [u8],) -> bool;
     stored_blob(ref id: LogId, ref blob: BlobId,) -> Option<Arc<[u8]>>;
     repair(ref id: LogId,) -> u64;
+    archive(ref id: LogId,) -> bool;
     damage() -> Option<StoreError>;
 }
 

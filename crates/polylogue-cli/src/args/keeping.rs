@@ -1,0 +1,29 @@
+//! The options of `archive` and `rm`: which conversations.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::runs::duration;
+
+/// Conversations by their ids, or by their age.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Which {
+    /// The conversations: ids, beginnings of ids, or `last`
+    pub(crate) ids: Vec<String>,
+
+    /// All conversations that have ended and have no event in this period before now, such as `12h` or `30d`
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) older_than: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "An archived conversation is shown, verified, exported and forked as before; a message or `resume` unpacks it. One that a process \
+    runs, or that waits for a worker, is refused, and left out by `--older-than`."
+)]
+pub(crate) struct Archive {
+    #[command(flatten)]
+    pub(crate) which: Which,
+}

@@ -1,0 +1,90 @@
+//! Archives: the events of a log at rest, packed into one row. A claim unpacks them.
+//!
+//! Packing and unpacking are one statement each, so a log is whole in one of the two places at any moment.
+
+use polylogue_core::{Claim, LogId, StoreError};
+use tokio_postgres::types::Type;
+
+use crate::database::{Access, Parameter};
+use crate::logs::Logs;
+use crate::packed::{packed, unpacked};
+
+/// Does nothing if the log is claimed, waits for a worker, or has changed since it was read.
+const PACK: &str = "WITH head AS (
+        SELECT nr FROM polylogue.logs WHERE tenant = $1 AND id = $2 AND events = $3 AND chain = $4
+            AND (holder IS NULL OR lease < now()) AND due IS NULL FOR UPDATE),
+    put AS (
+        INSERT INTO polylogue.archives(log, bytes) SELECT nr, $5 FROM head
+        ON CONFLICT (log) DO UPDATE SET bytes = excluded.bytes RETURNING log),
+    gone AS (DELETE FROM polylogue.events USING put WHERE events.log = put.log)
+    SELECT nr FROM head";
+
+/// Does nothing if the claim was lost, or another statement has unpacked it.
+const UNPACK: &str = "WITH head AS (
+        SELECT nr FROM polylogue.logs WHERE tenant = $1 AND id = $2 AND CLAIM FOR UPDATE),
+    gone AS (DELETE FROM polylogue.archives USING head WHERE log = nr RETURNING log),
+    put AS (
+        INSERT INTO polylogue.events(log, seq, json, chain)
+        SELECT log, seq, j, c FROM gone, unnest($3::bigint[], $4::text[], $5::bytea[]) AS t(seq, j, c) ON CONFLICT DO NOTHING)
+    SELECT nr FROM head";
+
+impl Logs {
+    /// Packs the events of a log.
+    pub(crate) async fn archive(&self, id: &LogId) -> Result<(), StoreError> {
+        let read = self.read_intact(id).await?;
+        if let Some(damage) = read.damage {
+            return Err(damage);
+        }
+        let (head, rows) = self.rows(id, 0).await?;
+        let link = head.link.map(|link| link.bytes().to_vec()).unwrap_or_default();
+        let (events, bytes) = (head.events.cast_signed(), packed(&rows));
+        let parameters: [Parameter<'_>; 5] = [
+            (&self.tenant, Type::TEXT),
+            (&id.as_str(), Type::TEXT),
+            (&events, Type::INT8),
+            (&link, Type::BYTEA),
+            (&bytes, Type::BYTEA),
+        ];
+        if !self.database.query(Access::Write, PACK, &parameters).await?.is_empty() {
+            return Ok(());
+        }
+        let holder = self
+            .holder(id)
+            .await?
+            .unwrap_or_else(|| "the queue of workers, or a process that was faster".into());
+        Err(StoreError::Busy { id: id.clone(), holder })
+    }
+
+    /// Unpacks the events of a log that was claimed.
+    pub(crate) async fn unpack(&self, claim: &Claim) -> Result<(), StoreError> {
+        let condition = "holder = $6 AND fence = $7";
+        let fence = claim.fence.cast_signed();
+        self.unpack_if(&claim.id, condition, &[(&self.node, Type::TEXT), (&fence, Type::INT8)]).await
+    }
+
+    /// Unpacks what can be read of a log that no process has claimed, to be repaired.
+    pub(crate) async fn unpack_damaged(&self, id: &LogId) -> Result<(), StoreError> {
+        self.unpack_if(id, "(holder IS NULL OR lease < now())", &[]).await
+    }
+
+    async fn unpack_if(&self, id: &LogId, condition: &str, more: &[Parameter<'_>]) -> Result<(), StoreError> {
+        let sql = "SELECT bytes FROM polylogue.archives JOIN polylogue.logs ON log = nr WHERE tenant = $1 AND id = $2";
+        let rows = self.of_log(Access::Read, sql, id).await?;
+        let Some(row) = rows.first() else { return Ok(()) };
+        let rows = unpacked(&self.get::<Vec<u8>>(row, 0)?);
+        let seqs: Vec<i64> = rows.iter().map(|row| row.seq.cast_signed()).collect();
+        let links: Vec<Vec<u8>> =
+            rows.iter().map(|row| row.link.map(|link| link.bytes().to_vec()).unwrap_or_default()).collect();
+        let texts: Vec<String> = rows.into_iter().map(|row| row.json).collect();
+        let name = id.as_str();
+        let mut parameters: Vec<Parameter<'_>> = vec![
+            (&self.tenant, Type::TEXT),
+            (&name, Type::TEXT),
+            (&seqs, Type::INT8_ARRAY),
+            (&texts, Type::TEXT_ARRAY),
+            (&links, Type::BYTEA_ARRAY),
+        ];
+        parameters.extend(more.iter().cloned());
+        self.database.query(Access::Write, &UNPACK.replace("CLAIM", condition), &parameters).await.map(drop)
+    }
+}

@@ -1,0 +1,116 @@
+//! W47: logs that are archived, read, continued and removed.
+
+use polylogue_core::{BlobId, Due, Features, Meta, Queue as _, Store as _, StoreError};
+use polylogue_test::postgres::PostgresServer;
+
+use crate::support::{assert_events, id, open, said, some};
+
+/// Everything of the events of a log that is in the tables, in its order.
+fn stored(server: &PostgresServer) -> String {
+    server.sql("SELECT seq, json, chain FROM polylogue.events ORDER BY seq")
+}
+
+#[tokio::test]
+async fn an_archived_log_is_read_as_before_and_a_claim_unpacks_the_same_bytes() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
+    store.append(&claim, &some(0, 300)).await.unwrap();
+    assert!(matches!(store.archive(&id("a")).await, Err(StoreError::Busy { .. })), "its writer is alive");
+    store.release(claim).await.unwrap();
+    store.schedule(&id("a"), Due::Now, None).await.unwrap();
+    assert!(
+        matches!(store.archive(&id("a")).await, Err(StoreError::Busy { .. })),
+        "a worker must look at it"
+    );
+    store.schedule(&id("a"), Due::Never, None).await.unwrap();
+    let before = stored(&server);
+    assert!(store.archive(&id("a")).await.unwrap());
+    assert_eq!(stored(&server), "", "nothing is left in the table of events");
+    let packed: usize = server.sql("SELECT sum(length(bytes)) FROM polylogue.archives").parse().unwrap();
+    assert!(packed * 2 < before.len(), "{packed} of {} bytes", before.len());
+    // Read whole, in part, and checked.
+    assert_events(&store.read(&id("a"), 0).await.unwrap(), 300);
+    let last = store.read(&id("a"), 299).await.unwrap();
+    assert_eq!(last.iter().map(|event| event.seq).collect::<Vec<_>>(), [299]);
+    assert!(store.read_intact(&id("a")).await.unwrap().damage.is_none());
+    assert!(store.archive(&id("a")).await.unwrap(), "again");
+    // A claim unpacks it.
+    let claim = open(&server).claim(&id("a")).await.unwrap();
+    assert_eq!(stored(&server), before);
+    assert_eq!(server.sql("SELECT count(*) FROM polylogue.archives"), "0");
+    drop(claim);
+    assert!(matches!(store.archive(&id("nosuch")).await, Err(StoreError::NotFound { .. })));
+}
+
+/// A worker's claim unpacks, too, and what is appended follows.
+#[tokio::test]
+async fn a_worker_continues_an_archived_log() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
+    store.append(&claim, &some(0, 3)).await.unwrap();
+    store.release(claim).await.unwrap();
+    store.archive(&id("a")).await.unwrap();
+    store.schedule(&id("a"), Due::Now, None).await.unwrap();
+    let claims = store.claim_due(9, &Features::none()).await.unwrap();
+    store.append(&claims[0], &[said(3, "3")]).await.unwrap();
+    assert_events(&store.read(&id("a"), 0).await.unwrap(), 4);
+    assert_eq!(server.sql("SELECT count(*) FROM polylogue.events"), "4");
+}
+
+/// The session is killed within packing and unpacking: the log is whole in one of the two places.
+#[tokio::test]
+async fn a_log_whose_packing_was_killed_is_whole_in_one_place() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
+    store.append(&claim, &some(0, 20)).await.unwrap();
+    store.release(claim).await.unwrap();
+    let _ = server.sql(
+        "CREATE SEQUENCE done; CREATE SEQUENCE last;
+        CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF nextval('done') = (SELECT last_value FROM last) THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER a AFTER INSERT OR DELETE ON polylogue.events FOR EACH ROW EXECUTE FUNCTION die();
+        CREATE TRIGGER b AFTER INSERT OR DELETE ON polylogue.archives FOR EACH ROW EXECUTE FUNCTION die()",
+    );
+    // Packing and unpacking change 21 rows each.
+    for last in 1..=21 {
+        for is_packed in [false, true] {
+            let _ = server.sql(&format!("SELECT setval('last', {last}), setval('done', 1, false)"));
+            // It is tried again after the kill, by the same store.
+            match is_packed {
+                false => assert!(store.archive(&id("a")).await.unwrap()),
+                true => store.release(store.claim(&id("a")).await.unwrap()).await.unwrap(),
+            }
+            let places = server.sql(
+                "SELECT (SELECT count(*) FROM polylogue.events), (SELECT count(*) FROM polylogue.archives)",
+            );
+            assert_eq!(places, if is_packed { "20|0" } else { "0|1" }, "row {last}");
+            assert_events(&store.read(&id("a"), 0).await.unwrap(), 20);
+        }
+    }
+}
+
+/// A removed log leaves nothing, wherever its parts are.
+#[tokio::test]
+async fn a_removed_log_leaves_nothing() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    let meta = Meta { title: "s3cret".into(), team: serde_json::json!("s3cret"), ..Meta::default() };
+    for (name, is_archived) in [("a", false), ("b", true)] {
+        let claim = store.create(&id(name), &meta).await.unwrap();
+        store.append(&claim, &[said(0, "s3cret")]).await.unwrap();
+        store.store_blob(&id(name), &BlobId::of(b"s3cret"), b"s3cret").await.unwrap();
+        store.release(claim).await.unwrap();
+        if is_archived {
+            store.archive(&id(name)).await.unwrap();
+        }
+        store.remove(&id(name)).await.unwrap();
+    }
+    for table in ["logs", "teams", "events", "inbox", "blobs", "archives", "set_aside", "budget_logs"] {
+        assert_eq!(server.sql(&format!("SELECT count(*) FROM polylogue.{table}")), "0", "{table}");
+    }
+}
