@@ -1,4 +1,4 @@
-//! A server that follows conversations which other processes run, over one database: W40 to W42. The other processes are nodes in this
+//! A server that follows conversations which other processes run, over one database: W18 and W39 to W42. The other processes are nodes in this
 //! one: each has a store, a secret and an internal stream of its own.
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,7 +10,8 @@ use futures_util::future::join_all;
 use polylogue_core::{LogId, Store as _};
 use polylogue_models::Env;
 use polylogue_runtime::{
-    Access, Conversation, DatabaseAddress, ModelOptions, Prepared, RunOptions, Runtime, StoreLocation,
+    Access, Conversation, DatabaseAddress, ModelOptions, OpenOptions, Prepared, RunOptions, Runtime,
+    StoreLocation,
 };
 use polylogue_server::{LiveNode, LiveOptions, Scope, ServerLimits, ServerOptions};
 use polylogue_team::{Grant, Overrides};
@@ -82,6 +83,21 @@ impl Node {
     async fn begin(&self) -> Conversation {
         self.runtime.begin(&self.prepared.run()).await.unwrap()
     }
+
+    /// Opens a conversation that is free, or that another process is about to lose.
+    async fn open(&self, id: &LogId, cluster: &Cluster, takes_over: bool) -> Conversation {
+        let begun = Instant::now();
+        loop {
+            // Its holder has a lease again when it appends before it is taken over.
+            if takes_over {
+                cluster.expire();
+            }
+            match self.runtime.open(id, &self.prepared, OpenOptions::default()).await {
+                Ok(conversation) => return conversation,
+                Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+            }
+        }
+    }
 }
 
 /// A run, in a task.
@@ -119,6 +135,13 @@ impl Cluster {
 
     fn place(&self) -> StoreLocation {
         at(&self.database, &self.front.dir)
+    }
+
+    /// As if the process that has them hung.
+    fn expire(&self) {
+        let _ = self
+            .database
+            .sql("UPDATE polylogue.logs SET lease = now() - interval '1 second' WHERE holder IS NOT NULL");
     }
 }
 
@@ -220,6 +243,76 @@ fn percentiles(mut times: Vec<u64>) -> String {
         at(99).unwrap_or(&0),
         times.last().unwrap_or(&0)
     )
+}
+
+/// Waits until `pieces` has grown, or the run is over.
+async fn until_more(pieces: &AtomicUsize, before: usize, watching: &JoinHandle<Watched>) -> Duration {
+    let begun = Instant::now();
+    while pieces.load(Ordering::Relaxed) <= before && !watching.is_finished() {
+        assert!(begun.elapsed() < PATIENCE, "no live text comes");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    begun.elapsed()
+}
+
+/// W18, W39: a conversation moves in the middle of its messages, in turn by a release and because its process has lost it. Each time
+/// the client has received live text of the new process before the next move. `POLYLOGUE_MOVES` says how often.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn w18_w39_a_conversation_that_moves_is_one_stream_for_its_client() {
+    let moves = number("POLYLOGUE_MOVES", 20);
+    let (latency, turns) = (Duration::from_millis(150), 2 * moves + 4);
+    let Some(cluster) = Cluster::new(&[], model(latency, 12, Duration::from_millis(15))).await else {
+        return;
+    };
+    let mut nodes = Vec::new();
+    for _ in 0..3 {
+        nodes.push(Node::new(&cluster, turns, None).await);
+    }
+    let first = nodes[0].begin().await;
+    let id = first.id().clone();
+    let pieces = Arc::new(AtomicUsize::new(0));
+    let tail = cluster.front.tail(id.as_str(), 0).await;
+    let watching = tokio::spawn(Watched::read(tail, Arc::clone(&pieces)));
+    let (mut held, mut running, mut zombies) = (first.clone(), run(&first), Vec::new());
+    let (mut moved, mut gaps) = (0, Vec::new());
+    until_more(&pieces, 0, &watching).await;
+    while moved < moves && !watching.is_finished() {
+        let before = pieces.load(Ordering::Relaxed);
+        if moved % 2 == 0 {
+            held.cancellation().now();
+            running.await.unwrap();
+            held.release().await.unwrap();
+        } else {
+            // It continues until it appends, which is refused.
+            zombies.push((held, running));
+        }
+        let takes_over = moved % 2 == 1;
+        moved += 1;
+        held = nodes[moved % nodes.len()].open(&id, &cluster, takes_over).await;
+        running = run(&held);
+        let seen = pieces.load(Ordering::Relaxed).max(before);
+        gaps.push(u64::try_from(until_more(&pieces, seen, &watching).await.as_millis()).unwrap());
+        // One that is open is not opened again.
+        for (zombie, running) in zombies.drain(..) {
+            running.await.unwrap();
+            drop(zombie);
+        }
+    }
+    running.await.unwrap();
+    held.release().await.unwrap();
+    let seen = tokio::time::timeout(PATIENCE, watching).await.unwrap().unwrap();
+    assert_eq!(moved, moves, "it was over before");
+    seen.assert_whole(&cluster, &id, turns).await;
+    assert!(seen.live > 0 && seen.restarts > 0, "{} live, {} restarts", seen.live, seen.restarts);
+    println!(
+        "{moved} moves: {} events, {} of {turns} messages whole live, {} pieces, {} restarts; live text again after {}; events after {}",
+        seen.entries.len(),
+        seen.live,
+        seen.pieces,
+        seen.restarts,
+        percentiles(gaps),
+        percentiles(seen.delays.clone()),
+    );
 }
 
 /// W41: the server cannot reach the process that runs the conversation. It has all events, and no live text.
