@@ -19,8 +19,11 @@ const SESSION_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 #[derive(Debug)]
 pub struct TokenFile {
     path: PathBuf,
-    read: Mutex<Option<(Option<Stamp>, Arc<Vec<Token>>)>>,
+    read: Mutex<Option<Version>>,
 }
+
+/// The tokens of a version of the file. One that does not exist has no stamp.
+type Version = (Option<Stamp>, Arc<Vec<Token>>);
 
 /// Tells versions of the file apart: each is a new file.
 type Stamp = (Option<SystemTime>, u64, u64);
