@@ -20,7 +20,7 @@ use crate::stderr::{print_note, print_note_wrapped};
 pub(crate) const KEYS: &str = "Ctrl-C stops after the turn, Ctrl-\\ steers";
 
 const HELP: &str = "Enter continues. A text is a message to the chat. /pause, /resume, /next NAME, /raise --max-cost 0.50 (or --max-turns, \
-                    --max-tokens, --max-calls), /stop after the turn, /now at once.";
+                    --max-tokens, --max-calls, --max-time), /stop after the turn, /now at once.";
 
 /// The key that asks what to do.
 pub(crate) struct SteeringKey(Option<Signal>);

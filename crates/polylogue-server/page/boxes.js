@@ -21,7 +21,7 @@ const onKey = (action) => (/** @type {KeyboardEvent} */ event) => {
 };
 
 /** How much more `yes` allows, in words. @param {any} more */
-function allowance(more) {
+export function allowance(more) {
     if (more.turns) return counted(more.turns, 'turn');
     if (more.calls) return counted(more.calls, 'model call');
     if (more.tokens) return counted(more.tokens, 'token');

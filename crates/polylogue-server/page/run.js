@@ -4,7 +4,7 @@ import { attempt, get, post, send } from './api.js';
 import { address, go, route } from './router.js';
 import { follow } from './stream.js';
 import { Conversation } from './conversation.js';
-import { Questions, Say } from './boxes.js';
+import { allowance, Questions, Say } from './boxes.js';
 import { Avatar, Name } from './names.js';
 import { spending } from './format.js';
 import { State } from './runs.js';
@@ -38,10 +38,13 @@ function Actions({ about, state, wake }) {
         await send('DELETE', path);
         go([]);
     });
-    const more = () => {
-        const turns = Number(prompt('How many more turns?', '10'));
-        if (turns > 0) act('resume', { limits: { turns: Math.round(turns) } })();
-    };
+    const more = () => attempt(async () => {
+        const { limits, message } = await get(`${path}/continuation`);
+        if (!limits) throw new Error(message ? 'No limit of this run ended it: a message continues it.' : 'No limit of this run would continue it.');
+        if (!confirm(`Allow ${allowance(limits)} more?`)) return;
+        await post(`${path}/resume`, { limits });
+        wake();
+    });
     const runs = state.state === 'running';
     const save = html`<a class="button" href=${`/api/v1${path}/export`} download=${`${about.id}.jsonl`} title="Its events with their checksums, to be imported elsewhere">Export</a>`;
     if (about.imported) return html`<div class="actions">

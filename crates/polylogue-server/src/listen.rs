@@ -31,19 +31,19 @@ use crate::request::Peer;
 /// How long the accept loop rests after an error of the system, such as too many open files.
 const REST: Duration = Duration::from_millis(50);
 
-/// Serves connections until `stopping` says so, and then those that are open, until they end.
+/// Serves connections until `over` says so, and then those that are open, until they end.
 pub(crate) async fn listen(
     listener: TcpListener,
     router: Router,
     limits: &ServerLimits,
-    mut stopping: watch::Receiver<bool>,
+    mut over: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
     let open = Open::new(limits);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stopping.wait_for(|stopping| *stopping) => break,
+            _ = over.wait_for(|over| *over) => break,
         };
         let Ok((socket, address)) = accepted else {
             sleep(REST).await;
@@ -54,7 +54,7 @@ pub(crate) async fn listen(
         let Some(permit) = open.permit(address.ip()) else { continue };
         // Small frames of event streams are sent at once; without this option, later.
         let _ = socket.set_nodelay(true);
-        let serving = connection(socket, address.ip(), router.clone(), limits.clone(), stopping.clone());
+        let serving = connection(socket, address.ip(), router.clone(), limits.clone(), over.clone());
         connections.spawn(async move {
             serving.await;
             drop(permit);
@@ -70,7 +70,7 @@ async fn connection(
     peer: IpAddr,
     router: Router,
     limits: ServerLimits,
-    mut stopping: watch::Receiver<bool>,
+    mut over: watch::Receiver<bool>,
 ) {
     let io = TokioIo::new(Patient { io: socket, time: limits.write_time, blocked: None });
     let service = service_fn(move |request: Request<Incoming>| {
@@ -88,7 +88,7 @@ async fn connection(
     let mut serving = pin!(serving);
     tokio::select! {
         _ = serving.as_mut() => return,
-        _ = stopping.wait_for(|stopping| *stopping) => serving.as_mut().graceful_shutdown(),
+        _ = over.wait_for(|over| *over) => serving.as_mut().graceful_shutdown(),
     }
     let _ = serving.await;
 }

@@ -270,7 +270,9 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = ()> + Send) {
         let Self { listener, app, resume, own, .. } = self;
         let router = layered(&app);
-        let serving = listen(listener, router, &app.limits, app.stopping.subscribe());
+        // Until it is at rest, a server that stops tells its clients so.
+        let over = tokio::sync::watch::Sender::new(false);
+        let serving = listen(listener, router, &app.limits, over.subscribe());
         let watching = async {
             loop {
                 sleep(app.limits.team_check).await;
@@ -291,6 +293,7 @@ impl Server {
             app.stopping.send_replace(true);
             stop_all(&app).await;
             app.mcp.close();
+            over.send_replace(true);
         };
         futures_util::future::join(serving, stopping).await;
         drop(own);

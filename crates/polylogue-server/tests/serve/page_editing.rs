@@ -96,6 +96,21 @@ async fn a_limit_is_raised_and_ended_by_buttons() {
 }
 
 #[tokio::test]
+async fn a_run_that_a_limit_on_calls_has_ended_continues_by_a_button() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "short"})).await;
+    assert_eq!(until(&world, &id, "closed").await["turns"], 3);
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.eval("window.confirm = (text) => { window.asked = text; return true; }").await;
+    browser.press("Raise the limit").await;
+    browser.until_text("four").await;
+    assert_eq!(browser.eval("window.asked").await, "Allow 3 model calls more?");
+    assert_eq!(until(&world, &id, "closed").await["turns"], 6);
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
 async fn a_run_is_renamed_exported_and_imported_in_the_page() {
     let world = World::new().await;
     let Some(mut browser) = browser_of(&world).await else { return };

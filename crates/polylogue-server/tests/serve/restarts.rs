@@ -100,6 +100,29 @@ async fn s38_a_restart_continues_what_ran_and_nothing_that_was_stopped() {
 }
 
 #[tokio::test]
+async fn s38_a_server_that_stops_says_so_until_its_conversations_are_at_rest() {
+    let gate = Arc::new(Gate::until(0));
+    let mut world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let body = json!({"team": "long"});
+    let id = begin(&world, &body).await;
+    while world.model_requests().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    world.begin_stop();
+    // A step is under way.
+    while world.get("/readyz").await.status != 503 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let refused = world.post(PATH, &body).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("2")), "{}", refused.body);
+    refused.problem();
+    assert_eq!(world.get(PATH).await.json()["conversations"].as_array().unwrap().len(), 1, "it made none");
+    gate.lift();
+    let world = world.restart().await;
+    assert_eq!(until(&world, &id, "closed").await["state"], "closed");
+}
+
+#[tokio::test]
 async fn s40_what_waits_for_a_person_survives_a_restart() {
     let world = World::new().await;
     let id = begin(&world, &json!({"team": "ask"})).await;

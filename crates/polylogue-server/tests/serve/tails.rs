@@ -127,10 +127,10 @@ async fn s21_pieces_joined_are_the_message() {
 
 #[tokio::test]
 async fn s23_many_tails_see_the_same_order() {
-    let limits = ServerLimits { connections_per_address: 100, ..generous() };
+    let limits = ServerLimits { connections_per_address: 250, streams_per_token: 250, ..generous() };
     let world = World::with_model("more", limits).await;
     let id = begin(&world, &json!({"team": "long", "limits": {"turns": 10}})).await;
-    let tails = (0..50).map(|_| entries(&world, &id, 0));
+    let tails = (0..200).map(|_| entries(&world, &id, 0));
     let all = futures_util::future::join_all(tails).await;
     let stored = events(&world, &id).await;
     assert!(all.iter().all(|one| *one == stored));

@@ -424,8 +424,13 @@ impl World {
     }
 
     /// Stops the server and waits until it has ended.
-    pub(crate) async fn stop(mut self) -> tempfile::TempDir {
+    /// Tells the server to stop, and does not wait until it has.
+    pub(crate) fn begin_stop(&mut self) {
         drop(self.stop.take());
+    }
+
+    pub(crate) async fn stop(mut self) -> tempfile::TempDir {
+        self.begin_stop();
         self.serving.await.unwrap();
         self.dir
     }
