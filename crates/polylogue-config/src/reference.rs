@@ -158,7 +158,10 @@ fn in_words(ty: &'static Type, limits: Limits) -> String {
         Kind::Whole { .. } => bounded("whole number", limits),
         Kind::Number => bounded("number", limits),
         Kind::Text(text) if text.format.is_empty() => "text".to_owned(),
-        Kind::Text(text) => text.format.to_owned(),
+        Kind::Text(text) => match text.examples.first() {
+            Some(example) => format!("{} such as `{example}`", text.format),
+            None => text.format.to_owned(),
+        },
         Kind::Scalar => "text, number, `true` or `false`".to_owned(),
         Kind::Any => "any value".to_owned(),
         Kind::Object => "any mapping".to_owned(),

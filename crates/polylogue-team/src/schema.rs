@@ -26,7 +26,7 @@ pub fn reference() -> String {
 
 const INTRODUCTION: &str = "# Reference of team files
 
-Every key of a team file: its type, its default and its meaning. Start at [Team](#team) and follow the links. [The tutorial](../team-file.md)
+Every key of a team file: its type with an example where it has a form of its own, its default and its meaning. Start at [Team](#team) and follow the links. [The tutorial](../team-file.md)
 has complete examples.
 
 This page is generated from the types that read team files. Change their doc comments in `crates/polylogue-team/src`, then run

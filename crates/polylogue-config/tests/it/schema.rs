@@ -99,7 +99,7 @@ fn the_whole_file_is_legal_for_both() {
 }
 
 #[test]
-fn the_reference_tells_key_type_default_and_meaning() {
+fn the_reference_tells_key_type_example_default_and_meaning() {
     let page = reference(Memory::ty()) + &reference(Refine::ty());
     let first = page.split("## React").next().unwrap();
     expect![[r#"
@@ -117,7 +117,7 @@ fn the_reference_tells_key_type_default_and_meaning() {
 
         | key | type | default | meaning |
         |---|---|---|---|
-        | `critic` | name | the agent itself | The critic. |
+        | `critic` | name such as `Critic` | the agent itself | The critic. |
         | `rounds` | whole number, 0 to 10000 | `3` | Maximum number of rounds. |
         | `inner` | [Reasoning](#reasoning) | it replies at once | How the critic reasons. |
 
