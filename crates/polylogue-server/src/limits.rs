@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
 /// What clients can take of a server. Every number can be changed; none can be removed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ServerLimits {
     /// The largest body of a request, in bytes.
     pub body_bytes: usize,
@@ -16,10 +19,13 @@ pub struct ServerLimits {
     /// The most header fields of a request.
     pub header_fields: usize,
     /// How long the head of a request may take to arrive. Also how long a connection may be idle.
+    #[serde(with = "seconds")]
     pub head_time: Duration,
     /// How long the body of a request may take to arrive.
+    #[serde(with = "seconds")]
     pub body_time: Duration,
     /// How long a client may take nothing of a response before its connection is closed.
+    #[serde(with = "seconds")]
     pub write_time: Duration,
     /// Connections at the same time.
     pub connections: usize,
@@ -34,6 +40,7 @@ pub struct ServerLimits {
     /// Event streams of one token at the same time.
     pub streams_per_token: usize,
     /// The time between two comments in an event stream in which nothing happens.
+    #[serde(with = "seconds")]
     pub comment_every: Duration,
     /// Conversations of one token that run at the same time.
     pub running_per_token: usize,
@@ -42,14 +49,18 @@ pub struct ServerLimits {
     /// Conversations that wait until they may run. Further ones are refused.
     pub queued: usize,
     /// How long a conversation continues to run for a client that went away while it waited for the response. A client that tries again joins it.
+    #[serde(with = "seconds")]
     pub abandoned_time: Duration,
     /// Sessions of MCP of one token at the same time, of the protocol up to 2025-11-25.
     pub mcp_sessions_per_token: usize,
     /// How long such a session lasts in which nothing happens. Its conversations continue without it.
+    #[serde(with = "seconds")]
     pub mcp_session_time: Duration,
     /// How long conversations may take to end their steps when the server stops. Then they are stopped at once.
+    #[serde(with = "seconds")]
     pub stop_time: Duration,
     /// How often it is looked whether team files have changed.
+    #[serde(with = "seconds")]
     pub team_check: Duration,
 }
 
@@ -80,5 +91,89 @@ impl Default for ServerLimits {
             stop_time: Duration::from_secs(25),
             team_check: Duration::from_secs(2),
         }
+    }
+}
+
+impl ServerLimits {
+    /// The largest number that a limit can be set to.
+    const LARGEST: u64 = 1_000_000_000;
+
+    /// The names of all limits.
+    #[must_use]
+    pub fn names() -> Vec<String> {
+        Self::default().fields().into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// Sets the limit with this name, which is that of its field. Times are in seconds.
+    ///
+    /// ```
+    /// use polylogue_server::ServerLimits;
+    /// let mut limits = ServerLimits::default();
+    /// limits.set("running", 128)?;
+    /// assert_eq!(limits.running, 128);
+    /// assert!(limits.set("runing", 128).unwrap_err().starts_with("there is no limit `runing`"));
+    /// # Ok::<(), String>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Why not: there is no such limit, or it cannot be this number.
+    pub fn set(&mut self, name: &str, number: u64) -> Result<(), String> {
+        let mut fields = self.fields();
+        let Some(field) = fields.get_mut(name) else {
+            return Err(format!("there is no limit `{name}`; there are `{}`", Self::names().join("`, `")));
+        };
+        // Less is too little for any HTTP request.
+        let least = if name == "head_bytes" { 8_192 } else { 1 };
+        if !(least..=Self::LARGEST).contains(&number) {
+            return Err(format!("the limit `{name}` is a whole number from {least} to {}", Self::LARGEST));
+        }
+        *field = number.into();
+        *self = serde_json::from_value(Value::Object(fields)).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+
+    fn fields(&self) -> Map<String, Value> {
+        // A struct of numbers is always an object.
+        match serde_json::to_value(self) {
+            Ok(Value::Object(fields)) => fields,
+            _ => Map::new(),
+        }
+    }
+}
+
+/// Times as seconds.
+mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_f64(time.as_secs_f64())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        Duration::try_from_secs_f64(f64::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limit_can_be_set_and_is_documented() {
+        let docs = include_str!("../../../docs/server.md");
+        for name in ServerLimits::names() {
+            let mut limits = ServerLimits::default();
+            limits.set(&name, 9_001).unwrap();
+            let expected: Value = if limits.fields()[&name].is_f64() { 9_001.0.into() } else { 9_001.into() };
+            assert_eq!(limits.fields()[&name], expected, "{name}");
+            limits.set(&name, ServerLimits::LARGEST).unwrap();
+            assert!(docs.contains(&format!("`{name}`")), "{name} is not in docs/server.md");
+            for wrong in [0, ServerLimits::LARGEST + 1, u64::MAX] {
+                assert!(limits.set(&name, wrong).is_err(), "{name} {wrong}");
+            }
+        }
+        assert!(ServerLimits::default().set("head_bytes", 8_191).is_err());
     }
 }

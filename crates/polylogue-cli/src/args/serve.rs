@@ -43,6 +43,10 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "URL", requires = "issuer")]
     pub(crate) audience: Option<String>,
 
+    /// Change a limit on what clients can take, such as `running=128`; times are in seconds. `docs/server.md` lists them
+    #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = limit)]
+    pub(crate) limits: Vec<(String, u64)>,
+
     /// Leave conversations that an earlier server was running when it ended
     #[arg(long)]
     pub(crate) no_resume: bool,
@@ -59,6 +63,11 @@ pub(crate) struct Serve {
 
     #[command(flatten)]
     pub(crate) options: TeamOptions,
+}
+
+fn limit(given: &str) -> Result<(String, u64), String> {
+    let (name, number) = given.split_once('=').ok_or("it must be `NAME=NUMBER`, such as `running=128`")?;
+    Ok((name.trim().to_owned(), count(number.trim())?))
 }
 
 #[derive(Debug, Args)]

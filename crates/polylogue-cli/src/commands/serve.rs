@@ -26,6 +26,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
     options.public_url.clone_from(&args.public_url);
     options.origins.clone_from(&args.origins);
     options.resume = !args.no_resume;
+    for (name, number) in &args.limits {
+        options.limits.set(name, *number).map_err(CliError::usage)?;
+    }
     options.budget = args.budgets.of_process();
     options.shared_budgets = args.budgets.shared();
     options.live = live_options(&args.internal);

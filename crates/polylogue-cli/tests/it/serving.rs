@@ -225,3 +225,24 @@ fn s5_other_machines_are_not_served_without_a_token() {
     let ran = home.run(&["serve", empty.to_str().unwrap()]).exits(2);
     assert!(ran.err.contains("has no team files"), "{}", ran.err);
 }
+
+#[test]
+fn a_limit_is_changed_by_its_name() {
+    let home = Home::new();
+    let team = home.file("pair.yaml", TEAM);
+    for (given, said) in [
+        ("runing=3", "there is no limit `runing`; there are `"),
+        ("head_bytes=1", "the limit `head_bytes` is a whole number from 8192 to 1000000000"),
+        ("running", "it must be `NAME=NUMBER`"),
+        ("running=0", "a whole number of at least 1"),
+    ] {
+        let ran = home.run(&["serve", team, "--offline", "--limit", given]).exits(2);
+        assert!(ran.err.contains(said), "{given}: {}", ran.err);
+    }
+    // A request of these tests has three header fields.
+    for (limit, is_served) in [("header_fields=3", true), ("header_fields=2", false)] {
+        let args = [team, "--offline", "--listen", "127.0.0.1:0", "--limit", limit];
+        let server = Serving::with(&home, &args, is_served);
+        assert_eq!(server.get("/healthz", "").starts_with("HTTP/1.1 200 OK"), is_served, "{limit}");
+    }
+}
