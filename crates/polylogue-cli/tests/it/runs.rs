@@ -288,8 +288,10 @@ fn the_whole_of_the_help() {
           waiting      List the questions of all conversations that wait for people
           answer       Answer a question of a conversation, running or not
           fork         Fork a conversation: begin another one with its first events
+          move         Move a conversation to another version of its team
           show         Show a conversation, or the requests to an agent's model
           verify       Check that stored conversations are unaltered
+          archive      Pack conversations into less space, in Postgres
           rm           Remove conversations
           memory       List, find and delete the long-term memory of agents
           check        Check a team file, and list the permissions it asks for
@@ -301,6 +303,7 @@ fn the_whole_of_the_help() {
           token        Make, list and revoke the tokens of a server
           worker       Run conversations that were handed over to the workers of a store
           cluster      Show the workers of a store, what they run, and what waits for them
+          dev          Run a cluster on this machine, for development: a database, workers, and a server
           config       Show and change your settings, such as the default model
           models       List the models of a provider, with limits, capabilities and prices
           count        Count the tokens of a text
@@ -342,9 +345,9 @@ fn the_whole_of_the_help() {
               --take-over                    Take over the conversation from a process that hangs or is suspended, 30 seconds after its last sign of life
               --accept-changes               Continue with the current team file if it has changed since the conversation began
               --pinned                       Continue with the team as it was when the conversation began, even if its file has changed
-              --budget <DOLLARS>             Maximum cost of all conversations together in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
-              --budget-tokens <N>            Maximum number of input and output tokens of all conversations together
-              --budget-calls <N>             Maximum number of model calls of all conversations together
+              --budget <[NAME=]DOLLARS>      Maximum cost of all conversations together in dollars; a call that could cost more than is left is not made, and models of unknown price are refused. With a name, such as `team=20`, all processes with the same Postgres database share the budget; the name alone means one that exists
+              --budget-tokens <[NAME=]N>     Maximum number of input and output tokens of all conversations together; of a shared budget, `NAME=N`
+              --budget-calls <[NAME=]N>      Maximum number of model calls of all conversations together; of a shared budget, `NAME=N`
               --budget-time <TIME>           Maximum time for all conversations together, such as `90s`, `10min` or `1h`, by the clock on the wall; calls in flight are aborted when it is up
           -d, --detach                       Hand the conversation over to the workers of the store, and print its id, instead of running it
               --needs <WORDS>                With `--detach`: what a worker must offer, such as `gpu`. Default: nothing
