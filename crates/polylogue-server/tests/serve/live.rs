@@ -38,8 +38,8 @@ fn team(turns: usize) -> String {
 name: talk
 task: Talk.
 agents: [{{name: Ann, model: 'openai:gpt-4o-mini'}}, {{name: Bob, model: 'openai:gpt-4o-mini'}}]
-chat: {{participants: [Ann, Bob], pattern: round_robin, stop: {{max_turns: {turns}}}, loop_detection: off}}
-limits: {{turns: 1000, calls: 2000}}
+chat: {{participants: [Ann, Bob], pattern: round_robin, max_turns: 1000, stop: {{max_turns: {turns}}}, loop_detection: off}}
+limits: {{calls: 2000}}
 "
     )
 }
