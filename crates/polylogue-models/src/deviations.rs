@@ -39,6 +39,8 @@ pub struct Deviations {
     pub media: MediaForm,
     /// Parameters that it refuses.
     pub refuses: &'static [&'static str],
+    /// Parameters that it refuses for models that are known to reason.
+    pub refuses_while_reasoning: &'static [&'static str],
     /// Parts of the names of models that refuse returned reasoning, whatever others expect.
     pub refuses_reasoning: &'static [&'static str],
 }
@@ -51,6 +53,7 @@ impl Deviations {
         stop_while_reasoning: true,
         media: MediaForm::OpenAi,
         refuses: &[],
+        refuses_while_reasoning: &[],
         refuses_reasoning: &[],
     };
 }
@@ -82,7 +85,20 @@ const USUAL: Row = Row {
     fields: Deviations::NONE,
 };
 
+/// A provider of OpenAI's models, those that reason among them.
+const OPENAI: Row = Row {
+    fields: Deviations {
+        stop_while_reasoning: false,
+        refuses_while_reasoning: &["temperature", "top_p"],
+        ..Deviations::NONE
+    },
+    ..USUAL
+};
+
 const ROWS: &[Row] = &[
+    Row { provider: "openai", ..OPENAI },
+    Row { provider: "openai-chat", ..OPENAI },
+    Row { provider: "azure", ..OPENAI },
     // It rejects unknown fields, and reports usage unasked.
     Row {
         provider: "mistral",

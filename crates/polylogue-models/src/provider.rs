@@ -364,6 +364,7 @@ impl Provider {
                 deployments: Some(BTreeMap::new()),
                 auth: Auth::Header(azure::API_KEY),
                 max_completion_tokens: true,
+                deviations: row.fields,
                 ..Config::new(azure::base(base_url))
             },
             FOUNDRY => Config {

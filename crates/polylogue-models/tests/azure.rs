@@ -9,7 +9,7 @@ mod tokens;
 use std::collections::BTreeMap;
 
 use common::{Asked, KEY, ask, quick, reply, text};
-use polylogue_core::{Fault, Model as _, ModelErrorKind as Kind};
+use polylogue_core::{Fault, Model as _, ModelErrorKind as Kind, Params};
 use polylogue_models::{Api, Auth, Config, Endpoint, EndpointModel, Env, Models, Provider, list_price};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::json;
@@ -32,6 +32,17 @@ fn deployments(config: Config) -> (EndpointModel, EndpointModel) {
     let deployments = Some(BTreeMap::from([("prod".to_owned(), "gpt-5".to_owned())]));
     let endpoint = Endpoint::new(Config { deployments, ..config }).unwrap();
     (endpoint.model("prod"), endpoint.model("gpt-4o"))
+}
+
+/// P80: also by chat completions, a model that reasons is sent no temperature.
+#[tokio::test]
+async fn a_deployment_of_a_model_that_reasons_is_sent_no_temperature() {
+    let server = server(Answer::text("Sunny.")).await;
+    let config = config(&server, &[("AZURE_OPENAI_API_KEY", KEY)]);
+    let (reasoning, other) = deployments(Config { reasoning_api: None, ..config });
+    let params = Params { temperature: Some(0.5), top_p: Some(0.9), ..Params::default() };
+    assert_eq!(reasoning.ignored(&params), ["temperature", "top_p"]);
+    assert_eq!(other.ignored(&params), [""; 0]);
 }
 
 /// P97: the v1 address and that of a deployment, with a key or a token.

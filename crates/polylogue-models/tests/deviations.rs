@@ -59,6 +59,8 @@ async fn each_provider_is_sent_what_it_accepts() {
     let null = Value::Null;
     let [seed, top_k, stop, tool, yes] = [json!(7), json!(4), json!("\n\n"), json!("weather"), json!(true)];
     for (provider, model, expected) in [
+        ("openai-chat", "o3", [&seed, &null, &top_k, &null, &tool, &yes]),
+        ("openai-chat", "gpt-4o", [&seed, &null, &top_k, &stop, &tool, &yes]),
         ("vllm", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
         ("llamacpp", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
         ("together", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),

@@ -12,7 +12,8 @@ use polylogue_test::server::{Answer, Behavior, Playbook, Server, Vendor};
 use serde_json::{Value, json};
 
 /// Each row: the provider, one of its models that reason, and who is played.
-const ROWS: [(&str, &str, Vendor); 9] = [
+const ROWS: [(&str, &str, Vendor); 10] = [
+    ("openai-chat", "o3", Vendor::OpenAi),
     ("mistral", "magistral-medium-latest", Vendor::Mistral),
     ("cohere", "command-a-03-2025", Vendor::Cohere),
     ("deepseek", "deepseek-v4", Vendor::DeepSeek),
@@ -27,7 +28,7 @@ const ROWS: [(&str, &str, Vendor); 9] = [
 /// A part of a row: its name, how it is reset to what OpenAI accepts, and its value.
 type RowPart = (&'static str, fn(&mut Config), fn(&Config) -> String);
 
-const PARTS: [RowPart; 8] = [
+const PARTS: [RowPart; 9] = [
     ("stream usage", |config| config.stream_usage = true, |config| config.stream_usage.to_string()),
     ("ids", |config| config.call_id_length = None, |config| format!("{:?}", config.call_id_length)),
     (
@@ -52,6 +53,11 @@ const PARTS: [RowPart; 8] = [
         |config| format!("{:?}", config.deviations.refuses),
     ),
     (
+        "parameters refused while reasoning",
+        |config| config.deviations.refuses_while_reasoning = Deviations::NONE.refuses_while_reasoning,
+        |config| format!("{:?}", config.deviations.refuses_while_reasoning),
+    ),
+    (
         "models that refuse reasoning",
         |config| config.deviations.refuses_reasoning = Deviations::NONE.refuses_reasoning,
         |config| format!("{:?}", config.deviations.refuses_reasoning),
@@ -68,6 +74,8 @@ fn earlier() -> Vec<Entry> {
 
 fn params() -> Params {
     Params {
+        temperature: Some(0.5),
+        top_p: Some(0.9),
         seed: Some(7),
         top_k: Some(4),
         stop: vec!["\n\n".into()],

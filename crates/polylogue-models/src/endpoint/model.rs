@@ -199,12 +199,14 @@ impl Model for EndpointModel {
         });
         let refused = self.accepts.refused(params);
         let reasons = self.accepts.thinks == Some(true);
+        let deviations = self.endpoint.0.config.deviations;
         let is_ignored = |name: &&str| {
             no_field.contains(name)
-                || self.endpoint.0.config.deviations.refuses.contains(name)
+                || deviations.refuses.contains(name)
                 || others.contains(name)
                 || refused.contains(name)
-                || reasons && by_reasoning.contains(name)
+                || reasons
+                    && (by_reasoning.contains(name) || deviations.refuses_while_reasoning.contains(name))
         };
         params.set().into_iter().filter(is_ignored).collect()
     }

@@ -4,4 +4,4 @@ mod reply;
 mod validate;
 
 pub(super) use reply::{body, chunks, one_more};
-pub(super) use validate::validate;
+pub(super) use validate::{no_parameter_of_others, validate};

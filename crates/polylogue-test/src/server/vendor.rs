@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::quirk::Quirk;
+use super::responses::no_parameter_of_others;
 use super::rules::{Checked, Object, object, only, role};
 
 /// A provider with chat completions that deviate from OpenAI's.
@@ -12,6 +13,8 @@ use super::rules::{Checked, Object, object, only, role};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Vendor {
+    /// Its models that reason refuse stop texts and parameters of sampling.
+    OpenAi,
     /// It refuses unknown fields and a user message after the result of a tool, takes ids of nine characters, and has reasoning
     /// in the content.
     Mistral,
@@ -109,7 +112,7 @@ impl Vendor {
             Self::OpenRouter => &[Quirk::ReasoningDetails],
             Self::Groq => &[Quirk::ReasoningField],
             Self::Vllm => &[Quirk::ReasoningField, Quirk::CallsEndWithStop],
-            Self::Cohere | Self::DeepSeek | Self::Xai | Self::LmStudio => &[],
+            Self::OpenAi | Self::Cohere | Self::DeepSeek | Self::Xai | Self::LmStudio => &[],
         }
     }
 
@@ -118,7 +121,7 @@ impl Vendor {
         match self {
             Self::Mistral | Self::OpenRouter | Self::Vllm => true,
             Self::DeepSeek => !is_r1(model),
-            Self::Cohere | Self::Groq | Self::Xai | Self::LmStudio => false,
+            Self::OpenAi | Self::Cohere | Self::Groq | Self::Xai | Self::LmStudio => false,
         }
     }
 
@@ -127,6 +130,7 @@ impl Vendor {
         let (body, messages) = (object(body, "the body")?, body.get("messages").and_then(Value::as_array));
         let messages = messages.map_or(&[][..], Vec::as_slice);
         match self {
+            Self::OpenAi => no_parameter_of_others(model(body), body, &["temperature", "top_p", "stop"]),
             Self::Mistral => {
                 only(body, MISTRAL)?;
                 each_call_id(messages, is_nine)?;

@@ -89,13 +89,18 @@ fn reasons(model: &str) -> bool {
     begins.iter().any(|begin| model.starts_with(begin))
 }
 
+/// Checks that a model that reasons has none of the parameters `names`.
+pub(in crate::server) fn no_parameter_of_others(model: &str, body: &Object, names: &[&str]) -> Checked {
+    match names.iter().find(|name| reasons(model) && body.contains_key(**name)) {
+        Some(name) => Err(format!("Unsupported parameter: '{name}' is not supported with this model.")),
+        None => Ok(()),
+    }
+}
+
 fn check_sampling(model: &str, body: &Object) -> Checked {
     number(body, "temperature", 0.0, 2.0)?;
     number(body, "top_p", 0.0, 1.0)?;
-    let given = ["temperature", "top_p"].into_iter().find(|name| body.contains_key(*name));
-    if let Some(name) = given.filter(|_| reasons(model)) {
-        return Err(format!("Unsupported parameter: '{name}' is not supported with this model."));
-    }
+    no_parameter_of_others(model, body, &["temperature", "top_p"])?;
     let Some(reasoning) = body.get("reasoning") else { return Ok(()) };
     let reasoning = object(reasoning, "reasoning")?;
     only(reasoning, &["effort", "summary", "context", "mode"])?;
