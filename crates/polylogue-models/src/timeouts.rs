@@ -81,6 +81,19 @@ fn after(begun: Instant, time: Duration) -> Instant {
 mod tests {
     use super::*;
 
+    /// P44.
+    #[tokio::test(start_paused = true)]
+    async fn the_limit_between_pieces_begins_again_with_each_read() {
+        let seconds = Duration::from_secs;
+        let clock = Clock::start(Timeouts { idle: seconds(60), total: seconds(600), ..Timeouts::default() });
+        for _ in 0..5 {
+            let ping = tokio::time::sleep(seconds(40));
+            assert_eq!(clock.wait(Limit::Idle, ping).await, Ok(()));
+        }
+        assert_eq!(clock.begun.elapsed(), seconds(200));
+        assert_eq!(clock.wait(Limit::Idle, tokio::time::sleep(seconds(61))).await, Err(Limit::Idle));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn the_limit_that_was_met_is_named() {
         let seconds = Duration::from_secs;

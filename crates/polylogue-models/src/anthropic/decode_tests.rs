@@ -306,6 +306,7 @@ fn a_ping_is_no_first_piece() {
     began(json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}));
     let delta = json!({"type": "text_delta", "text": "a"});
     assert!(began(json!({"type": "content_block_delta", "index": 0, "delta": delta})));
+    assert!(began(json!({"type": "ping"})));
 }
 
 // P17.

@@ -10,7 +10,7 @@ use polylogue_core::{
     DeltaRef, DeltaSink, EncodeCache, Entry, Model, ModelError, Name, Origin, Params, Part, Path, Reply,
     Request, ToolSpec,
 };
-use polylogue_models::{Config, Endpoint, EndpointModel, Key, Retries, Timeouts};
+use polylogue_models::{Api, Config, Endpoint, EndpointModel, Key, Retries, Timeouts};
 use polylogue_test::server::Server;
 
 pub(crate) const KEY: &str = "sk-a-key-that-no-one-may-see";
@@ -25,6 +25,15 @@ pub(crate) fn config(server: &Server) -> Config {
         timeouts: Timeouts { total: Duration::from_secs(60), ..Timeouts::default() },
         ..Config::new(server.base_url())
     }
+}
+
+/// How `server` is reached by `api`, without retries.
+pub(crate) fn config_of(api: Api, provider: &str, server: &Server) -> Config {
+    let url = match api {
+        Api::ChatCompletions | Api::Responses => server.base_url(),
+        _ => server.root_url(),
+    };
+    Config { provider: provider.into(), retries: Retries::none(), ..Config::of(api, &url) }
 }
 
 pub(crate) fn model(config: Config) -> EndpointModel {

@@ -74,7 +74,7 @@ async fn a_request_begins_with_the_bytes_of_the_one_before() {
 /// Signatures are of one model, so another model gets none, and the first gets its own again only while what was before
 /// them is what it was.
 #[tokio::test]
-async fn switching_models_and_wires_is_accepted_everywhere() {
+async fn switching_to_chat_completions_and_back_is_accepted() {
     let server = Server::start(Behavior::from(answers())).await;
     let endpoint = Endpoint::new(config(&server)).unwrap();
     let chat = Endpoint::new(Config { key: config(&server).key, ..Config::new(server.base_url()) }).unwrap();

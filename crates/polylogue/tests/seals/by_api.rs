@@ -260,6 +260,35 @@ async fn every_api_accepts_a_change_of_model_and_back() {
     }
 }
 
+/// The thoughts that `server` replied with.
+fn thoughts(server: &Server) -> Vec<String> {
+    server.requests().iter().map(|request| thought(request.model(), request.messages())).collect()
+}
+
+/// P107: models of two APIs in one conversation. Neither is sent a thought of the other.
+#[tokio::test]
+async fn every_pair_of_apis_accepts_a_change_of_the_model() {
+    for (nth, one) in APIS.iter().enumerate() {
+        for other in &APIS[nth + 1..] {
+            let case = format!("{} and {}", one.models[0], other.models[0]);
+            let servers = [one.server().await, other.server().await];
+            let [first, _] = one.models(&servers[0]);
+            let [second, _] = other.models(&servers[1]);
+            let model = AnyModel::new(Alternating([first, second]));
+            continued(&[], &pair(&model, Window::All, 8)).await;
+            for (server, foreign) in [(&servers[0], &servers[1]), (&servers[1], &servers[0])] {
+                assert_eq!(server.violations(), [""; 0], "{case}");
+                let (requests, foreign) = (server.requests(), thoughts(foreign));
+                assert!(!requests.is_empty() && !foreign.is_empty(), "{case}");
+                for request in requests {
+                    let sent = request.body.to_string();
+                    assert!(!foreign.iter().any(|thought| sent.contains(thought)), "{case}: {sent}");
+                }
+            }
+        }
+    }
+}
+
 /// P106: a window that leaves entries out ends the use of the seals behind it.
 #[tokio::test]
 async fn every_api_accepts_what_a_window_leaves() {
