@@ -43,12 +43,13 @@ fn flaw(repo: &Repo, file: &str, link: &str) -> Option<(String, &'static str)> {
     })
 }
 
-/// Whether `link` is a URL and no path.
+/// Whether `link` is a URL and no path, nor an item of a crate.
 fn has_scheme(link: &str) -> bool {
     let scheme = link.split_once(':').map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| {
+    let is_scheme = scheme.is_some_and(|scheme| {
         scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
-    })
+    });
+    is_scheme && !link.contains("::")
 }
 
 /// The path that a link in `file` means, or `None` when it leads out of the repository.
@@ -143,6 +144,7 @@ mod tests {
             ("/b.md", "leads nowhere"),
             ("b.md#three", "leads to no heading of docs/b.md"),
             ("#gone", "leads to no heading of docs/a.md"),
+            ("crate::Log::open", "leads nowhere"),
             ("../../x", "leads out of the repository"),
         ] {
             let wanted = format!("docs/a.md:3: the link `{link}` {flaw}");

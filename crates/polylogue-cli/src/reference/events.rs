@@ -211,6 +211,20 @@ fn docs(attrs: &[Attribute]) -> String {
         let _ = write!(plain, "{before}`{name}`");
         rest = after;
     }
+    without_links(&(plain + rest))
+}
+
+/// The text of links to items, instead of the links.
+fn without_links(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("](crate::") {
+        let Some(((before, words), (_, after))) = before.rsplit_once('[').zip(after.split_once(')')) else {
+            break;
+        };
+        plain.extend([before, words]);
+        rest = after;
+    }
     plain + rest
 }
 
