@@ -15,6 +15,7 @@ const CAMEL: &str = "CAMEL";
 const CREW_AI: &str = "CrewAI";
 const LAGENT: &str = "Lagent";
 const LANG_GRAPH: &str = "LangGraph";
+const LAZY_LLM: &str = "LazyLLM";
 const OPEN_AI: &str = "OpenAI";
 const YACANA: &str = "Yacana";
 /// A name that people guess, of no system.
@@ -84,6 +85,10 @@ pub(crate) const FOREIGN: &[Foreign] = &[
     key(CREW_AI, "allow_delegation", AGENT, "`agent_tools: [{who: NAME}]`"),
     key(CREW_AI, "verbose", AGENT_AND_TEAM, "the option -v of the command line"),
     key(LANG_GRAPH, "interrupt_before", AGENT, "`approval`"),
+    key(LAZY_LLM, "source", AGENT_AND_TEAM, "the part of `model` before the `:`,"),
+    key(LAZY_LLM, "base_model", AGENT_AND_TEAM, "`model`"),
+    key(LAZY_LLM, "instruction", AGENT, "`system`"),
+    key(LAZY_LLM, "static_params", AGENT, "`parameters`"),
     // Teams.
     key(GUESS, "temperature", TEAM, "`parameters: {temperature: ...}` of an agent"),
     key(GUESS, "max_tokens", TEAM, "`parameters: {max_tokens: ...}` of an agent"),

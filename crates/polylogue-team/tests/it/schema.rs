@@ -76,7 +76,7 @@ fn the_published_tables_of_names_are_those_of_the_checker() {
             );
         }
     }
-    for system in ["AutoGen", "CAMEL", "CrewAI", "Lagent", "LangGraph", "OpenAI", "Yacana", ""] {
+    for system in ["AutoGen", "CAMEL", "CrewAI", "Lagent", "LangGraph", "LazyLLM", "OpenAI", "Yacana", ""] {
         assert!(names_of(system).lines().count() > 2, "{system}");
         assert!(systems.iter().any(|known| known == system), "no page has the names of {system}");
     }
