@@ -59,6 +59,22 @@ fn a_run_says_first_what_it_takes_at_most() {
     assert!(ran.err.contains(&line), "{line}: {}", ran.err);
 }
 
+/// At list prices of `gpt-4o`, 800 tokens from the prompt cache save 800 times $1.25 for a million.
+#[test]
+fn what_prompt_caches_save_is_in_the_last_line_and_in_the_costs() {
+    let answer = || Answer::text("x").usage(1000, 0).usage_details(800, 0);
+    let server = serve(Behavior::from(Playbook::new(move |_, _| answer())).key(KEY));
+    let home = Home::at(&server);
+    home.file("team.yaml", "name: one\ntask: Talk\nmodel: openai-chat:gpt-4o\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\n");
+    let ran = home.run(&["run", "team.yaml"]).ok();
+    let last = ran.out.lines().find(|line| line.starts_with("done: ")).unwrap();
+    assert!(last.ends_with("80% of input from prompt caches ($0.0010 saved)"), "{}", ran.out);
+    let table = home.run(&["show", "last", "--cost"]).ok().out;
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert!(rows[0].ends_with(&["cached", "saved"]), "{table}");
+    assert!(rows[1..].iter().all(|row| row.ends_with(&["80%", "$0.0010"])), "{table}");
+}
+
 /// Where the user's prices are by default.
 const PRICES: &str = ".config/polylogue/prices.yaml";
 

@@ -303,6 +303,19 @@ fn histories_and_costs_are_written_as_json_and_costs_as_a_table() {
 }
 
 #[test]
+fn a_code_block_is_printed_exactly() {
+    let home = Home::new();
+    let team = "name: coder\ntask: Write it.\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\n\
+                script:\n  - Ann: \"First:\\n```python\\nif x:\\n\\tprint('a')  \\n\\n```\\nThen:\\n```sh\\nls\\n```\\n\"\n";
+    home.run(&["run", home.file("team.yaml", team)]).ok();
+    assert_eq!(home.run(&["show", "last", "--code", "1"]).ok().out, "if x:\n\tprint('a')  \n\n");
+    assert_eq!(home.run(&["show", "last", "--code", "2"]).ok().out, "ls\n");
+    let missing = home.run(&["show", "last", "--code", "9"]).exits(2);
+    assert!(missing.err.contains("the conversation has 2 code blocks"), "{}", missing.err);
+    assert_eq!(missing.out, "");
+}
+
+#[test]
 fn the_agents_that_a_hint_lists_can_be_shown() {
     let home = Home::new();
     home.run(&["run", &crate::home::shipped("arithmetic-group"), "--offline"]);
