@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use polylogue::{Message, Name};
 use polylogue_core::{Media, Part};
-use polylogue_runtime::Prepared;
+use polylogue_runtime::{Prepared, media_in_words};
 
 use crate::error::CliError;
 use crate::text_arg::unreadable;
@@ -47,19 +47,7 @@ pub(crate) fn check(prepared: &Prepared, attached: &[Part]) -> Result<(), CliErr
     for part in attached {
         let Part::Media(media) = part else { continue };
         let Some(model) = prepared.models_without(media).into_iter().next() else { continue };
-        let (what, hint) = match media.kind.split_once('/') {
-            Some(("image", _)) => (
-                "a picture",
-                "a model with vision, such as `openai:gpt-4o-mini`, can; if this one does, add `vision` to its capabilities",
-            ),
-            Some(("audio", _)) => {
-                ("a sound", "a model with audio input, such as `openai:gpt-4o-audio-preview`, can")
-            }
-            _ => (
-                "a PDF document",
-                "`openai:gpt-4o-mini` can, and most models of OpenAI, Anthropic and Google; or attach the document as a text file",
-            ),
-        };
+        let (what, hint) = media_in_words(&media.kind);
         let why = format!("{what} is attached, and `{model}` cannot read it");
         return Err(CliError::usage(why).hint(hint));
     }

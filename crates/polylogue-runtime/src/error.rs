@@ -44,6 +44,16 @@ pub enum Error {
         /// The team.
         team: Name,
     },
+    /// A message of the team has media that the model of an agent is known not to read.
+    #[error("`{who}` receives {} from the team, and its model `{model}` cannot read it", media_in_words(.kind).0)]
+    UnreadMedia {
+        /// The agent.
+        who: Name,
+        /// The type of the media, such as `image/png`.
+        kind: String,
+        /// The agent's model.
+        model: String,
+    },
     /// The team asks for more than it was allowed.
     #[error("`{team}` requests permissions that were not granted:\n{}", list(.missing))]
     NotAllowed {
@@ -343,6 +353,7 @@ impl Error {
                 format!("{MODEL_HINT}; `polylogue config set model openai:gpt-4o-mini` sets a default")
             }
             Self::NoScript { .. } => "add a `script`, or leave out `--offline` and use a model".into(),
+            Self::UnreadMedia { kind, .. } => media_in_words(kind).1.into(),
             Self::NotAllowed { missing, .. } => flags(missing),
             Self::ServersNotAllowed { .. } => {
                 "if you trust it, add `--allow mcp,env`, or `--trust` to remember it".into()
@@ -438,6 +449,24 @@ impl From<ModelError> for Error {
 impl From<Diagnostics> for Error {
     fn from(error: Diagnostics) -> Self {
         Self::Team(error)
+    }
+}
+
+/// What media of the type `kind` is called, and which models can read it.
+#[must_use]
+pub fn media_in_words(kind: &str) -> (&'static str, &'static str) {
+    match kind.split_once('/') {
+        Some(("image", _)) => (
+            "a picture",
+            "a model with vision, such as `openai:gpt-4o-mini`, can; if this one does, add `vision` to its capabilities",
+        ),
+        Some(("audio", _)) => {
+            ("a sound", "a model with audio input, such as `openai:gpt-4o-audio-preview`, can")
+        }
+        _ => (
+            "a PDF document",
+            "`openai:gpt-4o-mini` can, and most models of OpenAI, Anthropic and Google; or attach the document as a text file",
+        ),
     }
 }
 

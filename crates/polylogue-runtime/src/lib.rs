@@ -68,7 +68,7 @@ pub use agent_history::AgentHistory;
 pub use bound::bound_of;
 pub use continuation::Continuation;
 pub use conversation::{Conversation, Resumed};
-pub use error::{Error, ForkError, MODEL_HINT, Result};
+pub use error::{Error, ForkError, MODEL_HINT, Result, media_in_words};
 pub use fork::{Fork, ForkPoint, ForkedFiles};
 pub use id::fresh_id;
 pub use memory::{memory_of_others, open_memory};

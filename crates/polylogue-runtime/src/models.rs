@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use polylogue::tools::memory::Embed as _;
 use polylogue_core::{
-    AnyModel, Body, Capability, Error as RunError, Event, Media, Model as _, ModelError, ModelErrorKind,
-    Params, Price,
+    AnyModel, Body, Capability, Error as RunError, Event, Model as _, ModelError, ModelErrorKind, Params,
+    Price,
 };
 use polylogue_models::{
     Api, Cache, Cassette, Day, Embedder, FailureClass, Fallback, Models, Recorder, Recording, Script,
@@ -160,14 +160,26 @@ impl TeamModels {
         }
     }
 
-    /// Whether the model called `name` can read `media`, as far as that is known.
-    pub(crate) fn reads(&self, name: &str, media: &Media) -> Option<bool> {
+    /// Refuses media of `team` that an agent receives whose model is known not to read it.
+    pub(crate) fn check_media(&self, team: &Team) -> Result<()> {
+        for (who, models, media) in team.received_media() {
+            let unread = |name: &&str| self.reads(name, &media.kind) == Some(false);
+            if let Some(model) = model_names(models).find(unread) {
+                let (who, kind, model) = (who.clone(), media.kind.clone(), model.to_owned());
+                return Err(Error::UnreadMedia { who, kind, model });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the model called `name` can read media of the type `kind`, as far as that is known.
+    pub(crate) fn reads(&self, name: &str, kind: &str) -> Option<bool> {
         let ModelSource::Live(models, local) = &self.source else { return None };
         if local.get(name).is_some() {
             return Some(false);
         }
         let model = models.model(name).ok()?;
-        match media.kind.split_once('/') {
+        match kind.split_once('/') {
             Some(("image", _)) => model.capabilities().has(Capability::Vision),
             // Its API has pictures only.
             _ if model.api() == Api::Ollama => Some(false),

@@ -88,6 +88,7 @@ impl Prepared {
             cluster: place.cluster_limits()?,
         };
         let models = TeamModels::choose(&mut team, &choosing).await?;
+        models.check_media(&team)?;
         let servers = TeamServers::start(&team, options.servers.as_deref(), &access).await?;
         let memory = TeamMemory::of(&team, place, &models)?;
         let of_others = Mutex::new(memory_of_others(&team, place, &digest).await?);
@@ -163,7 +164,7 @@ impl Prepared {
     #[must_use]
     pub fn models_without(&self, media: &Media) -> Vec<String> {
         let names = self.team.models().into_iter().filter(|_| !self.is_scripted());
-        names.filter(|name| self.models.reads(name, media) == Some(false)).map(str::to_owned).collect()
+        names.filter(|name| self.models.reads(name, &media.kind) == Some(false)).map(str::to_owned).collect()
     }
 
     /// The MCP servers, which all its conversations share.

@@ -27,7 +27,7 @@ use crate::condition::judged;
 use crate::diagnostic::Report;
 use crate::limits::UsageLimits;
 use crate::outline::Outline;
-use crate::pattern::{Agents, Built, ChatFrame, Pattern, listed};
+use crate::pattern::{Agents, Built, ChatFrame, Media, Pattern, listed};
 use crate::private_agents::PrivateRole;
 use crate::set::Set as _;
 use crate::source::Span;
@@ -79,6 +79,18 @@ impl Chat {
     /// The participants, late joiners included.
     pub(crate) fn everyone(&self) -> impl Iterator<Item = &At<Name>> + Clone {
         self.participants.iter().chain(self.late_joiners.iter().map(|join| &join.who))
+    }
+
+    /// The media of its opening and its tasks, each with a participant that receives it.
+    pub(crate) fn received_media(&self) -> impl Iterator<Item = (&Name, &Media)> {
+        let everyone: Vec<&Name> = self.everyone().map(|who| &who.value).collect();
+        let opening = self.opening.0.iter().filter(|line| !line.media.is_empty()).flat_map(move |line| {
+            let receivers = if line.to.is_empty() { everyone.clone() } else { line.to.iter().collect() };
+            let receivers = receivers.into_iter().filter(|who| **who != line.from);
+            receivers.flat_map(|who| line.media.iter().map(move |media| (who, media)))
+        });
+        let tasks = self.pattern.part().tasks().into_iter();
+        opening.chain(tasks.flat_map(|task| task.media.iter().map(|media| (&task.who.value, media))))
     }
 
     /// Whether participants can have turns for results of background tasks at its end.

@@ -46,8 +46,8 @@ pub struct Endpoint {
     /// Merges consecutive messages of other participants into one, which many models need.
     #[key(none = "`true`")]
     pub merge: Option<bool>,
-    /// Marks requests where the provider caches the prompt (Anthropic), so that the next request reads it for less. Writing
-    /// to the cache costs more than other input.
+    /// Marks requests where the provider caches the prompt (Anthropic, and Amazon Bedrock for models that take marks), so that the
+    /// next request reads it for less. Writing to the cache costs more than other input.
     #[key(none = "`true`")]
     pub prompt_cache: Option<bool>,
     /// Capabilities of the models besides text: `text` for none, or a mapping.

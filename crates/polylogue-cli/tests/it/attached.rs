@@ -111,6 +111,32 @@ fn what_a_known_model_cannot_read_is_an_error_before_any_call() {
 }
 
 #[test]
+fn media_of_a_team_that_a_known_model_cannot_read_is_an_error_before_any_call() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
+    let home = Home::at(&server);
+    let home = home.var("ANTHROPIC_API_KEY", KEY).var("ANTHROPIC_BASE_URL", &server.root_url());
+    let chats = [
+        "pattern: {tasks: [{who: Ann, prompt: What is it?, media: [SOUND]}]}",
+        "pattern: sequential, opening: {text: '{{task}}', media: [SOUND]}",
+    ];
+    for (sent, chat) in chats.iter().enumerate() {
+        let chat = chat.replace("SOUND", "{type: audio/wav, url: 'data:audio/wav;base64,AA=='}");
+        home.file("team.yaml", &TEAM.replace("pattern: sequential", &chat));
+        for model in ["anthropic:claude-sonnet-5", "openai:gpt-4o-mini"] {
+            for command in ["run", "chat"] {
+                let ran = home.run(&[command, "team.yaml", "-m", model]).exits(2);
+                let why =
+                    format!("`Ann` receives a sound from the team, and its model `{model}` cannot read it");
+                assert!(ran.err.contains(&why) && ran.err.contains("hint: "), "{}", ran.err);
+            }
+        }
+        assert!(server.count() == sent && home.listed().len() == sent);
+        home.run(&["run", "team.yaml", "-m", "openai:test"]).ok();
+        assert!(last_sent(&server).contains("input_audio"), "{}", last_sent(&server));
+    }
+}
+
+#[test]
 fn ollama_reads_neither_documents_nor_sounds() {
     let home = Home::new();
     home.file("team.yaml", TEAM);

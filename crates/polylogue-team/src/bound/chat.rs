@@ -5,7 +5,7 @@ use polylogue_core::Params;
 
 use super::amount::Effect;
 use super::case::{MESSAGE, PROMPT};
-use super::task::role_play_opening;
+use super::task::{MEDIA, role_play_opening};
 use super::walk::{Messages, Scene, Walk, overhead};
 use crate::build::AgentBuilder;
 use crate::chat::{Chat, Introductions, Summary};
@@ -32,7 +32,8 @@ impl Walk<'_> {
         for line in &chat.opening.0 {
             let (plain, quoting) = (line.text.fill("").len(), line.text.fill("x").len());
             let quotes = quoting.saturating_sub(plain) as u128;
-            let bytes = (plain as u128).saturating_add(quotes.saturating_mul(task));
+            let media = (line.media.len() as u128).saturating_mul(MEDIA);
+            let bytes = (plain as u128).saturating_add(quotes.saturating_mul(task)).saturating_add(media);
             scene.post(line.from.as_str().len(), bytes);
         }
         let rules = if matches!(chat.pattern, Pattern::RolePlay(_)) { role_play_opening(task) } else { 0 };

@@ -18,7 +18,7 @@ const QUOTES: u128 = 6;
 const WORDS: u128 = 1_000;
 
 /// Tokens of a picture, a sound or a document, as a call is reserved.
-const MEDIA: u128 = polylogue_core::Bound::MEDIA_TOKENS as u128;
+pub(super) const MEDIA: u128 = polylogue_core::Bound::MEDIA_TOKENS as u128;
 
 /// The most bytes with which a role-play opens: the rules of both roles.
 pub(super) const fn role_play_opening(task: u128) -> u128 {

@@ -4,9 +4,10 @@ use polylogue::Message;
 use polylogue_config::types::Type;
 use polylogue_config::yaml::Node;
 use polylogue_config::{Config, Cx, OneOrMany, Ref};
-use polylogue_core::{Audience, ChatBuilder, Name};
+use polylogue_core::{Audience, ChatBuilder, Name, Part};
 use serde_json::Value;
 
+use crate::pattern::Media;
 use crate::text::{MemberOrUser, MemberRef, Template};
 
 /// The messages before the first turn.
@@ -53,19 +54,23 @@ pub struct OpeningLine {
     pub to: Vec<Name>,
     /// Text of the message.
     pub text: Template,
+    /// Images, audio and documents that are attached to the text.
+    pub media: Vec<Media>,
 }
 
 impl OpeningLine {
     fn of(text: Template) -> Self {
-        Self { from: Name::user(), to: Vec::new(), text }
+        Self { from: Name::user(), to: Vec::new(), text, media: Vec::new() }
     }
 
     /// The message. A blank one of the user is left out; one of a participant is not, so that the next speaker replies to it.
     fn build(&self, task: &str) -> Option<Message> {
         let text = self.text.fill(task);
         let to = if self.to.is_empty() { Audience::All } else { Audience::Only(self.to.clone()) };
-        let is_nothing = self.from == Name::user() && text.trim().is_empty();
-        (!is_nothing).then(|| Message::text(self.from.clone(), text).to(to))
+        let is_nothing = self.from == Name::user() && text.trim().is_empty() && self.media.is_empty();
+        let mut message = Message::text(self.from.clone(), text).to(to);
+        message.parts.extend(self.media.iter().map(|media| Part::Media(media.part())));
+        (!is_nothing).then_some(message)
     }
 }
 

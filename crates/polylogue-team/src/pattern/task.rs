@@ -47,6 +47,13 @@ pub struct Media {
     pub url: String,
 }
 
+impl Media {
+    /// The part of a message.
+    pub(crate) fn part(&self) -> polylogue_core::Media {
+        polylogue_core::Media { kind: self.kind.clone(), url: self.url.as_str().into() }
+    }
+}
+
 /// Where a switch is given, if it is on.
 pub(super) fn on(switch: &At<bool>) -> Option<&Span> {
     switch.given().filter(|_| **switch)

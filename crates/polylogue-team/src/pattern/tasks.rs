@@ -8,7 +8,7 @@ use polylogue_config::At;
 use polylogue_core::Name;
 
 use super::part::{Agents, Built, ChatFrame, Part};
-use super::task::{Media, Task};
+use super::task::Task;
 use crate::diagnostic::Report;
 use crate::flow::ChatFlow;
 use crate::outline::Outline;
@@ -81,8 +81,8 @@ pub(super) fn task(given: &Task, agents: &dyn Agents) -> Result<library::Task> {
         Some(worker) => library::Task::new(worker, ""),
         None => library::Task::by(agents.participant(&given.who)?, ""),
     };
-    for Media { kind, url } in &given.media {
-        task = task.media(polylogue_core::Media { kind: kind.clone(), url: url.as_str().into() });
+    for media in &given.media {
+        task = task.media(media.part());
     }
     task = task.set_if(*given.self_terminating, library::Task::self_terminating);
     task = task.set_if(*given.keeps_reflections, library::Task::keeps_reflections);

@@ -177,6 +177,7 @@ fn every_key_of_the_format_arrives() {
     let [task, private] = &team.chat.opening.0[..] else { panic!() };
     assert_eq!((task.from.as_str(), task.text.fill("T"), task.to.len()), ("user", "T".into(), 0));
     assert_eq!((private.from.as_str(), private.to[0].as_str()), ("Ann", "work"));
+    assert_eq!(private.media[0].url, "https://e.example/short.png");
     let stop = team.chat.stop.as_ref().unwrap();
     assert!(stop.says.as_ref().unwrap().whole);
     assert_eq!(stop.all[1].any[0].max_turns, Some(3));
