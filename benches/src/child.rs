@@ -1,6 +1,12 @@
 //! Measurements in separate processes.
 
-use std::process::{Command, Stdio};
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::oneshot;
 
 use crate::job::{By, Cost, Job, Result, What};
 use crate::meter::Meter;
@@ -79,4 +85,62 @@ pub(crate) fn instructions(job: &Command) -> Result<Option<u64>> {
     let collected = stderr.lines().find_map(|line| line.split_once("Collected :"));
     let (_, collected) = collected.ok_or_else(|| format!("callgrind counted nothing: {stderr}"))?;
     Ok(Some(collected.trim().parse()?))
+}
+
+/// A process of this program that answers each line of its input with one of JSON, and ends with its input.
+pub(crate) struct Process {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Process {
+    /// Starts this program with these arguments.
+    pub(crate) fn start(args: &[&OsStr]) -> Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        let mut child = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let stdin = child.stdin.take();
+        let lines = BufReader::new(child.stdout.take().ok_or("the process has no output")?);
+        Ok(Self { child, stdin, lines })
+    }
+
+    /// The next line that it prints.
+    pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<T> {
+        let mut line = String::new();
+        if self.lines.read_line(&mut line)? == 0 {
+            return Err(format!("a process of the measurement has ended: {}", self.child.wait()?).into());
+        }
+        Ok(serde_json::from_str(&line)?)
+    }
+
+    /// Its answer to a line.
+    pub(crate) fn ask<T: DeserializeOwned>(&mut self) -> Result<T> {
+        let stdin = self.stdin.as_mut().ok_or("the process has ended")?;
+        stdin.write_all(b"\n")?;
+        stdin.flush()?;
+        self.next()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        let mut rest = Vec::new();
+        let _ = self.lines.read_to_end(&mut rest);
+        let _ = self.child.wait();
+    }
+}
+
+/// Answers each line of this process' input, as [`Process::ask`] wants it. What is returned resolves when the input ends.
+pub(crate) fn answer_lines<T: Serialize>(
+    mut answer: impl FnMut() -> T + Send + 'static,
+) -> oneshot::Receiver<()> {
+    let (over, is_over) = oneshot::channel();
+    std::thread::spawn(move || {
+        for _ in std::io::stdin().lock().lines() {
+            println!("{}", serde_json::to_string(&answer()).unwrap_or_default());
+        }
+        drop(over);
+    });
+    is_over
 }

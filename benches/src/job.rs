@@ -5,7 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::dialect::Dialect;
 
 /// Any error: a benchmark can only report it.
-pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// The result of what can fail.
+pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 /// The argument that makes this program serve teams.
 pub(crate) const HOST: &str = "host";

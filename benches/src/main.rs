@@ -6,12 +6,14 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints")]
 
 mod apis;
+mod appends;
 mod bare;
 mod batch;
 mod cancel;
 mod chats;
 mod checks;
 mod child;
+mod cluster;
 mod dialect;
 mod groups;
 mod job;
@@ -36,17 +38,21 @@ fn main() -> ExitCode {
         ["check"] => report::optimized().and_then(|()| checks::report()),
         ["cancel"] => report::optimized().and_then(|()| cancel::report()),
         ["long-turn"] => report::optimized().and_then(|()| long_turn::report()),
-        ["stores"] => report::optimized().and_then(|()| stores::report()),
+        ["stores"] => report::optimized().and_then(|()| report::stores()),
         ["serve"] => report::optimized().and_then(|()| serve::report(10_000)),
         ["serve", most] => match most.parse() {
             Ok(most) => report::optimized().and_then(|()| serve::report(most)),
             Err(_) => Err("`serve` takes a number of conversations".into()),
         },
+        ["cluster", options @ ..] => cluster::Options::parse(options)
+            .and_then(|options| report::optimized().and_then(|()| cluster::report(&options))),
+        [cluster::WORKER, url, latency] => cluster::work(url, latency),
         [child::MEASURE, job] => child::answer(job),
         [job::HOST, folder] => serve::host(folder),
         _ => {
-            Err("usage: cargo run --release -p polylogue-bench [apis|cancel|check|long-turn|serve [CONVERSATIONS]|stores]"
-                .into())
+            const USAGE: &str = "usage: cargo run --release -p polylogue-bench \
+                [apis|cancel|check|cluster [PROCESSES,... [SECONDS]]|long-turn|serve [CONVERSATIONS]|stores]";
+            Err(USAGE.into())
         }
     };
     match result {

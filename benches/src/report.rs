@@ -3,7 +3,7 @@
 use crate::child::{command, instructions, measure};
 use crate::job::{By, Cost, RUNS, Result, What};
 use crate::server::{Server, Way};
-use crate::{apis, batch, cancel, checks, long_turn, sandbox, start, stores, table};
+use crate::{apis, appends, batch, cancel, checks, long_turn, sandbox, start, stores, table};
 
 /// Refuses to measure a debug build.
 pub(crate) fn optimized() -> Result<()> {
@@ -27,7 +27,7 @@ pub(crate) fn all() -> Result<()> {
     start::report(&server)?;
     sandbox::report()?;
     batch::report()?;
-    stores::report()?;
+    self::stores()?;
     long_turn::report()?;
     checks::report()?;
     linear()?;
@@ -94,6 +94,12 @@ fn kib_per_call(server: &Server, by: By) -> Result<String> {
     measure(server, Way::Whole, What::Calls { by, chats: 1, calls: 400 })?;
     let (requests, bytes) = server.bodies();
     Ok(bytes.checked_div(requests * 1024).unwrap_or_default().to_string())
+}
+
+/// Prints the time of an append to each store, and to Postgres with many conversations at once.
+pub(crate) fn stores() -> Result<()> {
+    stores::report()?;
+    appends::report()
 }
 
 fn pieces(server: &Server) -> Result<()> {

@@ -52,7 +52,7 @@ async fn appends(store: AnyStore) -> Result<Vec<Duration>> {
     Ok(times)
 }
 
-fn event(seq: u32) -> Result<Event> {
+pub(crate) fn event(seq: u32) -> Result<Event> {
     let text = "words ".repeat(WORDS);
     let parts = json!([{ "text": text }]);
     Ok(serde_json::from_value(

@@ -1,9 +1,7 @@
 //! The process with the server.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +13,7 @@ use polylogue_team::{Diagnostics, Loaded, Overrides};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
+use crate::child::{Process, answer_lines};
 use crate::job::{Cost, Result};
 use crate::meter::Meter;
 use crate::scripted::{TEAMS, asking, of_team, prepared, team};
@@ -106,15 +105,8 @@ pub(crate) fn host(folder: &str) -> Result<()> {
         let token = server.take_first_token().ok_or("there was a token before")?;
         let ready = Ready { url: server.url(), token: token.reveal().to_owned() };
         println!("{}", serde_json::to_string(&ready)?);
-        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        std::thread::spawn(move || {
-            let mut meter = Meter::start();
-            for _ in std::io::stdin().lock().lines() {
-                println!("{}", serde_json::to_string(&meter.stop()).unwrap_or_default());
-                meter = Meter::start();
-            }
-            drop(stop);
-        });
+        let mut meter = Meter::start();
+        let stopped = answer_lines(move || std::mem::replace(&mut meter, Meter::start()).stop());
         server.run(async { drop(stopped.await) }).await;
         Ok(())
     })
@@ -122,9 +114,7 @@ pub(crate) fn host(folder: &str) -> Result<()> {
 
 /// The process with the server, as its clients see it.
 pub(super) struct Host {
-    child: Child,
-    stdin: Option<ChildStdin>,
-    lines: BufReader<ChildStdout>,
+    process: Process,
     pub(super) ready: Ready,
     _folder: TempDir,
 }
@@ -132,33 +122,13 @@ pub(super) struct Host {
 impl Host {
     pub(super) fn start() -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let mut command = Command::new(std::env::current_exe()?);
-        command.arg(crate::job::HOST).arg(folder.path());
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let stdin = child.stdin.take();
-        let mut lines = BufReader::new(child.stdout.take().ok_or("the host has no output")?);
-        let mut line = String::new();
-        lines.read_line(&mut line)?;
-        Ok(Self { ready: serde_json::from_str(&line)?, child, stdin, lines, _folder: folder })
+        let mut process = Process::start(&[crate::job::HOST.as_ref(), folder.path().as_ref()])?;
+        Ok(Self { ready: process.next()?, process, _folder: folder })
     }
 
     /// What it has consumed since the last time.
     pub(super) fn cost(&mut self) -> Result<Cost> {
-        let stdin = self.stdin.as_mut().ok_or("the host has ended")?;
-        stdin.write_all(b"\n")?;
-        stdin.flush()?;
-        let mut line = String::new();
-        self.lines.read_line(&mut line)?;
-        Ok(serde_json::from_str(&line)?)
-    }
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        drop(self.stdin.take());
-        let mut rest = Vec::new();
-        let _ = self.lines.read_to_end(&mut rest);
-        let _ = self.child.wait();
+        self.process.ask()
     }
 }
 

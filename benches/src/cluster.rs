@@ -1,0 +1,305 @@
+//! Throughput of worker processes on one Postgres: how many steps a second they make together, next to one of them.
+//!
+//! Each process runs 64 conversations whose model calls take 0.5 to 2 seconds, so that the ideal is 51.2 steps a second for each. The
+//! database and the workers are on this machine: where it is busy, the figures say that, and nothing of scaling.
+
+mod machine;
+mod worker;
+
+use std::time::{Duration, Instant};
+
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use polylogue::kernel::{AnyQueue, Due, LogId, Meta, Queue as _, Store as _};
+use polylogue_postgres::{Address, Postgres};
+use polylogue_test::postgres::PostgresServer;
+
+use self::machine::Ticks;
+use self::worker::{Figures, LATENCY_MS, PLACES};
+use crate::child::Process;
+use crate::job::Result;
+use crate::table;
+
+/// The argument that makes this program a worker.
+pub(crate) const WORKER: &str = "cluster-worker";
+
+/// What a worker receives for models that take no time.
+const AT_ONCE: &str = "at-once";
+
+/// Steps a second by a program without Polylogue that stored the same on two processors: the reference.
+const REFERENCE: [(usize, f64); 6] =
+    [(1, 51.0), (2, 109.0), (4, 216.0), (8, 426.0), (16, 832.0), (32, 1_697.0)];
+
+/// The goal for the share of the ideal, and the busy share of the machine above which it says nothing.
+const GOAL: f64 = 0.95;
+const SATURATED: f64 = 0.8;
+
+/// How long the conversations get out of step before the measurement begins, and how long it may take until all are run.
+const SETTLE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Numbers of processes, and for how long each is measured.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    processes: Vec<usize>,
+    time: Duration,
+}
+
+impl Options {
+    /// `[PROCESSES,...] [SECONDS]`
+    pub(crate) fn parse(args: &[&str]) -> Result<Self> {
+        const USAGE: &str = "`cluster` takes numbers of processes from 1 to 32, separated by commas, and seconds from 1 to 600: \
+                             `cluster 1,2,4,8 30`";
+        let (processes, seconds) = match args {
+            [] => ("1,2,4,8", "30"),
+            [processes] => (*processes, "30"),
+            [processes, seconds] => (*processes, *seconds),
+            _ => return Err(USAGE.into()),
+        };
+        let processes = processes.split(',').map(|text| text.trim().parse()).collect();
+        match (processes, seconds.parse()) {
+            (Ok::<Vec<usize>, _>(processes), Ok(seconds @ 1..=600))
+                if processes.iter().all(|count| (1..=32).contains(count)) =>
+            {
+                Ok(Self { processes, time: Duration::from_secs(seconds) })
+            }
+            _ => Err(USAGE.into()),
+        }
+    }
+}
+
+/// Runs a worker process.
+pub(crate) fn work(url: &str, latency: &str) -> Result<()> {
+    worker::work(url, latency != AT_ONCE)
+}
+
+/// Measures and prints everything.
+pub(crate) fn report(options: &Options) -> Result<()> {
+    if let Some(load) = machine::load() {
+        println!("Load of this machine before: {load}\n");
+    }
+    let mut all = Vec::new();
+    for processes in &options.processes {
+        all.push(measure(*processes, options.time, true)?);
+    }
+    let one = all.iter().find(|measured| measured.processes == 1).map(|measured| measured.steps);
+    let rows: Vec<Vec<String>> = all.iter().map(|measured| measured.row(one)).collect();
+    let title = format!(
+        "Steps a second of worker processes with {PLACES} conversations each, whose model calls take {} to {} ms; one Postgres",
+        LATENCY_MS.0, LATENCY_MS.1
+    );
+    let head = [
+        "processes",
+        "steps/s",
+        "of n times one",
+        "of the ideal",
+        "reference",
+        "goal",
+        "between calls, ms: p50",
+        "p99",
+        "CPU ms a step: worker",
+        "database",
+        "commits/s",
+        "machine busy",
+    ];
+    table::print(&title, &head, &rows);
+    let ceiling = measure(2, options.time, false)?;
+    let title =
+        "The same with models that take no time: the ceiling of this machine, which says nothing of scaling";
+    let row = ceiling.row(None);
+    let kept = [0, 1, 6, 7, 8, 9, 10, 11];
+    let head: Vec<&str> = kept.iter().filter_map(|column| head.get(*column).copied()).collect();
+    table::print(title, &head, &[kept.iter().filter_map(|column| row.get(*column).cloned()).collect()]);
+    Ok(())
+}
+
+/// What a number of processes did.
+#[derive(Debug)]
+struct Measured {
+    processes: usize,
+    /// A second.
+    steps: f64,
+    /// The median and the 99th percentile between a reply and the next call, in milliseconds.
+    between_ms: [f64; 2],
+    /// Milliseconds of processor time for a step.
+    worker_ms: f64,
+    database_ms: Option<f64>,
+    /// A second.
+    commits: f64,
+    /// The busy share of the machine.
+    busy: Option<f64>,
+}
+
+impl Measured {
+    #[expect(clippy::cast_precision_loss, reason = "small counts")]
+    fn row(&self, one: Option<f64>) -> Vec<String> {
+        let share = |whole: f64| self.steps / (whole * self.processes as f64);
+        let ideal = share(ideal());
+        let reference = REFERENCE.iter().find(|(processes, _)| *processes == self.processes);
+        let known = |figure: Option<String>| figure.unwrap_or_else(|| "?".to_owned());
+        let goal = match self.busy {
+            _ if ideal >= GOAL => "met",
+            Some(busy) if busy >= SATURATED => "saturated",
+            _ => "missed",
+        };
+        vec![
+            self.processes.to_string(),
+            format!("{:.1}", self.steps),
+            known(one.map(|one| format!("{:.3}", share(one)))),
+            format!("{ideal:.3}"),
+            known(reference.map(|(_, steps)| format!("{steps:.0}"))),
+            goal.to_owned(),
+            format!("{:.1}", self.between_ms[0]),
+            format!("{:.1}", self.between_ms[1]),
+            format!("{:.2}", self.worker_ms),
+            known(self.database_ms.map(|ms| format!("{ms:.2}"))),
+            format!("{:.0}", self.commits),
+            known(self.busy.map(|busy| format!("{:.0} %", busy * 100.0))),
+        ]
+    }
+}
+
+/// Steps a second of one process that adds nothing to the time of its models.
+#[expect(clippy::cast_precision_loss, reason = "small counts")]
+fn ideal() -> f64 {
+    PLACES as f64 * 2_000.0 / (LATENCY_MS.0 + LATENCY_MS.1) as f64
+}
+
+fn measure(processes: usize, time: Duration, has_latency: bool) -> Result<Measured> {
+    let server =
+        PostgresServer::start().ok_or("Postgres is not installed; hint: `apt install postgresql`")?;
+    create(&server.url(), processes * PLACES)?;
+    let args = [WORKER, &server.url(), if has_latency { "slow" } else { AT_ONCE }];
+    let mut workers =
+        (0..processes).map(|_| Process::start(&args.map(AsRef::as_ref))).collect::<Result<Vec<_>>>()?;
+    fill(&mut workers)?;
+    std::thread::sleep(SETTLE);
+    let before = (Ticks::now(), machine::database_seconds(&server.data()), commits(&server)?);
+    // What was counted until now.
+    let _ = ask(&mut workers)?;
+    std::thread::sleep(time);
+    let figures = ask(&mut workers)?;
+    let after = (Ticks::now(), machine::database_seconds(&server.data()), commits(&server)?);
+    undisturbed(&figures)?;
+    let steps = figures.iter().map(|each| each.steps).sum::<u64>().max(1) as f64;
+    let wall = figures.iter().map(|each| each.wall_us).sum::<f64>() / 1e6 / processes as f64;
+    let database = after.1.zip(before.1).map(|(after, before)| (after - before) * 1e3 / steps);
+    Ok(Measured {
+        processes,
+        steps: steps / wall,
+        between_ms: percentiles(&figures),
+        worker_ms: figures.iter().map(|each| each.cpu_us).sum::<f64>() / 1e3 / steps,
+        database_ms: database,
+        commits: (after.2 - before.2) / wall,
+        busy: after.0.zip(before.0).map(|(after, before)| after.busy_since(before)),
+    })
+}
+
+/// Hands conversations over to the workers of a database.
+fn create(url: &str, count: usize) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let queue = AnyQueue::new(Postgres::open(Address::parse(url)?)?).ok_or("Postgres is no queue")?;
+        let queue = &queue;
+        let one = |nth: usize| async move {
+            let claim = queue.create(&LogId::new(&format!("bench-{nth}"))?, &Meta::default()).await?;
+            Ok::<_, crate::job::Error>(queue.release_until(claim, Due::Now).await?)
+        };
+        futures_util::stream::iter(0..count).map(one).buffer_unordered(32).try_collect().await
+    })
+}
+
+fn ask(workers: &mut [Process]) -> Result<Vec<Figures>> {
+    workers.iter_mut().map(Process::ask).collect()
+}
+
+/// Waits until every place of every worker is taken.
+fn fill(workers: &mut [Process]) -> Result<()> {
+    let begun = Instant::now();
+    loop {
+        let running: usize = ask(workers)?.iter().map(|each| each.running).sum();
+        if running == workers.len() * PLACES {
+            return Ok(());
+        }
+        if begun.elapsed() > PATIENCE {
+            let places = workers.len() * PLACES;
+            return Err(format!("only {running} of {places} conversations run after two minutes").into());
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// Whether all conversations ran all the time, without an error of the store.
+fn undisturbed(figures: &[Figures]) -> Result<()> {
+    let failures: u64 = figures.iter().map(|each| each.failures).sum();
+    let running: usize = figures.iter().map(|each| each.running).sum();
+    if failures > 0 || running < figures.len() * PLACES {
+        return Err(format!(
+            "{failures} failures during the measurement; {running} conversations run at its end"
+        )
+        .into());
+    }
+    Ok(())
+}
+
+/// Committed transactions of the database.
+fn commits(server: &PostgresServer) -> Result<f64> {
+    Ok(server.sql("SELECT xact_commit FROM pg_stat_database WHERE datname = 'polylogue'").parse()?)
+}
+
+fn percentiles(figures: &[Figures]) -> [f64; 2] {
+    let mut between: Vec<u32> = figures.iter().flat_map(|each| &each.between_us).copied().collect();
+    between.sort_unstable();
+    let at = |share: usize| between.get(between.len() * share / 100).copied().unwrap_or_default();
+    [50, 99].map(|share| f64::from(at(share)) / 1e3)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "these are tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_numbers_of_processes_and_seconds() {
+        let options =
+            |args: &[&str]| Options::parse(args).map(|options| (options.processes, options.time.as_secs()));
+        assert_eq!(options(&[]).unwrap(), (vec![1, 2, 4, 8], 30));
+        assert_eq!(options(&["1,32", "20"]).unwrap(), (vec![1, 32], 20));
+        for wrong in
+            [&["0"] as &[&str], &["33"], &["1,,2"], &["many"], &["1", "0"], &["1", "601"], &["1", "2", "3"]]
+        {
+            assert!(options(wrong).unwrap_err().to_string().contains("`cluster 1,2,4,8 30`"), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_row_says_what_the_figures_say_of_scaling() {
+        let measured = |steps, busy| Measured {
+            processes: 2,
+            steps,
+            between_ms: [1.0, 2.0],
+            worker_ms: 0.5,
+            database_ms: None,
+            commits: 300.0,
+            busy,
+        };
+        let columns = |measured: Measured| measured.row(Some(51.2))[2..6].join(" ");
+        assert_eq!(columns(measured(102.4, Some(0.99))), "1.000 1.000 109 met");
+        assert_eq!(columns(measured(90.0, Some(0.9))), "0.879 0.879 109 saturated");
+        assert_eq!(columns(measured(90.0, Some(0.5))), "0.879 0.879 109 missed");
+    }
+
+    #[test]
+    fn conversations_that_stopped_or_failed_are_an_error() {
+        let figures = |running, failures| Figures {
+            cpu_us: 1.0,
+            wall_us: 1.0,
+            steps: 1,
+            running,
+            failures,
+            between_us: vec![1_000],
+        };
+        assert!(undisturbed(&[figures(PLACES, 0), figures(PLACES, 0)]).is_ok());
+        assert!(undisturbed(&[figures(PLACES, 0), figures(PLACES - 1, 0)]).is_err());
+        assert!(undisturbed(&[figures(PLACES, 1)]).is_err());
+    }
+}
