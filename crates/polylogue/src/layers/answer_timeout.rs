@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::{Act, Agent, AnyAgent, DefaultAnswer, Layer, Name, Result, Turn};
+use polylogue_core::{Act, Agent, AnyAgent, DefaultAnswer, Result, Turn};
+
+use crate::agents::as_inner;
 
 /// An agent whose questions to its person have a time limit: when it is up, a default answer counts. Also for questions that ask for
 /// approval; there, give an answer such as `no`.
@@ -36,21 +38,7 @@ impl AnswerTimeout {
 }
 
 impl Agent for AnswerTimeout {
-    fn name(&self) -> &Name {
-        self.agent.name()
-    }
-
-    fn description(&self) -> &str {
-        self.agent.description()
-    }
-
-    fn layers(&self) -> Vec<Layer> {
-        self.agent.layers()
-    }
-
-    fn background(&self, target: &str) -> Option<AnyAgent> {
-        self.agent.background(target)
-    }
+    as_inner!(agent: name, description, layers, background);
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         Ok(match self.agent.act(turn).await? {

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use polylogue_core::{
-    Act, Agent, AnyAgent, BackgroundStart, BackgroundStatus, Layer, Message, Name, Result, Turn,
-};
+use polylogue_core::{Act, Agent, AnyAgent, BackgroundStart, BackgroundStatus, Message, Result, Turn};
+
+use crate::agents::as_inner;
 
 /// A participant whose turns are [background tasks](crate::tools::background): its turn ends at once, without a message, and the
 /// conversation continues. When the result is there, the participant has a turn in which it says it.
@@ -39,17 +39,7 @@ impl BackgroundTurns {
 }
 
 impl Agent for BackgroundTurns {
-    fn name(&self) -> &Name {
-        self.agent.name()
-    }
-
-    fn description(&self) -> &str {
-        self.agent.description()
-    }
-
-    fn layers(&self) -> Vec<Layer> {
-        self.agent.layers()
-    }
+    as_inner!(agent: name, description, layers);
 
     fn background(&self, target: &str) -> Option<AnyAgent> {
         if target == self.name().as_str() { Some(self.agent.clone()) } else { self.agent.background(target) }

@@ -30,9 +30,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    Act, Agent, AnyAgent, AnyModel, Capabilities, DeltaRef, DeltaSink, EncodeCache, Entry, Layer, Model,
-    ModelError, ModelErrorKind, Money, Name, Params, Part, Reply, Request, Result, Turn, Usage,
+    Act, Agent, AnyModel, Capabilities, DeltaRef, DeltaSink, EncodeCache, Entry, Model, ModelError,
+    ModelErrorKind, Money, Params, Part, Reply, Request, Result, Turn, Usage,
 };
+
+use crate::agents::as_inner;
 
 pub use self::around::{Around, Handle};
 
@@ -217,21 +219,7 @@ where
     A: Agent,
     F: Fn(Vec<Part>, &Turn<'_>) -> Vec<Part> + Send + Sync + 'static,
 {
-    fn name(&self) -> &Name {
-        self.agent.name()
-    }
-
-    fn description(&self) -> &str {
-        self.agent.description()
-    }
-
-    fn layers(&self) -> Vec<Layer> {
-        self.agent.layers()
-    }
-
-    fn background(&self, target: &str) -> Option<AnyAgent> {
-        self.agent.background(target)
-    }
+    as_inner!(agent: name, description, layers, background);
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         Ok(match self.agent.act(turn).await? {

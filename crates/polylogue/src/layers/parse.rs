@@ -35,9 +35,7 @@ mod tool_table;
 
 use std::sync::Arc;
 
-use polylogue_core::{
-    Act, Agent, AnyAgent, AnyModel, Entry, Error, Layer, Message, Name, Part, Result, Turn,
-};
+use polylogue_core::{Act, Agent, AnyModel, Entry, Error, Message, Part, Result, Turn};
 use serde_json::Value;
 
 pub use self::action::Actions;
@@ -46,6 +44,7 @@ pub use self::call_record::{CallRecord, RunState};
 pub use self::template::Template;
 
 use crate::Assistant;
+use crate::agents::as_inner;
 use crate::layers::hook::Hooked;
 
 /// Parses values in texts.
@@ -143,21 +142,7 @@ fn rendered(entry: Entry, parser: &dyn Parser) -> Option<Entry> {
 }
 
 impl Agent for Parsed {
-    fn name(&self) -> &Name {
-        self.agent.name()
-    }
-
-    fn description(&self) -> &str {
-        Agent::description(&self.agent)
-    }
-
-    fn layers(&self) -> Vec<Layer> {
-        self.agent.layers()
-    }
-
-    fn background(&self, target: &str) -> Option<AnyAgent> {
-        self.agent.background(target)
-    }
+    as_inner!(agent: name, description, layers, background);
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let mut left = self.repairs;

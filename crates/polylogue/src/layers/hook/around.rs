@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Act, Agent, AnyAgent, Layer, Message, Name, Result, Turn, UnknownName};
+use polylogue_core::{Act, Agent, AnyAgent, Layer, Message, Result, Turn, UnknownName};
+
+use crate::agents::as_inner;
 
 /// An agent with hooks: some change what it receives, others what it replies.
 ///
@@ -85,13 +87,7 @@ impl Around {
 }
 
 impl Agent for Around {
-    fn name(&self) -> &Name {
-        self.agent.name()
-    }
-
-    fn description(&self) -> &str {
-        Agent::description(&self.agent)
-    }
+    as_inner!(agent: name, description);
 
     fn layers(&self) -> Vec<Layer> {
         vec![Layer::of(&self.agent)]

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use polylogue_core::{
-    Act, Agent, AnyAgent, AnyTool, Body, Call, Layer, Name, Outcome, OutcomeStatus, Part, Result, Tool,
-    ToolCx, ToolError, ToolSpec, Transcript, Turn,
+    Act, Agent, AnyTool, Body, Call, Name, Outcome, OutcomeStatus, Part, Result, Tool, ToolCx, ToolError,
+    ToolSpec, Transcript, Turn,
 };
+
+use crate::agents::as_inner;
 use serde_json::{Value, json};
 
 use polylogue_memory::{Fact, Memory as _, Query, Scope};
@@ -75,21 +77,7 @@ impl<A: Agent> Reminded<A> {
 }
 
 impl<A: Agent> Agent for Reminded<A> {
-    fn name(&self) -> &Name {
-        self.agent.name()
-    }
-
-    fn description(&self) -> &str {
-        self.agent.description()
-    }
-
-    fn layers(&self) -> Vec<Layer> {
-        self.agent.layers()
-    }
-
-    fn background(&self, target: &str) -> Option<AnyAgent> {
-        self.agent.background(target)
-    }
+    as_inner!(agent: name, description, layers, background);
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         self.remind(turn).await?;
