@@ -22,7 +22,7 @@ pub(crate) fn team(name: &str, turns: u64, delay_ms: u64) -> String {
     let steps: String = (0..turns).map(step).collect();
     format!(
         "name: {name}\ntask: Talk.\nagents: [{{name: Ann}}, {{name: Bob}}]\n\
-         chat: {{participants: [Ann, Bob], pattern: round_robin, max_turns: 1000, stop: {{max_turns: {turns}}}}}\n\
+         chat: {{participants: [Ann, Bob], pattern: round_robin, max_turns: 1000, stop: {{max_turns: {turns}}}, loop_detection: off}}\n\
          limits: {{calls: 1000}}\nscript:\n{steps}"
     )
 }
@@ -32,7 +32,7 @@ pub(crate) fn asking() -> String {
     let step = "  - {Ann: {say: 'This is what is said.', delay_ms: 500}}\n";
     format!(
         "name: asks\ntask: Talk.\nagents: [{{name: Ann}}, {{name: Pat, human: true}}]\n\
-         chat: {{participants: [Pat, Ann], pattern: round_robin, max_turns: 1000, stop: {{max_turns: 900}}}}\n\
+         chat: {{participants: [Pat, Ann], pattern: round_robin, max_turns: 1000, stop: {{max_turns: 900}}, loop_detection: off}}\n\
          limits: {{calls: 1000}}\nscript:\n{}",
         step.repeat(100)
     )
@@ -51,7 +51,8 @@ pub(crate) async fn of_team(
     place: &StoreLocation,
 ) -> Result<Prepared> {
     let access = Access::new(Env::of::<&str, &str>([]), digest.as_str());
-    let models = ModelOptions { offline: true, stream: true, ..ModelOptions::default() };
+    // With the delays of its script.
+    let models = ModelOptions { offline: true, paced: true, stream: true, ..ModelOptions::default() };
     let options = RunOptions { models, ..RunOptions::default() };
     Ok(Prepared::new(place, team, digest, access, options).await?)
 }
@@ -75,7 +76,9 @@ pub(crate) async fn library() -> Result<Cost> {
         let meter = Meter::start();
         let conversation = runtime.begin(&prepared.run()).await?;
         match conversation.run().await? {
-            Status::Closed { .. } => conversation.release().await?,
+            Status::Closed { .. } if conversation.usage().await.calls == calls => {
+                conversation.release().await?
+            }
             other => return Err(format!("the chat ended otherwise than it should: {other:?}").into()),
         }
         measured = meter.stop();

@@ -85,6 +85,7 @@ async fn one(
     open: &Open,
 ) -> Result<Vec<Duration>> {
     let permit = permits.acquire().await?;
+    let begun = Instant::now();
     let Conversation { id, .. } = client.begin(&new("crowd")).await?;
     let url = format!("{}/api/v1/conversations/{id}/events", client.url()).parse()?;
     let mut response = transport.ask(Method::GET, Some(&url), HeaderMap::new(), Bytes::new()).await?;
@@ -100,6 +101,13 @@ async fn one(
         tail.feed(&bytes)?;
     }
     open.now.set(open.now.get() - 1);
+    let (turns, delay) = shape("crowd")?;
+    let least = Duration::from_millis(turns * delay);
+    if tail.added.len() as u64 + 1 != turns || begun.elapsed() < least {
+        return Err(
+            format!("{} replies in {:?}, instead of {turns}", tail.added.len() + 1, begun.elapsed()).into()
+        );
+    }
     Ok(tail.added)
 }
 
@@ -147,6 +155,7 @@ impl Checked {
         } else if memchr::memmem::find(line, b"\"type\":\"model_replied\"").is_some() {
             let now = Instant::now();
             if let Some(last) = self.last.replace(now) {
+                // Less than the model takes where the reply before came late: that one has it.
                 self.added.push((now - last).saturating_sub(Duration::from_millis(500)));
             }
         }

@@ -20,12 +20,12 @@ pub(super) async fn report() -> Result<()> {
     let (mut library, mut server, mut watched) = (f64::MAX, f64::MAX, f64::MAX);
     let mut host = Host::start()?;
     let client = client(&host)?;
-    run(&client, "quick", false).await?;
+    run(&client, calls, false).await?;
     for _ in 0..RUNS {
         library = library.min(cost(measure_library()?)?.cpu_us);
         for (is_watched, least) in [(false, &mut server), (true, &mut watched)] {
             host.cost()?;
-            run(&client, "quick", is_watched).await?;
+            run(&client, calls, is_watched).await?;
             *least = least.min(host.cost()?.cpu_us);
         }
     }
@@ -55,18 +55,25 @@ pub(super) fn new(team: &str) -> NewConversation {
     NewConversation { team: team.to_owned(), ..NewConversation::default() }
 }
 
-/// Runs a conversation to its end.
-async fn run(client: &Client, team: &str, is_watched: bool) -> Result<()> {
-    let Conversation { id, .. } = client.begin(&new(team)).await?;
+/// Runs a chat of so many calls to its end.
+async fn run(client: &Client, calls: u64, is_watched: bool) -> Result<()> {
+    let Conversation { id, .. } = client.begin(&new("quick")).await?;
     if is_watched {
         let mut tail = client.tail(&id, 0);
         while tail.next().await?.is_some() {}
-        return Ok(());
     }
-    while client.conversation(&id).await?.state != State::Closed {
+    loop {
+        let about = client.conversation(&id).await?;
+        if about.state == State::Closed {
+            return match about.spent.calls == calls {
+                true => Ok(()),
+                false => {
+                    Err(format!("the chat ended after {} calls: {:?}", about.spent.calls, about.ended).into())
+                }
+            };
+        }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    Ok(())
 }
 
 /// The time from the request that begins a conversation to the first piece of a reply in its tail, above what the model takes.
@@ -79,7 +86,8 @@ async fn first_token(client: &Client) -> Result<()> {
         let mut tail = client.tail(&id, 0);
         while let Some(item) = tail.next().await? {
             if matches!(item, TailItem::Delta { .. }) {
-                added.push(begun.elapsed().saturating_sub(Duration::from_millis(delay)));
+                let above = begun.elapsed().checked_sub(Duration::from_millis(delay));
+                added.push(above.ok_or("the model replied before it was to")?);
                 break;
             }
         }
