@@ -1,6 +1,7 @@
 //! W47: logs that are archived, read, continued and removed.
 
 use polylogue_core::{BlobId, Due, Features, Meta, Queue as _, Store as _, StoreError};
+use polylogue_postgres::Postgres;
 use polylogue_test::postgres::PostgresServer;
 
 use crate::support::{assert_events, id, open, said, some};
@@ -8,6 +9,13 @@ use crate::support::{assert_events, id, open, said, some};
 /// Everything of the events of a log that is in the tables, in its order.
 fn stored(server: &PostgresServer) -> String {
     server.sql("SELECT seq, json, chain FROM polylogue.events ORDER BY seq")
+}
+
+/// Stores a log of so many events that no process has.
+async fn released(store: &Postgres, events: u64) {
+    let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
+    store.append(&claim, &some(0, events)).await.unwrap();
+    store.release(claim).await.unwrap();
 }
 
 #[tokio::test]
@@ -48,9 +56,7 @@ async fn an_archived_log_is_read_as_before_and_a_claim_unpacks_the_same_bytes() 
 async fn a_worker_continues_an_archived_log() {
     let Some(server) = PostgresServer::start() else { return };
     let store = open(&server);
-    let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
-    store.append(&claim, &some(0, 3)).await.unwrap();
-    store.release(claim).await.unwrap();
+    released(&store, 3).await;
     store.archive(&id("a")).await.unwrap();
     store.schedule(&id("a"), Due::Now, None).await.unwrap();
     let claims = store.claim_due(9, &Features::none()).await.unwrap();
@@ -64,9 +70,7 @@ async fn a_worker_continues_an_archived_log() {
 async fn a_log_whose_packing_was_killed_is_whole_in_one_place() {
     let Some(server) = PostgresServer::start() else { return };
     let store = open(&server);
-    let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
-    store.append(&claim, &some(0, 20)).await.unwrap();
-    store.release(claim).await.unwrap();
+    released(&store, 20).await;
     let _ = server.sql(
         "CREATE SEQUENCE done; CREATE SEQUENCE last;
         CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
