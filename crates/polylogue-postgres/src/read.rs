@@ -2,7 +2,7 @@
 
 use polylogue_core::chain::{Chain, Link};
 use polylogue_core::{Event, LogId, Meta, RecoveredEvents, StoreError, Timestamp};
-use polylogue_store::parts::{EventCollector, EventRow, first_link};
+use polylogue_store::parts::{EventCollector, EventRow, Flaw, first_link};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -23,7 +23,7 @@ pub(crate) struct Head {
 }
 
 impl StoredRow {
-    fn event(&self, chain: &mut Chain, next: u64) -> Result<Event, String> {
+    fn event(&self, chain: &mut Chain, next: u64) -> Result<Event, Flaw> {
         EventRow { seq: self.seq, json: self.json.as_bytes(), link: self.link }.event(chain, next)
     }
 }

@@ -28,7 +28,12 @@ impl Logs {
         let row = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
         let fence: i64 = self.get(row, 0)?;
         let found = self.read_intact(id).await?;
-        let Some(damage) = found.damage else { return Ok(found.events.len() as u64) };
+        let damage = match found.damage {
+            None => return Ok(found.events.len() as u64),
+            // It is intact.
+            Some(newer @ StoreError::UnknownEvent { .. }) => return Err(newer),
+            Some(damage) => damage,
+        };
         self.unpack_damaged(id).await?;
         let kept = usize::try_from(damage.intact()).unwrap_or(usize::MAX);
         let events = found.events.get(..kept).unwrap_or(&found.events);

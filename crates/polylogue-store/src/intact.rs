@@ -1,25 +1,70 @@
 //! Recovers the intact part of a damaged log.
 
-use polylogue_core::{Event, RecoveredEvents, StoreError};
+use std::fmt;
+
+use polylogue_core::{Body, Event, RecoveredEvents, StoreError};
+use serde::Deserialize;
 
 use crate::head::Head;
 use polylogue_core::chain::{Chain, Link};
 
+/// Why an event cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Flaw {
+    /// It is damaged.
+    Damaged(String),
+    /// It is of this type, which only a later version knows.
+    Unknown(String),
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damaged(why) => f.write_str(why),
+            Self::Unknown(kind) => write!(f, "an event of type `{kind}` is of a later version of Polylogue"),
+        }
+    }
+}
+
+impl From<String> for Flaw {
+    fn from(damage: String) -> Self {
+        Self::Damaged(damage)
+    }
+}
+
+/// The type of event number `seq`, if this version does not know it. What is no name of a type is damage.
+pub(crate) fn unknown_type(json: &[u8], seq: u64) -> Option<String> {
+    const LONGEST: usize = 64;
+    #[derive(Deserialize)]
+    struct Typed {
+        seq: u64,
+        #[serde(rename = "type")]
+        kind: String,
+    }
+    let typed: Typed = serde_json::from_slice(json).ok()?;
+    let is_name = (1..=LONGEST).contains(&typed.kind.len())
+        && typed.kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    (typed.seq == seq && is_name && !Body::has_type(&typed.kind)).then_some(typed.kind)
+}
+
 /// Parses an event.
 ///
 /// # Errors
-/// The damage, if it is not event number `seq`.
-pub fn parse_event(json: &[u8], seq: u64) -> Result<Event, String> {
+/// [`Flaw::Unknown`] for one of a later version; the damage, if it is not event number `seq`.
+pub fn parse_event(json: &[u8], seq: u64) -> Result<Event, Flaw> {
     let event: Event = serde_json::from_slice(json).map_err(|error| {
+        if let Some(kind) = unknown_type(json, seq) {
+            return Flaw::Unknown(kind);
+        }
         // It is always line 1 of the event, which could be mistaken for a line of the file.
-        format!(
+        Flaw::Damaged(format!(
             "event {seq} is unreadable: {}",
             error.to_string().replace(" at line 1 column ", " at column ")
-        )
+        ))
     })?;
     match event.seq {
         found if found == seq => Ok(event),
-        found => Err(format!("event {seq} is missing: event {found} is there instead")),
+        found => Err(format!("event {seq} is missing: event {found} is there instead").into()),
     }
 }
 
@@ -32,7 +77,7 @@ pub(crate) fn changed(seq: u64) -> String {
 #[derive(Debug, Default)]
 pub struct EventCollector {
     events: Vec<Event>,
-    damage: Option<String>,
+    damage: Option<Flaw>,
     /// The length of the intact beginning, once an event is damaged or missing. Links cannot prove what follows, so
     /// an event after the gap is not counted, even if it has the number of the lost one.
     unbroken: Option<u64>,
@@ -40,15 +85,16 @@ pub struct EventCollector {
 
 impl EventCollector {
     /// Adds the next event that was read, or why it could not be read.
-    pub fn take(&mut self, event: Result<Event, String>) {
+    pub fn take(&mut self, event: Result<Event, Flaw>) {
         let expected = self.next_seq();
         match event {
             Ok(event) if event.seq < expected => {
-                self.break_at(format!("event {expected} is missing: event {} is there instead", event.seq));
+                let damage = format!("event {expected} is missing: event {} is there instead", event.seq);
+                self.break_at(damage.into());
             }
             Ok(event) => {
                 if event.seq > expected {
-                    self.break_at(format!("event {expected} is missing"));
+                    self.break_at(format!("event {expected} is missing").into());
                 }
                 self.events.push(event);
             }
@@ -56,14 +102,14 @@ impl EventCollector {
         }
     }
 
-    fn break_at(&mut self, damage: String) {
+    fn break_at(&mut self, damage: Flaw) {
         self.unbroken.get_or_insert(self.events.len() as u64);
-        self.note(damage);
+        self.damage.get_or_insert(damage);
     }
 
     /// Records damage; the first one is reported.
     pub fn note(&mut self, damage: String) {
-        self.damage.get_or_insert(damage);
+        self.damage.get_or_insert(damage.into());
     }
 
     /// Whether no damage was found so far.
@@ -82,7 +128,10 @@ impl EventCollector {
     #[must_use]
     pub fn finish(self, place: String) -> RecoveredEvents {
         let unbroken = self.unbroken.unwrap_or(self.events.len() as u64);
-        let damage = self.damage.map(|why| StoreError::Damaged { place, why, intact: unbroken });
+        let damage = self.damage.map(|flaw| match flaw {
+            Flaw::Damaged(why) => StoreError::Damaged { place, why, intact: unbroken },
+            Flaw::Unknown(kind) => StoreError::UnknownEvent { place, seq: unbroken, kind },
+        });
         RecoveredEvents { events: self.events, damage }
     }
 }
@@ -102,14 +151,19 @@ impl EventRow<'_> {
     /// The event, if its link follows those before and its number is `next`.
     ///
     /// # Errors
-    /// The damage.
-    pub fn event(&self, chain: &mut Chain, next: u64) -> Result<Event, String> {
+    /// As [`parse_event`]. One of a later version with a wrong link is damaged.
+    pub fn event(&self, chain: &mut Chain, next: u64) -> Result<Event, Flaw> {
         // Nothing vouches for a first event when it is lost what it follows.
         let is_known = chain.is_known() || self.seq > 0;
         let holds = is_known && chain.holds(self.json, self.link);
-        let event = parse_event(self.json, self.seq).inspect_err(|_| chain.break_off())?;
-        // Behind one that is missing, it follows nothing that could be compared.
-        if holds || self.seq > next { Ok(event) } else { Err(changed(self.seq)) }
+        let event = parse_event(self.json, self.seq).inspect_err(|_| chain.break_off());
+        match event {
+            // Behind one that is missing, it follows nothing that could be compared.
+            Ok(event) if holds || self.seq > next => Ok(event),
+            Ok(_) => Err(changed(self.seq).into()),
+            Err(Flaw::Unknown(_)) if !holds => Err(changed(self.seq).into()),
+            Err(flaw) => Err(flaw),
+        }
     }
 }
 

@@ -2,5 +2,5 @@
 
 pub use crate::batch::Batch;
 pub use crate::claims::{ClaimGuard, this_process, with_lease};
-pub use crate::intact::{EventCollector, EventRow, parse_event};
+pub use crate::intact::{EventCollector, EventRow, Flaw, parse_event};
 pub use crate::sealed::{first_link, sealed, unsealed};

@@ -373,8 +373,8 @@ impl Store for Sqlite {
             Ok(RecoveredEvents { events, damage: Some(StoreError::Damaged { intact, .. }) }) => {
                 (intact, events.into_iter().filter(|event| event.seq >= intact).collect::<Vec<_>>())
             }
+            Ok(RecoveredEvents { damage: Some(error), .. }) | Err(error) => return Err(error),
             Ok(intact) => return Ok(intact.events.len() as u64),
-            Err(error) => return Err(error),
         };
         let aside = sibling(&self.place, &format!(".damaged-{id}-{}.jsonl", claims::next_fence()));
         if !behind.is_empty() {

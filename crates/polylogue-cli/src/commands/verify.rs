@@ -98,7 +98,7 @@ async fn of_log(store: &AnyStore, id: LogId, repair: bool) -> Result<Verdict, Cl
 pub(super) const fn state(error: &StoreError) -> &'static str {
     match error {
         StoreError::Older { .. } => "old_format",
-        StoreError::Newer { .. } => "newer_format",
+        StoreError::Newer { .. } | StoreError::UnknownEvent { .. } => "newer_format",
         _ => "damaged",
     }
 }

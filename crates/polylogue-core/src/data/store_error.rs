@@ -173,6 +173,18 @@ pub enum StoreError {
         /// The last supported format.
         known: u64,
     },
+    /// A later version appended an event of a type that this one does not know. It is kept unchanged.
+    #[error(
+        "{place} has an event that only a later version of Polylogue knows: event {seq} of type `{kind}`"
+    )]
+    UnknownEvent {
+        /// The file.
+        place: String,
+        /// The number of the event; those before it are intact.
+        seq: u64,
+        /// Its type.
+        kind: String,
+    },
     /// An earlier version wrote it, in a format that is no longer supported.
     #[error(
         "{place} has format {found}, of an earlier version of Polylogue; this version reads format {known}"
@@ -228,11 +240,12 @@ impl StoreError {
         }
     }
 
-    /// How many events before the damage are intact; 0 for other errors.
+    /// How many events before the damage, or before an event of a later version, are intact; 0 for other errors.
     #[must_use]
     pub const fn intact(&self) -> u64 {
         match self {
             Self::Damaged { intact, .. } => *intact,
+            Self::UnknownEvent { seq, .. } => *seq,
             _ => 0,
         }
     }
@@ -257,6 +270,9 @@ impl StoreError {
                                         `polylogue resume` continues from there"
                 .into(),
             Self::Unsuitable { hint, .. } => hint.clone(),
+            Self::UnknownEvent { .. } => "update Polylogue here to the version of the process that wrote it; nothing is lost, and nothing needs a \
+                                         repair"
+                .into(),
             Self::Newer { .. } => "read it with the version that wrote it, or a later one".into(),
             Self::Damaged { intact, .. } if *intact > 0 => {
                 "`polylogue show` shows the events before the damage, and `polylogue verify --repair` keeps that and \

@@ -279,6 +279,14 @@ pub enum Body {
 }
 
 impl Body {
+    /// Whether this version knows events of this type, such as `message`.
+    #[must_use]
+    pub fn has_type(name: &str) -> bool {
+        // Of a known type, a field is missing or nothing; of another one, the type itself is wrong.
+        let read = serde_json::from_value::<Self>(serde_json::json!({ "type": name }));
+        read.err().is_none_or(|error| !error.to_string().starts_with("unknown variant"))
+    }
+
     /// Whether it only says that a request is sent again in another form: agents need not do anything different.
     #[must_use]
     pub const fn is_of_form(&self) -> bool {

@@ -34,3 +34,14 @@ fn no_field_of_a_change_of_limits_is_one_of_the_event() {
     let json = serde_json::to_string(&event).unwrap();
     assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), event);
 }
+
+#[test]
+fn all_types_are_known_and_no_others() {
+    let unknown = serde_json::json!({"type": "hologram_shown"});
+    let error = serde_json::from_value::<Body>(unknown).unwrap_err().to_string();
+    let (_, known) = error.split_once("expected one of ").unwrap();
+    let known: Vec<&str> = known.split(", ").map(|name| name.trim_matches('`')).collect();
+    assert!(known.contains(&"message") && known.len() > 20, "{known:?}");
+    assert_eq!(known.iter().find(|name| !Body::has_type(name)), None);
+    assert!(!["hologram_shown", "", "Message", "message "].into_iter().any(Body::has_type));
+}

@@ -1,6 +1,7 @@
 //! Logs that something else has changed in the database.
 
-use polylogue_core::{ListQuery, LogState, Meta, Store, StoreError, Summary};
+use polylogue_core::chain::Link;
+use polylogue_core::{AnyStore, Error, ListQuery, Log, LogState, Meta, Store, StoreError, Summary};
 use polylogue_test::postgres::PostgresServer;
 use serde_json::json;
 
@@ -73,4 +74,31 @@ async fn a_summary_that_was_changed_is_made_of_the_log() {
         [&Summary::of(&events, false)]
     );
     assert_eq!(listed[0].state(), LogState::Open);
+}
+
+#[tokio::test]
+async fn w43_an_event_that_only_a_later_version_knows_is_kept_and_refused() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
+    store.append(&claim, &some(0, 3)).await.unwrap();
+    store.release(claim).await.unwrap();
+    let before = server.sql("SELECT encode(chain, 'hex') FROM polylogue.events WHERE seq = 1");
+    let json = r#"{"seq":2,"time_ms":0,"type":"hologram_shown","of":"Ann"}"#;
+    let link = Link::parse(before.as_bytes()).unwrap().next(json.as_bytes());
+    let _ = server
+        .sql(&format!("UPDATE polylogue.events SET json = '{json}', chain = '\\x{link}' WHERE seq = 2"));
+    let _ = server.sql(&format!("UPDATE polylogue.logs SET chain = '\\x{link}'"));
+    let refused = store.read(&id("a"), 0).await.unwrap_err();
+    let StoreError::UnknownEvent { seq: 2, kind, place } = &refused else { panic!("{refused:?}") };
+    assert!(kind == "hologram_shown" && place.contains("postgres://"), "{refused:?}");
+    assert!(refused.hint().unwrap().contains("update Polylogue"), "{refused:?}");
+    // It is neither run nor repaired: nothing of it changes.
+    let store = AnyStore::new(store);
+    let opened = Log::open(store.clone(), id("a")).await.map(drop);
+    assert!(matches!(opened, Err(Error::Store(ref error)) if *error == refused), "{opened:?}");
+    assert_eq!(store.repair(&id("a")).await, Err(refused));
+    assert_eq!(server.sql("SELECT json FROM polylogue.events WHERE seq = 2"), json);
+    assert_eq!(server.sql("SELECT count(*) FROM polylogue.set_aside"), "0");
+    assert_eq!(server.sql("SELECT holder IS NULL FROM polylogue.logs"), "t");
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::head::Head;
-use crate::intact::{EventCollector, HeadCheck, changed, next_to_head, parse_event};
+use crate::intact::{EventCollector, Flaw, HeadCheck, changed, next_to_head, parse_event, unknown_type};
 use crate::io_error::{reading, show};
 use polylogue_core::chain::{Chain, Link, seal, unseal};
 
@@ -91,7 +91,7 @@ pub(super) fn parse(text: &[u8]) -> Result<(Meta, Vec<Event>), String> {
     let mut events = Vec::new();
     for (seq, line) in (0..).zip(lines) {
         let (json, own) = next(line, Some(link)).ok_or_else(|| changed(seq))?;
-        events.push(parse_event(&json, seq)?);
+        events.push(parse_event(&json, seq).map_err(|flaw| flaw.to_string())?);
         link = own;
     }
     Ok((Meta { title, created, team, parent }, events))
@@ -253,14 +253,17 @@ impl<'a> LogFile<'a> {
     }
 
     /// The event on the line that was read last, where event number `next` is expected.
-    fn event(&mut self, number: u64, holds: bool, next: u64) -> Result<Event, String> {
+    fn event(&mut self, number: u64, holds: bool, next: u64) -> Result<Event, Flaw> {
         let event = serde_json::from_slice::<Event>(&self.line).map_err(|error| {
             self.chain.break_off();
+            if let Some(kind) = unknown_type(&self.line, next).filter(|_| holds) {
+                return Flaw::Unknown(kind);
+            }
             let why = error.to_string().replace(" at line 1 column ", " at column ");
-            format!("line {number} is not an event: {why}")
+            Flaw::Damaged(format!("line {number} is not an event: {why}"))
         })?;
         // After a missing event, there is no link to compare with.
-        if holds || event.seq > next { Ok(event) } else { Err(changed(event.seq)) }
+        if holds || event.seq > next { Ok(event) } else { Err(changed(event.seq).into()) }
     }
 }
 

@@ -240,8 +240,10 @@ impl Folder {
         let path = self.path(id);
         let file = self.lock(id, &path)?;
         let intact = LogFile::new(&path, &file).intact(self.note(id).head.as_ref())?;
-        let Some(StoreError::Damaged { intact: kept, .. }) = intact.damage else {
-            return Ok(intact.events.len() as u64);
+        let kept = match intact.damage {
+            None => return Ok(intact.events.len() as u64),
+            Some(StoreError::Damaged { intact, .. }) => intact,
+            Some(error) => return Err(error),
         };
         let events: Vec<Event> = intact.events.into_iter().take_while(|event| event.seq < kept).collect();
         let meta = match LogFile::from_start(&path, &file)?.header()? {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use polylogue_core::chain::{Link, seal, unseal};
 use polylogue_core::{Event, ListQuery, Meta, RecoveredEvents, Store, StoreError, Summary};
 use polylogue_store::{Jsonl, Sqlite};
 use rusqlite::Connection;
@@ -204,6 +205,78 @@ async fn events_that_are_gone_from_the_end_are_missed() {
         assert_eq!(listed.is_damaged, kind == Kind::Jsonl, "{kind:?}: {listed:?}");
         assert_eq!(store.repair(&id("a")).await, Ok(10));
         assert_events(&store.read(&id("a"), 0).await.unwrap(), 0, 10);
+    }
+}
+
+/// Appends `json` to the log, with the link that follows, as a later version would.
+fn append_later(kind: Kind, place: &Path, json: &str) {
+    match kind {
+        Kind::Jsonl => {
+            let path = place.join("a.jsonl");
+            let text = fs::read_to_string(&path).unwrap();
+            let link = unseal(&mut text.lines().last().unwrap().as_bytes().to_vec()).unwrap();
+            fs::write(path, format!("{text}{}\n", seal(json, link.next(json.as_bytes())))).unwrap();
+        }
+        Kind::Sqlite => {
+            let database = Connection::open(place.join("chats.db")).unwrap();
+            let sql = "SELECT chain FROM events ORDER BY seq DESC LIMIT 1";
+            let link: Vec<u8> = database.query_row(sql, [], |row| row.get(0)).unwrap();
+            let next = Link::from_bytes(&link).unwrap().next(json.as_bytes());
+            let sql = "INSERT INTO events(log, seq, json, chain) SELECT log, seq + 1, ?1, ?2 FROM events ORDER BY seq DESC LIMIT 1";
+            database.execute(sql, (json, next.bytes())).unwrap();
+            database.execute("UPDATE heads SET events = events + 1, chain = ?1", [next.bytes()]).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_only_a_later_version_knows_is_kept_and_refused() {
+    let json = r#"{"seq":12,"time_ms":0,"type":"hologram_shown","of":"Ann"}"#;
+    for kind in BOTH {
+        let (dir, _) = sound(kind).await;
+        append_later(kind, dir.path(), json);
+        let store = kind.open(dir.path()).unwrap();
+        let refused = store.read(&id("a"), 0).await.unwrap_err();
+        let StoreError::UnknownEvent { seq: 12, kind: name, .. } = &refused else {
+            panic!("{kind:?}: {refused:?}")
+        };
+        assert_eq!(name, "hologram_shown");
+        assert!(refused.to_string().contains("only a later version of Polylogue knows"), "{refused}");
+        assert!(refused.hint().unwrap().contains("update Polylogue"), "{refused:?}");
+        let intact = store.read_intact(&id("a")).await.unwrap();
+        assert_events(&intact.events, 0, EVENTS);
+        assert_eq!(intact.damage, Some(refused.clone()));
+        // A repair would drop it.
+        assert_eq!(store.repair(&id("a")).await, Err(refused));
+        drop(store);
+        let all = contents(dir.path());
+        assert!(
+            all.iter().any(|(_, bytes)| String::from_utf8_lossy(bytes).contains("hologram_shown")),
+            "{kind:?}"
+        );
+        assert!(!all.iter().any(|(name, _)| name.contains("damaged")), "{kind:?}: nothing was set aside");
+    }
+}
+
+#[tokio::test]
+async fn an_event_of_an_unknown_type_with_another_link_is_damaged() {
+    for kind in BOTH {
+        let (dir, _) = sound(kind).await;
+        append_later(kind, dir.path(), r#"{"seq":12,"time_ms":0,"type":"hologram_shown","of":"Ann"}"#);
+        match kind {
+            Kind::Jsonl => {
+                let path = dir.path().join("a.jsonl");
+                let text = fs::read_to_string(&path).unwrap();
+                fs::write(path, text.replace("\"of\":\"Ann\"", "\"of\":\"Bob\"")).unwrap();
+            }
+            Kind::Sqlite => {
+                let sql = "UPDATE events SET json = replace(json, 'Ann', 'Bob') WHERE seq = 12";
+                Connection::open(dir.path().join("chats.db")).unwrap().execute_batch(sql).unwrap();
+            }
+        }
+        let store = kind.open(dir.path()).unwrap();
+        let damage = store.read(&id("a"), 0).await.unwrap_err();
+        assert!(matches!(damage, StoreError::Damaged { intact: 12, .. }), "{kind:?}: {damage:?}");
     }
 }
 
