@@ -37,6 +37,13 @@ struct StateLabels {
 const STATES: [QueueState; 5] =
     [QueueState::Held, QueueState::Ready, QueueState::Timed, QueueState::Lost, QueueState::Parked];
 
+/// A registry that has the version of the program.
+pub(crate) fn registry() -> Registry {
+    let mut registry = Registry::with_prefix("polylogue");
+    registry.register("build", "The program", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+    registry
+}
+
 /// Adds the figures of the queue to `registry`, if the store is one.
 pub(crate) async fn register(
     registry: &mut Registry,
@@ -125,8 +132,7 @@ impl WorkerMetrics {
 }
 
 async fn metrics(State(read): State<Arc<Read>>) -> Response<Body> {
-    let mut registry = Registry::with_prefix("polylogue");
-    registry.register("build", "The program", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+    let mut registry = registry();
     let mut text = String::new();
     let registered = register(&mut registry, &read.runtime, read.watch.as_ref()).await;
     match registered.is_ok() && encode(&mut text, &registry).is_ok() {

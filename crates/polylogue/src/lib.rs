@@ -93,6 +93,31 @@
 //! | many runs | [`Batch`], and a [`Budget`] for all of them |
 //! | to cancel | [`Log::cancellation`] |
 
+/// In an implementation of [`Agent`](polylogue_core::Agent) around another one: these methods are those of the agent in the field.
+macro_rules! as_inner {
+    ($agent:ident: $($method:ident),+) => { $(as_inner!(@$method $agent);)+ };
+    (@name $agent:ident) => {
+        fn name(&self) -> &polylogue_core::Name {
+            polylogue_core::Agent::name(&self.$agent)
+        }
+    };
+    (@description $agent:ident) => {
+        fn description(&self) -> &str {
+            polylogue_core::Agent::description(&self.$agent)
+        }
+    };
+    (@layers $agent:ident) => {
+        fn layers(&self) -> Vec<polylogue_core::Layer> {
+            polylogue_core::Agent::layers(&self.$agent)
+        }
+    };
+    (@background $agent:ident) => {
+        fn background(&self, target: &str) -> Option<polylogue_core::AnyAgent> {
+            polylogue_core::Agent::background(&self.$agent, target)
+        }
+    };
+}
+
 pub mod agents;
 mod code_block;
 pub mod layers;

@@ -24,8 +24,7 @@ use crate::{args, attachments, place, trust};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, CliError> {
     let input = args.options.piped.of(args.message.as_deref(), args.answer.as_deref())?;
-    let runtime = place::existing(cli.store.as_deref())?.with_budget(args.budgets.of_process());
-    let runtime = runtime.with_shared_budgets(&args.budgets.shared()).await?;
+    let runtime = place::paid_by(place::existing(cli.store.as_deref())?, &args.budgets).await?;
     let id = runtime.find(&args.id).await?;
     if args.message.is_none()
         && args.answer.is_none()

@@ -34,8 +34,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
         address: None,
     };
     let live = internal_stream(cli, &args.internal).await?;
-    let runtime = runtime_of(cli, live.as_ref()).await?.with_budget(args.budgets.of_process());
-    let runtime = runtime.with_shared_budgets(&args.budgets.shared()).await?;
+    let runtime = place::paid_by(runtime_of(cli, live.as_ref()).await?, &args.budgets).await?;
     let worker = worker(&runtime, &args.options, options.clone())?;
     let mut signals = Signals::new()?;
     if let Some(text) = &args.only {

@@ -6,7 +6,6 @@ use axum::http::{Method, Response};
 use polylogue_wire::Scope;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use crate::call::{Call, Reply};
@@ -27,8 +26,7 @@ pub(crate) fn routes() -> Vec<Route> {
 async fn metrics(call: Call) -> Reply {
     let (token, app) = (call.token()?, &call.app);
     let tenant = app.tenant(token)?;
-    let mut registry = Registry::with_prefix("polylogue");
-    registry.register("build", "The program", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+    let mut registry = queue_metrics::registry();
     let readings = tenant.meters.of(|team| token.sees(team));
     registry.register_collector(Box::new(readings));
     if token.teams.is_none() {

@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use polylogue_core::{Act, Agent, AnyAgent, DefaultAnswer, Result, Turn};
 
-use crate::agents::as_inner;
-
 /// An agent whose questions to its person have a time limit: when it is up, a default answer counts. Also for questions that ask for
 /// approval; there, give an answer such as `no`.
 ///

@@ -4,8 +4,6 @@ use std::fmt::Write as _;
 
 use polylogue_core::{Act, Agent, AnyAgent, BackgroundStart, BackgroundStatus, Message, Result, Turn};
 
-use crate::agents::as_inner;
-
 /// A participant whose turns are [background tasks](crate::tools::background): its turn ends at once, without a message, and the
 /// conversation continues. When the result is there, the participant has a turn in which it says it.
 ///

@@ -34,8 +34,6 @@ use polylogue_core::{
     ModelErrorKind, Money, Params, Part, Reply, Request, Result, Turn, Usage,
 };
 
-use crate::agents::as_inner;
-
 pub use self::around::{Around, Handle};
 
 /// A model with hooks on its requests and replies. Hooks of a kind run in the order in which they were added.

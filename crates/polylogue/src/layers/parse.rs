@@ -44,7 +44,6 @@ pub use self::call_record::{CallRecord, RunState};
 pub use self::template::Template;
 
 use crate::Assistant;
-use crate::agents::as_inner;
 use crate::layers::hook::Hooked;
 
 /// Parses values in texts.

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use polylogue_core::{Act, Agent, AnyAgent, Layer, Message, Result, Turn, UnknownName};
 
-use crate::agents::as_inner;
-
 /// An agent with hooks: some change what it receives, others what it replies.
 ///
 /// The agent remembers its input after the `before` hooks and its replies before the `after` hooks, which are for the

@@ -7,7 +7,6 @@ use polylogue_core::{
     ToolSpec, Transcript, Turn,
 };
 
-use crate::agents::as_inner;
 use serde_json::{Value, json};
 
 use polylogue_memory::{Fact, Memory as _, Query, Scope};
