@@ -19,7 +19,9 @@ class Server:
         teams = [HERE / "teams", *(HERE.parent.parent / "teams" / f"{name}.yaml" for name in SHIPPED)]
         store = pathlib.Path(self.folder.name) / "conversations.db"
         self.log = open(pathlib.Path(self.folder.name) / "log", "w+")
-        command = [program, "--store", store, "serve", *teams, "--listen", "127.0.0.1:0"]
+        # The clients send as fast as they can; how many requests of a token are refused is for other tests.
+        limits = ["--limit", "requests_per_second=1000", "--limit", "request_burst=10000"]
+        command = [program, "--store", store, "serve", *teams, "--listen", "127.0.0.1:0", *limits]
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": self.folder.name,
