@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use polylogue_runtime::{DatabaseAddress, FilesPolicy, Runtime, StoreLocation};
 
-use crate::args::Budgets;
 use crate::error::CliError;
 
 /// The place of conversations that `given` names; by default, the file in the user's data folder.
@@ -79,15 +78,6 @@ pub(crate) fn open(place: Option<&Path>) -> Result<Runtime, CliError> {
 /// When a place was named where nothing is, which is not created.
 pub(crate) fn existing(place: Option<&Path>) -> Result<Runtime, CliError> {
     if is_empty(place)? { Err(polylogue_runtime::Error::Empty.into()) } else { open(place) }
-}
-
-/// The same conversations, paid by the budgets of the command line: that of this process, and those that processes share.
-///
-/// # Errors
-/// As [`Runtime::with_shared_budgets`].
-pub(crate) async fn paid_by(runtime: Runtime, budgets: &Budgets) -> Result<Runtime, CliError> {
-    let runtime = runtime.with_budget(budgets.of_process());
-    Ok(runtime.with_shared_budgets(&budgets.shared()).await?)
 }
 
 /// Whether nothing was stored yet at `place`, which the variable names.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use polylogue_core::{Allowance, Budget, Capabilities, Capability, LimitOverrides, Money};
+use polylogue_runtime::Runtime;
 use polylogue_team::{Grant, Time};
 
 use super::folder::Folder;
@@ -218,6 +219,14 @@ impl Budgets {
     pub(crate) fn of_process(&self) -> Option<Budget> {
         let most = self.allowance();
         (most != Allowance::default()).then(|| Budget::new("process", most))
+    }
+
+    /// The same conversations, paid by these budgets.
+    ///
+    /// # Errors
+    /// As [`Runtime::with_shared_budgets`].
+    pub(crate) async fn pay_for(&self, runtime: Runtime) -> Result<Runtime, polylogue_runtime::Error> {
+        runtime.with_budget(self.of_process()).with_shared_budgets(&self.shared()).await
     }
 }
 

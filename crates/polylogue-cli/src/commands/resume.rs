@@ -24,7 +24,7 @@ use crate::{args, attachments, place, trust};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, CliError> {
     let input = args.options.piped.of(args.message.as_deref(), args.answer.as_deref())?;
-    let runtime = place::paid_by(place::existing(cli.store.as_deref())?, &args.budgets).await?;
+    let runtime = args.budgets.pay_for(place::existing(cli.store.as_deref())?).await?;
     let id = runtime.find(&args.id).await?;
     if args.message.is_none()
         && args.answer.is_none()

@@ -37,7 +37,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     // Whatever is wrong with the team shows before there is a store.
     let mut prepared = launch.prepare(&place::of(cli.store.as_deref())?).await?;
     attachments::check(&prepared, &attached)?;
-    let runtime = place::paid_by(place::open(cli.store.as_deref())?, &args.budgets).await?;
+    let runtime = args.budgets.pay_for(place::open(cli.store.as_deref())?).await?;
     let conversation = runtime.begin(&prepared.run()).await?;
     if args.detach.detach {
         return hand_over(&runtime, &conversation, &args.detach, &settings).await;

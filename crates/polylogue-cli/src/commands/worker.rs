@@ -34,7 +34,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
         address: None,
     };
     let live = internal_stream(cli, &args.internal).await?;
-    let runtime = place::paid_by(runtime_of(cli, live.as_ref()).await?, &args.budgets).await?;
+    let runtime = args.budgets.pay_for(runtime_of(cli, live.as_ref()).await?).await?;
     let worker = worker(&runtime, &args.options, options.clone())?;
     let mut signals = Signals::new()?;
     if let Some(text) = &args.only {
