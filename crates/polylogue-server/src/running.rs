@@ -9,9 +9,13 @@ use tokio::sync::{Notify, watch};
 /// The conversations of one tenant that this process runs.
 pub(crate) struct Runs {
     running: Mutex<HashMap<LogId, Entry>>,
-    /// Counts how often one was opened or has stopped running.
-    changes: watch::Sender<u64>,
+    /// Changes when any of them does.
+    changes: watch::Sender<()>,
+    watched: Arc<Watched>,
 }
+
+/// Changes of those that are waited for. A change of one wakes no one who waits for another: ten thousand may.
+type Watched = Mutex<HashMap<LogId, watch::Sender<()>>>;
 
 /// A conversation that runs, or waits until it may.
 #[derive(Default)]
@@ -24,11 +28,11 @@ struct Entry {
 
 impl Runs {
     pub(crate) fn new() -> Self {
-        Self { running: Mutex::default(), changes: watch::Sender::new(0) }
+        Self { running: Mutex::default(), changes: watch::Sender::new(()), watched: Arc::default() }
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<LogId, Entry>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.running)
     }
 
     /// Whether this process runs it, or is about to.
@@ -46,9 +50,15 @@ impl Runs {
         self.running().keys().cloned().collect()
     }
 
-    /// Changes when one is opened or has stopped running.
-    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+    /// Changes when any conversation is opened or has stopped running.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
+    }
+
+    /// The same of one conversation.
+    pub(crate) fn changes_of(&self, id: &LogId) -> Changes {
+        let changes = locked(&self.watched).entry(id.clone()).or_default().subscribe();
+        Changes { id: id.clone(), changes, watched: Arc::clone(&self.watched) }
     }
 
     /// Takes the right to run it. If it runs already, it is run once more when it has stopped.
@@ -71,7 +81,7 @@ impl Runs {
             running.remove(id);
         }
         drop(running);
-        self.note_change();
+        self.note_change(id);
         again
     }
 
@@ -91,9 +101,47 @@ impl Runs {
         }
     }
 
-    /// Tells those who follow a conversation that one was opened, or has stopped running.
-    pub(crate) fn note_change(&self) {
-        self.changes.send_modify(|count| *count = count.wrapping_add(1));
+    /// Tells those who wait for it that a conversation was opened or has stopped running, or that its title is another one.
+    pub(crate) fn note_change(&self, id: &LogId) {
+        self.changes.send_replace(());
+        if let Some(changes) = locked(&self.watched).get(id) {
+            changes.send_replace(());
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// When a conversation is opened or has stopped running.
+pub(crate) struct Changes {
+    id: LogId,
+    changes: watch::Receiver<()>,
+    watched: Arc<Watched>,
+}
+
+impl Changes {
+    /// Resolves at the next change that was not waited for yet.
+    pub(crate) async fn changed(&mut self) {
+        if self.changes.changed().await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// Changes until now are not waited for.
+    pub(crate) fn mark_unchanged(&mut self) {
+        self.changes.mark_unchanged();
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        let mut watched = locked(&self.watched);
+        // This one is still counted.
+        if watched.get(&self.id).is_some_and(|changes| changes.receiver_count() <= 1) {
+            watched.remove(&self.id);
+        }
     }
 }
 
@@ -110,5 +158,23 @@ mod tests {
         assert!(runs.is_running(&id));
         assert!(!runs.leave(&id));
         assert_eq!(runs.count(), 0);
+    }
+
+    #[test]
+    fn a_change_wakes_those_who_wait_for_this_conversation() {
+        let (runs, [a, b]) = (Runs::new(), ["a", "b"].map(|id| LogId::new(id).unwrap()));
+        let (mut any, mut of_a, of_b) = (runs.changes(), runs.changes_of(&a), runs.changes_of(&b));
+        assert!(runs.enter(&a) && !runs.leave(&a));
+        let woken = |changes: &Changes| changes.changes.has_changed().unwrap();
+        assert!(any.has_changed().unwrap() && woken(&of_a) && !woken(&of_b));
+        any.mark_unchanged();
+        of_a.mark_unchanged();
+        let also = runs.changes_of(&a);
+        runs.note_change(&a);
+        assert!(any.has_changed().unwrap() && woken(&of_a) && woken(&also) && !woken(&of_b));
+        drop((of_a, of_b));
+        assert_eq!(locked(&runs.watched).keys().collect::<Vec<_>>(), [&a], "the other one is not waited for");
+        drop(also);
+        assert!(locked(&runs.watched).is_empty());
     }
 }

@@ -144,7 +144,7 @@ impl Task {
             // Fails only if the client has gone away.
             drop(follower.send(opened.conversation.subscribe().await));
         }
-        tenant.runs.note_change();
+        tenant.runs.note_change(id);
         let from = opened.conversation.events().await.len() as u64;
         if let Err(error) = app.spending.note(payer, &tenant.name, id, from) {
             warn!(conversation = %id, %error, "a conversation does not run: what it spends could not be counted");

@@ -26,6 +26,7 @@ use crate::live::pieces::{OrderedPiece, ShownPieces};
 use crate::problem::Problem;
 use crate::projection::{Frame, Projection};
 use crate::revocation::token_ended;
+use crate::running::Changes;
 use crate::tenants::Tenant;
 use crate::token::Token;
 
@@ -98,13 +99,11 @@ struct Tail<P> {
     pieces: ShownPieces,
     /// Which claim there was when its state was read, and whether it was held.
     seen_claim: Option<(u64, bool)>,
-    /// Changes when this process opens a conversation, or one has stopped running.
-    changes: watch::Receiver<u64>,
+    /// When this process opens the conversation, or it has stopped running.
+    changes: Changes,
     stopping: watch::Receiver<bool>,
     step: Step,
     shown: Option<Value>,
-    /// Whether this process ran it when its state was read.
-    seen_running: bool,
     comment_at: Instant,
     /// Resolves when the token is no longer valid.
     token_ended: BoxFuture<'static, ()>,
@@ -138,7 +137,8 @@ enum Woken {
 
 impl<P: Projection> Tail<P> {
     fn new(follow: Follow, mut projection: P) -> Self {
-        let (changes, stopping) = (follow.tenant.runs.changes(), follow.app.stopping.subscribe());
+        let (changes, stopping) =
+            (follow.tenant.runs.changes_of(&follow.id), follow.app.stopping.subscribe());
         let now = Instant::now();
         Self {
             ready: VecDeque::from([projection.opening()]),
@@ -152,7 +152,6 @@ impl<P: Projection> Tail<P> {
             stopping,
             step: Step::Read,
             shown: None,
-            seen_running: false,
             comment_at: now + follow.app.limits.comment_every,
             token_ended: Box::pin(token_ended(Arc::clone(&follow.app), Arc::clone(&follow.token))),
             follow,
@@ -181,7 +180,6 @@ impl<P: Projection> Tail<P> {
     async fn read(&mut self) {
         let looks = std::mem::replace(&mut self.step, Step::Wait) == Step::Look;
         self.changes.mark_unchanged();
-        let runs = self.runs();
         let (runtime, id) = (&self.follow.tenant.runtime, &self.follow.id);
         let mut is_late = false;
         if self.live.is_none() && self.follow.begins.is_none() {
@@ -211,7 +209,6 @@ impl<P: Projection> Tail<P> {
             self.step = Step::End;
             return;
         };
-        self.seen_running = runs;
         if is_late {
             // What another process wrote is written again by this one.
             self.restart_replies();
@@ -226,10 +223,6 @@ impl<P: Projection> Tail<P> {
             self.projection.torn(None);
         }
         state.iter().for_each(|state| self.show(state));
-    }
-
-    fn runs(&self) -> bool {
-        self.follow.tenant.runs.is_running(&self.follow.id)
     }
 
     /// Sends the state if it is another one. A conversation that is closed ends the stream.
@@ -280,7 +273,7 @@ impl<P: Projection> Tail<P> {
             () = &mut self.token_ended => Woken::TokenEnded,
             live = begins => Woken::Begin(live),
             update = live => Woken::Update(update),
-            _ = self.changes.changed(), if !is_live => Woken::Change,
+            () = self.changes.changed(), if !is_live => Woken::Change,
             news = news => Woken::News(news),
             () = sleep(poll), if !is_live && !is_followed => Woken::Poll,
             () = sleep_until(self.comment_at) => Woken::Comment,
@@ -295,8 +288,6 @@ impl<P: Projection> Tail<P> {
                 self.live = live;
                 self.step = Step::Read;
             }
-            // Mostly, it was another conversation.
-            Woken::Change if self.runs() == self.seen_running => {}
             Woken::Change => self.step = Step::Read,
             // What this process does comes from it.
             Woken::News(_) if self.live.is_some() => {}

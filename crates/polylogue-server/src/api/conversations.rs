@@ -204,7 +204,7 @@ async fn patch(call: Call) -> Reply {
     let tenant = call.app.tenant(token)?;
     let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
     let steered = tenant.runtime.steer(&id, Instruction::ChangeTitle { title: title.into() }).await?;
-    tenant.runs.note_change();
+    tenant.runs.note_change(&id);
     let status = match steered {
         // The process that runs it carries it out.
         Steered::Posted => StatusCode::ACCEPTED,

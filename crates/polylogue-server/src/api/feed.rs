@@ -74,7 +74,7 @@ struct List {
     /// Each with the time of its creation.
     sent: HashMap<LogId, (Timestamp, Version)>,
     ready: VecDeque<String>,
-    changes: watch::Receiver<u64>,
+    changes: watch::Receiver<()>,
     stopping: watch::Receiver<bool>,
     /// Resolves when the token is no longer valid.
     token_ended: BoxFuture<'static, ()>,

@@ -98,7 +98,7 @@ async fn import(call: Call) -> Reply {
             _ => tenant.runtime.import(log.as_bytes(), &id, None).await?,
         },
     }
-    tenant.runs.note_change();
+    tenant.runs.note_change(&id);
     created(&describe_begun(&tenant, &listing(&tenant, &id).await?), false)
 }
 

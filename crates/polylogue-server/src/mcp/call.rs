@@ -214,7 +214,7 @@ async fn questions(
 /// Asks the user of a client with a session the oldest question. Returns whether there was an answer, here or elsewhere.
 async fn ask(call: &CallContext, id: &LogId, caller: &Caller) -> Result<bool, Problem> {
     let runtime = &call.visitor.tenant.runtime;
-    let mut changes = call.visitor.tenant.runs.changes();
+    let mut changes = call.visitor.tenant.runs.changes_of(id);
     let Some(open) = runtime.open_questions(id).await?.into_iter().next() else { return Ok(true) };
     let text = format!("{} is asked: {}", open.question.who, open.question.text);
     let mut asking = pin!(caller.ask(&text));
@@ -222,7 +222,7 @@ async fn ask(call: &CallContext, id: &LogId, caller: &Caller) -> Result<bool, Pr
         tokio::select! {
             biased;
             given = &mut asking => break given,
-            _ = changes.changed() => {
+            () = changes.changed() => {
                 if runtime.open_questions(id).await?.iter().all(|other| other.seq != open.seq) {
                     return Ok(true);
                 }

@@ -224,10 +224,10 @@ async fn whole(
     begun: &Begun,
     waiting: Waiting,
 ) -> Reply {
-    let (mut changes, mut stopping) = (tenant.runs.changes(), call.app.stopping.subscribe());
+    let (mut changes, mut stopping) = (tenant.runs.changes_of(&begun.id), call.app.stopping.subscribe());
     while tenant.runs.is_running(&begun.id) {
         tokio::select! {
-            _ = changes.changed() => {}
+            () = changes.changed() => {}
             _ = stopping.wait_for(|stopping| *stopping) => return Err(Problem::stopping()),
         }
     }
