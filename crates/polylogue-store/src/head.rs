@@ -39,6 +39,11 @@ impl Head {
         line
     }
 
+    /// Whether a line is that of the log `id`, torn or not.
+    pub(crate) fn is_of(line: &[u8], id: &LogId) -> bool {
+        line.strip_prefix(id.as_str().as_bytes()).is_some_and(|rest| rest.starts_with(b" "))
+    }
+
     /// Parses a line; `None` if it is torn or not a head.
     pub(crate) fn read(line: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(line.get(..Self::BYTES)?).ok()?.trim_end();
@@ -52,6 +57,11 @@ impl Head {
         let (fence, events) = (number(())?, number(())?);
         let link = Link::parse(fields.next()?.as_bytes())?;
         Some(Self { id, fence, events, link, lease_ms: fields.next()?.parse().ok()? })
+    }
+
+    /// Of two heads of a log, the greater one was written later.
+    pub(crate) const fn age(&self) -> (u64, u64) {
+        (self.fence, self.events)
     }
 
     /// For how many seconds the lease lasts; `None` if it has expired.

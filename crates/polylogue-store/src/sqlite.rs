@@ -37,6 +37,7 @@ use crate::workers::Workers;
 use crate::{claims, io_error, private};
 pub use facts::Facts;
 use files::{Files, sibling};
+use process_lock::Place;
 use reader::Reader;
 use schema::FileKind;
 use transaction::WriteTransaction;
@@ -170,7 +171,7 @@ use writer::{ClaimIssuer, Writer};
 /// writing fails. (If an index page is lost, the command `.recover` of `sqlite3` may find more than Polylogue does.)
 #[derive(Debug)]
 pub struct Sqlite {
-    place: Arc<Path>,
+    place: Place,
     clock: Clock,
     /// Dropped before the writer, whose connection is the last one and cleans up.
     readers: Workers<Reader>,
@@ -214,10 +215,10 @@ impl Sqlite {
         if schema::inspect(&place)? == FileKind::Nothing {
             create::create(&place)?;
         }
-        let place: Arc<Path> = place.into();
+        let place = Place::new(place.into());
         let opened = Files::of_database(&place);
         let writer = match connect::to_write(&place) {
-            Ok(connection) => Ok(Writer::start(connection, Arc::clone(&place), clock.clone())?),
+            Ok(connection) => Ok(Writer::start(connection, place.clone(), clock.clone())?),
             Err(
                 error @ (StoreError::Damaged { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }),
             ) => Err(error),
@@ -239,9 +240,9 @@ impl Sqlite {
 
     async fn reading<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&mut Reader, &Path) -> Result<T, StoreError> + Send + 'static,
+        job: impl FnOnce(&mut Reader, &Place) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let place = Arc::clone(&self.place);
+        let place = self.place.clone();
         self.readers.run(move |reader| job(reader, &place)).await
     }
 

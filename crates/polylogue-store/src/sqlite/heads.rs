@@ -28,6 +28,11 @@ impl Heads {
         Self { file, lines: Vec::new(), at: HashMap::new(), released: VecDeque::new() }
     }
 
+    /// The last heads of all logs in it.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Head> {
+        self.lines.iter()
+    }
+
     /// The last head of a log.
     pub(super) fn of(&self, id: &LogId) -> Option<&Head> {
         self.lines.get(*self.at.get(id)?)
@@ -59,7 +64,9 @@ impl Heads {
             // It may have been claimed again, or given back a second time.
             let is_free = self.lines.get(at).is_some_and(|head| head.lease_ms == 0);
             if is_free && !self.released.contains(&at) {
-                self.at.retain(|_, taken| *taken != at);
+                if let Some(head) = self.lines.get(at) {
+                    self.at.remove(&head.id);
+                }
                 return at;
             }
         }
@@ -69,15 +76,21 @@ impl Heads {
 
 /// All complete lines of such a file.
 pub(super) fn read(path: &Path) -> Vec<Head> {
-    let bytes = fs::read(path).unwrap_or_default();
-    bytes.chunks_exact(Head::BYTES).filter_map(Head::read).collect()
+    lines_of(&fs::read(path).unwrap_or_default(), |_| true).collect()
+}
+
+/// The head of the log `id` in such a file.
+pub(super) fn find(path: &Path, id: &LogId) -> Option<Head> {
+    lines_of(&fs::read(path).unwrap_or_default(), |line| Head::is_of(line, id)).max_by_key(Head::age)
+}
+
+fn lines_of(bytes: &[u8], is_wanted: impl Fn(&[u8]) -> bool) -> impl Iterator<Item = Head> {
+    bytes.chunks_exact(Head::BYTES).filter(move |line| is_wanted(line)).filter_map(Head::read)
 }
 
 /// Keeps the last head of each log.
 pub(super) fn keep_latest(all: &mut HashMap<LogId, Head>, head: Head) {
-    let is_later =
-        all.get(&head.id).is_none_or(|known| (known.fence, known.events) <= (head.fence, head.events));
-    if is_later {
+    if all.get(&head.id).is_none_or(|known| known.age() <= head.age()) {
         all.insert(head.id.clone(), head);
     }
 }
@@ -103,6 +116,12 @@ mod tests {
             heads.say(head(nth, 0));
         }
         let said = read(&path);
+        let released = head(2 * RELEASED - 1, 0);
+        assert_eq!(find(&path, &released.id).as_ref(), Some(&released));
+        assert_eq!(heads.of(&released.id), Some(&released));
+        let gone = head(1, 0).id;
+        assert_eq!((find(&path, &gone), heads.of(&gone)), (None, None), "its line was taken by another one");
+        assert_eq!(find(&path, &LogId::new("log-").unwrap()), None, "no beginning of an id is one");
         assert!(said.contains(&head(0, 7)), "a claimed log keeps its line");
         assert!(said.contains(&head(2 * RELEASED - 1, 0)));
         assert!((RELEASED..RELEASED + 8).contains(&said.len()), "{}", said.len());

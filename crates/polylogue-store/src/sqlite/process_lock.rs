@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::LogId;
 
@@ -18,8 +20,33 @@ use crate::{claims, private};
 #[derive(Debug)]
 pub(super) struct ProcessLock {
     token: String,
-    place: PathBuf,
-    heads: Heads,
+    place: Place,
+}
+
+/// A database, and what this store itself says of how far its logs go: those who read need not look for it in its file.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    path: Arc<Path>,
+    /// With the token. There is none before the first claim.
+    own: Arc<Mutex<Option<(String, Heads)>>>,
+}
+
+impl Place {
+    pub(super) fn new(path: Arc<Path>) -> Self {
+        Self { path, own: Arc::default() }
+    }
+
+    fn own(&self) -> MutexGuard<'_, Option<(String, Heads)>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Deref for Place {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.path
+    }
 }
 
 impl ProcessLock {
@@ -27,14 +54,15 @@ impl ProcessLock {
     ///
     /// To be called with the database's write lock held, as [`is_taken`] is, so that no two processes examine a lock
     /// at once.
-    pub(super) fn take(place: &Path) -> io::Result<Self> {
+    pub(super) fn take(place: &Place) -> io::Result<Self> {
         let writers = folder(place);
         let token = format!("{}-{}", std::process::id(), claims::next_fence());
         let draft = writers.join(format!(".{token}"));
         let file = LockedFile::wait(open_in(&writers, &draft)?)?;
         // It gets its name when it is locked, so that no process takes it for a dead one.
         fs::rename(&draft, writers.join(&token))?;
-        Ok(Self { token, place: place.to_owned(), heads: Heads::new(file) })
+        *place.own() = Some((token.clone(), Heads::new(file)));
+        Ok(Self { token, place: place.clone() })
     }
 
     /// What claims call it.
@@ -42,9 +70,16 @@ impl ProcessLock {
         &self.token
     }
 
-    /// What it says.
-    pub(super) const fn heads(&mut self) -> &mut Heads {
-        &mut self.heads
+    /// What it says of a log.
+    pub(super) fn said(&self, id: &LogId) -> Option<Head> {
+        self.place.own().as_ref()?.1.of(id).cloned()
+    }
+
+    /// Writes the head of a log.
+    pub(super) fn say(&self, head: Head) {
+        if let Some((_, heads)) = &mut *self.place.own() {
+            heads.say(head);
+        }
     }
 
     /// The locks of dead processes, and what is left of processes that died while they took theirs.
@@ -71,6 +106,8 @@ impl Drop for ProcessLock {
             let _ = fs::remove_file(writers.join(&self.token));
             let _ = fs::remove_dir(&writers);
         }
+        // With it goes the lock.
+        self.place.own().take();
     }
 }
 
@@ -89,19 +126,39 @@ impl DeadProcess {
 }
 
 /// What all who write, or died, say of how far logs go; of each log, what was said under the latest claim.
-pub(super) fn acknowledged(place: &Path) -> HashMap<LogId, Head> {
+pub(super) fn acknowledged(place: &Place) -> HashMap<LogId, Head> {
     let mut all = HashMap::new();
-    for entry in fs::read_dir(folder(place)).into_iter().flatten().flatten() {
-        if entry.file_name().to_str().is_some_and(is_token) {
-            heads::read(&entry.path()).into_iter().for_each(|head| heads::keep_latest(&mut all, head));
-        }
-    }
+    let others =
+        said_by(place, |heads| heads.all().for_each(|head| heads::keep_latest(&mut all, head.clone())));
+    let heads = others.iter().flat_map(|other| heads::read(other));
+    heads.for_each(|head| heads::keep_latest(&mut all, head));
     all
+}
+
+/// The same of one log.
+pub(super) fn acknowledged_of(place: &Place, id: &LogId) -> Option<Head> {
+    let mut own = None;
+    let others = said_by(place, |heads| own = heads.of(id).cloned());
+    others.iter().filter_map(|other| heads::find(other, id)).chain(own).max_by_key(Head::age)
+}
+
+/// Looks at what this store says, and returns the files of all others. Without its file, what it says is of a database that was replaced.
+fn said_by(place: &Place, own: impl FnOnce(&Heads)) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder(place)).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.retain(|file| file.file_name().and_then(|name| name.to_str()).is_some_and(is_token));
+    if let Some((token, heads)) = &*place.own()
+        && let Some(at) = files.iter().position(|file| file.ends_with(token))
+    {
+        files.swap_remove(at);
+        own(heads);
+    }
+    files
 }
 
 /// The head of the log `id` in the file `token`.
 pub(super) fn head_written_by(place: &Path, token: &str, id: &LogId) -> Option<Head> {
-    heads_written_by(place, token).into_iter().find(|head| head.id == *id)
+    is_token(token).then(|| heads::find(&folder(place).join(token), id)).flatten()
 }
 
 /// The heads in the file `token`.
@@ -153,7 +210,7 @@ mod tests {
     #[test]
     fn a_process_lock_is_held_until_it_is_dropped() {
         let dir = tempfile::tempdir().unwrap();
-        let place = dir.path().join("db");
+        let place = Place::new(dir.path().join("db").into());
         let lock = ProcessLock::take(&place).unwrap();
         let token = lock.token().to_owned();
         assert!(is_taken(&place, &token));
@@ -165,11 +222,11 @@ mod tests {
     #[test]
     fn locks_of_dead_processes_are_removed_and_live_ones_kept() {
         let dir = tempfile::tempdir().unwrap();
-        let place = dir.path().join("db");
+        let place = Place::new(dir.path().join("db").into());
         let alive = ProcessLock::take(&place).unwrap();
         let dead = ["4711-1", ".4711-2"].map(|name| folder(&place).join(name));
         dead.iter().for_each(|lock| fs::write(lock, "").unwrap());
-        let other = ProcessLock::take(&place).unwrap();
+        let other = ProcessLock::take(&Place::new(place.path.clone())).unwrap();
         other.dead().into_iter().for_each(DeadProcess::clear);
         assert!(!dead.iter().any(|lock| lock.exists()));
         assert!(is_taken(&place, alive.token()));

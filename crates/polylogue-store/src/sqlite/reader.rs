@@ -8,7 +8,7 @@ use rusqlite::{Connection, Error, Result};
 
 use super::connect::{self, ReadConnection};
 use super::listing::{damaged, listings, page, quick_check, whole_check};
-use super::process_lock;
+use super::process_lock::{self, Place};
 use super::rows::{
     DOWN, Heads, StoredMeta, UP, collect, events, find, head_of, is_damage, stored_meta, tolerated,
 };
@@ -42,9 +42,9 @@ impl Reader {
     }
 
     /// The log's number, checked against its writer's head.
-    fn log(&mut self, place: &Path, id: &LogId) -> Result<(Option<Head>, i64), StoreError> {
+    fn log(&mut self, place: &Place, id: &LogId) -> Result<(Option<Head>, i64), StoreError> {
         // Looked at first: what was acknowledged by then is in the database.
-        let said = process_lock::acknowledged(place).remove(id);
+        let said = process_lock::acknowledged_of(place, id);
         match (self.reading(place, |connection| find(connection, id))?, said) {
             (Some(log), said) => Ok((said, log)),
             // One that was claimed cannot have been removed.
@@ -56,7 +56,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn read(&mut self, place: &Path, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+    pub(super) fn read(&mut self, place: &Place, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
         let (said, log) = self.log(place, id)?;
         let events = self.reading(place, |connection| {
             let connection = &*connection.unchecked_transaction()?;
@@ -72,7 +72,7 @@ impl Reader {
     }
 
     /// Why a log could not be read.
-    fn damage(&mut self, place: &Path, id: &LogId) -> StoreError {
+    fn damage(&mut self, place: &Place, id: &LogId) -> StoreError {
         match self.read_intact(place, id).map(|intact| intact.damage) {
             Ok(Some(damage)) => damage,
             Ok(None) => StoreError::Io { place: show(place), why: "it changed while it was read".into() },
@@ -80,7 +80,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn read_intact(&mut self, place: &Path, id: &LogId) -> Result<RecoveredEvents, StoreError> {
+    pub(super) fn read_intact(&mut self, place: &Place, id: &LogId) -> Result<RecoveredEvents, StoreError> {
         let (said, log) = self.log(place, id)?;
         self.reading(place, |connection| {
             let connection = &*connection.unchecked_transaction()?;
@@ -123,7 +123,7 @@ impl Reader {
         })
     }
 
-    pub(super) fn meta(&mut self, place: &Path, id: &LogId) -> Result<Meta, StoreError> {
+    pub(super) fn meta(&mut self, place: &Place, id: &LogId) -> Result<Meta, StoreError> {
         let (_, log) = self.log(place, id)?;
         let stored_meta = self.reading(place, |connection| match stored_meta(connection, id, log) {
             Err(error) if is_damage(&error) => {
@@ -138,7 +138,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn list(&mut self, place: &Path, query: &ListQuery) -> Result<Page, StoreError> {
+    pub(super) fn list(&mut self, place: &Place, query: &ListQuery) -> Result<Page, StoreError> {
         let said = process_lock::acknowledged(place);
         let page = self.reading(place, |connection| match page(connection, query, &said) {
             Err(error) if is_damage(&error) => Ok(None),
@@ -156,7 +156,7 @@ impl Reader {
 
     pub(super) fn list_intact(
         &mut self,
-        place: &Path,
+        place: &Place,
     ) -> Result<(Vec<Listing>, Option<StoreError>), StoreError> {
         let said = process_lock::acknowledged(place);
         let (mut listings, flaw) = self.reading(place, |connection| listings(connection, said))?;

@@ -61,10 +61,10 @@ async fn at_once<T>(store: &Sqlite, meanwhile: impl Future<Output = T>) -> T {
 #[tokio::test]
 async fn waiting_appends_share_a_commit() {
     let (_dir, store) = store();
-    let place = Arc::clone(&store.place);
+    let place = store.place.clone();
     let (writer, tasks) = (store.writer.as_ref().unwrap(), 10);
     let insert_and_look = |nth| {
-        let place = Arc::clone(&place);
+        let place = place.clone();
         writer.run(move |transaction| {
             transaction.create(&LogId::new(&format!("log-{nth}"))?, &Meta::default())?;
             let outside = Connection::open(&*place)?;
@@ -101,7 +101,7 @@ async fn a_claim_is_void_when_its_process_lock_is_gone() {
     let claim = begin(&first, "a").await;
     // As when a person removes the folder, or the file system loses its locks.
     std::fs::remove_dir_all(dir.path().join("chats.db.writers")).unwrap();
-    let second = Sqlite::open(&first.place).unwrap();
+    let second = Sqlite::open(&*first.place).unwrap();
     let taken = second.claim(&claim.id).await.unwrap();
     let fenced = Err(StoreError::Fenced { id: claim.id.clone() });
     assert_eq!(first.append(&claim, &[said(0, 1)]).await, fenced);

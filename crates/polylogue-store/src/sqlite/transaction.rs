@@ -135,7 +135,7 @@ impl<'a> WriteTransaction<'a> {
     pub(super) fn take_over(&self, id: &LogId) -> Result<Claim, WriteError> {
         let log = self.log(id)?;
         let writer: Option<String> = self.get("SELECT writer FROM claims WHERE log = ?1", [log])?;
-        let said = writer.and_then(|writer| process_lock::head_written_by(self.state.place(), &writer, id));
+        let said = writer.and_then(|writer| self.state.said_by(&writer, id));
         if said.is_none_or(|head| head.holds_at(self.state.now()).is_some()) {
             return self.claim(id);
         }
@@ -153,8 +153,7 @@ impl<'a> WriteTransaction<'a> {
         let holder: String = holder;
         let place = self.state.place();
         if self.state.own().as_ref() == Some(&writer) || process_lock::is_taken(place, &writer) {
-            let lease = process_lock::head_written_by(place, &writer, id)
-                .and_then(|head| head.holds_at(self.state.now()));
+            let lease = self.state.said_by(&writer, id).and_then(|head| head.holds_at(self.state.now()));
             let holder = claims::with_lease(&holder, lease);
             return Err(StoreError::Busy { id: id.clone(), holder }.into());
         }

@@ -1,7 +1,5 @@
 //! The writer thread, and how callers share its commits.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
 use polylogue_core::{Claim, StoreError};
@@ -9,6 +7,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender, WeakUnboundedSender};
 use tokio::sync::oneshot;
 
+use super::process_lock::Place;
 use super::transaction::WriteTransaction;
 use super::write_error::{WriteError, store_error};
 use super::writer_state::WriterState;
@@ -32,7 +31,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread, which writes to the database at `place` through `connection`.
-    pub(super) fn start(connection: Connection, place: Arc<Path>, clock: Clock) -> Result<Self, StoreError> {
+    pub(super) fn start(connection: Connection, place: Place, clock: Clock) -> Result<Self, StoreError> {
         let (queue, tasks) = mpsc::unbounded_channel();
         let thread = Builder::new()
             .name("polylogue-writer".into())

@@ -3,8 +3,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
-use std::sync::Arc;
 
 use polylogue_core::{LogId, StoreError};
 use rusqlite::Connection;
@@ -12,13 +10,13 @@ use rusqlite::Connection;
 use super::ends::LogEnds;
 use super::files::Files;
 use super::heads;
-use super::process_lock::{DeadProcess, ProcessLock};
+use super::process_lock::{self, DeadProcess, Place, ProcessLock};
 use crate::clock::Clock;
 use crate::head::Head;
 
 /// The state of the writer between transactions.
 pub(super) struct WriterState {
-    place: Arc<Path>,
+    place: Place,
     clock: Clock,
     files: Files,
     /// The lock file, created when the first log is claimed.
@@ -34,14 +32,14 @@ pub(super) struct WriterState {
 }
 
 impl WriterState {
-    pub(super) fn new(place: Arc<Path>, clock: Clock) -> Self {
+    pub(super) fn new(place: Place, clock: Clock) -> Self {
         let files = Files::of(&place);
         let (lock, dead, unsaid) = (RefCell::default(), RefCell::default(), RefCell::default());
         Self { place, clock, files, lock, dead, read: Cell::new(false), ends: LogEnds::default(), unsaid }
     }
 
     /// The database.
-    pub(super) fn place(&self) -> &Path {
+    pub(super) fn place(&self) -> &Place {
         &self.place
     }
 
@@ -96,7 +94,15 @@ impl WriterState {
     pub(super) fn said(&self, id: &LogId) -> Option<Head> {
         let unsaid = self.unsaid.borrow();
         let last = unsaid.iter().rev().find(|head| head.id == *id).cloned();
-        last.or_else(|| self.lock.borrow_mut().as_mut()?.heads().of(id).cloned())
+        last.or_else(|| self.lock.borrow().as_ref()?.said(id))
+    }
+
+    /// The last head of a log that the store with the token `writer` has written.
+    pub(super) fn said_by(&self, writer: &str, id: &LogId) -> Option<Head> {
+        if self.lock.borrow().as_ref().is_some_and(|lock| lock.token() == writer) {
+            return self.said(id);
+        }
+        process_lock::head_written_by(&self.place, writer, id)
     }
 
     /// Writes the head of a log after the commit.
@@ -107,17 +113,17 @@ impl WriterState {
     /// The transaction was committed.
     pub(super) fn committed(&self) {
         let unsaid = self.unsaid.take();
-        let mut lock = self.lock.borrow_mut();
-        let Some(lock) = lock.as_mut() else { return };
+        let lock = self.lock.borrow();
+        let Some(lock) = lock.as_ref() else { return };
         if self.read.get() {
             // Until the journal is gone it is still needed; those logs are no longer claimed.
             let (dead, mut latest) = (self.dead.take(), HashMap::new());
             let heads = dead.iter().flat_map(|dead| dead.heads.iter().cloned());
             heads.for_each(|head| heads::keep_latest(&mut latest, Head { lease_ms: 0, ..head }));
-            latest.into_values().for_each(|head| lock.heads().say(head));
+            latest.into_values().for_each(|head| lock.say(head));
             dead.into_iter().for_each(DeadProcess::clear);
         }
-        unsaid.into_iter().for_each(|head| lock.heads().say(head));
+        unsaid.into_iter().for_each(|head| lock.say(head));
     }
 
     /// The transaction was rolled back.
