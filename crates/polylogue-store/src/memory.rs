@@ -158,7 +158,8 @@ impl Store for Memory {
             summary: log.summary.clone(),
             is_damaged: false,
         };
-        let mut listings: Vec<_> = self.logs().by_id.iter().map(listing).collect();
+        let mut listings: Vec<_> =
+            self.logs().by_id.iter().filter(|(id, _)| query.matches_id(id)).map(listing).collect();
         batch::newest_first(&mut listings);
         Page::of(query, listings.into_iter().map(Ok))
     }

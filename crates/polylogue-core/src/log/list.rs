@@ -137,6 +137,12 @@ impl ListQuery {
         Self { states: vec![LogState::Open, LogState::Failed], ..Self::default() }
     }
 
+    /// Whether it lists a log with this id, if nothing else is against it.
+    #[must_use]
+    pub fn matches_id(&self, id: &LogId) -> bool {
+        self.id.as_ref().is_none_or(|beginning| id.as_str().starts_with(beginning.as_str()))
+    }
+
     /// Whether it lists `listing`.
     #[must_use]
     pub fn matches(&self, listing: &Listing) -> bool {
@@ -146,7 +152,7 @@ impl ListQuery {
         let is_after = |cursor: &Cursor| (listing.created, &listing.id) < (cursor.created, &cursor.id);
         let is_child = |id: &LogId| listing.parent.as_ref().is_some_and(|of| of.id == *id);
         self.after.as_ref().is_none_or(is_after)
-            && self.id.as_ref().is_none_or(|id| listing.id.as_str().starts_with(id.as_str()))
+            && self.matches_id(&listing.id)
             && (self.states.is_empty() || self.states.contains(&listing.state()))
             && self.team.as_ref().is_none_or(is_team)
             && self.task.as_ref().is_none_or(|text| is_found(listing, text))

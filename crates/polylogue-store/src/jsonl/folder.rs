@@ -360,7 +360,7 @@ impl Folder {
             let path = entry.map_err(broken)?.path();
             let is_log = path.extension().is_some_and(|extension| extension == "jsonl");
             let stem = path.file_stem().and_then(|stem| stem.to_str()).filter(|_| is_log);
-            if let Some(id) = stem.and_then(|stem| LogId::new(stem).ok()) {
+            if let Some(id) = stem.and_then(|stem| LogId::new(stem).ok()).filter(|id| query.matches_id(id)) {
                 listings.extend(listing(id, &path, self));
             }
         }

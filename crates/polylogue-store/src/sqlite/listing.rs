@@ -28,9 +28,17 @@ pub(super) fn page(connection: &Connection, query: &ListQuery, said: &HashMap<Lo
         Some(Cursor { created, id }) => (created.0.cast_signed(), id.as_str()),
         None => (i64::MAX, LAST_ID),
     };
-    let sql = format!("{COLUMNS} WHERE (created_ms, id) < (?1, ?2) ORDER BY created_ms DESC, id DESC");
-    let mut select = connection.prepare_cached(&sql)?;
-    let mut rows = select.query(params![created, id])?;
+    let mut select = connection.prepare_cached(&match query.id {
+        None => format!("{COLUMNS} WHERE (created_ms, id) < (?1, ?2) ORDER BY created_ms DESC, id DESC"),
+        // By the index of ids, of which no character sorts behind `~`.
+        Some(_) => format!(
+            "{COLUMNS} WHERE id >= ?3 AND id < ?3 || '~' AND (+created_ms, +id) < (?1, ?2) ORDER BY +created_ms DESC, +id DESC"
+        ),
+    })?;
+    let mut rows = match &query.id {
+        None => select.query(params![created, id])?,
+        Some(beginning) => select.query(params![created, id, beginning])?,
+    };
     let found = std::iter::from_fn(|| {
         loop {
             match rows.next().transpose()?.and_then(base) {
@@ -40,15 +48,24 @@ pub(super) fn page(connection: &Connection, query: &ListQuery, said: &HashMap<Lo
             }
         }
     });
+    // Looked for where the page reaches the end of the list.
+    let lost = std::iter::once_with(|| lost(connection, said)).flat_map(|lost| match lost {
+        Ok(lost) => lost.into_iter().map(Ok).collect(),
+        Err(error) => vec![Err(error)],
+    });
+    Page::of(query, found.chain(lost))
+}
+
+/// Claimed logs that are not in the database: one that is claimed cannot have been removed.
+fn lost(connection: &Connection, said: &HashMap<LogId, Head>) -> Result<Vec<Listing>> {
     let mut lost = Vec::new();
     for head in said.values().filter(|head| head.lease_ms > 0) {
-        // One that was claimed cannot have been removed.
         if find(connection, &head.id)?.is_none() {
             lost.push(Listing::damaged(head.id.clone()));
         }
     }
     batch::newest_first(&mut lost);
-    Page::of(query, found.chain(lost.into_iter().map(Ok)))
+    Ok(lost)
 }
 
 /// Sorts behind every id.

@@ -125,12 +125,14 @@ impl DeadProcess {
     }
 }
 
-/// What all who write, or died, say of how far logs go; of each log, what was said under the latest claim.
-pub(super) fn acknowledged(place: &Place) -> HashMap<LogId, Head> {
+/// What all who write, or died, say of how far these logs go; of each log, what was said under the latest claim.
+pub(super) fn acknowledged(place: &Place, is_wanted: impl Fn(&LogId) -> bool) -> HashMap<LogId, Head> {
     let mut all = HashMap::new();
-    let others =
-        said_by(place, |heads| heads.all().for_each(|head| heads::keep_latest(&mut all, head.clone())));
-    let heads = others.iter().flat_map(|other| heads::read(other));
+    let others = said_by(place, |heads| {
+        let wanted = heads.all().filter(|head| is_wanted(&head.id));
+        wanted.for_each(|head| heads::keep_latest(&mut all, head.clone()));
+    });
+    let heads = others.iter().flat_map(|other| heads::read(other)).filter(|head| is_wanted(&head.id));
     heads.for_each(|head| heads::keep_latest(&mut all, head));
     all
 }

@@ -139,7 +139,7 @@ impl Reader {
     }
 
     pub(super) fn list(&mut self, place: &Place, query: &ListQuery) -> Result<Page, StoreError> {
-        let said = process_lock::acknowledged(place);
+        let said = process_lock::acknowledged(place, |id| query.matches_id(id));
         let page = self.reading(place, |connection| match page(connection, query, &said) {
             Err(error) if is_damage(&error) => Ok(None),
             page => page.map(Some),
@@ -158,7 +158,7 @@ impl Reader {
         &mut self,
         place: &Place,
     ) -> Result<(Vec<Listing>, Option<StoreError>), StoreError> {
-        let said = process_lock::acknowledged(place);
+        let said = process_lock::acknowledged(place, |_| true);
         let (mut listings, flaw) = self.reading(place, |connection| listings(connection, said))?;
         let check = self.reading(place, quick_check)?;
         let damage = check.or(flaw);
