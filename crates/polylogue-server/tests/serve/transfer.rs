@@ -290,7 +290,7 @@ async fn a_hostile_log_file_is_read_as_data() {
         ),
         (
             forged(&log, |at, line| if at == 4 { json!({"seq": 2, "type": "nonsense"}) } else { line }),
-            "event 2",
+            "an event of type `nonsense` is of a later version",
         ),
         (
             forged(&log, |at, mut line| {
