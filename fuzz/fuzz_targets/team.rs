@@ -1,10 +1,7 @@
-//! Any text as a team file: no panic.
+//! Any text as a team file.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use polylogue_team::Overrides;
 
-fuzz_target!(|text: &str| {
-    let _ = polylogue_team::parse(text, "team.yaml", &Overrides::default());
-});
+fuzz_target!(|text: &str| polylogue_fuzz::team(text));

@@ -113,7 +113,7 @@ mod error_body;
 mod failure;
 mod failure_class;
 mod fallback;
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod gemini;
 mod google;

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::fuzzing::frames::frame;
 use crate::wire::decode::Decoder;
 use crate::wire::draft::Decoded;
-use crate::wire::frames::tests::frame;
 
 /// The pieces as one readable line.
 #[derive(Default)]

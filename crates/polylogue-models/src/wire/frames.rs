@@ -189,4 +189,4 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
 
 #[cfg(test)]
 #[path = "frames_tests.rs"]
-pub(crate) mod tests;
+mod tests;

@@ -1,30 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-
-/// A frame with texts as headers.
-pub(crate) fn frame(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
-    let mut head = Vec::new();
-    for (name, value) in headers {
-        head.push(u8::try_from(name.len()).unwrap());
-        head.extend_from_slice(name.as_bytes());
-        head.push(7);
-        head.extend_from_slice(&u16::try_from(value.len()).unwrap().to_be_bytes());
-        head.extend_from_slice(value.as_bytes());
-    }
-    sealed(&head, payload)
-}
-
-fn sealed(head: &[u8], payload: &[u8]) -> Vec<u8> {
-    let total = u32::try_from(PRELUDE + head.len() + payload.len() + CHECKSUM).unwrap();
-    let mut bytes = total.to_be_bytes().to_vec();
-    bytes.extend_from_slice(&u32::try_from(head.len()).unwrap().to_be_bytes());
-    bytes.extend_from_slice(&crc32fast::hash(&bytes).to_be_bytes());
-    bytes.extend_from_slice(head);
-    bytes.extend_from_slice(payload);
-    bytes.extend_from_slice(&crc32fast::hash(&bytes).to_be_bytes());
-    bytes
-}
+use crate::fuzzing::frames::{frame, sealed};
 
 type Read = (Option<String>, Vec<u8>);
 

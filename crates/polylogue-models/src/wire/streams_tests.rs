@@ -2,19 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use polylogue_core::{
-    DeltaRef, DeltaSink, EncodeCache, Finish, Name, Origin, Params, Part, Path, Reply, Request,
-};
+use polylogue_core::{DeltaRef, DeltaSink, Finish, Part, Reply};
 use serde_json::{Value, json};
 
 use super::decode::Decoder;
 use super::draft::{DecodeError, Decoded};
-use super::frames::tests::frame;
 use crate::api::Api;
+use crate::fuzzing::frames::frame;
+use crate::fuzzing::{APIS, with_request};
 use crate::protocols::with_protocol;
-
-const APIS: [Api; 6] =
-    [Api::ChatCompletions, Api::Responses, Api::Messages, Api::Gemini, Api::Converse, Api::Ollama];
 
 /// What was shown: the text and the arguments of calls.
 #[derive(Default, Debug, PartialEq, Clone)]
@@ -223,14 +219,6 @@ fn all(api: Api, events: &[(&'static str, Value)]) -> Vec<u8> {
 
 fn usual(api: Api) -> Vec<(&'static str, Value)> {
     [events(api, true), end(api, true, None)].concat()
-}
-
-fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
-    let (at, who) = (Path::root(), Name::new("a").unwrap());
-    let (params, encoded) = (Params::default(), EncodeCache::default());
-    let origin = Origin { at: &at, who: &who, nth: 0, last_model: None };
-    let (system, reserved) = (None, None);
-    run(&Request { origin, system, entries: &[], tools: &[], params: &params, encoded: &encoded, reserved })
 }
 
 fn read(api: Api, pieces: &[&[u8]]) -> (Result<Decoded, DecodeError>, Shown) {

@@ -1,0 +1,8 @@
+//! Any bytes as a reply by chat completions.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use polylogue_models::fuzzing;
+
+fuzz_target!(|bytes: &[u8]| fuzzing::chat_completions(bytes));

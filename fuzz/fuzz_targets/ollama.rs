@@ -1,0 +1,8 @@
+//! Any bytes as a reply by Ollama's API.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use polylogue_models::fuzzing;
+
+fuzz_target!(|bytes: &[u8]| fuzzing::ollama(bytes));
