@@ -6,13 +6,14 @@ mod message;
 pub(crate) mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{Capability, DeltaSink, Params, Part, Request};
+use polylogue_core::{Capability, DeltaSink, Media, Params, Part, Request};
 use polylogue_http::header::HeaderName;
 use polylogue_http::{HeaderMap, HeaderValue};
 use serde_json::{Map, Value};
 
 use crate::accepts::Accepts;
 use crate::api::{Api, BETA};
+use crate::deviations::MediaForm;
 use crate::wire::draft::{DecodeError, Draft};
 use crate::wire::json;
 use crate::wire::marks::CacheMark;
@@ -100,6 +101,10 @@ impl Protocol for Messages {
 
     fn system(out: &mut BytesMut, text: &str, _: &Style) {
         message::system(out, text);
+    }
+
+    fn takes(media: &Media, _: MediaForm) -> bool {
+        message::takes(media)
     }
 
     fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {

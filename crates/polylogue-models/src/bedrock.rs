@@ -10,12 +10,13 @@ mod reasoning;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{Capability, DeltaSink, Params, Part, Request};
+use polylogue_core::{Capability, DeltaSink, Media, Params, Part, Request};
 use serde_json::{Map, Value};
 
 use crate::accepts::Accepts;
 use crate::address::strict_segment;
 use crate::api::Api;
+use crate::deviations::MediaForm;
 use crate::wire::draft::{DecodeError, Draft};
 use crate::wire::json;
 use crate::wire::marks::CacheMark;
@@ -82,6 +83,10 @@ impl Protocol for Converse {
             out.extend_from_slice(b"],");
         }
         out.extend_from_slice(br#""messages":["#);
+    }
+
+    fn takes(media: &Media, _: MediaForm) -> bool {
+        media::takes(media)
     }
 
     fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {

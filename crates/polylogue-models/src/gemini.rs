@@ -10,11 +10,12 @@ mod open;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{Capability, DeltaSink, Part, Request};
+use polylogue_core::{Capability, DeltaSink, Media, Part, Request};
 use serde_json::{Map, Value};
 
 use crate::accepts::Accepts;
 use crate::api::Api;
+use crate::deviations::MediaForm;
 use crate::wire::draft::{DecodeError, Draft};
 use crate::wire::protocol::{Own, Protocol, Style, SystemWithin, ToolResult};
 
@@ -66,6 +67,10 @@ impl Protocol for Gemini {
 
     fn begin(out: &mut BytesMut, _: &str, system: Option<&str>, _: &Style) {
         message::begin(out, system);
+    }
+
+    fn takes(media: &Media, _: MediaForm) -> bool {
+        message::takes(media)
     }
 
     fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {

@@ -6,10 +6,11 @@ mod message;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{DeltaSink, Part, Request};
+use polylogue_core::{DeltaSink, Media, Part, Request};
 use serde_json::{Map, Value};
 
 use crate::api::Api;
+use crate::deviations::MediaForm;
 use crate::wire::calls::Piece;
 use crate::wire::draft::{DecodeError, Draft};
 use crate::wire::protocol::{Own, Protocol, Style, ToolResult};
@@ -30,6 +31,10 @@ impl Protocol for Ollama {
 
     fn system(out: &mut BytesMut, text: &str, _: &Style) {
         message::system(out, text);
+    }
+
+    fn takes(media: &Media, _: MediaForm) -> bool {
+        message::takes(media)
     }
 
     fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {

@@ -9,14 +9,13 @@ mod strict;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{DeltaSink, Part, Request};
+use polylogue_core::{DeltaSink, Media, Part, Request};
 
 use crate::api::Api;
-use crate::deviations::SendReasoning;
+use crate::deviations::{MediaForm, SendReasoning};
 use crate::wire::draft::{DecodeError, Draft};
 use crate::wire::protocol::{Own, Protocol, Style, ToolResult};
 
-pub(crate) use message::sound_format;
 pub(crate) use strict::is_strict;
 
 /// Chat completions.
@@ -37,6 +36,10 @@ impl Protocol for ChatCompletions {
 
     fn system(out: &mut BytesMut, text: &str, _: &Style) {
         message::system(out, text);
+    }
+
+    fn takes(media: &Media, form: MediaForm) -> bool {
+        message::takes(media, form)
     }
 
     fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, style: &Style) {

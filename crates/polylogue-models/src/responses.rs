@@ -6,10 +6,11 @@ mod item;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{DeltaSink, Part, Request};
+use polylogue_core::{DeltaSink, Media, Part, Request};
 use serde_json::{Map, Value};
 
 use crate::api::Api;
+use crate::deviations::MediaForm;
 use crate::wire::draft::{DecodeError, Draft};
 use crate::wire::json;
 use crate::wire::protocol::{Own, Protocol, Style, ToolResult};
@@ -49,6 +50,10 @@ impl Protocol for Responses {
 
     fn system(out: &mut BytesMut, text: &str, _: &Style) {
         item::system(out, text);
+    }
+
+    fn takes(media: &Media, _: MediaForm) -> bool {
+        item::takes(media)
     }
 
     fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {

@@ -10,6 +10,7 @@ pub(crate) mod ids;
 pub(crate) mod json;
 pub(crate) mod lenient;
 pub(crate) mod marks;
+pub(crate) mod media;
 pub(crate) mod parts;
 pub(crate) mod pictures;
 pub(crate) mod protocol;

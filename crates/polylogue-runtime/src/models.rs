@@ -10,12 +10,11 @@ use std::sync::Arc;
 
 use polylogue::tools::memory::Embed as _;
 use polylogue_core::{
-    AnyModel, Body, Capability, Error as RunError, Event, Model as _, ModelError, ModelErrorKind, Params,
-    Price,
+    AnyModel, Body, Error as RunError, Event, Media, Model as _, ModelError, ModelErrorKind, Params, Price,
 };
 use polylogue_models::{
-    Api, Cache, Cassette, Day, Embedder, FailureClass, Fallback, Models, Recorder, Recording, Script,
-    ScriptStep, model_names,
+    Cache, Cassette, Day, Embedder, FailureClass, Fallback, Models, Recorder, Recording, Script, ScriptStep,
+    model_names,
 };
 use polylogue_team::{Agent, Team};
 
@@ -163,35 +162,23 @@ impl TeamModels {
     /// Refuses media of `team` that an agent receives whose model is known not to read it.
     pub(crate) fn check_media(&self, team: &Team) -> Result<()> {
         for (who, models, media) in team.received_media() {
-            let unread = |name: &&str| self.reads(name, &media.kind) == Some(false);
-            if let Some(model) = model_names(models).find(unread) {
-                let (who, kind, model) = (who.clone(), media.kind.clone(), model.to_owned());
-                return Err(Error::UnreadMedia { who, kind, model });
-            }
+            let (who, kind, media) = (who.clone(), media.kind.clone(), media.part());
+            let unread = |name: &&str| self.reads(name, &media) == Some(false);
+            let Some(model) = model_names(models).find(unread).map(str::to_owned) else { continue };
+            let here = Media { kind: kind.clone(), url: format!("data:{kind};base64,AAAA").into() };
+            let is_elsewhere = media.bytes().is_none() && self.reads(&model, &here) != Some(false);
+            return Err(Error::UnreadMedia { who, kind, model, is_elsewhere });
         }
         Ok(())
     }
 
-    /// Whether the model called `name` can read media of the type `kind`, as far as that is known.
-    pub(crate) fn reads(&self, name: &str, kind: &str) -> Option<bool> {
+    /// Whether the model called `name` can read `media`, as far as that is known.
+    pub(crate) fn reads(&self, name: &str, media: &Media) -> Option<bool> {
         let ModelSource::Live(models, local) = &self.source else { return None };
         if local.get(name).is_some() {
             return Some(false);
         }
-        let model = models.model(name).ok()?;
-        match kind.split_once('/') {
-            Some(("image", _)) => model.capabilities().has(Capability::Vision),
-            // Its API has pictures only.
-            _ if model.api() == Api::Ollama => Some(false),
-            // These have pictures and documents only.
-            Some(("audio", _)) if matches!(model.api(), Api::Messages | Api::Converse) => Some(false),
-            Some(("audio", _)) => model.is_listed_with("audio"),
-            // The table misses documents of some models that see them.
-            _ => match (model.is_listed_with("documents"), model.is_listed_with("vision")) {
-                (Some(false), seen) if seen != Some(false) => None,
-                (reads, _) => reads,
-            },
-        }
+        models.model(name).ok()?.reads(media)
     }
 
     /// The model called `names`, or several with commas between them, each for the failure of the one before; `script`

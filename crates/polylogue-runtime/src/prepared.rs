@@ -164,7 +164,7 @@ impl Prepared {
     #[must_use]
     pub fn models_without(&self, media: &Media) -> Vec<String> {
         let names = self.team.models().into_iter().filter(|_| !self.is_scripted());
-        names.filter(|name| self.models.reads(name, &media.kind) == Some(false)).map(str::to_owned).collect()
+        names.filter(|name| self.models.reads(name, media) == Some(false)).map(str::to_owned).collect()
     }
 
     /// The MCP servers, which all its conversations share.

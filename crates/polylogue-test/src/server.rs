@@ -35,6 +35,7 @@ mod completion;
 mod dialect;
 mod gemini;
 mod http;
+mod media;
 mod ollama;
 mod parameters;
 mod playbook;

@@ -1,11 +1,13 @@
 //! Random teams, on servers of several dialects: wherever a chat ends, whatever a window or a command leaves out,
-//! whichever participant joins late, and whatever the participants are called, no server refuses a request, and none holds a call
+//! whichever participant joins late, whatever the participants are called, and whatever media they or tools show, no server refuses a request, and none holds a call
 //! without its result, or a result without its call. `POLYLOGUE_TEAMS` sets how many teams are played, `POLYLOGUE_SEED`
 //! the first of their seeds.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod common;
+#[path = "pairing/media.rs"]
+mod media;
 #[path = "pairing/prefixes.rs"]
 mod prefixes;
 
@@ -20,8 +22,8 @@ use polylogue::policies::{Carryover, Handoff};
 use polylogue::tools::agent_tool::AgentTool;
 use polylogue::{AnyModel, Assistant, Chat, Policy, Status, Step, Tool, Transcript};
 use polylogue_core::{
-    Audience, Body, Capabilities, DeltaSink, Event, JoinHistory, Model, ModelError, Part, PromptRole, Reply,
-    Request, StopReason, TurnRequest, ViewOptions, Window,
+    Audience, Body, Capabilities, Capability, DeltaSink, Event, JoinHistory, Model, ModelError, Part,
+    PromptRole, Reply, Request, StopReason, TurnRequest, ViewOptions, Window,
 };
 use polylogue_models::{Api, Config, Endpoint, EndpointModel};
 use polylogue_test::server::{Answer, Behavior, Dialect, History, Playbook, Received, Server};
@@ -46,8 +48,8 @@ impl Chance {
     }
 }
 
-/// What was wrong with requests.
-type Flaws = Arc<Mutex<Vec<String>>>;
+/// What was wrong with requests, and the media in them.
+type Flaws = Arc<Mutex<(Vec<String>, media::Seen)>>;
 
 /// A model on a server, whose requests are checked before they are written.
 struct Checked {
@@ -55,14 +57,20 @@ struct Checked {
     flaws: Flaws,
 }
 
+impl Checked {
+    fn look_at(&self, request: &Request<'_>) {
+        let mut flaws = self.flaws.lock().unwrap();
+        flaws.1.add(request);
+        flaws.0.extend(request.check().err().map(|flaw| format!("{}: {flaw}", request.origin.who)));
+    }
+}
+
 impl Model for Checked {
     fn name(&self) -> &str {
         self.model.name()
     }
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        if let Err(flaw) = request.check() {
-            self.flaws.lock().unwrap().push(format!("{}: {flaw}", request.origin.who));
-        }
+        self.look_at(request);
         self.model.complete(request, deltas).await
     }
     fn capabilities(&self) -> Capabilities {
@@ -136,6 +144,9 @@ const NAMES: [[&str; 7]; 4] = [
     ["Élodie", "Elodie", "O'Brien", "कवि हिन्दी", "غرفة", "Нина", "Nina-000000000000"],
 ];
 
+/// A participant that only shows media.
+const PAINTER: &str = "Painter";
+
 /// Makes one team.
 struct Maker {
     chance: Chance,
@@ -144,6 +155,8 @@ struct Maker {
     /// In which roles agents are prompted.
     prompts: Vec<PromptRole>,
     lacks_formats: bool,
+    /// Whether messages and results have media.
+    shows: bool,
     /// Whether agents leave something out of later requests: by a window, private turns, or the questions by which a tool is
     /// called as text.
     forgets: bool,
@@ -173,7 +186,13 @@ impl Maker {
             2 if !self.lacks_formats => agent.tool_calling(ToolCalling::Schema),
             _ => agent,
         };
-        let agent = if self.chance.one_in(2) { agent.tool(tool("look")) } else { agent };
+        let agent = match self.chance.below(4) {
+            0 | 1 => agent,
+            2 if self.shows => {
+                agent.tool(media::Shows::new("look", media::with_text("There.", &mut self.chance)))
+            }
+            _ => agent.tool(tool("look")),
+        };
         let ask = self.names[3];
         let agent = if self.chance.one_in(6) && who != ask {
             let other = Assistant::new(ask, self.model.clone()).unwrap();
@@ -188,7 +207,11 @@ impl Maker {
     fn runner(&mut self, who: &str) -> Stack {
         let oversight = if self.chance.one_in(3) { HumanInput::always() } else { HumanInput::never() };
         let oversight = oversight.clear_command();
-        let stack = Stack::new(who).unwrap().then(oversight).then(Executor::new().tool(tool("suggested")));
+        let executor = match self.shows && self.chance.one_in(2) {
+            true => Executor::new().tool(media::Shows::new("suggested", media::some(&mut self.chance))),
+            false => Executor::new().tool(tool("suggested")),
+        };
+        let stack = Stack::new(who).unwrap().then(oversight).then(executor);
         if self.chance.one_in(2) { stack.then(self.assistant(who)) } else { stack }
     }
 
@@ -230,7 +253,9 @@ impl Maker {
         let [a, b, r, _, within, ..] = self.names;
         let mut members = vec![a, b, r];
         let (ann, bob, run) = (self.assistant(a), self.assistant(b), self.runner(r));
-        let begins = match self.chance.below(3) {
+        let begins = match self.chance.below(if self.shows { 5 } else { 3 }) {
+            3 => Carryover::parts(media::with_text("What is this?", &mut self.chance)),
+            4 => Carryover::parts(media::with_text("I saw this.", &mut self.chance)).said_by(name(a)),
             0 => Carryover::task(),
             1 => Carryover::task().said_by(name(a)),
             _ => Carryover::message("And now?"),
@@ -245,6 +270,12 @@ impl Maker {
                 depth - 1,
                 self.chance.clone().one_in(2).then_some(within),
             ))
+        } else {
+            builder
+        };
+        let builder = if self.shows && self.chance.one_in(2) {
+            members.push(PAINTER);
+            builder.participant(media::painter(PAINTER, self.chance.below(1 << 30) as u64))
         } else {
             builder
         };
@@ -282,6 +313,8 @@ struct Played {
     joined: usize,
     system: usize,
     worded: usize,
+    /// Media in requests to models without vision, and to those with it.
+    shown: [media::Seen; 2],
 }
 
 /// How many calls in `messages` have no outcome there.
@@ -304,6 +337,8 @@ struct Place {
     /// Whether agents cannot be told to call tools by JSON or a schema there.
     lacks_formats: bool,
     prompts: Vec<PromptRole>,
+    /// Whether models see the pictures in results.
+    vision: bool,
 }
 
 impl Place {
@@ -315,7 +350,13 @@ impl Place {
             model: "any",
             lacks_formats: false,
             prompts: vec![PromptRole::User],
+            vision: false,
         }
+    }
+
+    /// With models that see pictures.
+    fn sees(self) -> Self {
+        Self { vision: true, ..self }
     }
 
     /// With prompts in the role of the system, too.
@@ -359,6 +400,14 @@ impl Place {
             Self::native(Api::Gemini, "gemini-2.5-flash").await,
             Self::native(Api::Converse, "anthropic.claude-sonnet-4-5-20250929-v1:0").await,
             Self::native(Api::Converse, "amazon.nova-pro-v1:0").await,
+            Self::start(|usual| usual).await.sees(),
+            Self::start(Behavior::plain_template).await.system().sees(),
+            Self::start(Behavior::no_user_after_tool).await.sees(),
+            Self::start(|usual| usual).await.ollama().sees(),
+            Self::native(Api::Messages, "claude-sonnet-5").await.sees(),
+            Self::native(Api::Responses, "gpt-5").await.sees(),
+            Self::native(Api::Gemini, "gemini-3-pro-preview").await.sees(),
+            Self::native(Api::Converse, "anthropic.claude-sonnet-4-5-20250929-v1:0").await.sees(),
         ]
     }
 
@@ -374,7 +423,12 @@ impl Place {
             Api::Converse => "bedrock",
             _ => "compatible",
         };
-        let config = Config { provider: provider.into(), stream, ..Config::of(self.api, &url) };
+        let usual = Config::of(self.api, &url);
+        let capabilities = match self.vision {
+            true => usual.capabilities.with(Capability::Vision),
+            false => usual.capabilities.without(Capability::Vision),
+        };
+        let config = Config { provider: provider.into(), stream, capabilities, ..usual };
         Endpoint::new(config).unwrap().model(self.model)
     }
 }
@@ -385,10 +439,12 @@ async fn play(seed: u64, place: &Place, played: &mut Played) {
     let model = AnyModel::new(Checked { model, flaws: Arc::clone(&flaws) });
     let names = NAMES[usize::try_from(seed % 4).unwrap()];
     let (prompts, lacks_formats) = (place.prompts.clone(), place.lacks_formats);
-    let mut maker = Maker { chance: Chance::of(seed), model, names, prompts, lacks_formats, forgets: true };
+    let (shows, forgets) = (seed % 3 < 2, true);
+    let mut maker = Maker { chance: Chance::of(seed), model, names, prompts, lacks_formats, shows, forgets };
     let team = maker.team();
     let mut log = log().await;
-    let mut status = team.run_in(&mut log, "Find out.").await.map(|run| run.status);
+    let attached = if shows { media::some(&mut maker.chance) } else { Vec::new() };
+    let mut status = team.run_with(&mut log, "Find out.", attached).await.map(|run| run.status);
     for _ in 0..60 {
         let Ok(Status::Waiting(questions)) = &status else { break };
         let (at, question) = &questions[0];
@@ -399,12 +455,9 @@ async fn play(seed: u64, place: &Place, played: &mut Played) {
         status = team.resume(&mut log).await.map(|run| run.status);
     }
     let events = log.events().await;
-    assert_eq!(
-        *flaws.lock().unwrap(),
-        [""; 0],
-        "seed {seed}\n{}",
-        polylogue_test::print::transcript(&events)
-    );
+    let (flaws, seen) = std::mem::take(&mut *flaws.lock().unwrap());
+    assert_eq!(flaws, [""; 0], "seed {seed}\n{}", polylogue_test::print::transcript(&events));
+    played.shown[usize::from(place.vision)].add_all(seen);
     assert_eq!(server.violations(), [""; 0], "seed {seed}");
     assert!(
         matches!(status, Ok(Status::Closed { .. })),
@@ -433,7 +486,7 @@ fn set(variable: &str, usual: u64) -> u64 {
 
 #[tokio::test]
 async fn no_request_of_a_random_team_is_refused_or_parts_a_call_from_its_result() {
-    let (teams, first) = (set("POLYLOGUE_TEAMS", 340), set("POLYLOGUE_SEED", 1));
+    let (teams, first) = (set("POLYLOGUE_TEAMS", 400), set("POLYLOGUE_SEED", 1));
     let places = Place::all().await;
     let mut played = Played::default();
     for seed in first..first + teams {
@@ -445,5 +498,8 @@ async fn no_request_of_a_random_team_is_refused_or_parts_a_call_from_its_result(
         assert!(played.suggested > 100 && played.ran > 50 && played.continued > 10, "{played:?}");
         let Played { cleared, joined, system, worded, .. } = played;
         assert!(cleared > 20 && joined > 20 && system > 20 && worded > 20, "{played:?}");
+        for media::Seen { others, own, results } in played.shown {
+            assert!(others > 100 && own > 20 && results > 20, "{played:?}");
+        }
     }
 }

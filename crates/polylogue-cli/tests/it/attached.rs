@@ -136,6 +136,24 @@ fn media_of_a_team_that_a_known_model_cannot_read_is_an_error_before_any_call() 
     }
 }
 
+/// R12: an API that fetches no addresses gets the content.
+#[test]
+fn media_at_an_address_that_an_api_does_not_fetch_is_an_error_before_any_call() {
+    let home = Home::new();
+    let home = home.var("AWS_BEARER_TOKEN_BEDROCK", KEY).var("AWS_REGION", "eu-west-1");
+    let chat = "pattern: sequential, opening: {text: '{{task}}', media: [{type: image/png, url: 'https://example.org/a.png'}]}";
+    home.file("team.yaml", &TEAM.replace("pattern: sequential", chat));
+    for model in ["bedrock:amazon.nova-pro-v1:0", "ollama:llava"] {
+        let ran = home.run(&["run", "team.yaml", "-m", model]).exits(2);
+        let why = format!(
+            "`Ann` receives a picture from the team, and its model `{model}` cannot read it from an address\n  hint: its API \
+             takes the content and fetches no addresses"
+        );
+        assert!(ran.err.contains(&why), "{}", ran.err);
+    }
+    assert!(home.listed().is_empty());
+}
+
 #[test]
 fn ollama_reads_neither_documents_nor_sounds() {
     let home = Home::new();

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use crate::wire::ids::legal_id;
 use crate::wire::json;
+use crate::wire::media::{self, PDF};
 use crate::wire::pictures;
 use crate::wire::protocol::{Own, Style, ToolResult};
-use crate::wire::words::{NOTHING, in_words, is_wordless, legal_name, words};
+use crate::wire::words::{NOTHING, is_wordless, legal_name, words};
 
 /// The mark of a block up to which the prompt is cached.
 pub(super) const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
@@ -130,47 +131,35 @@ fn tool_use(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
 fn content(out: &mut BytesMut, part: &Part, media: bool) {
     match part {
         part if is_wordless(part) => {}
-        Part::Media(file) if media => media_block(out, file),
+        Part::Media(file) if media && takes(file) => media_block(out, file),
         part => text_block(out, |out| words(out, part)),
     }
 }
 
-/// Pictures and documents go by URL, too. Everything else is named in the text.
+/// Whether there is a form for `media`: pictures and documents, by URL, too.
+pub(super) fn takes(media: &Media) -> bool {
+    (media::is_picture(media) || media.kind == PDF) && media::source(media).is_some()
+}
+
 fn media_block(out: &mut BytesMut, media: &Media) {
-    let kind = match &*media.kind {
-        "image/png" | "image/jpeg" | "image/gif" | "image/webp" => "image",
-        PDF => "document",
-        _ => return text_block(out, |out| json::escape(out, &in_words(media))),
-    };
-    match (inline(media), media.url.starts_with("https://") || media.url.starts_with("http://")) {
-        (Some(data), _) => {
-            block(out, kind);
+    block(out, if media.kind == PDF { "document" } else { "image" });
+    match media::data(media) {
+        Some(data) => {
             out.extend_from_slice(br#","source":{"type":"base64","media_type":"#);
             json::string(out, &media.kind);
             out.extend_from_slice(br#","data":"#);
             json::string(out, data);
-            out.extend_from_slice(b"}}");
         }
-        (None, true) => {
-            block(out, kind);
+        None => {
             out.extend_from_slice(br#","source":{"type":"url","url":"#);
             json::string(out, &media.url);
-            out.extend_from_slice(b"}}");
         }
-        (None, false) => text_block(out, |out| json::escape(out, &in_words(media))),
     }
+    out.extend_from_slice(b"}}");
 }
-
-const PDF: &str = "application/pdf";
 
 fn is_document(part: &Part) -> bool {
-    matches!(part, Part::Media(media) if &*media.kind == PDF && inline(media).is_some())
-}
-
-/// The base64 of media that is not elsewhere.
-fn inline(media: &Media) -> Option<&str> {
-    let (_, data) = media.url.strip_prefix("data:")?.split_once(";base64,")?;
-    Some(data).filter(|data| !data.is_empty())
+    matches!(part, Part::Media(media) if media.kind == PDF && media::data(media).is_some())
 }
 
 fn message(out: &mut BytesMut, role: &str, write: impl FnOnce(&mut BytesMut)) {

@@ -1,9 +1,9 @@
 //! Pictures and documents in requests to Bedrock, which takes bytes and no URLs.
 
 use bytes::BytesMut;
-use polylogue_core::{Media, Part};
+use polylogue_core::Media;
 
-use crate::wire::json;
+use crate::wire::{json, media};
 
 /// A picture or document that Bedrock reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,16 +27,17 @@ const DOCUMENTS: [(&str, &str); 9] = [
     ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"),
 ];
 
-/// `part` as a picture or document, if Bedrock reads it.
-pub(super) fn readable(part: &Part) -> Option<Readable<'_>> {
-    let Part::Media(Media { kind, url }) = part else { return None };
-    let (_, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
+/// Whether there is a form for `media`.
+pub(super) fn takes(media: &Media) -> bool {
+    readable(media).is_some()
+}
+
+/// `media` as a picture or document, if Bedrock reads it.
+pub(super) fn readable(media: &Media) -> Option<Readable<'_>> {
+    let data = media::data(media)?;
     let format = |table: &[(&str, &'static str)]| {
-        table.iter().find(|(name, _)| kind.eq_ignore_ascii_case(name)).map(|(_, format)| *format)
+        table.iter().find(|(name, _)| media.kind.eq_ignore_ascii_case(name)).map(|(_, format)| *format)
     };
-    if data.is_empty() {
-        return None;
-    }
     let image = format(&IMAGES).map(|format| Readable::Image { format, data });
     image.or_else(|| format(&DOCUMENTS).map(|format| Readable::Document { format, data }))
 }

@@ -59,23 +59,33 @@ fn end(out: &mut BytesMut) {
     out.extend_from_slice(b"]}");
 }
 
-/// Writes texts, pictures and documents. A message with documents has a text, too.
+/// The most pictures and documents of a message.
+const MOST: (usize, usize) = (20, 5);
+
+/// Writes texts, pictures and documents. A message with documents has a text, too, which also names what would be more than
+/// a message can have.
 fn content<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
-    let (mut has_text, mut has_document) = (false, false);
+    let (mut has_text, mut pictures, mut documents) = (false, 0, 0);
     for part in parts.into_iter().filter(|part| !is_wordless(part)) {
-        match readable(part) {
-            Some(media) => {
+        let media = if let Part::Media(media) = part { readable(media) } else { None };
+        match media {
+            Some(media @ Readable::Image { .. }) if pictures < MOST.0 => {
+                pictures += 1;
                 separate(out);
                 media::block(out, media);
-                has_document |= matches!(media, Readable::Document { .. });
             }
-            None => {
+            Some(media @ Readable::Document { .. }) if documents < MOST.1 => {
+                documents += 1;
+                separate(out);
+                media::block(out, media);
+            }
+            _ => {
                 block(out, part);
                 has_text = true;
             }
         }
     }
-    if has_document && !has_text {
+    if documents > 0 && !has_text {
         block(out, &Part::text(NOTHING));
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyModel, CacheLifetime, Capabilities, Capability, DeltaSink, Entry, Finish, Model, ModelError,
+    AnyModel, CacheLifetime, Capabilities, Capability, DeltaSink, Entry, Finish, Media, Model, ModelError,
     ModelErrorKind, Money, Params, Price, Reply, Request, Usage,
 };
 use serde_json::Value;
@@ -121,10 +121,27 @@ impl EndpointModel {
         self.api
     }
 
+    /// Whether it reads `media`: its API has a form for it, and the model is known to read it. `None` if that is unknown.
+    #[must_use]
+    pub fn reads(&self, media: &Media) -> Option<bool> {
+        let form = self.endpoint.0.config.deviations.media;
+        if !with_protocol!(self.api, P => P::takes(media, form)) {
+            return Some(false);
+        }
+        match media.kind.split_once('/') {
+            Some(("image", _)) => self.capabilities().has(Capability::Vision),
+            Some(("audio", _)) => self.is_listed_with("audio"),
+            // The table misses documents of some models that see them.
+            _ => match (self.is_listed_with("documents"), self.is_listed_with("vision")) {
+                (Some(false), seen) if seen != Some(false) => None,
+                (reads, _) => reads,
+            },
+        }
+    }
+
     /// Whether the table of models says that it reads what `ability` names, `audio` or `documents`; `None` if the table
     /// does not tell that of the provider's models.
-    #[must_use]
-    pub fn is_listed_with(&self, ability: &str) -> Option<bool> {
+    fn is_listed_with(&self, ability: &str) -> Option<bool> {
         let listed = self.endpoint.0.config.listed(&self.model)?;
         let known = KnownModel::find(self.endpoint.provider(), listed)?;
         let has = |model: &KnownModel| model.can.iter().any(|can| can == ability);

@@ -7,6 +7,7 @@ use polylogue_core::{Call, Media, OutcomeStatus, Part};
 use serde_json::Value;
 
 use crate::wire::json::{self, separate};
+use crate::wire::media;
 use crate::wire::protocol::{Own, Style, ToolResult};
 use crate::wire::words::{is_wordless, legal_name, text};
 
@@ -107,7 +108,7 @@ fn is_sent(part: &Part, seal: Option<&Value>) -> bool {
 }
 
 fn is_text(part: &Part) -> bool {
-    matches!(part, Part::Text(_) | Part::Data(_)) || matches!(part, Part::Media(media) if !is_read(media))
+    matches!(part, Part::Text(_) | Part::Data(_)) || matches!(part, Part::Media(media) if !takes(media))
 }
 
 /// Writes a content, which must have a part.
@@ -133,7 +134,7 @@ fn words_of_others<'a>(out: &mut BytesMut, all: impl IntoIterator<Item = &'a Par
 fn parts<'a>(out: &mut BytesMut, run: impl Iterator<Item = &'a Part> + Clone) {
     separate(out);
     match run.clone().next() {
-        Some(Part::Media(media)) if is_read(media) => media_part(out, media),
+        Some(Part::Media(media)) if takes(media) => media_part(out, media),
         _ => text_part(out, run),
     }
 }
@@ -218,8 +219,10 @@ pub(super) fn name(tool: &str) -> Cow<'_, str> {
     }
 }
 
-fn is_read(media: &Media) -> bool {
-    KINDS.iter().any(|kind| media.kind.starts_with(kind)) && (data(media).is_some() || is_file(&media.url))
+/// Whether there is a form for `media`.
+pub(super) fn takes(media: &Media) -> bool {
+    let is_known = KINDS.iter().any(|kind| media.kind.starts_with(kind));
+    is_known && (media::data(media).is_some() || is_file(&media.url))
 }
 
 /// Whether `url` is one that Google fetches itself.
@@ -227,13 +230,8 @@ fn is_file(url: &str) -> bool {
     url.starts_with("https://") || url.starts_with("gs://")
 }
 
-fn data(media: &Media) -> Option<&str> {
-    let (_, data) = media.url.strip_prefix("data:")?.split_once(";base64,")?;
-    Some(data).filter(|data| !data.is_empty())
-}
-
 fn media_part(out: &mut BytesMut, media: &Media) {
-    let (form, field, place) = match data(media) {
+    let (form, field, place) = match media::data(media) {
         Some(data) => ("inlineData", "data", data),
         None => ("fileData", "fileUri", &*media.url),
     };

@@ -1,11 +1,11 @@
 //! Single messages of a request to Ollama.
 
 use bytes::{BufMut, BytesMut};
-use polylogue_core::{Call, Part};
+use polylogue_core::{Call, Media, Part};
 
-use crate::wire::json;
 use crate::wire::protocol::{Own, ToolResult};
 use crate::wire::words::{is_wordless, legal_name, text};
+use crate::wire::{json, media};
 
 pub(super) fn system(out: &mut BytesMut, text: &str) {
     out.extend_from_slice(br#"{"role":"system","content":"#);
@@ -70,11 +70,15 @@ fn call((at, part): (usize, &Part)) -> Option<(usize, &Call)> {
     }
 }
 
-/// The bytes of a picture in base64. Ollama does not fetch URLs, so those are only named in the text.
+/// Whether there is a form for `media`: only for pictures, which Ollama does not fetch.
+pub(super) fn takes(media: &Media) -> bool {
+    media::is_picture(media) && media::data(media).is_some()
+}
+
+/// The bytes of a picture in base64.
 fn image(part: &Part) -> Option<&str> {
     let Part::Media(media) = part else { return None };
-    let inline = media.url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    inline.filter(|_| media.kind.starts_with("image/")).map(|(_, data)| data)
+    media::data(media).filter(|_| takes(media))
 }
 
 fn tool_call(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {

@@ -10,8 +10,9 @@ use super::details::DETAILS;
 use crate::deviations::{MediaForm, SendReasoning};
 use crate::wire::ids::bounded_id;
 use crate::wire::json;
+use crate::wire::media::{self, PDF, Source, sound_format};
 use crate::wire::protocol::{Own, Style, ToolResult};
-use crate::wire::words::{in_words, is_wordless, legal_name, text, words};
+use crate::wire::words::{is_wordless, legal_name, text, words};
 
 /// The maximum bytes of the id of a call that OpenAI accepts. Ids of other providers can be longer.
 const MAX_ID: usize = 40;
@@ -127,6 +128,17 @@ fn tool_call(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
     out.extend_from_slice(b"}}");
 }
 
+/// Whether there is a form for `media`. Pictures are sent by URL, too; sounds and documents have their content.
+pub(super) fn takes(media: &Media, form: MediaForm) -> bool {
+    let is_picture = media::is_picture(media);
+    let is_other = sound_format(&media.kind).is_some() || media.kind == PDF;
+    match media::source(media) {
+        Some(Source::Data(_)) => is_picture || is_other,
+        Some(Source::Web(_)) => is_picture || form == MediaForm::Mistral && is_other,
+        None => false,
+    }
+}
+
 fn content_parts<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part>, form: MediaForm) {
     out.put_u8(b'[');
     for part in parts.into_iter().filter(|part| !is_wordless(part)) {
@@ -134,8 +146,7 @@ fn content_parts<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Par
             out.put_u8(b',');
         }
         match part {
-            Part::Media(media) if form == MediaForm::Mistral => media_of_mistral(out, media),
-            Part::Media(media) => media_part(out, media),
+            Part::Media(media) if takes(media, form) => media_part(out, media, form),
             other => text_part(out, |out| words(out, other)),
         }
     }
@@ -148,50 +159,35 @@ fn text_part(out: &mut BytesMut, words: impl FnOnce(&mut BytesMut)) {
     out.extend_from_slice(br#""}"#);
 }
 
-/// Pictures are sent by URL. Audio and documents can only be inline, so others are named in the text.
-fn media_part(out: &mut BytesMut, media: &Media) {
-    let inline = media.url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    if media.kind.starts_with("image/") {
-        out.extend_from_slice(br#"{"type":"image_url","image_url":{"url":"#);
-        json::string(out, &media.url);
-        out.extend_from_slice(b"}}");
-    } else if let (Some(format), Some((_, data))) = (sound_format(&media.kind), inline) {
-        out.extend_from_slice(br#"{"type":"input_audio","input_audio":{"data":"#);
-        json::string(out, data);
-        out.extend_from_slice(br#","format":"#);
-        json::string(out, format);
-        out.extend_from_slice(b"}}");
-    } else if media.kind == "application/pdf" && inline.is_some() {
-        out.extend_from_slice(br#"{"type":"file","file":{"filename":"document.pdf","file_data":"#);
-        json::string(out, &media.url);
-        out.extend_from_slice(b"}}");
-    } else {
-        text_part(out, |out| json::escape(out, &in_words(media)));
-    }
-}
-
-/// Documents are sent by URL, too, which can have the data. Sounds are their data alone, or a URL.
-fn media_of_mistral(out: &mut BytesMut, media: &Media) {
-    let inline = media.url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    let (kind, value) = match &*media.kind {
-        "application/pdf" => ("document_url", &*media.url),
-        kind if sound_format(kind).is_some() => ("input_audio", inline.map_or(&*media.url, |(_, data)| data)),
-        _ => return media_part(out, media),
-    };
-    out.extend_from_slice(br#"{"type":"#);
-    json::string(out, kind);
-    out.put_u8(b',');
-    json::string(out, kind);
-    out.put_u8(b':');
-    json::string(out, value);
-    out.put_u8(b'}');
-}
-
-/// The format of sound that OpenAI's APIs accept, by its media type.
-pub(crate) fn sound_format(kind: &str) -> Option<&'static str> {
-    match kind {
-        "audio/wav" | "audio/x-wav" | "audio/wave" => Some("wav"),
-        "audio/mpeg" | "audio/mp3" => Some("mp3"),
-        _ => None,
+fn media_part(out: &mut BytesMut, media: &Media, form: MediaForm) {
+    match sound_format(&media.kind) {
+        _ if media::is_picture(media) => {
+            out.extend_from_slice(br#"{"type":"image_url","image_url":{"url":"#);
+            json::string(out, &media::address(media));
+            out.extend_from_slice(b"}}");
+        }
+        // Mistral's sounds are their data alone, or a URL, and so are its documents.
+        Some(_) if form == MediaForm::Mistral => {
+            out.extend_from_slice(br#"{"type":"input_audio","input_audio":"#);
+            json::string(out, media::data(media).unwrap_or(&media.url));
+            out.put_u8(b'}');
+        }
+        Some(format) => {
+            out.extend_from_slice(br#"{"type":"input_audio","input_audio":{"data":"#);
+            json::string(out, media::data(media).unwrap_or_default());
+            out.extend_from_slice(br#","format":"#);
+            json::string(out, format);
+            out.extend_from_slice(b"}}");
+        }
+        None if form == MediaForm::Mistral => {
+            out.extend_from_slice(br#"{"type":"document_url","document_url":"#);
+            json::string(out, &media::address(media));
+            out.put_u8(b'}');
+        }
+        None => {
+            out.extend_from_slice(br#"{"type":"file","file":{"filename":"document.pdf","file_data":"#);
+            json::string(out, &media::address(media));
+            out.extend_from_slice(b"}}");
+        }
     }
 }

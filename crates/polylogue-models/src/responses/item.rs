@@ -4,12 +4,12 @@ use bytes::{BufMut, BytesMut};
 use polylogue_core::{Call, Media, Part};
 use serde_json::Value;
 
-use crate::openai::sound_format;
 use crate::wire::ids::bounded_id;
 use crate::wire::json::{self, separate};
+use crate::wire::media::{self, PDF, Source, sound_format};
 use crate::wire::pictures;
 use crate::wire::protocol::{Own, ToolResult};
-use crate::wire::words::{in_words, is_wordless, legal_name, text, words};
+use crate::wire::words::{is_wordless, legal_name, text, words};
 
 /// The maximum bytes of the id of a call. Ids of other providers can be longer.
 const MAX_ID: usize = 64;
@@ -137,7 +137,7 @@ fn parts_of_output(out: &mut BytesMut, parts: &[Part]) {
 
 fn content<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part>) {
     list(out, parts, |out, part| match part {
-        Part::Media(media) => media_part(out, media),
+        Part::Media(media) if takes(media) => media_part(out, media),
         other => text_part(out, |out| words(out, other)),
     });
 }
@@ -161,28 +161,31 @@ fn text_part(out: &mut BytesMut, words: impl FnOnce(&mut BytesMut)) {
     out.extend_from_slice(br#""}"#);
 }
 
-/// Pictures and documents are sent inline or by URL. Sound can only be inline, so other sound is named in the text.
+/// Whether there is a form for `media`. Pictures and documents are sent by URL, too; sounds have their content.
+pub(super) fn takes(media: &Media) -> bool {
+    let is_sound = sound_format(&media.kind).is_some();
+    match media::source(media) {
+        Some(Source::Data(_)) => is_sound || media::is_picture(media) || media.kind == PDF,
+        Some(Source::Web(_)) => media::is_picture(media) || media.kind == PDF,
+        None => false,
+    }
+}
+
 fn media_part(out: &mut BytesMut, media: &Media) {
-    let inline = media.url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    if media.kind.starts_with("image/") {
-        out.extend_from_slice(br#"{"type":"input_image","image_url":"#);
-        json::string(out, &media.url);
-        out.put_u8(b'}');
-    } else if let (Some(format), Some((_, data))) = (sound_format(&media.kind), inline) {
+    if let (Some(format), Some(data)) = (sound_format(&media.kind), media::data(media)) {
         out.extend_from_slice(br#"{"type":"input_audio","input_audio":{"data":"#);
         json::string(out, data);
         out.extend_from_slice(br#","format":"#);
         json::string(out, format);
         out.extend_from_slice(b"}}");
-    } else if media.kind == "application/pdf" {
-        let start: &[u8] = match inline {
-            Some(_) => br#"{"type":"input_file","filename":"document.pdf","file_data":"#,
-            None => br#"{"type":"input_file","file_url":"#,
-        };
-        out.extend_from_slice(start);
-        json::string(out, &media.url);
-        out.put_u8(b'}');
-    } else {
-        text_part(out, |out| json::escape(out, &in_words(media)));
+        return;
     }
+    let start: &[u8] = match media::data(media) {
+        _ if media::is_picture(media) => br#"{"type":"input_image","image_url":"#,
+        Some(_) => br#"{"type":"input_file","filename":"document.pdf","file_data":"#,
+        None => br#"{"type":"input_file","file_url":"#,
+    };
+    out.extend_from_slice(start);
+    json::string(out, &media::address(media));
+    out.put_u8(b'}');
 }

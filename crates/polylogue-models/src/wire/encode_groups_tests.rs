@@ -1,8 +1,9 @@
 //! What is sent on wires whose results of tools and the words after them are one message.
 
-use polylogue_core::DeltaSink;
+use polylogue_core::{DeltaSink, Media};
 
 use super::*;
+use crate::deviations::MediaForm;
 use crate::wire::draft::{DecodeError, Draft};
 
 /// Such a wire: messages are lists, `r` and an id for a result, `p` for a picture, and `w` for words.
@@ -38,6 +39,10 @@ impl<const PICTURES: bool> Protocol for Grouped<PICTURES> {
 
     fn system(_: &mut BytesMut, _: &str, _: &Style) {
         panic!("it has no such messages");
+    }
+
+    fn takes(_: &Media, _: MediaForm) -> bool {
+        false
     }
 
     fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {

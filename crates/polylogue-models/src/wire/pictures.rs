@@ -7,11 +7,9 @@ use bytes::BytesMut;
 use polylogue_core::{Entry, Part};
 
 use super::json::separate;
+use super::media;
 use super::protocol::{NOTED, Own, Protocol, Style};
 use super::words::legal_name;
-
-/// Media types that every model with vision accepts. Others would make providers refuse every later request.
-const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// The tool results at the end of `entries`.
 pub(super) fn run(entries: &[Entry]) -> &[Entry] {
@@ -31,9 +29,7 @@ pub(crate) fn of(entry: &Entry) -> impl Iterator<Item = &Part> + Clone {
 
 /// Whether a model with vision is shown this part of a result.
 pub(crate) fn is_shown(part: &Part) -> bool {
-    let Part::Media(media) = part else { return false };
-    let inline = media.url.strip_prefix("data:image/").and_then(|rest| rest.split_once(";base64,"));
-    KINDS.contains(&&*media.kind) && inline.is_some_and(|(_, data)| !data.is_empty())
+    matches!(part, Part::Media(media) if media::is_picture(media) && media::data(media).is_some())
 }
 
 /// Writes the messages with the pictures of `run`, if there are any.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::BytesMut;
-use polylogue_core::{Call, Capability, DeltaSink, Outcome, Params, Part, Request, Verbatim};
+use polylogue_core::{Call, Capability, DeltaSink, Media, Outcome, Params, Part, Request, Verbatim};
 use polylogue_http::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -14,7 +14,7 @@ use super::marks::CacheMark;
 use super::{json, words};
 use crate::accepts::Accepts;
 use crate::api::Api;
-use crate::deviations::{Deviations, SendReasoning};
+use crate::deviations::{Deviations, MediaForm, SendReasoning};
 
 /// The assistant message between tool results and messages of others, for providers that require one.
 pub(super) const NOTED: &str = "Noted.";
@@ -237,6 +237,9 @@ pub(crate) trait Protocol: Default + Send {
     fn system(out: &mut BytesMut, text: &str, style: &Style) {
         Self::user(out, &[Part::text(text)], style);
     }
+
+    /// Whether it has a form for `media` in messages of others. Otherwise the text names it.
+    fn takes(media: &Media, form: MediaForm) -> bool;
 
     /// Writes a message of others.
     fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, style: &Style);

@@ -49,7 +49,8 @@ pub struct Media {
 
 impl Media {
     /// The part of a message.
-    pub(crate) fn part(&self) -> polylogue_core::Media {
+    #[must_use]
+    pub fn part(&self) -> polylogue_core::Media {
         polylogue_core::Media { kind: self.kind.clone(), url: self.url.as_str().into() }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::parameters;
 use super::rules::role;
+use super::{media, parameters};
 
 /// How strictly histories are judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -164,12 +164,13 @@ fn check_call(call: &Value) -> Result<&str, String> {
 
 /// Checks that there is something in a message. Content may be left out, or null, next to calls.
 fn check_content(message: &Map<String, Value>, calls: bool) -> Result<(), String> {
+    let of = message.get("role").and_then(Value::as_str).unwrap_or_default();
     match message.get("content") {
         None | Some(Value::Null) if calls => Ok(()),
         None | Some(Value::Null) => Err("has no content".into()),
         Some(Value::String(text)) => check_text(text),
         Some(Value::Array(parts)) if parts.is_empty() => Err("has an empty list for content".into()),
-        Some(Value::Array(parts)) => parts.iter().try_for_each(check_part),
+        Some(Value::Array(parts)) => parts.iter().try_for_each(|part| check_part(of, part)),
         Some(_) => Err("has a content that is neither text nor a list of parts".into()),
     }
 }
@@ -179,16 +180,22 @@ fn check_text(text: &str) -> Result<(), String> {
 }
 
 /// The kinds of parts that OpenAI's reference names for requests.
-fn check_part(part: &Value) -> Result<(), String> {
+fn check_part(role: &str, part: &Value) -> Result<(), String> {
     let kind = part.get("type").and_then(Value::as_str).ok_or("has a part without type")?;
+    if kind != "text" && role != "user" {
+        return Err(format!("is a `{role}` message with a part of the type `{kind}`"));
+    }
     match kind {
         "text" => check_text(part.get("text").and_then(Value::as_str).ok_or("has a text part without text")?),
-        "image_url" => match part.get("image_url").and_then(|image| image.get("url")?.as_str()) {
-            Some(url) if !url.is_empty() => Ok(()),
+        "image_url" => match part.as_object().and_then(|part| media::within(part, kind, "url")) {
+            Some(url) => media::address(url, &media::PICTURES),
             _ => Err("has an image part without an address".into()),
         },
-        "input_audio" | "file" if part.get(kind).is_some_and(Value::is_object) => Ok(()),
-        "input_audio" | "file" => Err(format!("has a part of type `{kind}` without `{kind}`")),
+        "input_audio" | "file" => match part.get(kind).and_then(Value::as_object) {
+            Some(sound) if kind == "input_audio" => media::sound(sound),
+            Some(file) => media::document(file, &["file_id"]),
+            None => Err(format!("has a part of type `{kind}` without `{kind}`")),
+        },
         _ => Err(format!("has a part of the unknown type `{kind}`")),
     }
 }

@@ -196,6 +196,7 @@ async fn play(seed: u64, (api, provider, model): (Api, &str, &'static str), has_
         names,
         prompts: vec![PromptRole::User],
         lacks_formats,
+        shows: false,
         forgets: false,
     };
     let team = maker.team();

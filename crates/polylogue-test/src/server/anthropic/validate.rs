@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::super::Received;
+use super::super::media;
 use super::super::rules::{Checked, Object, each, list, number, object, only, text};
 use super::super::seal::anthropic as signature;
 
@@ -393,15 +394,15 @@ fn check_source(kind: &str, block: &Object) -> Checked {
         "base64" => {
             let media = text(source, "media_type")?;
             let known: &[&str] = match kind {
-                "image" => &["image/jpeg", "image/png", "image/gif", "image/webp"],
+                "image" => &media::PICTURES,
                 _ => &["application/pdf"],
             };
             if !known.contains(&media) {
                 return Err(format!("source.media_type: `{media}`"));
             }
-            text(source, "data").map(|_| ())
+            media::base64(text(source, "data")?)
         }
-        "url" => text(source, "url").map(|_| ()),
+        "url" => media::web(text(source, "url")?),
         "text" if kind == "document" => text(source, "data").map(|_| ()),
         other => Err(format!("source.type: `{other}`")),
     }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::super::media;
 use super::super::rules::{Checked, Object, each, list, number, object, one_of, only, text};
 use super::super::seal::bedrock as signature;
 use super::own_fields;
@@ -269,7 +270,7 @@ fn check_media(kind: &str, media: &Object) -> Checked {
         return Err(format!("has the unknown format `{format}`"));
     }
     let source = object(media.get("source").unwrap_or(&Value::Null), "source")?;
-    text(source, "bytes")?;
+    media::base64(text(source, "bytes")?)?;
     if kind == "image" {
         return Ok(());
     }
@@ -282,10 +283,17 @@ fn check_media(kind: &str, media: &Object) -> Checked {
 }
 
 fn check_documents(blocks: &[Value]) -> Checked {
-    let has = |kind: &str| blocks.iter().any(|block| block.get(kind).is_some());
-    match has("document") && !has("text") {
-        true => Err("A conversation with documents must have a text in the same message.".into()),
-        false => Ok(()),
+    let count = |kind: &str| blocks.iter().filter(|block| block.get(kind).is_some()).count();
+    let mut names = HashSet::new();
+    let documents = blocks.iter().filter_map(|block| block.get("document")?.get("name")?.as_str());
+    match documents.map(|name| names.insert(name)).all(|is_new| is_new) {
+        _ if count("document") > 0 && count("text") == 0 => {
+            Err("A conversation with documents must have a text in the same message.".into())
+        }
+        _ if count("document") > 5 => Err("A message has at most 5 documents.".into()),
+        _ if count("image") > 20 => Err("A message has at most 20 images.".into()),
+        true => Ok(()),
+        false => Err("Two documents of a message have the same name.".into()),
     }
 }
 

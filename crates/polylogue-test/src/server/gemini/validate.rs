@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::super::media;
 use super::super::rules::{Checked, Object, each, list, number, object, one_of, only, text};
 use super::super::seal::{seal, token};
 
@@ -196,10 +197,35 @@ fn check_part(role: &str, part: &Object) -> Checked {
         }
         "inlineData" => {
             let data = object(part.get(kind).unwrap_or(&Value::Null), kind)?;
-            text(data, "mimeType").and(text(data, "data")).map(|_| ())
+            check_kind(text(data, "mimeType")?)?;
+            media::base64(text(data, "data")?)
+        }
+        "fileData" => {
+            let data = object(part.get(kind).unwrap_or(&Value::Null), kind)?;
+            check_kind(text(data, "mimeType")?)?;
+            let place = text(data, "fileUri")?;
+            match place.starts_with("https://") || place.starts_with("gs://") {
+                true => Ok(()),
+                false => Err(format!("has the address `{place}`, which cannot be fetched")),
+            }
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses types of media that Gemini does not read.
+/// <https://ai.google.dev/gemini-api/docs/files>
+fn check_kind(kind: &str) -> Checked {
+    let known = match kind.split_once('/') {
+        Some(("image", kind)) => ["png", "jpeg", "webp", "heic", "heif"].contains(&kind),
+        Some(("audio", kind)) => {
+            ["wav", "x-wav", "mp3", "mpeg", "aiff", "aac", "ogg", "flac"].contains(&kind)
+        }
+        Some(("text", kind)) => ["plain", "csv", "html"].contains(&kind),
+        Some(("video", _)) => true,
+        _ => kind == "application/pdf",
+    };
+    if known { Ok(()) } else { Err(format!("Unsupported MIME type: {kind}")) }
 }
 
 /// Whether a signature is this server's, or the documented stand-in.

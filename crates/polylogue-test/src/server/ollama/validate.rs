@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::media;
 use super::super::parameters::check_tools;
 use super::super::rules::role;
 use super::super::validate::{History, check_history};
@@ -148,14 +149,7 @@ fn call(call: &Value) -> Value {
 /// How many pictures there are, all of them in base64.
 fn check_images(images: &Value) -> Result<usize, String> {
     let images = images.as_array().ok_or("has `images` that are no list")?;
-    let is_digit = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
-    let is_base64 = |text: &str| {
-        let digits = text.trim_end_matches('=');
-        !text.is_empty()
-            && text.len().is_multiple_of(4)
-            && text.len() - digits.len() <= 2
-            && digits.bytes().all(is_digit)
-    };
+    let is_base64 = |text: &str| media::base64(text).is_ok();
     match images.iter().all(|image| image.as_str().is_some_and(is_base64)) {
         true => Ok(images.len()),
         false => Err("has an image that is not base64".into()),

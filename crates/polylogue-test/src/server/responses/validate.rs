@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::super::media;
 use super::super::rules::{Checked, Object, each, list, number, object, only, text};
 use super::super::seal::seal;
 
@@ -244,9 +245,14 @@ fn check_content(parts: &[Value], known: &[&str]) -> Checked {
         }
         match kind {
             "input_text" | "output_text" => not_blank(text(part, "text")?),
-            "input_image" if !part.contains_key("image_url") && !part.contains_key("file_id") => {
-                Err("is an image without an address".into())
-            }
+            "input_image" => match part.get("image_url").and_then(Value::as_str) {
+                Some(url) => media::address(url, &media::PICTURES),
+                None => {
+                    text(part, "file_id").map(|_| ()).map_err(|_| "is an image without an address".into())
+                }
+            },
+            "input_file" => media::document(part, &["file_id", "file_url"]),
+            "input_audio" => media::sound(object(part.get(kind).unwrap_or(&Value::Null), kind)?),
             _ => Ok(()),
         }
     })
