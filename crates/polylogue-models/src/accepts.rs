@@ -16,6 +16,8 @@ pub(crate) struct Accepts {
     pub(crate) cache_min: Option<u64>,
     /// Whether its provider caches a prefix for an hour, too.
     pub(crate) cache_long: bool,
+    /// Whether writing to its cache costs more than other input. Of OpenAI's models, these take marks.
+    pub(crate) paid_cache: bool,
     /// Whether it reasons; `None` if the table does not say.
     pub(crate) thinks: Option<bool>,
     /// How it reasons.
@@ -70,6 +72,7 @@ impl Accepts {
         max_input: None,
         cache_min: None,
         cache_long: true,
+        paid_cache: false,
         thinks: None,
         thinking: ThinkingForm::Adaptive,
         thinking_level: true,
@@ -102,6 +105,7 @@ impl Accepts {
             max_input: known.max_input,
             cache_min: known.cache_min,
             cache_long: known.price().write_long.is_some(),
+            paid_cache: known.price().write.is_some(),
             thinks: known.thinks(),
             thinking,
             thinking_level: thinking != ThinkingForm::None && !takes("thinking_budget"),

@@ -25,6 +25,17 @@ pub enum MediaForm {
     Mistral,
 }
 
+/// How the schema of a reply is sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SchemaForm {
+    /// As by OpenAI: `json_schema` with a name.
+    #[default]
+    OpenAi,
+    /// As by TGI: the type `json`, and the schema as `value`.
+    Value,
+}
+
 /// What an endpoint accepts by other names than OpenAI's chat completions, or refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -37,6 +48,13 @@ pub struct Deviations {
     pub stop_while_reasoning: bool,
     /// How documents and sounds are sent.
     pub media: MediaForm,
+    /// How the schema of a reply is sent.
+    pub schema: SchemaForm,
+    /// Whether it refuses a `top_p` of 1, which changes nothing.
+    pub top_p_below_one: bool,
+    /// Whether requests name the prefix that they share (`prompt_cache_key`), so that they reach the same cache, and mark its end
+    /// for models that write to their caches only there or at the end of a request.
+    pub prompt_cache_key: bool,
     /// Parameters that it refuses.
     pub refuses: &'static [&'static str],
     /// Parameters that it refuses for models that are known to reason.
@@ -52,6 +70,9 @@ impl Deviations {
         named_tool_choice: true,
         stop_while_reasoning: true,
         media: MediaForm::OpenAi,
+        schema: SchemaForm::OpenAi,
+        top_p_below_one: false,
+        prompt_cache_key: false,
         refuses: &[],
         refuses_while_reasoning: &[],
         refuses_reasoning: &[],
@@ -67,6 +88,8 @@ impl Default for Deviations {
 /// The deviations of a provider.
 pub(crate) struct Row {
     provider: &'static str,
+    /// Whether a message that only calls tools can have `null` as its content. Otherwise it has none.
+    pub(crate) null_content: bool,
     /// Whether `stream_options` requests usage.
     pub(crate) stream_usage: bool,
     /// The exact length of the ids of calls.
@@ -79,6 +102,7 @@ pub(crate) struct Row {
 /// A provider that accepts what OpenAI accepts.
 const USUAL: Row = Row {
     provider: "",
+    null_content: true,
     stream_usage: true,
     call_id_length: None,
     reasoning: SendReasoning::Never,
@@ -95,9 +119,14 @@ const OPENAI: Row = Row {
     ..USUAL
 };
 
+/// OpenAI itself. Azure documents the key for some models, and refuses it for deployments of others.
+/// <https://developers.openai.com/api/docs/guides/prompt-caching>
+const AT_OPENAI: Row = Row { fields: Deviations { prompt_cache_key: true, ..OPENAI.fields }, ..OPENAI };
+
 const ROWS: &[Row] = &[
-    Row { provider: "openai", ..OPENAI },
-    Row { provider: "openai-chat", ..OPENAI },
+    Row { provider: "openai", ..AT_OPENAI },
+    Row { provider: "openai-chat", ..AT_OPENAI },
+    Row { provider: "openai-responses", ..AT_OPENAI },
     Row { provider: "azure", ..OPENAI },
     // It rejects unknown fields, and reports usage unasked.
     Row {
@@ -105,6 +134,7 @@ const ROWS: &[Row] = &[
         stream_usage: false,
         call_id_length: Some(9),
         reasoning: SendReasoning::Always,
+        null_content: true,
         fields: Deviations {
             seed: "random_seed",
             media: MediaForm::Mistral,
@@ -132,6 +162,25 @@ const ROWS: &[Row] = &[
     Row { provider: "openrouter", reasoning: SendReasoning::Always, ..USUAL },
     // Templates of models that think between calls read it, <https://github.com/vllm-project/vllm/pull/28531>; others drop it.
     Row { provider: "vllm", reasoning: SendReasoning::Always, ..USUAL },
+    // It puts returned reasoning into templates that have a place for it, and ignores it for others,
+    // <https://github.com/ggml-org/llama.cpp/pull/18994>. A tool that is named is ignored, and any or none is called,
+    // <https://github.com/ggml-org/llama.cpp/issues/26535>.
+    Row {
+        provider: "llamacpp",
+        reasoning: SendReasoning::Always,
+        fields: Deviations { named_tool_choice: false, ..Deviations::NONE },
+        ..USUAL
+    },
+    // As vLLM, by the name `reasoning_content`.
+    Row { provider: "sglang", reasoning: SendReasoning::Always, ..USUAL },
+    // Formats of replies are its grammars, <https://huggingface.co/docs/text-generation-inference/conceptual/guidance>.
+    Row {
+        provider: "tgi",
+        fields: Deviations { schema: SchemaForm::Value, top_p_below_one: true, ..Deviations::NONE },
+        ..USUAL
+    },
+    // Some of its models refuse `null`.
+    Row { provider: "together", null_content: false, ..USUAL },
     Row { provider: "groq", fields: Deviations { refuses: &["top_k"], ..Deviations::NONE }, ..USUAL },
     Row { provider: "xai", fields: Deviations { stop_while_reasoning: false, ..Deviations::NONE }, ..USUAL },
     Row {

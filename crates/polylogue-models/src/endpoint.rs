@@ -198,6 +198,8 @@ impl Endpoint {
             call_id_length,
             marks: self.0.config.cache_marks,
             long_marks: false,
+            marks_system: false,
+            names_prefix: self.0.config.cache_marks && deviations.prompt_cache_key,
             deviations,
             accepts: Accepts::UNKNOWN,
         }
@@ -260,7 +262,7 @@ impl Endpoint {
         };
         let failed = |stop: Stop| stop.failure(context, timeouts, response.status());
         let decoded = reply.map_err(|stop| self.0.key_pool.but_for(key, failed(stop)))?;
-        self.0.key_pool.succeeded();
+        self.0.key_pool.succeeded(key);
         permit.settle(&decoded.reply.usage);
         Ok(sealed(decoded, body.seals(), request, key))
     }

@@ -147,7 +147,7 @@ pub use cache::{Cache, Cached};
 pub use cassette::{Cassette, CassetteError, Recorder, Recording, Replayer};
 pub use catalog::KnownModel;
 pub use config::Config;
-pub use deviations::{Deviations, MediaForm, SendReasoning};
+pub use deviations::{Deviations, MediaForm, SchemaForm, SendReasoning};
 pub use endpoint::{Embedder, Endpoint, EndpointModel, Probed, ServedModel};
 pub use failure_class::FailureClass;
 pub use fallback::Fallback;

@@ -14,9 +14,12 @@ use polylogue_core::{DeltaSink, Media, Part, Request};
 use crate::api::Api;
 use crate::deviations::{MediaForm, SendReasoning};
 use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::json;
 use crate::wire::protocol::{Own, Protocol, Style, ToolResult};
 
+pub(crate) use message::CACHE_MARK;
 pub(crate) use strict::is_strict;
+pub(crate) use tail::prefix_name;
 
 /// Chat completions.
 #[derive(Debug, Default)]
@@ -33,6 +36,17 @@ impl Protocol for ChatCompletions {
     const CORE: &'static str = "choices";
     const NO_FIELD: &'static [&'static str] = &["thinking", "prompt_cache"];
     type Chunk<'a> = chunk::Chunk<'a>;
+
+    fn begin(out: &mut BytesMut, model: &str, system: Option<&str>, style: &Style) {
+        out.extend_from_slice(br#"{"model":"#);
+        json::string(out, model);
+        out.extend_from_slice(br#","messages":["#);
+        match system {
+            Some(text) if style.marks_system => message::marked_system(out, text),
+            Some(text) => message::system(out, text),
+            None => {}
+        }
+    }
 
     fn system(out: &mut BytesMut, text: &str, _: &Style) {
         message::system(out, text);

@@ -10,7 +10,7 @@ use crate::auth::Auth;
 use crate::aws::{Aws, AwsService};
 use crate::azure::{self, AzureCredentials};
 use crate::config::Config;
-use crate::deviations;
+use crate::deviations::{self, Deviations};
 use crate::google;
 
 /// A provider of models.
@@ -167,6 +167,8 @@ const PROVIDERS: &[Provider] = &[
         .with_embeddings(EmbeddingApi::Vertex),
     row("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], &["VLLM_BASE_URL"], Local),
     row("llamacpp", "http://127.0.0.1:8080/v1", &["LLAMA_API_KEY"], &["LLAMACPP_BASE_URL"], Local),
+    row("sglang", "http://127.0.0.1:30000/v1", &["SGLANG_API_KEY"], &["SGLANG_BASE_URL"], Local),
+    row("tgi", "http://127.0.0.1:3000/v1", &["TGI_API_KEY"], &["TGI_BASE_URL"], Local),
     row("lmstudio", "http://127.0.0.1:1234/v1", &["LMSTUDIO_API_KEY"], &["LMSTUDIO_BASE_URL"], Local),
     openai("openai-chat"),
     openai("openai-responses").with(Api::Responses),
@@ -398,7 +400,10 @@ impl Provider {
                 capabilities: self.capabilities(),
                 reasoning: row.reasoning,
                 call_id_length: row.call_id_length,
-                deviations: row.fields,
+                deviations: Deviations {
+                    prompt_cache_key: row.fields.prompt_cache_key && self.has_host_of(base_url),
+                    ..row.fields
+                },
                 ..Config::of(self.api, base_url)
             },
         }
@@ -411,6 +416,9 @@ impl Provider {
             // All its models see pictures, and its API takes results and words together.
             "anthropic" | FOUNDRY | MANTLE => Capabilities::default().with(Capability::Vision),
             "mistral" => Capabilities::default().without(Capability::UserAfterTool),
+            _ if !deviations::of(self.name).null_content => {
+                Capabilities::default().without(Capability::NullContent)
+            }
             _ => Capabilities::default(),
         }
     }

@@ -38,14 +38,16 @@ impl Protocol for Responses {
         tail::check(extra)
     }
 
-    fn begin(out: &mut BytesMut, model: &str, system: Option<&str>, _: &Style) {
+    fn begin(out: &mut BytesMut, model: &str, system: Option<&str>, style: &Style) {
         out.extend_from_slice(br#"{"model":"#);
         json::string(out, model);
-        if let Some(system) = system {
+        if let Some(system) = system.filter(|_| !style.marks_system) {
             out.extend_from_slice(br#","instructions":"#);
             json::string(out, system);
         }
         out.extend_from_slice(br#","input":["#);
+        // Instructions have no place for a mark.
+        system.filter(|_| style.marks_system).into_iter().for_each(|text| item::marked_system(out, text));
     }
 
     fn system(out: &mut BytesMut, text: &str, _: &Style) {

@@ -7,7 +7,7 @@ mod common;
 use common::{Asked, ask, weather};
 use polylogue_core::{Call, Entry, Finish, Media, Outcome, Params, Part, ToolChoice};
 use polylogue_models::{Config, Endpoint, Provider, Retries};
-use polylogue_test::server::{Answer, Behavior, History, Playbook, Server};
+use polylogue_test::server::{Answer, Behavior, History, Playbook, Server, Vendor};
 use serde_json::{Value, json};
 
 /// What `provider` is sent of a request with everything that providers treat differently.
@@ -62,7 +62,9 @@ async fn each_provider_is_sent_what_it_accepts() {
         ("openai-chat", "o3", [&seed, &null, &top_k, &null, &tool, &yes]),
         ("openai-chat", "gpt-4o", [&seed, &null, &top_k, &stop, &tool, &yes]),
         ("vllm", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
-        ("llamacpp", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
+        ("llamacpp", "m", [&seed, &null, &top_k, &stop, &null, &yes]),
+        ("sglang", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
+        ("tgi", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
         ("together", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
         ("qwen", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
         ("openrouter", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
@@ -77,8 +79,43 @@ async fn each_provider_is_sent_what_it_accepts() {
         let body = sent(provider, model).await;
         assert_eq!(at(&body, &PLACES).iter().collect::<Vec<_>>(), expected, "{provider}:{model}");
     }
-    for provider in ["lmstudio", "cohere"] {
+    for provider in ["lmstudio", "llamacpp", "cohere"] {
         assert_eq!(sent(provider, "m").await["tool_choice"], "required", "{provider}");
+    }
+}
+
+/// TGI's formats of replies are its grammars, which its strict server asks for.
+#[tokio::test]
+async fn schemas_are_sent_in_the_form_of_the_provider() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
+    for (name, vendor, schema_form, json_form) in [
+        (
+            "tgi",
+            Vendor::Tgi,
+            json!({"type": "json", "value": schema}),
+            json!({"type": "json", "value": {"type": "object"}}),
+        ),
+        (
+            "vllm",
+            Vendor::Vllm,
+            json!({"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": false}}),
+            json!({"type": "json_object"}),
+        ),
+    ] {
+        let answers = Playbook::always(Answer::text(r#"{"a": "b"}"#));
+        let server = Server::start(Behavior::from(answers).vendor(vendor)).await;
+        let config = Provider::find(name).unwrap().config_at(&server.base_url());
+        let model = Endpoint::new(Config { retries: Retries::none(), ..config }).unwrap().model("m");
+        for params in [
+            Params { schema: Some(schema.clone()), ..Params::default() },
+            Params { json: true, ..Params::default() },
+        ] {
+            ask(&model, &Asked { params, ..Asked::default() }).await.0.unwrap();
+        }
+        assert_eq!(server.violations(), [""; 0], "{name}");
+        let formats =
+            server.requests().iter().map(|sent| sent.body["response_format"].clone()).collect::<Vec<_>>();
+        assert_eq!(formats, [schema_form, json_form], "{name}");
     }
 }
 

@@ -6,13 +6,13 @@
 mod common;
 
 use common::{Asked, ask, entry, weather};
-use polylogue_core::{Call, Entry, Outcome, Params, Part, Reply, ToolChoice};
+use polylogue_core::{Call, Capability, Entry, Outcome, Params, Part, Reply, ToolChoice};
 use polylogue_models::{Config, Deviations, Endpoint, Provider, Retries, SendReasoning};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server, Vendor};
 use serde_json::{Value, json};
 
 /// Each row: the provider, one of its models that reason, and who is played.
-const ROWS: [(&str, &str, Vendor); 10] = [
+const ROWS: [(&str, &str, Vendor); 14] = [
     ("openai-chat", "o3", Vendor::OpenAi),
     ("mistral", "magistral-medium-latest", Vendor::Mistral),
     ("cohere", "command-a-03-2025", Vendor::Cohere),
@@ -23,12 +23,16 @@ const ROWS: [(&str, &str, Vendor); 10] = [
     ("xai", "grok-4.20", Vendor::Xai),
     ("lmstudio", "m", Vendor::LmStudio),
     ("vllm", "MiniMaxAI/MiniMax-M2", Vendor::Vllm),
+    ("llamacpp", "gpt-oss-120b", Vendor::LlamaCpp),
+    ("sglang", "MiniMaxAI/MiniMax-M2", Vendor::Sglang),
+    ("tgi", "m", Vendor::Tgi),
+    ("together", "moonshotai/Kimi-K2-Thinking", Vendor::Together),
 ];
 
 /// A part of a row: its name, how it is reset to what OpenAI accepts, and its value.
 type RowPart = (&'static str, fn(&mut Config), fn(&Config) -> String);
 
-const PARTS: [RowPart; 9] = [
+const PARTS: [RowPart; 11] = [
     ("stream usage", |config| config.stream_usage = true, |config| config.stream_usage.to_string()),
     ("ids", |config| config.call_id_length = None, |config| format!("{:?}", config.call_id_length)),
     (
@@ -46,6 +50,16 @@ const PARTS: [RowPart; 9] = [
         "stop texts",
         |config| config.deviations.stop_while_reasoning = true,
         |config| config.deviations.stop_while_reasoning.to_string(),
+    ),
+    (
+        "top_p of 1",
+        |config| config.deviations.top_p_below_one = false,
+        |config| config.deviations.top_p_below_one.to_string(),
+    ),
+    (
+        "null content",
+        |config| config.capabilities = config.capabilities.with(Capability::NullContent),
+        |config| (config.capabilities.has(Capability::NullContent) != Some(false)).to_string(),
     ),
     (
         "refused parameters",
@@ -75,7 +89,7 @@ fn earlier() -> Vec<Entry> {
 fn params() -> Params {
     Params {
         temperature: Some(0.5),
-        top_p: Some(0.9),
+        top_p: Some(1.0),
         seed: Some(7),
         top_k: Some(4),
         stop: vec!["\n\n".into()],

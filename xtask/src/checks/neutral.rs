@@ -8,7 +8,7 @@ use crate::repo::Repo;
 const KERNEL: &str = "crates/polylogue-core/";
 
 /// Providers, their models and the servers that run models. Found anywhere in a word.
-const PROVIDERS: [&str; 19] = [
+const PROVIDERS: [&str; 20] = [
     "openai",
     "anthropic",
     "claude",
@@ -26,6 +26,7 @@ const PROVIDERS: [&str; 19] = [
     "llama.cpp",
     "llamacpp",
     "lmstudio",
+    "sglang",
     "bedrock",
     "huggingface",
 ];

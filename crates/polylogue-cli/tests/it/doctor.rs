@@ -13,7 +13,8 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
     let unreachable = UNREACHABLE;
     let with_secret = server.base_url().replace("http://", &format!("http://me:{KEY}@")) + "?key=" + KEY;
     let mut home = Home::at(&server).var("VLLM_BASE_URL", &with_secret);
-    for local in ["OLLAMA_HOST", "LLAMACPP_BASE_URL", "LMSTUDIO_BASE_URL"] {
+    let locals = ["OLLAMA_HOST", "LLAMACPP_BASE_URL", "SGLANG_BASE_URL", "TGI_BASE_URL", "LMSTUDIO_BASE_URL"];
+    for local in locals {
         home.set(local, unreachable);
     }
     home.file(".env", &format!("DEEPSEEK_API_KEY={}\n", "sk-of-the-file"));
@@ -57,6 +58,8 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
           vertex         no project: set `GOOGLE_CLOUD_PROJECT` to the id of the project
           vllm           answers at SERVER
           llamacpp       nothing answers at UNREACHABLE
+          sglang         nothing answers at UNREACHABLE
+          tgi            nothing answers at UNREACHABLE
           lmstudio       nothing answers at UNREACHABLE
           azure          not configured: set `AZURE_OPENAI_ENDPOINT`
           foundry        not configured: set `ANTHROPIC_FOUNDRY_BASE_URL`

@@ -204,7 +204,7 @@ impl Embedder {
         let body = body.map_err(|stop| stop.failure(context, timeouts, status))?;
         let but_for = |error| endpoint.0.key_pool.but_for(key, context.flawed(error, status));
         let mut embedded = decode(&body, texts).map_err(but_for)?;
-        endpoint.0.key_pool.succeeded();
+        endpoint.0.key_pool.succeeded(key);
         embedded.usage.input = embedded.usage.input.or(counted);
         Ok(embedded)
     }

@@ -18,8 +18,8 @@ use crate::retry::RetryAdvice;
 
 /// The keys of an endpoint, each with its transport.
 ///
-/// A key that meets a rate limit is not used until that is over, and a key without credit no more, while others are
-/// left. Failures of the endpoint, whatever the key, open its [`Circuit`].
+/// A key that meets a rate limit is not used until that is over, one that fails repeatedly for a while, and a key
+/// without credit no more, while others are left. Failures of the endpoint, whatever the key, open its [`Circuit`].
 pub(super) struct KeyPool {
     pool: Vec<Transport>,
     state: Mutex<State>,
@@ -72,16 +72,18 @@ impl KeyPool {
         }
     }
 
-    /// Notes that the endpoint works.
-    pub(super) fn succeeded(&self) {
-        self.state().circuit.close();
+    /// Notes that the endpoint works with the key `nth`.
+    pub(super) fn succeeded(&self, nth: usize) {
+        let mut state = self.state();
+        state.circuit.close();
+        state.keys.get_mut(nth).into_iter().for_each(|key| key.circuit.close());
     }
 
     /// How long the endpoint is not to be used if something else can be. If it is not ready yet to be used but to be
     /// tried, the caller is the one who tries it.
     pub(super) fn unavailable_for(&self) -> Option<Duration> {
         let (mut state, now) = (self.state(), Instant::now());
-        state.cooling_for(now).or_else(|| state.circuit.open_for(now))
+        state.waiting_for(now).or_else(|| state.circuit.open_for(now))
     }
 
     /// The number of keys.
@@ -98,15 +100,21 @@ impl KeyPool {
 impl State {
     /// The key for the next request.
     fn next(&mut self, bound: Option<usize>, now: Instant) -> Option<usize> {
+        let nth = self.chosen(bound, now)?;
+        self.keys.get_mut(nth)?.circuit.try_now(now);
+        Some(nth)
+    }
+
+    fn chosen(&mut self, bound: Option<usize>, now: Instant) -> Option<usize> {
         let is_ready = |nth: &usize| self.keys.get(*nth).is_some_and(|key| key.is_ready(now));
         if let Some(bound) = bound.filter(is_ready) {
             return Some(bound);
         }
         let ready: Vec<usize> = (0..self.keys.len()).filter(is_ready).collect();
         if ready.is_empty() {
-            // The one whose rate limit is over first.
+            // The one that can be used first.
             let left = self.keys.iter().enumerate().filter(|(_, key)| !key.is_spent);
-            return left.min_by_key(|(_, key)| key.cools_until).map(|(nth, _)| nth);
+            return left.min_by_key(|(_, key)| key.waits_for(now)).map(|(nth, _)| nth);
         }
         KeyState::choose(&mut self.keys, &ready)
     }
@@ -115,6 +123,7 @@ impl State {
         self.circuit.note(&failure.error, now);
         let is_one_of_several = self.keys.len() > 1;
         let Some(key) = self.keys.get_mut(nth) else { return failure };
+        key.circuit.note(&failure.error, now);
         let again = match failure.again {
             // An only key stays in use: its account may be topped up.
             RetryAdvice::Spent if is_one_of_several => {
@@ -133,10 +142,10 @@ impl State {
         Failure { again: again.unwrap_or(failure.again), ..failure }
     }
 
-    /// How long all keys that have credit left wait for their rate limits.
-    fn cooling_for(&self, now: Instant) -> Option<Duration> {
+    /// How long all keys that have credit left wait for their rate limits, or after failures.
+    fn waiting_for(&self, now: Instant) -> Option<Duration> {
         let left = self.keys.iter().filter(|key| !key.is_spent);
-        left.map(|key| key.cools_for(now)).min().filter(|wait| !wait.is_zero())
+        left.map(|key| key.waits_for(now)).min().filter(|wait| !wait.is_zero())
     }
 }
 

@@ -395,7 +395,21 @@ impl EndpointModel {
         let reasoning = if refuses_reasoning { SendReasoning::Never } else { style.reasoning };
         let stream = stream.unwrap_or(style.stream);
         let long_marks = marks && request.params.prompt_cache == Some(CacheLifetime::Hour);
-        Style { marks, long_marks, accepts, merge, stream, fold, omit, bridge, reasoning, ..style }
+        // Not only from the second request on, because the system text has another form then.
+        let marks_system = style.names_prefix && accepts.paid_cache;
+        Style {
+            marks,
+            long_marks,
+            marks_system,
+            accepts,
+            merge,
+            stream,
+            fold,
+            omit,
+            bridge,
+            reasoning,
+            ..style
+        }
     }
 
     /// Whether the model is known to reject a format, so that another one is sent.

@@ -14,6 +14,9 @@ use crate::wire::media::{self, PDF, Source, sound_format};
 use crate::wire::protocol::{Own, Style, ToolResult};
 use crate::wire::words::{is_wordless, legal_name, text, words};
 
+/// The mark of a part up to which the prompt is cached.
+pub(crate) const CACHE_MARK: &[u8] = br#","prompt_cache_breakpoint":{"mode":"explicit"}"#;
+
 /// The maximum bytes of the id of a call that OpenAI accepts. Ids of other providers can be longer.
 const MAX_ID: usize = 40;
 
@@ -21,6 +24,15 @@ pub(super) fn system(out: &mut BytesMut, text: &str) {
     out.extend_from_slice(br#"{"role":"system","content":"#);
     json::string(out, text);
     out.put_u8(b'}');
+}
+
+/// Writes the first system message with a mark at its end, up to which the prompt is cached for all conversations of an agent. The
+/// provider marks the last message itself.
+pub(super) fn marked_system(out: &mut BytesMut, text: &str) {
+    out.extend_from_slice(br#"{"role":"system","content":[{"type":"text","text":"#);
+    json::string(out, text);
+    out.extend_from_slice(CACHE_MARK);
+    out.extend_from_slice(b"}]}");
 }
 
 /// Writes a user message: a plain text, or a list of parts if it has media.

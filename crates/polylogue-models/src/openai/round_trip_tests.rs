@@ -23,6 +23,8 @@ const STYLE: Style = Style {
     deviations: Deviations::NONE,
     marks: false,
     long_marks: false,
+    marks_system: false,
+    names_prefix: false,
     vertex: false,
 };
 

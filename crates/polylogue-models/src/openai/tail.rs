@@ -5,6 +5,7 @@ use polylogue_core::{Effort, Params, Request, ToolChoice};
 use serde_json::{Value, json};
 
 use super::strict::is_strict;
+use crate::deviations::SchemaForm;
 use crate::wire::fields::{Fields, write_tools};
 use crate::wire::json;
 use crate::wire::protocol::Style;
@@ -22,6 +23,7 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
         fields.add("parallel_tool_calls", params.parallel_tool_calls.as_ref());
     }
     write_params(&mut fields, params, style);
+    fields.add("prompt_cache_key", style.names_prefix.then(|| prefix_name(request)).as_ref());
     fields.add("stream", style.stream.then_some(&true));
     if style.stream && style.stream_usage {
         fields.raw("stream_options", |out| out.extend_from_slice(br#"{"include_usage":true}"#));
@@ -33,17 +35,37 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
     fields.end();
 }
 
+/// A name of the prefix that all requests of an agent share: the same in each of its conversations, whatever is said in them. OpenAI
+/// sends requests with the same name and the same beginning to the same cache.
+pub(crate) fn prefix_name(request: &Request<'_>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for text in
+        [&request.origin.at.to_string(), request.origin.who.as_str(), request.system.unwrap_or_default()]
+    {
+        // So that no two lists of texts are the same bytes.
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    hasher.finalize().to_hex().chars().take(32).collect()
+}
+
 fn write_params(fields: &mut Fields<'_>, params: &Params, style: &Style) {
     let finite = |number: Option<f64>| number.filter(|n| n.is_finite());
     fields.add("temperature", finite(params.temperature).as_ref());
-    fields.add("top_p", finite(params.top_p).as_ref());
+    let top_p = finite(params.top_p).filter(|top_p| !style.deviations.top_p_below_one || *top_p < 1.0);
+    fields.add("top_p", top_p.as_ref());
     fields.add("top_k", params.top_k.as_ref());
     fields.add(style.deviations.seed, params.seed.as_ref());
     fields.add(style.max_tokens, params.max_tokens.as_ref());
     fields.add("reasoning_effort", params.effort.map(Effort::as_str).as_ref());
     let has_stop = style.deviations.stop_while_reasoning || style.accepts.thinks != Some(true);
     fields.add("stop", Some(&params.stop).filter(|stop| has_stop && !stop.is_empty()));
-    if let Some(schema) = &params.schema {
+    let is_value = style.deviations.schema == SchemaForm::Value;
+    if let Some(schema) = params.schema.as_ref().filter(|_| is_value) {
+        fields.add("response_format", Some(&json!({"type": "json", "value": schema})));
+    } else if is_value && params.json {
+        fields.add("response_format", Some(&json!({"type": "json", "value": {"type": "object"}})));
+    } else if let Some(schema) = &params.schema {
         fields.raw("response_format", |out| write_schema(out, schema));
     } else if params.json {
         fields.raw("response_format", |out| out.extend_from_slice(br#"{"type":"json_object"}"#));

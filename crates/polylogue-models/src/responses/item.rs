@@ -4,6 +4,7 @@ use bytes::{BufMut, BytesMut};
 use polylogue_core::{Call, Media, Part};
 use serde_json::Value;
 
+use crate::openai::CACHE_MARK;
 use crate::wire::ids::bounded_id;
 use crate::wire::json::{self, separate};
 use crate::wire::media::{self, PDF, Source, sound_format};
@@ -19,6 +20,15 @@ pub(super) fn system(out: &mut BytesMut, text: &str) {
     out.extend_from_slice(br#"{"role":"developer","content":"#);
     json::string(out, text);
     out.put_u8(b'}');
+}
+
+/// Writes the first message of the developer with a mark at its end, up to which the prompt is cached for all conversations of an
+/// agent. The provider marks the last message itself.
+pub(super) fn marked_system(out: &mut BytesMut, text: &str) {
+    out.extend_from_slice(br#"{"role":"developer","content":[{"type":"input_text","text":"#);
+    json::string(out, text);
+    out.extend_from_slice(CACHE_MARK);
+    out.extend_from_slice(b"}]}");
 }
 
 /// Writes a user message: a plain text, or a list of parts if it has media.

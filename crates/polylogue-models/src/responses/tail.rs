@@ -4,7 +4,7 @@ use bytes::{BufMut, BytesMut};
 use polylogue_core::{Params, Request, Thinking, ToolChoice, ToolSpec};
 use serde_json::{Map, Value, json};
 
-use crate::openai::is_strict;
+use crate::openai::{is_strict, prefix_name};
 use crate::wire::fields::Fields;
 use crate::wire::json;
 use crate::wire::protocol::Style;
@@ -54,6 +54,7 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
     if style.accepts.thinks != Some(false) {
         fields.raw("include", |out| out.extend_from_slice(br#"["reasoning.encrypted_content"]"#));
     }
+    fields.add("prompt_cache_key", style.names_prefix.then(|| prefix_name(request)).as_ref());
     fields.add("stream", style.stream.then_some(&true));
     if style.stream && style.stream_usage {
         // Padding against observers of encrypted traffic: several times the text.

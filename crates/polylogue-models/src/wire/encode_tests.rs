@@ -17,6 +17,8 @@ mod groups;
 const STYLE: Style = Style {
     marks: false,
     long_marks: false,
+    marks_system: false,
+    names_prefix: false,
     accepts: crate::accepts::Accepts::UNKNOWN,
     merge: true,
     stream: false,

@@ -48,6 +48,10 @@ pub(crate) struct Style {
     pub(crate) marks: bool,
     /// Whether what is the same in every request is cached for an hour.
     pub(crate) long_marks: bool,
+    /// Whether the end of the system text is marked in the way of OpenAI's APIs, up to which the provider caches the prompt.
+    pub(crate) marks_system: bool,
+    /// Whether the request names the prefix that it shares with others.
+    pub(crate) names_prefix: bool,
     /// What the endpoint accepts by other names, or refuses.
     pub(crate) deviations: Deviations,
     /// What the model accepts besides messages.

@@ -14,6 +14,7 @@ pub(super) fn check(body: &Map<String, Value>) -> Result<(), String> {
     check_stop(body.get("stop"))?;
     check_stream(body)?;
     check_format(body.get("response_format"))?;
+    check_cache_key(body.get("prompt_cache_key"))?;
     check_tools(body)
 }
 
@@ -73,10 +74,34 @@ fn check_stream(body: &Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
+/// Checks OpenAI's name of a prefix in its cache.
+pub(super) fn check_cache_key(key: Option<&Value>) -> Result<(), String> {
+    match key.map(|key| key.as_str().map(str::len)) {
+        None | Some(Some(1..=64)) => Ok(()),
+        Some(_) => Err("`prompt_cache_key` is not a text of 1 to 64 characters".into()),
+    }
+}
+
+/// Checks OpenAI's mark of a part, which only `gpt-5.6` and later models take, and not after what they wrote themselves.
+pub(super) fn check_cache_mark(model: &str, role: &str, part: &Map<String, Value>) -> Result<(), String> {
+    let Some(mark) = part.get("prompt_cache_breakpoint") else { return Ok(()) };
+    let version = model.strip_prefix("gpt-").and_then(|rest| rest.split('-').next()?.parse::<f64>().ok());
+    match version.is_some_and(|version| version >= 5.6) {
+        _ if mark.get("mode").and_then(Value::as_str) != Some("explicit") => {
+            Err("`prompt_cache_breakpoint` has no mode `explicit`".into())
+        }
+        _ if role == "assistant" => Err("`prompt_cache_breakpoint` is not allowed in this role".into()),
+        true => Ok(()),
+        false => Err("Unknown parameter: 'prompt_cache_breakpoint'.".into()),
+    }
+}
+
 fn check_format(format: Option<&Value>) -> Result<(), String> {
     let Some(format) = format else { return Ok(()) };
     match format.get("type").and_then(Value::as_str) {
         Some("text" | "json_object") => Ok(()),
+        // A grammar of TGI.
+        Some("json") if format.get("value").is_some_and(Value::is_object) => Ok(()),
         Some("json_schema") => {
             let schema = format.get("json_schema").ok_or("`response_format` has no `json_schema`")?;
             let name = schema.get("name").and_then(Value::as_str).unwrap_or_default();

@@ -48,6 +48,12 @@ pub fn validate_as(body: &Value, history: History) -> Result<(), String> {
     parameters::check(body)?;
     let messages = body.get("messages").ok_or("`messages` is missing")?;
     let messages = messages.as_array().ok_or("`messages` is not a list")?;
+    let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
+    for message in messages {
+        let parts = message.get("content").and_then(Value::as_array).into_iter().flatten();
+        let mut parts = parts.filter_map(Value::as_object);
+        parts.try_for_each(|part| parameters::check_cache_mark(model, role(message), part))?;
+    }
     check_history(messages, history)
 }
 

@@ -30,6 +30,14 @@ pub enum Vendor {
     Xai,
     /// It takes no tool by its name.
     LmStudio,
+    /// It ignores a tool that is named, and puts returned reasoning into templates.
+    LlamaCpp,
+    /// It puts returned reasoning into templates.
+    Sglang,
+    /// It refuses a `top_p` of 1, and formats of replies but its grammars.
+    Tgi,
+    /// It has reasoning in `reasoning`, and refuses `null` as a content.
+    Together,
     /// It has reasoning in `reasoning`, reads it only there when it is returned, and ends replies with calls by `stop`.
     Vllm,
 }
@@ -110,18 +118,31 @@ impl Vendor {
         match self {
             Self::Mistral => &[Quirk::ThinkingParts, Quirk::ShortCallId, Quirk::UsageUnasked],
             Self::OpenRouter => &[Quirk::ReasoningDetails],
-            Self::Groq => &[Quirk::ReasoningField],
+            Self::Groq | Self::Together => &[Quirk::ReasoningField],
             Self::Vllm => &[Quirk::ReasoningField, Quirk::CallsEndWithStop],
-            Self::OpenAi | Self::Cohere | Self::DeepSeek | Self::Xai | Self::LmStudio => &[],
+            Self::OpenAi
+            | Self::Cohere
+            | Self::DeepSeek
+            | Self::Xai
+            | Self::LmStudio
+            | Self::LlamaCpp
+            | Self::Sglang
+            | Self::Tgi => &[],
         }
     }
 
     /// Whether `model` expects the reasoning of a reply back with the results of its calls.
     pub(super) fn wants_reasoning(self, model: &str) -> bool {
         match self {
-            Self::Mistral | Self::OpenRouter | Self::Vllm => true,
+            Self::Mistral | Self::OpenRouter | Self::Vllm | Self::LlamaCpp | Self::Sglang => true,
             Self::DeepSeek => !is_r1(model),
-            Self::OpenAi | Self::Cohere | Self::Groq | Self::Xai | Self::LmStudio => false,
+            Self::OpenAi
+            | Self::Cohere
+            | Self::Groq
+            | Self::Xai
+            | Self::LmStudio
+            | Self::Tgi
+            | Self::Together => false,
         }
     }
 
@@ -137,7 +158,14 @@ impl Vendor {
                 no_user_after_tool(messages)
             }
             Self::Cohere => only(body, COHERE).and_then(|()| no_named_tool(body)),
-            Self::LmStudio => no_named_tool(body),
+            Self::LmStudio | Self::LlamaCpp => no_named_tool(body),
+            Self::Tgi => tgi(body),
+            Self::Together => messages.iter().enumerate().try_for_each(|(at, message)| {
+                match message.get("content").is_some_and(Value::is_null) {
+                    true => Err(format!("messages[{at}]: `content` is null")),
+                    false => Ok(()),
+                }
+            }),
             Self::Groq => {
                 only(body, GROQ)?;
                 own(messages).try_for_each(|(at, message)| no_reasoning(at, message))
@@ -159,8 +187,21 @@ impl Vendor {
                     None => Ok(()),
                 })
             }
-            Self::Xai | Self::OpenRouter => Ok(()),
+            Self::Xai | Self::OpenRouter | Self::Sglang => Ok(()),
         }
+    }
+}
+
+/// What TGI asks, whose formats of replies have their schema as `value`.
+fn tgi(body: &Object) -> Checked {
+    if body.get("top_p").and_then(Value::as_f64).is_some_and(|top_p| top_p >= 1.0) {
+        return Err("Input validation error: `top_p` must be > 0.0 and < 1.0".into());
+    }
+    match body.get("response_format") {
+        Some(format) if format.get("value").is_none() => {
+            Err("Failed to deserialize the JSON body into the target type: response_format: missing field `value`".into())
+        }
+        _ => Ok(()),
     }
 }
 

@@ -18,6 +18,8 @@ pub(in crate::endpoint) struct KeyState {
     pub(super) is_spent: bool,
     /// It met a rate limit, which lasts until then.
     pub(super) cools_until: Option<Instant>,
+    /// Its own failures: they may be those of an account, a project or a region, while other keys work.
+    pub(super) circuit: Circuit,
 }
 
 impl KeyState {
@@ -29,12 +31,18 @@ impl KeyState {
     const SHORTEST: Duration = Duration::from_secs(1);
 
     pub(super) fn new(weight: u32) -> Self {
-        Self { weight: i64::from(weight.max(1)), credit: 0, is_spent: false, cools_until: None }
+        let (weight, circuit) = (i64::from(weight.max(1)), Circuit::default());
+        Self { weight, credit: 0, is_spent: false, cools_until: None, circuit }
     }
 
-    /// Whether it has credit left and meets no rate limit.
+    /// Whether it has credit left, meets no rate limit, and did not fail too often.
     pub(super) fn is_ready(&self, now: Instant) -> bool {
-        !self.is_spent && self.cools_for(now).is_zero()
+        !self.is_spent && self.waits_for(now).is_zero()
+    }
+
+    /// How long its rate limit lasts, or its circuit is open.
+    pub(super) fn waits_for(&self, now: Instant) -> Duration {
+        self.cools_for(now).max(self.circuit.is_open_for(now))
     }
 
     /// How long its rate limit lasts.
@@ -73,10 +81,11 @@ impl KeyState {
     }
 }
 
-/// The circuit breaker of an endpoint: open after several failures in a row.
+/// The circuit breaker of an endpoint, or of one of its keys: open after several failures in a row.
 ///
-/// While it is open, models with a fallback skip the endpoint. Then one call tries it: a reply closes the circuit, another
-/// failure keeps it open. Calls without a fallback are sent in any case.
+/// While that of a key is open, requests use other keys; while that of the endpoint is, or no key can be used, models with a
+/// fallback skip the endpoint. Then one call tries it: a reply closes the circuit, another failure keeps it open. Calls
+/// without another key and a fallback are sent in any case.
 #[derive(Debug, Default)]
 pub(super) struct Circuit {
     /// Failures in a row.
@@ -113,12 +122,25 @@ impl Circuit {
         *self = Self::default();
     }
 
+    /// How long it is open.
+    pub(super) fn is_open_for(&self, now: Instant) -> Duration {
+        self.open_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+    }
+
+    /// Notes that a call tries what was open until now: meanwhile it stays open for others.
+    pub(super) fn try_now(&mut self, now: Instant) {
+        if self.is_open_for(now).is_zero() {
+            self.open_until = self.open_until.map(|_| now + Self::OPEN);
+        }
+    }
+
     /// How long it is open. When that is over, the first caller gets `None` and tries the endpoint; for others it stays
     /// open meanwhile.
     pub(super) fn open_for(&mut self, now: Instant) -> Option<Duration> {
-        let left = self.open_until?.saturating_duration_since(now);
+        self.open_until?;
+        let left = self.is_open_for(now);
         if left.is_zero() {
-            self.open_until = Some(now + Self::OPEN);
+            self.try_now(now);
             return None;
         }
         Some(left)

@@ -42,14 +42,14 @@ async fn a_key_waits_for_its_rate_limit_and_others_are_used() {
     assert_eq!(after.again, RetryAdvice::Yes(Some(Duration::ZERO)), "the other key at once");
     assert_eq!(order(&mut keys, 3), [1, 1, 1]);
     assert_eq!(keys.next(Some(0), Instant::now()), Some(1), "even if a conversation is bound to the first");
-    assert_eq!(keys.cooling_for(Instant::now()), None);
+    assert_eq!(keys.waiting_for(Instant::now()), None);
     // Without a wait from the provider: 5 s.
     let after = keys.failed(1, limited(None), Instant::now());
     assert_eq!(after.again, RetryAdvice::Yes(None), "no other key is left");
-    assert_eq!(keys.cooling_for(Instant::now()), Some(5 * SECOND));
+    assert_eq!(keys.waiting_for(Instant::now()), Some(5 * SECOND));
     assert_eq!(keys.next(None, Instant::now()), Some(1), "the one that is ready first");
     pass(5).await;
-    assert_eq!((keys.cooling_for(Instant::now()), order(&mut keys, 2)), (None, vec![1, 1]));
+    assert_eq!((keys.waiting_for(Instant::now()), order(&mut keys, 2)), (None, vec![1, 1]));
     pass(15).await;
     assert!(order(&mut keys, 2).contains(&0));
     keys.failed(0, limited(Some(Duration::from_secs(86_400))), Instant::now());
@@ -83,4 +83,36 @@ async fn five_failures_in_a_row_open_the_circuit_and_one_call_tries_it_after_30_
     keys.circuit.close();
     fail(&mut keys, 500);
     assert_eq!(keys.circuit.open_for(Instant::now()), None, "a reply closed it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_fails_five_times_in_a_row_is_not_used_for_30_s_while_another_works() {
+    let mut keys = state(&[1, 1]);
+    let succeed = |keys: &mut State, nth: usize| {
+        keys.circuit.close();
+        keys.keys[nth].circuit.close();
+    };
+    let fail = |keys: &mut State, nth| drop(keys.failed(nth, failure(500, RetryAdvice::No), Instant::now()));
+    for round in 0..5 {
+        assert!(order(&mut keys, 2).contains(&0), "round {round}");
+        fail(&mut keys, 0);
+        succeed(&mut keys, 1);
+    }
+    assert_eq!(order(&mut keys, 4), [1, 1, 1, 1]);
+    assert_eq!(keys.next(Some(0), Instant::now()), Some(1), "even if a conversation is bound to the first");
+    assert_eq!(keys.waiting_for(Instant::now()), None, "the endpoint works");
+    pass(30).await;
+    assert_eq!(order(&mut keys, 3).iter().filter(|nth| **nth == 0).count(), 1, "one call tries it");
+    fail(&mut keys, 0);
+    assert_eq!(order(&mut keys, 2), [1, 1], "it failed again");
+    pass(30).await;
+    assert!(order(&mut keys, 2).contains(&0));
+    succeed(&mut keys, 0);
+    assert_eq!(order(&mut keys, 4).iter().filter(|nth| **nth == 0).count(), 2, "a reply closed its circuit");
+    // If no key is left, the one is used that waited longest, and models with a fallback skip the endpoint.
+    for nth in [0, 0, 0, 0, 0, 1, 1, 1, 1, 1] {
+        fail(&mut keys, nth);
+    }
+    assert_eq!(keys.waiting_for(Instant::now()), Some(30 * SECOND));
+    assert!(keys.next(None, Instant::now()).is_some());
 }

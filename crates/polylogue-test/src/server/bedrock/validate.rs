@@ -285,8 +285,8 @@ fn check_media(kind: &str, media: &Object) -> Checked {
 fn check_documents(blocks: &[Value]) -> Checked {
     let count = |kind: &str| blocks.iter().filter(|block| block.get(kind).is_some()).count();
     let mut names = HashSet::new();
-    let documents = blocks.iter().filter_map(|block| block.get("document")?.get("name")?.as_str());
-    match documents.map(|name| names.insert(name)).all(|is_new| is_new) {
+    let mut documents = blocks.iter().filter_map(|block| block.get("document")?.get("name")?.as_str());
+    match documents.all(|name| names.insert(name)) {
         _ if count("document") > 0 && count("text") == 0 => {
             Err("A conversation with documents must have a text in the same message.".into())
         }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::super::media;
+use super::super::parameters::{check_cache_key, check_cache_mark};
 use super::super::rules::{Checked, Object, each, list, number, object, only, text};
 use super::super::seal::seal;
 
@@ -50,6 +51,7 @@ pub(in super::super) fn validate(body: &Value) -> Result<(), String> {
     }
     let model = text(body, "model")?;
     check_stateless(body)?;
+    check_cache_key(body.get("prompt_cache_key"))?;
     number(body, "max_output_tokens", 16.0, f64::from(u32::MAX))?;
     check_sampling(model, body)?;
     if let Some(instructions) = body.get("instructions") {
@@ -187,7 +189,11 @@ impl<'a> Items<'a> {
         };
         match item.get("content") {
             Some(Value::String(text)) => not_blank(text),
-            _ => check_content(list(item, "content")?, parts),
+            _ => {
+                let content = list(item, "content")?;
+                each("content", content, |_, part| check_cache_mark(self.model, role, part))?;
+                check_content(content, parts)
+            }
         }
     }
 
