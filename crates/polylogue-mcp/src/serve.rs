@@ -7,7 +7,6 @@ mod handler;
 mod host;
 mod http;
 mod lines;
-mod progress_line;
 mod task;
 
 use std::sync::Arc;
@@ -18,12 +17,11 @@ use rmcp::serve_server;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
-pub use answer::Answer;
+pub use answer::{Answer, progress_line};
 pub use caller::{Caller, UserAnswer};
 pub use form::{FormAnswer, FormQuestion};
 pub use host::{InvalidParams, Reply, ServedTool, ToolHost};
 pub use http::{HttpBody, HttpOptions, HttpServer};
-pub use progress_line::progress_line;
 pub use task::{TaskProgress, TaskReport};
 
 use handler::Handler;

@@ -11,7 +11,7 @@ use polylogue_wire::problem as wire;
 use serde_json::{Value, json};
 
 use crate::source::SourceError;
-use crate::token_error::TokenError;
+use crate::token::TokenError;
 
 /// Why a request failed, whose fault that is, and what to do.
 #[derive(Debug, Clone)]

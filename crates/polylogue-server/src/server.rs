@@ -35,8 +35,7 @@ use crate::runs::{resume_all, stop_all};
 use crate::source::{SourceError, TeamSource};
 use crate::table::{ROUTES, router};
 use crate::tenants::{Tenants, server_folder};
-use crate::token::{NewToken, Token, TokenKind, TokenText};
-use crate::token_error::TokenError;
+use crate::token::{NewToken, Token, TokenError, TokenKind, TokenText};
 use crate::token_file::TokenFile;
 
 /// How a server is started.

@@ -1,12 +1,11 @@
 //! Tokens: how clients show who they are. Their texts are known to clients only.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use polylogue_wire::Scope;
 use polylogue_wire::token::DailyBudget;
 use serde::{Deserialize, Serialize};
-
-use crate::token_error::TokenError;
 
 /// What the text of every token begins with, so that scanners of secrets find it.
 const PREFIX: &str = "ply_";
@@ -206,6 +205,31 @@ impl NewToken {
         }
         Ok(())
     }
+}
+
+/// Why tokens cannot be read or made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// The file cannot be read or written.
+    #[error("the tokens in `{path}` cannot be {what}: {why}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was done with it.
+        what: &'static str,
+        /// The error of the system, or the place of a mistake in the file.
+        why: String,
+    },
+    /// The name of a tenant is empty, too long, or has other characters than letters, digits, `-` and `_`.
+    #[error("`{0}` is not a tenant: up to 64 letters, digits, `-` and `_`")]
+    BadTenant(String),
+    /// A token without a scope could do nothing.
+    #[error("a token needs at least one scope")]
+    NoScope,
+    /// The system has no randomness.
+    #[error("the system gives no random bits: {0}")]
+    NoRandomness(String),
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::token::{DailyLimit, NewToken, Token, TokenKind, TokenText};
-use crate::token_error::TokenError;
+use crate::token::{DailyLimit, NewToken, Token, TokenError, TokenKind, TokenText};
 
 /// How long a link to the page can be exchanged.
 const LINK_MS: u64 = 10 * 60 * 1000;

@@ -2,11 +2,10 @@
 
 mod agent;
 mod builder;
-mod calls;
+mod network;
 mod resources;
 mod speaker;
 mod tools;
-mod web;
 
 use polylogue::agents::tooling::ModelSettings;
 use polylogue::{Assistant, Chat, Name, Result, Transcript};

@@ -2,7 +2,6 @@
 //!
 //! - [`server`]: a chat-completions server over real sockets that plays a script, judges every request as the strictest
 //!   servers do, and misbehaves on demand
-//! - [`invariants`]: the rules of every request, in the kernel and on the wire
 //! - [`mod@print`]: logs as text, for tests that compare whole transcripts
 //! - [`cut`]: the property that any prefix of a log is a valid conversation
 //! - [`mutations`]: texts that are changed at random, for tests of parsers
@@ -13,7 +12,6 @@
 //! - [`venv`]: virtual environments of Python
 
 pub mod cut;
-pub mod invariants;
 pub mod mutations;
 pub mod postgres;
 pub mod print;

@@ -39,7 +39,7 @@ use serde_json::{Value, json};
 
 pub use self::folder::Folder;
 pub use self::kept::{KeptFiles, RestoreError, restore};
-use crate::background::blocking;
+use crate::blocking::blocking;
 
 /// The function of a tool.
 type Action = fn(&Folder, &Value) -> Result<Outcome, ToolError>;

@@ -31,7 +31,7 @@ pub mod http;
 pub mod openapi;
 pub mod web;
 
-mod background;
+mod blocking;
 mod bounded;
 mod calculator;
 mod chess;

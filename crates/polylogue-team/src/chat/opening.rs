@@ -1,10 +1,10 @@
-//! Messages before the first turn of a chat.
+//! What a chat begins with: the messages before its first turn, and the task of a chat within a chat.
 
 use polylogue::Message;
 use polylogue_config::types::Type;
 use polylogue_config::yaml::Node;
 use polylogue_config::{Config, Cx, OneOrMany, Ref};
-use polylogue_core::{Audience, ChatBuilder, Name, Part};
+use polylogue_core::{Audience, ChatBuilder, Name, Part, TaskFrom};
 use serde_json::Value;
 
 use crate::pattern::Media;
@@ -79,4 +79,16 @@ impl Opening {
         let lines = self.0.clone();
         builder.opening(move |task| lines.iter().filter_map(|line| line.build(task)).collect())
     }
+}
+
+/// Part of the surrounding conversation that becomes the task of an inner chat or team.
+#[derive(Config)]
+#[config(name = "TaskFrom", for = TaskFrom)]
+pub(crate) enum TaskFromKey {
+    /// The last message that it sees.
+    Last,
+    /// All messages that it sees, with the names of the speakers.
+    All,
+    /// The task of the surrounding chat.
+    Task,
 }

@@ -1,6 +1,5 @@
 //! The Converse API: what Amazon asks of requests, and how it replies.
 
-mod listing;
 mod own_fields;
 mod reply;
 mod signature;
@@ -10,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::answer::Refusal;
 
-pub(super) use listing::{foundation_models, inference_profiles};
 pub(super) use reply::{body, chunks, frame, one_more};
 pub(super) use signature::check as check_signature;
 pub(super) use validate::validate;
@@ -41,4 +39,23 @@ pub(super) fn error_type(refusal: &Refusal) -> String {
         _ => "InternalServerException",
     };
     format!("{}:http://internal.amazon.com/", refusal.code.as_deref().unwrap_or(usual))
+}
+
+/// The models `names`, and two that cannot be called by their ids.
+pub(super) fn foundation_models(names: &[String]) -> Value {
+    let model = |name: &str, by: &str, out: &str| json!({"modelId": name, "outputModalities": [out], "inferenceTypesSupported": [by], "providerName": "Any"});
+    let mut all: Vec<Value> = names.iter().map(|name| model(name, "ON_DEMAND", "TEXT")).collect();
+    all.push(model("by-profile-only", "INFERENCE_PROFILE", "TEXT"));
+    all.push(model("of-pictures", "ON_DEMAND", "IMAGE"));
+    json!({"modelSummaries": all})
+}
+
+/// The inference profiles, in two pages.
+pub(super) fn inference_profiles(path: &str) -> Value {
+    match path.contains("nextToken=two%2B") {
+        false => {
+            json!({"inferenceProfileSummaries": [{"inferenceProfileId": "us.by-profile-only"}], "nextToken": "two+"})
+        }
+        true => json!({"inferenceProfileSummaries": [{"inferenceProfileId": "global.by-profile-only"}]}),
+    }
 }

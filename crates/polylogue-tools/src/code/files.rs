@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use polylogue_sandbox::Sandbox;
 use rustix::fs::FileType;
 
-use crate::background::blocking;
+use crate::blocking::blocking;
 use crate::files::Folder;
 
 /// Maximum number of files, their depth, and how many are named.

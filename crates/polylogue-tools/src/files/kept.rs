@@ -18,7 +18,7 @@ use tokio::sync::Mutex;
 
 pub use self::restore::{RestoreError, restore};
 use self::scan::{Found, FoundKind, Scan, Stamp};
-use crate::background::blocking;
+use crate::blocking::blocking;
 
 /// Names of files that are not kept, which the model receives at most.
 const NAMED: usize = 5;

@@ -2,7 +2,7 @@
 
 use polylogue_core::{Media, Outcome, Part};
 
-use crate::background::blocking;
+use crate::blocking::blocking;
 use crate::files::Folder;
 
 /// The outcome with its pictures also saved in `folder`; each follows the name of its file.

@@ -11,7 +11,7 @@ use super::charset::decode;
 use super::html::{Page, read_html};
 use super::kind::Kind;
 use super::robots::{self, Rules};
-use crate::background::blocking;
+use crate::blocking::blocking;
 use crate::exchange::{Ask, End, Reply, ask, status_in_words};
 
 /// Maximum number of redirects.
