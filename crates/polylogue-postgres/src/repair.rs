@@ -1,6 +1,7 @@
 //! Repairing a damaged log: its intact beginning stays, the rest is set aside in a table of its own.
 
-use polylogue_core::{LogId, StoreError, Summary};
+use polylogue_core::chain::Link;
+use polylogue_core::{LogId, Meta, StoreError, Summary};
 use polylogue_store::parts::{first_link, sealed};
 use tokio_postgres::types::Type;
 
@@ -39,16 +40,8 @@ impl Logs {
         let events = found.events.get(..kept).unwrap_or(&found.events);
         let texts = self.texts(id, events.len()).await?;
         let (meta, _) = self.stored_meta(id).await?;
-        let parent = meta.parent.as_ref().and_then(|parent| serde_json::to_string(parent).ok());
-        let created = meta.created.0.cast_signed();
-        let (team, has_team) = (meta.team.to_string(), !meta.team.is_null());
-        let origin = first_link(id.as_str(), &meta.title, created, &team, parent.as_deref());
-        let mut link = origin;
-        let links = texts.iter().map(|json| {
-            link = link.next(json.as_bytes());
-            link.bytes().to_vec()
-        });
-        let links: Vec<Vec<u8>> = links.collect();
+        let (origin, link, links) = relinked(id, &meta, &texts);
+        let has_team = !meta.team.is_null();
         let (count, summary) = (events.len() as u64, Summary::of(events, has_team));
         let (state, summary) = (state_of(&summary), sealed(&summary, link));
         let (title, number) = (as_json(&meta.title), count.cast_signed());
@@ -83,4 +76,18 @@ impl Logs {
         let rows = self.database.query(Access::Read, sql, &parameters).await?;
         rows.iter().map(|row| self.get(row, 0)).collect()
     }
+}
+
+/// The links of a log with this `meta` and these events: the first, the last, and that of each event.
+fn relinked(id: &LogId, meta: &Meta, events: &[String]) -> (Link, Link, Vec<Vec<u8>>) {
+    let parent = meta.parent.as_ref().and_then(|parent| serde_json::to_string(parent).ok());
+    let created = meta.created.0.cast_signed();
+    let origin = first_link(id.as_str(), &meta.title, created, &meta.team.to_string(), parent.as_deref());
+    let mut link = origin;
+    let links = events.iter().map(|json| {
+        link = link.next(json.as_bytes());
+        link.bytes().to_vec()
+    });
+    let links = links.collect();
+    (origin, link, links)
 }

@@ -73,32 +73,16 @@ pub(crate) async fn fork(
     let meta = match team {
         None => meta,
         Some(team) => {
-            check_participants(team, &copied)?
-                .map_or(Ok(()), |why| Err(Error::BadFork { id: id.clone(), event, why }))?;
+            if let Some(why) = check_participants(team, &copied)? {
+                return Err(Error::BadFork { id: id.clone(), event, why });
+            }
             copied =
                 copied.into_iter().map(|event| Arc::new(without_team(Arc::unwrap_or_clone(event)))).collect();
             meta_with(&meta, team)?
         }
     };
     let meta = Meta { created: now(), parent: Some(Parent { id: id.clone(), event }), ..meta };
-    let claim = loop {
-        match store.create(&new.clone().unwrap_or_else(fresh_id), &meta).await {
-            Err(StoreError::Exists { .. }) if new.is_none() => {}
-            claim => break claim?,
-        }
-    };
-    let fork = claim.id.clone();
-    // First, so that no reference in the fork leads nowhere.
-    let written = match store.copy_blobs(&copied, id, (store, &fork)).await {
-        Ok(()) => store.append(&claim, &copied).await,
-        failed => failed,
-    };
-    store.release(claim).await?;
-    if let Err(error) = written {
-        // Half a fork is none. Why it was not written is the error that counts.
-        let _ = store.remove(&fork).await;
-        return Err(error.into());
-    }
+    let fork = write(store, id, new, &meta, &copied).await?;
     if let (None, Some(text)) = (point.event, &point.text) {
         let mut log = Log::open(store.clone(), fork.clone()).await?;
         log.send(Message::text(Name::user(), text.as_str())).await?;
@@ -110,6 +94,35 @@ pub(crate) async fn fork(
         _ => copy_files(place, store, (id, &fork), &events, event).await?,
     };
     Ok(Fork { id: fork, files })
+}
+
+/// Writes the fork of `id` with `events`, under its own id or a fresh one. A fork that cannot be written whole is removed.
+async fn write(
+    store: &AnyStore,
+    id: &LogId,
+    new: Option<LogId>,
+    meta: &Meta,
+    events: &[Arc<Event>],
+) -> Result<LogId> {
+    let claim = loop {
+        match store.create(&new.clone().unwrap_or_else(fresh_id), meta).await {
+            Err(StoreError::Exists { .. }) if new.is_none() => {}
+            claim => break claim?,
+        }
+    };
+    let fork = claim.id.clone();
+    // First, so that no reference in the fork leads nowhere.
+    let written = match store.copy_blobs(events, id, (store, &fork)).await {
+        Ok(()) => store.append(&claim, events).await,
+        failed => failed,
+    };
+    store.release(claim).await?;
+    if let Err(error) = written {
+        // Why it was not written is the error that counts.
+        let _ = store.remove(&fork).await;
+        return Err(error.into());
+    }
+    Ok(fork)
 }
 
 /// Why `team` cannot continue `events`: it must have their participants.

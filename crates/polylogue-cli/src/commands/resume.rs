@@ -26,10 +26,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     let input = args.options.piped.of(args.message.as_deref(), args.answer.as_deref())?;
     let runtime = args.budgets.pay_for(place::existing(cli.store.as_deref())?).await?;
     let id = runtime.find(&args.id).await?;
-    if args.message.is_none()
-        && args.answer.is_none()
-        && !args.take_over
-        && !args.detach.detach
+    if only_continues(args)
         && let Some(exit) = steer::unpause(&runtime, &id).await?
     {
         return Ok(exit);
@@ -38,35 +35,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     if args.detach.detach && runtime.is_stopped(&id).await? {
         return continue_by_worker(&runtime, &id, args.options.team.limits.overrides(), &settings).await;
     }
-    let (options, asks, version) = (&args.options, args.answer.is_none(), TeamVersion::wanted(args));
-    let shared_budget = args.budgets.limits_cost();
-    let stored = Stored { id: &id, options, asks, settings: &settings, version, shared_budget };
-    let (mut prepared, changes) = stored.prepare(&runtime).await?;
-    let attached = attached(args)?;
-    attachments::check(&prepared, &attached)?;
-    let options = OpenOptions {
-        take_over: args.take_over,
-        more: args.options.team.limits.overrides(),
-        ..OpenOptions::default()
-    };
-    let conversation = runtime.open(&id, &prepared, options).await?;
-    if !changes.is_empty() {
-        conversation.change_team(&prepared, changes)?;
-    }
-    if args.answer.is_some() && conversation.questions().await.is_empty() {
-        return Err(polylogue_runtime::Error::NoQuestion { id }.into());
-    }
+    let (mut prepared, conversation, attached) = opened(args, &runtime, &id, &settings).await?;
     let message = message(args, &conversation, attached)?;
     let resumed = conversation.resume(message.clone()).await?;
-    // Nothing is run, so the exit code says why.
-    let refused = match &resumed {
-        // That the chat was done is no success of the message.
-        Resumed::EndsAgain(reason) if args.message.is_some() => Some(match Exit::from(reason) {
-            Exit::Done => Exit::Usage,
-            exit => exit,
-        }),
-        _ => None,
-    };
+    let refused = refused(&resumed, args);
     let given = message.as_ref().zip(args.message.as_deref());
     report_unchanged(&conversation, resumed, given, cli.store.as_deref()).await?;
     if let Some(exit) = refused {
@@ -88,6 +60,56 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     }
     .run()
     .await
+}
+
+/// Whether the command line adds nothing to the conversation: then one that another process has paused continues there.
+const fn only_continues(args: &args::Resume) -> bool {
+    args.message.is_none() && args.answer.is_none() && !args.take_over && !args.detach.detach
+}
+
+/// The conversation with its team, as it was stored or as its file is now, and what is attached to the next message.
+async fn opened(
+    args: &args::Resume,
+    runtime: &Runtime,
+    id: &LogId,
+    settings: &Settings,
+) -> Result<(Prepared, Conversation, Vec<Part>), CliError> {
+    let stored = Stored {
+        id,
+        options: &args.options,
+        asks: args.answer.is_none(),
+        settings,
+        version: TeamVersion::wanted(args),
+        shared_budget: args.budgets.limits_cost(),
+    };
+    let (prepared, changes) = stored.prepare(runtime).await?;
+    let attached = attached(args)?;
+    attachments::check(&prepared, &attached)?;
+    let options = OpenOptions {
+        take_over: args.take_over,
+        more: args.options.team.limits.overrides(),
+        ..OpenOptions::default()
+    };
+    let conversation = runtime.open(id, &prepared, options).await?;
+    if !changes.is_empty() {
+        conversation.change_team(&prepared, changes)?;
+    }
+    if args.answer.is_some() && conversation.questions().await.is_empty() {
+        return Err(polylogue_runtime::Error::NoQuestion { id: id.clone() }.into());
+    }
+    Ok((prepared, conversation, attached))
+}
+
+/// The exit code if the message is refused, because the conversation would end again at once: nothing is run, so the code says why.
+fn refused(resumed: &Resumed, args: &args::Resume) -> Option<Exit> {
+    match resumed {
+        Resumed::EndsAgain(reason) if args.message.is_some() => Some(match Exit::from(reason) {
+            // That the chat was done is no success of the message.
+            Exit::Done => Exit::Usage,
+            exit => exit,
+        }),
+        _ => None,
+    }
 }
 
 /// Says why nothing is done, and what continues the conversation, with the message that was `given`, as it was typed.

@@ -22,6 +22,17 @@ use crate::{args, place};
 use team_files::TeamFiles;
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Exit, CliError> {
+    let options = options(cli, args)?;
+    let teams = usable_teams(cli, args, &options).await?;
+    let signals = Signals::new()?;
+    let mut server = Server::bind(options, Arc::new(teams)).await?;
+    announce(&mut server)?;
+    serve(cli, args, server, signals).await?;
+    Ok(Exit::Done)
+}
+
+/// The options of the command line.
+fn options(cli: &args::Cli, args: &args::serve::Serve) -> Result<ServerOptions, CliError> {
     let mut options = ServerOptions::new(args.listen, place::of(cli.store.as_deref())?);
     options.public_url.clone_from(&args.public_url);
     options.origins.clone_from(&args.origins);
@@ -37,14 +48,26 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
         audience: args.audience.clone(),
         proxies: Proxies::of(&Env::process()),
     });
+    Ok(options)
+}
+
+/// The teams that can be served, with a warning for each other one.
+async fn usable_teams(
+    cli: &args::Cli,
+    args: &args::serve::Serve,
+    options: &ServerOptions,
+) -> Result<TeamFiles, CliError> {
     let (teams, unusable) = TeamFiles::find(cli, args)?.usable(&options.place).await?;
     for (file, error) in unusable {
         let (what, hint) = error.into_parts();
         print_note_wrapped(&format!("warning: `{}` is not served: {what}", file.display()));
         hint.iter().for_each(|hint| print_note_wrapped(&format!("hint: {hint}")));
     }
-    let mut signals = Signals::new()?;
-    let mut server = Server::bind(options, Arc::new(teams)).await?;
+    Ok(teams)
+}
+
+/// Prints where the server is, and how to log in.
+fn announce(server: &mut Server) -> Result<(), CliError> {
     if !server.address().ip().is_loopback() && !server.url().starts_with("https://") {
         print_note_wrapped(
             "warning: other machines can connect, and nothing is encrypted: put a server with TLS in front of this one, and name its \
@@ -55,6 +78,16 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
     let token = token.map(|token| format!("token {}\n", token.reveal())).unwrap_or_default();
     let page = server.login_url()?;
     write(&Sanitized::plain(&format!("{}\n{token}page {page}\n", server.url())))?;
+    Ok(())
+}
+
+/// Serves until a signal, and then until all is at rest. A second signal stops at once.
+async fn serve(
+    cli: &args::Cli,
+    args: &args::serve::Serve,
+    server: Server,
+    mut signals: Signals,
+) -> Result<(), CliError> {
     let (stop, mut stopped) = watch::channel(());
     let reloading = reload_by_signal(server.reload())?;
     let live = server.live().cloned();
@@ -69,16 +102,14 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
         tokio::try_join!(working, serving).map(drop)
     });
     tokio::select! {
-        worked = serving.as_mut() => return worked.map(|()| Exit::Done),
+        worked = serving.as_mut() => return worked,
         () = signals.next() => drop(stop),
         () = reloading => {}
     }
-    // A second signal stops at once.
     tokio::select! {
-        worked = serving => worked?,
-        () = signals.next() => {}
+        worked = serving => worked,
+        () = signals.next() => Ok(()),
     }
-    Ok(Exit::Done)
 }
 
 /// Runs conversations that were handed over to workers until `stop` resolves, if the command line says so.

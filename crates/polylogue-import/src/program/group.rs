@@ -18,37 +18,54 @@ pub(super) fn chat(program: &Program<'_>, draft: &mut Draft) -> Result<(Entries,
     let mut fields = at.fields()?;
     let members = members(&mut fields, program, draft)?;
     let (says, llm) = manager::settings(program.manager.as_ref(), &mut fields, draft)?;
-    let mut group: Entries = vec![("select".into(), pick(&mut fields, llm, program, draft)?)];
-    let transitions = transitions(&mut fields, draft)?;
-    let has_transitions = transitions.is_some();
-    group.extend(transitions.map(|transitions| ("transitions".to_owned(), transitions)));
-    if let Some(repeat) = fields.first(&["allow_repeat_speaker"]) {
-        match repeat.value.as_bool() {
-            _ if has_transitions => {
-                return repeat.wrong("who may repeat is said by the transitions: leave one of them out");
-            }
-            Some(true) => {}
-            Some(false) => group.push(("allow_repeat_speaker".into(), Yaml::plain(false))),
-            None => {
-                let names = draft.all_known(&repeat.texts()?, &repeat.path);
-                group.push(("allow_repeat_speaker".into(), Yaml::texts(names)));
-            }
-        }
-    }
-    let rounds = match fields.count("max_round")?.unwrap_or(ROUNDS) {
-        // AutoGen counts the first message and empty replies as rounds.
-        rounds @ 2.. => ("max_turns", rounds - 1),
-        _ => ("max_messages", 1),
-    };
-    let mut entries: Entries = vec![("pattern".into(), Yaml::one("group", Yaml::Map(group)))];
+    let select = pick(&mut fields, llm, program, draft)?;
+    let pattern = Yaml::one("group", Yaml::Map(selection(&mut fields, select, draft)?));
+    let mut entries: Entries = vec![("pattern".into(), pattern)];
+    let limit = limit(&mut fields)?;
     if fields.flag("send_introductions")?.unwrap_or(false) {
         entries.push(("introductions".into(), Yaml::plain(true)));
     }
     if fields.flag("enable_clear_history")?.unwrap_or(false) {
         clear_commands(program, draft);
     }
-    let stop = vec![("says".to_owned(), says), (rounds.0.to_owned(), Yaml::plain(rounds.1))];
-    entries.push(("stop".into(), Yaml::Map(stop)));
+    entries.push(("stop".into(), Yaml::Map(vec![("says".to_owned(), says), limit])));
+    note_left_out(&mut fields, draft);
+    fields.rest(draft);
+    Ok((entries, members))
+}
+
+/// How the group selects speakers: by `select`, within its transitions, with or without repetitions.
+fn selection(fields: &mut Fields<'_>, select: Yaml, draft: &mut Draft) -> Result<Entries> {
+    let mut group: Entries = vec![("select".into(), select)];
+    let transitions = transitions(fields, draft)?;
+    let has_transitions = transitions.is_some();
+    group.extend(transitions.map(|transitions| ("transitions".to_owned(), transitions)));
+    let Some(repeat) = fields.first(&["allow_repeat_speaker"]) else { return Ok(group) };
+    match repeat.value.as_bool() {
+        _ if has_transitions => {
+            return repeat.wrong("who may repeat is said by the transitions: leave one of them out");
+        }
+        Some(true) => {}
+        Some(false) => group.push(("allow_repeat_speaker".into(), Yaml::plain(false))),
+        None => {
+            let names = draft.all_known(&repeat.texts()?, &repeat.path);
+            group.push(("allow_repeat_speaker".into(), Yaml::texts(names)));
+        }
+    }
+    Ok(group)
+}
+
+/// The limit of `max_round` as a termination condition. AutoGen counts the first message and empty replies as rounds.
+fn limit(fields: &mut Fields<'_>) -> Result<(String, Yaml)> {
+    let (name, most) = match fields.count("max_round")?.unwrap_or(ROUNDS) {
+        rounds @ 2.. => ("max_turns", rounds - 1),
+        _ => ("max_messages", 1),
+    };
+    Ok((name.to_owned(), Yaml::plain(most)))
+}
+
+/// Notes the settings that have no equivalent.
+fn note_left_out(fields: &mut Fields<'_>, draft: &mut Draft) {
     if let Some(at) = fields.take("func_call_filter").filter(|at| at.value == false) {
         draft.note(&at.path, "left out: a call goes to an agent that runs the tool");
     }
@@ -56,19 +73,13 @@ pub(super) fn chat(program: &Program<'_>, draft: &mut Draft) -> Result<(Entries,
         draft.note(&at.path, "left out: AutoGen never asks the person of a manager");
     }
     fields.ignore(&["name"]);
-    fields.cannot(
-        "admin_name",
-        "left out: a run that is interrupted is resumed, and no administrator takes over",
-        draft,
-    );
-    fields.cannot(
-        "select_speaker_auto_verbose",
-        "left out: `polylogue show` prints how speakers were picked",
-        draft,
-    );
-    fields.cannot("messages", "left out: a conversation begins with its task", draft);
-    fields.rest(draft);
-    Ok((entries, members))
+    for (name, why) in [
+        ("admin_name", "left out: a run that is interrupted is resumed, and no administrator takes over"),
+        ("select_speaker_auto_verbose", "left out: `polylogue show` prints how speakers were picked"),
+        ("messages", "left out: a conversation begins with its task"),
+    ] {
+        fields.cannot(name, why, draft);
+    }
 }
 
 fn members(fields: &mut Fields<'_>, program: &Program<'_>, draft: &mut Draft) -> Result<Vec<String>> {

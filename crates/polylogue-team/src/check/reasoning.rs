@@ -43,7 +43,6 @@ fn check_reasoning(
     if !reasoning.ok {
         return;
     }
-    let schema = keys.output_schema.as_ref().map(At::key);
     // Its reasoning has no other participants.
     let need_others = [
         ("suggests_tools", keys.suggests_tools.given()),
@@ -51,49 +50,60 @@ fn check_reasoning(
         ("output_blocks", keys.output_blocks.given()),
     ];
     without(&need_others, "an agent that `reasoning` has no", "leave it out, or `reasoning`", report);
-    if let Some(way) = reasoning.calls_tools() {
-        let of_plain = [
-            ("tool_calling", keys.tool_calling.given()),
-            ("tool_history", keys.tool_history.given()),
-            ("max_tool_rounds", keys.max_tool_rounds.given()),
-            // A plan of ReWOO has all tools.
-            ("tool_search", keys.tool_search.given().filter(|_| way == "rewoo")),
-            ("output_schema", schema),
-            ("output_retries", keys.output_retries.as_ref().map(At::key)),
-            ("agent_tools", keys.agent_tools.given()),
-            ("memory", keys.memory.given()),
-        ];
-        let message = format!("an agent that reasons by `{way}` has no");
-        without(&of_plain, &message, "leave it out, or `reasoning`", report);
-        if keys.tools.is_empty() && keys.tools.ok {
-            let hint = "give it `tools`, or leave `reasoning` out";
-            report.error_with_hint(
-                reasoning.key(),
-                format!("`{way}` calls tools, but the agent has none"),
-                hint,
-            );
-        }
+    if let Some(strategy) = reasoning.calls_tools() {
+        check_tools(keys, reasoning, strategy, report);
     }
     let (planner, solver) = reasoning.planner_and_solver();
     if solver && matches!(reasoning.value, Reasoning::PlanAndSolve(_)) {
-        let of_steps = [
-            ("tools", keys.tools.given()),
-            ("agent_tools", keys.agent_tools.given()),
-            ("output_schema", schema),
-        ];
-        let message = "the steps are solved by another, who uses none of its";
-        without(&of_steps, message, "give it to the `solver`", report);
+        check_steps(keys, report);
     }
     if planner && solver {
-        let of_speakers = [
-            ("system", keys.system.given()),
-            ("parameters", keys.parameters.given()),
-            ("examples", keys.examples.given()),
-            ("view", keys.view.given()),
-        ];
-        let message = "two others plan and solve, who have nothing of its";
-        without(&of_speakers, message, "give it to them", report);
+        check_speaker(keys, report);
     }
+}
+
+/// A strategy that calls tools needs tools, and calls them in its own way.
+fn check_tools(keys: &ModelKeys, reasoning: &At<Reasoning>, strategy: &str, report: &mut Report<'_>) {
+    let of_others = [
+        ("tool_calling", keys.tool_calling.given()),
+        ("tool_history", keys.tool_history.given()),
+        ("max_tool_rounds", keys.max_tool_rounds.given()),
+        // A plan of ReWOO has all tools.
+        ("tool_search", keys.tool_search.given().filter(|_| strategy == "rewoo")),
+        ("output_schema", keys.output_schema.as_ref().map(At::key)),
+        ("output_retries", keys.output_retries.as_ref().map(At::key)),
+        ("agent_tools", keys.agent_tools.given()),
+        ("memory", keys.memory.given()),
+    ];
+    let message = format!("an agent that reasons by `{strategy}` has no");
+    without(&of_others, &message, "leave it out, or `reasoning`", report);
+    if keys.tools.is_empty() && keys.tools.ok {
+        let message = format!("`{strategy}` calls tools, but the agent has none");
+        report.error_with_hint(reasoning.key(), message, "give it `tools`, or leave `reasoning` out");
+    }
+}
+
+/// Steps of a plan that another agent solves use nothing of this one.
+fn check_steps(keys: &ModelKeys, report: &mut Report<'_>) {
+    let of_steps = [
+        ("tools", keys.tools.given()),
+        ("agent_tools", keys.agent_tools.given()),
+        ("output_schema", keys.output_schema.as_ref().map(At::key)),
+    ];
+    let message = "the steps are solved by another, who uses none of its";
+    without(&of_steps, message, "give it to the `solver`", report);
+}
+
+/// An agent for which two others plan and solve has no request of its own.
+fn check_speaker(keys: &ModelKeys, report: &mut Report<'_>) {
+    let of_speakers = [
+        ("system", keys.system.given()),
+        ("parameters", keys.parameters.given()),
+        ("examples", keys.examples.given()),
+        ("view", keys.view.given()),
+    ];
+    let message = "two others plan and solve, who have nothing of its";
+    without(&of_speakers, message, "give it to them", report);
 }
 
 fn without(keys: &GivenKeys<'_>, message: &str, hint: &str, report: &mut Report<'_>) {
