@@ -41,7 +41,7 @@ pub(crate) struct Cli {
     #[arg(long, global = true, display_order = LAST, value_name = "PATH", env = "POLYLOGUE_STORE", hide_env_values = true, value_parser = path())]
     pub(crate) store: Option<PathBuf>,
 
-    /// The server whose conversations are meant, such as `http://127.0.0.1:8787`, instead of those of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml`
+    /// Use the conversations of this server, such as `http://127.0.0.1:8787`, instead of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml`
     #[arg(long, global = true, display_order = LAST, value_name = "URL", env = "POLYLOGUE_SERVER", hide_env_values = true)]
     pub(crate) server: Option<String>,
 
@@ -105,7 +105,7 @@ pub(crate) enum Command {
     Pause(steer::Pause),
     /// Choose the next speaker of a conversation
     Next(steer::Next),
-    /// Allow a conversation more than its limits, also while it runs
+    /// Raise the limits of a conversation, also while it runs
     Raise(steer::Raise),
     /// List the questions of all conversations that wait for people
     Waiting(steer::Waiting),
@@ -220,7 +220,7 @@ pub(crate) struct Resume {
     #[arg(long, value_name = "TEXT", conflicts_with = "message")]
     pub(crate) answer: Option<String>,
 
-    /// Take over the conversation from a process that hangs or is suspended, 30 seconds after its last sign of life
+    /// Take over the conversation from a process that hangs or is suspended, 30 seconds after its last heartbeat
     #[arg(long)]
     pub(crate) take_over: bool,
 
@@ -244,7 +244,7 @@ pub(crate) struct Resume {
 
 /// What `resume --help` says after the options.
 const RESUME: &str =
-    "Limits count from here on: `--max-turns 4` allows 4 more turns, also if `max_turns` or `max_messages` of the team file ended
+    "Limits count from now on: `--max-turns 4` allows 4 more turns, also if `max_turns` or `max_messages` of the team file ended
 the conversation; `--max-tokens` and `--max-cost` do the same for its `max_tokens` and `max_cost`. A limit that you do not
 give stays unchanged. After a message, the limits of the team file count from 0 again.";
 
@@ -321,7 +321,7 @@ pub(crate) struct Check {
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Print what a run takes at most and usually: model calls, tokens and money, by agent and chat. Nothing is sent
+    /// Print the bound of a run and an estimate: model calls, tokens and money, by agent and chat. Nothing is sent
     #[arg(long)]
     pub(crate) price: bool,
 
@@ -329,7 +329,7 @@ pub(crate) struct Check {
     #[arg(short, long, value_name = "PROVIDER:MODEL", requires = "price")]
     pub(crate) model: Option<String>,
 
-    /// Draw the team: participants, who can follow whom, nested chats, tools, people, and what ends each chat. `--graph` alone means `svg`
+    /// Draw the team: participants, who can speak after whom, nested chats, tools, people, and what ends each chat. `--graph` alone means `svg`
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "svg", conflicts_with_all = ["json", "sarif", "price"])]
     pub(crate) graph: Option<GraphFormat>,
 

@@ -13,11 +13,11 @@ use tokio_postgres::types::Type;
 use crate::database::{Access, Parameter};
 use crate::logs::Logs;
 
-/// A sign of life of a worker.
+/// A heartbeat of a worker.
 const ANNOUNCE: &str = "INSERT INTO polylogue.nodes(id, process, version, offers, at_once, address) VALUES($1, $2, $3, $4, $5, $6)
     ON CONFLICT (id) DO UPDATE SET seen = now(), offers = excluded.offers, at_once = excluded.at_once, address = excluded.address";
 
-/// How long after its last sign of life a worker is shown.
+/// How long after its last heartbeat a worker is shown.
 const WORKERS: &str = "SELECT id, process, version, offers, at_once, address, extract(epoch FROM now() - seen)::float8
     FROM polylogue.nodes WHERE offers IS NOT NULL AND seen > now() - interval '1 minute' ORDER BY process, id";
 

@@ -122,7 +122,7 @@ use writer::{ClaimIssuer, Writer};
 ///     offers TEXT NOT NULL,                -- what it offers, as words
 ///     at_once INTEGER NOT NULL,            -- how many conversations it runs at the same time
 ///     address TEXT,                        -- where others reach it over HTTP
-///     seen_ms INTEGER NOT NULL             -- its last sign of life, since 1970
+///     seen_ms INTEGER NOT NULL             -- its last heartbeat, since 1970
 /// ) STRICT, WITHOUT ROWID;
 /// ```
 ///

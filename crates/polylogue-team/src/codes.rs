@@ -85,7 +85,7 @@ const KINDS: &[FindingKind] = &[
     error(
         UNKNOWN_VARIABLE,
         "A text uses a variable that is not defined.",
-        "Define it under `vars`, or give it with `--var NAME=VALUE` if it is defined there.",
+        "Define it under `vars`; `--var NAME=VALUE` changes its value for a run.",
     ),
     error(
         FILE,
@@ -95,17 +95,17 @@ const KINDS: &[FindingKind] = &[
     warning(
         DEAD_END,
         "No transition leads from a participant to another one.",
-        "The chat ends after its turn, whatever it says, and the reason is that there is no next speaker. Add a transition, or say that the chat ends there.",
+        "The chat ends after its turn, with the reason that there is no next speaker. Add a transition, or `NAME: end` if it is meant to end there.",
     ),
     warning(
         MISSING_FILE,
-        "A command names a script that the team does not bring along.",
-        "Commands run in a work directory that holds only the `files` of the team, so the command would fail.",
+        "A command names a script that is not among the `files` of the team.",
+        "Commands run in a work directory that has only these files, so the command would fail.",
     ),
     warning(
         NEVER_HOLDS,
         "A condition can never hold, or a transition can never be taken.",
-        "What depends on it never happens. Fix the condition, or remove it.",
+        "What it leads to never happens. Correct the condition, or remove it.",
     ),
     warning(
         NO_EFFECT,
@@ -115,18 +115,18 @@ const KINDS: &[FindingKind] = &[
     warning(
         NO_EXIT,
         "Participants follow one another without an exit.",
-        "No transition leads out of the loop and the chat has no `stop`, so it runs to its 100th turn, and is paid for until then.",
+        "No transition leads out of the loop and the chat has no `stop`, so it runs to its 100th turn, and every turn costs money.",
     ),
     warning(NO_REPLY, "An agent has nothing to reply with.", "The chat ends when it is the agent's turn."),
     warning(
         NO_STOP,
         "Nothing ends a chat before the default limit on its turns.",
-        "Without a termination condition, a chat runs to its 100th turn, and is paid for until then. Give it a `stop`.",
+        "Without a termination condition, a chat runs to its 100th turn, and every turn costs money. Give it a `stop`.",
     ),
     warning(
         SECRET,
         "A text of the file contains what looks like an API key.",
-        "Team files are shared and stored with every conversation. Remove the key, revoke it, and give keys by environment variables.",
+        "Team files are shared and stored with every conversation. Remove the key, revoke it, and set keys as environment variables.",
     ),
     warning(
         STOP_TEXT,
@@ -135,8 +135,8 @@ const KINDS: &[FindingKind] = &[
     ),
     warning(
         UNHEARD,
-        "A system message asks for `TERMINATE`, and nothing ends by it.",
-        "The agent ends its work with this text, and the conversation continues to its limit. Add a `stop`.",
+        "A system message asks for `TERMINATE`, and no termination condition has this text.",
+        "The agent says it when its work is done, and the conversation continues to its limit. Add a `stop`.",
     ),
     warning(
         UNSEEN_RESULT,
@@ -151,17 +151,17 @@ const KINDS: &[FindingKind] = &[
     warning(
         UNKNOWN_MODEL,
         "A model has an unknown provider or name.",
-        "The first call of the model would fail. The hint names the closest one.",
+        "The first call of the model would fail. The hint names the closest known one.",
     ),
     warning(
         UNKNOWN_TOOL,
         "A rule or a prompt names a tool that the agent does not have.",
-        "The rule never applies: a misspelled name in `approval` would let calls through without a question. A model that is prompted to call a missing tool, such as `transfer_to_NAME`, fails to.",
+        "The rule never applies: with a misspelled name in `approval`, calls are made without a question. A model that is prompted to call a missing tool, such as `transfer_to_NAME`, cannot.",
     ),
     warning(
         UNREACHABLE,
         "A participant can never speak.",
-        "It takes part in no chat that is reached, or no transition leads to it. Add it where it belongs, or remove it.",
+        "No chat that runs has it as a participant, or no transition leads to it. Add it where it belongs, or remove it.",
     ),
     warning(
         UNUSED,

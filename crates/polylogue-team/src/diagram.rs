@@ -1,4 +1,4 @@
-//! Diagrams of teams: participants, who can follow whom, nested chats, tools, people, and what ends each chat.
+//! Diagrams of teams: participants, who can speak after whom, nested chats, tools, people, and what ends each chat.
 
 mod dot;
 mod graph;
@@ -59,7 +59,7 @@ impl Diagram {
 }
 
 impl Team {
-    /// The team as a diagram: participants, who can follow whom, nested chats, tools, people, and what ends each chat.
+    /// The team as a diagram: participants, who can speak after whom, nested chats, tools, people, and what ends each chat.
     #[must_use]
     pub fn diagram(&self) -> Diagram {
         Diagram { outermost: of_team::outermost(self) }

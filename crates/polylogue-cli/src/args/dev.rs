@@ -10,8 +10,8 @@ use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A Postgres of the system's packages is started in a folder of its own, then workers and a server, which print what they print \
-    alone. Ctrl-C ends all of it. The line `store` has the address for other commands, as `POLYLOGUE_STORE`; other users of this machine cannot connect."
+    after_help = "Starts the Postgres of the system's packages, workers and a server, with their usual output. Ctrl-C ends all of them. The line `store` \
+    has the address for other commands, as `POLYLOGUE_STORE`; other users of this machine cannot connect."
 )]
 pub(crate) struct Dev {
     /// The team files that are served, or folders of them. Default: the built-in demo `writer-critic`

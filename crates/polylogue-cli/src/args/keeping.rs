@@ -13,7 +13,7 @@ pub(crate) struct Which {
     /// The conversations: ids, beginnings of ids, or `last`
     pub(crate) ids: Vec<String>,
 
-    /// All conversations that have ended and have no event in this period before now, such as `12h` or `30d`
+    /// All conversations that have ended and had no event for this time, such as `12h` or `30d`
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) older_than: Option<Duration>,
 }

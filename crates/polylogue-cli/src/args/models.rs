@@ -4,9 +4,9 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without a provider, the providers are listed. A provider's own list is asked for if its server is local or
-its key is set, and kept for a day in `~/.cache/polylogue/models`. Prices, limits and capabilities are from the table
-that ships with the program, and prices from your own file where that has them; they are US dollars per million tokens."
+    after_help = "Without a provider, the providers are listed. A provider's own list is requested if its server is local or
+its key is set, and cached for a day in `~/.cache/polylogue/models`. Prices, limits and capabilities are from the table
+that ships with the program; prices in your own file replace those of the table. They are US dollars per million tokens."
 )]
 pub(crate) struct List {
     /// The provider, such as `openai`

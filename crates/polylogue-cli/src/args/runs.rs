@@ -33,7 +33,7 @@ pub(crate) struct Runs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) task: Option<String>,
 
-    /// Show only conversations that began in this period before now, such as `90m`, `12h` or `7d`
+    /// Show only conversations that began within this time, such as `90m`, `12h` or `7d`
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) since: Option<Duration>,
 

@@ -14,8 +14,8 @@ use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The first line that is printed is the URL. Where only this machine can connect, a first token is made and printed \
-    once, in the line `token`; `polylogue token new` makes others. The line `page` has a link that logs a browser in once, within ten \
+    after_help = "The first line that is printed is the URL. If only this machine can connect, a first token is made and printed \
+    once, in the line `token`; `polylogue token new` makes others. The line `page` has a link that logs a browser in; it works once, within ten \
     minutes; `polylogue token link` makes others."
 )]
 pub(crate) struct Serve {
@@ -43,11 +43,11 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "URL", requires = "issuer")]
     pub(crate) audience: Option<String>,
 
-    /// Change a limit on what clients can take, such as `running=128`; times are in seconds. `docs/server.md` lists them
+    /// Change a limit on clients, such as `running=128`; times are in seconds. `docs/server.md` lists the limits
     #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = limit)]
     pub(crate) limits: Vec<(String, u64)>,
 
-    /// Leave conversations that an earlier server was running when it ended
+    /// Do not continue conversations that an earlier server was running when it ended
     #[arg(long)]
     pub(crate) no_resume: bool,
 
@@ -80,7 +80,7 @@ pub(crate) struct Token {
 pub(crate) enum TokenCommand {
     /// Make a token, and print it once
     New(NewToken),
-    /// Make a link to the page of a server, which logs a browser in once, within ten minutes
+    /// Make a link that logs a browser in to the page of a server; it works once, within ten minutes
     Link(LinkToken),
     /// List tokens: id, tenant, scopes and name
     List(ListTokens),

@@ -142,7 +142,7 @@ pub(crate) struct Limits {
     #[arg(long, value_name = "N", value_parser = count::<u64>)]
     pub(crate) max_calls: Option<u64>,
 
-    /// Maximum running time, such as `90s`, `10min` or `1h`; calls in flight are aborted when it is up, and the time in which people are waited for does not count
+    /// Maximum running time, such as `90s`, `10min` or `1h`, without waiting for people; then calls in flight are aborted
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) max_time: Option<Time>,
 
@@ -166,7 +166,7 @@ pub(crate) struct Budgets {
     #[arg(long, value_name = "[NAME=]N", value_parser = named_count)]
     pub(crate) budget_calls: Option<Named<u64>>,
 
-    /// Maximum time for all conversations together, such as `90s`, `10min` or `1h`, by the clock on the wall; calls in flight are aborted when it is up
+    /// Maximum time for all conversations together, such as `90s`, `10min` or `1h`, by wall-clock time; then calls in flight are aborted
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) budget_time: Option<Time>,
 }

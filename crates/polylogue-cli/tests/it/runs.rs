@@ -284,7 +284,7 @@ fn the_whole_of_the_help() {
           cancel       Stop a running conversation; `resume` continues it
           pause        Pause a conversation after its turn; `resume` continues it
           next         Choose the next speaker of a conversation
-          raise        Allow a conversation more than its limits, also while it runs
+          raise        Raise the limits of a conversation, also while it runs
           waiting      List the questions of all conversations that wait for people
           answer       Answer a question of a conversation, running or not
           fork         Fork a conversation: begin another one with its first events
@@ -316,7 +316,7 @@ fn the_whole_of_the_help() {
         Options:
               --color <WHEN>   When to use colors [default: auto] [possible values: auto, always, never]
               --config <FILE>  The user's configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
-              --server <URL>   The server whose conversations are meant, such as `http://127.0.0.1:8787`, instead of those of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml` [env: POLYLOGUE_SERVER]
+              --server <URL>   Use the conversations of this server, such as `http://127.0.0.1:8787`, instead of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml` [env: POLYLOGUE_SERVER]
               --store <PATH>   The store of conversations: a file for SQLite, a folder for JSON lines, `postgres://USER@HOST/DATABASE` [env: POLYLOGUE_STORE]
           -v, --verbose...     Log to standard error, and show prompts, private replies and tool results in full; `-vv` logs more, `RUST_LOG` filters
           -h, --help           Print help
@@ -342,13 +342,13 @@ fn the_whole_of_the_help() {
               --as <NAME>                    Author of the message: a participant. Default: `user`
               --attach <FILE>                Attach a file to the message: a picture (PNG, JPEG, GIF, WebP), a PDF document, a sound (WAV, MP3) or a text; can be repeated
               --answer <TEXT>                Answer the open question, instead of asking at the terminal
-              --take-over                    Take over the conversation from a process that hangs or is suspended, 30 seconds after its last sign of life
+              --take-over                    Take over the conversation from a process that hangs or is suspended, 30 seconds after its last heartbeat
               --accept-changes               Continue with the current team file if it has changed since the conversation began
               --pinned                       Continue with the team as it was when the conversation began, even if its file has changed
               --budget <[NAME=]DOLLARS>      Maximum cost of all conversations together in dollars; a call that could cost more than is left is not made, and models of unknown price are refused. With a name, such as `team=20`, all processes with the same Postgres database share the budget; the name alone means one that exists
               --budget-tokens <[NAME=]N>     Maximum number of input and output tokens of all conversations together; of a shared budget, `NAME=N`
               --budget-calls <[NAME=]N>      Maximum number of model calls of all conversations together; of a shared budget, `NAME=N`
-              --budget-time <TIME>           Maximum time for all conversations together, such as `90s`, `10min` or `1h`, by the clock on the wall; calls in flight are aborted when it is up
+              --budget-time <TIME>           Maximum time for all conversations together, such as `90s`, `10min` or `1h`, by wall-clock time; then calls in flight are aborted
           -d, --detach                       Hand the conversation over to the workers of the store, and print its id, instead of running it
               --needs <WORDS>                With `--detach`: what a worker must offer, such as `gpu`. Default: nothing
           -m, --model <PROVIDER:MODEL>       The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`; of a list with commas, each is the fallback of the one before it
@@ -365,7 +365,7 @@ fn the_whole_of_the_help() {
               --max-cost <DOLLARS>           Maximum cost in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
               --max-tokens <N>               Maximum number of input and output tokens; a call that could take more than is left is not made
               --max-calls <N>                Maximum number of model calls
-              --max-time <TIME>              Maximum running time, such as `90s`, `10min` or `1h`; calls in flight are aborted when it is up, and the time in which people are waited for does not count
+              --max-time <TIME>              Maximum running time, such as `90s`, `10min` or `1h`, without waiting for people; then calls in flight are aborted
               --on-limit <WHAT>              What happens at a limit of the run: it ends, or you are asked to raise the limit [possible values: stop, ask]
               --dir <FOLDER>                 Let agents work in this folder instead of in a new work directory; you are asked before they run programs or change files
               --input <WHAT>                 Which questions the lines of standard input answer, when it is a pipe or a file: those to a person (`answers`), also those for approval of tools and code (`approvals`), or none (`none`). Default: `answers`; `none` with `-` as text or with `--answer` [possible values: answers, approvals, none]
@@ -376,12 +376,12 @@ fn the_whole_of_the_help() {
               --thoughts                     Show the reasoning of models
               --color <WHEN>                 When to use colors [default: auto] [possible values: auto, always, never]
               --config <FILE>                The user's configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
-              --server <URL>                 The server whose conversations are meant, such as `http://127.0.0.1:8787`, instead of those of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml` [env: POLYLOGUE_SERVER]
+              --server <URL>                 Use the conversations of this server, such as `http://127.0.0.1:8787`, instead of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml` [env: POLYLOGUE_SERVER]
               --store <PATH>                 The store of conversations: a file for SQLite, a folder for JSON lines, `postgres://USER@HOST/DATABASE` [env: POLYLOGUE_STORE]
           -v, --verbose...                   Log to standard error, and show prompts, private replies and tool results in full; `-vv` logs more, `RUST_LOG` filters
           -h, --help                         Print help
 
-        Limits count from here on: `--max-turns 4` allows 4 more turns, also if `max_turns` or `max_messages` of the team file ended
+        Limits count from now on: `--max-turns 4` allows 4 more turns, also if `max_turns` or `max_messages` of the team file ended
         the conversation; `--max-tokens` and `--max-cost` do the same for its `max_tokens` and `max_cost`. A limit that you do not
         give stays unchanged. After a message, the limits of the team file count from 0 again.
     "#]].assert_eq(&home.run(&["resume", "--help"]).ok().out);

@@ -26,7 +26,7 @@ pub struct SeenWorker {
     pub version: String,
     /// What it said of itself.
     pub info: WorkerInfo,
-    /// How long ago its last sign of life was.
+    /// How long ago its last heartbeat was.
     pub seen: Duration,
     /// How many logs it holds.
     pub held: u64,

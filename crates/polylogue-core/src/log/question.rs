@@ -29,7 +29,7 @@ pub struct Question {
 /// The answer that counts when a person has not answered in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DefaultAnswer {
-    /// The time limit in milliseconds by the clock on the wall, from when the question was asked: it passes also while no process
+    /// The time limit in milliseconds of wall-clock time, from when the question was asked: it passes also while no process
     /// runs the conversation.
     pub after_ms: u64,
     /// The answer.

@@ -1,4 +1,4 @@
-//! `/api/v1/teams/{team}/graph` and that of conversations: who can follow whom.
+//! `/api/v1/teams/{team}/graph` and that of conversations: who can speak after whom.
 
 use axum::http::{Method, StatusCode};
 use polylogue_wire::Scope;

@@ -15,7 +15,7 @@ use super::transaction::WriteTransaction;
 use super::write_error::WriteError;
 use crate::claims;
 
-/// How long after its last sign of life a worker is shown, in milliseconds.
+/// How long after its last heartbeat a worker is shown, in milliseconds.
 const SHOWN: i64 = 60_000;
 
 const LOGS: &str = "SELECT id, nr, due_ms, coalesce(needs, ''), coalesce(tries, 0), coalesce(takeovers, 0),

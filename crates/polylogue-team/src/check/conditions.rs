@@ -99,7 +99,7 @@ impl<'t> TeamFacts<'t> {
         for name in condition.compared_names() {
             if !name.is_empty() && !self.names.contains(&name) {
                 let message =
-                    format!("this condition asks for `{name}`, which is no participant of the team");
+                    format!("this condition asks for `{name}`, which is not a participant of the team");
                 report.warning(
                     codes::NEVER_HOLDS,
                     at,

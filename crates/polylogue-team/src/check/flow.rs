@@ -76,8 +76,10 @@ impl<'c> CheckedChat<'c> {
             |point: &Point<'c>| *point != Point::End && *point != Point::Start && !self.ways.leads_on(*point);
         for point in self.reached().into_iter().filter(dead) {
             let (Point::Speaker(who), false) = (point, report.full()) else { continue };
-            let message =
-                format!("no transition leads on from `{who}`: the chat `{}` ends after its turn", self.name);
+            let message = format!(
+                "no transition leads from `{who}` to another participant: the chat `{}` ends after its turn",
+                self.name
+            );
             let hint = match self.chat.pattern {
                 Pattern::StateMachine(_) => {
                     format!("add a transition to `after`, or `{who}: end` if it is meant")

@@ -45,7 +45,7 @@ pub(super) fn check(node: &Node, report: &mut Report<'_>) {
     match &node.data {
         Data::Text(text) if contains_key(text) => {
             report.hide(&node.span);
-            let hint = "remove it, revoke it, and give keys by environment variables";
+            let hint = "remove it, revoke it, and set keys as environment variables";
             report.warning(codes::SECRET, &node.span, "this text contains what looks like an API key", hint);
         }
         Data::List(items) => items.iter().for_each(|item| check(item, report)),

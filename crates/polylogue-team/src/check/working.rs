@@ -149,7 +149,7 @@ pub(super) fn check_background(chat: &Chat, outline: &Outline<'_>, report: &mut 
         let tools = agent.and_then(Agent::model).into_iter().flat_map(|keys| keys.agent_tools.iter());
         for tool in tools.filter(|tool| tool.background) {
             let message = format!("`{who}` may never see the result of `{}`", tool.who);
-            let hint = "here it has no turn for results that come last: ask it to call `wait_for_task`, or leave `background` out";
+            let hint = "here it has no turn for results that come last: ask it to call `wait_for_task`, or remove `background`";
             report.warning(codes::UNSEEN_RESULT, &tool.who.span, message, hint);
         }
     }
@@ -236,7 +236,7 @@ fn check_scripts(command: &At<Declaration>, team: &Team, report: &mut Report<'_>
         let hint = match team.files.iter().any(|file| file.name() == name) {
             true => format!("files have no folders there: write `{name}`"),
             false => {
-                format!("bring it along with `files: [{path}]`, or run with `--dir` and a folder that has it")
+                format!("add it with `files: [{path}]`, or run with `--dir` and a folder that has it")
             }
         };
         let message = format!(

@@ -8,7 +8,7 @@ use polylogue_core::{Act, Agent, AnyAgent, DefaultAnswer, Result, Turn};
 /// An agent whose questions to its person have a time limit: when it is up, a default answer counts. Also for questions that ask for
 /// approval; there, give an answer such as `no`.
 ///
-/// The time is that of the clock on the wall, from when the question was asked. It is in the log with the question, so that it does not
+/// The time is wall-clock time, from when the question was asked. It is in the log with the question, so that it does not
 /// begin again when the conversation is resumed, and it passes while no process runs the conversation: the default answer then counts
 /// when it is resumed.
 ///

@@ -202,7 +202,7 @@ fn an_exit_after_one_that_is_always_taken_is_never_taken() {
     check_pattern(
         "{state_machine: {after: {A: [{then: B}, {when: 'turns > 3', then: end}]}}}",
         &expect![[r#"
-            warning[dead-end]: no transition leads on from `B`: the chat `t` ends after its turn
+            warning[dead-end]: no transition leads from `B` to another participant: the chat `t` ends after its turn
              --> t.yaml:6:41
               |
             6 |   pattern: {state_machine: {after: {A: [{then: B}, {when: 'turns > 3', then: end}]}}}
