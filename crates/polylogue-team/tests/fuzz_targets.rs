@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
+#[allow(unreachable_pub, reason = "it is a part of another crate")]
 #[path = "../../../fuzz/src/event.rs"]
 mod event;
+#[allow(unreachable_pub, reason = "it is a part of another crate")]
 #[path = "../../../fuzz/src/team.rs"]
 mod team;
 
