@@ -1,9 +1,9 @@
 //! Subscriptions to a run: events and streamed pieces as they happen.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::Notify;
 use tracing::warn;
 
 use super::event::Event;
@@ -36,7 +36,7 @@ pub enum Update {
 /// A receiver of updates. A slow subscriber never slows the run: it loses updates, and receives [`Update::Missed`].
 #[derive(Debug)]
 pub struct Subscription {
-    updates: broadcast::Receiver<Update>,
+    queue: Arc<Queue>,
     next_seq: u64,
 }
 
@@ -48,28 +48,101 @@ impl Subscription {
         self.next_seq
     }
 
-    /// The next update; `None` when the log is dropped.
+    /// The next update; `None` when the log is dropped. Can be dropped and called again.
     pub async fn next(&mut self) -> Option<Update> {
-        match self.updates.recv().await {
-            Ok(update) => {
-                if let Update::Event(event) = &update {
-                    self.next_seq = event.seq + 1;
+        loop {
+            match self.queue.take() {
+                Taken::Update(update) => {
+                    if let Update::Event(event) = &update {
+                        self.next_seq = event.seq + 1;
+                    }
+                    return Some(update);
                 }
-                Some(update)
+                Taken::Missed(updates) => return Some(Update::Missed { updates, seq: self.next_seq }),
+                Taken::End => return None,
+                Taken::Nothing => self.queue.news.notified().await,
             }
-            Err(RecvError::Lagged(signals)) => Some(Update::Missed { updates: signals, seq: self.next_seq }),
-            Err(RecvError::Closed) => None,
         }
+    }
+}
+
+/// What a subscriber has not received yet. It grows with what it holds, since most are empty: of ten thousand runs that are watched,
+/// few are ahead of those who watch them.
+#[derive(Debug, Default)]
+struct Queue {
+    state: Mutex<QueueState>,
+    /// Wakes the subscriber, which is the only one who waits.
+    news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct QueueState {
+    updates: VecDeque<Update>,
+    /// How many were dropped before the first of `updates`.
+    missed: u64,
+    has_ended: bool,
+}
+
+/// What a queue has next.
+enum Taken {
+    Update(Update),
+    /// So many were dropped.
+    Missed(u64),
+    /// Nothing yet.
+    Nothing,
+    End,
+}
+
+impl Queue {
+    /// How many updates a subscriber can lag behind: a long reply in small pieces, at about 100 bytes each.
+    const CAPACITY: usize = 4096;
+    /// An empty queue keeps the space for so many.
+    const KEPT: usize = 16;
+
+    fn state(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, update: Update) {
+        let mut state = self.state();
+        if state.updates.len() >= Self::CAPACITY {
+            state.updates.pop_front();
+            state.missed += 1;
+        }
+        state.updates.push_back(update);
+        drop(state);
+        self.news.notify_one();
+    }
+
+    fn take(&self) -> Taken {
+        let mut state = self.state();
+        match std::mem::take(&mut state.missed) {
+            0 => {}
+            missed => return Taken::Missed(missed),
+        }
+        match state.updates.pop_front() {
+            Some(update) => Taken::Update(update),
+            None if state.has_ended => Taken::End,
+            None => {
+                state.updates.shrink_to(Self::KEPT);
+                Taken::Nothing
+            }
+        }
+    }
+
+    fn end(&self) {
+        self.state().has_ended = true;
+        self.news.notify_one();
     }
 }
 
 /// The sender of updates.
 #[derive(Debug, Clone)]
-pub(crate) struct Publisher(Arc<OnceLock<broadcast::Sender<Update>>>);
+pub(crate) struct Publisher(Arc<Subscribers>);
 
 /// The same, of a log that may be gone.
 #[derive(Debug, Clone)]
-pub(crate) struct WeakPublisher(Weak<OnceLock<broadcast::Sender<Update>>>);
+pub(crate) struct WeakPublisher(Weak<Subscribers>);
 
 impl WeakPublisher {
     pub(crate) fn upgrade(&self) -> Option<Publisher> {
@@ -77,14 +150,28 @@ impl WeakPublisher {
     }
 }
 
-impl Publisher {
-    /// How many updates a subscriber can lag behind: a long reply in small pieces, at about 100 bytes each.
-    const CAPACITY: usize = 4096;
+/// Those who watch a run.
+#[derive(Debug, Default)]
+struct Subscribers(Mutex<Vec<Weak<Queue>>>);
 
-    /// The channel is created for the first subscriber: it allocates space for all its updates, and ten thousand runs
-    /// without subscribers need none of it.
+impl Subscribers {
+    /// Those who are still there.
+    fn queues(&self) -> MutexGuard<'_, Vec<Weak<Queue>>> {
+        let mut queues = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.retain(|queue| queue.strong_count() > 0);
+        queues
+    }
+}
+
+impl Drop for Subscribers {
+    fn drop(&mut self) {
+        self.queues().iter().filter_map(Weak::upgrade).for_each(|queue| queue.end());
+    }
+}
+
+impl Publisher {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(OnceLock::new()))
+        Self(Arc::default())
     }
 
     pub(crate) fn downgrade(&self) -> WeakPublisher {
@@ -92,8 +179,9 @@ impl Publisher {
     }
 
     pub(crate) fn subscribe(&self, next_seq: u64) -> Subscription {
-        let sender = self.0.get_or_init(|| broadcast::Sender::new(Self::CAPACITY));
-        Subscription { updates: sender.subscribe(), next_seq }
+        let queue = Arc::<Queue>::default();
+        self.0.queues().push(Arc::downgrade(&queue));
+        Subscription { queue, next_seq }
     }
 
     pub(crate) fn event(&self, event: &Arc<Event>) {
@@ -101,11 +189,9 @@ impl Publisher {
     }
 
     /// Makes the update only if there is a subscriber.
-    fn send(&self, update: impl FnOnce() -> Update) {
-        if let Some(sender) = self.0.get().filter(|sender| sender.receiver_count() > 0) {
-            // Fails only if the last subscriber left just now.
-            let _ = sender.send(update());
-        }
+    fn send(&self, update: impl Fn() -> Update) {
+        // Locked while it is sent, so that all receive updates in the same order.
+        self.0.queues().iter().filter_map(Weak::upgrade).for_each(|queue| queue.push(update()));
     }
 
     /// A sink for the pieces of the reply to `who` at `at`. Of a reply that the agent does not say, such as the summary of its
