@@ -166,7 +166,10 @@ impl Runtime {
     /// Remembers a conversation while a handle of it exists.
     fn register(&self, conversation: Conversation) -> Conversation {
         let mut opened = self.opened();
-        opened.retain(|_, shared| shared.strong_count() > 0);
+        // Before it grows: looking at all of them each time would cost as many looks as there are.
+        if opened.len() == opened.capacity() {
+            opened.retain(|_, shared| shared.strong_count() > 0);
+        }
         opened.insert(conversation.id().clone(), Arc::downgrade(&conversation.0));
         conversation
     }

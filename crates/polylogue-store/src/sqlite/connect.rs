@@ -59,7 +59,11 @@ fn open(place: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     set_safe(Connection::open_with_flags(place, flags)?)
 }
 
+/// So many statements are compiled once: more than there are, so that none is compiled again and again.
+const STATEMENTS: usize = 128;
+
 fn set_safe(connection: Connection) -> rusqlite::Result<Connection> {
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.busy_timeout(PATIENCE)?;
     // The database's schema must not call functions that reach beyond it.
     connection.execute_batch("PRAGMA trusted_schema = OFF;")?;
