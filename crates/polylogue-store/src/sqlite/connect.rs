@@ -59,7 +59,7 @@ fn open(place: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     set_safe(Connection::open_with_flags(place, flags)?)
 }
 
-/// So many statements are compiled once: more than there are, so that none is compiled again and again.
+/// So many statements are compiled once: more than there are, so that none is compiled repeatedly.
 const STATEMENTS: usize = 128;
 
 fn set_safe(connection: Connection) -> rusqlite::Result<Connection> {
