@@ -18,6 +18,9 @@ pub struct ForkPoint {
     /// Replaces the text of the message, the answer or the task that this event is; it is then copied, too. Without an
     /// event, it is sent into the fork as the next message.
     pub text: Option<String>,
+    /// The caller sends another message into the fork than the one that follows in the original, as when a person edits a
+    /// message. The fork is then marked as [edited](Parent::edited), which one with an event and a text always is.
+    pub is_edited: bool,
 }
 
 /// A conversation that was forked from another.
@@ -81,7 +84,8 @@ pub(crate) async fn fork(
             meta_with(&meta, team)?
         }
     };
-    let meta = Meta { created: now(), parent: Some(Parent { id: id.clone(), event }), ..meta };
+    let edited = point.is_edited || (point.event.is_some() && point.text.is_some());
+    let meta = Meta { created: now(), parent: Some(Parent { id: id.clone(), event, edited }), ..meta };
     let fork = write(store, id, new, &meta, &copied).await?;
     if let (None, Some(text)) = (point.event, &point.text) {
         let mut log = Log::open(store.clone(), fork.clone()).await?;
@@ -289,7 +293,7 @@ mod tests {
     }
 
     fn forked(event: Option<u64>, text: Option<&str>) -> Result<Vec<Arc<Event>>> {
-        let point = ForkPoint { event, text: text.map(str::to_owned) };
+        let point = ForkPoint { event, text: text.map(str::to_owned), is_edited: false };
         copied(&LogId::new("a").unwrap(), &events(), &point)
     }
 

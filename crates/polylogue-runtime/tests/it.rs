@@ -135,7 +135,7 @@ async fn a_fork_continues_alone_and_its_parent_is_in_the_list() {
     let whole = conversation.events().await;
     let second =
         whole.iter().find(|event| matches!(&event.body, Body::Message(m) if m.plain() == "two")).unwrap();
-    let point = ForkPoint { event: Some(second.seq), text: Some("zwei".into()) };
+    let point = ForkPoint { event: Some(second.seq), text: Some("zwei".into()), is_edited: false };
     let Fork { id: fork, files } = world.runtime.fork(&id, &point).await.unwrap();
     assert_eq!(files, ForkedFiles::None);
     let forked = world.runtime.open(&fork, &world.team, OpenOptions::default()).await.unwrap();
@@ -148,12 +148,13 @@ async fn a_fork_continues_alone_and_its_parent_is_in_the_list() {
     let forks = world.runtime.list(&query).await.unwrap().logs;
     let parents: Vec<_> = forks.iter().map(|listing| listing.parent.clone().unwrap()).collect();
     assert_eq!(
-        parents.iter().map(|parent| (&parent.id, parent.event)).collect::<Vec<_>>(),
-        [(&id, second.seq)]
+        parents.iter().map(|parent| (&parent.id, parent.event, parent.edited)).collect::<Vec<_>>(),
+        [(&id, second.seq, true)]
     );
     // Text without a point is said to the fork of the whole conversation.
-    let said = ForkPoint { event: None, text: Some("again".into()) };
+    let said = ForkPoint { text: Some("again".into()), ..ForkPoint::default() };
     let fork = world.runtime.fork(&id, &said).await.unwrap().id;
+    assert!(!world.runtime.store().meta(&fork).await.unwrap().parent.unwrap().edited, "it only continues");
     let last = world.runtime.store().read(&fork, 0).await.unwrap().pop().unwrap();
     assert!(
         matches!(&last.body, Body::Reopened { message: Some(message), .. } if message.plain() == "again")
@@ -301,7 +302,7 @@ async fn a_fork_has_the_files_only_if_they_are_those_of_that_point() {
     let events: Vec<Arc<Event>> = (seq..).zip(bodies).map(event).collect();
     world.runtime.store().append(&claim, &events).await.unwrap();
     world.runtime.store().release(claim).await.unwrap();
-    let before = ForkPoint { event: Some(seq), text: None };
+    let before = ForkPoint { event: Some(seq), ..ForkPoint::default() };
     assert_eq!(world.runtime.fork(&id, &before).await.unwrap().files, ForkedFiles::Changed { event: seq });
     assert_eq!(world.runtime.fork(&id, &whole).await.unwrap().files, ForkedFiles::Copied);
 }

@@ -31,7 +31,7 @@ function Row({ run, now }) {
         </a>
         <span class="run-facts">
             <span>${run.team}</span><span class="mono">${run.id}</span>
-            ${run.parent && html`<span>fork of <a href=${address(['runs', run.parent.id])}>${run.parent.id}</a></span>`}
+            ${run.parent && html`<span>${run.parent.edited ? 'edited fork' : 'fork'} of <a href=${address(['runs', run.parent.id])}>${run.parent.id}</a></span>`}
             <span>${counted(run.turns, 'turn')}</span><span>${cost}</span>
             <time datetime=${new Date(run.updated_ms).toISOString()}>${ago(run.updated_ms, now)}</time>
         </span>

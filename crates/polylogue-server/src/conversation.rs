@@ -78,7 +78,11 @@ fn document(tenant: &Tenant, listing: &Listing, status: Status) -> Conversation 
         paused: summary.is_paused,
         ended: status.ended,
         imported: None,
-        parent: parent.as_ref().map(|parent| Parent { id: parent.id.clone(), seq: parent.event }),
+        parent: parent.as_ref().map(|parent| Parent {
+            id: parent.id.clone(),
+            seq: parent.event,
+            edited: parent.edited,
+        }),
     }
 }
 

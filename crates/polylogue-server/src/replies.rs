@@ -40,7 +40,7 @@ const REPLIES: &[(&str, &str, Schema)] = &[
     ("GET", "/api/v1/teams/{team}/graph", graph),
     ("GET", "/api/v1/schema", document),
     ("POST", "/api/v1/teams/check", || {
-        object(&[("ok", json!({"type": "boolean"})), ("problems", list(problem()))], &[("team", document())])
+        object(&[("ok", flag()), ("problems", list(problem()))], &[("team", document())])
     }),
     ("POST", "/api/v1/conversations", conversation),
     ("GET", "/api/v1/conversations", || {
@@ -115,6 +115,10 @@ fn count() -> Value {
     json!({"type": "integer", "minimum": 0})
 }
 
+fn flag() -> Value {
+    json!({"type": "boolean"})
+}
+
 fn or_null(kind: &str) -> Value {
     json!({"type": [kind, "null"]})
 }
@@ -152,7 +156,7 @@ fn team() -> Value {
             ("task", or_null("string")),
             ("inputs", list(input)),
             ("models", list(text())),
-            ("scripted", json!({"type": "boolean"})),
+            ("scripted", flag()),
             ("limits", object(&limits, &[])),
             ("changed", or_null("object")),
         ],
@@ -217,24 +221,17 @@ fn conversation() -> Value {
             ("asked", list(question)),
         ],
         &[
-            ("imported", json!({"type": "boolean"})),
+            ("imported", flag()),
             ("paused", json!({"const": true})),
             ("ended", object(&[("word", text()), ("detail", text())], &[])),
-            ("parent", object(&[("id", text()), ("seq", count())], &[])),
+            ("parent", object(&[("id", text()), ("seq", count())], &[("edited", flag())])),
         ],
     )
 }
 
 /// What continues a conversation that has ended.
 fn continuation() -> Value {
-    object(
-        &[
-            ("resumes", json!({"type": "boolean"})),
-            ("limits", or_null("object")),
-            ("message", or_null("string")),
-        ],
-        &[],
-    )
+    object(&[("resumes", flag()), ("limits", or_null("object")), ("message", or_null("string"))], &[])
 }
 
 fn event() -> Value {
@@ -266,7 +263,7 @@ fn view() -> Value {
 
 fn compared() -> Value {
     let said = json!({"anyOf": [{"type": "null"}, object(
-        &[("seq", count()), ("at", text()), ("who", text()), ("text", text()), ("private", json!({"type": "boolean"}))],
+        &[("seq", count()), ("at", text()), ("who", text()), ("text", text()), ("private", flag())],
         &[],
     )]});
     object(
@@ -275,7 +272,7 @@ fn compared() -> Value {
             ("b", conversation()),
             ("common", count()),
             ("messages", list(object(&[("a", said.clone()), ("b", said)], &[]))),
-            ("has_more", json!({"type": "boolean"})),
+            ("has_more", flag()),
             ("difference", json!({"type": "object", "additionalProperties": {"type": "number"}})),
         ],
         &[],

@@ -133,6 +133,9 @@ pub struct Parent {
     pub id: LogId,
     /// The first event that was not copied.
     pub seq: u64,
+    /// Whether it has another text there than the original.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edited: bool,
 }
 
 /// A question that waits for an answer.

@@ -17,7 +17,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::change::Fork) -> Result<Ex
     if text.as_ref().is_some_and(|text| text.trim().is_empty()) {
         return Err(CliError::usage("there is no text to say"));
     }
-    let Fork { id: fork, files } = runtime.fork(&id, &ForkPoint { event: args.at, text }).await?;
+    let Fork { id: fork, files } =
+        runtime.fork(&id, &ForkPoint { event: args.at, text, ..ForkPoint::default() }).await?;
     write(&Sanitized::row(fork.as_str()))?;
     print_note(&format!("`{fork}` is a fork of `{id}`: `polylogue resume {fork}` continues it"));
     note_on_files(&files, &id);

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue_core::{
-    ListQuery, Listing, LogState, Page, Progress, Store as _, StoreError, Summary, Timestamp,
+    ListQuery, Listing, LogState, Page, Parent, Progress, Store as _, StoreError, Summary, Timestamp,
 };
 use polylogue_runtime::Runtime;
 use serde_json::json;
@@ -88,6 +88,12 @@ async fn unreadable(runtime: &Runtime, listing: &Listing) -> String {
     }
 }
 
+/// What a conversation was forked from, and whether it has another text there.
+pub(crate) fn origin(Parent { id, event, edited }: &Parent) -> String {
+    let kind = if *edited { "edited fork" } else { "fork" };
+    format!("{kind} of {id} before event {event}")
+}
+
 pub(crate) fn line(listing: &Listing, state: &str, now_ms: u64) -> Sanitized {
     let (Listing { id, created, summary, parent, .. }, title) = (listing, listing.shown_title());
     // What is damaged may have lost its date.
@@ -95,8 +101,7 @@ pub(crate) fn line(listing: &Listing, state: &str, now_ms: u64) -> Sanitized {
         0 => "no date".to_owned(),
         created => format!("{} ago", age(now_ms.saturating_sub(created) / 1000)),
     };
-    let fork =
-        parent.as_ref().map(|parent| format!("  (fork of {} before event {})", parent.id, parent.event));
+    let fork = parent.as_ref().map(|parent| format!("  ({})", origin(parent)));
     let (cost, task) = (cost(&summary.usage), folded(&summary.task));
     let fork = fork.unwrap_or_default();
     let turns = counted(summary.turns, "turn");

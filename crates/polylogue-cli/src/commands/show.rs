@@ -7,9 +7,10 @@ pub(crate) mod side_by_side;
 
 use std::io;
 
-use polylogue_core::{AnyStore, Body, Event, LogId, Parent, Part, RecoveredEvents, Store, StoreError};
+use polylogue_core::{AnyStore, Body, Event, LogId, Part, RecoveredEvents, Store, StoreError};
 use polylogue_runtime::{AgentHistory, StoredTeam};
 
+use super::runs::origin;
 use super::{unwritable, write};
 use crate::error::{CliError, Exit};
 use crate::launch::wish;
@@ -51,9 +52,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
     write(&text)?;
     let is_whole = args.agent.is_none() && !args.cost && !args.json && !args.history && !args.side_by_side;
     let parent = runtime.store().meta(&id).await.ok().and_then(|meta| meta.parent);
-    if let Some(Parent { id, event }) = parent.filter(|_| is_whole) {
+    if let Some(parent) = parent.filter(|_| is_whole) {
         write(&Sanitized::plain("\n"))?;
-        write(&Sanitized::row(&format!("fork of {id} before event {event}")))?;
+        write(&Sanitized::row(&origin(&parent)))?;
     }
     if let Some(files) = work_dir::summary(cli.store.as_deref(), &id).filter(|_| is_whole) {
         write(&Sanitized::plain("\n"))?;

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::ValueEnum as _;
 use polylogue_client::ListFilter;
-use polylogue_client::wire::conversation::{Conversation, ConversationPage, State};
+use polylogue_client::wire::conversation::{self as wire, Conversation, ConversationPage, State};
 use polylogue_core::{Cursor, Listing, Parent, Progress, Summary, Timestamp};
 use polylogue_runtime::WaitingRun;
 
@@ -80,20 +80,21 @@ async fn listed(
     }
 }
 
+/// What a conversation was forked from.
+pub(super) fn parent(of: &wire::Parent) -> Parent {
+    Parent { id: of.id.clone(), event: of.seq, edited: of.edited }
+}
+
 /// What a list has of a conversation.
 fn listing(conversation: &Conversation) -> Listing {
     let Conversation { id, team_name, title, task, .. } = conversation;
     let title = title.as_ref().map_or_else(|| team_name.clone(), |title| format!("{team_name} {title}"));
-    let of = |parent: &polylogue_client::wire::conversation::Parent| Parent {
-        id: parent.id.clone(),
-        event: parent.seq,
-    };
     Listing {
         id: id.clone(),
         title,
         created: conversation.created_ms,
         has_team: true,
-        parent: conversation.parent.as_ref().map(of),
+        parent: conversation.parent.as_ref().map(parent),
         summary: Summary {
             events: conversation.seq,
             // The caller has its words.

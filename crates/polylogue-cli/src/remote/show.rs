@@ -8,8 +8,10 @@ use polylogue_core::{Entry, LogId};
 use polylogue_runtime::AgentHistory;
 use serde_json::Value;
 
+use super::list;
 use super::named_server::Remote;
 use crate::args;
+use crate::commands::runs::origin;
 use crate::commands::show::{code, cost, side_by_side, whole};
 use crate::commands::{unwritable, write};
 use crate::error::{CliError, Exit};
@@ -48,7 +50,7 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Show, remote: &Remote) -> 
     write(&whole(&title, &events, args, looks, work_dir::pictures_of_server(looks))?)?;
     if let Some(parent) = conversation.parent.filter(|_| !args.json) {
         write(&Sanitized::plain("\n"))?;
-        write(&Sanitized::row(&format!("fork of {} before event {}", parent.id, parent.seq)))?;
+        write(&Sanitized::row(&origin(&list::parent(&parent))))?;
     }
     Ok(Exit::Done)
 }

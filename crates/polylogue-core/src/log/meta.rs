@@ -44,4 +44,8 @@ pub struct Parent {
     pub id: LogId,
     /// The first event that was not copied unchanged.
     pub event: u64,
+    /// Whether the fork has another text there: that of the event, or a message instead of the one that follows in the
+    /// original.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edited: bool,
 }

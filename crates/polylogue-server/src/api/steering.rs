@@ -355,7 +355,7 @@ async fn fork(call: Call) -> Reply {
         Some(team) => Some(served_team(&call, &tenant, team).await?),
         None => None,
     };
-    let point = ForkPoint { event: seq, text };
+    let point = ForkPoint { event: seq, text, ..ForkPoint::default() };
     if let Some(slot) = &slot {
         // Before it is made: a process that is killed in between leaves none that never runs.
         promise(app, &tenant, &new, &slot.payer);

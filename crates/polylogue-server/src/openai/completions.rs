@@ -135,8 +135,8 @@ async fn begin(
     match found {
         None => begin_new(call, token, tenant, request).await,
         Some(Continuation::Tip(id)) => say(call, token, tenant, &id, request).await,
-        Some(Continuation::Earlier(id, seq)) => {
-            let point = ForkPoint { event: Some(seq), text: None };
+        Some(Continuation::Earlier { id, events, is_edited }) => {
+            let point = ForkPoint { event: Some(events), text: None, is_edited };
             let fork = tenant.runtime.fork_as(&id, &point, fresh_id(), None).await?;
             say(call, token, tenant, &fork.id, request).await
         }

@@ -19,8 +19,9 @@ const NEWEST: usize = 200;
 pub(super) enum Continuation {
     /// It is what was said last: the next message continues it.
     Tip(LogId),
-    /// The conversation went another way after this many events: a fork of it continues.
-    Earlier(LogId, u64),
+    /// The conversation went another way after this many events: a fork of it continues. `is_edited`: with another message than the
+    /// one that follows there, as when a person edits it; the same message asks for another reply.
+    Earlier { id: LogId, events: u64, is_edited: bool },
 }
 
 /// What is said in a conversation, as a client sees it: by the caller and by the team in turns.
@@ -80,9 +81,16 @@ pub(super) async fn find(
         let dialogue = Dialogue::of(&events, request.show);
         match users.iter().find_map(|at| dialogue.continued_by(messages, *at)) {
             Some(true) => return Ok(Some(Continuation::Tip(listing.id))),
-            Some(false) if earlier.is_none() => {
-                let at = users.iter().find_map(|at| dialogue.end_of(messages, *at));
-                earlier = at.map(|at| Continuation::Earlier(listing.id, at));
+            // One that went on with the same message is nearer than one that was edited, and then the newest.
+            Some(false) if !matches!(earlier, Some(Continuation::Earlier { is_edited: false, .. })) => {
+                let end = users.iter().find_map(|at| dialogue.end_of(messages, *at));
+                let found = end.filter(|(_, is_edited)| earlier.is_none() || !is_edited);
+                let found = found.map(|(events, is_edited)| Continuation::Earlier {
+                    id: listing.id,
+                    events,
+                    is_edited,
+                });
+                earlier = found.or(earlier);
             }
             _ => {}
         }
@@ -131,10 +139,12 @@ impl Dialogue {
         Some(matched == self.lines.len())
     }
 
-    /// The number of events with which the history ends.
-    fn end_of(&self, messages: &[ChatMessage], at: usize) -> Option<u64> {
+    /// The number of events with which the history ends, and whether its last message is another one than the line that follows.
+    fn end_of(&self, messages: &[ChatMessage], at: usize) -> Option<(u64, bool)> {
         let matched = self.matched(messages, at)?;
-        self.lines.get(matched.checked_sub(1)?).map(|(_, end)| *end)
+        let (_, end) = self.lines.get(matched.checked_sub(1)?)?;
+        let following = self.lines.get(matched).map(|(line, _)| line);
+        Some((*end, messages.last() != following))
     }
 
     /// How many lines the history before its last message is.
@@ -166,7 +176,10 @@ mod tests {
         let at_tip = [user("Hi."), team("Hello."), user("More."), team("Bye."), user("Third.")];
         assert_eq!(dialogue.continued_by(&at_tip, 0), Some(true));
         let edited = [user("Hi."), team("Hello."), user("Else.")];
-        assert_eq!((dialogue.continued_by(&edited, 0), dialogue.end_of(&edited, 0)), (Some(false), Some(9)));
+        let (continued, end) = (dialogue.continued_by(&edited, 0), dialogue.end_of(&edited, 0));
+        assert_eq!((continued, end), (Some(false), Some((9, true))));
+        // The same message asks for another reply, and edits nothing.
+        assert_eq!(dialogue.end_of(&[user("Hi."), team("Hello."), user("More.")], 0), Some((9, false)));
         let unknown = [user("Hi."), team("Hallo."), user("More.")];
         assert_eq!(dialogue.continued_by(&unknown, 0), None);
         assert_eq!(dialogue.continued_by(&[user("Hi."), user("More.")], 0), None);

@@ -179,8 +179,13 @@ async fn s52_a_history_continues_its_conversation_and_an_edited_one_forks_it() {
     history[2] = user("Otherwise.");
     let edited = complete(&world, "long", json!(&history[..3])).await;
     let fork = world.get(&format!("{PATH}/{}", conversation(&edited))).await.json();
-    assert_eq!(fork["parent"]["id"], id);
+    assert_eq!((&fork["parent"]["id"], &fork["parent"]["edited"]), (&json!(id), &json!(true)), "S30");
     assert_eq!(events(&world, id).await, before, "the source is unchanged");
+    // The same message again asks for another reply: a fork that is not edited.
+    history[2] = user("Again.");
+    let regenerated = complete(&world, "long", json!(&history[..3])).await;
+    let fork = world.get(&format!("{PATH}/{}", conversation(&regenerated))).await.json();
+    assert_eq!(fork["parent"], json!({"id": id, "seq": fork["parent"]["seq"]}), "{fork}");
     // An unknown history begins a conversation, with what was said.
     let unknown = json!([user("Sing."), assistant("La."), user("More.")]);
     let unknown = complete(&world, "long", unknown).await;
@@ -189,7 +194,7 @@ async fn s52_a_history_continues_its_conversation_and_an_edited_one_forks_it() {
         events(&world, conversation(&unknown)).await[0]["task"],
         "user: Sing.\n\nassistant: La.\n\nMore."
     );
-    assert_eq!(count(&world).await, 3);
+    assert_eq!(count(&world).await, 4);
 }
 
 #[tokio::test]

@@ -187,10 +187,18 @@ async fn s29_s30_a_fork_has_the_same_beginning_and_leaves_its_source() {
     let body = json!({"seq": second, "text": "eins", "run": true});
     let request = world.request("POST", &format!("{PATH}/{id}/fork")).json(&body);
     let request = request.header("Idempotency-Key", "f");
-    let fork = world.send(request.clone()).await.json()["id"].as_str().unwrap().to_owned();
+    let made = world.send(request.clone()).await.json();
+    assert_eq!(made["parent"], json!({"id": id, "seq": second, "edited": true}));
+    let fork = made["id"].as_str().unwrap().to_owned();
     assert_eq!(world.send(request).await.json()["id"], fork.as_str());
-    until(&world, &fork, "closed").await;
+    let ended = until(&world, &fork, "closed").await;
+    assert_eq!(ended["parent"]["edited"], true);
     assert_eq!(said(&events(&world, &fork).await)[..2], ["eins", "two"]);
+    let sent = world.get(&format!("{PATH}/{fork}/views/Bob?call=1")).await.json();
+    assert!(
+        sent["request"]["entries"].to_string().contains("eins"),
+        "its first request has the text: {sent}"
+    );
     assert_eq!(events(&world, &id).await, source, "the source is unchanged");
     let none = post(&world, &id, "fork", json!({"seq": 999})).await;
     assert_eq!(none.status, 409);

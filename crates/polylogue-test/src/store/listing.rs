@@ -36,7 +36,7 @@ async fn listed(store: AnyStore) -> Verdict {
     let mut wanted = Vec::new();
     let other = id("a")?;
     for (name, created, events) in [("b", 20, 3), ("d", 40, 0), ("a", 10, 1), ("c", 30, 2)] {
-        let parent = (name == "c").then(|| Parent { id: other.clone(), event: 1 });
+        let parent = (name == "c").then(|| Parent { id: other.clone(), event: 1, edited: false });
         let (id, meta) = (id(name)?, Meta { parent, ..meta(&format!("title of {name}"), created) });
         let claim = done("create", store.create(&id, &meta).await)?;
         let batch = some(0, events);
@@ -171,7 +171,7 @@ async fn filtered(store: AnyStore) -> Verdict {
     for (name, title, created) in [("ab", "news 1", 1), ("ac", "newsroom", 2), ("b", "news", 3)] {
         create(&store, name, title, created).await?;
     }
-    let fork = Meta { parent: Some(Parent { id: id("b")?, event: 2 }), ..meta("fork", 4) };
+    let fork = Meta { parent: Some(Parent { id: id("b")?, event: 2, edited: true }), ..meta("fork", 4) };
     let claim = done("create", store.create(&id("fork")?, &fork).await)?;
     done("append", store.append(&claim, story().get(..5).unwrap_or_default()).await)?;
     let all = ListQuery::default;

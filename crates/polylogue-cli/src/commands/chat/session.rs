@@ -300,7 +300,7 @@ impl Session {
             return Ok(());
         }
         let Fork { id: fork, files } =
-            self.runtime.fork(&id, &ForkPoint { event: Some(event), text: None }).await?;
+            self.runtime.fork(&id, &ForkPoint { event: Some(event), ..ForkPoint::default() }).await?;
         note_on_files(&files, &id);
         let conversation = self.runtime.open(&fork, &self.prepared, OpenOptions::default()).await?;
         let events = conversation.events().await;
