@@ -135,17 +135,24 @@ impl Client {
         Request::new(&self.0, Method::DELETE, &[CONVERSATIONS, id.as_str()]).send().await
     }
 
-    /// A page of events, from the event `from` on.
-    pub async fn events(&self, id: &LogId, from: u64) -> Result<EventPage, ClientError> {
+    /// A page of events, from the event `from` on: at most `limit`. Default: 1,000, which is the most.
+    pub async fn events(
+        &self,
+        id: &LogId,
+        from: u64,
+        limit: Option<u64>,
+    ) -> Result<EventPage, ClientError> {
         let request = Request::new(&self.0, Method::GET, &[CONVERSATIONS, id.as_str(), "events"]);
-        request.query(&[("from", from.to_string())]).send().await
+        let limit = limit.map(|limit| ("limit", limit.to_string()));
+        let query: Vec<_> = [("from", from.to_string())].into_iter().chain(limit).collect();
+        request.query(&query).send().await
     }
 
     /// All events from the event `from` on.
     pub async fn all_events(&self, id: &LogId, from: u64) -> Result<Vec<Event>, ClientError> {
         let (mut all, mut next) = (Vec::new(), Some(from));
         while let Some(from) = next {
-            let page = self.events(id, from).await?;
+            let page = self.events(id, from, None).await?;
             if page.next.is_some_and(|next| next <= from) {
                 return Err(self.0.odd("a page of events does not end".into()));
             }

@@ -140,7 +140,7 @@ impl Logs {
         let stored = self.claimed_end(claim, end).await?;
         let is_known = stored.events == end.events && stored.chain == end.link.bytes();
         if !is_known {
-            let events = self.read(&claim.id, 0).await?;
+            let events = self.read(&claim.id, 0..u64::MAX).await?;
             end.link =
                 Link::from_bytes(&stored.chain).ok_or_else(|| self.damaged(&claim.id, "its end is lost"))?;
             (end.events, end.summary) = (stored.events, Summary::of(&events, end.has_team));

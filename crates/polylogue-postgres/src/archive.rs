@@ -35,7 +35,7 @@ impl Logs {
         if let Some(damage) = read.damage {
             return Err(damage);
         }
-        let (head, rows) = self.rows(id, 0).await?;
+        let (head, rows) = self.rows(id, 0..u64::MAX).await?;
         let link = head.link.map(|link| link.bytes().to_vec()).unwrap_or_default();
         let (events, bytes) = (head.events.cast_signed(), packed(&rows));
         let parameters: [Parameter<'_>; 5] = [

@@ -1,5 +1,7 @@
 //! Reading logs, with the links of their events checked.
 
+use std::ops::Range;
+
 use polylogue_core::chain::{Chain, Link};
 use polylogue_core::{Event, LogId, Meta, RecoveredEvents, StoreError, Timestamp};
 use polylogue_store::parts::{EventCollector, EventRow, Flaw, first_link};
@@ -10,9 +12,9 @@ use crate::database::{Access, Parameter};
 use crate::logs::Logs;
 use crate::packed::{StoredRow, unpacked};
 
-/// The head of a log and its events from one on, as of one moment.
+/// The head of a log and its events between two of them, as of one moment.
 const EVENTS: &str = "SELECT l.events, l.chain, l.origin, e.seq, e.json, e.chain, a.bytes
-    FROM polylogue.logs l LEFT JOIN polylogue.archives a ON a.log = l.nr LEFT JOIN polylogue.events e ON e.log = l.nr AND e.seq >= $3
+    FROM polylogue.logs l LEFT JOIN polylogue.archives a ON a.log = l.nr LEFT JOIN polylogue.events e ON e.log = l.nr AND e.seq BETWEEN $3 AND $4
     WHERE l.tenant = $1 AND l.id = $2 ORDER BY e.seq";
 
 /// What the head of a log says of it.
@@ -29,10 +31,19 @@ impl StoredRow {
 }
 
 impl Logs {
-    pub(crate) async fn rows(&self, id: &LogId, from: u64) -> Result<(Head, Vec<StoredRow>), StoreError> {
-        let from = i64::try_from(from).unwrap_or(i64::MAX);
-        let parameters: [Parameter<'_>; 3] =
-            [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT), (&from, Type::INT8)];
+    pub(crate) async fn rows(
+        &self,
+        id: &LogId,
+        range: Range<u64>,
+    ) -> Result<(Head, Vec<StoredRow>), StoreError> {
+        let from = i64::try_from(range.start).unwrap_or(i64::MAX);
+        let last = i64::try_from(range.end).map_or(i64::MAX, |end| end.saturating_sub(1));
+        let parameters: [Parameter<'_>; 4] = [
+            (&self.tenant, Type::TEXT),
+            (&id.as_str(), Type::TEXT),
+            (&from, Type::INT8),
+            (&last, Type::INT8),
+        ];
         let rows = self.database.query(Access::Read, EVENTS, &parameters).await?;
         let first = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
         let link = |row: &Row, column| -> Result<Option<Link>, StoreError> {
@@ -42,7 +53,7 @@ impl Logs {
         let head = Head { events, link: link(first, 1)?, origin: link(first, 2)? };
         let packed: Option<Vec<u8>> = self.get(first, 6)?;
         let mut stored = packed.map(|bytes| unpacked(&bytes)).unwrap_or_default();
-        stored.retain(|row| row.seq >= from.cast_unsigned());
+        stored.retain(|row| range.contains(&row.seq));
         stored.reserve(rows.len());
         for row in &rows {
             // A log without such events is one row without an event.
@@ -52,12 +63,13 @@ impl Logs {
         Ok((head, stored))
     }
 
-    pub(crate) async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+    pub(crate) async fn read(&self, id: &LogId, range: Range<u64>) -> Result<Vec<Event>, StoreError> {
         // The event before tells what the first one follows.
-        let start = from.saturating_sub(1);
-        let (head, rows) = self.rows(id, start).await?;
-        if let Some(mut events) = intact(&head, &rows, start) {
-            if from > start && !events.is_empty() {
+        let start = range.start.saturating_sub(1);
+        let with_before = start..range.end.max(range.start);
+        let (head, rows) = self.rows(id, with_before.clone()).await?;
+        if let Some(mut events) = intact(&head, &rows, with_before) {
+            if range.start > start && !events.is_empty() {
                 events.remove(0);
             }
             return Ok(events);
@@ -71,7 +83,7 @@ impl Logs {
     }
 
     pub(crate) async fn read_intact(&self, id: &LogId) -> Result<RecoveredEvents, StoreError> {
-        let (head, rows) = self.rows(id, 0).await?;
+        let (head, rows) = self.rows(id, 0..u64::MAX).await?;
         let mut collector = EventCollector::default();
         if let (_, Some(flaw)) = self.stored_meta(id).await? {
             collector.note(flaw);
@@ -138,8 +150,9 @@ impl Logs {
     }
 }
 
-/// The events of rows that begin with number `start`, if all of them are what was written and none is missing.
-fn intact(head: &Head, rows: &[StoredRow], start: u64) -> Option<Vec<Event>> {
+/// The events of rows, if they are those of the numbers in `range` that the log has, and what was written.
+fn intact(head: &Head, rows: &[StoredRow], range: Range<u64>) -> Option<Vec<Event>> {
+    let start = range.start;
     let origin = head.origin.filter(|_| start == 0);
     if start == 0 && origin.is_none() {
         return None;
@@ -153,6 +166,8 @@ fn intact(head: &Head, rows: &[StoredRow], start: u64) -> Option<Vec<Event>> {
     let end = start.saturating_add(rows.len() as u64);
     let is_whole = match rows.is_empty() {
         true if start > 0 => head.events <= start,
+        // All that was asked for, and more follows.
+        _ if end == range.end && end < head.events => true,
         _ => end == head.events && last == head.link,
     };
     is_whole.then_some(events)

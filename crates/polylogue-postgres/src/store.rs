@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::ops::Range;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -182,8 +183,12 @@ impl Store for Postgres {
     }
 
     async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+        self.read_range(id, from..u64::MAX).await
+    }
+
+    async fn read_range(&self, id: &LogId, range: Range<u64>) -> Result<Vec<Event>, StoreError> {
         let id = id.clone();
-        self.run(|inner| async move { inner.read(&id, from).await }).await
+        self.run(|inner| async move { inner.read(&id, range).await }).await
     }
 
     async fn read_intact(&self, id: &LogId) -> Result<RecoveredEvents, StoreError> {

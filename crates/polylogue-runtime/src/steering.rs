@@ -77,18 +77,19 @@ impl Runtime {
         if !matches!(instruction, Instruction::ChangeTitle { .. }) {
             self.check_own(id).await?;
         }
-        if self.store().read(id, 0).await?.is_empty() {
+        if self.store().read_range(id, 0..1).await?.is_empty() {
             return Err(Error::NotBegun { id: id.clone() });
         }
         let message = InboxMessage { key: key.into(), posted: now(), instruction };
         let number = self.store().post(id, &message).await?;
         let begun = std::time::Instant::now();
+        let mut read = 0;
         loop {
-            if let Some(steered) = self.carried_out(id, number).await? {
+            if let Some(steered) = self.carried_out(id, number, &mut read).await? {
                 return Ok(steered);
             }
             let is_free = self.get(id).is_none() && self.take_in_inbox(id).await?;
-            if let Some(steered) = self.carried_out(id, number).await? {
+            if let Some(steered) = self.carried_out(id, number, &mut read).await? {
                 return Ok(steered);
             }
             if is_free || begun.elapsed() > PATIENCE {
@@ -98,9 +99,10 @@ impl Runtime {
         }
     }
 
-    /// What became of the message `number`, if the log has it.
-    async fn carried_out(&self, id: &LogId, number: u64) -> Result<Option<Steered>> {
-        let events = self.store().read(id, 0).await?;
+    /// What became of the message `number`, if the log has it after the event that was `read` last.
+    async fn carried_out(&self, id: &LogId, number: u64, read: &mut u64) -> Result<Option<Steered>> {
+        let events = self.store().read(id, *read).await?;
+        *read = events.last().map_or(*read, |event| event.seq.saturating_add(1));
         let event: Option<&Event> = events.iter().rev().find(|event| event.inbox == Some(number));
         Ok(event.map(|event| match &event.body {
             Body::Refused { why, .. } => Steered::Refused(Arc::clone(why)),

@@ -11,7 +11,7 @@ use axum::http::{HeaderName, Response};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt as _, stream};
-use polylogue_core::{Delta, LogId, Store as _, Subscription, Update};
+use polylogue_core::{Delta, Event, LogId, Store as _, Subscription, Update};
 use polylogue_wire::stream::Piece;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
@@ -29,6 +29,9 @@ use crate::revocation::token_ended;
 use crate::running::Changes;
 use crate::tenants::Tenant;
 use crate::token::Token;
+
+/// So many events are read of a log at once: a client that takes them slowly, of a long log, holds no more of it in memory.
+pub(crate) const PAGE: u64 = 1_000;
 
 /// How often a conversation that this process does not run is looked at.
 const POLL: Duration = Duration::from_millis(250);
@@ -51,6 +54,30 @@ pub(crate) struct Follow {
     pub(crate) ends: bool,
     /// What happens from the beginning of a run on that is about to begin.
     pub(crate) begins: Option<oneshot::Receiver<Subscription>>,
+}
+
+impl Follow {
+    /// A page of the events that are stored and not sent yet, and the state, if these are all.
+    async fn stored(&self, looks: bool) -> Result<(Vec<Event>, Option<Value>), Problem> {
+        let (store, id) = (self.tenant.runtime.store(), &self.id);
+        let page = async |from: u64| store.read_range(id, from..from.saturating_add(PAGE)).await;
+        let mut events = page(self.from).await?;
+        if looks && events.is_empty() {
+            return Ok((events, None));
+        }
+        while (events.len() as u64) < PAGE {
+            let state = state_of(&self.tenant, id).await?;
+            // The stream may end with this state: what came before it is read, too.
+            let is_running = state.get("state").is_some_and(|state| state == "running");
+            let next = events.last().map_or(self.from, |event| event.seq + 1);
+            let more = if is_running { Vec::new() } else { page(next).await? };
+            if more.is_empty() {
+                return Ok((events, Some(state)));
+            }
+            events.extend(more);
+        }
+        Ok((events, None))
+    }
 }
 
 /// The response that is the tail.
@@ -104,6 +131,8 @@ struct Tail<P> {
     stopping: watch::Receiver<bool>,
     step: Step,
     shown: Option<Value>,
+    /// Pieces of replies that are being written were not received. It counts once all stored events are sent.
+    is_torn: bool,
     comment_at: Instant,
     /// Resolves when the token is no longer valid.
     token_ended: BoxFuture<'static, ()>,
@@ -113,6 +142,8 @@ struct Tail<P> {
 enum Step {
     /// Read what is stored, and the state.
     Read,
+    /// Read on, behind a page of events that was sent.
+    ReadOn,
     /// Look whether another process has written something.
     Look,
     /// Wait for what happens.
@@ -123,6 +154,8 @@ enum Step {
 
 /// What a tail waited for.
 enum Woken {
+    /// Nothing is waited for: more events are stored.
+    More,
     Update(Option<Update>),
     /// The run begins, unless it does not.
     Begin(Option<Subscription>),
@@ -152,6 +185,7 @@ impl<P: Projection> Tail<P> {
             stopping,
             step: Step::Read,
             shown: None,
+            is_torn: false,
             comment_at: now + follow.app.limits.comment_every,
             token_ended: Box::pin(token_ended(Arc::clone(&follow.app), Arc::clone(&follow.token))),
             follow,
@@ -167,7 +201,7 @@ impl<P: Projection> Tail<P> {
             }
             match self.step {
                 Step::Read | Step::Look => self.read().await,
-                Step::Wait => {
+                Step::Wait | Step::ReadOn => {
                     let woken = self.wait().await;
                     self.take(woken);
                 }
@@ -180,46 +214,31 @@ impl<P: Projection> Tail<P> {
     async fn read(&mut self) {
         let looks = std::mem::replace(&mut self.step, Step::Wait) == Step::Look;
         self.changes.mark_unchanged();
-        let (runtime, id) = (&self.follow.tenant.runtime, &self.follow.id);
-        let mut is_late = false;
         if self.live.is_none() && self.follow.begins.is_none() {
             // Subscribed before reading, so that no event is missed.
-            self.live = runtime.subscribe(id).await;
-            is_late = self.live.is_some();
+            self.live = self.follow.tenant.runtime.subscribe(&self.follow.id).await;
+            if self.live.is_some() {
+                self.is_torn = true;
+                // What another process wrote is written again by this one.
+                self.restart_replies();
+            }
         }
-        let read = async {
-            let mut events = runtime.store().read(id, self.follow.from).await?;
-            if looks && events.is_empty() {
-                return Ok((events, None));
-            }
-            loop {
-                let state = state_of(&self.follow.tenant, id).await?;
-                // The stream may end with this state: what came before it is read, too.
-                let is_running = state.get("state").is_some_and(|state| state == "running");
-                let next = events.last().map_or(self.follow.from, |event| event.seq + 1);
-                let more = if is_running { Vec::new() } else { runtime.store().read(id, next).await? };
-                if more.is_empty() {
-                    return Ok::<_, Problem>((events, Some(state)));
-                }
-                events.extend(more);
-            }
-        };
-        let Ok((events, state)) = read.await else {
+        let Ok((events, state)) = self.follow.stored(looks).await else {
             // It was removed, or the store is gone.
             self.step = Step::End;
             return;
         };
-        if is_late {
-            // What another process wrote is written again by this one.
-            self.restart_replies();
-        }
         for event in &events {
             self.follow.from = event.seq + 1;
             self.pieces.event(event);
             let frames = self.projection.entry(event);
             self.ready.extend(frames.iter().map(|frame| frame.text()));
         }
-        if is_late {
+        if state.is_none() && !events.is_empty() {
+            self.step = Step::ReadOn;
+            return;
+        }
+        if std::mem::take(&mut self.is_torn) {
             self.projection.torn(None);
         }
         state.iter().for_each(|state| self.show(state));
@@ -248,6 +267,7 @@ impl<P: Projection> Tail<P> {
 
     async fn wait(&mut self) -> Woken {
         let (is_live, is_followed) = (self.live.is_some(), self.following.is_some());
+        let reads_on = self.step == Step::ReadOn;
         let poll = if is_live { POLL } else { poll_every(self.follow.app.open_streams()) };
         let begins = async {
             match &mut self.follow.begins {
@@ -271,6 +291,7 @@ impl<P: Projection> Tail<P> {
             biased;
             _ = self.stopping.wait_for(|stopping| *stopping) => Woken::Stopping,
             () = &mut self.token_ended => Woken::TokenEnded,
+            () = std::future::ready(()), if reads_on => Woken::More,
             live = begins => Woken::Begin(live),
             update = live => Woken::Update(update),
             () = self.changes.changed(), if !is_live => Woken::Change,
@@ -282,6 +303,7 @@ impl<P: Projection> Tail<P> {
 
     fn take(&mut self, woken: Woken) {
         match woken {
+            Woken::More => self.step = Step::Read,
             Woken::Update(update) => self.update(update),
             Woken::Begin(live) => {
                 self.follow.begins = None;

@@ -7,6 +7,7 @@ mod inbox;
 mod note;
 mod writer;
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -175,8 +176,13 @@ impl Store for Jsonl {
     }
 
     async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+        self.read_range(id, from..u64::MAX).await
+    }
+
+    /// Reads the lines up to the end of the range: where a line begins is known only from those before it.
+    async fn read_range(&self, id: &LogId, range: Range<u64>) -> Result<Vec<Event>, StoreError> {
         let id = id.clone();
-        self.run(move |folder| folder.read(&id, from)).await
+        self.run(move |folder| folder.read(&id, range)).await
     }
 
     async fn read_intact(&self, id: &LogId) -> Result<RecoveredEvents, StoreError> {

@@ -5,6 +5,7 @@ mod logs;
 mod queue;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
@@ -131,9 +132,16 @@ impl Store for Memory {
     }
 
     async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
-        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        self.read_range(id, from..u64::MAX).await
+    }
+
+    async fn read_range(&self, id: &LogId, range: Range<u64>) -> Result<Vec<Event>, StoreError> {
+        let at = |seq: u64| usize::try_from(seq).unwrap_or(usize::MAX);
         let shared = match self.logs().by_id.get(id) {
-            Some(log) => log.events.get(from..).unwrap_or_default().to_vec(),
+            Some(log) => {
+                let range = at(range.start)..at(range.end).min(log.events.len());
+                log.events.get(range).unwrap_or_default().to_vec()
+            }
             None => return Err(not_found(id)),
         };
         // Cloned after the lock is released.

@@ -22,6 +22,7 @@ mod writer;
 mod writer_state;
 
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -311,8 +312,12 @@ impl Store for Sqlite {
     }
 
     async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+        self.read_range(id, from..u64::MAX).await
+    }
+
+    async fn read_range(&self, id: &LogId, range: Range<u64>) -> Result<Vec<Event>, StoreError> {
         let id = id.clone();
-        self.reading(move |reader, place| reader.read(place, &id, from)).await
+        self.reading(move |reader, place| reader.read(place, &id, range)).await
     }
 
     async fn read_intact(&self, id: &LogId) -> Result<RecoveredEvents, StoreError> {

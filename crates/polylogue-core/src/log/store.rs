@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::claim::Claim;
@@ -60,6 +61,23 @@ pub trait Store: Send + Sync + 'static {
     /// [`StoreError::Damaged`] with the number of intact events before the damage; [`read_intact`](Self::read_intact)
     /// returns them.
     fn read(&self, id: &LogId, from: u64) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
+
+    /// Reads the events with the numbers in `range`, in order; fewer if the log is shorter. Default: by [`read`](Self::read). A store
+    /// whose logs are long implements it, so that reading a log in pages takes as long as reading it at once.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); damage after the range may not be seen.
+    fn read_range(
+        &self,
+        id: &LogId,
+        range: Range<u64>,
+    ) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send {
+        async move {
+            let mut events = self.read(id, range.start).await?;
+            events.retain(|event| event.seq < range.end);
+            Ok(events)
+        }
+    }
 
     /// Reads everything that is readable of a log, even of a damaged one.
     ///
@@ -279,6 +297,7 @@ forwarded! {
     append(ref claim: Claim, ref batch: [Arc<Event>],) -> ();
     release(val claim: Claim,) -> ();
     read(ref id: LogId, val from: u64,) -> Vec<Event>;
+    read_range(ref id: LogId, val range: Range<u64>,) -> Vec<Event>;
     read_intact(ref id: LogId,) -> RecoveredEvents;
     meta(ref id: LogId,) -> Meta;
     list(ref query: ListQuery,) -> Page;

@@ -48,6 +48,9 @@ async fn what_was_changed_in_the_database_is_noticed_and_repaired() {
         let is_meta = ["renamed", "teamless"].contains(&name);
         assert_eq!(store.meta(&id(name)).await.is_err(), is_meta, "{name}");
         assert_eq!(store.read(&id(name), 0).await.is_err(), !is_meta, "{name}");
+        // Two events before the damage, and all of them.
+        assert_events(&store.read_range(&id(name), 0..2).await.unwrap(), 2);
+        assert_eq!(store.read_range(&id(name), 0..5).await.is_err(), !is_meta, "{name}");
         assert_eq!(store.repair(&id(name)).await, Ok(intact), "{name}");
         assert_events(&store.read(&id(name), 0).await.unwrap(), intact);
         assert_eq!(store.repair(&id(name)).await, Ok(intact), "{name} is intact");

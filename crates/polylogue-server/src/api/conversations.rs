@@ -18,7 +18,7 @@ use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::projection::Native;
 use crate::route::{Access, Route};
-use crate::tail::{Follow, respond};
+use crate::tail::{Follow, PAGE as EVENTS, respond};
 
 const READ: Access = Access::Scope(Scope::Read);
 const PATH: &str = "/api/v1/conversations";
@@ -26,8 +26,6 @@ const ONE: &str = "/api/v1/conversations/{id}";
 
 /// The most conversations of one page.
 const PAGE: u64 = 200;
-/// The most events of one page.
-const EVENTS: u64 = 1000;
 
 pub(crate) fn routes() -> Vec<Route> {
     let run = Access::Scope(Scope::Run);
@@ -241,7 +239,9 @@ async fn events(call: Call) -> Reply {
         return respond(follow, native);
     }
     let limit = call.number("limit")?.unwrap_or(EVENTS).clamp(1, EVENTS);
-    let events = tenant.runtime.store().read(&id, from).await?;
+    // One more tells whether there is another page.
+    let range = from..from.saturating_add(limit).saturating_add(1);
+    let events = tenant.runtime.store().read_range(&id, range).await?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let next = events.get(limit).map(|event| event.seq);
     let native = Native::of(token);

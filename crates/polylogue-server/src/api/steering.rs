@@ -134,7 +134,7 @@ async fn check_open(tenant: &Tenant, id: &LogId, question: u64) -> Result<(), Pr
     if tenant.runtime.open_questions(id).await?.iter().any(|open| open.seq == question) {
         return Ok(());
     }
-    let events = tenant.runtime.store().read(id, question).await?;
+    let events = tenant.runtime.store().read_range(id, question..question.saturating_add(1)).await?;
     let asked = events.first().filter(|event| event.seq == question);
     Err(match asked.map(|event| &event.body) {
         Some(Body::InputRequired(_)) => answered(question),
@@ -374,6 +374,6 @@ async fn fork(call: Call) -> Reply {
 /// Whether the event `seq` answers a question: a fork with another text of it has another answer.
 async fn is_answer(tenant: &Tenant, id: &LogId, seq: Option<u64>) -> Result<bool, Problem> {
     let Some(seq) = seq else { return Ok(false) };
-    let events = tenant.runtime.store().read(id, seq).await?;
+    let events = tenant.runtime.store().read_range(id, seq..seq.saturating_add(1)).await?;
     Ok(events.first().is_some_and(|event| matches!(event.body, Body::InputProvided { .. })))
 }

@@ -217,7 +217,7 @@ async fn s94_a_question_in_two_tabs_is_answered_once_and_keys_do_what_is_listed(
 }
 
 /// A closed conversation of `count` messages.
-async fn long_run(world: &World, count: u64) -> String {
+pub(crate) async fn long_run(world: &World, count: u64) -> String {
     let event = |seq: u64, mut body: Value| {
         body["seq"] = seq.into();
         body["time_ms"] = (1_700_000_000_000 + seq).into();

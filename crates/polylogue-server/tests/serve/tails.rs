@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use polylogue_core::LogId;
 use polylogue_server::{Scope, ServerLimits};
 use serde_json::{Value, json};
 
 use crate::client::{Frame, Request};
 use crate::conversations::{begin, events, said, until};
+use crate::page_views::long_run;
+use crate::typed::client;
 use crate::world::{World, generous};
 
 const PATH: &str = "/api/v1/conversations";
@@ -40,9 +43,36 @@ async fn s18_a_tail_from_the_beginning_is_the_log() {
     assert_eq!(later, page);
     assert_eq!(said(&page), ["one", "two", "three", "four"]);
     let stored = world.store().await;
-    let id = polylogue_core::LogId::new(&id).unwrap();
+    let id = LogId::new(&id).unwrap();
     let stored = polylogue_core::Store::read(&stored, &id, 0).await.unwrap();
     assert_eq!(serde_json::to_value(stored).unwrap(), Value::from(page));
+}
+
+#[tokio::test]
+async fn s18_a_log_of_several_pages_is_sent_as_a_whole() {
+    let world = World::new().await;
+    let id = long_run(&world, 1_300).await;
+    let whole = entries(&world, &id, 0).await;
+    assert_eq!(whole.len(), 2_602, "more than two pages");
+    assert!((0..).zip(&whole).all(|(seq, event)| event["seq"] == seq));
+    let client = client(&world);
+    let key = LogId::new(&id).unwrap();
+    assert_eq!(serde_json::to_value(client.all_events(&key, 0).await.unwrap()).unwrap(), json!(whole));
+    // From the last event of a page, and from behind it.
+    for from in [999, 1_000, 1_001, 2_601, 2_602] {
+        let rest = whole.get(from..).unwrap_or_default();
+        assert_eq!(entries(&world, &id, from as u64).await, rest, "from {from}");
+    }
+    for (from, limit, count, next) in [
+        (0, None, 1_000, Some(1_000)),
+        (998, Some(3), 3, Some(1_001)),
+        (1_602, None, 1_000, None),
+        (3_000, Some(1), 0, None),
+    ] {
+        let page = client.events(&key, from, limit).await.unwrap();
+        assert_eq!((page.events.len(), page.next), (count, next), "{limit:?} from {from}");
+        assert!((from..).zip(&page.events).all(|(seq, event)| event.seq == seq));
+    }
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 
 use polylogue_core::{Event, Listing, LogId, Meta, Parent, RecoveredEvents, StoreError, Summary, Timestamp};
@@ -192,20 +193,22 @@ impl<'a> LogFile<'a> {
         Ok(Value::Null)
     }
 
-    /// The events from `from` on, or `None` if any event of the log is damaged or lost.
+    /// The events in `range`, or `None` if one of them or one before them is damaged or lost.
     pub(super) fn events(
         &mut self,
-        from: u64,
+        range: Range<u64>,
         head: Option<&Head>,
     ) -> Result<Option<Vec<Event>>, StoreError> {
         let mut events = Vec::new();
         let mut end = HeadCheck::of(head, 0, self.link);
-        while let Some(holds) = self.next()? {
+        while end.events < range.end
+            && let Some(holds) = self.next()?
+        {
             let seq = end.events;
             if !holds {
                 return Ok(None);
             }
-            if seq >= from {
+            if seq >= range.start {
                 match serde_json::from_slice::<Event>(&self.line) {
                     Ok(event) if event.seq == seq => events.push(event),
                     _ => return Ok(None),
@@ -213,7 +216,9 @@ impl<'a> LogFile<'a> {
             }
             end.pass(seq, self.link);
         }
-        Ok(end.damage().is_none().then_some(events))
+        // The end of the log was not read.
+        let is_part = end.events >= range.end && head.is_some_and(|head| head.events > end.events);
+        Ok((is_part || end.damage().is_none()).then_some(events))
     }
 
     /// Every readable event.

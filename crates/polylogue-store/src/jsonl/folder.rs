@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -324,13 +325,13 @@ impl Folder {
         }
     }
 
-    pub(super) fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+    pub(super) fn read(&self, id: &LogId, range: Range<u64>) -> Result<Vec<Event>, StoreError> {
         // Read first: events acknowledged by then are in the file.
         let head = self.note(id).head;
         let (path, mut file) = self.open(id)?;
         let mut log = LogFile::new(&path, &file);
         let events = match log.header()? {
-            Ok(_) => log.events(from, head.as_ref())?,
+            Ok(_) => log.events(range, head.as_ref())?,
             Err(file::BadHeader::Other(error)) => return Err(error),
             Err(file::BadHeader::Damaged(_)) => None,
         };

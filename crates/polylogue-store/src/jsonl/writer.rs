@@ -124,7 +124,7 @@ impl Writer {
     fn is_same(&mut self) -> Result<bool, StoreError> {
         let mut log = LogFile::from_start(&self.path, &self.file)?;
         let Ok(Ok(_)) = log.header() else { return Ok(false) };
-        let kept = log.events(u64::MAX, Some(&self.head))?.is_some();
+        let kept = log.events(u64::MAX..u64::MAX, Some(&self.head))?.is_some();
         Ok(kept && file::end(&self.path, &mut self.file, None).is_ok_and(|end| end.bytes == self.entry.bytes))
     }
 

@@ -146,7 +146,7 @@ fn whole(
     if let Some(summary) = unsealed(summary, link) {
         return Ok(Listing { summary, ..listing });
     }
-    let read = match rows::events(connection, (&listing.id, log), 0, said) {
+    let read = match rows::events(connection, (&listing.id, log), 0..u64::MAX, said) {
         Err(error) => tolerated(error).map(|_| None)?,
         read => read?,
     };

@@ -1,5 +1,6 @@
 //! Reads the tables.
 
+use std::ops::Range;
 use std::path::Path;
 
 use polylogue_core::chain::Chain;
@@ -56,11 +57,16 @@ impl Reader {
         }
     }
 
-    pub(super) fn read(&mut self, place: &Place, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+    pub(super) fn read(
+        &mut self,
+        place: &Place,
+        id: &LogId,
+        range: Range<u64>,
+    ) -> Result<Vec<Event>, StoreError> {
         let (said, log) = self.log(place, id)?;
         let events = self.reading(place, |connection| {
             let connection = &*connection.unchecked_transaction()?;
-            match events(connection, (id, log), from, said.as_ref()) {
+            match events(connection, (id, log), range, said.as_ref()) {
                 Err(error) if is_damage(&error) => Ok(None),
                 events => events,
             }
@@ -98,7 +104,7 @@ impl Reader {
             };
             let mut ends = Heads::of(&head, said.as_ref(), 0, front);
             let mut chain = Chain::from(front);
-            let up = collect(connection, UP, log, 0, |row| {
+            let up = collect(connection, UP, log, 0..u64::MAX, |row| {
                 let event = row.event(&mut chain, salvage.next_seq());
                 if let Ok(event) = &event {
                     ends.pass(event.seq, row.link);
@@ -109,9 +115,10 @@ impl Reader {
                 salvage.note(tolerated(flaw)?);
                 // What is behind the damage is reached from the other end.
                 let (mut behind, next) = (Vec::new(), salvage.next_seq());
-                if let Err(flaw) =
-                    collect(connection, DOWN, log, next, |row| behind.push(parse_event(row.json, row.seq)))
-                {
+                let down = collect(connection, DOWN, log, next..u64::MAX, |row| {
+                    behind.push(parse_event(row.json, row.seq));
+                });
+                if let Err(flaw) = down {
                     tolerated(flaw)?;
                 }
                 behind.into_iter().rev().for_each(|event| salvage.take(event));

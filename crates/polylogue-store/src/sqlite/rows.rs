@@ -1,5 +1,7 @@
 //! The rows of one log.
 
+use std::ops::Range;
+
 use polylogue_core::chain::{Chain, Link};
 use polylogue_core::{Event, LogId, Meta, Timestamp};
 use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, Result, Row};
@@ -9,10 +11,11 @@ use crate::head::Head;
 use crate::intact::{EventRow, HeadCheck};
 use crate::sealed::first_link;
 
-/// Events of a log upwards from one of them, and downwards to it.
-pub(super) const UP: &str = "SELECT seq, json, chain FROM events WHERE log = ?1 AND seq >= ?2 ORDER BY seq";
+/// Events of a log between two of them, upwards and downwards.
+pub(super) const UP: &str =
+    "SELECT seq, json, chain FROM events WHERE log = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq";
 pub(super) const DOWN: &str =
-    "SELECT seq, json, chain FROM events WHERE log = ?1 AND seq >= ?2 ORDER BY seq DESC";
+    "SELECT seq, json, chain FROM events WHERE log = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq DESC";
 
 /// Whether an error is damage of the database, not of access to it.
 pub(super) fn is_damage(error: &Error) -> bool {
@@ -38,13 +41,14 @@ pub(super) fn find(connection: &Connection, id: &LogId) -> Result<Option<i64>> {
     }
 }
 
-/// The events from `from` on, or `None` when one of them is damaged or lost.
+/// The events in `range`, or `None` when one of them is damaged or lost.
 pub(super) fn events(
     connection: &Connection,
     (id, log): (&LogId, i64),
-    from: u64,
+    range: Range<u64>,
     said: Option<&Head>,
 ) -> Result<Option<Vec<Event>>> {
+    let from = range.start;
     let link = match from {
         0 => {
             let stored_meta = stored_meta(connection, id, log)?;
@@ -72,14 +76,17 @@ pub(super) fn events(
     let head = head_of(connection, log)?;
     let mut ends = Heads::of(&head, said, from, link);
     let (mut events, mut whole, mut chain) = (Vec::new(), link.is_some(), Chain::from(link));
-    collect(connection, UP, log, from, |row| match row.event(&mut chain, row.seq) {
+    collect(connection, UP, log, range.clone(), |row| match row.event(&mut chain, row.seq) {
         Ok(event) if event.seq == from.saturating_add(events.len() as u64) => {
             ends.pass(event.seq, row.link);
             events.push(event);
         }
         _ => whole = false,
     })?;
-    Ok((whole && ends.flaw().is_none()).then_some(events))
+    // All that was asked for, and more follows: the end of the log was not read.
+    let is_part = from.saturating_add(events.len() as u64) >= range.end
+        && head.as_ref().is_some_and(|head| head.events > range.end);
+    Ok((whole && (is_part || ends.flaw().is_none())).then_some(events))
 }
 
 /// The stored heads of a log, in the database and next to it.
@@ -134,11 +141,13 @@ pub(super) fn collect(
     connection: &Connection,
     sql: &str,
     log: i64,
-    from: u64,
+    range: Range<u64>,
     mut take: impl FnMut(EventRow<'_>),
 ) -> Result<()> {
     let mut select = connection.prepare_cached(sql)?;
-    let mut rows = select.query([log, i64::try_from(from).unwrap_or(i64::MAX)])?;
+    let first = i64::try_from(range.start).unwrap_or(i64::MAX);
+    let last = i64::try_from(range.end).map_or(i64::MAX, |end| end.saturating_sub(1));
+    let mut rows = select.query([log, first, last])?;
     while let Some(row) = rows.next()? {
         let seq = row.get::<_, i64>(0)?.cast_unsigned();
         take(EventRow { seq, json: row.get_ref(1)?.as_bytes()?, link: link_of(row, 2)? });

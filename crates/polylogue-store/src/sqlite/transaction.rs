@@ -241,7 +241,7 @@ impl<'a> WriteTransaction<'a> {
 
     /// The summary of a log whose own is not what was written.
     fn summary(&self, id: &LogId, log: i64, has_team: bool) -> Result<Summary, WriteError> {
-        let events = rows::events(self.connection, (id, log), 0, None)?.unwrap_or_default();
+        let events = rows::events(self.connection, (id, log), 0..u64::MAX, None)?.unwrap_or_default();
         Ok(Summary::of(&events, has_team))
     }
 

@@ -1,5 +1,6 @@
 //! The suite finds what is broken: a store with one fault at a time.
 
+use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ enum Fault {
     NeverBusy,
     NeverReleases,
     ReadsFromTheStart,
+    RangesHaveNoEnd,
     SalvagesNothing,
     ListsOldestFirst,
     NeverSummarizes,
@@ -68,6 +70,11 @@ impl StoreWrapper for Faulty {
 
     async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
         self.0.read(id, if self.1 == Fault::ReadsFromTheStart { 0 } else { from }).await
+    }
+
+    async fn read_range(&self, id: &LogId, range: Range<u64>) -> Result<Vec<Event>, StoreError> {
+        let end = if self.1 == Fault::RangesHaveNoEnd { u64::MAX } else { range.end };
+        self.0.read_range(id, range.start..end).await
     }
 
     async fn read_intact(&self, id: &LogId) -> Result<RecoveredEvents, StoreError> {
@@ -122,6 +129,7 @@ async fn the_suite_names_the_rule_that_is_broken() {
         (Fault::NeverBusy, "a claimed log is busy"),
         (Fault::NeverReleases, "a released log can be claimed"),
         (Fault::ReadsFromTheStart, "reading begins at the given event"),
+        (Fault::RangesHaveNoEnd, "a range is a part of the log"),
         (Fault::SalvagesNothing, "a sound log is intact"),
         (Fault::ListsOldestFirst, "logs are listed newest first"),
         (Fault::NeverSummarizes, "the summary is that of all events after every append"),

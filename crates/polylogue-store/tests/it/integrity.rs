@@ -58,6 +58,9 @@ async fn check(store: &impl Store, what: &str) -> bool {
     if let Ok(behind) = store.read(&id("a"), EVENTS / 2).await {
         assert_events(&behind, EVENTS / 2, EVENTS);
     }
+    if let Ok(part) = store.read_range(&id("a"), 4..8).await {
+        assert_events(&part, 4, 8);
+    }
     if let Ok(RecoveredEvents { events, damage }) = store.read_intact(&id("a")).await {
         assert_eq!(damage.is_none(), read.is_ok(), "{what}: {damage:?}");
         let whole = match damage {

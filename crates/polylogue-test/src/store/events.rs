@@ -5,11 +5,13 @@ use std::sync::Arc;
 use polylogue_core::{AnyStore, Body, Event, Path, Store, StoreError, Timestamp};
 use serde_json::{Value, json};
 
-use super::support::{Report, Verdict, begin, done, keeps, refused, said, same, some};
+use super::support::{Report, Verdict, begin, done, id, keeps, refused, said, same, some};
 
 pub(super) async fn check(make: &impl Fn() -> AnyStore, report: &mut Report) {
     report.check("events are kept in order", in_order(make())).await;
     report.check("reading begins at the given event", read_from(make())).await;
+    report.check("a range is a part of the log", ranges(make())).await;
+    report.check("a log in pages is the whole log", pages(make())).await;
     report.check("a sound log is intact", intact(make())).await;
     report.check("an empty batch changes nothing", nothing(make())).await;
     report.check("events without gaps are kept, others refused as a whole", gaps(make())).await;
@@ -37,6 +39,43 @@ async fn read_from(store: AnyStore) -> Verdict {
         same(&format!("reading from {from}"), &seqs, &(from..5).collect())?;
     }
     Ok(())
+}
+
+async fn ranges(store: AnyStore) -> Verdict {
+    let claim = begin(&store, "a").await?;
+    for kept in [0, 5] {
+        done("append", store.append(&claim, &some(0, kept)).await)?;
+        let all = done("read", store.read(&claim.id, 0).await)?;
+        for from in [0, 1, 3, 5, 6, u64::MAX] {
+            for to in [0, 1, 3, 4, 5, 6, u64::MAX] {
+                let found = done("read_range", store.read_range(&claim.id, from..to).await)?;
+                let part: Vec<Event> =
+                    all.iter().filter(|event| (from..to).contains(&event.seq)).cloned().collect();
+                same(&format!("events {from}..{to} of {kept}"), &found, &part)?;
+            }
+        }
+    }
+    match store.read_range(&id("none")?, 0..3).await {
+        Err(StoreError::NotFound { .. }) => Ok(()),
+        other => Err(format!("a range of no log: {other:?} instead of `NotFound`")),
+    }
+}
+
+async fn pages(store: AnyStore) -> Verdict {
+    let claim = begin(&store, "a").await?;
+    let events = some(0, 250);
+    done("append", store.append(&claim, &events).await)?;
+    let mut read: Vec<Event> = Vec::new();
+    for from in (0..250).step_by(50) {
+        let page = done("read_range", store.read_range(&claim.id, from..from + 50).await)?;
+        same("the events of a page", &page.len(), &50)?;
+        read.extend(page);
+        // The log grows while it is read.
+        let next = 250 + from / 50;
+        done("append", store.append(&claim, &some(next, next + 1)).await)?;
+    }
+    read.extend(done("read_range", store.read_range(&claim.id, 250..300).await)?);
+    same("the pages", &read.iter().map(|event| event.seq).collect::<Vec<_>>(), &(0..255).collect())
 }
 
 async fn intact(store: AnyStore) -> Verdict {
