@@ -3,10 +3,12 @@
 
 mod begin;
 mod list;
+mod memory;
 mod named_server;
 mod options;
 mod show;
 mod steer;
+mod verify;
 mod watch;
 
 use clap::ArgMatches;
@@ -56,6 +58,10 @@ pub(crate) async fn run(cli: &args::Cli, remote: &Remote) -> Result<Exit, CliErr
         Command::Send(args) => steer::send(args, remote).await,
         Command::Answer(args) => steer::answer(args, remote).await,
         Command::Cancel(args) => steer::cancel(args, remote).await,
+        Command::Pause(args) => steer::pause(args, remote).await,
+        Command::Next(args) => steer::next(args, remote).await,
+        Command::Verify(args) => verify::run(args, remote).await,
+        Command::Memory(args) => memory::run(args, remote).await,
         Command::Raise(args) => steer::raise(args, remote).await,
         Command::Fork(args) => steer::fork(args, remote).await,
         Command::Rm(args) => steer::rm(args, remote).await,

@@ -9,8 +9,9 @@ use polylogue_wire::calls::{CallPage, Histories, View};
 use polylogue_wire::compare::Comparison;
 use polylogue_wire::conversation::{
     Accepted, Answer, Continuation, Conversation, ConversationPage, EventPage, Fork, Import, NewConversation,
-    NewMessage, NewTitle, Removed, Resume, Stop, When,
+    NewMessage, NewTitle, NextSpeaker, Pause, Removed, Resume, Stop, Verdict, When,
 };
+use polylogue_wire::memory::{Facts, Forgotten};
 use polylogue_wire::team::{Check, Checked, NewText, Source, Team, Teams};
 use polylogue_wire::token::{MadeToken, NewToken, Revoked, Tokens};
 use serde::de::DeserializeOwned;
@@ -136,12 +137,7 @@ impl Client {
     }
 
     /// A page of events, from the event `from` on: at most `limit`. Default: 1,000, which is the most.
-    pub async fn events(
-        &self,
-        id: &LogId,
-        from: u64,
-        limit: Option<u64>,
-    ) -> Result<EventPage, ClientError> {
+    pub async fn events(&self, id: &LogId, from: u64, limit: Option<u64>) -> Result<EventPage, ClientError> {
         let request = Request::new(&self.0, Method::GET, &[CONVERSATIONS, id.as_str(), "events"]);
         let limit = limit.map(|limit| ("limit", limit.to_string()));
         let query: Vec<_> = [("from", from.to_string())].into_iter().chain(limit).collect();
@@ -186,6 +182,22 @@ impl Client {
         request.repeatable().send().await
     }
 
+    /// Pauses a conversation: turns that have begun end, and no others begin. [`resume`](Self::resume) continues it.
+    pub async fn pause(&self, id: &LogId) -> Result<Conversation, ClientError> {
+        self.post(&[CONVERSATIONS, id.as_str(), "pause"]).json(&Pause {})?.once()?.send().await
+    }
+
+    /// Chooses who speaks next in the outermost chat of a conversation.
+    pub async fn choose_next(&self, id: &LogId, who: &str) -> Result<Conversation, ClientError> {
+        let body = NextSpeaker { who: who.to_owned() };
+        self.post(&[CONVERSATIONS, id.as_str(), "next"]).json(&body)?.once()?.send().await
+    }
+
+    /// Whether what is stored of a conversation is what was written.
+    pub async fn verify(&self, id: &LogId) -> Result<Verdict, ClientError> {
+        self.get(&[CONVERSATIONS, id.as_str(), "verify"]).await
+    }
+
     /// Continues a conversation, which may use so much more than it has used.
     pub async fn resume(&self, id: &LogId, resume: &Resume) -> Result<Conversation, ClientError> {
         self.post(&[CONVERSATIONS, id.as_str(), "resume"]).json(resume)?.send().await
@@ -228,6 +240,46 @@ impl Client {
     pub async fn compare(&self, a: &LogId, b: &LogId) -> Result<Comparison, ClientError> {
         let query = [("a", a.to_string()), ("b", b.to_string())];
         Request::new(&self.0, Method::GET, &["compare"]).query(&query).send().await
+    }
+}
+
+/// What agents remember.
+///
+/// # Errors
+/// All methods: [`ClientError`], when the server cannot be reached or refuses.
+#[expect(clippy::missing_errors_doc, reason = "they are the same for all")]
+impl Client {
+    /// Facts, the newest first: of one scope, or of all. Default of `limit`: 100.
+    pub async fn facts(&self, scope: Option<&str>, limit: Option<u64>) -> Result<Facts, ClientError> {
+        self.memory(None, scope, limit).await
+    }
+
+    /// The facts that match a text best: of one scope, or so many of each. Default of `limit`: 5.
+    pub async fn search_facts(
+        &self,
+        text: &str,
+        scope: Option<&str>,
+        limit: Option<u64>,
+    ) -> Result<Facts, ClientError> {
+        self.memory(Some(text), scope, limit).await
+    }
+
+    async fn memory(
+        &self,
+        text: Option<&str>,
+        scope: Option<&str>,
+        limit: Option<u64>,
+    ) -> Result<Facts, ClientError> {
+        let limit = limit.map(|limit| limit.to_string());
+        let query = [("q", text), ("scope", scope), ("limit", limit.as_deref())];
+        let query: Vec<_> =
+            query.into_iter().filter_map(|(name, value)| Some((name, value?.to_owned()))).collect();
+        Request::new(&self.0, Method::GET, &["memory"]).query(&query).send().await
+    }
+
+    /// Forgets a fact, by its number.
+    pub async fn forget(&self, fact: u64) -> Result<Forgotten, ClientError> {
+        Request::new(&self.0, Method::DELETE, &["memory", &fact.to_string()]).send().await
     }
 }
 

@@ -58,7 +58,12 @@ const REPLIES: &[(&str, &str, Schema)] = &[
     ("POST", "/api/v1/conversations/{id}/messages", accepted),
     ("POST", "/api/v1/conversations/{id}/answers", accepted),
     ("POST", "/api/v1/conversations/{id}/stop", conversation),
+    ("POST", "/api/v1/conversations/{id}/pause", conversation),
+    ("POST", "/api/v1/conversations/{id}/next", conversation),
     ("POST", "/api/v1/conversations/{id}/resume", conversation),
+    ("GET", "/api/v1/conversations/{id}/verify", verdict),
+    ("GET", "/api/v1/memory", || object(&[("facts", list(fact()))], &[])),
+    ("DELETE", "/api/v1/memory/{fact}", || object(&[("forgotten", json!({"const": true}))], &[])),
     ("GET", "/api/v1/conversations/{id}/continuation", continuation),
     ("POST", "/api/v1/conversations/{id}/fork", conversation),
     ("GET", "/api/v1/compare", compared),
@@ -232,6 +237,28 @@ fn conversation() -> Value {
 /// What continues a conversation that has ended.
 fn continuation() -> Value {
     object(&[("resumes", flag()), ("limits", or_null("object")), ("message", or_null("string"))], &[])
+}
+
+/// Whether a conversation is intact.
+fn verdict() -> Value {
+    let state = json!({"enum": ["intact", "damaged", "old_format", "newer_format"]});
+    object(&[("id", text()), ("state", state), ("events", count()), ("intact", count())], &[("why", text())])
+}
+
+/// What an agent remembers.
+fn fact() -> Value {
+    object(
+        &[
+            ("id", count()),
+            ("scope", text()),
+            ("text", text()),
+            ("by", text()),
+            ("time_ms", count()),
+            ("conversation", text()),
+            ("call", text()),
+        ],
+        &[],
+    )
 }
 
 fn event() -> Value {

@@ -28,6 +28,8 @@ pub(crate) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     routes.extend(api::graph::routes());
     routes.extend(api::compare::routes());
     routes.extend(api::feed::routes());
+    routes.extend(api::verify::routes());
+    routes.extend(api::memory::routes());
     routes.extend(api::tokens::routes());
     routes.extend(api::openapi::routes());
     routes.extend(api::session::routes());

@@ -290,6 +290,47 @@ pub enum When {
     Now,
 }
 
+/// How a conversation is paused: there is nothing to say of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {}
+
+/// Who speaks next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NextSpeaker {
+    /// A participant of the outermost chat.
+    pub who: String,
+}
+
+/// Whether what is stored of a conversation is what was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The conversation.
+    pub id: LogId,
+    /// What was found.
+    pub state: Integrity,
+    /// How many events can be read, those behind the damage included.
+    pub events: u64,
+    /// How many of them are the intact beginning.
+    pub intact: u64,
+    /// What is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// What is found of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Integrity {
+    /// Everything is what was written.
+    Intact,
+    /// Something is damaged or lost.
+    Damaged,
+    /// An earlier version of Polylogue wrote it.
+    OldFormat,
+    /// A later version of Polylogue wrote it.
+    NewerFormat,
+}
+
 /// How a conversation continues.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {

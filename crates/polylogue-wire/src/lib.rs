@@ -9,6 +9,7 @@
 //! | [`stream`] | frames of event streams |
 //! | [`calls`] | the timeline of calls, and what models were sent |
 //! | [`compare`] | two conversations side by side |
+//! | [`memory`] | what agents remember |
 //! | [`team`] | teams, and the check of their texts |
 //! | [`token`] | tokens and their scopes |
 //! | [`problem`] | errors |
@@ -21,6 +22,7 @@ mod scope;
 pub mod calls;
 pub mod compare;
 pub mod conversation;
+pub mod memory;
 pub mod problem;
 pub mod stream;
 pub mod team;

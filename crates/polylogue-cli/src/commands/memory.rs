@@ -50,9 +50,8 @@ async fn search(facts: &Facts, args: &Search) -> Result<Exit, CliError> {
 async fn forget(facts: &Facts, args: &Forget) -> Result<Exit, CliError> {
     let all = facts.list(None, usize::MAX).await?;
     let scopes: BTreeMap<u64, Scope> = all.into_iter().map(|fact| (fact.id, fact.scope)).collect();
-    if let Some(missing) = args.ids.iter().find(|id| !scopes.contains_key(id)) {
-        return Err(CliError::usage(format!("there is no fact #{missing}"))
-            .hint("`polylogue memory list` lists them"));
+    if let Some(id) = args.ids.iter().find(|id| !scopes.contains_key(id)) {
+        return Err(missing(*id));
     }
     for id in &args.ids {
         if let Some(scope) = scopes.get(id) {
@@ -63,7 +62,12 @@ async fn forget(facts: &Facts, args: &Forget) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-fn show(facts: &[Fact], as_json: bool) -> Result<(), CliError> {
+/// The error for a fact that there is not.
+pub(crate) fn missing(id: u64) -> CliError {
+    CliError::usage(format!("there is no fact #{id}")).hint("`polylogue memory list` lists them")
+}
+
+pub(crate) fn show(facts: &[Fact], as_json: bool) -> Result<(), CliError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let now = u64::try_from(now).unwrap_or(u64::MAX);
     let unwritable = |error| CliError::failed(format!("the facts cannot be written: {error}"));

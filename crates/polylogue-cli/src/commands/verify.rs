@@ -28,7 +28,12 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<
         }
         verdicts.extend(store.damage().await?.map(|damage| Verdict::new(None, 0, Some(damage))));
     }
-    let text: Sanitized = match args.json {
+    shown(&verdicts, args.json)
+}
+
+/// Prints the verdicts, and what to do about the first that is not good.
+pub(crate) fn shown(verdicts: &[Verdict], json: bool) -> Result<Exit, CliError> {
+    let text: Sanitized = match json {
         true => verdicts
             .iter()
             .map(|verdict| Sanitized::json(&verdict.as_json()))
@@ -40,7 +45,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<
     match verdicts.iter().find_map(|verdict| verdict.damage.as_ref()) {
         None => Ok(Exit::Done),
         Some(damage) => {
-            damage.hint().filter(|_| !args.json).iter().for_each(|hint| print_note(&format!("hint: {hint}")));
+            let hint = damage.hint.as_ref().filter(|_| !json);
+            hint.iter().for_each(|hint| print_note(&format!("hint: {hint}")));
             Ok(Exit::Failed)
         }
     }
@@ -99,43 +105,68 @@ pub(super) const fn state(error: &StoreError) -> &'static str {
     match error {
         StoreError::Older { .. } => "old_format",
         StoreError::Newer { .. } | StoreError::UnknownEvent { .. } => "newer_format",
-        _ => "damaged",
+        _ => DAMAGED,
     }
 }
 
 /// What is found of a conversation, or of the file that all share.
-struct Verdict {
-    id: Option<LogId>,
+pub(crate) struct Verdict {
+    pub(crate) id: Option<LogId>,
     /// How many events can be read, those behind the damage included.
-    events: u64,
+    pub(crate) events: u64,
     /// How many of them are the intact beginning, and what is wrong with the next one.
-    intact: u64,
-    damage: Option<StoreError>,
+    pub(crate) intact: u64,
+    pub(crate) damage: Option<Damage>,
     /// Whether the header is damaged.
-    is_header: bool,
+    pub(crate) is_header: bool,
+}
+
+/// Why something is not intact.
+pub(crate) struct Damage {
+    /// The word for it.
+    pub(crate) state: &'static str,
+    /// What is wrong.
+    pub(crate) why: String,
+    /// The same, as an error says it.
+    pub(crate) text: String,
+    pub(crate) hint: Option<String>,
+}
+
+/// The word for damage, as opposed to another version.
+pub(crate) const DAMAGED: &str = "damaged";
+
+impl From<StoreError> for Damage {
+    fn from(error: StoreError) -> Self {
+        let text = error.to_string();
+        let why = match &error {
+            StoreError::Damaged { why, .. } => why.clone(),
+            _ => text.clone(),
+        };
+        Self { state: state(&error), why, text, hint: error.hint() }
+    }
 }
 
 impl Verdict {
     fn new(id: Option<LogId>, events: u64, damage: Option<StoreError>) -> Self {
         let intact = damage.as_ref().map_or(events, StoreError::intact);
-        Self { id, events, intact, damage, is_header: false }
+        Self { id, events, intact, damage: damage.map(Into::into), is_header: false }
     }
 
     fn line(&self) -> String {
         let name = self.id.as_ref().map_or("the file", LogId::as_str);
         match &self.damage {
             None => format!("{name:<8} intact   {:>6} events", self.events),
-            Some(StoreError::Damaged { why, .. }) if self.is_header && self.intact == self.events => {
+            Some(Damage { state: DAMAGED, why, .. }) if self.is_header && self.intact == self.events => {
                 format!(
                     "{name:<8} damaged  all {} events are intact, but the header is not: {why}",
                     self.events
                 )
             }
-            Some(StoreError::Damaged { why, .. }) if self.id.is_some() => format!(
+            Some(Damage { state: DAMAGED, why, .. }) if self.id.is_some() => format!(
                 "{name:<8} damaged  {:>6} events are intact; the first bad one is event {}: {why}",
                 self.intact, self.intact
             ),
-            Some(error) => format!("{name:<8} {}  {error}", state(error).replace('_', " ")),
+            Some(Damage { state, text, .. }) => format!("{name:<8} {}  {text}", state.replace('_', " ")),
         }
     }
 
@@ -144,8 +175,8 @@ impl Verdict {
             return json!({ "id": self.id, "state": "intact", "events": self.events, "intact": self.intact });
         };
         json!({
-            "id": self.id, "state": state(damage), "events": self.events, "intact": self.intact,
-            "first_bad": self.id.as_ref().filter(|_| !self.is_header || self.intact < self.events).map(|_| self.intact), "why": damage.to_string(),
+            "id": self.id, "state": damage.state, "events": self.events, "intact": self.intact,
+            "first_bad": self.id.as_ref().filter(|_| !self.is_header || self.intact < self.events).map(|_| self.intact), "why": damage.text,
         })
     }
 }

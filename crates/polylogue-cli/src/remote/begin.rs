@@ -119,7 +119,9 @@ pub(super) async fn resume(cli: &args::Cli, args: &args::Resume, remote: &Remote
         }
         Some(text) => drop(client.send(id, &text).await?),
         // Its run is followed, and the person asked.
-        None if limits.is_empty() && matches!(state, State::Running | State::Waiting) => {}
+        None if limits.is_empty()
+            && !conversation.paused
+            && matches!(state, State::Running | State::Waiting) => {}
         None => resumed(remote, &conversation, &Resume { limits }).await?,
     }
     Watch {

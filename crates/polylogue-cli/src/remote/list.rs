@@ -61,7 +61,7 @@ async fn filter(remote: &Remote, args: &args::runs::Runs, now: u64) -> Result<Li
 }
 
 /// At most `limit` conversations, from as many pages as they take.
-async fn listed(
+pub(super) async fn listed(
     remote: &Remote,
     mut filter: ListFilter,
     limit: Option<u64>,

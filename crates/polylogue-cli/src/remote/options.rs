@@ -45,11 +45,13 @@ fn use_of(command: &str) -> Use {
         "raise" => Use::Server(&[&["id"], LIMITS]),
         "fork" => Use::Server(&[&["id", "at", "say"]]),
         "rm" => Use::Server(&[&["ids"]]),
+        "pause" => Use::Server(&[&["id"]]),
+        "next" => Use::Server(&[&["id", "name"]]),
+        "verify" => Use::Server(&[&["id", "json"]]),
+        // Its arguments are those of its subcommands, all of which a server has.
+        "memory" => Use::Server(&[]),
         "chat" => Use::Refused("`run` begins a conversation, and `resume ID MESSAGE` continues it"),
-        "pause" => Use::Refused("`cancel` stops a conversation after its turn, and `resume` continues it"),
-        "batch" | "next" | "verify" | "memory" | "move" | "archive" => {
-            Use::Refused("run it where the store of the server is")
-        }
+        "batch" | "move" | "archive" => Use::Refused("run it where the store of the server is"),
         _ => Use::Local,
     }
 }
@@ -75,14 +77,23 @@ pub(super) fn check(matches: &ArgMatches, is_named: bool) -> Result<bool, CliErr
     let wrong = arguments.filter(|argument| !is_known(argument.get_id().as_str()));
     if let Some(wrong) = wrong.into_iter().find(|argument| is_given(argument.get_id().as_str())) {
         let option = wrong.get_long().unwrap_or(wrong.get_id().as_str());
-        return Err(CliError::usage(format!("`--{option}` does not work with a server"))
-            .hint("models, permissions and files of a team are those with which the server was started"));
+        return Err(CliError::usage(format!("`--{option}` does not work with a server")).hint(hint_of(name)));
     }
     if matches.value_source("store") == Some(ValueSource::CommandLine) {
         return Err(CliError::usage("`--store` and `--server` name two places of conversations")
             .hint("leave out one of them"));
     }
     Ok(true)
+}
+
+/// What to do instead of an option that does not work with a server.
+fn hint_of(command: &str) -> &'static str {
+    match command {
+        "verify" => {
+            "conversations are repaired where the store of the server is; a recording is a file of this machine: leave out `--server`"
+        }
+        _ => "models, permissions and files of a team are those with which the server was started",
+    }
 }
 
 #[cfg(test)]
@@ -109,12 +120,20 @@ mod tests {
 
     #[test]
     fn what_a_server_cannot_do_is_refused_and_named() {
-        assert_eq!(checked(&["run", "pair", "--max-turns", "3", "--json"]), Ok(true));
+        for words in [
+            &["run", "pair", "--max-turns", "3", "--json"][..],
+            &["pause", "last"],
+            &["next", "last", "Ann"],
+            &["verify", "--json"],
+            &["memory", "search", "tea", "--limit", "2"],
+        ] {
+            assert_eq!(checked(words), Ok(true), "{words:?}");
+        }
         for (words, wrong) in [
             (&["run", "pair", "--model", "openai:x"][..], "`--model`"),
             (&["run", "pair", "--allow", "network"], "`--allow`"),
             (&["resume", "last", "Hi", "--as", "Ann"], "`--as`"),
-            (&["next", "last", "Ann"], "`next` does not work with a server"),
+            (&["verify", "last", "--repair"], "`--repair`"),
             (&["answer", "last", "yes", "--by", "Ann"], "`--by`"),
             (&["batch", "pair.yaml", "--over", "rows.csv", "-o", "x"], "`batch` does not work with a server"),
             (&["check", "pair.yaml"], "`check` is about this machine"),

@@ -46,6 +46,26 @@ pub(super) async fn cancel(args: &args::steer::Cancel, remote: &Remote) -> Resul
     Ok(Exit::Done)
 }
 
+pub(super) async fn pause(args: &args::steer::Pause, remote: &Remote) -> Result<Exit, CliError> {
+    let Conversation { id, .. } = remote.client.find(&args.id).await?;
+    remote.client.pause(&id).await?;
+    print_note_wrapped(&format!("paused; `polylogue resume {id}` continues it"));
+    Ok(Exit::Done)
+}
+
+pub(super) async fn next(args: &args::steer::Next, remote: &Remote) -> Result<Exit, CliError> {
+    let Conversation { id, .. } = remote.client.find(&args.id).await?;
+    let Conversation { state, .. } = remote.client.choose_next(&id, &args.name).await?;
+    let (who, running) = (&args.name, state == State::Running);
+    print_note_wrapped(&match running {
+        true => format!("{who} speaks next"),
+        false => format!(
+            "{who} speaks next if the chat allows it; `polylogue resume {id}` continues the conversation"
+        ),
+    });
+    Ok(Exit::Done)
+}
+
 pub(super) async fn raise(args: &args::steer::Raise, remote: &Remote) -> Result<Exit, CliError> {
     let limits = args.limits.overrides();
     if limits.is_empty() {

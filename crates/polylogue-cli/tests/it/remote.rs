@@ -8,7 +8,7 @@ use polylogue_test::server::Server;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::home::{Home, Ran, UNREACHABLE, of_type, serve, timeless, until};
+use crate::home::{Home, Ran, UNREACHABLE, of_type, serve, shipped, timeless, until};
 use crate::models::{CALLS, SAID, TALK, said, talk};
 use crate::serving::Serving;
 
@@ -176,6 +176,11 @@ fn lists_and_conversations_look_the_same_through_a_server() {
         &["show", &id, "--side-by-side"],
         &["show", &id, "--as", "Ann", "--call", "1", "--json"],
         &["show", "last"],
+        &["verify"],
+        &["verify", &id],
+        &["verify", "--json"],
+        &["memory", "list"],
+        &["memory", "search", "tea", "--json"],
     ] {
         let remote = there.run(args);
         let local = here.run(args).ok();
@@ -204,6 +209,12 @@ fn conversations_of_a_server_are_steered() {
     let open = home.run(&["resume", &fork, "Hi"]).exits(2);
     assert!(open.err.contains("--answer TEXT"), "{}", open.err);
     home.run(&["raise", &fork, "--max-turns", "3"]).exits(2);
+    let unknown = home.run(&["next", &fork, "Eve"]).exits(2);
+    assert!(
+        unknown.err.contains("there is no participant `Eve`") && unknown.err.contains("`Pat`, `Ann`"),
+        "{}",
+        unknown.err
+    );
     assert_eq!(home.run(&["rm", &fork]).ok().out, format!("removed {fork}\n"));
     let gone = home.run(&["show", &fork]).exits(2);
     assert!(gone.err.contains(&format!("there is no conversation `{fork}`")), "{}", gone.err);
@@ -287,6 +298,50 @@ fn s20_s39_a_client_goes_through_a_kill_and_a_restart_of_its_server() {
     assert_eq!(&lines[1..lines.len() - 1], events, "each event once and in order");
     assert_eq!(said(&events), SAID);
     assert_eq!(of_type(&events, "model_replied").len(), CALLS);
+    serving.end();
+}
+
+#[test]
+fn a_run_of_a_server_is_paused_and_resumed() {
+    let (home, model, serving) = slow(Duration::from_millis(400));
+    let running = home.start(&["run", "team"]);
+    until("the model is asked", || model.count() >= 2);
+    let paused = home.run(&["pause", "last"]).ok();
+    assert!(paused.err.starts_with("paused; `polylogue resume "), "{}", paused.err);
+    assert_eq!(of_type(&home.events(), "paused").len(), 1);
+    let resumed = home.run(&["resume", "last"]).ok();
+    assert!(resumed.out.contains("\ndone: Bob said `GOODBYE` · "), "{}", resumed.out);
+    running.end().ok();
+    let events = home.events();
+    assert_eq!(said(&events), SAID);
+    assert_eq!(of_type(&events, "resumed").len(), 1);
+    serving.end();
+}
+
+#[test]
+fn facts_of_a_server_are_listed_found_and_forgotten() {
+    let (mut home, text) = (home(), fs::read_to_string(shipped("remembers")).unwrap());
+    fs::write(home.path("teams/remembers.yaml"), text).unwrap();
+    let serving = Serving::of(&home, "teams", true);
+    use_server(&mut home, &serving);
+    home.run(&["run", "remembers"]).ok();
+    // The same store without the server.
+    let mut here = self::home();
+    here.set("POLYLOGUE_STORE", &home.path("store.db").display().to_string());
+    for args in [
+        &["memory", "list"][..],
+        &["memory", "list", "--json"],
+        &["memory", "list", "--scope", "guest Ann"],
+        &["memory", "search", "tea"],
+        &["memory", "search", "tea", "--scope", "nobody", "--json"],
+    ] {
+        let (local, remote) = (here.run(args).ok(), home.run(args).ok());
+        assert_eq!(ageless(&local.out), ageless(&remote.out), "{args:?}");
+    }
+    assert_eq!(home.run(&["memory", "forget", "#1"]).ok().out, "forgot #1\n");
+    assert_eq!(here.run(&["memory", "list"]).ok().out, "");
+    let gone = home.run(&["memory", "forget", "1"]).exits(2);
+    assert!(gone.err.contains("there is no fact #1"), "{}", gone.err);
     serving.end();
 }
 

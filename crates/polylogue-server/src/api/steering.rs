@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use polylogue_core::{
-    Body, InboxMessage, Instruction, InstructionError, LimitOverrides, Listing, LogId, Message, Name,
-    Progress, StopReason, Store as _, StoreError,
+    Body, Confirmation, InboxMessage, Instruction, InstructionError, LimitOverrides, Listing, LogId, Message,
+    Name, Progress, StopReason, Store as _, StoreError,
 };
 use polylogue_runtime::{Continuation as Way, ForkPoint, Resumed, Steered, fresh_id};
 use polylogue_wire::Scope;
-use polylogue_wire::conversation::{Accepted, Answer, Continuation, Fork, NewMessage, Resume, Stop, When};
+use polylogue_wire::conversation::{
+    Accepted, Answer, Continuation, Fork, NewMessage, NextSpeaker, Pause, Resume, Stop, When,
+};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -49,6 +51,22 @@ pub(crate) fn routes() -> Vec<Route> {
             Box::pin(stop(call))
         })
         .body(stop_schema),
+        Route::new(
+            Method::POST,
+            "/api/v1/conversations/{id}/pause",
+            run,
+            "Pause a conversation between two turns",
+            |call| Box::pin(pause(call)),
+        )
+        .body(|| json!({"type": "object", "properties": {}})),
+        Route::new(
+            Method::POST,
+            "/api/v1/conversations/{id}/next",
+            run,
+            "Choose who speaks next in its outermost chat",
+            |call| Box::pin(next(call)),
+        )
+        .body(next_schema),
         Route::new(Method::POST, "/api/v1/conversations/{id}/resume", run, "Continue it", |call| {
             Box::pin(resume(call))
         })
@@ -81,6 +99,15 @@ fn stop_schema() -> Value {
     json!({
         "type": "object",
         "properties": {"when": {"enum": ["after_step", "now"], "description": about}},
+    })
+}
+
+fn next_schema() -> Value {
+    let about = "A participant of the outermost chat";
+    json!({
+        "type": "object",
+        "required": ["who"],
+        "properties": {"who": {"type": "string", "minLength": 1, "description": about}},
     })
 }
 
@@ -237,6 +264,70 @@ pub(crate) async fn stop_run(tenant: &Tenant, id: &LogId, now: bool) -> Result<(
     Ok(())
 }
 
+async fn pause(call: Call) -> Reply {
+    let (token, Pause {}) = (call.token()?, call.json()?);
+    let tenant = call.app.tenant(token)?;
+    let Listing { id, summary, .. } = find(&tenant, token, call.param("id")).await?;
+    if matches!(summary.progress, Progress::Closed(_)) {
+        return Err(Problem::over(format!("`{id}` has ended"))
+            .hint("only what is not over is paused; a message continues it: `POST /messages`"));
+    }
+    // One that waits for its turn to run does not begin.
+    tenant.runs.unqueue(&id);
+    note(&call, &tenant, &id, Instruction::Pause).await
+}
+
+async fn next(call: Call) -> Reply {
+    let (token, NextSpeaker { who }) = (call.token()?, call.json()?);
+    let tenant = call.app.tenant(token)?;
+    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
+    let who = participant(&tenant, &id, &who).await?;
+    note(&call, &tenant, &id, Instruction::NextSpeaker { who }).await
+}
+
+/// The participant of the outermost chat that `text` names.
+async fn participant(tenant: &Tenant, id: &LogId, text: &str) -> Result<Name, Problem> {
+    let begin = tenant.runtime.store().read_range(id, 0..1).await?;
+    let Some(Body::Opened(opening)) = begin.first().map(|event| &event.body) else {
+        return Err(polylogue_runtime::Error::NotBegun { id: id.clone() }.into());
+    };
+    let mut names = opening.participants.iter().chain(&opening.late_joiners);
+    names.clone().find(|name| name.as_str() == Name::composed(text)).cloned().ok_or_else(|| {
+        let all: Vec<String> = names.by_ref().map(|name| format!("`{name}`")).collect();
+        Problem::bad_request(format!("there is no participant `{}`", text.escape_debug()))
+            .at("/who", "unknown participant")
+            .hint(format!("there are {}", all.join(", ")))
+    })
+}
+
+/// Gives an instruction once for each key. It does not continue a conversation that does not run.
+async fn note(call: &Call, tenant: &Arc<Tenant>, id: &LogId, instruction: Instruction) -> Reply {
+    let key = Key::of(call, &format!("{id}/{}", call.path)).await?;
+    let was_posted = match &key {
+        Some(key) => key.was_posted(tenant, id).await?,
+        None => false,
+    };
+    if !was_posted {
+        check_free(tenant, id).await?;
+    }
+    let inbox_key = key.as_ref().map_or_else(|| fresh_id().to_string(), Key::inbox_key);
+    if let Steered::Refused(why) = tenant.runtime.steer_once(id, instruction, &inbox_key).await? {
+        return Err(Problem::refused(why.to_string()));
+    }
+    tenant.runs.note_change(id);
+    let document = describe(tenant, &listing(tenant, id).await?).await?;
+    Ok(replayed(json_reply(StatusCode::ACCEPTED, &document)?, was_posted))
+}
+
+/// Continues a conversation that runs and was paused.
+async fn unpause(tenant: &Tenant, id: &LogId) -> Result<(), Problem> {
+    let Some(open) = tenant.runtime.get(id) else { return Ok(()) };
+    if listing(tenant, id).await?.summary.is_paused {
+        carried_out(id, open.instruct(Instruction::Resume)).await?;
+    }
+    Ok(())
+}
+
 async fn resume(call: Call) -> Reply {
     let (token, Resume { limits }) = (call.token()?, call.json()?);
     let (app, tenant) = (&call.app, call.app.tenant(token)?);
@@ -247,6 +338,7 @@ async fn resume(call: Call) -> Reply {
     let slot = app.join(token)?;
     if !tenant.runs.enter(&id) {
         raise(&tenant, &id, limits).await?;
+        unpause(&tenant, &id).await?;
         return json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?);
     }
     let resumed = async {
@@ -321,15 +413,22 @@ async fn raise(tenant: &Tenant, id: &LogId, more: LimitOverrides) -> Result<(), 
     if more.is_empty() {
         return Ok(());
     }
-    let open = tenant.runtime.get(id);
-    let raised = match open.map(|open| open.instruct(Instruction::RaiseLimits(more))) {
-        Some(confirmation) => confirmation.confirmed().await,
-        None => Err(InstructionError::Lost),
-    };
-    raised.map_err(|error| match error {
+    match tenant.runtime.get(id) {
+        Some(open) => carried_out(id, open.instruct(Instruction::RaiseLimits(more))).await,
+        None => Err(about_to_stop(id)),
+    }
+}
+
+/// Waits until the run of a conversation has carried an instruction out.
+async fn carried_out(id: &LogId, confirmation: Confirmation) -> Result<(), Problem> {
+    confirmation.confirmed().await.map_err(|error| match error {
         InstructionError::Refused(why) => Problem::refused(why.to_string()),
-        _ => Problem::busy(format!("`{id}` is about to stop")).hint("try again when it has stopped"),
+        _ => about_to_stop(id),
     })
+}
+
+fn about_to_stop(id: &LogId) -> Problem {
+    Problem::busy(format!("`{id}` is about to stop")).hint("try again when it has stopped")
 }
 
 async fn fork(call: Call) -> Reply {

@@ -17,6 +17,7 @@ mod mcp;
 mod mcp_client;
 mod mcp_sessions;
 mod mcp_tasks;
+mod memory;
 mod metrics;
 mod openai;
 mod openai_streams;

@@ -136,6 +136,85 @@ async fn s28_a_run_stops_and_continues_without_paying_again() {
 }
 
 #[tokio::test]
+async fn a_run_is_paused_between_turns_and_the_next_speaker_is_chosen() {
+    let gate = Arc::new(Gate::until(2));
+    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let id = begin(&world, &json!({"team": "long"})).await;
+    let mut tail = world.tail(&id, 0).await;
+    let mut messages = async |count: usize| {
+        for _ in 0..count {
+            while tail.frame().await.unwrap().json()["type"] != "message" {}
+        }
+    };
+    messages(2).await;
+    // The third call is in flight.
+    let request = world.request("POST", &format!("{PATH}/{id}/pause")).json(&json!({}));
+    let request = request.header("Idempotency-Key", "p");
+    for replayed in [None, Some("true")] {
+        let paused = world.send(request.clone()).await;
+        assert_eq!((paused.status, paused.header("idempotent-replayed")), (202, replayed), "{}", paused.body);
+        assert_eq!((&paused.json()["paused"], &paused.json()["state"]), (&json!(true), &json!("running")));
+    }
+    gate.lift();
+    messages(1).await;
+    let unknown = post(&world, &id, "next", json!({"who": "Eve"})).await;
+    assert_eq!(unknown.status, 400, "{}", unknown.body);
+    assert!(unknown.problem()["hint"].as_str().unwrap().contains("`Ann`, `Bob`"), "{}", unknown.body);
+    // Without this it would be Bob's turn.
+    let chosen = post(&world, &id, "next", json!({"who": "Ann"})).await;
+    assert_eq!(chosen.status, 202, "{}", chosen.body);
+    let resumed = post(&world, &id, "resume", json!({})).await;
+    assert_eq!((resumed.status, resumed.json()["paused"].as_bool()), (202, None), "{}", resumed.body);
+    until(&world, &id, "closed").await;
+    let events = events(&world, &id).await;
+    let at = |kind: &str| events.iter().position(|event| event["type"] == kind).unwrap();
+    let (paused, resumed) = (at("paused"), at("resumed"));
+    assert_eq!(events.iter().filter(|event| event["type"] == "paused").count(), 1);
+    let between = &events[paused..resumed];
+    assert!(between.iter().any(|event| event["type"] == "message"), "the turn that had begun ended");
+    assert!(between.iter().all(|event| event["type"] != "turn_started"), "{between:?}");
+    let next = events[resumed..].iter().find(|event| event["type"] == "turn_started").unwrap();
+    assert_eq!(next["turns"][0]["who"], "Ann");
+    let over = post(&world, &id, "pause", json!({})).await;
+    assert_eq!((over.status, &over.problem()["type"]), (409, &json!("/problems/over")));
+}
+
+#[tokio::test]
+async fn a_conversation_that_does_not_run_is_paused_until_it_is_resumed() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &id, "closed").await;
+    let fork = post(&world, &id, "fork", json!({"seq": 3})).await.json()["id"].as_str().unwrap().to_owned();
+    let paused = post(&world, &fork, "pause", json!({})).await;
+    assert_eq!((paused.status, &paused.json()["paused"]), (202, &json!(true)), "{}", paused.body);
+    assert_eq!(paused.json()["state"], "halted");
+    // A restart leaves it alone.
+    let world = world.restart().await;
+    assert_eq!(until(&world, &fork, "halted").await["paused"], true);
+    assert_eq!(post(&world, &fork, "resume", json!({})).await.status, 202);
+    let closed = until(&world, &fork, "closed").await;
+    assert_eq!(closed.get("paused"), None, "{closed}");
+}
+
+#[tokio::test]
+async fn a_conversation_is_verified_and_damage_is_named_without_the_path_of_the_store() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    let events = until(&world, &id, "closed").await["seq"].clone();
+    let path = format!("{PATH}/{id}/verify");
+    let intact = world.get(&path).await.json();
+    assert_eq!(intact, json!({"id": id, "state": "intact", "events": events, "intact": events}));
+    let sql = "UPDATE events SET json = replace(json, 'two', 'ten') WHERE json LIKE '%\"two\"%'";
+    world.change_store(sql);
+    let damaged = world.get(&path).await.json();
+    assert_eq!(damaged["state"], "damaged", "{damaged}");
+    assert!(damaged["intact"].as_u64() < events.as_u64() && damaged["events"].as_u64() < events.as_u64());
+    let why = damaged["why"].as_str().unwrap();
+    assert!(why.contains("is not what was written") && !why.contains('/'), "{why}");
+    assert_eq!(world.get(&format!("{PATH}/nothing/verify")).await.status, 404);
+}
+
+#[tokio::test]
 async fn a_run_that_is_over_says_what_continues_it() {
     let world = World::new().await;
     let id = begin(&world, &json!({"team": "short"})).await;

@@ -363,6 +363,12 @@ impl World {
         place(self.dir.path()).open().unwrap()
     }
 
+    /// Changes the database of the store by SQL, as no program does.
+    pub(crate) fn change_store(&self, sql: &str) {
+        let database = rusqlite::Connection::open(place(self.dir.path()).path()).unwrap();
+        assert!(database.execute(sql, []).unwrap() > 0, "{sql} changes nothing");
+    }
+
     /// The bodies of the requests that the model has received.
     pub(crate) fn model_requests(&self) -> Vec<String> {
         let received = self.model.as_ref().map(ModelServer::requests).unwrap_or_default();

@@ -1,0 +1,104 @@
+//! `/api/v1/memory`: what the agents of a tenant remember from one conversation to the next.
+
+use std::collections::BTreeSet;
+
+use axum::http::{Method, StatusCode};
+use polylogue_memory::{Fact, Memory, MemoryError, Query, Scope as Whose};
+use polylogue_runtime::open_memory;
+use polylogue_wire::Scope;
+use polylogue_wire::memory as wire;
+
+use crate::call::{Call, Reply, json_reply};
+use crate::problem::Problem;
+use crate::route::{Access, Route};
+
+/// The most facts of a reply, and of each scope that is searched.
+const MOST: u64 = 1_000;
+const FOUND: u64 = 50;
+
+/// How many are listed and found where the request does not say.
+const LISTED: u64 = 100;
+const USUALLY_FOUND: u64 = 5;
+
+pub(crate) fn routes() -> Vec<Route> {
+    let (read, edit) = (Access::Scope(Scope::Read), Access::Scope(Scope::Edit));
+    vec![
+        Route::new(Method::GET, "/api/v1/memory", read, "What agents remember", |call| Box::pin(facts(call)))
+            .query(&["q", "scope", "limit"]),
+        Route::new(Method::DELETE, "/api/v1/memory/{fact}", edit, "Forget a fact", |call| {
+            Box::pin(forget(call))
+        }),
+    ]
+}
+
+/// The memory of the tenant. Teams share it, so that a token of some of them does not see it.
+fn memory_of(call: &Call) -> Result<impl Memory, Problem> {
+    let token = call.token()?;
+    if token.teams.is_some() {
+        return Err(Problem::forbidden("the token is limited to some teams, and teams share their memory")
+            .hint("`polylogue token new` without `--team` makes one that sees it"));
+    }
+    Ok(open_memory(call.app.tenant(token)?.runtime.place())?)
+}
+
+async fn facts(call: Call) -> Reply {
+    let facts = memory_of(&call)?;
+    let scope = call
+        .query("scope")
+        .map(|text| Whose::new(text).map_err(|error| Problem::bad_request(format!("`scope`: {error}"))));
+    let (scope, limit) = (scope.transpose()?, call.number("limit")?);
+    let found = match call.query("q") {
+        None => {
+            let limit = limit.unwrap_or(LISTED).clamp(1, MOST);
+            facts.list(scope.as_ref(), usize::try_from(limit).unwrap_or(usize::MAX)).await?
+        }
+        Some(text) => {
+            let limit = limit.unwrap_or(USUALLY_FOUND).clamp(1, FOUND);
+            search(&facts, scope, text, usize::try_from(limit).unwrap_or(usize::MAX)).await?
+        }
+    };
+    json_reply(StatusCode::OK, &wire::Facts { facts: found.into_iter().map(document).collect() })
+}
+
+/// The facts that match best, of one scope or of each.
+async fn search(
+    facts: &impl Memory,
+    scope: Option<Whose>,
+    text: &str,
+    limit: usize,
+) -> Result<Vec<Fact>, MemoryError> {
+    let scopes: BTreeSet<Whose> = match scope {
+        Some(scope) => [scope].into(),
+        None => facts.list(None, usize::MAX).await?.into_iter().map(|fact| fact.scope).collect(),
+    };
+    let mut found = Vec::new();
+    for scope in scopes {
+        found.extend(facts.recall(&Query { scope, text: text.to_owned(), limit }).await?.facts);
+    }
+    Ok(found)
+}
+
+async fn forget(call: Call) -> Reply {
+    let facts = memory_of(&call)?;
+    let unknown = || Problem::not_found("there is no such fact").hint("`GET /api/v1/memory` lists them");
+    let id: u64 = call.param("fact").parse().map_err(|_| unknown())?;
+    let all = facts.list(None, usize::MAX).await?;
+    let fact = all.into_iter().find(|fact| fact.id == id).ok_or_else(unknown)?;
+    facts.forget(&fact.scope, id).await?;
+    json_reply(StatusCode::OK, &wire::Forgotten { forgotten: true })
+}
+
+fn document(fact: Fact) -> wire::Fact {
+    let Fact { id, scope, text, by, time, source } = fact;
+    let (conversation, call) = (source.conversation, source.call);
+    wire::Fact { id, scope: scope.as_str().to_owned(), text, by, time_ms: time, conversation, call }
+}
+
+impl From<MemoryError> for Problem {
+    fn from(error: MemoryError) -> Self {
+        match error {
+            MemoryError::Store(error) => error.into(),
+            error => Self::bad_request(error.to_string()),
+        }
+    }
+}
