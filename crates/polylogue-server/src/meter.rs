@@ -1,14 +1,19 @@
 //! Counts the events of a conversation while it runs, for metrics.
 
+use std::collections::HashMap;
 use std::pin::pin;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use polylogue_core::{Event, Status, Store as _, Summary, TotalUsage, Update};
+use polylogue_core::{
+    Body, Delta, Event, ModelReply, Name, Path, Status, Store as _, Summary, Timestamp, TotalUsage, Update,
+};
 use polylogue_runtime::Conversation;
+use polylogue_wire::calls::CallStarts;
 use tracing::warn;
 
 use crate::conversation::listing;
 use crate::tenants::Tenant;
-use crate::totals::OTHER;
+use crate::totals::{CallTime, OTHER};
 
 /// Runs `conversation` and counts its events.
 pub(crate) async fn run(tenant: &Tenant, conversation: &Conversation) -> polylogue_runtime::Result<Status> {
@@ -23,6 +28,7 @@ pub(crate) async fn run(tenant: &Tenant, conversation: &Conversation) -> polylog
         };
         match update {
             Update::Event(event) => meter.take(&event),
+            Update::Delta { at, who, delta } => meter.piece(at, who, &delta),
             Update::Missed { .. } => meter.catch_up().await,
             _ => {}
         }
@@ -39,6 +45,9 @@ struct Meter<'m> {
     /// All events that were counted, now or by an earlier process, without their usage.
     summary: Summary,
     turns: u64,
+    /// When calls began that are in flight, and when the first piece of each reply came.
+    starts: CallStarts,
+    first_pieces: HashMap<(Path, Name), Timestamp>,
 }
 
 impl<'m> Meter<'m> {
@@ -47,7 +56,33 @@ impl<'m> Meter<'m> {
         let summary = Summary::of(events.iter().map(AsRef::as_ref), true);
         let title = listing(tenant, conversation.id()).await.map(|listing| listing.title).unwrap_or_default();
         let team = tenant.team_of_title(&title).map_or_else(|| OTHER.to_owned(), |(id, _)| id);
-        Self { tenant, conversation, team, turns: summary.turns, summary }
+        let mut starts = CallStarts::default();
+        for event in &events {
+            starts.take(event);
+        }
+        let first_pieces = HashMap::new();
+        Self { tenant, conversation, team, turns: summary.turns, summary, starts, first_pieces }
+    }
+
+    /// Notes when the first piece of a reply comes.
+    fn piece(&mut self, at: Path, who: Name, delta: &Delta) {
+        if matches!(delta, Delta::Text(_) | Delta::Thought(_) | Delta::Call { .. }) {
+            self.first_pieces.entry((at, who)).or_insert_with(now);
+        }
+    }
+
+    /// How long the model call took whose reply the event is.
+    fn time_of(&mut self, event: &Event) -> Option<CallTime> {
+        let begun = self.starts.take(event);
+        let (Body::ModelReplied(ModelReply { who, .. }) | Body::Failed { who, .. }) = &event.body else {
+            return None;
+        };
+        let first = self.first_pieces.remove(&(event.at.clone(), who.clone()));
+        let begun = begun?;
+        let since = |end: Timestamp| Duration::from_millis(end.0.saturating_sub(begun.0));
+        // It may be noticed after the reply was stored.
+        let first_token = first.map(|first| since(first.min(event.time)));
+        Some(CallTime { whole: since(event.time), first_token })
     }
 
     /// Counts what is stored and was not counted yet.
@@ -68,6 +103,13 @@ impl<'m> Meter<'m> {
         // The end of an inner chat takes a turn back, which the next turn makes up for: a counter never falls.
         let turns = self.summary.turns.saturating_sub(self.turns);
         self.turns += turns;
-        self.tenant.meters.add(&self.team, event, turns, &self.summary.usage);
+        let time = self.time_of(event);
+        self.tenant.meters.add(&self.team, event, (turns, &self.summary.usage), time);
     }
+}
+
+/// The time by the clock of events.
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use polylogue_core::{Body, Event, Finish, OutcomeStatus, TotalUsage};
 use polylogue_wire::conversation::Ending;
@@ -10,12 +11,37 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Unit;
 
 /// The most models that are counted apart. Names of models are of team files, of which there can be any number.
 const MODELS: usize = 200;
 
 /// The label of what is not counted apart.
 pub(crate) const OTHER: &str = "other";
+
+/// How long the calls of a model took. A clone is the same.
+#[derive(Debug, Clone)]
+struct CallSeconds {
+    whole: Histogram,
+    first_token: Histogram,
+}
+
+impl Default for CallSeconds {
+    fn default() -> Self {
+        // From 10 ms to 328 s.
+        let new = || Histogram::new(exponential_buckets(0.01, 2.0, 16));
+        Self { whole: new(), first_token: new() }
+    }
+}
+
+/// How long a model call took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallTime {
+    pub(crate) whole: Duration,
+    /// Of a reply that was streamed.
+    pub(crate) first_token: Option<Duration>,
+}
 
 /// What the conversations of a team have taken.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +51,8 @@ pub(crate) struct Totals {
     usage: TotalUsage,
     /// By model and finish reason.
     calls: BTreeMap<(Arc<str>, &'static str), u64>,
+    /// By model: how long calls took, and until the first piece of a streamed reply.
+    call_seconds: BTreeMap<Arc<str>, CallSeconds>,
     tool_calls: BTreeMap<&'static str, u64>,
     ended: BTreeMap<&'static str, u64>,
 }
@@ -34,12 +62,18 @@ pub(crate) struct Totals {
 pub(crate) struct Meters(Mutex<BTreeMap<String, Totals>>);
 
 impl Meters {
-    /// Adds what `event` took: `turns` and `usage`, and what it says itself.
-    pub(crate) fn add(&self, team: &str, event: &Event, turns: u64, usage: &TotalUsage) {
+    /// Adds what `event` took: `turns` and `usage`, how long, if it is the reply of a model, and what it says itself.
+    pub(crate) fn add(
+        &self,
+        team: &str,
+        event: &Event,
+        (turns, usage): (u64, &TotalUsage),
+        time: Option<CallTime>,
+    ) {
         let change = |totals: &mut Totals| {
             totals.turns += turns;
             totals.usage.merge(usage);
-            totals.take(event);
+            totals.take(event, time);
         };
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match all.get_mut(team) {
@@ -77,7 +111,7 @@ const fn word(finish: &Finish) -> &'static str {
 }
 
 impl Totals {
-    fn take(&mut self, event: &Event) {
+    fn take(&mut self, event: &Event, time: Option<CallTime>) {
         match &event.body {
             Body::ModelReplied(reply) if !reply.cached => {
                 let is_new = !self.calls.keys().any(|(model, _)| *model == reply.model);
@@ -86,6 +120,11 @@ impl Totals {
                 } else {
                     Arc::clone(&reply.model)
                 };
+                if let Some(CallTime { whole, first_token }) = time {
+                    let seconds = self.call_seconds.entry(Arc::clone(&model)).or_default();
+                    seconds.whole.observe(whole.as_secs_f64());
+                    first_token.iter().for_each(|time| seconds.first_token.observe(time.as_secs_f64()));
+                }
                 *self.calls.entry((model, word(&reply.finish))).or_default() += 1;
             }
             Body::ToolReturned { outcome, .. } => {
@@ -122,6 +161,29 @@ fn counters<'l, const N: usize>(
     Ok(())
 }
 
+/// Encodes a family of histograms of seconds, by team and model.
+fn histograms(
+    encoder: &mut DescriptorEncoder<'_>,
+    (name, help): (&str, &str),
+    all: &[(String, Totals)],
+    of: fn(&CallSeconds) -> &Histogram,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
+    for (team, totals) in all {
+        for (name, seconds) in &totals.call_seconds {
+            let (provider, model) = parts(name);
+            let labels = [("team", team.as_str()), ("provider", provider), ("model", model)];
+            of(seconds).encode(family.encode_family(&labels)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// The provider and the model that a name has.
+fn parts(name: &str) -> (&str, &str) {
+    name.split_once(':').unwrap_or(("", name))
+}
+
 #[expect(clippy::cast_precision_loss, reason = "the format has no other numbers; they are exact up to 2^53")]
 fn float(count: u64) -> f64 {
     count as f64
@@ -145,7 +207,7 @@ impl Collector for Readings {
         counters(to, ("turns_failed", help), of_team(|totals| float(totals.failed_turns)))?;
         let calls = teams().flat_map(|(team, totals)| {
             totals.calls.iter().map(move |((name, outcome), &count)| {
-                let (provider, model) = name.split_once(':').unwrap_or(("", name));
+                let (provider, model) = parts(name);
                 (
                     [("team", team), ("provider", provider), ("model", model), ("outcome", outcome)],
                     float(count),
@@ -153,6 +215,11 @@ impl Collector for Readings {
             })
         });
         counters(to, ("model_calls", "Finished model calls, by finish reason"), calls)?;
+        let help =
+            "Time from what a model call waited for to its stored reply, with retries and waits for limits";
+        histograms(to, ("model_call", help), &self.0, |seconds| &seconds.whole)?;
+        let help = "Time until the first piece of a streamed reply";
+        histograms(to, ("first_token", help), &self.0, |seconds| &seconds.first_token)?;
         let help = "Model calls whose tokens the provider did not report";
         counters(to, ("unmetered_calls", help), of_team(|totals| float(totals.usage.unmetered)))?;
         let tokens = teams().flat_map(|(team, totals)| {

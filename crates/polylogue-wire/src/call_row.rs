@@ -68,11 +68,54 @@ pub fn call_rows(events: &[Event]) -> Vec<CallRow> {
 /// Whose turn it is in which chat.
 type Place = (Path, Name);
 
+/// When model calls begin, from the events of a log: a call lasts from the latest event of its turn, which is what it waited for, to its reply.
+#[derive(Debug, Clone, Default)]
+pub struct CallStarts(HashMap<Place, Timestamp>);
+
+impl CallStarts {
+    /// Takes the next event. Returns when the model call began whose reply it is, if it is one.
+    pub fn take(&mut self, event: &Event) -> Option<Timestamp> {
+        match &event.body {
+            Body::TurnStarted { turns } => turns.iter().for_each(|turn| self.is_ready(event, &turn.who)),
+            Body::ModelReplied(reply) => {
+                let start = self.of(&event.at, &reply.who).unwrap_or(event.time);
+                self.is_ready(event, &reply.who);
+                return Some(start);
+            }
+            Body::InputProvided { to: who, .. }
+            | Body::ToolReturned { who, .. }
+            | Body::Prompted { who, .. }
+            | Body::Failed { who, .. } => self.is_ready(event, who),
+            // A chat within a turn: its agent continues.
+            Body::Closed { .. } => self.chat_closed(event),
+            _ => {}
+        }
+        None
+    }
+
+    /// When the call of `who` in the chat `at` began that has no reply yet.
+    #[must_use]
+    pub fn of(&self, at: &Path, who: &Name) -> Option<Timestamp> {
+        self.0.get(&(at.clone(), who.clone())).copied()
+    }
+
+    fn is_ready(&mut self, event: &Event, who: &Name) {
+        self.0.insert((event.at.clone(), who.clone()), event.time);
+    }
+
+    fn chat_closed(&mut self, event: &Event) {
+        for ((at, _), ready) in &mut self.0 {
+            if event.at.is_within(at) && event.at.as_background_of(at).is_none() {
+                *ready = event.time;
+            }
+        }
+    }
+}
+
 #[derive(Default)]
 struct Timeline {
     rows: Vec<CallRow>,
-    /// The latest event of each turn: what its next model call waited for.
-    ready: HashMap<Place, Timestamp>,
+    starts: CallStarts,
     /// Model calls so far.
     calls: HashMap<Name, u64>,
     /// The rows of tool calls without a result, by the id of the call.
@@ -85,11 +128,9 @@ struct Timeline {
 
 impl Timeline {
     fn add(&mut self, event: &Event) {
+        let start = self.starts.take(event).unwrap_or(event.time);
         match &event.body {
-            Body::TurnStarted { turns } => {
-                turns.iter().for_each(|turn| self.is_ready(event, &turn.who));
-            }
-            Body::ModelReplied(reply) => self.model(event, reply),
+            Body::ModelReplied(reply) => self.model(event, reply, start),
             Body::ToolCalled { who, call } => self.tool(event, who, call),
             Body::ToolReturned { who, id, outcome } => {
                 let status = serde_json::to_value(outcome.status).ok();
@@ -101,7 +142,6 @@ impl Timeline {
                         *of = status;
                     }
                 }
-                self.is_ready(event, who);
             }
             Body::InputRequired(question) => {
                 let place = (event.at.clone(), question.who.clone());
@@ -116,28 +156,12 @@ impl Timeline {
                         row.kind = CallKind::Person { answered: true };
                     }
                 }
-                self.is_ready(event, to);
             }
-            Body::Prompted { who, .. } | Body::Failed { who, .. } => self.is_ready(event, who),
-            // A chat within a turn: its agent continues.
-            Body::Closed { .. } => self.chat_closed(event),
             _ => {}
         }
     }
 
-    fn is_ready(&mut self, event: &Event, who: &Name) {
-        self.ready.insert((event.at.clone(), who.clone()), event.time);
-    }
-
-    fn chat_closed(&mut self, event: &Event) {
-        for ((at, _), ready) in &mut self.ready {
-            if event.at.is_within(at) && event.at.as_background_of(at).is_none() {
-                *ready = event.time;
-            }
-        }
-    }
-
-    fn model(&mut self, event: &Event, reply: &ModelReply) {
+    fn model(&mut self, event: &Event, reply: &ModelReply, start: Timestamp) {
         let call = self.calls.entry(reply.who.clone()).or_default();
         *call += 1;
         let kind = CallKind::Model {
@@ -147,13 +171,10 @@ impl Timeline {
             cost: reply.cost,
             replayed: reply.cached,
         };
-        let ready = self.ready.get(&(event.at.clone(), reply.who.clone()));
-        let start = ready.copied().unwrap_or(event.time);
         self.push(event, &reply.who, start, kind);
         if let Some(row) = self.rows.last_mut() {
             row.end_ms = Some(event.time);
         }
-        self.is_ready(event, &reply.who);
     }
 
     fn tool(&mut self, event: &Event, who: &Name, call: &Call) {

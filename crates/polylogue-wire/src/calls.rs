@@ -6,7 +6,7 @@ use polylogue_core::{Entry, Name, Path};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use crate::call_row::{CallKind, CallRow, call_rows};
+pub use crate::call_row::{CallKind, CallRow, CallStarts, call_rows};
 
 /// A page of the timeline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -120,6 +120,14 @@ async fn s42_metrics_are_the_totals_of_the_logs_and_have_no_labels_of_clients() 
         ended.iter().map(|one| one["turns"].as_f64().unwrap()).sum::<f64>()
     );
     assert_eq!(total("polylogue_model_calls_total"), spent(&ended, "calls"));
+    // One observation for each call, by model; the replies of the server were streamed.
+    assert_eq!(total("polylogue_model_call_seconds_count"), spent(&ended, "calls"));
+    let buckets = |name: &str| sum(&samples, name, &[("le", "+Inf"), ("model", "gpt-4o-mini")]);
+    assert_eq!(buckets("polylogue_model_call_seconds_bucket"), spent(&ended[..2], "calls"));
+    let first = sum(&samples, "polylogue_first_token_seconds_count", &[("model", "gpt-4o-mini")]);
+    assert!(first > 0.0 && first <= spent(&ended[..2], "calls"), "{first}");
+    let sums = [total("polylogue_first_token_seconds_sum"), total("polylogue_model_call_seconds_sum")];
+    assert!(sums[0] <= sums[1], "the first piece comes before the reply: {sums:?}");
     assert_eq!(total("polylogue_unmetered_calls_total"), spent(&ended, "unmetered"));
     assert_eq!((tokens("input"), tokens("output")), (spent(&ended, "input"), spent(&ended, "output")));
     assert!(tokens("input") > 0.0);
@@ -137,6 +145,12 @@ async fn s42_metrics_are_the_totals_of_the_logs_and_have_no_labels_of_clients() 
     let begun = [("route", "/api/v1/conversations"), ("method", "POST"), ("status", "201")];
     assert_eq!(sum(&samples, "polylogue_http_requests_total", &begun), 4.0);
     assert_eq!(total("polylogue_http_request_seconds_count"), total("polylogue_http_requests_total"));
+    let by_route = sum(&samples, "polylogue_http_request_seconds_count", &[begun[0]]);
+    assert_eq!(
+        by_route,
+        sum(&samples, "polylogue_http_requests_total", &[begun[0]]),
+        "a histogram for each route"
+    );
 
     // What clients choose is in no label.
     let mut sets = Vec::new();
