@@ -4,9 +4,11 @@ mod chores;
 mod chunks;
 mod completions;
 mod document;
+mod form;
 mod history;
 mod line;
 mod outcome;
+mod pictures;
 mod request;
 mod speech;
 mod voice;
@@ -36,6 +38,8 @@ pub(crate) fn routes() -> Vec<Route> {
         })
         .body(completions::schema)
         .with_unknown_fields()
+        // Pictures are in the messages.
+        .large()
         // It runs what it begins in a task of its own.
         .not_completed(),
     ];

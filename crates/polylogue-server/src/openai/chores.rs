@@ -40,10 +40,12 @@ mod tests {
     use super::*;
 
     fn answered(text: &str) -> Option<String> {
-        let messages = vec![ChatMessage { role: Role::User, text: text.into() }];
+        let messages = vec![ChatMessage { role: Role::User, text: text.into(), pictures: Vec::new() }];
         answer(&ChatRequest {
             model: String::new(),
             messages,
+            pictures: Vec::new(),
+            form: None,
             streams: false,
             usage: false,
             conversation: None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use futures_util::StreamExt as _;
-use polylogue_core::{Instruction, LimitOverrides, LogId, Message, Name, Store as _, Subscription};
+use polylogue_core::{Instruction, LimitOverrides, LogId, Message, Name, Part, Store as _, Subscription};
 use polylogue_runtime::{Conversation, ForkPoint, Steered, fresh_id};
 use polylogue_wire::Scope;
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use super::chunks::Chunks;
 use super::document::{Head, now};
 use super::history::{self, Continuation};
 use super::outcome::{Finish, Outcome};
+use super::pictures;
 use super::request::ChatRequest;
 use super::voice::{Show, Voice, content_of};
 use crate::attendance::Begun;
@@ -37,6 +38,7 @@ pub(super) fn schema() -> Value {
         "properties": {
             "model": {"type": "string", "description": "The id of a team"},
             "messages": {"type": "array", "items": {"type": "object"}},
+            "response_format": {"type": ["object", "null"], "description": "`text`, or the form that the team declares: `json_object`, or `json_schema` with its schema"},
             "stream": {"type": "boolean"},
             "stream_options": {"type": "object"},
             "metadata": {"type": "object", "description": "`conversation`: the id of the conversation to continue"},
@@ -52,7 +54,10 @@ pub(super) async fn complete(call: Call) -> Reply {
     let token = Arc::clone(call.token()?);
     let tenant = call.app.tenant(&token)?;
     let team = served_team(&call, &tenant, &request.model).await;
-    let is_single = team.map_err(|problem| problem.of_model(&request.model))?.team().has_single_reply();
+    let team = team.map_err(|problem| problem.of_model(&request.model))?;
+    let is_single = team.team().has_single_reply();
+    request.form.iter().try_for_each(|form| form.check(team.team()))?;
+    pictures::check(&team, request.pictures.iter())?;
     if let Some(text) = chores::answer(&request) {
         return chore(&call, &request, text);
     }
@@ -157,6 +162,8 @@ async fn begin_new(
     let of_team = of_team.with_budgets(slot.payer.budgets());
     let id = fresh_id();
     let conversation = tenant.runtime.begin_as(&of_team, id.clone(), None).await?;
+    let pictures = request.messages.iter().flat_map(|message| &message.pictures);
+    conversation.attach(pictures.cloned().map(Part::Media).collect());
     tenant.runs.enter(&id);
     let opened = Opened { conversation, prepared };
     let (follower, begins) = oneshot::channel();
@@ -178,15 +185,25 @@ async fn say(
             .hint("wait until it has ended, or leave `max_tokens` out"));
     }
     let (from, text) = (listing(tenant, id).await?.summary.events, request.last());
+    let has_pictures = !request.last_pictures().is_empty();
     let instruction = match tenant.runtime.open_questions(id).await?.first() {
         // A question can be whether a call is allowed.
         Some(_) if !token.has(Scope::Answer) => return Err(Problem::may_not_answer()),
+        Some(_) if has_pictures => {
+            return Err(Problem::unsupported_parameter("the team waits for an answer, which is a text")
+                .at(format!("/messages/{}", request.messages.len() - 1), "no pictures")
+                .hint("answer with text, and send the picture afterwards"));
+        }
         Some(open) => Instruction::Answer {
             question: open.seq,
             text: text.into(),
             by: Some(token.name.as_str().into()),
         },
-        None => Instruction::Send(Message::text(Name::user(), text)),
+        None => {
+            let mut message = Message::text(Name::user(), text);
+            message.parts.extend(request.last_pictures().iter().cloned().map(Part::Media));
+            Instruction::Send(message)
+        }
     };
     let slot = call.app.join(token)?;
     if let Steered::Refused(why) = tenant.runtime.steer(id, instruction).await? {

@@ -3,6 +3,7 @@
 use polylogue_core::{Body, Event, ListQuery, LogId, Store as _, Summary};
 use polylogue_runtime::is_imported;
 
+use super::pictures;
 use super::request::{ChatMessage, ChatRequest, Role};
 use super::voice::{Show, content_of};
 use crate::conversation::is_seen;
@@ -112,13 +113,15 @@ impl Dialogue {
         // Of the events since the caller spoke last.
         let mut from = 0;
         for (nth, event) in events.iter().enumerate().filter(|(_, event)| event.at.is_root()) {
-            let (role, text) = match &event.body {
-                Body::Opened(opening) => (Role::User, opening.task.to_string()),
-                Body::Closed { reason, summary } => (Role::Assistant, content(reason, summary)),
-                Body::InputRequired(question) => (Role::Assistant, question.text.to_string()),
-                Body::InputProvided { text, .. } => (Role::User, text.to_string()),
+            let (role, text, pictures) = match &event.body {
+                Body::Opened(opening) => {
+                    (Role::User, opening.task.to_string(), pictures::of_opening(opening))
+                }
+                Body::Closed { reason, summary } => (Role::Assistant, content(reason, summary), Vec::new()),
+                Body::InputRequired(question) => (Role::Assistant, question.text.to_string(), Vec::new()),
+                Body::InputProvided { text, .. } => (Role::User, text.to_string(), Vec::new()),
                 Body::Sent(said) | Body::Reopened { message: Some(said), .. } => {
-                    (Role::User, said.as_text().into_owned())
+                    (Role::User, said.as_text().into_owned(), pictures::of_message(said))
                 }
                 _ => continue,
             };
@@ -127,7 +130,7 @@ impl Dialogue {
                 _ => text,
             };
             from = nth + 1;
-            let message = ChatMessage { role, text: text.trim().to_owned() };
+            let message = ChatMessage { role, text: text.trim().to_owned(), pictures };
             dialogue.lines.push((message, event.seq.saturating_add(1)));
         }
         dialogue
@@ -152,7 +155,9 @@ impl Dialogue {
         let ((first, _), rest) = self.lines.split_first()?;
         let (begin, after) = messages.split_at_checked(at + 1)?;
         let (_, after) = after.split_last()?;
+        let pictures = begin.iter().flat_map(|message| &message.pictures);
         let is_same = first.text == task(begin).trim()
+            && first.pictures.iter().eq(pictures)
             && after.len() <= rest.len()
             && !after.is_empty()
             && after.iter().zip(rest).all(|(message, (line, _))| message == line);
@@ -165,7 +170,7 @@ mod tests {
     use super::*;
 
     fn message(role: Role, text: &str) -> ChatMessage {
-        ChatMessage { role, text: text.into() }
+        ChatMessage { role, text: text.into(), pictures: Vec::new() }
     }
 
     #[test]
@@ -183,6 +188,12 @@ mod tests {
         let unknown = [user("Hi."), team("Hallo."), user("More.")];
         assert_eq!(dialogue.continued_by(&unknown, 0), None);
         assert_eq!(dialogue.continued_by(&[user("Hi."), user("More.")], 0), None);
+        // Another picture is another history.
+        let mut with_picture = at_tip.clone();
+        with_picture[2]
+            .pictures
+            .push(polylogue_core::Media { kind: "image/png".into(), url: "data:,".into() });
+        assert_eq!(dialogue.continued_by(&with_picture, 0), None);
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! Requests of chat completions: what counts, what is not used and named, and what is refused.
 
+use polylogue_core::Media;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::form::Form;
 use super::line::without_broken;
+use super::pictures::{Picture, picture};
 use super::voice::Show;
 use crate::call::Call;
 use crate::problem::Problem;
@@ -15,6 +18,10 @@ pub(super) struct ChatRequest {
     pub(super) model: String,
     /// System messages first, then the dialogue as it came.
     pub(super) messages: Vec<ChatMessage>,
+    /// All pictures of the messages, and where they are.
+    pub(super) pictures: Vec<Picture>,
+    /// The form of the result that is asked for, if it is not any text.
+    pub(super) form: Option<Form>,
     pub(super) streams: bool,
     /// Whether the stream ends with the usage.
     pub(super) usage: bool,
@@ -34,6 +41,7 @@ pub(super) struct ChatRequest {
 pub(super) struct ChatMessage {
     pub(super) role: Role,
     pub(super) text: String,
+    pub(super) pictures: Vec<Media>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -48,12 +56,13 @@ pub(super) enum Role {
 }
 
 /// The fields that are used, or that never need a word.
-const KNOWN: [&str; 8] = [
+const KNOWN: [&str; 9] = [
     "model",
     "messages",
     "stream",
     "stream_options",
     "metadata",
+    "response_format",
     "user",
     "max_completion_tokens",
     "max_tokens",
@@ -68,7 +77,7 @@ impl ChatRequest {
         let body = &call.body;
         check_unsupported(body)?;
         let model = body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let messages = messages(body)?;
+        let (messages, pictures) = messages(body)?;
         let header = |name: &str| call.headers.get(name).and_then(|value| value.to_str().ok());
         let of_metadata = body.pointer("/metadata/conversation").and_then(Value::as_str);
         let show = match header("x-polylogue-show") {
@@ -95,6 +104,8 @@ impl ChatRequest {
         Ok(Self {
             model,
             messages,
+            pictures,
+            form: Form::of(body)?,
             streams: is_true(body.get("stream")),
             usage: is_true(body.pointer("/stream_options/include_usage")),
             conversation: header("x-polylogue-conversation").or(of_metadata).map(str::to_owned),
@@ -108,6 +119,13 @@ impl ChatRequest {
     /// The last message, if the user says it.
     pub(super) fn last(&self) -> &str {
         self.messages.last().map(|message| message.text.as_str()).unwrap_or_default()
+    }
+}
+
+impl ChatRequest {
+    /// The pictures of the last message.
+    pub(super) fn last_pictures(&self) -> &[Media] {
+        self.messages.last().map(|message| message.pictures.as_slice()).unwrap_or_default()
     }
 }
 
@@ -150,10 +168,6 @@ fn check_unsupported(body: &Value) -> Result<(), Problem> {
     if body.get("tool_choice").is_some_and(|choice| choice == "required" || choice.is_object()) {
         return Err(unsupported("tool_choice", "a team does not call tools of the caller"));
     }
-    let form = body.pointer("/response_format/type").and_then(Value::as_str);
-    if form.is_some_and(|form| form != "text") {
-        return Err(unsupported("response_format", "the form of a result belongs to the team"));
-    }
     Ok(())
 }
 
@@ -164,41 +178,50 @@ struct RawMessage {
     content: Value,
 }
 
-fn messages(body: &Value) -> Result<Vec<ChatMessage>, Problem> {
+fn messages(body: &Value) -> Result<(Vec<ChatMessage>, Vec<Picture>), Problem> {
     let raw = body.get("messages").cloned().unwrap_or_default();
     let raw: Vec<RawMessage> = serde_json::from_value(raw).map_err(|error| {
         Problem::bad_request(format!("`messages`: {error}")).at("/messages", "a list of messages")
     })?;
-    let mut messages = Vec::new();
+    let (mut messages, mut pictures) = (Vec::new(), Vec::new());
     for (index, RawMessage { role, content }) in raw.into_iter().enumerate() {
-        let text = text(&content, index)?;
-        messages.push(ChatMessage { role, text: if role == Role::Assistant { said(&text) } else { text } });
+        let (text, shown) = content_of(&content, role, index)?;
+        let text = if role == Role::Assistant { said(&text) } else { text };
+        let media = shown.iter().map(|picture: &Picture| picture.media.clone()).collect();
+        messages.push(ChatMessage { role, text, pictures: media });
+        pictures.extend(shown);
     }
     match messages.last() {
-        Some(ChatMessage { role: Role::User, text }) if !text.is_empty() => Ok(messages),
+        Some(ChatMessage { role: Role::User, text, .. }) if !text.is_empty() => Ok((messages, pictures)),
         _ => Err(Problem::bad_request("the last message must be one of the role `user`, with text")
             .at("/messages", "no message of the user at the end")),
     }
 }
 
-fn text(content: &Value, index: usize) -> Result<String, Problem> {
+/// The text of a message, and its pictures.
+fn content_of(content: &Value, role: Role, index: usize) -> Result<(String, Vec<Picture>), Problem> {
     let parts = match content {
-        Value::String(text) => return Ok(text.trim().to_owned()),
-        Value::Null => return Ok(String::new()),
+        Value::String(text) => return Ok((text.trim().to_owned(), Vec::new())),
+        Value::Null => return Ok(Default::default()),
         Value::Array(parts) => parts.as_slice(),
         _ => &[],
     };
-    let mut texts = Vec::new();
+    let (mut texts, mut pictures) = (Vec::new(), Vec::new());
     for (part, content) in parts.iter().enumerate() {
-        let of_text = content.get("text").and_then(Value::as_str);
-        let of_text = of_text.filter(|_| content.get("type").is_some_and(|kind| kind == "text"));
-        texts.push(of_text.ok_or_else(|| {
-            let place = format!("messages[{index}].content[{part}]");
-            Problem::unsupported_parameter(format!("`{place}` is no text"))
-                .at(format!("/messages/{index}/content/{part}"), "only text is supported")
-        })?);
+        let kind = content.get("type").and_then(Value::as_str);
+        let place = format!("/messages/{index}/content/{part}");
+        match (kind, content.get("text").and_then(Value::as_str)) {
+            (Some("text"), Some(text)) => texts.push(text),
+            (Some("image_url"), _) if role == Role::User => pictures.push(picture(content, place)?),
+            _ => {
+                let shown = format!("messages[{index}].content[{part}]");
+                let what = format!("`{shown}` is neither text nor a picture of the user's");
+                return Err(Problem::unsupported_parameter(what)
+                    .at(place, "only text, and pictures in messages of the user, are supported"));
+            }
+        }
     }
-    Ok(texts.join("\n").trim().to_owned())
+    Ok((texts.join("\n").trim().to_owned(), pictures))
 }
 
 /// What a reply says, without the reasoning that user interfaces fold into its beginning, and without what does not count.
@@ -226,13 +249,12 @@ mod tests {
             (json!({"tool_choice": "required"}), "tool_choice"),
             (json!({"tool_choice": {"type": "function"}}), "tool_choice"),
             (json!({"modalities": ["text", "audio"]}), "modalities"),
-            (json!({"response_format": {"type": "json_schema"}}), "response_format"),
         ] {
             let problem = check_unsupported(&body).unwrap_err();
             assert_eq!(problem.param().as_deref(), Some(field), "{body}");
         }
         let fine = json!({"n": 1, "logprobs": false, "tool_choice": "auto", "audio": null,
-            "response_format": {"type": "text"}, "modalities": ["text"]});
+            "modalities": ["text"]});
         check_unsupported(&fine).unwrap();
     }
 
@@ -250,11 +272,24 @@ mod tests {
     fn texts_of_parts_are_joined_and_other_parts_named() {
         let user = |content: Value| json!({"messages": [{"role": "user", "content": content}]});
         let parts = json!([{"type": "text", "text": " One"}, {"type": "text", "text": "two. "}]);
-        assert_eq!(messages(&user(parts)).unwrap()[0].text, "One\ntwo.");
-        let picture =
-            json!([{"type": "text", "text": "x"}, {"type": "image_url", "image_url": {"url": "x"}}]);
-        let problem = messages(&user(picture)).unwrap_err();
-        assert_eq!(problem.param().as_deref(), Some("messages.0.content.1"));
+        assert_eq!(messages(&user(parts)).unwrap().0[0].text, "One\ntwo.");
+        for part in [json!({"type": "input_audio"}), json!({"type": "image_url", "image_url": {"url": "x"}})]
+        {
+            let problem = messages(&user(json!([{"type": "text", "text": "x"}, part]))).unwrap_err();
+            assert_eq!(problem.param().as_deref(), Some("messages.0.content.1"));
+        }
+        let dot =
+            json!({"type": "image_url", "image_url": {"url": "data:image/gif;base64,R0lGODlhAgADAA=="}});
+        let (read, pictures) = messages(&user(json!([{"type": "text", "text": "x"}, dot]))).unwrap();
+        assert_eq!(
+            (&*read[0].pictures[0].kind, pictures[0].place.as_str()),
+            ("image/gif", "/messages/0/content/1")
+        );
+        let of_system =
+            json!({"messages": [{"role": "system", "content": [dot]}, {"role": "user", "content": "x"}]});
+        assert!(messages(&of_system).is_err());
+        let alone = messages(&user(json!([dot]))).unwrap_err();
+        assert!(alone.to_string().contains("with text"), "{alone}");
         for wrong in
             [json!({}), json!({"messages": []}), user(json!("")), json!({"messages": [{"role": "x"}]})]
         {

@@ -20,6 +20,7 @@ mod mcp_tasks;
 mod memory;
 mod metrics;
 mod openai;
+mod openai_content;
 mod openai_streams;
 mod page;
 mod page_browser;

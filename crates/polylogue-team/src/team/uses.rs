@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use polylogue::tools::memory::Scope;
 use polylogue_config::{At, Config as _};
 use polylogue_tools::openapi::Operation;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Team;
 use crate::agent::Agent;
@@ -40,6 +40,24 @@ impl Team {
             && keys.output_schema.is_none()
             && self.chat.late_joiners.is_empty()
             && matches!(self.chat.summary, Summary::Last)
+    }
+
+    /// The schema that the result of a run has: that of the agent who speaks last, or of all who can. `None` if the last message can be of
+    /// another form, or is not the result.
+    #[must_use]
+    pub fn result_schema(&self) -> Option<&Map<String, Value>> {
+        let speakers = self.chat.participants.as_slice();
+        let last = match self.chat.pattern {
+            Pattern::Sequential => speakers.split_at(speakers.len().saturating_sub(1)).1,
+            _ => speakers,
+        };
+        let mut schemas = last.iter().map(|who| {
+            let agent = self.agents.iter().find(|agent| **who == *agent.name)?;
+            agent.plain()?.output_schema.as_ref().map(|schema| &schema.0)
+        });
+        let first = schemas.next()??;
+        let is_result = matches!(self.chat.summary, Summary::Last) && self.chat.late_joiners.is_empty();
+        (is_result && schemas.all(|schema| schema == Some(first))).then_some(first)
     }
 
     /// Names of the tools that the file declares: commands, calls and services.
