@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod billed;
 #[cfg(test)]
+mod desk;
+#[cfg(test)]
 mod evidence;
 #[cfg(test)]
 mod killed;

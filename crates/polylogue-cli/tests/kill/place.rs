@@ -72,6 +72,11 @@ impl Place {
         std::fs::write(self.dir.path().join(name), text).unwrap();
     }
 
+    /// Whether such a file was written.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.dir.path().join(name).exists()
+    }
+
     fn program(&self, args: &[&str]) -> Command {
         let mut program = Command::new(env!("CARGO_BIN_EXE_polylogue"));
         // Nothing of the user's own settings is to count.

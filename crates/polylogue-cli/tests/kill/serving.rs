@@ -1,5 +1,5 @@
-//! A server under load that is killed at random moments: S25, S39 and S78. What it has acknowledged is kept and done, what clients follow has
-//! no gap, and no finished model call is made again. `POLYLOGUE_KILLS` sets how often it is killed (default: 16); 200 take minutes, more than
+//! A server under load that is killed at random moments: S25, S39 and S78. What it has acknowledged is kept and done, answers and messages
+//! exactly once, what clients follow has no gap, and no finished model call is made again. `POLYLOGUE_KILLS` sets how often it is killed (default: 16); 200 take minutes, more than
 //! the tests of nextest may: `POLYLOGUE_KILLS=200 cargo test -p polylogue-cli --test kill s25 -- --nocapture`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +16,7 @@ use polylogue_runtime::StoreLocation;
 use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Received};
 use serde_json::{Value, json};
 
+use crate::desk::{DESK, Told, check_stored};
 use crate::place::{Kind, PATIENCE, Place, Process};
 use crate::random::{Moment, Random};
 use crate::replies::words;
@@ -32,7 +33,7 @@ const TURNS: usize = 6;
 /// How many of the first conversations are followed.
 const FOLLOWED: usize = 4;
 
-const PATH: &str = "/api/v1/conversations";
+pub(crate) const PATH: &str = "/api/v1/conversations";
 
 #[test]
 fn s25_s39_a_server_that_is_killed_keeps_what_it_has_acknowledged() {
@@ -72,23 +73,30 @@ fn kill_under_load(kills: usize) {
         Answer::text(text_of(received)).pieces(4).with(Quirk::Pace(Duration::from_millis(1)))
     });
     let place = Place::of(Kind::Sqlite, TEAM, Behavior::from(model).latency(Duration::from_millis(10)));
+    place.file("desk.yaml", DESK);
     let client = Arc::new(Client::new(new_token(&place)));
     let mut process = serve(&place, &client);
     let posting = spawn({
         let client = Arc::clone(&client);
         move || client.post_until_told()
     });
+    let telling = spawn({
+        let client = Arc::clone(&client);
+        move || client.tell_until_told()
+    });
     let mut looks = Vec::new();
     for _ in 0..kills {
         assert_eq!(process.kill(Moment::draw(&mut random)), None, "it ended: {}", process.errors());
         client.forget_address();
         // Counted after the store was read: what comes later was not in flight then.
-        let finished = finished_calls(&place);
+        let finished = look(&place, &client.told().clone());
         looks.push((finished, place.server.count()));
         process = serve(&place, &client);
     }
     client.is_enough.store(true, Ordering::SeqCst);
     let (acknowledged, followed) = posting.join().unwrap();
+    telling.join().unwrap();
+    client.check_told();
     client.until_all_closed();
     let conversations = client.conversations();
     check_conversations(&acknowledged, &conversations);
@@ -96,13 +104,18 @@ fn kill_under_load(kills: usize) {
         assert_eq!(events, client.events(&id), "the tail of `{id}` has a gap or a repetition");
     }
     assert_eq!(place.server.violations(), [""; 0]);
-    let requests: Vec<String> = place.server.requests().iter().map(|request| text_of(request)).collect();
+    let received = place.server.requests();
+    let requests: Vec<String> = received.iter().map(|request| text_of(request)).collect();
     for (finished, asked) in looks {
         let again = requests.iter().skip(asked).find(|text| finished.contains(*text));
         assert_eq!(again, None, "a finished call was asked for again");
     }
-    let calls: BTreeSet<&String> = requests.iter().collect();
-    let again = requests.len() - calls.len();
+    // A message that reaches the desk while a call is in flight changes the request that comes again.
+    let of_talks =
+        received.iter().zip(&requests).filter(|(of, _)| !of.body.to_string().contains("at the desk"));
+    let of_talks: Vec<&String> = of_talks.map(|(_, text)| text).collect();
+    let calls: BTreeSet<&&String> = of_talks.iter().collect();
+    let again = of_talks.len() - calls.len();
     println!("{kills} kills, {} conversations, {again} calls in flight came again", conversations.len());
     assert!(again > 0, "no kill met a call in flight");
     assert_eq!(calls.len(), conversations.len() * TURNS, "a call is always asked for with the same request");
@@ -115,7 +128,10 @@ fn text_of(received: &Received) -> String {
 
 /// Starts a server, and tells the client where it is.
 fn serve<'p>(place: &'p Place, client: &Client) -> Process<'p> {
-    let process = place.begin(&["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"]);
+    let mut args = vec!["serve", "team.yaml"];
+    args.extend(place.has("desk.yaml").then_some("desk.yaml"));
+    args.extend(["--model", "openai:test", "--listen", "127.0.0.1:0"]);
+    let process = place.begin(&args);
     let printed = process.first_line();
     let address = printed.strip_prefix("http://").unwrap_or_else(|| panic!("no URL: {printed}"));
     *client.address() = Some(address.to_owned());
@@ -124,16 +140,17 @@ fn serve<'p>(place: &'p Place, client: &Client) -> Process<'p> {
 
 /// A token for a client, made before the server starts.
 fn new_token(place: &Place) -> String {
-    let mut process = place.begin(&["token", "new", "client", "--scope", "read,run"]);
+    let mut process = place.begin(&["token", "new", "client", "--scope", "read,run,answer"]);
     assert!(process.end().success(), "{}", process.errors());
     process.first_line()
 }
 
-/// The replies that are stored, while no program runs.
-fn finished_calls(place: &Place) -> BTreeSet<String> {
+/// Looks into the store while no program runs: whether it has what was `told`, and which replies it has.
+fn look(place: &Place, told: &Told) -> BTreeSet<String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = StoreLocation::new(place.store()).open().unwrap();
+        check_stored(&store, told).await;
         let mut finished = BTreeSet::new();
         let all = ListQuery { limit: Some(usize::MAX), ..ListQuery::default() };
         for listing in store.list(&all).await.unwrap().logs {
@@ -164,12 +181,14 @@ fn check_conversations(acknowledged: &BTreeMap<usize, String>, conversations: &[
 }
 
 /// A client that tries again until it is answered.
-struct Client {
+pub(crate) struct Client {
     token: String,
     /// Where the server is, while it runs.
     address: Mutex<Option<String>>,
+    /// What the desk was told.
+    pub(crate) told: Mutex<Told>,
     /// Whether no further conversation is to begin.
-    is_enough: AtomicBool,
+    pub(crate) is_enough: AtomicBool,
     /// Whether all conversations are closed.
     is_over: AtomicBool,
 }
@@ -182,6 +201,7 @@ impl Client {
         Self {
             token,
             address: Mutex::default(),
+            told: Mutex::default(),
             is_enough: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
         }
@@ -215,10 +235,11 @@ impl Client {
         (acknowledged, followed)
     }
 
+    /// Those of the team that talks.
     fn conversations(&self) -> Vec<Value> {
         let (mut all, mut cursor) = (Vec::new(), String::new());
         loop {
-            let page = self.ask("GET", &format!("{PATH}?limit=200{cursor}"), "", "");
+            let page = self.ask("GET", &format!("{PATH}?limit=200&team=team{cursor}"), "", "");
             all.extend(page["conversations"].as_array().unwrap().iter().cloned());
             match page["next_cursor"].as_str() {
                 Some(next) => cursor = format!("&cursor={next}"),
@@ -247,12 +268,12 @@ impl Client {
         }
     }
 
-    fn events(&self, id: &str) -> Vec<Value> {
+    pub(crate) fn events(&self, id: &str) -> Vec<Value> {
         self.ask("GET", &format!("{PATH}/{id}/events"), "", "")["events"].as_array().unwrap().clone()
     }
 
     /// The answer to a request, which is sent again until there is one.
-    fn ask(&self, method: &str, path: &str, head: &str, body: &str) -> Value {
+    pub(crate) fn ask(&self, method: &str, path: &str, head: &str, body: &str) -> Value {
         let begun = Instant::now();
         loop {
             assert!(begun.elapsed() < PATIENCE, "no answer to {method} {path}");
@@ -264,9 +285,9 @@ impl Client {
             let answer = answer.unwrap_or_default();
             let (status, text) = (status(&answer), answer.split_once("\r\n\r\n").map(|(_, text)| text));
             match (status, text.and_then(|text| serde_json::from_str(text).ok())) {
-                (Some(200 | 201), Some(answer)) => return answer,
+                (Some(200..=202), Some(answer)) => return answer,
                 // It was cut off, or the server asks to come later.
-                (None | Some(200 | 201 | 429 | 503), _) => sleep(Duration::from_millis(10)),
+                (None | Some(200..=202 | 429 | 503), _) => sleep(Duration::from_millis(10)),
                 (Some(status), _) => panic!("{method} {path} is {status}: {answer}"),
             }
         }
