@@ -59,18 +59,24 @@ export function NewRun() {
     return html`<main id="main" tabindex="-1" class="narrow">
         <h1>New run</h1>
         ${teams.value?.length === 0 && html`<p>No team is served.</p>`}
-        ${team && html`<form onSubmit=${begin} key=${team.id}>
+        ${team && html`<form onSubmit=${begin}>
             <label>Team <select name="team" value=${team.id} onChange=${(/** @type {any} */ event) => refine({ team: event.target.value })}>
                 ${teams.value?.map((team) => html`<option value=${team.id}>${team.name ?? team.id}</option>`)}
             </select></label>
-            ${team.error ? html`<p class="bad">${team.error}</p>` : html`
-                ${team.description && html`<p class="about">${team.description}</p>`}
-                ${team.scripted && html`<p class="about">Scripted: no model is asked, and nothing is paid.</p>`}
-                <label>Task <textarea name="message" rows="5" placeholder=${team.task}></textarea></label>
-                <${Inputs} team=${team} />
-                <label>Title <input name="title" maxlength="200" placeholder="optional" /></label>
-                <${LimitFields} team=${team} />
-                <button class="main" disabled=${isSending.value}>Begin</button>`}
+            <${Fields} key=${team.id} team=${team} isSending=${isSending.value} />
         </form>`}
     </main>`;
+}
+
+/** What is asked for of a team. The choice of the team stays as it was, with its focus. @param {{team: any, isSending: boolean}} props */
+function Fields({ team, isSending }) {
+    if (team.error) return html`<p class="bad">${team.error}</p>`;
+    return html`
+        ${team.description && html`<p class="about">${team.description}</p>`}
+        ${team.scripted && html`<p class="about">Scripted: no model is asked, and nothing is paid.</p>`}
+        <label>Task <textarea name="message" rows="5" placeholder=${team.task}></textarea></label>
+        <${Inputs} team=${team} />
+        <label>Title <input name="title" maxlength="200" placeholder="optional" /></label>
+        <${LimitFields} team=${team} />
+        <button class="main" disabled=${isSending}>Begin</button>`;
 }

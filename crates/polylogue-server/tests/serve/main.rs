@@ -25,6 +25,7 @@ mod openai_streams;
 mod page;
 mod page_browser;
 mod page_editing;
+mod page_live;
 mod page_views;
 mod restarts;
 mod shared;

@@ -36,7 +36,7 @@ pub(crate) async fn picture(browser: &mut Browser, name: &str) {
 }
 
 /// Chooses the team of the form of a new run.
-async fn choose(browser: &mut Browser, team: &str) {
+pub(crate) async fn choose(browser: &mut Browser, team: &str) {
     browser.press("New run").await;
     browser.until("document.querySelector('select[name=team]')").await;
     let choose = format!(
@@ -48,11 +48,11 @@ async fn choose(browser: &mut Browser, team: &str) {
 }
 
 /// Waits until the run is in a state.
-async fn until_state(browser: &mut Browser, state: &str) {
+pub(crate) async fn until_state(browser: &mut Browser, state: &str) {
     browser.until(&format!("document.querySelector('.run-head .state.{state}')")).await;
 }
 
-async fn id_of(browser: &mut Browser) -> String {
+pub(crate) async fn id_of(browser: &mut Browser) -> String {
     browser
         .until("location.hash.startsWith('#/runs/') && location.hash.split('/')[2].split('?')[0]")
         .await

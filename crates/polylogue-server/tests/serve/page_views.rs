@@ -131,13 +131,18 @@ async fn s96_s97_a_fork_is_compared_and_a_team_is_edited_with_findings_at_their_
     let text = std::fs::read_to_string(world.dir.path().join("talk.yaml")).unwrap();
     assert_eq!(browser.eval("document.querySelector('.text textarea').value").await, text);
     let broken = text.replace("pattern: round_robin", "pattern: round_robbin");
-    let begun = std::time::Instant::now();
+    // By itself, without a word of the person.
     browser.fill(".text textarea", &broken).await;
     browser.until("document.querySelector('.findings .error')").await;
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     let line = broken.lines().position(|line| line.contains("robbin")).unwrap() + 1;
     browser.until(&format!("document.querySelector('.gutter .error').textContent.trim() === '{line}'")).await;
-    browser.until_text(&format!("line {line}")).await;
+    // It leads to its place.
+    browser.press(&format!("line {line}")).await;
+    let place = "(() => { const it = document.querySelector('.text textarea'); return it.value.slice(0, it.selectionStart).split('\\n').length; })()";
+    assert_eq!(browser.eval(place).await, line);
+    // There is no editor besides the text area that could fail to load: the page has loaded what each view has, and nothing was refused.
+    let scripts = "performance.getEntriesByType('resource').filter((it) => it.initiatorType === 'script' && it.responseStatus >= 400).length";
+    assert_eq!(browser.eval(scripts).await, 0);
     // The draft survives a reload; nothing was executed or written.
     browser.reload().await;
     browser.until("document.querySelector('.text textarea')?.value.includes('robbin')").await;
@@ -152,6 +157,13 @@ async fn s96_s97_a_fork_is_compared_and_a_team_is_edited_with_findings_at_their_
         ("agents:\n  - {name: Ann}\nscript_", "script_pace"),
         ("sandbox:\n  backend: d", "docker"),
         ("agents:\n  - name: Ann\n    system: tool_c", ""),
+        ("agents: [{name: Ann, tool_c", "tool_calling"),
+        ("agents:\n  - {name: Ann, system: 'Be {kind, ', tool_c", "tool_calling"),
+        ("sandbox: {backend: d", "docker"),
+        ("agents: [{name: Ann, human: tr", "true"),
+        ("chat: {pattern: {group: {allow_r", "allow_repeat_speaker"),
+        ("agents: [{name: Ann, system: tool_c", ""),
+        ("task: Write {tool_c", ""),
     ] {
         browser.fill(".text textarea", begun).await;
         browser.until(&format!("({offered}) === '{words}'")).await;
@@ -266,6 +278,12 @@ async fn s100_of_10_000_messages_only_those_near_the_screen_are_drawn() {
         const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
         const high = document.documentElement.scrollHeight;
         let most = 0;
+        window.added = 0;
+        window.most_added = 0;
+        new MutationObserver((changes) => {
+            window.added = changes.flatMap((it) => [...it.addedNodes]).filter((it) => it.matches?.('.turn')).length;
+            window.most_added = Math.max(window.most_added, window.added);
+        }).observe(document.querySelector('.list'), {childList: true, subtree: true});
         for (let at = 0; at <= 60; at++) {
             scrollTo(0, at < 20 ? at * 600 : high * (at / 60));
             await frame();
@@ -280,7 +298,10 @@ async fn s100_of_10_000_messages_only_those_near_the_screen_are_drawn() {
         "first paint {first:.0} ms, all {all:.0} ms, most {most} turns drawn, longest task {longest:.0} ms"
     );
     // Times depend on the machine: 2 s until all is there and tasks of at most 110 ms on two idle cores.
-    assert!((1..1000).contains(&most), "{most} turns are drawn at once");
+    assert!((1..=200).contains(&most), "{most} turns are drawn at once");
+    // What would make a task long: no step of scrolling draws more than a few parts of the list.
+    let added = browser.eval("window.most_added").await.as_u64().unwrap();
+    assert!((1..=200).contains(&added), "{added} turns are drawn by one step");
     // A message in the middle has an address.
     show(&mut browser, &format!("#/runs/{id}?at={}", 2 * (MESSAGES / 2) + 2)).await;
     browser.until("document.activeElement?.innerText?.includes('Message 5000.')").await;
@@ -348,13 +369,6 @@ async fn s99_every_view_passes_axe_in_both_themes_and_fits_320_pixels() {
         }
     }
     assert_eq!(found, Vec::<String>::new());
-    let motion = json!({"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]});
-    browser.command("Emulation.setEmulatedMedia", motion).await;
-    show(&mut browser, "#/").await;
-    browser.until("document.querySelector('.run-row')").await;
-    let animated =
-        "[...document.querySelectorAll('*')].some((it) => getComputedStyle(it).animationName !== 'none')";
-    assert_eq!(browser.eval(animated).await, false);
     check_clean(&browser, &world);
 }
 
@@ -413,6 +427,8 @@ async fn s100_the_page_continues_by_itself_when_the_server_is_restarted() {
     let id = begin(&world, &json!({"team": "ask"})).await;
     show(&mut browser, &format!("#/runs/{id}")).await;
     browser.until("document.querySelector('.question textarea')").await;
+    // A reload would lose it.
+    browser.eval("window.kept = true").await;
     let world = world.restart_here().await;
     // As another client would: the page hears of it.
     let waiting = until(&world, &id, "waiting").await;
@@ -421,6 +437,9 @@ async fn s100_the_page_continues_by_itself_when_the_server_is_restarted() {
     browser.until_text("Thanks.").await;
     browser.until("!document.querySelector('.question')").await;
     assert_eq!(browser.eval("document.querySelectorAll('.closed').length > 0").await, true);
+    assert_eq!(browser.eval("window.kept").await, true, "by itself, and not by a reload");
+    let said = "[...document.querySelectorAll('.turn')].filter((it) => it.innerText.includes('After the restart.')).length";
+    assert_eq!(browser.eval(said).await, 1, "each message once");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use polylogue_core::Usage;
 use serde_json::Value;
 
-use super::Quirk;
+use super::{PieceGate, Quirk};
 
 /// What the server answers to one request.
 ///
@@ -30,6 +30,7 @@ pub struct Answer {
     pub(super) refusal: Option<Refusal>,
     pub(super) headers: Vec<(String, String)>,
     pub(super) quirks: Vec<Quirk>,
+    pub(super) gate: Option<PieceGate>,
     /// What the request broke: goes into the server's violations.
     pub(super) violation: Option<String>,
 }
@@ -168,6 +169,12 @@ impl Answer {
     #[must_use]
     pub fn pieces(self, pieces: usize) -> Self {
         Self { pieces: Some(pieces.max(1)), ..self }
+    }
+
+    /// Streams each chunk when the gate lets it through.
+    #[must_use]
+    pub fn gated(self, gate: &PieceGate) -> Self {
+        Self { gate: Some(gate.clone()), ..self }
     }
 
     /// Adds a header.

@@ -193,7 +193,7 @@ fn cut(body: &mut Vec<Step>) {
             left -= bytes.len();
             !bytes.is_empty()
         }
-        Step::Wait(_) => left > 0,
+        Step::Wait(_) | Step::Gate(..) => left > 0,
         Step::Forever(..) => false,
     });
 }
@@ -319,7 +319,7 @@ fn chunked(body: Vec<Step>, terminated: bool, bad: bool) -> Vec<Step> {
         .map(|step| match step {
             Step::Write(bytes) => Step::Write(chunk(&bytes)),
             Step::Forever(bytes, pause) => Step::Forever(chunk(&bytes), pause),
-            wait @ Step::Wait(_) => wait,
+            wait @ (Step::Wait(_) | Step::Gate(..)) => wait,
         })
         .collect();
     if bad {

@@ -204,6 +204,10 @@ async fn run(connection: &mut Connection, steps: &[Step]) -> bool {
                 sent
             }
             Step::Wait(pause) => wait(connection, *pause).await,
+            Step::Gate(gate, nth) => tokio::select! {
+                () = gate.pass(*nth) => true,
+                () = connection.gone() => false,
+            },
             Step::Forever(bytes, pause) => return forever(connection, bytes, *pause).await,
         };
         if !sent {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::chunks::Chunks;
 use super::completion::Completion;
 use super::dialect::{Dialect, Framing};
-use super::{Answer, Quirk, bedrock};
+use super::{Answer, PieceGate, Quirk, bedrock};
 
 /// A piece of a body, or of a whole response.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +16,8 @@ pub(super) enum Step {
     Write(Vec<u8>),
     /// Send nothing for a while.
     Wait(Duration),
+    /// Send nothing until this chunk may pass.
+    Gate(PieceGate, usize),
     /// Send these bytes repeatedly, with a pause between, until the client goes.
     Forever(Vec<u8>, Duration),
 }
@@ -66,6 +68,7 @@ fn shown(answer: &Answer, before_finish: usize, all: usize) -> usize {
 
 /// The pauses before chunk `nth`.
 fn pause(answer: &Answer, nth: usize, steps: &mut Vec<Step>) {
+    steps.extend(answer.gate.iter().map(|gate| Step::Gate(gate.clone(), nth)));
     for quirk in &answer.quirks {
         match quirk {
             Quirk::PauseBeforeFirst(pause) if nth == 0 => steps.push(Step::Wait(*pause)),
