@@ -1,7 +1,9 @@
 //! `--server`: the commands on conversations, for those of a server instead of those of a store. What is shown is the same, because the same
 //! events are shown in the same way.
 
+mod batch;
 mod begin;
+mod chat;
 mod list;
 mod memory;
 mod named_server;
@@ -50,6 +52,8 @@ pub(crate) fn wanted(cli: &args::Cli, matches: &ArgMatches) -> Result<Option<Rem
 /// Runs the command on the conversations of the server.
 pub(crate) async fn run(cli: &args::Cli, remote: &Remote) -> Result<Exit, CliError> {
     match &cli.command {
+        Command::Batch(args) => batch::run(args, remote).await,
+        Command::Chat(args) => chat::run(cli, args, remote).await,
         Command::Run(args) => begin::run(cli, args, remote).await,
         Command::Resume(args) => begin::resume(cli, args, remote).await,
         Command::Runs(args) => list::runs(args, remote).await,

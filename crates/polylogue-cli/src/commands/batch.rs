@@ -1,9 +1,9 @@
 //! `polylogue batch`: a team on many tasks.
 
-mod progress;
-mod record;
-mod records;
-mod tally;
+pub(crate) mod progress;
+pub(crate) mod record;
+pub(crate) mod records;
+pub(crate) mod tally;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
@@ -30,7 +30,7 @@ use crate::{args, place, trust};
 use progress::Progress;
 use record::Record;
 use records::Records;
-use tally::Tally;
+use tally::{Place, Tally};
 
 /// What all rows are called together.
 const BATCH: &str = "batch";
@@ -39,10 +39,6 @@ const BATCH: &str = "batch";
 const TICK: Duration = Duration::from_millis(200);
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Exit, CliError> {
-    if args.output.extension().is_some_and(|ending| ending == "csv" || ending == "tsv") {
-        let what = format!("records are JSON lines, which `{}` would not be", args.output.display());
-        return Err(CliError::usage(what).hint("name it `.jsonl`; each record has the answer and its cost"));
-    }
     let rows = rows(args)?;
     let job = Job::prepare(cli, args, &rows).await?;
     let records = Records::open(&args.output, &job.key, args.keep)?;
@@ -65,30 +61,61 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Ex
     let progress = Progress::new(total, over.len(), records.spent());
     let state = RefCell::new(State { records, progress, broken: None });
     let held = job.hold(store, budget.as_ref(), left, &state).await;
-    let State { mut records, mut progress, broken } = state.into_inner();
-    progress.clear();
-    records.sort(all().map(|row| row.id))?;
-    held?;
-    broken.map_or(Ok(()), Err)?;
-    let tally = Tally::of(&records, total, budget);
-    let unwritable = |error| CliError::failed(format!("the output cannot be written: {error}"));
-    let shown = PathBuf::from(job.place.shown());
-    write(&match args.json {
-        true => Sanitized::json(&tally.json(&args.output, &shown)).map_err(unwritable)?,
-        false => Sanitized::plain(&tally.text(&args.output, &shown)),
-    })?;
-    Ok(tally.exit())
+    let place = Place::of_store(Path::new(&job.place.shown()));
+    state.into_inner().end(args, (held, &rows), budget, &place)
 }
 
 /// What happens to a batch while it runs.
-struct State {
-    records: Records,
-    progress: Progress,
+pub(crate) struct State {
+    pub(crate) records: Records,
+    pub(crate) progress: Progress,
     /// Why a record could not be written.
-    broken: Option<CliError>,
+    pub(crate) broken: Option<CliError>,
 }
 
-fn rows(args: &args::batch::Batch) -> Result<Rows, CliError> {
+impl State {
+    /// Puts the records in order, and prints how the batch ended.
+    pub(crate) fn end(
+        self,
+        args: &args::batch::Batch,
+        (held, rows): (Result<(), CliError>, &Rows),
+        budget: Option<Budget>,
+        place: &Place,
+    ) -> Result<Exit, CliError> {
+        let Self { mut records, mut progress, broken } = self;
+        progress.clear();
+        records.sort((0..rows.len()).filter_map(|index| rows.get(index)).map(|row| row.id))?;
+        held?;
+        broken.map_or(Ok(()), Err)?;
+        let tally = Tally::of(&records, rows.len(), budget);
+        let unwritable = |error| CliError::failed(format!("the output cannot be written: {error}"));
+        write(&match args.json {
+            true => Sanitized::json(&tally.json(&args.output, place)).map_err(unwritable)?,
+            false => Sanitized::plain(&tally.text(&args.output, place)),
+        })?;
+        Ok(tally.exit())
+    }
+
+    /// Keeps the record of a row. Returns whether it could be written; if not, [`end`](Self::end) says why.
+    pub(crate) fn keep(&mut self, record: &Record<'_>) -> bool {
+        self.progress.count(record);
+        match self.records.append(record) {
+            Ok(()) => true,
+            Err(error) => {
+                // What is over is kept in its log, and comes into the records when they can be written again.
+                self.broken.get_or_insert(error);
+                false
+            }
+        }
+    }
+}
+
+/// The rows that are named.
+pub(crate) fn rows(args: &args::batch::Batch) -> Result<Rows, CliError> {
+    if args.output.extension().is_some_and(|ending| ending == "csv" || ending == "tsv") {
+        let what = format!("records are JSON lines, which `{}` would not be", args.output.display());
+        return Err(CliError::usage(what).hint("name it `.jsonl`; each record has the answer and its cost"));
+    }
     let read = |path: &Path| {
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path)
@@ -279,10 +306,7 @@ impl<'a> Job<'a> {
         }
         let run = self.id(&ended.item).map(|id| id.to_string()).unwrap_or_default();
         let record = Record::of(ended, &run, &self.key);
-        state.progress.count(&record);
-        if let Err(error) = state.records.append(&record) {
-            // What is over is kept in its log, and comes into the records when they can be written again.
-            state.broken.get_or_insert(error);
+        if !state.keep(&record) {
             cancellation.after_step();
         }
     }
@@ -315,6 +339,6 @@ fn key(prepared: &Prepared, args: &args::batch::Batch) -> Result<String, CliErro
 }
 
 /// Twelve hexadecimal digits: enough to tell a million apart.
-fn digest(text: &str) -> String {
+pub(crate) fn digest(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().chars().take(12).collect()
 }

@@ -1,7 +1,7 @@
 //! `polylogue chat`: a conversation with a model or a team, line by line.
 
-mod command;
-mod session;
+pub(crate) mod command;
+pub(crate) mod session;
 
 use std::path::Path;
 
@@ -61,7 +61,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::chat::Chat) -> Result<Exit
 }
 
 /// Where no person types, only replies are written.
-fn settings_of(cli: &args::Cli, args: &args::chat::Chat) -> Settings {
+pub(crate) fn settings_of(cli: &args::Cli, args: &args::chat::Chat) -> Settings {
     let mut settings = settings(cli, args.options.output);
     if !prompt::is_typed() && settings.output != Output::Json {
         settings.output = Output::Result;

@@ -45,7 +45,7 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Run, remote: &Remote) -> R
 }
 
 /// The id of a team on a server: the name of its file without the ending.
-fn team_id(given: &Path) -> Result<&str, CliError> {
+pub(super) fn team_id(given: &Path) -> Result<&str, CliError> {
     let name = if given.extension().is_some_and(|ending| ending == "yaml") {
         given.file_stem()
     } else {
@@ -59,7 +59,7 @@ fn team_id(given: &Path) -> Result<&str, CliError> {
 }
 
 /// The team, or an error that says which there are.
-async fn served(remote: &Remote, id: &str) -> Result<Team, CliError> {
+pub(super) async fn served(remote: &Remote, id: &str) -> Result<Team, CliError> {
     let error = match remote.client.team(id).await {
         Ok(team) => return Ok(team),
         Err(error) => error,
@@ -67,12 +67,17 @@ async fn served(remote: &Remote, id: &str) -> Result<Team, CliError> {
     if error.problem().is_none_or(|problem| problem.status != 404) {
         return Err(error.into());
     }
+    Err(CliError::from(error).hint(format!("the server has {}", all_teams(remote).await?)))
+}
+
+/// The ids of all teams, in words.
+pub(super) async fn all_teams(remote: &Remote) -> Result<String, CliError> {
     let id = |team: &Listed| match team {
         Listed::Served(team) => format!("`{}`", team.id),
         Listed::Broken { id, .. } => format!("`{id}`"),
     };
     let teams: Vec<String> = remote.client.teams().await?.teams.iter().map(id).collect();
-    Err(CliError::from(error).hint(format!("the server has {}", teams.join(", "))))
+    Ok(teams.join(", "))
 }
 
 /// Says what a person has to know before it begins.

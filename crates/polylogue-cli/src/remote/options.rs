@@ -50,8 +50,11 @@ fn use_of(command: &str) -> Use {
         "verify" => Use::Server(&[&["id", "json"]]),
         // Its arguments are those of its subcommands, all of which a server has.
         "memory" => Use::Server(&[]),
-        "chat" => Use::Refused("`run` begins a conversation, and `resume ID MESSAGE` continues it"),
-        "batch" | "move" | "archive" => Use::Refused("run it where the store of the server is"),
+        "chat" => Use::Server(&[&["team", "resume", "vars"], LIMITS, OUTPUT, INPUT]),
+        "batch" => {
+            Use::Server(&[&["team", "over", "cross", "output", "at_once", "keep", "json", "vars"], LIMITS])
+        }
+        "move" | "archive" => Use::Refused("run it where the store of the server is"),
         _ => Use::Local,
     }
 }
@@ -92,6 +95,10 @@ fn hint_of(command: &str) -> &'static str {
         "verify" => {
             "conversations are repaired where the store of the server is; a recording is a file of this machine: leave out `--server`"
         }
+        "chat" => "a chat on a server is with one of its teams, and sends texts",
+        "batch" => {
+            "limits of each conversation are sent along; a budget of all is that of the token or of the server"
+        }
         _ => "models, permissions and files of a team are those with which the server was started",
     }
 }
@@ -126,6 +133,7 @@ mod tests {
             &["next", "last", "Ann"],
             &["verify", "--json"],
             &["memory", "search", "tea", "--limit", "2"],
+            &["batch", "pair", "--over", "rows.csv", "-o", "x", "--max-turns", "3"],
         ] {
             assert_eq!(checked(words), Ok(true), "{words:?}");
         }
@@ -135,7 +143,9 @@ mod tests {
             (&["resume", "last", "Hi", "--as", "Ann"], "`--as`"),
             (&["verify", "last", "--repair"], "`--repair`"),
             (&["answer", "last", "yes", "--by", "Ann"], "`--by`"),
-            (&["batch", "pair.yaml", "--over", "rows.csv", "-o", "x"], "`batch` does not work with a server"),
+            (&["batch", "pair", "--over", "rows.csv", "-o", "x", "--budget", "1"], "`--budget`"),
+            (&["chat", "--system", "x"], "`--system`"),
+            (&["archive", "last"], "`archive` does not work with a server"),
             (&["check", "pair.yaml"], "`check` is about this machine"),
             (&["runs", "--store", "x"], "`--store` and `--server`"),
         ] {

@@ -56,7 +56,7 @@ pub(super) struct Watch<'r> {
 }
 
 /// Where a conversation has come to rest.
-enum Rest {
+pub(super) enum Rest {
     Closed,
     Waiting(Vec<OpenQuestion>),
     Stopped,
@@ -87,25 +87,42 @@ impl<'r> Watch<'r> {
     /// Follows it until it ends, needs input that no one here can give, or is stopped; shows it, and says how it ended.
     pub(super) async fn run(mut self) -> Result<Exit, CliError> {
         let begun = Instant::now();
-        let (remote, id) = (self.remote, self.conversation.id.clone());
+        let mut view = self.view(begun, false)?;
+        self.recall(&mut view);
+        let rest = self.until_rest(&mut view, &mut Signals::new()?).await?;
+        self.finish(view, rest, begun.elapsed()).await
+    }
+
+    /// A view of it that has begun. `hides_user`: what the person writes is on the screen already.
+    pub(super) fn view(&self, begun: Instant, hides_user: bool) -> Result<View, CliError> {
         let name = |error| CliError::failed(format!("the server names a team that no team has: {error}"));
         let team = Name::new(&self.conversation.team_name).map_err(name)?;
         let mut view = View::new(self.screen(&team, begun), None);
-        view.begin(&id, &team);
-        self.recall(&mut view);
-        let tail = remote.client.tail(&id, self.events.len() as u64);
+        if hides_user {
+            view.hide_user();
+        }
+        view.begin(&self.conversation.id, &team);
+        Ok(view)
+    }
+
+    /// Shows what happens until it is at rest, and asks the person what is asked.
+    pub(super) async fn until_rest(
+        &mut self,
+        view: &mut View,
+        signals: &mut Signals,
+    ) -> Result<Rest, CliError> {
+        let tail = self.remote.client.tail(&self.conversation.id, self.events.len() as u64);
         let mut feed = Feed { tail, pending: VecDeque::new(), answered: BTreeSet::new() };
-        let (mut signals, mut stop) = (Signals::new()?, Stop::default());
-        let rest = loop {
-            let rest = self.follow(&mut view, &mut feed, &mut signals, &mut stop).await?;
-            let Rest::Waiting(asked) = &rest else { break rest };
-            let Some(open) = asked.first().filter(|_| !signals.stopped()) else { break rest };
+        let mut stop = Stop::default();
+        loop {
+            let rest = self.follow(view, &mut feed, signals, &mut stop).await?;
+            let Rest::Waiting(asked) = &rest else { return Ok(rest) };
+            let Some(open) = asked.first().filter(|_| !signals.stopped()) else { return Ok(rest) };
             view.rest();
-            if !self.answered(&mut view, &mut feed, open, &mut signals).await? {
-                break rest;
+            if !self.answered(view, &mut feed, open, signals).await? {
+                return Ok(rest);
             }
-        };
-        self.finish(view, rest, begun.elapsed()).await
+        }
     }
 
     fn screen(&self, team: &Name, begun: Instant) -> Screen<io::Stdout> {
@@ -215,22 +232,13 @@ impl<'r> Watch<'r> {
                 (!asked.is_empty()).then_some(Rest::Waiting(asked))
             }
             (State::Halted, Some(ended)) => Some(Rest::Failed(ended.detail)),
-            (State::Halted, None) if stop.asked.is_some() || self.stays_halted().await => Some(Rest::Stopped),
+            (State::Halted, None)
+                if stop.asked.is_some() || stays_halted(&self.remote.client, &self.conversation.id).await =>
+            {
+                Some(Rest::Stopped)
+            }
             (State::Halted, None) => None,
         }
-    }
-
-    /// Whether a conversation that was halted stays so: between two steps, and after a restart of the server, it is for a moment.
-    async fn stays_halted(&self) -> bool {
-        let (pause, times) = SETTLING;
-        for _ in 0..times {
-            tokio::time::sleep(pause).await;
-            let now = self.remote.client.conversation(&self.conversation.id).await;
-            if !now.is_ok_and(|now| now.state == State::Halted) {
-                return false;
-            }
-        }
-        true
     }
 
     /// Asks the person, if there is one. Returns whether the question is answered.
@@ -319,7 +327,7 @@ impl<'r> Watch<'r> {
     }
 
     /// Why it ended.
-    fn reason(&self) -> Result<&StopReason, CliError> {
+    pub(super) fn reason(&self) -> Result<&StopReason, CliError> {
         let reason = |event: &&Arc<Event>| matches!(event.body, Body::Closed { .. }) && event.at.is_root();
         match self.events.iter().rev().find(reason).map(|event| &event.body) {
             Some(Body::Closed { reason, .. }) => Ok(reason),
@@ -383,6 +391,18 @@ impl Feed<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a conversation that was halted stays so: between two steps, and after a restart of the server, it is for a moment.
+pub(super) async fn stays_halted(client: &Client, id: &LogId) -> bool {
+    let (pause, times) = SETTLING;
+    for _ in 0..times {
+        tokio::time::sleep(pause).await;
+        if !client.conversation(id).await.is_ok_and(|now| now.state == State::Halted) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Whether an event says that a conversation continues, and nothing else.

@@ -194,6 +194,95 @@ fn lists_and_conversations_look_the_same_through_a_server() {
 }
 
 #[test]
+fn a_batch_is_the_same_on_a_server_and_continues_where_it_was() {
+    let (here, (there, serving)) = (home(), served());
+    let rows = "id,task\na,Count up.\nb,Count down.\nc,Count sheep.\n";
+    let records = |home: &Home| -> Vec<Value> {
+        let text = fs::read_to_string(home.path("out.jsonl")).unwrap();
+        let mut records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for record in &mut records {
+            // Of the conversation and of the team as it was identified.
+            record.as_object_mut().unwrap().retain(|key, _| key != "run" && key != "team");
+        }
+        records
+    };
+    for home in [&here, &there] {
+        fs::write(home.path("rows.csv"), rows).unwrap();
+    }
+    let rest = ["--over", "rows.csv", "-o", "out.jsonl", "--at-once", "2"];
+    for (team, code) in [("once", 0), ("short", 3), ("ask", 5)] {
+        let path = format!("teams/{team}.yaml");
+        let local = here.run(&[&["batch", &path, "--offline"], &rest[..]].concat());
+        let remote = there.run(&[&["batch", team], &rest[..]].concat());
+        assert_eq!((local.code, remote.code), (code, code), "{team}: {}", remote.err);
+        assert_eq!(records(&here), records(&there), "{team}");
+        assert!(
+            remote.out.contains(&format!("conversations: http://{}", serving.address())),
+            "{}",
+            remote.out
+        );
+        let begun = there.listed().len();
+        // Again: what is over is not run again, and what waits waits in the same conversation.
+        let again = there.run(&[&["batch", team], &rest[..]].concat());
+        assert_eq!((again.code, there.listed().len()), (code, begun), "{team}: {}", again.err);
+        assert_eq!(records(&here), records(&there), "{team}");
+        for home in [&here, &there] {
+            fs::remove_file(home.path("out.jsonl")).unwrap();
+        }
+    }
+    // What was answered meanwhile is taken up.
+    let waiting = there.run(&[&["batch", "ask"], &rest[..]].concat()).exits(5);
+    assert!(
+        waiting.out.contains("who is waited for answers by `polylogue resume RUN --answer TEXT`"),
+        "{}",
+        waiting.out
+    );
+    let ids: Vec<Value> = fs::read_to_string(there.path("out.jsonl"))
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["run"].clone())
+        .collect();
+    for id in &ids {
+        there.run(&["resume", id.as_str().unwrap(), "--answer", "I am stuck."]).ok();
+    }
+    there.run(&[&["batch", "ask"], &rest[..]].concat()).ok();
+    assert!(records(&there).iter().all(|record| record["summary"] == "Thanks."), "{:?}", records(&there));
+    // A mistake of a row is one of the command.
+    fs::write(there.path("rows.csv"), "id,color\na,red\n").unwrap();
+    let wrong = there.run(&["batch", "once", "--over", "rows.csv", "-o", "other.jsonl"]).exits(2);
+    assert!(wrong.err.contains("the row `a` cannot be begun"), "{}", wrong.err);
+    serving.end();
+}
+
+#[test]
+fn a_chat_with_a_team_of_a_server_is_held_line_by_line() {
+    let (here, mut there) = (home(), home());
+    let twice = "name: twice\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\nscript: [{Ann: One.}, {Ann: Two.}]\n";
+    fs::write(there.path("teams/twice.yaml"), twice).unwrap();
+    let serving = Serving::of(&there, "teams", true);
+    use_server(&mut there, &serving);
+    for input in ["Greet.\n", "Greet.\n\nAnd again.\n"] {
+        let local = here.run_reading(input, &["chat", "teams/once.yaml", "--offline"]);
+        let remote = there.run_reading(input, &["chat", "once"]);
+        assert_eq!((local.code, &local.out), (remote.code, &remote.out), "{input:?}: {}", remote.err);
+    }
+    // Each line is a message of the same conversation, also after the program has ended.
+    let first = there.run_reading("Count.\n", &["chat", "twice"]).ok();
+    assert_eq!(first.out, "One.\n", "{}", first.err);
+    let id = there.id();
+    let more = there.run_reading("Go on.\n", &["chat", "--resume", &id]).ok();
+    assert_eq!(more.out, "Two.\n", "{}", more.err);
+    assert_eq!(there.id(), id, "no other conversation has begun");
+    let events = there.events();
+    assert_eq!(of_type(&events, "reopened")[0]["message"]["parts"][0]["text"], "Go on.");
+    let asked = there.run_reading("Help.\n", &["chat", "ask"]).exits(5);
+    assert!(asked.err.contains("Pat is asked"), "{}", asked.err);
+    let none = there.run_reading("Hi.\n", &["chat"]).exits(2);
+    assert!(none.err.contains("the server has `ask`, `once`"), "{}", none.err);
+    serving.end();
+}
+
+#[test]
 fn conversations_of_a_server_are_steered() {
     let (home, serving) = served();
     home.run(&["run", "ask"]).exits(5);
@@ -228,7 +317,10 @@ fn a_server_that_cannot_be_used_is_an_error_with_a_hint_and_no_token() {
     for (args, hint) in [
         (&["run", "nothing"][..], "hint: the server has `ask`, `once`, `pair`, `short`"),
         (&["run", "pair", "--model", "openai:x"], "`--model` does not work with a server"),
-        (&["batch", "pair", "--over", "rows.csv", "-o", "x"], "`batch` does not work with a server"),
+        (
+            &["batch", "pair", "--over", "rows.csv", "-o", "x", "--budget", "1"],
+            "`--budget` does not work with a server",
+        ),
         (&["run", "pair", "--max-turns", "0"], "at least 1"),
         (&["show", "nothing"], "`polylogue runs` lists them"),
     ] {
@@ -333,7 +425,7 @@ fn facts_of_a_server_are_listed_found_and_forgotten() {
         &["memory", "list", "--json"],
         &["memory", "list", "--scope", "guest Ann"],
         &["memory", "search", "tea"],
-        &["memory", "search", "tea", "--scope", "nobody", "--json"],
+        &["memory", "search", "tea", "--scope", "nothing", "--json"],
     ] {
         let (local, remote) = (here.run(args).ok(), home.run(args).ok());
         assert_eq!(ageless(&local.out), ageless(&remote.out), "{args:?}");

@@ -14,7 +14,7 @@ use crate::screen::{Style, cost, time};
 const QUIET: Duration = Duration::from_secs(30);
 
 /// How far a batch is.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     total: usize,
     /// Over before it began.
     before: usize,
@@ -32,7 +32,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(total: usize, before: usize, cost: Money) -> Self {
+    pub(crate) fn new(total: usize, before: usize, cost: Money) -> Self {
         let (begun, is_terminal) = (Instant::now(), io::stderr().is_terminal());
         Self {
             total,
@@ -49,7 +49,7 @@ impl Progress {
         }
     }
 
-    pub(super) fn count(&mut self, record: &Record<'_>) {
+    pub(crate) fn count(&mut self, record: &Record<'_>) {
         match record.state {
             State::Failed => self.failed += 1,
             State::Waiting => self.waiting += 1,
@@ -60,12 +60,12 @@ impl Progress {
     }
 
     /// Shows `notice` from now on.
-    pub(super) fn say(&mut self, notice: &'static str) {
+    pub(crate) fn say(&mut self, notice: &'static str) {
         self.notice = notice;
         self.show();
     }
 
-    pub(super) fn tick(&mut self) {
+    pub(crate) fn tick(&mut self) {
         if self.is_terminal || self.last_shown.elapsed() >= QUIET {
             self.show();
         }
@@ -84,7 +84,7 @@ impl Progress {
     }
 
     /// Takes the line away.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if self.is_terminal {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }

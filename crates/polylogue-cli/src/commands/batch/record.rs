@@ -1,6 +1,7 @@
 //! What is kept of a row.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use polylogue::runs::Report;
 use polylogue::runs::batch::BatchResult;
@@ -13,7 +14,7 @@ use serde_json::Value;
 /// How a row ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum State {
+pub(crate) enum State {
     Done,
     Limit,
     Budget,
@@ -25,11 +26,11 @@ pub(super) enum State {
 
 impl State {
     /// Whether the row is not run again.
-    pub(super) const fn is_settled(self) -> bool {
+    pub(crate) const fn is_settled(self) -> bool {
         !matches!(self, Self::Waiting | Self::Failed)
     }
 
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
             Self::Limit => "limit",
@@ -52,15 +53,37 @@ impl State {
     }
 }
 
+/// How the conversation of a row ended, and why.
+pub(crate) struct RowEnd {
+    pub(crate) state: State,
+    pub(crate) reason: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl RowEnd {
+    pub(crate) fn closed(reason: &StopReason) -> Self {
+        Self { state: State::of(reason), reason: reason.to_string(), hint: None }
+    }
+
+    pub(crate) fn waiting<'n>(names: impl Iterator<Item = &'n str>) -> Self {
+        let names: Vec<&str> = names.collect();
+        Self { state: State::Waiting, reason: format!("waiting for {}", names.join(" and ")), hint: None }
+    }
+
+    pub(crate) fn failed(why: String) -> Self {
+        Self { state: State::Failed, reason: why, hint: None }
+    }
+}
+
 /// A line of the output. It tells nothing of times and places, so that the same rows have the same lines.
 #[derive(Debug, Serialize)]
-pub(super) struct Record<'a> {
+pub(crate) struct Record<'a> {
     id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     task: Option<&'a str>,
     vars: &'a BTreeMap<String, String>,
-    pub(super) state: State,
-    pub(super) reason: String,
+    pub(crate) state: State,
+    pub(crate) reason: String,
     /// How to fix what failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
@@ -83,7 +106,7 @@ pub(super) struct Record<'a> {
     /// Tells teams apart.
     team: &'a str,
     #[serde(skip)]
-    pub(super) spent: TotalUsage,
+    pub(crate) spent: TotalUsage,
 }
 
 #[derive(Debug, Serialize)]
@@ -99,33 +122,42 @@ struct RecordMessage {
 }
 
 impl<'a> Record<'a> {
-    pub(super) fn of(ended: &'a BatchResult<Row>, run: &'a str, team: &'a str) -> Self {
-        let report = Report::of_all(&ended.events);
-        let (state, reason) = match &ended.status {
-            Ok(Status::Closed { reason, .. }) => (State::of(reason), reason.to_string()),
+    pub(crate) fn of(ended: &'a BatchResult<Row>, run: &'a str, team: &'a str) -> Self {
+        let ending = match &ended.status {
+            Ok(Status::Closed { reason, .. }) => RowEnd::closed(reason),
             Ok(Status::Waiting(questions)) => {
-                let names: Vec<&str> = questions.iter().map(|(_, question)| question.who.as_str()).collect();
-                (State::Waiting, format!("waiting for {}", names.join(" and ")))
+                RowEnd::waiting(questions.iter().map(|(_, question)| question.who.as_str()))
             }
-            Ok(Status::Cancelled) => (State::Failed, "stopped".into()),
-            Err(error) => (State::Failed, error.to_string()),
+            Ok(Status::Cancelled) => RowEnd::failed("stopped".into()),
+            Err(error) => RowEnd { hint: error.hint(), ..RowEnd::failed(error.to_string()) },
         };
+        Self::new(&ended.item, ending, &ended.events, (run, team))
+    }
+
+    /// The record of a row with these events.
+    pub(crate) fn new(
+        row: &'a Row,
+        ending: RowEnd,
+        events: &[Arc<Event>],
+        (run, team): (&'a str, &'a str),
+    ) -> Self {
+        let report = Report::of_all(events);
+        let RowEnd { state, reason, hint } = ending;
         let spent = report.spent;
         Self {
-            id: &ended.item.id,
-            task: ended.item.task.as_deref(),
-            vars: &ended.item.vars,
+            id: &row.id,
+            task: row.task.as_deref(),
+            vars: &row.vars,
             state,
             reason,
-            hint: ended.status.as_ref().err().and_then(polylogue::Error::hint),
+            hint,
             summary: summary(&report),
             cut: report.cut,
             calls: spent.calls,
             tokens: (spent.unmetered == 0).then(|| spent.tokens()),
             cost: (spent.unpriced == 0).then(|| spent.cost.as_dollars()),
             messages: report.messages.iter().map(RecordMessage::of).collect(),
-            private_messages: ended
-                .events
+            private_messages: events
                 .iter()
                 .filter_map(|event| private_message(event))
                 .map(RecordMessage::of)

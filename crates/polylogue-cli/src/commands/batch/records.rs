@@ -16,7 +16,7 @@ use super::record::{Record, State};
 use crate::error::CliError;
 
 /// The file of records, and where in it the last line of each row is.
-pub(super) struct Records {
+pub(crate) struct Records {
     path: PathBuf,
     file: File,
     end: u64,
@@ -25,20 +25,20 @@ pub(super) struct Records {
 
 /// A line of the file.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) id: String,
-    pub(super) state: State,
-    pub(super) reason: String,
-    pub(super) calls: u64,
-    pub(super) tokens: Option<u64>,
-    pub(super) cost: Option<f64>,
+pub(crate) struct Entry {
+    pub(crate) id: String,
+    pub(crate) state: State,
+    pub(crate) reason: String,
+    pub(crate) calls: u64,
+    pub(crate) tokens: Option<u64>,
+    pub(crate) cost: Option<f64>,
     at: u64,
     len: u64,
 }
 
 impl Entry {
     /// What of it counts toward a budget, where that is known.
-    pub(super) fn counted(&self) -> CountedUsage {
+    pub(crate) fn counted(&self) -> CountedUsage {
         let (tokens, cost) = (self.tokens.unwrap_or_default(), self.cost.unwrap_or_default());
         CountedUsage { calls: self.calls, tokens, cost: Money::dollars(cost) }
     }
@@ -58,7 +58,7 @@ struct Line {
 
 impl Records {
     /// Opens or makes the file at `path`. Records of a team other than `key` are refused, unless they are to be kept.
-    pub(super) fn open(path: &Path, key: &str, keep: bool) -> Result<Self, CliError> {
+    pub(crate) fn open(path: &Path, key: &str, keep: bool) -> Result<Self, CliError> {
         let no_file = |metadata: std::fs::Metadata| !metadata.is_file();
         if path == Path::new("-") || std::fs::metadata(path).is_ok_and(no_file) {
             // They are read, put in order and gone on with.
@@ -128,28 +128,28 @@ impl Records {
     }
 
     /// The rows that are not run again.
-    pub(super) fn settled(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn settled(&self) -> impl Iterator<Item = &Entry> {
         self.all().filter(|entry| entry.state.is_settled())
     }
 
     /// The last line of the row `id`.
-    pub(super) fn of(&self, id: &str) -> Option<&Entry> {
+    pub(crate) fn of(&self, id: &str) -> Option<&Entry> {
         self.lines.get(id)
     }
 
     /// The last line of every row.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Entry> {
         self.lines.values()
     }
 
     /// What the rows cost that are not run again, as far as that is known.
-    pub(super) fn spent(&self) -> Money {
+    pub(crate) fn spent(&self) -> Money {
         self.settled()
             .filter_map(|entry| entry.cost)
             .fold(Money::default(), |sum, cost| sum + Money::dollars(cost))
     }
 
-    pub(super) fn append(&mut self, record: &Record<'_>) -> Result<(), CliError> {
+    pub(crate) fn append(&mut self, record: &Record<'_>) -> Result<(), CliError> {
         let mut line = serde_json::to_vec(record)
             .map_err(|error| CliError::failed(format!("a record cannot be written: {error}")))?;
         line.push(b'\n');
@@ -166,7 +166,7 @@ impl Records {
     }
 
     /// Puts the lines into the order of `ids`, one of each row; lines of other rows come last.
-    pub(super) fn sort(&mut self, ids: impl Iterator<Item = String>) -> Result<(), CliError> {
+    pub(crate) fn sort(&mut self, ids: impl Iterator<Item = String>) -> Result<(), CliError> {
         let order: HashMap<String, usize> = ids.enumerate().map(|(at, id)| (id, at)).collect();
         let mut lines: Vec<Entry> = self.all().cloned().collect();
         let place = |entry: &Entry| (order.get(&entry.id).copied().unwrap_or(usize::MAX), entry.id.clone());

@@ -16,8 +16,21 @@ use crate::screen::{cost, tokens};
 /// So many rows that failed, and so many reasons, are shown; the records have all.
 const SHOWN: usize = 10;
 
+/// Where the conversations are.
+pub(crate) struct Place {
+    pub(crate) shown: String,
+    /// The option that names it in a command, after a space; empty if a variable does.
+    pub(crate) option: String,
+}
+
+impl Place {
+    pub(crate) fn of_store(path: &Path) -> Self {
+        Self { shown: path.display().to_string(), option: format!(" --store {}", place::shell_word(path)) }
+    }
+}
+
 /// The outcomes of the rows.
-pub(super) struct Tally {
+pub(crate) struct Tally {
     /// How many ended how, and what they took.
     states: BTreeMap<State, (usize, TotalUsage)>,
     /// How many were over for which reason, the most frequent first.
@@ -29,7 +42,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn of(records: &Records, total: usize, budget: Option<Budget>) -> Self {
+    pub(crate) fn of(records: &Records, total: usize, budget: Option<Budget>) -> Self {
         let mut states: BTreeMap<State, (usize, TotalUsage)> = BTreeMap::new();
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
         let mut open = Vec::new();
@@ -55,7 +68,7 @@ impl Tally {
     }
 
     /// The table, who failed, and what to do next.
-    pub(super) fn text(&self, output: &Path, store: &Path) -> String {
+    pub(crate) fn text(&self, output: &Path, place: &Place) -> String {
         let mut lines = vec![row("", "rows", "calls", "tokens", "cost")];
         let line = |name: &str, count: usize, spent: &TotalUsage| {
             row(name, &count.to_string(), &spent.calls.to_string(), &bare_tokens(spent), &cost(spent))
@@ -80,15 +93,15 @@ impl Tally {
         }
         lines.extend(more(self.open.len(), "rows that failed or wait"));
         lines.push(String::new());
-        lines.push(format!("records: {} · conversations: {}", output.display(), store.display()));
-        lines.extend(self.limited(store));
-        lines.extend(self.waiting(store));
+        lines.push(format!("records: {} · conversations: {}", output.display(), place.shown));
+        lines.extend(self.limited(place));
+        lines.extend(self.waiting(place));
         lines.extend(self.next());
         lines.join("\n") + "\n"
     }
 
     /// The same for programs, with all reasons and all rows that failed or wait.
-    pub(super) fn json(&self, output: &Path, store: &Path) -> Value {
+    pub(crate) fn json(&self, output: &Path, place: &Place) -> Value {
         let known = |spent: &TotalUsage| (spent.unmetered == 0).then(|| spent.tokens());
         let priced = |spent: &TotalUsage| (spent.unpriced == 0).then(|| spent.cost.as_dollars());
         let state = |(state, (rows, spent)): (&State, &(usize, TotalUsage))| {
@@ -108,7 +121,7 @@ impl Tally {
             "used": self.budget.as_ref().map(used),
             "reached": self.reached().map(|reason| reason.to_string()),
             "records": output.display().to_string(),
-            "conversations": store.display().to_string(),
+            "conversations": place.shown,
         })
     }
 
@@ -118,24 +131,24 @@ impl Tally {
     }
 
     /// That rows met limits of their own, if any did.
-    fn limited(&self, store: &Path) -> Option<String> {
+    fn limited(&self, place: &Place) -> Option<String> {
         let count = |state| self.states.get(&state).map_or(0, |(rows, _)| *rows);
         let rows = match count(State::Limit) + count(State::Budget) {
             0 => return None,
             1 => "1 row".to_owned(),
             rows => format!("{rows} rows"),
         };
-        let store = place::shell_word(store);
+        let option = &place.option;
         Some(format!(
-            "{rows} met their own limit: `polylogue resume RUN --store {store}` with a limit, such as `--max-turns 10`, continues one for that much more"
+            "{rows} met their own limit: `polylogue resume RUN{option}` with a limit, such as `--max-turns 10`, continues one for that much more"
         ))
     }
 
     /// How people answer, if any are waited for.
-    fn waiting(&self, store: &Path) -> Option<String> {
-        let store = place::shell_word(store);
+    fn waiting(&self, place: &Place) -> Option<String> {
+        let option = &place.option;
         self.states.contains_key(&State::Waiting).then(|| {
-            format!("who is waited for answers by `polylogue resume RUN --answer TEXT --store {store}`, with the `run` of the record")
+            format!("who is waited for answers by `polylogue resume RUN --answer TEXT{option}`, with the `run` of the record")
         })
     }
 
@@ -149,7 +162,7 @@ impl Tally {
     }
 
     /// The worst of what happened. A row that met its own limits is over, and the batch does not report success for it.
-    pub(super) fn exit(&self) -> Exit {
+    pub(crate) fn exit(&self) -> Exit {
         let any = |state| self.states.contains_key(&state);
         match self.count() < self.total {
             _ if any(State::Failed) => Exit::Failed,

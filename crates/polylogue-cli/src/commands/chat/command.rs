@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// A line that the person typed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Input {
+pub(crate) enum Input {
     /// A message.
     Message(String),
     Help,
@@ -21,7 +21,7 @@ pub(super) enum Input {
     Unknown(String),
 }
 
-pub(super) const HELP: &str = "\
+pub(crate) const HELP: &str = "\
 /undo         take back your last message and the replies to it
 /retry        try again after an error
 /attach FILE  attach a picture, a PDF document, a sound or a text to your next message
@@ -33,7 +33,7 @@ Enter sends, Alt+Enter begins a new line, and a line of ``` opens a block of lin
 
 impl Input {
     /// What `line` means; `None` if it is blank.
-    pub(super) fn of(line: &str) -> Option<Self> {
+    pub(crate) fn of(line: &str) -> Option<Self> {
         let text = line.trim();
         if text.is_empty() {
             return None;

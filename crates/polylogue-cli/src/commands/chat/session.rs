@@ -3,6 +3,7 @@
 use std::fs::OpenOptions as FileOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use polylogue::{Agent as _, Name, Status};
@@ -28,7 +29,7 @@ use crate::view::View;
 use crate::{args, attachments};
 
 /// What a person sees where a message can be typed.
-const PROMPT: &str = "> ";
+pub(crate) const PROMPT: &str = "> ";
 
 /// Why a team that speaks by its script fails at other messages.
 const OF_SCRIPT: &str =
@@ -233,7 +234,7 @@ impl Session {
                 if self.settings.output == Output::Result {
                     write(&Sanitized::plain(&format!("{}\n", summary.trim_end())))?;
                 }
-                self.print_limit(&reason);
+                print_limit(&reason);
                 *exit = Exit::from(&reason);
                 Ok(Next::Continue)
             }
@@ -259,13 +260,6 @@ impl Session {
                 print_note("`/retry` tries again.");
                 Ok(Next::Continue)
             }
-        }
-    }
-
-    /// Says why no more is said, unless all was said.
-    fn print_limit(&self, reason: &StopReason) {
-        if reason.outcome() != RunOutcome::Done {
-            print_note_wrapped(&format!("({})", RunEnd::why(reason)));
         }
     }
 
@@ -317,19 +311,8 @@ impl Session {
             return Err(CliError::usage("there is nothing to save yet"));
         };
         let conversation = &runner.conversation;
-        let events: Vec<Event> = conversation.events().await.iter().map(|event| (**event).clone()).collect();
-        let text = document::markdown(
-            polylogue::Agent::name(conversation.chat()).as_str(),
-            &events,
-            Pictures::default(),
-        );
-        let unwritten = |error: std::io::Error| {
-            CliError::usage(format!("`{}` cannot be written: {error}", file.display()))
-        };
-        let mut out = FileOptions::new().write(true).create_new(true).open(file).map_err(unwritten)?;
-        out.write_all(text.as_bytes()).map_err(unwritten)?;
-        print_note(&format!("saved to {}", shell_word(file)));
-        Ok(())
+        let name = polylogue::Agent::name(conversation.chat());
+        save(file, name.as_str(), &conversation.events().await)
     }
 
     /// Ends the chat, and says how to continue it.
@@ -353,15 +336,34 @@ impl Session {
     }
 }
 
+/// Writes a conversation to a new file, as Markdown.
+pub(crate) fn save(file: &Path, name: &str, events: &[Arc<Event>]) -> Result<(), CliError> {
+    let events: Vec<Event> = events.iter().map(|event| (**event).clone()).collect();
+    let text = document::markdown(name, &events, Pictures::default());
+    let unwritten =
+        |error: std::io::Error| CliError::usage(format!("`{}` cannot be written: {error}", file.display()));
+    let mut out = FileOptions::new().write(true).create_new(true).open(file).map_err(unwritten)?;
+    out.write_all(text.as_bytes()).map_err(unwritten)?;
+    print_note(&format!("saved to {}", shell_word(file)));
+    Ok(())
+}
+
+/// Says why no more is said, unless all was said.
+pub(crate) fn print_limit(reason: &StopReason) {
+    if reason.outcome() != RunOutcome::Done {
+        print_note_wrapped(&format!("({})", RunEnd::why(reason)));
+    }
+}
+
 /// The event of the last message of the user's in the outermost chat, and whether it is the first one.
-fn last_message(events: &[std::sync::Arc<Event>]) -> Option<(u64, bool)> {
+pub(crate) fn last_message(events: &[Arc<Event>]) -> Option<(u64, bool)> {
     let is_message = |body: &Body| matches!(body, Body::Opened(_) | Body::Reopened { message: Some(_), .. });
     let last = events.iter().rfind(|event| event.at.is_root() && is_message(&event.body))?;
     Some((last.seq, matches!(last.body, Body::Opened(_))))
 }
 
 /// What the user typed, if the event is a message of the user's.
-fn typed(event: &Event) -> Option<String> {
+pub(crate) fn typed(event: &Event) -> Option<String> {
     match &event.body {
         Body::Opened(opening) if event.at.is_root() => Some(opening.task.to_string()),
         Body::Reopened { message: Some(message), .. } if event.at.is_root() => {
