@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use polylogue_core::{Body, Event, LogId, Name, Path, Store as _};
+use polylogue_core::{Body, Event, LogId, Name, Path, Store as _, Transcript};
 use polylogue_team::Team;
 
 use crate::fork::check_participants;
@@ -36,7 +36,7 @@ fn missing(prepared: &Prepared, events: &[Arc<Event>]) -> Result<Option<Name>> {
     }
     let mut names = BTreeSet::new();
     add_names(prepared.team(), &mut names);
-    Ok(open_turns(events).into_iter().find(|who| !names.contains(who)))
+    Ok(open_turns(events)?.into_iter().find(|who| !names.contains(who)))
 }
 
 /// The agents and chats of a team, and of those within it.
@@ -50,24 +50,62 @@ fn add_names(team: &Team, names: &mut BTreeSet<Name>) {
 }
 
 /// Whose turns are open.
-fn open_turns(events: &[Arc<Event>]) -> Vec<Name> {
-    let mut open: Vec<(&Path, &Name)> = Vec::new();
-    for event in events {
-        let at = &event.at;
-        let ended = match &event.body {
-            Body::TurnStarted { turns } => {
-                open.extend(turns.iter().map(|turn| (at, &turn.who)));
-                continue;
-            }
-            Body::Message(message) => &message.from,
-            Body::Passed { who } | Body::Left { who, .. } | Body::Stopped { who, .. } => who,
-            Body::Closed { .. } | Body::RolledBack { .. } => {
-                open.retain(|(path, _)| *path != at && !path.is_within(at));
-                continue;
-            }
-            _ => continue,
-        };
-        open.retain(|(path, who)| *path != at || *who != ended);
+fn open_turns(events: &[Arc<Event>]) -> Result<BTreeSet<Name>> {
+    let mut open = BTreeSet::new();
+    for chat in unfinished_chats(events) {
+        let transcript = Transcript::of(chat, events).map_err(polylogue_core::Error::Bug)?;
+        open.extend(transcript.current_speakers().cloned());
     }
-    open.into_iter().map(|(_, who)| who.clone()).collect()
+    Ok(open)
+}
+
+/// The chats with an event after which neither they nor a chat around them has ended.
+fn unfinished_chats(events: &[Arc<Event>]) -> BTreeSet<&Path> {
+    let mut chats = BTreeSet::new();
+    for Event { at, body, .. } in events.iter().map(Arc::as_ref) {
+        match body {
+            Body::Closed { .. } => chats.retain(|chat: &&Path| *chat != at && !chat.is_within(at)),
+            _ => drop(chats.insert(at)),
+        }
+    }
+    chats
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn open_turns_are_those_of_all_chats_that_have_not_ended() {
+        let opened = |at: &str| json!({"at": at, "type": "opened", "participants": ["Ann", "Bob"], "task": "t", "messages": []});
+        let turn = |at: &str, who: &str| json!({"at": at, "type": "turn_started", "turns": [{"who": who}]});
+        let said =
+            |at: &str, who: &str| json!({"at": at, "type": "message", "from": who, "parts": [{"text": "x"}]});
+        let closed = |at: &str| json!({"at": at, "type": "closed", "reason": "finished", "summary": ""});
+        let log = [
+            opened(""),
+            turn("", "Ann"),
+            opened("/Ann.1"),
+            turn("/Ann.1", "Bob"),
+            said("/Ann.1", "Bob"),
+            closed("/Ann.1"),
+            said("", "Ann"),
+            turn("", "Bob"),
+            opened("/Bob.1"),
+            turn("/Bob.1", "Cy"),
+        ];
+        let of = |count: usize| {
+            let events = log.iter().take(count).enumerate().map(|(seq, event)| {
+                let mut event = event.clone();
+                (event["seq"], event["time_ms"]) = (seq.into(), 0.into());
+                Arc::new(serde_json::from_value::<Event>(event).unwrap())
+            });
+            let open = open_turns(&events.collect::<Vec<_>>()).unwrap();
+            open.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        let found: Vec<String> = (0..=log.len()).map(of).collect();
+        assert_eq!(found, ["", "", "Ann", "Ann", "Ann Bob", "Ann", "Ann", "", "Bob", "Bob", "Bob Cy"]);
+    }
 }
