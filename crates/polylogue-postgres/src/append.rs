@@ -1,16 +1,19 @@
 //! Appending: the statement that writes checks the claim, and the number of events.
 
+mod group;
+
 use std::sync::Arc;
 
 use polylogue_core::chain::Link;
 use polylogue_core::{Claim, LogId, StoreError, Summary};
 use polylogue_store::parts::{Batch, sealed};
-use tokio_postgres::types::Type;
 
-use crate::database::{Access, Parameter, Retry};
+use crate::database::{Access, Retry};
 use crate::error::Failure;
 use crate::listing::state_of;
-use crate::logs::{LogEnd, Logs, lease_ms};
+use crate::logs::{LogEnd, Logs};
+use group::Append;
+pub(crate) use group::{Appended, Appends};
 
 /// The end of a log in the database, and who has claimed it.
 struct StoredEnd {
@@ -21,19 +24,8 @@ struct StoredEnd {
     chain: Vec<u8>,
 }
 
-/// Does nothing unless the claim is valid and the log ends where the batch begins. What is checked is in the row that is written:
-/// after a wait for its lock, Postgres looks at that row again, and at nothing else.
-const APPEND: &str = "WITH head AS (
-        UPDATE polylogue.logs SET events = events + cardinality($5::text[]), chain = $7, summary = $8, state = $9, tries = 0, failure = NULL,
-            lease = now() + $10 * interval '1 millisecond'
-        WHERE nr = $1 AND fence = $2 AND holder = $3 AND events = $4 RETURNING nr),
-    put AS (
-        INSERT INTO polylogue.events(log, seq, json, chain)
-        SELECT nr, $4 + ord - 1, j, c FROM head, unnest($5::text[], $6::bytea[]) WITH ORDINALITY AS t(j, c, ord))
-    SELECT nr, EXISTS (SELECT FROM polylogue.watched WHERE watched.log = head.nr AND until > now()) FROM head";
-
 impl Logs {
-    pub(crate) async fn append(&self, claim: &Claim, batch: &Batch) -> Result<(), StoreError> {
+    pub(crate) async fn append(&self, claim: &Claim, batch: Batch) -> Result<(), StoreError> {
         let held = self
             .held()
             .get(&claim.id)
@@ -54,9 +46,19 @@ impl Logs {
             batch.follows(&claim.id, stored.events)?;
             self.refresh(claim, &mut end).await?;
         }
-        let (next, links) = next_end(&end, batch);
+        let (next, links) = next_end(&end, &batch);
+        let append = Arc::new(Append {
+            nr: end.nr,
+            fence: end.fence,
+            kept: end.events.cast_signed(),
+            json: batch.json,
+            links,
+            end: next.link.bytes().to_vec(),
+            summary: sealed(&next.summary, next.link),
+            state: state_of(&next.summary),
+        });
         end.is_doubtful = true;
-        self.write(claim, batch, (&end, &next), &links).await?;
+        self.write(claim, &append, (&end, &next)).await?;
         *end = next;
         Ok(())
     }
@@ -66,34 +68,17 @@ impl Logs {
     async fn write(
         &self,
         claim: &Claim,
-        batch: &Batch,
+        append: &Arc<Append>,
         (end, next): (&LogEnd, &LogEnd),
-        links: &[Vec<u8>],
     ) -> Result<(), StoreError> {
         let mut retry = Retry::new(&self.database);
-        let summary = sealed(&next.summary, next.link);
-        let (kept, state, lease) = (end.events.cast_signed(), state_of(&next.summary), lease_ms());
-        let link = next.link.bytes();
-        let parameters: [Parameter<'_>; 10] = [
-            (&end.nr, Type::INT8),
-            (&end.fence, Type::INT8),
-            (&self.node, Type::TEXT),
-            (&kept, Type::INT8),
-            (&batch.json, Type::TEXT_ARRAY),
-            (&links, Type::BYTEA_ARRAY),
-            (&link, Type::BYTEA),
-            (&summary, Type::TEXT),
-            (&state, Type::TEXT),
-            (&lease, Type::INT8),
-        ];
         loop {
-            match self.database.query_once(Access::Write, APPEND, &parameters).await {
-                Ok(rows) if !rows.is_empty() => {
-                    let is_watched = rows.first().map(|row| self.get(row, 1)).transpose()?;
-                    self.bell.note(is_watched.unwrap_or_default());
+            match self.appends.execute(append).await {
+                Ok(Appended::Kept { is_watched }) => {
+                    self.bell.note(is_watched);
                     return Ok(());
                 }
-                Ok(_) => {
+                Ok(Appended::No) => {
                     let stored = self.claimed_end(claim, end).await?;
                     if stored.events == next.events && stored.chain == next.link.bytes() {
                         return Ok(());

@@ -60,7 +60,7 @@ impl std::fmt::Debug for Slot {
 
 impl Database {
     /// How many connections there are at most.
-    const CONNECTIONS: usize = 4;
+    pub(crate) const CONNECTIONS: usize = 4;
 
     /// Nothing is connected before the first statement.
     pub(crate) fn new(address: Address) -> Self {

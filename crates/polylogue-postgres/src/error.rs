@@ -8,7 +8,7 @@ use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
 /// Why a statement failed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Failure {
     /// The connection was lost, for this reason: whether the statement was executed is unknown.
     Lost(String),
@@ -107,7 +107,10 @@ fn refusal(address: &impl Display, error: &Error, code: &SqlState) -> StoreError
             &why(error),
             "let its user create the schema `polylogue` once, or grant it the rights on that schema",
         ),
-        SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN | SqlState::INVALID_SCHEMA_NAME => {
+        SqlState::UNDEFINED_TABLE
+        | SqlState::UNDEFINED_COLUMN
+        | SqlState::UNDEFINED_FUNCTION
+        | SqlState::INVALID_SCHEMA_NAME => {
             let why = format!("its schema `polylogue` was changed: {}", why(error));
             StoreError::Damaged { place: address.to_string(), why, intact: 0 }
         }

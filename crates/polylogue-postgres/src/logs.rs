@@ -11,6 +11,7 @@ use tokio::sync::OnceCell;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSqlOwned;
 
+use crate::append::Appends;
 use crate::bell::Bell;
 use crate::database::Database;
 use crate::live_point::LivePoint;
@@ -24,6 +25,7 @@ pub(crate) struct Logs {
     pub(crate) registered: OnceCell<()>,
     keys: AtomicI64,
     held: Mutex<HashMap<LogId, Held>>,
+    pub(crate) appends: Arc<Appends>,
     /// Where others follow what this store runs, if they can.
     pub(crate) live: Option<LivePoint>,
     /// Announces new events.
@@ -49,10 +51,12 @@ pub(crate) struct LogEnd {
 
 impl Logs {
     pub(crate) fn new(database: Database, tenant: &str) -> Self {
+        let (database, node) = (Arc::new(database), fresh_node());
         Self {
-            database: Arc::new(database),
+            appends: Arc::new(Appends::new(Arc::clone(&database), node.clone())),
+            database,
             tenant: tenant.to_owned(),
-            node: fresh_node(),
+            node,
             registered: OnceCell::new(),
             keys: AtomicI64::new(0),
             held: Mutex::default(),

@@ -54,11 +54,14 @@ const SCHEDULE: &str = "UPDATE polylogue.logs SET is_parked = false, needs = coa
             coalesce(now() + $3::float8 * interval '1 millisecond', to_timestamp($4::float8 / 1000)) END
     WHERE tenant = $1 AND id = $2 RETURNING nr";
 
-/// Names the fences: a claim that was lost must not keep its successor alive. One by its id leaves an idle log idle.
-const HEARTBEAT: &str = "UPDATE polylogue.logs SET lease = now() + $5 * interval '1 millisecond',
+/// Names the fences: a claim that was lost must not keep its successor alive. One by its id leaves an idle log idle. Locks the logs in the
+/// order in which appends do.
+const HEARTBEAT: &str = "WITH held AS (
+        SELECT nr FROM polylogue.logs JOIN unnest($2::text[], $3::bigint[]) AS claim(log, token) ON id = log AND fence = token
+        WHERE tenant = $1 AND holder = $4 ORDER BY nr FOR UPDATE OF logs)
+    UPDATE polylogue.logs SET lease = now() + $5 * interval '1 millisecond',
         due = CASE WHEN due IS NOT NULL THEN greatest(due, now() + $5 * interval '1 millisecond') END
-    FROM unnest($2::text[], $3::bigint[]) AS held(log, token)
-    WHERE tenant = $1 AND id = log AND fence = token AND holder = $4 RETURNING fence, woken";
+    FROM held WHERE logs.nr = held.nr RETURNING fence, woken";
 
 const PARKED: &str = "SELECT logs.id, coalesce(process, worker, ''), tries, failure
     FROM polylogue.logs LEFT JOIN polylogue.nodes ON nodes.id = worker

@@ -42,13 +42,46 @@ CREATE INDEX logs_parent ON polylogue.logs(tenant, parent_id) WHERE parent_id IS
 -- Text: bytes come back as they went.
 CREATE TABLE polylogue.events(
     log bigint, seq bigint, json text NOT NULL, chain bytea NOT NULL, PRIMARY KEY(log, seq));
+-- Appends to logs in one commit: $5[i] events of log $1[i], claimed by $3 with the fence $2[i], after its first $4[i]; $6 and $7 are the JSON
+-- and the links of all events, $8 to $10 the new ends, $11 the lease. For each log: 0, nothing was done, because the claim or the number of
+-- events is another one; 1, or 2 if a process follows the log. What is checked is in the row that is updated: after a wait for its lock,
+-- Postgres looks at that row again, and at nothing else. A function, because its statements are planned once for a session, and not once
+-- for each append, also through a pooler.
+CREATE FUNCTION polylogue.append(bigint[], bigint[], text, bigint[], int[], text[], bytea[], bytea[], text[], text[], bigint)
+RETURNS smallint[] LANGUAGE plpgsql
+    -- The plans are those for large tables, also if they were made when the tables were small.
+    SET enable_seqscan = off AS $$
+DECLARE
+    results smallint[] := '{}';
+    past int := 0;
+BEGIN
+    FOR i IN 1 .. cardinality($1) LOOP
+        UPDATE polylogue.logs SET events = events + $5[i], chain = $8[i], summary = $9[i], state = $10[i], tries = 0, failure = NULL,
+            lease = now() + $11 * interval '1 millisecond'
+            WHERE nr = $1[i] AND fence = $2[i] AND holder = $3 AND events = $4[i];
+        results[i] := FOUND::int;
+        IF FOUND THEN
+            INSERT INTO polylogue.events(log, seq, json, chain)
+                SELECT $1[i], $4[i] + ord - 1, j, c
+                FROM unnest($6[past + 1 : past + $5[i]], $7[past + 1 : past + $5[i]]) WITH ORDINALITY AS event(j, c, ord);
+            IF EXISTS (SELECT FROM polylogue.watched WHERE watched.log = $1[i] AND until > now()) THEN
+                results[i] := 2;
+            END IF;
+        END IF;
+        past := past + $5[i];
+    END LOOP;
+    RETURN results;
+END $$;
 -- The first events of logs that were archived, packed: deflated lines of a link (hexadecimal), a space, and the JSON of an event.
 CREATE TABLE polylogue.archives(log bigint PRIMARY KEY, bytes bytea NOT NULL);
 CREATE TABLE polylogue.inbox(
     log bigint, nr bigint, key text NOT NULL, json text NOT NULL, at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY(log, nr), UNIQUE(log, key));
 -- Large results of tool calls and files of work directories, by their digests.
-CREATE TABLE polylogue.blobs(log bigint, id text, bytes bytea NOT NULL, PRIMARY KEY(log, id));
+CREATE TABLE polylogue.blobs(
+    log bigint, id text, bytes bytea NOT NULL,
+    is_packed boolean NOT NULL DEFAULT false,   -- deflated, because the log was archived
+    PRIMARY KEY(log, id));
 -- Events behind the damage of logs that were repaired.
 CREATE TABLE polylogue.set_aside(
     tenant text, id text, repaired timestamptz DEFAULT now(), seq bigint, json text, chain bytea);
@@ -116,4 +149,4 @@ CREATE VIEW polylogue.cluster_limits AS
     FROM polylogue.rate_limits
     UNION ALL SELECT provider, account, '', NULL, NULL, NULL, NULL, NULL, count(*), count(*) FILTER (WHERE until > now())
     FROM polylogue.slots GROUP BY provider, account;
-INSERT INTO polylogue.format VALUES(1, 1);
+INSERT INTO polylogue.format VALUES(2, 2);

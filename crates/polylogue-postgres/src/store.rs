@@ -171,7 +171,7 @@ impl Store for Postgres {
     async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
         let (batch, claim) = (Batch::new(&claim.id, batch)?, claim.clone());
         self.run(|inner| async move {
-            inner.append(&claim, &batch).await?;
+            inner.append(&claim, batch).await?;
             inner.bell.ring(&inner.database);
             Ok(())
         })

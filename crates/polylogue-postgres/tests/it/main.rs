@@ -24,6 +24,8 @@ mod queue;
 #[cfg(test)]
 mod rivals;
 #[cfg(test)]
+mod shared_commits;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod unsuitable;

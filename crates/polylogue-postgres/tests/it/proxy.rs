@@ -22,7 +22,7 @@ pub(crate) enum Cut {
 }
 
 /// Which statements are cut.
-const APPEND: &[u8] = b"INTO polylogue.events";
+const APPEND: &[u8] = b"polylogue.append(";
 
 pub(crate) struct Proxy {
     port: u16,
