@@ -1,13 +1,14 @@
 //! Archives: the events of a log at rest, packed into one row. A claim unpacks them.
 //!
-//! Packing and unpacking are one statement each, so a log is whole in one of the two places at any moment.
+//! Packing and unpacking are one statement each, so a log is whole in one of the two places at any moment. Its blobs are packed one by one
+//! where they are, and stay so: they are read in either form.
 
 use polylogue_core::{Claim, LogId, StoreError};
+use polylogue_store::parts::{packed, unpacked};
 use tokio_postgres::types::Type;
 
 use crate::database::{Access, Parameter};
 use crate::logs::Logs;
-use crate::packed::{packed, unpacked};
 
 /// Does nothing if the log is claimed, waits for a worker, or has changed since it was read.
 const PACK: &str = "WITH head AS (
@@ -29,7 +30,7 @@ const UNPACK: &str = "WITH head AS (
     SELECT nr FROM head";
 
 impl Logs {
-    /// Packs the events of a log.
+    /// Packs the events and the blobs of a log.
     pub(crate) async fn archive(&self, id: &LogId) -> Result<(), StoreError> {
         let read = self.read_intact(id).await?;
         if let Some(damage) = read.damage {
@@ -46,7 +47,7 @@ impl Logs {
             (&bytes, Type::BYTEA),
         ];
         if !self.database.query(Access::Write, PACK, &parameters).await?.is_empty() {
-            return Ok(());
+            return self.pack_blobs(id).await;
         }
         let holder = self
             .holder(id)

@@ -37,7 +37,6 @@ mod listing;
 mod live_point;
 mod logs;
 mod overview;
-mod packed;
 mod password;
 mod queue;
 mod read;

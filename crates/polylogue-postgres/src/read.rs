@@ -4,13 +4,12 @@ use std::ops::Range;
 
 use polylogue_core::chain::{Chain, Link};
 use polylogue_core::{Event, LogId, Meta, RecoveredEvents, StoreError, Timestamp};
-use polylogue_store::parts::{EventCollector, EventRow, Flaw, first_link};
+use polylogue_store::parts::{EventCollector, StoredRow, first_link, unpacked};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::database::{Access, Parameter};
 use crate::logs::Logs;
-use crate::packed::{StoredRow, unpacked};
 
 /// The head of a log and its events between two of them, as of one moment.
 const EVENTS: &str = "SELECT l.events, l.chain, l.origin, e.seq, e.json, e.chain, a.bytes
@@ -22,12 +21,6 @@ pub(crate) struct Head {
     pub(crate) events: u64,
     pub(crate) link: Option<Link>,
     origin: Option<Link>,
-}
-
-impl StoredRow {
-    fn event(&self, chain: &mut Chain, next: u64) -> Result<Event, Flaw> {
-        EventRow { seq: self.seq, json: self.json.as_bytes(), link: self.link }.event(chain, next)
-    }
 }
 
 impl Logs {
@@ -90,7 +83,7 @@ impl Logs {
         }
         let (mut chain, mut last) = (Chain::from(head.origin), head.origin);
         for row in &rows {
-            let event = row.event(&mut chain, collector.next_seq());
+            let event = row.as_event_row().event(&mut chain, collector.next_seq());
             collector.take(event);
             last = row.link;
         }
@@ -160,7 +153,7 @@ fn intact(head: &Head, rows: &[StoredRow], range: Range<u64>) -> Option<Vec<Even
     let (mut chain, mut last) = (Chain::from(origin), origin);
     let mut events = Vec::with_capacity(rows.len());
     for (next, row) in (start..).zip(rows) {
-        events.push(row.event(&mut chain, next).ok().filter(|event| event.seq == next)?);
+        events.push(row.as_event_row().event(&mut chain, next).ok().filter(|event| event.seq == next)?);
         last = row.link;
     }
     let end = start.saturating_add(rows.len() as u64);

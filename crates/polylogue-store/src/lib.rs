@@ -43,6 +43,7 @@ mod io_error;
 mod jsonl;
 mod locked_file;
 mod memory;
+mod packed;
 pub mod parts;
 mod private;
 mod sealed;

@@ -1,5 +1,6 @@
 //! Logs in an SQLite database.
 
+mod archive;
 mod blobs;
 mod connect;
 mod create;
@@ -55,7 +56,7 @@ use writer::{ClaimIssuer, Writer};
 ///
 /// # Format
 ///
-/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format as `user_version`, 7
+/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format as `user_version`, 8
 /// being the only supported one. `sqlite3` can read it, also while it is written:
 ///
 /// ```sql
@@ -100,9 +101,14 @@ use writer::{ClaimIssuer, Writer};
 /// ) STRICT, WITHOUT ROWID;
 /// CREATE TABLE blobs(                      -- large results of tool calls, and files
 ///     log INTEGER NOT NULL,                -- logs.nr
-///     id TEXT NOT NULL,                    -- a digest of the text; events have it as `stored`
-///     text TEXT NOT NULL,
+///     id TEXT NOT NULL,                    -- a digest of the bytes; events have it as `stored`
+///     bytes BLOB NOT NULL,
+///     is_packed INTEGER NOT NULL,          -- whether they are deflated, because the log was archived
 ///     UNIQUE(log, id)
+/// ) STRICT;
+/// CREATE TABLE archives(                   -- the events of conversations that were archived; no row of `events` has them
+///     log INTEGER PRIMARY KEY,             -- logs.nr
+///     bytes BLOB NOT NULL                  -- deflated lines of a link (hexadecimal), a space, and the JSON of an event
 /// ) STRICT;
 /// CREATE TABLE queue(                      -- the conversations that workers have looked at, or must look at
 ///     log INTEGER PRIMARY KEY,             -- logs.nr
@@ -338,6 +344,22 @@ impl Store for Sqlite {
     async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
         let log = id.clone();
         self.writing(Some(id), move |transaction| transaction.remove(&log)).await
+    }
+
+    async fn archive(&self, id: &LogId) -> Result<bool, StoreError> {
+        let log = id.clone();
+        let archive = self.reading(move |reader, place| reader.archive(place, &log)).await?;
+        let log = id.clone();
+        self.writing(Some(id), move |transaction| transaction.archive(&log, &archive)).await?;
+        let log = id.clone();
+        for blob in self.reading(move |reader, place| reader.blobs_to_pack(place, &log)).await? {
+            let (log, name) = (id.clone(), blob.clone());
+            let packed = self.reading(move |reader, place| reader.packed_blob(place, &log, &name)).await?;
+            let Some(packed) = packed else { continue };
+            let log = id.clone();
+            self.writing(None, move |transaction| transaction.pack_blob(&log, &blob, &packed)).await?;
+        }
+        Ok(true)
     }
 
     async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {

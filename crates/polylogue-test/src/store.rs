@@ -13,6 +13,7 @@
 //! # }
 //! ```
 
+mod archive;
 mod blobs;
 mod claims;
 mod crowd;
@@ -38,6 +39,7 @@ pub async fn conforms(make: impl Fn() -> AnyStore) {
     events::check(&make, &mut report).await;
     inbox::check(&make, &mut report).await;
     blobs::check(&make, &mut report).await;
+    archive::check(&make, &mut report).await;
     listing::check(&make, &mut report).await;
     crowd::check(&make, &mut report).await;
     report.finish();
@@ -53,5 +55,6 @@ pub async fn conforms(make: impl Fn() -> AnyStore) {
 pub async fn survives(open: impl Fn() -> AnyStore) {
     let mut report = Report::default();
     reopened::check(&open, &mut report).await;
+    archive::check_reopened(&open, &mut report).await;
     report.finish();
 }

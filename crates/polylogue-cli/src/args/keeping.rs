@@ -26,4 +26,8 @@ pub(crate) struct Which {
 pub(crate) struct Archive {
     #[command(flatten)]
     pub(crate) which: Which,
+
+    /// Unpack them instead, as a message or `resume` does
+    #[arg(long, conflicts_with = "older_than")]
+    pub(crate) unpack: bool,
 }

@@ -19,11 +19,18 @@ pub(crate) async fn archive(cli: &args::Cli, args: &args::keeping::Archive) -> R
     let runtime = place::existing(cli.store.as_deref())?;
     let by_age = args.which.older_than.is_some();
     for id in found(&runtime, &args.which).await? {
+        if args.unpack {
+            let claim = runtime.store().claim(&id).await?;
+            runtime.store().release(claim).await?;
+            write(&Sanitized::row(&format!("unpacked {id}")))?;
+            continue;
+        }
         match runtime.store().archive(&id).await {
             Ok(true) => write(&Sanitized::row(&format!("archived {id}")))?,
             Ok(false) => {
                 let what = format!("the conversations in `{}` cannot be archived", runtime.place().shown());
-                return Err(CliError::usage(what).hint("Postgres can: name a database with `--store`"));
+                return Err(CliError::usage(what)
+                    .hint("only folders of JSON lines cannot: `compress` or `tar` packs them"));
             }
             Err(StoreError::Busy { id, holder }) if by_age => {
                 print_note(&format!("`{id}` is left out: it is in use by {holder}"))

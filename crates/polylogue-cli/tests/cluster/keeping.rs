@@ -37,13 +37,30 @@ fn an_archived_conversation_is_shown_verified_forked_continued_and_removed() {
     {
         place.run(args, 2);
     }
-    let file = Place::new("runs.db");
-    file.file("team.yaml", TALK);
-    file.run(&["run", "team.yaml"], 0);
-    let refused = file.run(&["archive", "last"], 2);
-    assert!(
-        refused.err.contains("cannot be archived") && refused.err.contains("hint: Postgres can"),
-        "{}",
-        refused.err
-    );
+}
+
+#[test]
+fn a_conversation_in_a_file_is_archived_unpacked_and_removed_and_one_in_a_folder_is_not_archived() {
+    let place = Place::new("runs.db");
+    place.file("team.yaml", TALK);
+    place.run(&["run", "team.yaml"], 0);
+    let id = place.run(&["runs", "--json"], 0).lines()[0]["id"].as_str().unwrap().to_owned();
+    let before = place.events(&id);
+    assert_eq!(place.run(&["archive", "--older-than", "0s"], 0).out, format!("archived {id}\n"));
+    assert_eq!(place.events(&id), before);
+    place.run(&["verify", &id], 0);
+    assert_eq!(place.run(&["archive", &id, "--unpack"], 0).out, format!("unpacked {id}\n"));
+    assert_eq!(place.run(&["archive", "last"], 0).out, format!("archived {id}\n"));
+    let _ = place.command(&["resume", &id, "And now?"]).output().unwrap();
+    assert_eq!(place.events(&id)[..before.len()], before, "a message continues it");
+    assert_eq!(place.run(&["rm", "--older-than", "30d"], 0).out, "");
+    place.run(&["archive", "--older-than", "3d", "--unpack"], 2);
+    place.run(&["rm", &id], 0);
+    assert_eq!(place.run(&["runs", "--json"], 0).out, "");
+    let folder = Place::new("runs/");
+    folder.file("team.yaml", TALK);
+    folder.run(&["run", "team.yaml"], 0);
+    let refused = folder.run(&["archive", "last"], 2);
+    let why = "cannot be archived";
+    assert!(refused.err.contains(why) && refused.err.contains("hint: "), "{}", refused.err);
 }

@@ -65,6 +65,34 @@ async fn a_worker_continues_an_archived_log() {
     assert_eq!(server.sql("SELECT count(*) FROM polylogue.events"), "4");
 }
 
+/// Blobs are packed with their log if they get smaller, and are read as before.
+#[tokio::test]
+async fn blobs_of_an_archived_log_take_less_space() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    released(&store, 3).await;
+    let mut seed = 7_u32;
+    let noise = std::iter::repeat_with(|| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        seed.to_be_bytes()[0]
+    });
+    let texts: [Vec<u8>; 2] = [b"a line of a long result\n".repeat(5_000), noise.take(5_000).collect()];
+    for text in &texts {
+        assert!(store.store_blob(&id("a"), &BlobId::of(text), text).await.unwrap());
+    }
+    store.archive(&id("a")).await.unwrap();
+    let sizes = server.sql("SELECT string_agg(length(bytes) || ' ' || is_packed, ', ' ORDER BY length(bytes)) FROM polylogue.blobs");
+    let packed: usize = sizes.split(' ').next().unwrap().parse().unwrap();
+    assert!(packed < 2_000 && sizes.ends_with("true, 5000 false"), "{sizes}");
+    for text in &texts {
+        assert_eq!(store.stored_blob(&id("a"), &BlobId::of(text)).await.unwrap().as_deref(), Some(&**text));
+    }
+    // One that was changed in the table is noticed.
+    let _ = server.sql("UPDATE polylogue.blobs SET bytes = '\\x0102' WHERE is_packed");
+    let error = store.stored_blob(&id("a"), &BlobId::of(&texts[0])).await.unwrap_err();
+    assert!(error.to_string().contains("it is not what was stored"), "{error}");
+}
+
 /// The session is killed within packing and unpacking: the log is whole in one of the two places.
 #[tokio::test]
 async fn a_log_whose_packing_was_killed_is_whole_in_one_place() {

@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use polylogue_core::{BlobId, LogId, StoreError};
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::reader::Reader;
 use super::rows::find;
 use super::transaction::WriteTransaction;
 use super::write_error::WriteError;
+use crate::packed::unpacked_blob;
 use crate::sealed::checked;
 
 impl WriteTransaction<'_> {
@@ -31,9 +32,13 @@ impl Reader {
     ) -> Result<Option<Arc<[u8]>>, StoreError> {
         let bytes = self.reading(place, |connection| {
             let Some(log) = find(connection, id)? else { return Ok(None) };
-            let sql = "SELECT bytes FROM blobs WHERE log = ?1 AND id = ?2";
+            let sql = "SELECT bytes, is_packed FROM blobs WHERE log = ?1 AND id = ?2";
             let mut select = connection.prepare_cached(sql)?;
-            select.query_row(params![log, blob.as_str()], |row| row.get::<_, Vec<u8>>(0)).optional().map(Some)
+            let plain = |row: &Row<'_>| {
+                let bytes = row.get_ref(0)?.as_blob()?;
+                Ok(if row.get(1)? { unpacked_blob(bytes) } else { bytes.to_vec() })
+            };
+            select.query_row(params![log, blob.as_str()], plain).optional().map(Some)
         })?;
         let bytes = bytes.ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
         bytes.map(|bytes| checked(place, blob, bytes)).transpose()

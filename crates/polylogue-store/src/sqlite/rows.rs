@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::head::Head;
 use crate::intact::{EventRow, HeadCheck};
+use crate::packed::{StoredRow, unpacked};
 use crate::sealed::first_link;
 
 /// Events of a log between two of them, upwards and downwards.
@@ -58,10 +59,7 @@ pub(super) fn events(
             stored_meta.link
         }
         _ => {
-            let sql = "SELECT chain FROM events WHERE log = ?1 AND seq = ?2";
-            let before = i64::try_from(from - 1).unwrap_or(i64::MAX);
-            let mut select = connection.prepare_cached(sql)?;
-            match select.query_row([log, before], |row| link_of(row, 0)).optional()? {
+            match link_at(connection, log, from - 1)? {
                 Some(link) => link,
                 // It is not as long.
                 None => {
@@ -87,6 +85,23 @@ pub(super) fn events(
     let is_part = from.saturating_add(events.len() as u64) >= range.end
         && head.as_ref().is_some_and(|head| head.events > range.end);
     Ok((whole && (is_part || ends.flaw().is_none())).then_some(events))
+}
+
+/// What is stored as the link of an event; `None` without the event.
+fn link_at(connection: &Connection, log: i64, seq: u64) -> Result<Option<Option<Link>>> {
+    let sql = "SELECT chain FROM events WHERE log = ?1 AND seq = ?2";
+    let key = [log, i64::try_from(seq).unwrap_or(i64::MAX)];
+    if let Some(link) = connection.prepare_cached(sql)?.query_row(key, |row| link_of(row, 0)).optional()? {
+        return Ok(Some(link));
+    }
+    let rows = archived(connection, log)?.unwrap_or_default();
+    Ok(rows.into_iter().find(|row| row.seq == seq).map(|row| row.link))
+}
+
+/// The events of an archived log, as far as they can be read; `None` if it is none.
+pub(super) fn archived(connection: &Connection, log: i64) -> Result<Option<Vec<StoredRow>>> {
+    let mut select = connection.prepare_cached("SELECT bytes FROM archives WHERE log = ?1")?;
+    select.query_row([log], |row| Ok(unpacked(row.get_ref(0)?.as_blob()?))).optional()
 }
 
 /// The stored heads of a log, in the database and next to it.
@@ -144,6 +159,13 @@ pub(super) fn collect(
     range: Range<u64>,
     mut take: impl FnMut(EventRow<'_>),
 ) -> Result<()> {
+    // An archived log has no row in the table.
+    let mut packed = archived(connection, log)?.unwrap_or_default();
+    packed.retain(|row| row.seq >= from);
+    if sql == DOWN {
+        packed.reverse();
+    }
+    packed.iter().for_each(|row| take(row.as_event_row()));
     let mut select = connection.prepare_cached(sql)?;
     let first = i64::try_from(range.start).unwrap_or(i64::MAX);
     let last = i64::try_from(range.end).map_or(i64::MAX, |end| end.saturating_sub(1));

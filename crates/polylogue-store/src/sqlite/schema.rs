@@ -12,7 +12,7 @@ use crate::io_error::{reading, show};
 const APPLICATION: u32 = 0x504C_594C;
 
 /// The only supported format.
-pub(super) const FORMAT: u32 = 7;
+pub(super) const FORMAT: u32 = 8;
 
 /// Creates the tables of an empty database. Must run in a transaction.
 pub(super) const CREATE: &str = "
@@ -59,7 +59,12 @@ CREATE TABLE blobs(
     log INTEGER NOT NULL,
     id TEXT NOT NULL,
     bytes BLOB NOT NULL,
+    is_packed INTEGER NOT NULL DEFAULT 0,
     UNIQUE(log, id)
+) STRICT;
+CREATE TABLE archives(
+    log INTEGER PRIMARY KEY,
+    bytes BLOB NOT NULL
 ) STRICT;
 CREATE TABLE queue(
     log INTEGER PRIMARY KEY,
@@ -83,7 +88,7 @@ CREATE TABLE workers(
     seen_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 PRAGMA application_id = 0x504C594C;
-PRAGMA user_version = 7;
+PRAGMA user_version = 8;
 ";
 
 /// The file at the path of a database.

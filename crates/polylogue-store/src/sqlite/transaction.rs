@@ -145,7 +145,7 @@ impl<'a> WriteTransaction<'a> {
     }
 
     /// The dead process with a claim on the log. An error if it is alive.
-    fn writer_of(&self, id: &LogId, log: i64) -> Result<Option<String>, WriteError> {
+    pub(super) fn writer_of(&self, id: &LogId, log: i64) -> Result<Option<String>, WriteError> {
         let mut select =
             self.connection.prepare_cached("SELECT writer, holder FROM claims WHERE log = ?1")?;
         let claim = select.query_row([log], |row| Ok((row.get::<_, String>(0)?, row.get(1)?))).optional()?;
@@ -160,8 +160,10 @@ impl<'a> WriteTransaction<'a> {
         Ok(Some(writer))
     }
 
+    /// Claims a log, which unpacks it if it was archived.
     pub(super) fn insert_claim(&self, id: &LogId, log: i64) -> Result<Claim, WriteError> {
         self.state.ends().forget(id);
+        self.unpack(log)?;
         self.execute(
             "INSERT INTO claims(log, writer, holder) VALUES(?1, ?2, ?3)",
             params![log, self.token()?, claims::this_process()],
@@ -296,7 +298,7 @@ impl<'a> WriteTransaction<'a> {
         self.writer_of(id, log)?;
         // What a dead process said of the log is not to be missed later.
         self.token()?;
-        for table in ["events", "claims", "heads", "inbox", "blobs", "queue"] {
+        for table in ["events", "claims", "heads", "inbox", "blobs", "archives", "queue"] {
             self.execute(&format!("DELETE FROM {table} WHERE log = ?1"), [log])?;
         }
         self.execute("DELETE FROM logs WHERE nr = ?1", [log])?;
@@ -308,6 +310,7 @@ impl<'a> WriteTransaction<'a> {
         let log = self.log(id)?;
         let dead = self.writer_of(id, log)?;
         self.token()?;
+        self.unpack_damaged(log)?;
         self.execute("DELETE FROM events WHERE log = ?1 AND seq >= ?2", params![log, kept.cast_signed()])?;
         let sql = "SELECT title, created_ms, team, parent FROM logs WHERE nr = ?1";
         let (title, created, team, parent) = self.connection.query_row(sql, [log], |row| {

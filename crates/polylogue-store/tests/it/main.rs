@@ -2,6 +2,8 @@
 
 // Marked as tests, so that what the lints allow in tests is allowed in their helpers too.
 #[cfg(test)]
+mod archive;
+#[cfg(test)]
 mod broken;
 #[cfg(test)]
 mod conformance;
