@@ -100,7 +100,7 @@ impl ErrorContext<'_> {
         let message =
             format!("a limit that all workers share is reached: the next call can begin in {wait:.0?}");
         let failure = self.failure(Kind::Refused, &message, Some(RATE.to_owned()), RetryAdvice::No).unsent();
-        let error = ModelError { status: Some(429), ..failure.error.wait_for(wait) };
+        let error = ModelError { status: Some(429), ..failure.error.postponed_for(wait) };
         Failure { error, ..failure }
     }
 

@@ -173,7 +173,8 @@ const HANDLERS = {
     posted: (_, chat, event) => void speech(chat, event, event),
     sent: (_, chat, event) => void speech(chat, event, event),
     failed(_, chat, event) {
-        const { message, hint } = event.error;
+        const { message, hint, postponed } = event.error;
+        if (postponed) return void step(chat, event.who, { kind: 'note', text: `put off: ${message}` }, event);
         step(chat, event.who, { kind: 'error', text: message, hint }, event);
     },
     input_required(_, chat, event) {

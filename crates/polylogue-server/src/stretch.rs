@@ -35,7 +35,7 @@ impl Stretch {
                 self.question = Some(question.text.to_string());
             }
             Body::InputProvided { .. } => self.question = None,
-            Body::Failed { error, .. } => self.failure = Some(error.message.to_string()),
+            Body::Failed { error, .. } if !error.postponed => self.failure = Some(error.message.to_string()),
             Body::TurnStarted { .. } => self.failure = None,
             Body::ModelReplied(reply) if event.at.is_root() => self.is_cut = reply.finish == Finish::Length,
             Body::Message(message) if event.at.is_root() && !message.to.is_private() => {

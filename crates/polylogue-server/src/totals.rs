@@ -135,7 +135,7 @@ impl Totals {
                 };
                 *self.tool_calls.entry(word).or_default() += 1;
             }
-            Body::Failed { .. } => self.failed_turns += 1,
+            Body::Failed { error, .. } if !error.postponed => self.failed_turns += 1,
             Body::Closed { reason, .. } if event.at.is_root() => {
                 *self.ended.entry(Ending::from(reason.outcome()).word()).or_default() += 1;
             }

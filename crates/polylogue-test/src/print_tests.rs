@@ -118,6 +118,7 @@ fn other_events_are_one_line_each() {
         message: "no\nway".into(),
         hint: Some("wait".into()),
         unsent: false,
+        postponed: false,
     };
     let text = at_root([
         Body::Prompted { who: name("a"), text: "No JSON".into() },

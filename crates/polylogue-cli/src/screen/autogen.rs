@@ -101,7 +101,7 @@ impl AutoGenRenderer {
             Kind::InputProvided { to, text, .. } => self.answered(&key(to), text),
             Kind::Failed { who, error } => {
                 self.acts(&key(who));
-                self.notice(&format!("{who} failed ({}): {}", error.fault, error.message), NOTICE);
+                self.notice(&format!("{who} {}", error.in_words()), NOTICE);
             }
             Kind::ChatClosed { summary, .. } => self.closed(at, summary),
             Kind::Notice(body) => self.moved(at, body),

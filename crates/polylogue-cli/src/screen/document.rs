@@ -127,7 +127,7 @@ impl File {
                 self.body(text);
             }
             Kind::Failed { who, error } => {
-                self.note(&format!("{who} failed ({}): {}", error.fault, error.message));
+                self.note(&format!("{who} {}", error.in_words()));
             }
             Kind::Notice(body) => {
                 notice::of(body).iter().for_each(|(who, does)| self.note(&format!("{who} {does}")));

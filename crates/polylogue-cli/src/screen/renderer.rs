@@ -425,7 +425,10 @@ impl Renderer {
 
     fn failed(&mut self, at: &Path, who: &Name, error: &Failure) {
         self.set_off();
-        self.note(at, &format!("✗ {who} failed ({}): {}", error.fault, error.message), Style::ERROR);
+        if error.postponed {
+            return self.note(at, &format!("{who} {}", error.in_words()), Style::DIM);
+        }
+        self.note(at, &format!("✗ {who} {}", error.in_words()), Style::ERROR);
         if let Some(hint) = &error.hint {
             self.note(at, &format!("  hint: {hint}"), Style::DIM);
         }

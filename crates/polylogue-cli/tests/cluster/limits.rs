@@ -28,6 +28,11 @@ fn a_conversation_that_waits_for_a_rate_limit_occupies_no_worker() {
     until("it is put back", || state(&waits).is_some_and(|log| log["state"] == "timed"));
     let overdue = state(&waits).unwrap()["overdue_ms"].as_i64().unwrap();
     assert!((-600_000..-5_000).contains(&overdue), "{overdue}: {}", worker.log());
+    // It has not failed.
+    let listed = place.run(&["runs", "--json", "--state", "failed"], 0);
+    assert_eq!(listed.out, "", "{:?}", place.events(&waits));
+    let shown = place.run(&["show", &waits], 0).out;
+    assert!(shown.contains("Ann is put off: ") && !shown.contains("failed"), "{shown}");
     let other = place.detach(&["team.yaml"]);
     until("the other one has ended", || of_type(&place.events(&other), "closed").len() == 1);
     assert_eq!(state(&waits).unwrap()["state"], "timed", "it still waits");

@@ -111,6 +111,15 @@ impl Error {
         }
     }
 
+    /// Whether a model call is only put off.
+    fn is_postponed(&self) -> bool {
+        match self {
+            Self::Model(error) => error.is_postponed,
+            Self::Within { error, .. } => error.is_postponed(),
+            _ => false,
+        }
+    }
+
     /// Whether it ends a run wherever it happens: it is not one of the work of an agent, but an interruption, or one of the setup,
     /// which its user must fix.
     pub(crate) fn ends_run(&self) -> bool {
@@ -153,12 +162,27 @@ pub struct Failure {
     /// its number.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsent: bool,
+    /// Whether nothing failed: a model call is put off, because a rate limit would have it wait for longer than a worker waits. The
+    /// conversation continues when the wait is over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub postponed: bool,
+}
+
+impl Failure {
+    /// What happened to an agent's turn, after its name: `failed (provider): status 429`, or `is put off: ...`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self.postponed {
+            true => format!("is put off: {}", self.message),
+            false => format!("failed ({}): {}", self.fault, self.message),
+        }
+    }
 }
 
 impl From<&Error> for Failure {
     fn from(error: &Error) -> Self {
         let (fault, message, hint) = (error.fault(), error.to_string(), error.hint());
-        Self { fault, message, hint, unsent: error.is_unsent() }
+        Self { fault, message, hint, unsent: error.is_unsent(), postponed: error.is_postponed() }
     }
 }
 

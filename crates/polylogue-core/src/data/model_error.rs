@@ -25,6 +25,8 @@ pub struct ModelError {
     /// How long the model is not to be called, in milliseconds, if that is known: a rate limit is the cause. A caller that runs many
     /// conversations continues this one afterwards.
     pub wait_ms: Option<NonZeroU32>,
+    /// Whether the call is only put off: its caller, which runs many conversations, continues this one after [`wait`](Self::wait).
+    pub is_postponed: bool,
 }
 
 /// The kind of a model error.
@@ -64,7 +66,16 @@ impl ModelError {
     #[must_use]
     pub fn new(kind: ModelErrorKind, model: impl Into<String>, message: impl Into<String>) -> Self {
         let (model, message) = (model.into(), message.into());
-        Self { kind, model, message, status: None, body: None, hint: None, wait_ms: None }
+        Self {
+            kind,
+            model,
+            message,
+            status: None,
+            body: None,
+            hint: None,
+            wait_ms: None,
+            is_postponed: false,
+        }
     }
 
     /// Adds a hint.
@@ -78,6 +89,12 @@ impl ModelError {
     pub fn wait_for(self, wait: Duration) -> Self {
         let milliseconds = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
         Self { wait_ms: NonZeroU32::new(milliseconds), ..self }
+    }
+
+    /// As [`wait_for`](Self::wait_for), for a call that its caller makes afterwards.
+    #[must_use]
+    pub fn postponed_for(self, wait: Duration) -> Self {
+        Self { is_postponed: true, ..self.wait_for(wait) }
     }
 
     /// How long the model is not to be called, if that is known.

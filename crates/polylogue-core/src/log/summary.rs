@@ -109,6 +109,7 @@ impl Summary {
             Body::Closed { reason, .. } if event.at.is_root() || !has_team => {
                 Progress::Closed(reason.clone())
             }
+            Body::Failed { error, .. } if error.postponed => Progress::Open,
             Body::Failed { error, .. } => {
                 Progress::Failed(error.message.lines().next().unwrap_or_default().to_owned())
             }

@@ -431,7 +431,7 @@ pub(super) fn next_attempt(
 ) -> Result<Duration, ModelError> {
     match failure.again {
         RetryAdvice::Yes(Some(wait)) if patience.is_some_and(|patience| wait > patience) => {
-            Err(failure.error.wait_for(wait))
+            Err(failure.error.postponed_for(wait))
         }
         RetryAdvice::No | RetryAdvice::Spent => Err(failure.error),
         RetryAdvice::Now => Ok(Duration::ZERO),

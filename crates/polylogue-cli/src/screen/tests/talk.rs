@@ -242,6 +242,7 @@ fn failures_approvals_and_other_events_are_shown() {
         message: "status 429".into(),
         hint: Some("wait".into()),
         unsent: false,
+        postponed: false,
     };
     stage.root(Body::Failed { who: name("B"), error });
     stage.root(Body::reopened(None));
@@ -302,7 +303,13 @@ fn no_text_drives_the_terminal() {
     stage.piece_at(&Path::root(), "A", Delta::Call { index: 0, tool: Some(evil.into()), args: evil.into() });
     stage.piece_at(&Path::root(), "A", Delta::Thought(evil.into()));
     stage.wait(100);
-    let error = Failure { fault: Fault::Tool, message: evil.into(), hint: Some(evil.into()), unsent: false };
+    let error = Failure {
+        fault: Fault::Tool,
+        message: evil.into(),
+        hint: Some(evil.into()),
+        unsent: false,
+        postponed: false,
+    };
     stage.root(Body::Failed { who: name("A"), error });
     stage.root(Body::Left { who: name("A"), why: evil.into() });
     stage.root(Body::Prompted { who: name("A"), text: evil.into() });

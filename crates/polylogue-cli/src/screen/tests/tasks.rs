@@ -102,6 +102,7 @@ fn a_failed_turn_shows_what_was_streamed_in_it() {
         message: "status 429".into(),
         hint: None,
         unsent: false,
+        postponed: false,
     };
     stage.root(Body::Failed { who: name("A"), error });
     assert!(

@@ -105,10 +105,10 @@ pub fn is_stopped(events: &[Arc<Event>]) -> bool {
     last == Some(true)
 }
 
-/// Failed turns since the last reply of a model.
+/// Failed turns since the last reply of a model, without calls that were only put off.
 fn failures(events: &[Arc<Event>]) -> usize {
     let since = events.iter().rev().take_while(|event| !matches!(event.body, Body::ModelReplied(_)));
-    since.filter(|event| matches!(event.body, Body::Failed { .. })).count()
+    since.filter(|event| matches!(&event.body, Body::Failed { error, .. } if !error.postponed)).count()
 }
 
 #[cfg(test)]
@@ -175,6 +175,18 @@ mod tests {
         }
         let rest = Rest::after(&Err(Error::Model(error)), &[], 0, false);
         assert!(matches!(rest, Rest::Failed { due: Due::After(BACKOFF_FIRST), .. }), "{rest:?}");
+    }
+
+    #[test]
+    fn calls_that_were_put_off_are_no_failures_for_the_next_pause() {
+        let error = ModelError::new(ModelErrorKind::Refused, "a:b", "too many requests");
+        let failed = |error: &ModelError| {
+            let (who, error) = (polylogue_core::Name::user(), Error::Model(error.clone()));
+            Body::Failed { who, error: polylogue_core::Failure::from(&error) }
+        };
+        let put_off = failed(&error.clone().postponed_for(Duration::from_mins(1)));
+        let bodies = [put_off.clone(), failed(&error), put_off.clone(), put_off, failed(&error)];
+        assert_eq!(failures(&events(bodies)), 2);
     }
 
     const BACKOFF_FIRST: Duration = BACKOFF.0;
