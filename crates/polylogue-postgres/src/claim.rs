@@ -155,6 +155,7 @@ impl Logs {
         };
         let (is_doubtful, link) = (link.is_none(), link.unwrap_or_else(|| Link::first(&[])));
         let end = LogEnd { nr, fence, events, link, summary, has_team: self.get(row, 5)?, is_doubtful };
+        self.ear.add(id);
         self.held().insert(id.clone(), (claim.fence, std::sync::Arc::new(tokio::sync::Mutex::new(end))));
         Ok(claim)
     }
@@ -178,6 +179,7 @@ impl Logs {
         let mut held = self.held();
         if held.get(&claim.id).is_some_and(|(fence, _)| *fence == claim.fence) {
             held.remove(&claim.id);
+            self.ear.remove(&claim.id);
         }
     }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use polylogue_core::StoreError;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 use tokio_postgres::{AsyncMessage, Client, NoTls, Row};
 use tracing::{debug, warn};
@@ -53,38 +52,41 @@ async fn open(address: &Address) -> Result<Client, Failure> {
     open_with(address, None).await
 }
 
-/// A connection that wakes `bell` at each notification, and when it ends.
-pub(crate) async fn open_with(address: &Address, bell: Option<Arc<Notify>>) -> Result<Client, Failure> {
+/// What is done with the payload of each notification; an empty one when the connection ends.
+pub(crate) type OnNotification = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// A connection that tells of its notifications, and of its end.
+pub(crate) async fn open_with(address: &Address, heard: Option<OnNotification>) -> Result<Client, Failure> {
     use tokio_postgres::config::SslMode;
     match address.config.get_ssl_mode() {
         SslMode::Disable => {
             let connected = address.config.connect(NoTls).await;
             let (client, connection) = connected.map_err(|error| on_connecting(address, &error))?;
-            tokio::spawn(drive(connection, bell));
+            tokio::spawn(drive(connection, heard));
             Ok(client)
         }
         _ => {
             let tls = tls::connector(address.root_certificates.as_deref()).map_err(Failure::Refused)?;
             let connected = address.config.connect(tls).await;
             let (client, connection) = connected.map_err(|error| on_connecting(address, &error))?;
-            tokio::spawn(drive(connection, bell));
+            tokio::spawn(drive(connection, heard));
             Ok(client)
         }
     }
 }
 
 /// Runs a connection, which ends with its client. Each statement reports its own error.
-async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, bell: Option<Arc<Notify>>)
+async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, heard: Option<OnNotification>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
 {
     while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
-        if matches!(message, AsyncMessage::Notification(_)) {
-            bell.iter().for_each(|bell| bell.notify_one());
+        if let AsyncMessage::Notification(notification) = message {
+            heard.iter().for_each(|heard| heard(notification.payload()));
         }
     }
-    bell.iter().for_each(|bell| bell.notify_one());
+    heard.iter().for_each(|heard| heard(""));
 }
 
 const SETTINGS: &str = "SELECT current_setting('server_version_num')::int, current_setting('fsync'),

@@ -5,6 +5,7 @@ use tokio_postgres::types::Type;
 
 use crate::database::{Access, Parameter, Retry};
 use crate::error::Failure;
+use crate::inbox_ear::notify;
 use crate::logs::{Logs, as_json};
 
 /// Adds a message and has the log looked at, in one commit. Its number comes from the locked row, so that none commits behind a higher
@@ -16,8 +17,8 @@ const POST: &str = "WITH log AS (
             failure = CASE WHEN is_parked THEN NULL ELSE failure END
         WHERE tenant = $1 AND id = $2
             AND NOT EXISTS (SELECT FROM polylogue.inbox WHERE inbox.log = logs.nr AND inbox.key = $3)
-        RETURNING nr, posted)
-    INSERT INTO polylogue.inbox(log, nr, key, json) SELECT nr, posted, $3, $4 FROM log RETURNING nr";
+        RETURNING nr, posted, holder)
+    INSERT INTO polylogue.inbox(log, nr, key, json) SELECT nr, posted, $3, $4 FROM log RETURNING nr, (SELECT holder FROM log)";
 
 impl Logs {
     pub(crate) async fn post(&self, id: &LogId, message: &InboxMessage) -> Result<u64, StoreError> {
@@ -30,7 +31,12 @@ impl Logs {
         loop {
             match self.database.query_once(Access::Write, POST, &parameters).await {
                 Ok(rows) => match rows.first() {
-                    Some(row) => return Ok(self.get::<i64>(row, 0)?.cast_unsigned()),
+                    Some(row) => {
+                        if let Some(node) = self.get::<Option<String>>(row, 1)? {
+                            notify(&self.database, &node, id.as_str()).await;
+                        }
+                        return Ok(self.get::<i64>(row, 0)?.cast_unsigned());
+                    }
                     None => return self.number_of(id, &key).await,
                 },
                 // One with its key came at the same time.

@@ -32,6 +32,7 @@ mod connection;
 mod database;
 mod error;
 mod inbox;
+mod inbox_ear;
 mod limits;
 mod listing;
 mod live_point;

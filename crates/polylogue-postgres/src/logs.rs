@@ -14,6 +14,7 @@ use tokio_postgres::types::FromSqlOwned;
 use crate::append::Appends;
 use crate::bell::Bell;
 use crate::database::Database;
+use crate::inbox_ear::Ear;
 use crate::live_point::LivePoint;
 
 /// The logs of a tenant, as this store has them.
@@ -30,6 +31,8 @@ pub(crate) struct Logs {
     pub(crate) live: Option<LivePoint>,
     /// Announces new events.
     pub(crate) bell: Arc<Bell>,
+    /// Hears of messages for the logs that it has claimed.
+    pub(crate) ear: Arc<Ear>,
 }
 
 /// The fence of a claim, and the end of its log.
@@ -62,6 +65,7 @@ impl Logs {
             held: Mutex::default(),
             live: None,
             bell: Arc::default(),
+            ear: Arc::default(),
         }
     }
 

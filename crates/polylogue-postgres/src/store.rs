@@ -237,6 +237,12 @@ impl Store for Postgres {
         self.run(|inner| async move { inner.inbox(&id, after).await }).await
     }
 
+    async fn inbox_news(&self, id: &LogId) -> Result<bool, StoreError> {
+        let logs = &self.inner;
+        logs.ear.listen(self.handle()?, &logs.database, &logs.node);
+        Ok(logs.ear.news(id).await)
+    }
+
     async fn store_blob(&self, id: &LogId, blob: &BlobId, bytes: &[u8]) -> Result<bool, StoreError> {
         let (id, blob, bytes) = (id.clone(), blob.clone(), bytes.to_vec());
         self.run(|logs| async move { logs.store_blob(&id, &blob, &bytes).await.map(|()| true) }).await

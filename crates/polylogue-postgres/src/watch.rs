@@ -167,7 +167,8 @@ impl fmt::Debug for PostgresWatch {
 async fn listen(address: Address, bell: Arc<Notify>) {
     let mut pause = PAUSES.0;
     loop {
-        if let Ok(client) = open_with(&address, Some(Arc::clone(&bell))).await {
+        let rings = Arc::clone(&bell);
+        if let Ok(client) = open_with(&address, Some(Arc::new(move |_: &str| rings.notify_one()))).await {
             match client.batch_execute(&format!("LISTEN {CHANNEL}")).await {
                 Ok(()) => pause = PAUSES.0,
                 Err(error) => debug!(%error, "no announcements"),

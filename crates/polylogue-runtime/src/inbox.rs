@@ -5,13 +5,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use polylogue_core::{AnyStore, LogHandle, Store as _, StoreError};
+use tokio::time::{sleep, timeout};
 use tracing::warn;
 
-/// How often a running conversation looks into its inbox.
+/// How often a running conversation looks into its inbox, where the store does not hear of messages.
 const POLL: Duration = Duration::from_millis(200);
 
 /// How much that grows with every running conversation of this process: together they look 500 times a second at most.
 const POLL_EACH: Duration = Duration::from_millis(2);
+
+/// How often it looks where the store hears of them: one may be missed.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// How many conversations of this process look into their inboxes.
 static POLLING: AtomicUsize = AtomicUsize::new(0);
@@ -23,8 +27,13 @@ pub(crate) async fn deliver(store: AnyStore, handle: LogHandle) -> Infallible {
         if let Err(error) = fetch(&store, &handle).await {
             warn!(id = %handle.id(), %error, "the inbox cannot be read");
         }
-        let others = u32::try_from(POLLING.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
-        tokio::time::sleep(POLL.max(POLL_EACH.saturating_mul(others))).await;
+        match timeout(LOOK, store.inbox_news(handle.id())).await {
+            Ok(Ok(true)) | Err(_) => {}
+            Ok(Ok(false) | Err(_)) => {
+                let others = u32::try_from(POLLING.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
+                sleep(POLL.max(POLL_EACH.saturating_mul(others))).await;
+            }
+        }
     }
 }
 

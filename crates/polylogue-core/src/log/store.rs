@@ -160,6 +160,16 @@ pub trait Store: Send + Sync + 'static {
         after: u64,
     ) -> impl Future<Output = Result<Vec<(u64, InboxMessage)>, StoreError>> + Send;
 
+    /// Waits until a message was posted to the inbox of a log that this store has claimed, or its claim has ended. Returns whether the store
+    /// hears of messages; one may be missed all the same, so the inbox must be looked at now and then. Default: it hears of none, at once.
+    ///
+    /// # Errors
+    /// When the store is closed.
+    fn inbox_news(&self, id: &LogId) -> impl Future<Output = Result<bool, StoreError>> + Send {
+        let _ = id;
+        async { Ok(false) }
+    }
+
     /// Stores `bytes`, such as a large result of a tool call, next to a log, also while another process has claimed it. `blob` is
     /// [their id](BlobId::of). The same bytes again change nothing. After success they survive a loss of power, and are removed with the log. Returns
     /// whether this store can; default: it cannot, and results are truncated.
@@ -307,6 +317,7 @@ forwarded! {
     confirm(ref claim: Claim,) -> ();
     post(ref id: LogId, ref message: InboxMessage,) -> u64;
     inbox(ref id: LogId, val after: u64,) -> Vec<(u64, InboxMessage)>;
+    inbox_news(ref id: LogId,) -> bool;
     store_blob(ref id: LogId, ref blob: BlobId, ref bytes: [u8],) -> bool;
     stored_blob(ref id: LogId, ref blob: BlobId,) -> Option<Arc<[u8]>>;
     repair(ref id: LogId,) -> u64;

@@ -14,6 +14,8 @@ mod failover;
 #[cfg(test)]
 mod full;
 #[cfg(test)]
+mod inbox;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod pooled;

@@ -1,0 +1,69 @@
+//! Processes hear of inbox messages for the logs that they have claimed.
+
+use std::time::Duration;
+
+use polylogue_core::{InboxMessage, Instruction, Meta, Store as _, Timestamp};
+use polylogue_postgres::{Address, Postgres};
+use polylogue_test::postgres::{Pooler, PostgresServer};
+
+use crate::support::{id, open};
+
+fn message(key: &str) -> InboxMessage {
+    InboxMessage { key: key.into(), posted: Timestamp(1), instruction: Instruction::Pause }
+}
+
+/// Waits until the store hears of messages.
+async fn hears(store: &Postgres) {
+    // A message for it would end the wait, too: there is none.
+    while tokio::time::timeout(Duration::from_millis(100), store.inbox_news(&id("a"))).await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_message_is_heard_by_the_process_that_has_its_log() {
+    let Some(server) = PostgresServer::start() else { return };
+    let (holder, other) = (open(&server), open(&server));
+    let claim = holder.create(&id("a"), &Meta::default()).await.unwrap();
+    let others = other.create(&id("b"), &Meta::default()).await.unwrap();
+    assert_eq!(holder.inbox_news(&id("a")).await, Ok(false), "it is not connected yet");
+    hears(&holder).await;
+    let a = id("a");
+    let news = holder.inbox_news(&a);
+    let (heard, posted) = tokio::join!(news, async {
+        // One for another log of another process is not for it.
+        other.post(&others.id, &message("b")).await.unwrap();
+        other.post(&claim.id, &message("a")).await.unwrap()
+    });
+    assert_eq!((heard, posted), (Ok(true), 1));
+    assert_eq!(holder.inbox(&id("a"), 0).await.unwrap().len(), 1);
+    // One that came before it was waited for is not missed.
+    other.post(&claim.id, &message("again")).await.unwrap();
+    assert_eq!(holder.inbox_news(&id("a")).await, Ok(true));
+    // The end of a claim ends the wait; without one, nothing is heard.
+    let (heard, released) = tokio::join!(holder.inbox_news(&a), holder.release(claim.clone()));
+    released.unwrap();
+    assert_eq!(heard, Ok(true));
+    assert_eq!(holder.inbox_news(&id("a")).await, Ok(false));
+    // After the connection is lost, it hears again.
+    let claim = holder.claim(&id("a")).await.unwrap();
+    let _ = server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'");
+    while holder.inbox_news(&id("a")).await == Ok(true) {}
+    hears(&holder).await;
+    let later = message("later");
+    let (heard, _) = tokio::join!(holder.inbox_news(&a), other.post(&claim.id, &later));
+    assert_eq!(heard, Ok(true));
+}
+
+/// Through a pooler in transaction mode, `LISTEN` succeeds and nothing arrives: inboxes are polled.
+#[tokio::test]
+async fn through_a_pooler_in_transaction_mode_nothing_is_heard() {
+    let Some(server) = PostgresServer::start() else { return };
+    let Some(pooler) = Pooler::start(&server, 3) else { return };
+    let store = Postgres::open(Address::parse(&pooler.url()).unwrap()).unwrap();
+    let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
+    for _ in 0..30 {
+        assert_eq!(store.inbox_news(&claim.id).await, Ok(false));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
