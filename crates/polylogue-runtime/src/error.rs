@@ -249,6 +249,12 @@ pub enum Error {
         /// The store.
         place: String,
     },
+    /// The folder in which all machines have the files of conversations is not there.
+    #[error("`{}`, in which all machines have the files of conversations, is no folder here", .path.display())]
+    NoVolume {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The store is of one machine, and has no budgets that processes share.
     #[error("the conversations in `{place}` have no shared budgets")]
     NoSharedBudgets {
@@ -337,10 +343,20 @@ impl Error {
             Self::Run(error) => error.fault(),
             Self::Model(error) => error.fault(),
             Self::Recording(error) => error.fault(),
-            Self::BadTeam { .. } | Self::Memory { .. } | Self::Io { .. } | Self::NotSent { .. } => {
-                Fault::System
-            }
+            Self::BadTeam { .. }
+            | Self::Memory { .. }
+            | Self::Io { .. }
+            | Self::NoVolume { .. }
+            | Self::NotSent { .. } => Fault::System,
             _ => Fault::Config,
+        }
+    }
+
+    /// As an error of a run.
+    pub(crate) fn into_run(self) -> polylogue_core::Error {
+        match self {
+            Self::Run(error) => error,
+            error => polylogue_core::Error::Agent(error.to_string()),
         }
     }
 
@@ -376,6 +392,9 @@ impl Error {
                 format!(
                     "keep `{who}` in the team file; `polylogue fork {id}` begins another conversation with its past"
                 )
+            }
+            Self::NoVolume { .. } => {
+                "mount it, or make it; its path is the same on all machines".into()
             }
             Self::NoSharedBudgets { .. } => {
                 "name a database with `--store`, or give the budget of this process alone, without a name"

@@ -31,6 +31,8 @@ pub struct StoreLocation {
     patience: Option<Duration>,
     /// Where others follow what is run here.
     live: Option<LivePoint>,
+    /// The folder of a tenant in a volume.
+    tenant: Option<String>,
 }
 
 /// What becomes of the work directory of a conversation that another process, perhaps on another machine, continues. A conversation that works in a folder of
@@ -44,29 +46,33 @@ pub enum FilesPolicy {
     /// They stay where they are: a process on another machine begins with the files that the team brings along. Default elsewhere.
     #[default]
     Local,
-    /// They are in this folder, which all machines share.
+    /// They are in this folder, which all machines share at the same path. It must exist: a volume that is not mounted is an error.
     Volume(PathBuf),
     /// They are not kept: each process begins with the files that the team brings along.
     None,
 }
 
 impl FilesPolicy {
-    /// The policy that `text` names: `kept`, `local`, `none`, or the path of a folder, with a slash in it. `None` if it is none of these.
+    /// The policy that `text` names: `kept`, `local`, `none`, or `volume:PATH`, where `volume:` can be left out before a path with a slash. `None` if
+    /// it is none of these.
     ///
     /// ```
     /// use polylogue_runtime::FilesPolicy;
     ///
     /// assert_eq!(FilesPolicy::parse("kept"), Some(FilesPolicy::Kept));
-    /// assert_eq!(FilesPolicy::parse("/mnt/shared"), Some(FilesPolicy::Volume("/mnt/shared".into())));
+    /// for text in ["volume:/mnt/shared", "/mnt/shared"] {
+    ///     assert_eq!(FilesPolicy::parse(text), Some(FilesPolicy::Volume("/mnt/shared".into())));
+    /// }
     /// assert_eq!(FilesPolicy::parse("keep"), None);
     /// ```
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "kept" => Some(Self::Kept),
-            "local" => Some(Self::Local),
-            "none" => Some(Self::None),
-            path if path.contains('/') => Some(Self::Volume(path.into())),
+        match (text, text.strip_prefix("volume:")) {
+            ("kept", _) => Some(Self::Kept),
+            ("local", _) => Some(Self::Local),
+            ("none", _) => Some(Self::None),
+            (_, Some(path)) if !path.is_empty() => Some(Self::Volume(path.into())),
+            (path, None) if path.contains('/') => Some(Self::Volume(path.into())),
             _ => None,
         }
     }
@@ -85,14 +91,15 @@ const WORK: &str = ".work";
 impl StoreLocation {
     /// A place in the file system. An existing folder, or a path that ends in `/`, is one of JSON lines; everything else is a SQLite file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), database: None, files: FilesPolicy::Local, patience: None, live: None }
+        let (path, files) = (path.into(), FilesPolicy::Local);
+        Self { path, database: None, files, patience: None, live: None, tenant: None }
     }
 
     /// A Postgres database. What is kept on this machine is next to `path`, where nothing needs to be.
     pub fn postgres(address: Address, path: impl Into<PathBuf>) -> Self {
         let database = Database { address, tenant: Postgres::LOCAL.into() };
         let (path, database, files) = (path.into(), Some(database), FilesPolicy::Kept);
-        Self { path, database, files, patience: None, live: None }
+        Self { path, database, files, patience: None, live: None, tenant: None }
     }
 
     /// The place of the conversations of another tenant: in the same Postgres database, or else at `path`.
@@ -102,12 +109,9 @@ impl StoreLocation {
             address: address.clone(),
             tenant: tenant.to_owned(),
         };
-        let files = match &self.files {
-            FilesPolicy::Volume(folder) => FilesPolicy::Volume(folder.join(tenant)),
-            files => files.clone(),
-        };
-        let (path, patience) = (path.into(), self.patience);
-        Self { path, database: self.database.as_ref().map(database), files, patience, live: None }
+        let (path, files, patience) = (path.into(), self.files.clone(), self.patience);
+        let (database, tenant) = (self.database.as_ref().map(database), Some(tenant.to_owned()));
+        Self { path, database, files, patience, live: None, tenant }
     }
 
     /// Sets what becomes of the files of conversations. Default: they are kept with Postgres, and stay where they are elsewhere.
@@ -149,18 +153,33 @@ impl StoreLocation {
         &self.files
     }
 
-    /// What a worker offers that has the local files of conversations, and what such conversations need: `files-on-HOST`. `None` where files
-    /// follow a conversation, or are of one machine anyway.
+    /// What a worker offers that has the files of conversations, and what such conversations need: `files-on-HOST` for local ones, and
+    /// `files-in-PATH` for those in a volume. `None` where files follow a conversation, or are of one machine anyway.
     #[must_use]
     pub fn files_feature(&self) -> Option<String> {
-        if self.files != FilesPolicy::Local || self.database.is_none() {
-            return None;
+        self.database.as_ref()?;
+        match &self.files {
+            FilesPolicy::Local => {
+                let process = this_process();
+                let host = process.split_once(" on ").map_or("unknown", |(_, host)| host);
+                Some(format!("files-on-{}", feature_part(host)))
+            }
+            FilesPolicy::Volume(folder) => {
+                Some(format!("files-in-{}", feature_part(&folder.to_string_lossy())))
+            }
+            FilesPolicy::Kept | FilesPolicy::None => None,
         }
-        let process = this_process();
-        let host = process.split_once(" on ").map_or("unknown", |(_, host)| host);
-        let word: String =
-            host.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
-        Some(format!("files-on-{}", word.chars().take(Features::LONGEST - 9).collect::<String>()))
+    }
+
+    /// Checks that the folder is there in which all machines have the files of conversations, if this is the policy.
+    ///
+    /// # Errors
+    /// [`Error::NoVolume`].
+    pub fn check_volume(&self) -> Result<()> {
+        match &self.files {
+            FilesPolicy::Volume(folder) if !folder.is_dir() => Err(Error::NoVolume { path: folder.clone() }),
+            _ => Ok(()),
+        }
     }
 
     /// The path next to which work directories are, and that of the store if it is in the file system.
@@ -270,7 +289,11 @@ impl StoreLocation {
     /// The folder of the work directories.
     fn work_root(&self) -> PathBuf {
         if let FilesPolicy::Volume(folder) = &self.files {
-            return folder.clone();
+            // No conversation has a name with a dot.
+            return match &self.tenant {
+                Some(tenant) => folder.join(format!("tenant.{tenant}")),
+                None => folder.clone(),
+            };
         }
         // A folder may be written with a slash at its end, which belongs to no name.
         let mut work: OsString = self.path.components().as_path().as_os_str().to_owned();
@@ -289,6 +312,14 @@ impl StoreLocation {
         };
         own.is_some_and(|own| folder.starts_with(own)) || folder.ancestors().any(of_any)
     }
+}
+
+/// A part of a feature: the end of `text`, without spaces and control characters.
+fn feature_part(text: &str) -> String {
+    let is_kept = |c: char| c.is_ascii_alphanumeric() || "./_".contains(c);
+    let part: String = text.chars().map(|c| if is_kept(c) { c } else { '-' }).collect();
+    let most = Features::LONGEST - "files-on-".len();
+    part.get(part.len().saturating_sub(most)..).unwrap_or_default().to_owned()
 }
 
 impl Database {

@@ -38,6 +38,7 @@ impl StoreLocation {
         if !team.needs_workplace() {
             return Ok(());
         }
+        self.check_volume()?;
         let path = self.work_dir(id)?;
         let made = team.prepare(&path);
         made.map_err(|error| Error::Io { path, what: "made", why: error.to_string() })
@@ -54,6 +55,7 @@ impl StoreLocation {
         if !team.needs_workplace() {
             return Ok(());
         }
+        self.check_volume()?;
         let has_results = || events.iter().any(|event| matches!(event.body, Body::ToolReturned { .. }));
         match (self.files(), StoredFiles::last_of(events)) {
             (FilesPolicy::Kept, Some(files)) => self.restored(id, &files, store).await,

@@ -148,7 +148,7 @@ impl Worker {
         let conversation = match self.open(claimed).await {
             Ok(conversation) => conversation,
             Err(error) => {
-                let rest = Rest::failed(&of_run(error.clone()));
+                let rest = Rest::failed(&error.clone().into_run());
                 return (Err(error), rest);
             }
         };
@@ -157,7 +157,7 @@ impl Worker {
             Some(rest) => (Ok(Status::Cancelled), rest),
             None => {
                 let status = conversation.run().await;
-                let outcome = status.clone().map_err(of_run);
+                let outcome = status.clone().map_err(Error::into_run);
                 let events = conversation.events().await;
                 let rest = Rest::after(&outcome, &events, before.len(), claimed.is_draining());
                 (status, rest)
@@ -174,14 +174,6 @@ impl Worker {
         let prepared = prepared.map_err(|why| Error::Unprepared { id: id.clone(), why })?;
         let options = OpenOptions { stop: Some(claimed.stop.clone()), ..OpenOptions::default() };
         self.runtime.open_claimed(&claimed.claim, &prepared, options).await
-    }
-}
-
-/// An error as one of a run.
-fn of_run(error: Error) -> polylogue_core::Error {
-    match error {
-        Error::Run(error) => error,
-        error => polylogue_core::Error::Agent(error.to_string()),
     }
 }
 

@@ -398,7 +398,7 @@ async fn kept_files_follow_a_conversation_and_others_do_not() {
 }
 
 #[tokio::test]
-async fn files_of_a_call_that_never_finished_are_gone_and_volumes_are_shared() {
+async fn files_of_a_call_that_never_finished_are_gone() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("team.yaml");
     std::fs::write(&file, WRITES).unwrap();
@@ -414,9 +414,46 @@ async fn files_of_a_call_that_never_finished_are_gone_and_volumes_are_shared() {
     let conversation = runtime.open(&id, &team, OpenOptions::default()).await.unwrap();
     assert_eq!(std::fs::read_dir(&work).unwrap().count(), 0);
     conversation.release().await.unwrap();
+}
+
+/// Each conversation has a folder of its own, whichever tenant it is of. A volume that is not mounted is an error, and nothing is made at its
+/// place.
+#[tokio::test]
+async fn files_in_a_volume_are_those_of_all_machines() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("team.yaml");
+    std::fs::write(&file, WRITES).unwrap();
     let volume = dir.path().join("volume");
-    let place = place.with_files(FilesPolicy::Volume(volume.clone()));
-    assert_eq!(place.work_dir(&id).unwrap(), volume.join(id.as_str()));
-    let other = place.of_tenant("ann", dir.path().join("ann"));
-    assert_eq!(other.work_dir(&id).unwrap(), volume.join("ann").join(id.as_str()));
+    let place = StoreLocation::new(dir.path().join("conversations.db"))
+        .with_files(FilesPolicy::Volume(volume.clone()));
+    let team = prepared(&file, &place).await;
+    let runtime = Runtime::open_at(place.clone()).unwrap();
+    let unmounted = runtime.begin(&team.run()).await.err().unwrap();
+    assert!(matches!(unmounted, Error::NoVolume { .. }), "{unmounted:?}");
+    assert!(unmounted.hint().unwrap().contains("mount it") && !volume.exists());
+    std::fs::create_dir(&volume).unwrap();
+    let conversation = runtime.begin(&team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    conversation.run().await.unwrap();
+    conversation.release().await.unwrap();
+    drop((conversation, runtime));
+    let read = std::fs::read_to_string(volume.join(id.as_str()).join("b/c.txt"));
+    assert_eq!(read.unwrap(), "two");
+    let runtime = Runtime::open_at(place.clone()).unwrap();
+    let again = runtime.open(&id, &team, OpenOptions::default()).await.unwrap();
+    again.send(Message::text(Name::user(), "Read it.")).await.unwrap();
+    again.run().await.unwrap();
+    let is_read = |event: &Arc<Event>| match &event.body {
+        Body::ToolReturned { outcome, .. } => outcome.plain() == "two",
+        _ => false,
+    };
+    assert!(again.events().await.iter().any(is_read));
+    again.release().await.unwrap();
+    // A conversation of the name of a tenant has another folder than that tenant.
+    let ann = place.of_tenant("ann", dir.path().join("ann"));
+    let root = |place: &StoreLocation, name: &str| place.work_dir(&LogId::new(name).unwrap()).unwrap();
+    assert!(!root(&ann, "a").starts_with(root(&place, "ann")) && root(&ann, "a").starts_with(&volume));
+    std::fs::remove_dir_all(&volume).unwrap();
+    let refused = runtime.open(&id, &team, OpenOptions::default()).await.err().unwrap();
+    assert!(matches!(refused, Error::NoVolume { .. }), "{refused:?}");
 }

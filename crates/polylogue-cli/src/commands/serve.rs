@@ -122,7 +122,9 @@ async fn work(
     if !args.worker {
         return Ok(());
     }
-    let offers = features(&place::of(cli.store.as_deref())?.files_feature().into_iter().collect::<Vec<_>>())?;
+    let location = place::of(cli.store.as_deref())?;
+    location.check_volume()?;
+    let offers = features(&location.files_feature().into_iter().collect::<Vec<_>>())?;
     let takes = WorkerOptions { offers, address: args.public_url.clone(), ..WorkerOptions::default() };
     let worker = worker_of(&runtime_of(cli, live).await?, &args.options, takes)?;
     worker.run(stop).await;

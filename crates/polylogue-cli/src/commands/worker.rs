@@ -27,6 +27,7 @@ pub(super) const SETTINGS: Settings = Settings {
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<Exit, CliError> {
     let location = place::of(cli.store.as_deref())?;
+    location.check_volume()?;
     let offers: Vec<String> = args.offers.iter().cloned().chain(location.files_feature()).collect();
     let options = WorkerOptions {
         at_once: usize::try_from(args.at_once).unwrap_or(usize::MAX),

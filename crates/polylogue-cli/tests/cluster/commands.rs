@@ -146,6 +146,46 @@ fn a_conversation_with_local_files_waits_for_a_worker_of_its_machine() {
     until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
 }
 
+/// A conversation whose files are in a volume is run by workers that have that volume.
+#[test]
+fn a_conversation_with_files_in_a_volume_waits_for_a_worker_that_has_it() {
+    let Some(server) = PostgresServer::start() else { return };
+    let volume = tempfile::tempdir().unwrap();
+    let shared = format!("volume:{}", volume.path().display());
+    let place = Place::new(&server.url()).with_var("POLYLOGUE_FILES", &shared);
+    place.file("team.yaml", WRITES);
+    let id = place.detach(&["team.yaml"]);
+    place.file("plain.yaml", TALK);
+    let plain = place.detach(&["plain.yaml"]);
+    let _without = Place::new(&server.url()).worker(&[]);
+    until("one without files is run anywhere", || of_type(&place.events(&plain), "closed").len() == 1);
+    let shown = place.run(&["cluster"], 0).out;
+    assert!(shown.contains(&format!("no worker offers files-in-{}", volume.path().display())), "{shown}");
+    assert!(place.events(&id).is_empty(), "it is not taken");
+    let unmounted = Place::new(&server.url()).with_var("POLYLOGUE_FILES", "volume:/nowhere/at/all");
+    let refused = unmounted.run(&["worker"], 1);
+    assert!(
+        refused.err.contains("is no folder here") && refused.err.contains("hint: mount it"),
+        "{}",
+        refused.err
+    );
+    let elsewhere = Place::new(&server.url()).with_var("POLYLOGUE_FILES", &shared);
+    let _worker = elsewhere.worker(&[]);
+    until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
+    assert_eq!(std::fs::read_to_string(volume.path().join(&id).join("a.txt")).unwrap(), "one");
+}
+
+/// Writes a file.
+const WRITES: &str = "
+name: writes
+task: Write.
+agents: [{name: Ann, tools: [write_file]}]
+chat: {participants: [Ann], pattern: round_robin, stop: {max_turns: 1}}
+script:
+  - Ann: {calls: [{tool: write_file, args: {path: a.txt, content: one}}]}
+  - Ann: written
+";
+
 /// W46, in part: a conversation keeps the team that it began with.
 #[test]
 fn a_changed_team_file_changes_no_conversation_that_was_handed_over() {
