@@ -118,6 +118,16 @@ impl Runtime {
         Ok(self.get(id).is_some() || self.store().holder(id).await?.is_some())
     }
 
+    /// The process that has the conversation open, and its machine; `None` if none has.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn node_of(&self, id: &LogId) -> Result<Option<String>> {
+        let holder = self.store().holder(id).await?;
+        // Without the rest of its lease.
+        Ok(holder.map(|holder| holder.split(", whose lease").next().unwrap_or_default().to_owned()))
+    }
+
     /// Carries out what is in the inbox of a conversation that no process runs. Returns whether none does.
     async fn take_in_inbox(&self, id: &LogId) -> Result<bool> {
         let mut log = match Log::open(self.store().clone(), id.clone()).await {

@@ -13,16 +13,28 @@ import { Graph } from './graph.js';
 import { Timeline } from './timeline.js';
 import { viewAs, viewer } from './viewpoint.js';
 
+/** How often it is asked which process runs a conversation. */
+const NODE_MS = 10_000;
+
 /** @param {{id: string}} props */
 function useRun({ id }) {
     const about = useSignal(/** @type {any} */ (null));
     const live = useSignal(/** @type {ReturnType<typeof follow> | null} */ (null));
+    const ask = () => attempt(async () => (about.value = await get(`/conversations/${encodeURIComponent(id)}`)));
     useEffect(() => {
         const followed = follow(id);
         live.value = followed;
-        attempt(async () => (about.value = await get(`/conversations/${encodeURIComponent(id)}`)));
+        ask();
         return followed.stop;
     }, [id]);
+    // A conversation may move to another process while it runs, which no event says.
+    const runs = (live.value?.state.value ?? about.value)?.state === 'running';
+    useEffect(() => {
+        if (!about.value) return;
+        ask();
+        const timer = runs && setInterval(ask, NODE_MS);
+        return () => clearInterval(timer || undefined);
+    }, [id, runs]);
     return { about: about.value, live: live.value };
 }
 
@@ -96,6 +108,7 @@ function Head({ about, state, run, isLive, wake }) {
             <span>${about.team}</span><span class="mono">${about.id}</span>
             ${about.parent && html`<span>${about.parent.edited ? 'edited fork' : 'fork'} of <a href=${address(['runs', about.parent.id], { at: about.parent.seq - 1 })}>${about.parent.id}</a></span>`}
             <span>${spending(run.usage)}</span>
+            ${state.state === 'running' && about.node && html`<span class="node">run by ${about.node}</span>`}
         </p>
         ${about.imported && html`<p class="about">Imported from a file: it can be read, and not be continued.</p>`}
         ${state.ended && html`<p class="ended">${state.ended.word.replace('_', ' ')}: ${state.ended.detail}</p>`}

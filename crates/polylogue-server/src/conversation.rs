@@ -78,6 +78,7 @@ fn document(tenant: &Tenant, listing: &Listing, status: Status) -> Conversation 
         paused: summary.is_paused,
         ended: status.ended,
         imported: None,
+        node: None,
         parent: parent.as_ref().map(|parent| Parent {
             id: parent.id.clone(),
             seq: parent.event,

@@ -227,6 +227,7 @@ fn conversation() -> Value {
         ],
         &[
             ("imported", flag()),
+            ("node", text()),
             ("paused", json!({"const": true})),
             ("ended", object(&[("word", text()), ("detail", text())], &[])),
             ("parent", object(&[("id", text()), ("seq", count())], &[("edited", flag())])),

@@ -47,6 +47,9 @@ pub struct Conversation {
     /// Whether it was imported, and never runs; only where one conversation is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<bool>,
+    /// The process that runs it, and its machine; only where one conversation is asked for, and nothing while no process runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// What it was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,

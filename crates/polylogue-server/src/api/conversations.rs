@@ -179,6 +179,7 @@ async fn get(call: Call) -> Reply {
     let listing = find(&tenant, token, call.param("id")).await?;
     let mut document = describe(&tenant, &listing).await?;
     document.imported = Some(is_imported(&tenant.runtime.store().meta(&listing.id).await?));
+    document.node = tenant.runtime.node_of(&listing.id).await?;
     json_reply(StatusCode::OK, &document)
 }
 
