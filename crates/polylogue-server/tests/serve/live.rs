@@ -257,7 +257,8 @@ async fn until_more(pieces: &AtomicUsize, before: usize, watching: &JoinHandle<W
 }
 
 /// W18, W39: a conversation moves in the middle of its messages, in turn by a release and because its process has lost it. Each time
-/// the client has received live text of the new process before the next move. `POLYLOGUE_MOVES` says how often.
+/// the client has received live text of the new process before the next move. Meanwhile other conversations run on the same nodes and
+/// database. `POLYLOGUE_MOVES` says how often it moves, `POLYLOGUE_LOAD` how many others there are.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn w18_w39_a_conversation_that_moves_is_one_stream_for_its_client() {
     let moves = number("POLYLOGUE_MOVES", 20);
@@ -275,6 +276,11 @@ async fn w18_w39_a_conversation_that_moves_is_one_stream_for_its_client() {
     let tail = cluster.front.tail(id.as_str(), 0).await;
     let watching = tokio::spawn(Watched::read(tail, Arc::clone(&pieces)));
     let (mut held, mut running, mut zombies) = (first.clone(), run(&first), Vec::new());
+    let mut load = Vec::new();
+    for other in 0..number("POLYLOGUE_LOAD", 6) {
+        let conversation = nodes[other % nodes.len()].begin().await;
+        load.push((run(&conversation), conversation));
+    }
     let (mut moved, mut gaps) = (0, Vec::new());
     until_more(&pieces, 0, &watching).await;
     while moved < moves && !watching.is_finished() {
@@ -301,12 +307,18 @@ async fn w18_w39_a_conversation_that_moves_is_one_stream_for_its_client() {
     }
     running.await.unwrap();
     held.release().await.unwrap();
+    let others = load.len();
+    for (running, other) in load {
+        other.cancellation().now();
+        running.await.unwrap();
+        other.release().await.unwrap();
+    }
     let seen = tokio::time::timeout(PATIENCE, watching).await.unwrap().unwrap();
     assert_eq!(moved, moves, "it was over before");
     seen.assert_whole(&cluster, &id, turns).await;
     assert!(seen.live > 0 && seen.restarts > 0, "{} live, {} restarts", seen.live, seen.restarts);
     println!(
-        "{moved} moves: {} events, {} of {turns} messages whole live, {} pieces, {} restarts; live text again after {}; events after {}",
+        "{moved} moves beside {others} others: {} events, {} of {turns} messages whole live, {} pieces, {} restarts; live text again after {}; events after {}",
         seen.entries.len(),
         seen.live,
         seen.pieces,
@@ -326,10 +338,15 @@ async fn w41_a_process_that_cannot_be_reached_is_followed_in_the_store() {
     };
     let node = Node::new(&cluster, 12, Some("127.0.0.1:1")).await;
     let conversation = node.begin().await;
+    let path = format!("/api/v1/conversations/{}", conversation.id());
+    let about = cluster.front.get(&path).await.json();
+    assert_eq!(about["node"], polylogue_store::parts::this_process(), "{about}");
     let tail = cluster.front.tail(conversation.id().as_str(), 0).await;
     let watching = tokio::spawn(Watched::read(tail, Arc::default()));
     run(&conversation).await.unwrap();
     conversation.release().await.unwrap();
+    let about = cluster.front.get(&path).await.json();
+    assert!(about.get("node").is_none(), "no process runs it: {about}");
     let seen = tokio::time::timeout(PATIENCE, watching).await.unwrap().unwrap();
     seen.assert_whole(&cluster, conversation.id(), 12).await;
     assert_eq!((seen.pieces, seen.restarts), (0, 0));
