@@ -34,7 +34,7 @@ impl FailureClass {
             (ModelErrorKind::Timeout, _) => Self::Timeout,
             (ModelErrorKind::Protocol, _) => Self::Server,
             (ModelErrorKind::TooLong { .. }, _) => Self::TooLong,
-            (ModelErrorKind::Refused, Some(402 | 429)) => Self::Rate,
+            (ModelErrorKind::Refused, Some(402 | 429)) | (ModelErrorKind::Postponed, _) => Self::Rate,
             (ModelErrorKind::Refused, Some(503 | 529)) => Self::Overload,
             (ModelErrorKind::Refused, _) => Self::Server,
             _ => return None,

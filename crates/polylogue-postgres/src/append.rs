@@ -1,19 +1,16 @@
 //! Appending: the statement that writes checks the claim, and the number of events.
 
-mod group;
-
 use std::sync::Arc;
 
 use polylogue_core::chain::Link;
 use polylogue_core::{Claim, LogId, StoreError, Summary};
 use polylogue_store::parts::{Batch, sealed};
 
+use crate::append_group::{Append, Appended};
 use crate::database::{Access, Retry};
 use crate::error::Failure;
 use crate::listing::state_of;
 use crate::logs::{LogEnd, Logs};
-use group::Append;
-pub(crate) use group::{Appended, Appends};
 
 /// The end of a log in the database, and who has claimed it.
 struct StoredEnd {

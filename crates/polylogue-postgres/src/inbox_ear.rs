@@ -32,7 +32,7 @@ const NOTIFY: &str =
 /// What is sent to try whether notifications arrive. No log has this name.
 const TRIAL: &str = ".";
 
-/// Notifies the process `node` of a message for the log `id`. It is sent before who posts the message goes on: a command may end then.
+/// Notifies the process `node` of a message for the log `id`. It is sent before the post returns: a command may end then.
 pub(crate) async fn notify(database: &Database, node: &str, id: &str) {
     let channel = format!("{CHANNEL}{node}");
     if database.query_once(Access::Write, NOTIFY, &[(&channel, Type::TEXT), (&id, Type::TEXT)]).await.is_err()

@@ -23,6 +23,7 @@
 
 mod address;
 mod append;
+mod append_group;
 mod archive;
 mod bell;
 mod blobs;

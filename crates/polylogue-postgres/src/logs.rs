@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSqlOwned;
 
-use crate::append::Appends;
+use crate::append_group::Appends;
 use crate::bell::Bell;
 use crate::database::Database;
 use crate::inbox_ear::Ear;
@@ -56,7 +56,7 @@ impl Logs {
     pub(crate) fn new(database: Database, tenant: &str) -> Self {
         let (database, node) = (Arc::new(database), fresh_node());
         Self {
-            appends: Arc::new(Appends::new(Arc::clone(&database), node.clone())),
+            appends: Arc::new(Appends::new(Arc::clone(&database), node.clone(), lease_ms())),
             database,
             tenant: tenant.to_owned(),
             node,

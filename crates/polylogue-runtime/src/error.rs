@@ -352,14 +352,6 @@ impl Error {
         }
     }
 
-    /// As an error of a run.
-    pub(crate) fn into_run(self) -> polylogue_core::Error {
-        match self {
-            Self::Run(error) => error,
-            error => polylogue_core::Error::Agent(error.to_string()),
-        }
-    }
-
     /// How to fix it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {

@@ -177,6 +177,16 @@ impl Worker {
     }
 }
 
+impl Error {
+    /// As an error of a run.
+    pub(crate) fn into_run(self) -> polylogue_core::Error {
+        match self {
+            Self::Run(error) => error,
+            error => polylogue_core::Error::Agent(error.to_string()),
+        }
+    }
+}
+
 /// Logs what happens to a worker.
 fn log(event: &WorkerEvent) {
     match event {

@@ -114,7 +114,7 @@ impl Error {
     /// Whether a model call is only put off.
     fn is_postponed(&self) -> bool {
         match self {
-            Self::Model(error) => error.is_postponed,
+            Self::Model(error) => error.kind == ModelErrorKind::Postponed,
             Self::Within { error, .. } => error.is_postponed(),
             _ => false,
         }

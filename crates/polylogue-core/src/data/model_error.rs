@@ -25,8 +25,6 @@ pub struct ModelError {
     /// How long the model is not to be called, in milliseconds, if that is known: a rate limit is the cause. A caller that runs many
     /// conversations continues this one afterwards.
     pub wait_ms: Option<NonZeroU32>,
-    /// Whether the call is only put off: its caller, which runs many conversations, continues this one after [`wait`](Self::wait).
-    pub is_postponed: bool,
 }
 
 /// The kind of a model error.
@@ -41,6 +39,9 @@ pub enum ModelErrorKind {
     Timeout,
     /// The provider refused: rate limit, quota, server error.
     Refused,
+    /// A rate limit would have the call wait for longer than its caller does, which runs many conversations and makes it after
+    /// [`wait`](ModelError::wait).
+    Postponed,
     /// The provider's reply cannot be parsed.
     Protocol,
     /// A script or a recording has no such step.
@@ -66,16 +67,7 @@ impl ModelError {
     #[must_use]
     pub fn new(kind: ModelErrorKind, model: impl Into<String>, message: impl Into<String>) -> Self {
         let (model, message) = (model.into(), message.into());
-        Self {
-            kind,
-            model,
-            message,
-            status: None,
-            body: None,
-            hint: None,
-            wait_ms: None,
-            is_postponed: false,
-        }
+        Self { kind, model, message, status: None, body: None, hint: None, wait_ms: None }
     }
 
     /// Adds a hint.
@@ -91,10 +83,10 @@ impl ModelError {
         Self { wait_ms: NonZeroU32::new(milliseconds), ..self }
     }
 
-    /// As [`wait_for`](Self::wait_for), for a call that its caller makes afterwards.
+    /// As [`wait_for`](Self::wait_for), for a call that is only [put off](ModelErrorKind::Postponed).
     #[must_use]
     pub fn postponed_for(self, wait: Duration) -> Self {
-        Self { is_postponed: true, ..self.wait_for(wait) }
+        Self { kind: ModelErrorKind::Postponed, ..self.wait_for(wait) }
     }
 
     /// How long the model is not to be called, if that is known.

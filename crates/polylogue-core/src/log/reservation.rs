@@ -333,9 +333,10 @@ impl Reservation<'_> {
             | ModelErrorKind::Script
             | ModelErrorKind::Bug
             | ModelErrorKind::Unsupported(_) => FailedAttempt::Unsent,
-            ModelErrorKind::Refused | ModelErrorKind::TooLong { .. } | ModelErrorKind::Stale => {
-                FailedAttempt::Refused
-            }
+            ModelErrorKind::Refused
+            | ModelErrorKind::Postponed
+            | ModelErrorKind::TooLong { .. }
+            | ModelErrorKind::Stale => FailedAttempt::Refused,
             ModelErrorKind::Connection | ModelErrorKind::Timeout | ModelErrorKind::Protocol => {
                 FailedAttempt::Broken
             }

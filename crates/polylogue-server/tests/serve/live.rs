@@ -318,7 +318,7 @@ async fn w18_w39_a_conversation_that_moves_is_one_stream_for_its_client() {
     seen.assert_whole(&cluster, &id, turns).await;
     assert!(seen.live > 0 && seen.restarts > 0, "{} live, {} restarts", seen.live, seen.restarts);
     println!(
-        "{moved} moves beside {others} others: {} events, {} of {turns} messages whole live, {} pieces, {} restarts; live text again after {}; events after {}",
+        "{moved} moves next to {others} others: {} events, {} of {turns} messages whole live, {} pieces, {} restarts; live text again after {}; events after {}",
         seen.entries.len(),
         seen.live,
         seen.pieces,

@@ -9,7 +9,6 @@ use tokio_postgres::types::Type;
 
 use crate::database::{Access, Database, Parameter};
 use crate::error::Failure;
-use crate::logs::lease_ms;
 
 /// The most logs in a statement, and bytes of their events unless the first has more.
 const MOST: (usize, usize) = (64, 4 << 20);
@@ -51,6 +50,8 @@ pub(crate) enum Appended {
 pub(crate) struct Appends {
     database: Arc<Database>,
     node: String,
+    /// How long the lease of a claim lasts after an append.
+    lease_ms: i64,
     waiting: Mutex<Waiting>,
 }
 
@@ -68,8 +69,8 @@ struct Pending {
 }
 
 impl Appends {
-    pub(crate) fn new(database: Arc<Database>, node: String) -> Self {
-        Self { database, node, waiting: Mutex::default() }
+    pub(crate) fn new(database: Arc<Database>, node: String, lease_ms: i64) -> Self {
+        Self { database, node, lease_ms, waiting: Mutex::default() }
     }
 
     /// Executes an append once. Only one at a time may be of the same log.
@@ -160,7 +161,7 @@ impl Appends {
             (&ends, Type::BYTEA_ARRAY),
             (&summaries, Type::TEXT_ARRAY),
             (&states, Type::TEXT_ARRAY),
-            (&lease_ms(), Type::INT8),
+            (&self.lease_ms, Type::INT8),
         ];
         let rows = self.database.query_once(Access::Write, APPEND, &parameters).await?;
         let Some(row) = rows.first() else { return Ok(Vec::new()) };
