@@ -12,9 +12,8 @@ use crate::permission_text::{flags, list};
 /// A result with the runtime's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a team could not be prepared, or a conversation not be opened, changed or run.
-///
-/// [`fault`](Self::fault) says who can fix it, [`hint`](Self::hint) how.
+/// Why a team could not be prepared, or a conversation not be opened, changed or run. [`fault`](Self::fault) says who can fix it,
+/// [`hint`](Self::hint) how.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -250,11 +249,8 @@ pub enum Error {
         place: String,
     },
     /// The folder in which all machines have the files of conversations is not there.
-    #[error("`{}`, in which all machines have the files of conversations, is no folder here", .path.display())]
-    NoVolume {
-        /// The folder.
-        path: PathBuf,
-    },
+    #[error("`{}`, in which all machines have the files of conversations, is no folder here", .0.display())]
+    NoVolume(PathBuf),
     /// The store is of one machine, and has no budgets that processes share.
     #[error("the conversations in `{place}` have no shared budgets")]
     NoSharedBudgets {
@@ -343,11 +339,9 @@ impl Error {
             Self::Run(error) => error.fault(),
             Self::Model(error) => error.fault(),
             Self::Recording(error) => error.fault(),
-            Self::BadTeam { .. }
-            | Self::Memory { .. }
-            | Self::Io { .. }
-            | Self::NoVolume { .. }
-            | Self::NotSent { .. } => Fault::System,
+            Self::BadTeam { .. } | Self::Memory { .. } | Self::Io { .. } | Self::NotSent { .. } => {
+                Fault::System
+            }
             _ => Fault::Config,
         }
     }
@@ -385,9 +379,7 @@ impl Error {
                     "keep `{who}` in the team file; `polylogue fork {id}` begins another conversation with its past"
                 )
             }
-            Self::NoVolume { .. } => {
-                "mount it, or make it; its path is the same on all machines".into()
-            }
+            Self::NoVolume(_) => "mount it, or make it; its path is the same on all machines".into(),
             Self::NoSharedBudgets { .. } => {
                 "name a database with `--store`, or give the budget of this process alone, without a name"
                     .into()

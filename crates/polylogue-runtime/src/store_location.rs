@@ -177,7 +177,7 @@ impl StoreLocation {
     /// [`Error::NoVolume`].
     pub fn check_volume(&self) -> Result<()> {
         match &self.files {
-            FilesPolicy::Volume(folder) if !folder.is_dir() => Err(Error::NoVolume { path: folder.clone() }),
+            FilesPolicy::Volume(folder) if !folder.is_dir() => Err(Error::NoVolume(folder.clone())),
             _ => Ok(()),
         }
     }

@@ -9,6 +9,7 @@ use polylogue_core::chain::Link;
 use polylogue_core::{BlobId, LogId, StoreError};
 use rusqlite::{Result, params};
 
+use super::process_lock::Place;
 use super::reader::Reader;
 use super::rows::{UP, archived, collect, find, head_of};
 use super::transaction::WriteTransaction;
@@ -26,7 +27,7 @@ pub(super) struct Archive {
 
 impl Reader {
     /// Packs the events of a log, all of which are intact.
-    pub(super) fn archive(&mut self, place: &Path, id: &LogId) -> Result<Archive, StoreError> {
+    pub(super) fn archive(&mut self, place: &Place, id: &LogId) -> Result<Archive, StoreError> {
         let whole = self.read(place, id, 0)?;
         let packed = self.reading(place, |connection| {
             let connection = &*connection.unchecked_transaction()?;
