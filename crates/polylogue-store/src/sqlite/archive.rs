@@ -28,13 +28,13 @@ pub(super) struct Archive {
 impl Reader {
     /// Packs the events of a log, all of which are intact.
     pub(super) fn archive(&mut self, place: &Place, id: &LogId) -> Result<Archive, StoreError> {
-        let whole = self.read(place, id, 0)?;
+        let whole = self.read(place, id, 0..u64::MAX)?;
         let packed = self.reading(place, |connection| {
             let connection = &*connection.unchecked_transaction()?;
             let Some(log) = find(connection, id)? else { return Ok(None) };
             let Some(head) = head_of(connection, log)? else { return Ok(None) };
             let mut rows = Vec::with_capacity(whole.len());
-            collect(connection, UP, log, 0, |row| {
+            collect(connection, UP, log, 0..u64::MAX, |row| {
                 let json = String::from_utf8_lossy(row.json).into_owned();
                 rows.push(StoredRow { seq: row.seq, json, link: row.link });
             })?;

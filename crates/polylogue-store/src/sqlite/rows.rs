@@ -161,7 +161,7 @@ pub(super) fn collect(
 ) -> Result<()> {
     // An archived log has no row in the table.
     let mut packed = archived(connection, log)?.unwrap_or_default();
-    packed.retain(|row| row.seq >= from);
+    packed.retain(|row| range.contains(&row.seq));
     if sql == DOWN {
         packed.reverse();
     }
