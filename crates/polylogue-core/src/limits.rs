@@ -9,6 +9,7 @@ mod busy_time;
 mod cancellation;
 mod counted;
 mod fit;
+mod lowering;
 mod on_limit;
 mod overrides;
 mod piece;
@@ -20,7 +21,7 @@ mod timer;
 
 use std::sync::Arc;
 
-pub(crate) use self::account::Account;
+pub(crate) use self::account::{Account, AccountState};
 pub use self::allowance::Allowance;
 pub use self::bound::Bound;
 pub use self::budget::Budget;
@@ -29,6 +30,7 @@ pub(crate) use self::cancellation::CancelMode;
 pub use self::cancellation::Cancellation;
 pub use self::counted::CountedUsage;
 use self::fit::{Amount, Fit, ReservedAmount};
+pub(crate) use self::lowering::{Lowered, Lowering, Standing};
 pub use self::on_limit::{OnLimit, RaiseTerms};
 pub use self::overrides::LimitOverrides;
 pub use self::piece::{BudgetDemand, BudgetStanding, BudgetWants};
@@ -77,6 +79,14 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The fewest tokens of a reply for which a call is sent whose output limit has to be lowered to what is left: about a paragraph.
+    /// Models that reason need more ([`Model::useful_output`](crate::Model::useful_output)).
+    pub const USEFUL_OUTPUT: u64 = 256;
+
+    /// The output limit that is lowered where the longest reply of a model is unknown: nearly every server accepts it. As long as more
+    /// is left, such calls are sent without a limit.
+    pub(crate) const SAFE_OUTPUT: u64 = 4_096;
+
     /// The default of [`background`](Self::background).
     pub const DEFAULT_BACKGROUND: usize = 16;
 }
@@ -222,7 +232,7 @@ impl Limits {
                 Fit::Later => return Admission::Later,
                 Fit::Never => {
                     let next = Some(bound.least_tokens());
-                    return Admission::Never(StopReason::Tokens { limit, used: tokens, next });
+                    return Admission::Never(StopReason::Tokens { limit, used: tokens, next, cut: None });
                 }
             };
         }
@@ -234,7 +244,7 @@ impl Limits {
                 Fit::Later => return Admission::Later,
                 Fit::Never => {
                     let next = Some(bound.least());
-                    return Admission::Never(StopReason::Cost { limit, spent, next });
+                    return Admission::Never(StopReason::Cost { limit, spent, next, cut: None });
                 }
             };
         }
@@ -261,14 +271,14 @@ impl Limits {
         if let Some(limit) = self.cost {
             let cost = counted.cost;
             if cost >= limit {
-                return Some(StopReason::Cost { limit, spent: cost, next: None });
+                return Some(StopReason::Cost { limit, spent: cost, next: None, cut: None });
             }
             if let Some(model) = unpriced.filter(|_| !self.unknown_price) {
                 return Some(StopReason::UnknownPrice { model: Arc::clone(model) });
             }
         }
         let (limit, used) = (self.tokens?, counted.tokens);
-        (used >= limit).then_some(StopReason::Tokens { limit, used, next: None })
+        (used >= limit).then_some(StopReason::Tokens { limit, used, next: None, cut: None })
     }
 
     /// The limit that was exceeded, if one was: such a run does not end as done.
@@ -278,9 +288,14 @@ impl Limits {
         }
         let cost = used.cost;
         if let Some(limit) = self.cost.filter(|limit| cost > *limit) {
-            return Some(StopReason::Cost { limit, spent: cost, next: None });
+            return Some(StopReason::Cost { limit, spent: cost, next: None, cut: None });
         }
         let used = used.tokens;
-        self.tokens.filter(|limit| used > *limit).map(|limit| StopReason::Tokens { limit, used, next: None })
+        self.tokens.filter(|limit| used > *limit).map(|limit| StopReason::Tokens {
+            limit,
+            used,
+            next: None,
+            cut: None,
+        })
     }
 }

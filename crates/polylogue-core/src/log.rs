@@ -1,6 +1,7 @@
 //! Logs: the events of a conversation, and the right to append more.
 
 mod accounts;
+mod admission;
 mod allowances;
 mod background;
 mod background_start;
@@ -11,6 +12,8 @@ mod cancel;
 pub mod chain;
 mod claim;
 mod clock;
+mod cut_off;
+mod cut_replies;
 mod doubt;
 mod due;
 mod dyn_queue;

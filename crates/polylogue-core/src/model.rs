@@ -15,8 +15,8 @@ use std::time::Duration;
 pub use self::seals::SealsSent;
 use self::stops::Stopped;
 use crate::{
-    CallCost, Capabilities, DeltaSink, EncodeCache, Entry, ModelError, Money, Name, Params, Path, Reply,
-    Reservation, ToolSpec, Usage,
+    CallCost, Capabilities, DeltaSink, EncodeCache, Entry, Limits, ModelError, Money, Name, Params, Path,
+    Reply, Reservation, ToolSpec, Usage,
 };
 
 /// A chat model: a provider over HTTP, a script, a recording.
@@ -49,6 +49,14 @@ pub trait Model: Send + Sync + 'static {
     /// Under a limit on money, a call is reserved at this length before it is sent; see [`Bound`](crate::Bound).
     fn max_output(&self, params: &Params) -> Option<u64> {
         params.max_tokens.map(u64::from)
+    }
+
+    /// The fewest tokens of a reply with which a call is worth sending: a limit on tokens or money that leaves less refuses the call,
+    /// and one that leaves more lowers the output limit of the request. Default:
+    /// [`USEFUL_OUTPUT`](Limits::USEFUL_OUTPUT); models that reason first need more.
+    fn useful_output(&self, params: &Params) -> u64 {
+        let _ = params;
+        Limits::USEFUL_OUTPUT
     }
 
     /// The maximum length of a request in tokens: its context window; `None` if unknown.
@@ -105,6 +113,7 @@ trait ErasedModel: Send + Sync {
     ) -> Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
     fn cost(&self, usage: &Usage) -> Option<Money>;
     fn max_output(&self, params: &Params) -> Option<u64>;
+    fn useful_output(&self, params: &Params) -> u64;
     fn context_window(&self) -> Option<u64>;
     fn max_input(&self) -> Option<u64>;
     fn ignored(&self, params: &Params) -> Vec<&'static str>;
@@ -129,6 +138,9 @@ impl<M: Model> ErasedModel for M {
     }
     fn max_output(&self, params: &Params) -> Option<u64> {
         Model::max_output(self, params)
+    }
+    fn useful_output(&self, params: &Params) -> u64 {
+        Model::useful_output(self, params)
     }
     fn context_window(&self) -> Option<u64> {
         Model::context_window(self)
@@ -211,6 +223,9 @@ impl Model for AnyModel {
     }
     fn max_output(&self, params: &Params) -> Option<u64> {
         self.0.max_output(params)
+    }
+    fn useful_output(&self, params: &Params) -> u64 {
+        self.0.useful_output(params)
     }
     fn context_window(&self) -> Option<u64> {
         self.0.context_window()

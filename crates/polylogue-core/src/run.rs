@@ -167,6 +167,7 @@ impl<'l> RunningChat<'l> {
     async fn step(&mut self, chat: &Chat) -> Result<Option<Status>> {
         self.log.check_not_cancelled()?;
         self.log.check_refused()?;
+        self.log.check_cut_off(self.transcript.at()).await?;
         self.tasks.interruption().map_or(Ok(()), Err)?;
         let mut bodies = match self.wanted(chat)? {
             Wanted::Step(bodies) => bodies,

@@ -49,6 +49,8 @@ pub struct Turn<'a> {
     last: (u64, bool),
     /// Requests besides its next model call that may have been in flight then, and are not charged yet.
     lost: Vec<Charge>,
+    /// The lowered output limit of that call, if the replay ends with it.
+    lost_limit: Option<u64>,
     /// Model calls and shared events of chats within this turn.
     pub(crate) within: Vec<Arc<Event>>,
     /// Shared events of chats within this turn from before it was resumed.
@@ -164,6 +166,7 @@ impl<'a> Turn<'a> {
             doubt: if resumed { log.in_doubt(open.last, open.settled) } else { None },
             last: (open.last, open.settled),
             lost: if resumed { log.lost(&open.reserved) } else { Vec::new() },
+            lost_limit: None,
             within,
             within_before: open.within.clone(),
             failed_within: false,

@@ -187,6 +187,9 @@ impl<M: Model> Model for Cached<M> {
     fn max_output(&self, params: &Params) -> Option<u64> {
         self.model.max_output(params)
     }
+    fn useful_output(&self, params: &Params) -> u64 {
+        self.model.useful_output(params)
+    }
 
     fn context_window(&self) -> Option<u64> {
         self.model.context_window()

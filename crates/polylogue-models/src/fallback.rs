@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    AnsweredBy, AnyModel, Capabilities, DeltaRef, DeltaSink, FailedAttempt, Finish, Model, ModelError,
-    ModelErrorKind, Money, Params, Reply, Request, Usage,
+    AnsweredBy, AnyModel, Capabilities, DeltaRef, DeltaSink, FailedAttempt, Finish, Limits, Model,
+    ModelError, ModelErrorKind, Money, Params, Reply, Request, Usage,
 };
 
 use crate::catalog::KnownModel;
@@ -188,6 +188,12 @@ impl Model for Fallback {
     fn max_output(&self, params: &Params) -> Option<u64> {
         let lengths = self.models.iter().map(|model| model.max_output(params));
         lengths.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
+    /// That of the model that needs the longest reply.
+    fn useful_output(&self, params: &Params) -> u64 {
+        let tokens = self.models.iter().map(|model| model.useful_output(params));
+        tokens.max().unwrap_or(Limits::USEFUL_OUTPUT)
     }
 
     /// The smallest of all models; unknown if it is unknown for any.

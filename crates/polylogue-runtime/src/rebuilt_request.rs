@@ -140,6 +140,9 @@ fn candidates(
     }
     let choices = stored.team.choices_of(who, &speakers(&here, who), &|_| Ok(silent()))?;
     ways.extend(choices.into_iter().map(|(asks, system)| vec![(asks, Some(system.into()))]));
+    if let Some(most) = lowered(before, event, who) {
+        ways.iter_mut().for_each(|ways| limit_replies(ways, most));
+    }
     Ok(ways.into_iter().filter_map(|ways| Candidate::of(who, ways, &here, reply)).collect())
 }
 
@@ -151,6 +154,18 @@ fn limit_replies(ways: &mut Vec<RequestSettings>, most: u64) {
     };
     let limited: Vec<RequestSettings> = ways.iter().filter_map(limited).collect();
     ways.splice(0..0, limited);
+}
+
+/// The output limit of the call that ended with `event`, if it was lowered to what was left of a limit.
+fn lowered(before: &[Arc<Event>], event: &Event, who: &Name) -> Option<u64> {
+    let here = before.iter().rev().filter(|before| before.at == event.at);
+    here.map_while(|before| match &before.body {
+        Body::ModelReplied(reply) if reply.who == *who => None,
+        Body::OutputLimited(limit) if limit.who == *who => Some(Some(limit.tokens)),
+        _ => Some(None),
+    })
+    .flatten()
+    .next()
 }
 
 /// Those among whom `who` chooses in its turn.

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use polylogue_core::{
     AnyModel, AnyStore, BackgroundResult, BackgroundStatus, BackgroundTask, Body, Capabilities, Chat,
     Chooser, Compacted, DeltaSink, Event, Log, LogId, Meta, Model, ModelError, ModelErrorKind, Money, Name,
-    Params, Path, Question, Reply, Request, Status, StopReason, Store, Timestamp, TurnRequest, Usage,
+    OutputLimit, Params, Path, Question, Reply, Request, Status, StopReason, Store, Timestamp, TurnRequest,
+    Usage,
 };
 
 /// A conversation to be cut: how to set it up in a new process, and how its people answer.
@@ -182,6 +183,7 @@ fn by_chat(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
         Body::CapabilityMissing { who, .. }
         | Body::SealsRefused { who, .. }
         | Body::ParametersIgnored { who, .. }
+        | Body::OutputLimited(OutputLimit { who, .. })
         | Body::TooLong { who, .. }
         | Body::Compacted(Compacted { who, .. })
         | Body::Prompted { who, .. }
@@ -301,6 +303,9 @@ impl Model for Counted {
     }
     fn max_output(&self, params: &Params) -> Option<u64> {
         self.model.max_output(params)
+    }
+    fn useful_output(&self, params: &Params) -> u64 {
+        self.model.useful_output(params)
     }
     fn context_window(&self) -> Option<u64> {
         self.model.context_window()

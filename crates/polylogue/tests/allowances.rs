@@ -260,7 +260,7 @@ async fn the_chat_ends_at_the_limit_of_an_agent_and_says_whose() {
     let mut log = Log::in_memory().agent_limits([(name("A1"), spend(45))]);
     let status = chat().run_in(&mut log, "go").await.unwrap().status;
     let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
-    let limit = StopReason::Cost { limit: cents(45), spent: cents(40), next: Some(cents(20)) };
+    let limit = StopReason::Cost { limit: cents(45), spent: cents(40), next: Some(cents(20)), cut: None };
     let of = AllowanceOwner::Agent(name("A1"));
     assert_eq!(reason, StopReason::Allowance { of, limit: Box::new(limit) });
     assert_eq!(

@@ -161,7 +161,7 @@ async fn resumed(chat: &Chat, events: &[Arc<Event>], limit: f64) -> Option<StopR
 
 fn cost(limit: f64, spent: f64, next: f64) -> Option<StopReason> {
     let next = Some(Money::dollars(next));
-    Some(StopReason::Cost { limit: Money::dollars(limit), spent: Money::dollars(spent), next })
+    Some(StopReason::Cost { limit: Money::dollars(limit), spent: Money::dollars(spent), next, cut: None })
 }
 
 #[tokio::test]

@@ -167,7 +167,7 @@ async fn twenty_at_the_same_time_spend_no_more_than_is_allowed() {
     let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
     let (limit, spent, next) = (Money::dollars(0.50), Money::dollars(0.40), Some(Money::dollars(0.20)));
     // Each took half of what it could have taken: the fifth could have passed the limit.
-    assert_eq!((reason(&status), model.made()), (&StopReason::Cost { limit, spent, next }, 4));
+    assert_eq!((reason(&status), model.made()), (&StopReason::Cost { limit, spent, next, cut: None }, 4));
 }
 
 #[tokio::test]
@@ -176,7 +176,10 @@ async fn where_the_longest_reply_is_unknown_calls_are_made_one_after_the_other()
     let mut log = log_of(&[], dollars(0.50)).await;
     let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
     let (limit, spent) = (Money::dollars(0.50), Money::dollars(0.50));
-    assert_eq!((reason(&status), model.made()), (&StopReason::Cost { limit, spent, next: None }, 5));
+    assert_eq!(
+        (reason(&status), model.made()),
+        (&StopReason::Cost { limit, spent, next: None, cut: None }, 5)
+    );
 }
 
 #[tokio::test]
@@ -185,7 +188,7 @@ async fn a_reply_that_does_not_say_what_it_took_counts_at_its_reservation() {
     let mut log = log_of(&[], dollars(0.50)).await;
     let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
     let (limit, spent, next) = (Money::dollars(0.50), Money::dollars(0.40), Some(Money::dollars(0.20)));
-    assert_eq!((reason(&status), model.made()), (&StopReason::Cost { limit, spent, next }, 2));
+    assert_eq!((reason(&status), model.made()), (&StopReason::Cost { limit, spent, next, cut: None }, 2));
 }
 
 #[tokio::test]
@@ -198,7 +201,7 @@ async fn calls_in_flight_at_a_death_count_once_for_each_death() {
         if let Some(status) = status {
             let (limit, spent, next) =
                 (Money::dollars(0.50), Money::dollars(0.40), Some(Money::dollars(0.20)));
-            assert_eq!((reason(&status), death), (&StopReason::Cost { limit, spent, next }, 3));
+            assert_eq!((reason(&status), death), (&StopReason::Cost { limit, spent, next, cut: None }, 3));
             assert_eq!(model.made(), 2);
             return;
         }
@@ -366,7 +369,7 @@ fn tokens(limit: u64) -> Limits {
 async fn bound_of_one() -> u64 {
     let mut log = log_of(&[], tokens(1)).await;
     let status = one(&bounded()).run_in(&mut log, "go").await.unwrap().status;
-    let StopReason::Tokens { limit: 1, used: 0, next: Some(next) } = reason(&status) else {
+    let StopReason::Tokens { limit: 1, used: 0, next: Some(next), cut: None } = reason(&status) else {
         panic!("{status:?}")
     };
     *next
@@ -384,7 +387,7 @@ async fn a_call_that_could_pass_the_limit_on_tokens_is_not_sent() {
         assert_eq!(model.made(), calls, "{status:?}");
         match reason(&status) {
             StopReason::Other(replied) => assert_eq!((&*replied.code, calls), ("replied", 1)),
-            met => assert_eq!(met, &StopReason::Tokens { limit, used: 0, next: Some(bound) }),
+            met => assert_eq!(met, &StopReason::Tokens { limit, used: 0, next: Some(bound), cut: None }),
         }
     }
 }
@@ -410,7 +413,7 @@ async fn tokens_of_calls_in_flight_at_a_death_count() {
     let mut log = log_of(&events, tokens(bound + 20)).await;
     let status = one(&quick).resume(&mut log).await.unwrap().status;
     let (limit, used, next) = (bound + 20, bound, Some(bound));
-    assert_eq!((reason(&status), quick.made()), (&StopReason::Tokens { limit, used, next }, 0));
+    assert_eq!((reason(&status), quick.made()), (&StopReason::Tokens { limit, used, next, cut: None }, 0));
 }
 
 /// A tool that asks a model for a cent, which it reserves, and counts how often it did.
@@ -465,7 +468,7 @@ async fn what_tools_ask_of_models_at_the_same_time_is_reserved() {
     let (limit, spent, next) = (Money::dollars(0.025), Money::dollars(0.02), Some(Money::dollars(0.01)));
     assert_eq!(
         (reason(&status), asked.load(Ordering::SeqCst)),
-        (&StopReason::Cost { limit, spent, next }, 2)
+        (&StopReason::Cost { limit, spent, next, cut: None }, 2)
     );
     // A budget that runs share counts it, too, and it is not a model call of the run.
     let (chat, asked) = seeking(5);
@@ -507,6 +510,6 @@ async fn what_a_tool_asked_when_the_process_died_counts() {
     let (limit, spent, next) = (Money::dollars(0.015), Money::dollars(0.01), Some(Money::dollars(0.01)));
     assert_eq!(
         (reason(&status), asked.load(Ordering::SeqCst)),
-        (&StopReason::Cost { limit, spent, next }, 0)
+        (&StopReason::Cost { limit, spent, next, cut: None }, 0)
     );
 }

@@ -121,7 +121,7 @@ async fn calls_at_the_same_time_spend_no_more_than_is_allowed() {
     let tool = Search::declared();
     let mut log = log_of(&[], limit(25)).await;
     let status = chat(&tool, 5).run_in(&mut log, "go").await.unwrap().status;
-    let refused = StopReason::Cost { limit: cents(25), spent: cents(20), next: Some(cents(10)) };
+    let refused = StopReason::Cost { limit: cents(25), spent: cents(20), next: Some(cents(10)), cut: None };
     assert_eq!((reason(status), tool.made(), log.reserved()), (refused, 2, Money::default()));
     // What a call says that it cost frees the rest of what was reserved.
     let tool = Search::declared().reporting(4);
@@ -169,7 +169,10 @@ async fn a_run_that_a_tool_made_exceed_its_limit_does_not_end_as_done() {
     let tool = Search::free().reporting(30);
     let mut log = log_of(&[], limit(25)).await;
     let status = chat(&tool, 1).run_in(&mut log, "go").await.unwrap().status;
-    assert_eq!(reason(status), StopReason::Cost { limit: cents(25), spent: cents(30), next: None });
+    assert_eq!(
+        reason(status),
+        StopReason::Cost { limit: cents(25), spent: cents(30), next: None, cut: None }
+    );
 }
 
 #[tokio::test]

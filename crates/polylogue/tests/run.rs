@@ -250,7 +250,7 @@ async fn under_budget(cost: Option<Money>) -> (Status, u64) {
 async fn a_budget_is_held() {
     let (status, calls) = under_budget(Some(Money::dollars(0.04))).await;
     let (limit, spent) = (Money::dollars(0.10), Money::dollars(0.08));
-    let reason = StopReason::Cost { limit, spent, next: Some(Money::dollars(0.04)) };
+    let reason = StopReason::Cost { limit, spent, next: Some(Money::dollars(0.04)), cut: None };
     assert_eq!((status, calls), (Status::Closed { reason, summary: "word".into() }, 2));
 }
 

@@ -73,10 +73,13 @@ fn counts_end_a_chat() {
 fn tokens_money_and_time_end_a_chat() {
     // Each turn of `talk` uses 10 tokens and a cent, and takes a second.
     let lines = [("user", "x"), ("A", "1"), ("B", "2")];
-    assert_eq!(now(max_tokens(20), &lines), Some(StopReason::Tokens { limit: 20, used: 20, next: None }));
+    assert_eq!(
+        now(max_tokens(20), &lines),
+        Some(StopReason::Tokens { limit: 20, used: 20, next: None, cut: None })
+    );
     assert_eq!(now(max_tokens(21), &lines), None);
     let (limit, spent) = (Money::dollars(0.015), Money::dollars(0.02));
-    assert_eq!(now(max_cost(limit), &lines), Some(StopReason::Cost { limit, spent, next: None }));
+    assert_eq!(now(max_cost(limit), &lines), Some(StopReason::Cost { limit, spent, next: None, cut: None }));
     assert_eq!(now(max_cost(limit), &lines).unwrap().outcome(), RunOutcome::Budget);
     assert_eq!(now(max_time_ms(2000), &lines), Some(StopReason::from(Reason::Time { limit_ms: 2000 })));
     assert_eq!(now(max_time_ms(2001), &lines), None);

@@ -43,6 +43,7 @@ pub(super) fn of(body: &Body) -> Option<(&Name, String)> {
             let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
             (who, format!("leaves out {}, which `{model}` does not accept", names.join(", ")))
         }
+        Body::OutputLimited(limit) => (&limit.who, format!("may reply with {limit}")),
         Body::BackgroundStarted(BackgroundTask { who, id, task, .. }) => {
             (who, format!("starts `{id}` in the background: {}", folded(task)))
         }

@@ -35,6 +35,9 @@ pub enum StopReason {
         /// What the next call could have taken at most, if that was too much.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next: Option<u64>,
+        /// The last reply, if what was left cut it off.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cut: Option<CutReply>,
     },
     /// The limit on money.
     Cost {
@@ -45,6 +48,9 @@ pub enum StopReason {
         /// What the next call could have cost at most, if that was too much.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next: Option<Money>,
+        /// The last reply, if what was left cut it off.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cut: Option<CutReply>,
     },
     /// There is a limit on money, but the tokens or the price of a call are unknown, so that the limit cannot be
     /// enforced.
@@ -111,6 +117,15 @@ pub enum StopReason {
     All(Vec<StopReason>),
     /// A reason of a policy, an agent or a termination condition.
     Other(Box<OtherReason>),
+}
+
+/// A reply that was cut off because no more was left of a limit ([`OutputLimit`](crate::OutputLimit)).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutReply {
+    /// Whose reply.
+    pub who: Name,
+    /// The tokens at which it was cut off, reasoning included.
+    pub tokens: u64,
 }
 
 /// What has limits besides those of a run: an agent or a chat within it, or several runs together.
@@ -225,6 +240,26 @@ impl StopReason {
         Self::Turns { limit, next: (taken < limit).then_some(next) }
     }
 
+    /// This limit on tokens or money, of which `used` tokens and `spent` are used by now, after it cut a reply off.
+    pub(crate) fn after(&self, (used, spent): (u64, Money), reply: CutReply) -> Self {
+        match self {
+            Self::Tokens { limit, .. } => Self::Tokens { limit: *limit, used, next: None, cut: Some(reply) },
+            Self::Cost { limit, .. } => Self::Cost { limit: *limit, spent, next: None, cut: Some(reply) },
+            Self::Allowance { of, limit } => {
+                Self::Allowance { of: of.clone(), limit: Box::new(limit.after((used, spent), reply)) }
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Whose limit it is, if not that of the run, and the limit.
+    pub(crate) fn owned(&self) -> (Option<&AllowanceOwner>, &Self) {
+        match self {
+            Self::Allowance { of, limit } => (Some(of), limit),
+            own => (None, own),
+        }
+    }
+
     /// Identifies the kind of reason, as in logs: `finished`, `turns`, `loop_detected`; of [`Other`](Self::Other) its
     /// own code.
     #[must_use]
@@ -286,18 +321,19 @@ impl fmt::Display for StopReason {
                 let limit = counted(*limit, "turn");
                 write!(f, "the limit of {limit} (the next step has {next} parallel turns, all or none)")
             }
-            Self::Tokens { limit, used, next: None } => {
-                write!(f, "the limit of {limit} tokens ({used} used)")
+            Self::Tokens { limit, used, next, cut } => {
+                write!(f, "the limit of {limit} tokens ({used} used")?;
+                if let Some(next) = next {
+                    write!(f, ", and the next call could take up to {next}")?;
+                }
+                cut_off(cut.as_ref(), f)
             }
-            Self::Tokens { limit, used, next: Some(next) } => {
-                write!(
-                    f,
-                    "the limit of {limit} tokens ({used} used, and the next call could take up to {next})"
-                )
-            }
-            Self::Cost { limit, spent, next: None } => write!(f, "the budget of {limit} ({spent} spent)"),
-            Self::Cost { limit, spent, next: Some(next) } => {
-                write!(f, "the budget of {limit} ({spent} spent, and the next call could cost up to {next})")
+            Self::Cost { limit, spent, next, cut } => {
+                write!(f, "the budget of {limit} ({spent} spent")?;
+                if let Some(next) = next {
+                    write!(f, ", and the next call could cost up to {next}")?;
+                }
+                cut_off(cut.as_ref(), f)
             }
             Self::UnknownPrice { model } => {
                 write!(f, "there is a budget, but what a call of `{model}` cost is unknown")
@@ -320,6 +356,16 @@ impl fmt::Display for StopReason {
                 f.write_str(&reasons.join(", and "))
             }
         }
+    }
+}
+
+/// The end of the parentheses, with the reply that was cut off.
+fn cut_off(cut: Option<&CutReply>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match cut {
+        Some(CutReply { who, tokens }) => {
+            write!(f, "; the reply of {who} was cut off at {tokens} tokens, all that was left)")
+        }
+        None => f.write_str(")"),
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::bound::Bound;
 use super::busy_time::BusyTime;
 use super::piece::Piece;
-use super::{Admission, Allowance, CountedUsage, Limits, Reserved, RunReservation, RunUsage};
+use super::{Admission, Allowance, CountedUsage, Limits, Reserved, RunReservation, RunUsage, Standing};
 use crate::{AllowanceOwner, LogId, Money, StopReason, StoreError};
 
 /// Limits on calls, tokens, money and time that several runs share, such as those of a batch or a process. Cloning shares
@@ -254,6 +254,12 @@ impl Budget {
             }
             Admission::Later => Admission::Later,
         }
+    }
+
+    /// Its limits with what is used.
+    pub(super) fn standing(&self, balance: &Balance) -> Standing<'_> {
+        let (of, limits) = (Some(self.owner()), self.allowance(balance).limits());
+        Standing { of, limits, used: balance.used }
     }
 
     /// Why nothing can be drawn of a budget that other processes share.

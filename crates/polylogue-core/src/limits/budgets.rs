@@ -1,12 +1,13 @@
 //! The budgets that pay for one run together: a call is reserved in all of them at once, or in none.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use futures_util::future::select_all;
 use tokio::sync::watch;
 
-use super::{Admission, Bound, RunReservation};
-use crate::{Budget, CountedUsage, Interrupt, Money, Result, StopReason};
+use super::budget::Balance;
+use super::{Admission, Bound, RunReservation, Standing};
+use crate::{AllowanceOwner, Budget, CountedUsage, Interrupt, Money, Result, StopReason};
 
 /// The budgets of one run, each once, in the order in which they were made: that is the order in which they are locked.
 #[derive(Debug, Clone, Default)]
@@ -44,31 +45,14 @@ impl Budgets {
         self.0.iter().any(|budget| budget.holds(reason))
     }
 
-    /// Reserves a call in all of them; `None` if another call must be settled before.
-    ///
-    /// # Errors
-    /// The limit that can never cover the call, with the name of its budget; why a budget that other processes share cannot be reached.
-    pub(crate) fn reserve(
-        &self,
-        call: (&Bound, u64),
-        unknown_price: bool,
-        unpriced: Option<&Arc<str>>,
-    ) -> Result<Option<Vec<RunReservation>>> {
-        let mut held = Vec::with_capacity(self.0.len());
-        // All locks at once: a reservation that is taken back would wake calls that wait for it, this one among them.
-        let mut balances: Vec<_> = self.0.iter().map(Budget::balance).collect();
-        for (budget, balance) in self.0.iter().zip(&mut balances) {
-            match budget.admit(balance, call, unknown_price, unpriced) {
-                Admission::Now(hold) => held.push(hold),
-                Admission::Later => Budget::failure(balance).map_or(Ok(()), Err)?,
-                Admission::Never(reason) => return Err(Interrupt::Limit(reason).into()),
-            }
-        }
-        if held.len() < self.0.len() {
-            return Ok(None);
-        }
-        balances.iter_mut().zip(&held).for_each(|(balance, hold)| balance.reserved.add(*hold));
-        Ok(Some(held))
+    /// All of them, locked at once.
+    pub(crate) fn lock(&self) -> LockedBudgets<'_> {
+        LockedBudgets { of: &self.0, balances: self.0.iter().map(Budget::balance).collect() }
+    }
+
+    /// That of `owner`.
+    pub(crate) fn named(&self, owner: &AllowanceOwner) -> Option<&Budget> {
+        self.0.iter().find(|budget| budget.owner() == owner)
     }
 
     /// Ends a reservation, of which `used` was used.
@@ -90,6 +74,45 @@ impl Budgets {
     /// What [`changed`] waits with. Subscribe before you check whether a call fits, so that no change is missed.
     pub(crate) fn changes(&self) -> Vec<watch::Receiver<()>> {
         self.0.iter().map(Budget::changes).collect()
+    }
+}
+
+/// The budgets of a run, locked: what is left in them stays so until a call is reserved.
+pub(crate) struct LockedBudgets<'a> {
+    of: &'a [Budget],
+    balances: Vec<MutexGuard<'a, Balance>>,
+}
+
+impl LockedBudgets<'_> {
+    /// The limits of all of them, with what is used.
+    pub(crate) fn standings(&self) -> impl Iterator<Item = Standing<'_>> {
+        self.of.iter().zip(&self.balances).map(|(budget, balance)| budget.standing(balance))
+    }
+
+    /// Reserves a call in all of them; `None` if another call must be settled before.
+    ///
+    /// # Errors
+    /// The limit that can never cover the call, with the name of its budget; why a budget that other processes share cannot be reached.
+    pub(crate) fn reserve(
+        &mut self,
+        call: (&Bound, u64),
+        unknown_price: bool,
+        unpriced: Option<&Arc<str>>,
+    ) -> Result<Option<Vec<RunReservation>>> {
+        let mut held = Vec::with_capacity(self.of.len());
+        // All locks at once: a reservation that is taken back would wake calls that wait for it, this one among them.
+        for (budget, balance) in self.of.iter().zip(&mut self.balances) {
+            match budget.admit(balance, call, unknown_price, unpriced) {
+                Admission::Now(hold) => held.push(hold),
+                Admission::Later => Budget::failure(balance).map_or(Ok(()), Err)?,
+                Admission::Never(reason) => return Err(Interrupt::Limit(reason).into()),
+            }
+        }
+        if held.len() < self.of.len() {
+            return Ok(None);
+        }
+        self.balances.iter_mut().zip(&held).for_each(|(balance, hold)| balance.reserved.add(*hold));
+        Ok(Some(held))
     }
 }
 
@@ -125,16 +148,16 @@ mod tests {
             (Budget::new("process", Money::dollars(1.0)), Budget::new("token", Money::dollars(0.5)));
         // In any order, and twice.
         let all = list(&[token.clone(), process.clone(), token.clone()]);
-        let held = all.reserve((&call(0.4), 1), false, None).unwrap().unwrap();
+        let held = all.lock().reserve((&call(0.4), 1), false, None).unwrap().unwrap();
         assert_eq!((process.reserved(), token.reserved()), (Money::dollars(0.4), Money::dollars(0.4)));
         // It fits into one of them now, and into both later: nothing of it is reserved.
-        assert!(all.reserve((&call(0.3), 1), false, None).unwrap().is_none());
+        assert!(all.lock().reserve((&call(0.3), 1), false, None).unwrap().is_none());
         assert_eq!((process.reserved(), token.reserved()), (Money::dollars(0.4), Money::dollars(0.4)));
         all.settle(held, CountedUsage { calls: 1, tokens: 1, cost: Money::dollars(0.2) });
         assert_eq!((process.used().cost, token.used().cost), (Money::dollars(0.2), Money::dollars(0.2)));
         assert_eq!((process.reserved(), token.reserved()), (Money::default(), Money::default()));
         assert_eq!(all.left().0, Some(Money::dollars(0.3)));
-        let refused = all.reserve((&call(0.4), 1), false, None);
+        let refused = all.lock().reserve((&call(0.4), 1), false, None);
         let Err(Error::Interrupt(Interrupt::Limit(StopReason::Allowance { of, .. }))) = refused else {
             panic!("it does not fit into the budget of the token")
         };

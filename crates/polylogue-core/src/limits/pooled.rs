@@ -163,7 +163,7 @@ mod tests {
         let of_log = budget.for_log(&log);
         all.add(of_log.clone());
         of_log.knows(dollars(0.0));
-        let reserve = |amount| all.reserve((&bound(amount), 1), false, None);
+        let reserve = |amount| all.lock().reserve((&bound(amount), 1), false, None);
         assert!(reserve(0.2).unwrap().is_none(), "nothing is drawn");
         let demand = budget.demand(false).unwrap();
         assert_eq!(demand.wants.unwrap().least.cost, Money::dollars(0.2));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::limits::RunUsage;
+use crate::limits::{RunUsage, Standing};
 use crate::{AllowanceOwner, Body, Event, LimitOverrides, Limits, Name, Path, StopReason, TotalUsage};
 
 /// All accounts of a run, besides that of the run itself. Rebuilt from the events of the log alone.
@@ -89,6 +89,16 @@ impl OwnedAccount {
         if begins && !self.active.contains(at) {
             self.active.push(at.clone());
         }
+    }
+
+    /// Whether it is that of `owner`.
+    pub(crate) fn is_of(&self, owner: &AllowanceOwner) -> bool {
+        self.owner == *owner
+    }
+
+    /// Its limits, with what of them is used.
+    pub(crate) fn standing(&self) -> Standing<'_> {
+        Standing { of: Some(&self.owner), limits: self.limits(), used: self.usage.counted() }
     }
 
     const fn is_chat(&self) -> bool {
@@ -191,6 +201,11 @@ impl Accounts {
             }
             _ => {}
         }
+    }
+
+    /// The account of `owner`.
+    pub(crate) fn of(&self, owner: &AllowanceOwner) -> Option<&OwnedAccount> {
+        self.of.iter().find(|account| account.owner == *owner)
     }
 
     /// The accounts of the chat `at` and of those around it.

@@ -7,6 +7,7 @@ use super::accounts::Accounts;
 use super::background::OpenTasks;
 use super::bound_account::BoundAccount;
 use super::clock::Timestamp;
+use super::cut_replies::CutReplies;
 use super::event::{Body, Event};
 use super::inbox::TakenNumbers;
 use super::origins::Origins;
@@ -127,6 +128,8 @@ pub(crate) struct RunTotals {
     pub(crate) accounts: Accounts,
     /// What counts toward the bound of the run.
     pub(crate) bound: BoundAccount,
+    /// Replies that limits cut off.
+    pub(crate) cut_replies: CutReplies,
     /// Turns of agents in all chats.
     pub(crate) turns: TurnCount,
     /// Finished model calls of each agent.
@@ -163,6 +166,7 @@ impl RunTotals {
         self.turns.add(event);
         self.background.add(event);
         self.bound.add(event);
+        self.cut_replies.add(event);
         event.inbox.into_iter().for_each(|number| self.taken.add(number));
         let unpriced = self.unpriced_in(event);
         let ran = self.time.add(event);

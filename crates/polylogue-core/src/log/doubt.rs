@@ -58,6 +58,10 @@ impl Log {
         more: &[Charge],
     ) -> Result<()> {
         let Some(why) = self.doubt(last.0, last.1).await else { return Ok(()) };
+        if self.cut_off(&self.buffer.lock().await.totals, asked.at, asked.who).is_some() {
+            // No call was sent after a reply that a limit cut off.
+            return Ok(());
+        }
         let (who, model) = (asked.who.clone(), asked.model.into());
         let mut charge = Charge { who, model, why, calls: 0, tokens: None, cost: None, call: None };
         if why == ChargeReason::Crashed {

@@ -11,7 +11,7 @@ use super::question::{Question, Responder};
 use super::request::TurnRequest;
 use crate::{
     BackgroundResult, BackgroundTask, Call, Capability, Charge, Compacted, Failure, LimitOverrides, Message,
-    ModelReply, Name, Outcome, Part, Path, StopReason,
+    ModelReply, Name, Outcome, OutputLimit, Part, Path, StopReason,
 };
 
 /// One entry of a log.
@@ -89,6 +89,8 @@ pub enum Body {
         /// The names of the parameters.
         parameters: Vec<Arc<str>>,
     },
+    /// The output limit of the next model call was lowered to what is left of a limit on tokens or money.
+    OutputLimited(OutputLimit),
     /// A provider refused a request because it is longer than the context window of its model, or the window was full
     /// before the reply was complete: that reply is discarded. The agent's history is compacted, and the request is sent
     /// again.
@@ -293,7 +295,7 @@ impl Body {
         match self {
             Self::ReplyInterrupted { .. } => true,
             Self::CapabilityMissing { capability, .. } => capability.is_of_form(),
-            Self::SealsRefused { .. } | Self::ParametersIgnored { .. } => true,
+            Self::SealsRefused { .. } | Self::ParametersIgnored { .. } | Self::OutputLimited(_) => true,
             _ => false,
         }
     }

@@ -62,8 +62,8 @@ impl<'a> Meter<'a> {
         if std::mem::replace(&mut self.state().is_used, true) {
             return Err(Error::Bug("a tool reserves more than once in a call".into()));
         }
-        let asked =
-            ReservationRequest { at, who, model, bound, is_stored: false, calls: 0, call: Some(call) };
+        let (call, lowering) = (Some(call), None);
+        let asked = ReservationRequest { at, who, model, bound, is_stored: false, calls: 0, call, lowering };
         let (reservation, _) = log.reserve(asked).await?;
         reservation.note().await?;
         Ok(Some(reservation))
@@ -74,7 +74,8 @@ impl<'a> Meter<'a> {
         let Some(Run { log, at, who, call }) = self.run else { return Ok(None) };
         let (model, call) = (ToolUsage::of_tool(name, most).model, Some(call));
         let bound = Bound { tokens: Some(0), input: 0, cost: Some(most), least_cost: Some(most) };
-        let asked = ReservationRequest { at, who, model: &model, bound, is_stored: false, calls: 0, call };
+        let (model, lowering) = (&*model, None);
+        let asked = ReservationRequest { at, who, model, bound, is_stored: false, calls: 0, call, lowering };
         Ok(Some(log.reserve(asked).await?.0))
     }
 

@@ -6,15 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::select;
 
-use super::buffer::RunTotals;
-use crate::limits::{self, Admission, budgets};
+use crate::limits::{self, Lowering, budgets};
 use crate::{
-    Body, Bound, Charge, ChargeReason, CountedUsage, Error, Interrupt, Limits, Log, ModelError,
-    ModelErrorKind, Money, Name, Path, Reply, Result, Usage,
+    Body, Bound, Charge, ChargeReason, CountedUsage, Error, Interrupt, Log, ModelError, ModelErrorKind,
+    Money, Name, OutputLimit, Path, Reply, Result, StopReason, Usage,
 };
 
 /// The index of the reservations within the bound of the run; those of agents and chats follow.
-const RUN_BOUND: usize = 0;
+pub(super) const RUN_BOUND: usize = 0;
 
 /// A call to be reserved.
 pub(crate) struct ReservationRequest<'a> {
@@ -28,6 +27,8 @@ pub(crate) struct ReservationRequest<'a> {
     pub(crate) calls: u64,
     /// The id of the tool call.
     pub(crate) call: Option<&'a str>,
+    /// How its output limit can be lowered to what is left.
+    pub(crate) lowering: Option<Lowering<'a>>,
 }
 
 /// How an attempt without a reply failed.
@@ -52,6 +53,8 @@ pub struct Reservation<'l> {
     bound: Bound,
     calls: u64,
     call: Option<Arc<str>>,
+    /// The output limit with which the call is to be sent, if it was lowered.
+    lowered: Option<OutputLimit>,
     state: Mutex<State>,
 }
 
@@ -69,7 +72,7 @@ struct State {
 }
 
 /// The result of an attempt to reserve a call.
-enum ReservationAttempt {
+pub(super) enum ReservationAttempt {
     Now(AttemptReservation),
     /// Not before another call is settled.
     Later,
@@ -79,22 +82,25 @@ enum ReservationAttempt {
 
 /// An attempt to be reserved.
 #[derive(Clone, Copy)]
-struct Attempt<'a> {
-    at: &'a Path,
-    who: &'a Name,
-    bound: Bound,
-    calls: u64,
+pub(super) struct Attempt<'a> {
+    pub(super) at: &'a Path,
+    pub(super) who: &'a Name,
+    pub(super) bound: Bound,
+    pub(super) calls: u64,
+    pub(super) lowering: Option<Lowering<'a>>,
 }
 
 /// The reservation of one attempt.
 #[derive(Clone, Default)]
 pub(crate) struct AttemptReservation {
-    bound: Bound,
-    run: limits::RunReservation,
+    pub(super) bound: Bound,
+    pub(super) run: limits::RunReservation,
     /// In the accounts of agents and chats, by index.
-    owned: Vec<(usize, limits::RunReservation)>,
+    pub(super) owned: Vec<(usize, limits::RunReservation)>,
     /// In the budgets that the run shares with others.
-    shared: Vec<limits::RunReservation>,
+    pub(super) shared: Vec<limits::RunReservation>,
+    /// The output limit that was lowered, and the limit that leaves no more.
+    pub(super) lowered: Option<Box<(u64, StopReason)>>,
 }
 
 impl AttemptReservation {
@@ -122,9 +128,9 @@ impl Log {
     /// Reserves a model call. Writes pending charges first, and waits for other calls to be settled if necessary.
     /// Returns the reservation with the number of calls of the agent that ended before.
     pub(crate) async fn reserve(&self, asked: ReservationRequest<'_>) -> Result<(Reservation<'_>, u64)> {
-        let ReservationRequest { at, who, bound, calls, .. } = asked;
+        let ReservationRequest { at, who, bound, calls, lowering, .. } = asked;
         let first = if asked.is_stored { Bound::STORED } else { bound };
-        let hold = self.hold(Attempt { at, who, bound: first, calls }).await;
+        let hold = self.hold(Attempt { at, who, bound: first, calls, lowering }).await;
         if let Err(Error::Interrupt(Interrupt::Cancelled)) = &hold {
             // It was not sent, so it is not in flight when the run is resumed.
             let (who, model) = (asked.who.clone(), asked.model.into());
@@ -132,11 +138,18 @@ impl Log {
             let unsent = Charge { who, model, why, calls: 0, tokens: None, cost: None, call };
             self.account.state().pending.push((asked.at.clone(), unsent));
         }
-        let (hold, nth) = hold?;
+        let (mut hold, nth) = hold?;
+        let lowered = hold.lowered.take();
+        let bound = if lowered.is_some() { hold.bound } else { bound };
         let state = Mutex::new(State { hold: Some(hold), ..State::default() });
         let (at, who, model) = (asked.at.clone(), asked.who.clone(), asked.model.into());
         let call = asked.call.map(Arc::from);
-        Ok((Reservation { log: self, at, who, model, bound, calls, call, state }, nth))
+        let limit = |lowered: Box<(u64, StopReason)>| {
+            let (tokens, of) = *lowered;
+            OutputLimit { who: asked.who.clone(), model: asked.model.into(), tokens, of }
+        };
+        let lowered = lowered.map(limit);
+        Ok((Reservation { log: self, at, who, model, bound, calls, call, lowered, state }, nth))
     }
 
     async fn hold(&self, attempt: Attempt<'_>) -> Result<(AttemptReservation, u64)> {
@@ -184,71 +197,6 @@ impl Log {
         if self.account.changed.receiver_count() > 0 {
             self.account.changed.send_replace(());
         }
-    }
-
-    /// Reserves a call in the run, in the accounts of its agents and chats, and in the shared budgets, if it fits into all
-    /// of them.
-    fn try_hold(&self, totals: &RunTotals, attempt: Attempt<'_>) -> Result<ReservationAttempt> {
-        let Attempt { at, who, bound, calls } = attempt;
-        let ran = self.now().1;
-        let mut account = self.account.state();
-        if !account.pending.is_empty() {
-            return Ok(ReservationAttempt::Again);
-        }
-        if account.unchecked_turns > 0 {
-            return Ok(ReservationAttempt::Later);
-        }
-        let unknown_price = self.limits_now().unknown_price;
-        // First, so that a resumption raises them together with the limits of the run.
-        let mut owned = Vec::new();
-        for (index, of) in totals.accounts.paying(at, who).map(|(index, of)| (index + 1, of)) {
-            let limits = Limits { unknown_price, ..of.limits() };
-            match limits.admit(
-                of.used(totals.time.since_last(ran)),
-                &account.owned(index),
-                0,
-                (&bound, calls),
-            ) {
-                Admission::Now(hold) => owned.push((index, hold)),
-                Admission::Later => return Ok(ReservationAttempt::Later),
-                Admission::Never(reason) => return Err(Interrupt::Limit(of.refusal(reason)).into()),
-            }
-        }
-        let run = match self.limits_now().admit(
-            totals.used(ran),
-            &account.reserved,
-            account.before,
-            (&bound, calls),
-        ) {
-            Admission::Now(amount) => amount,
-            Admission::Later => return Ok(ReservationAttempt::Later),
-            Admission::Never(reason) => {
-                account.refused = Some(reason.clone());
-                return Err(Interrupt::Limit(reason).into());
-            }
-        };
-        if let Some(most) = self.bound.filter(|_| calls > 0) {
-            match totals.bound.admit(most, &account.owned(RUN_BOUND), &bound) {
-                Admission::Now(hold) => owned.push((RUN_BOUND, hold)),
-                Admission::Later => return Ok(ReservationAttempt::Later),
-                Admission::Never(reason) => {
-                    account.refused = Some(reason.clone());
-                    return Err(Interrupt::Limit(reason).into());
-                }
-            }
-        }
-        let shared = match self.budgets.reserve((&bound, calls), unknown_price, totals.unpriced.as_ref()) {
-            Ok(Some(holds)) => holds,
-            Ok(None) => return Ok(ReservationAttempt::Later),
-            Err(error) => {
-                if let Error::Interrupt(Interrupt::Limit(reason)) = &error {
-                    account.refused = Some(reason.clone());
-                }
-                return Err(error);
-            }
-        };
-        account.add(run, &owned);
-        Ok(ReservationAttempt::Now(AttemptReservation { bound, run, owned, shared }))
     }
 }
 
@@ -381,8 +329,14 @@ impl Reservation<'_> {
         }
     }
 
+    /// The output limit with which the call is to be sent, if it was lowered to what is left.
+    pub(crate) const fn lowered(&self) -> Option<&OutputLimit> {
+        self.lowered.as_ref()
+    }
+
+    /// A further attempt, whose request is the same.
     fn attempt(&self, bound: Bound, calls: u64) -> Attempt<'_> {
-        Attempt { at: &self.at, who: &self.who, bound, calls }
+        Attempt { at: &self.at, who: &self.who, bound, calls, lowering: None }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{EndedTurn, LimitQuestion, Line, OpenTurn, RaisedLimits, Source, Transcript, in_order};
 use crate::{
     BackgroundResult, BackgroundTask, Body, Charge, Compacted, Event, LimitOverrides, Message, ModelReply,
-    Name, Opening, Part, Question, TurnRequest,
+    Name, Opening, OutputLimit, Part, Question, TurnRequest,
 };
 
 /// Whether the event concerns the run and nothing that is said or done in the chat.
@@ -357,6 +357,7 @@ impl Transcript {
             | Body::CapabilityMissing { who, .. }
             | Body::SealsRefused { who, .. }
             | Body::ParametersIgnored { who, .. }
+            | Body::OutputLimited(OutputLimit { who, .. })
             | Body::TooLong { who, .. }
             | Body::Compacted(Compacted { who, .. })
             | Body::ContinuationFailed { who, .. }

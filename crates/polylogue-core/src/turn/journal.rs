@@ -103,6 +103,10 @@ impl Turn<'_> {
 
     pub(crate) fn replay_event(&mut self, event: Arc<Event>) {
         self.returned += 1;
+        self.lost_limit = match &event.body {
+            Body::OutputLimited(limit) => Some(limit.tokens),
+            _ => None,
+        };
         self.enter(event);
     }
 

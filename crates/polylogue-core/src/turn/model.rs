@@ -6,12 +6,13 @@ use tracing::{Instrument as _, debug_span, info, warn};
 
 use super::calls::make_calls_legal;
 use super::{ModelAttempt, ModelCall, Turn};
+use crate::limits::Lowering;
 use crate::log::ReservationRequest;
 use crate::view::start;
 use crate::{
     AnyModel, Body, Bound, CallCost, CallPurpose, Capability, DeltaRef, DeltaSink, Digest, EncodeCache,
-    Error, Finish, Model, ModelError, ModelErrorKind, ModelReply, Name, Origin, Params, Part, Reply, Request,
-    RequestPrefix, Result, Usage, View,
+    Error, Finish, Limits, Model, ModelError, ModelErrorKind, ModelReply, Name, Origin, OutputLimit, Params,
+    Part, Reply, Request, RequestPrefix, Reservation, Result, Usage, View,
 };
 
 /// Without the error message, which can quote the request.
@@ -77,7 +78,22 @@ const fn purpose_of(ask: ModelCall<'_>) -> CallPurpose {
     if ask.compaction.is_some() { CallPurpose::Compaction } else { CallPurpose::Turn }
 }
 
-impl Turn<'_> {
+/// The request of a call, before it is reserved.
+fn request_of<'r>(
+    ask: ModelCall<'r>,
+    origin: Origin<'r>,
+    view: &'r View,
+    apart: &'r EncodeCache,
+) -> Request<'r> {
+    let (entries, encoded) = match ask.compaction {
+        Some(entries) => (entries, apart),
+        None => (view.entries(), view.encoded()),
+    };
+    let ModelCall { system, tools, params, .. } = ask;
+    Request { origin, system, entries, tools, params, encoded, reserved: None }
+}
+
+impl<'a> Turn<'a> {
     /// Calls a model. The reply is part of the agent's view from then on.
     ///
     /// The reply is in the log before the run waits for anything: it is appended together with the next event of this
@@ -189,35 +205,58 @@ impl Turn<'_> {
         ask.params.with_reply_limit(most)
     }
 
+    /// Reserves a call, and charges the one that may have been in flight when an earlier process died.
+    async fn reserve(&mut self, ask: ModelCall<'_>) -> Result<(Reservation<'a>, u64)> {
+        let (log, me, at) = (self.log, self.me(), self.transcript.at());
+        let (doubt, last, lost) = (self.in_doubt, self.last, std::mem::take(&mut self.lost));
+        let (blocked, lost_limit) = (self.doubt.take(), self.lost_limit.take());
+        let last_model = self.last_model();
+        let (view, apart) = (self.view(ask.view), EncodeCache::default());
+        let origin = Origin { at, who: me, nth: 0, last_model: last_model.as_deref() };
+        let request = request_of(ask, origin, view, &apart);
+        let (bound, is_stored) = (Bound::of(ask.model, &request), ask.model.is_stored(&request));
+        let at_most = |tokens| {
+            let params = ask.params.with_reply_limit(tokens)?;
+            Some(Bound::of_input(ask.model, &params, bound.input))
+        };
+        let longest = ask.model.max_output(ask.params).unwrap_or(Limits::SAFE_OUTPUT);
+        let least = ask.model.useful_output(ask.params).min(longest);
+        let lowering = Lowering { most: longest, least, bound: &at_most };
+        let (model, lowering) = (ask.model.name(), (!is_stored).then_some(lowering));
+        let asked =
+            ReservationRequest { at, who: me, model, bound, is_stored, calls: 1, call: None, lowering };
+        if doubt {
+            let bound = lost_limit.and_then(at_most).unwrap_or(bound);
+            log.charge_doubt(&ReservationRequest { bound, ..asked }, last, &lost).await?;
+        }
+        drop(blocked);
+        let reserved = log.reserve(asked).await?;
+        log.confirm_claim().await?;
+        Ok(reserved)
+    }
+
+    /// Logs that the output limit of the call was lowered. Returns its parameters.
+    async fn lower(&mut self, ask: ModelCall<'_>, limit: OutputLimit) -> Result<Option<Params>> {
+        info!(who = %limit.who, model = %limit.model, "the output limit is lowered to {limit}");
+        let params = ask.params.with_reply_limit(limit.tokens);
+        self.record([Body::OutputLimited(limit)]).await?;
+        Ok(params)
+    }
+
     /// Reserves a call, sends it, and logs the reply.
     async fn send(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
         self.note_ignored(ask).await?;
-        let (log, me, at) = (self.log, self.me(), self.transcript.at());
-        let (doubt, last, lost) = (self.in_doubt, self.last, std::mem::take(&mut self.lost));
-        let blocked = self.doubt.take();
-        let last_model = self.last_model();
-        let view = self.view(ask.view);
-        let apart = EncodeCache::default();
-        let mut request = Request {
-            origin: Origin { at, who: me, nth: 0, last_model: last_model.as_deref() },
-            system: ask.system,
-            entries: ask.compaction.unwrap_or(view.entries()),
-            tools: ask.tools,
-            params: ask.params,
-            encoded: if ask.compaction.is_some() { &apart } else { view.encoded() },
-            reserved: None,
+        let (reservation, nth) = self.reserve(ask).await?;
+        let lowered = match reservation.lowered() {
+            Some(limit) => self.lower(ask, limit.clone()).await?,
+            None => None,
         };
-        let (bound, is_stored) = (Bound::of(ask.model, &request), ask.model.is_stored(&request));
-        let model = ask.model.name();
-        let asked = ReservationRequest { at, who: me, model, bound, is_stored, calls: 1, call: None };
-        if doubt {
-            log.charge_doubt(&asked, last, &lost).await?;
-        }
-        drop(blocked);
-        let (reservation, nth) = log.reserve(asked).await?;
-        log.confirm_claim().await?;
-        request.origin.nth = nth;
-        request.reserved = Some(&reservation);
+        let ask = ModelCall { params: lowered.as_ref().unwrap_or(ask.params), ..ask };
+        let (log, me, at) = (self.log, self.me(), self.transcript.at());
+        let last_model = self.last_model();
+        let (view, apart) = (self.view(ask.view), EncodeCache::default());
+        let origin = Origin { at, who: me, nth, last_model: last_model.as_deref() };
+        let request = Request { reserved: Some(&reservation), ..request_of(ask, origin, view, &apart) };
         let mut deltas = ArrivedText::before(log.live().deltas(at, me, ask.compaction.is_none()));
         let span = debug_span!("model_call", model = ask.model.name());
         let call = ask.model.complete(&request, &mut deltas).instrument(span);

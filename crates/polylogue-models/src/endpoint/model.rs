@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyModel, CacheLifetime, Capabilities, Capability, DeltaSink, Entry, Finish, Media, Model, ModelError,
-    ModelErrorKind, Money, Params, Price, Reply, Request, Usage,
+    AnyModel, CacheLifetime, Capabilities, Capability, DeltaSink, Effort, Entry, Finish, Limits, Media,
+    Model, ModelError, ModelErrorKind, Money, Params, Price, Reply, Request, Usage,
 };
 use serde_json::Value;
 use url::Url;
@@ -35,6 +35,10 @@ use crate::retry::{Attempts, RetryAdvice};
 use crate::unsupported::{advised, asked_for, judged, misformed, shown};
 use crate::wire::encode::{encode, model_of};
 use crate::wire::protocol::{Protocol, Style};
+
+/// The fewest tokens with which the reply of a model that reasons is useful: the least that Anthropic's and Bedrock's models reason
+/// with (1,024), and as much for the reply.
+const USEFUL_REASONED_OUTPUT: u64 = 2_048;
 
 /// A model of an endpoint. Cloning shares the endpoint.
 #[derive(Debug, Clone)]
@@ -203,6 +207,15 @@ impl Model for EndpointModel {
         let longest = said.into_iter().chain(self.accepts.max_output).min().or(usual)?;
         // A server that is asked for several replies bills all of them.
         Some(longest.saturating_mul(extra("n").unwrap_or(1).max(1)))
+    }
+
+    /// Reasoning counts as output, and comes first.
+    fn useful_output(&self, params: &Params) -> u64 {
+        let reasons =
+            params.effort.map_or(self.accepts.thinks == Some(true) || params.thinking.is_some(), |effort| {
+                effort != Effort::None && self.accepts.thinks != Some(false)
+            });
+        if reasons { USEFUL_REASONED_OUTPUT } else { Limits::USEFUL_OUTPUT }
     }
 
     /// The known limit of the model.

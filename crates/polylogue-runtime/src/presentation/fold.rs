@@ -350,6 +350,7 @@ impl Presentation {
             | Body::CapabilityMissing { .. }
             | Body::SealsRefused { .. }
             | Body::ParametersIgnored { .. }
+            | Body::OutputLimited(_)
             | Body::BackgroundStarted(_)
             | Body::BackgroundEnded(_)
             | Body::ContinuationFailed { .. } => {

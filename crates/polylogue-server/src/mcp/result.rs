@@ -146,7 +146,7 @@ mod tests {
             (turns.clone(), "four", "limit", "four\n(ended by the limit of 3 turns)", true),
             (turns, " ", "limit", "(the limit of 3 turns)", true),
             (
-                StopReason::Tokens { limit: 9, used: 9, next: None },
+                StopReason::Tokens { limit: 9, used: 9, next: None, cut: None },
                 "four",
                 "budget",
                 "four\n(ended by the limit of 9 tokens (9 used))",

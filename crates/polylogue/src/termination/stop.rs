@@ -123,7 +123,7 @@ pub fn max_messages(limit: u64) -> Stop {
 pub fn max_tokens(limit: u64) -> Stop {
     count(move |t| {
         let (used, limit) = (t.tokens(), limit.max(t.raised().tokens));
-        (used >= limit).then_some(StopReason::Tokens { limit, used, next: None })
+        (used >= limit).then_some(StopReason::Tokens { limit, used, next: None, cut: None })
     })
 }
 
@@ -133,7 +133,7 @@ pub fn max_tokens(limit: u64) -> Stop {
 pub fn max_cost(limit: Money) -> Stop {
     count(move |t| {
         let (spent, limit) = (t.cost(), limit.max(t.raised().cost));
-        (spent >= limit).then_some(StopReason::Cost { limit, spent, next: None })
+        (spent >= limit).then_some(StopReason::Cost { limit, spent, next: None, cut: None })
     })
 }
 

@@ -84,9 +84,12 @@ async fn limits_hold_for_what_tools_ask_of_models() {
     let cent = Some(Money::dollars(0.01));
     let cost = Limits { cost: Some(Money::dollars(0.015)), ..Limits::default() };
     let (limit, spent) = (Money::dollars(0.015), Money::dollars(0.02));
-    assert_eq!(stopped(cost, cent).await, StopReason::Cost { limit, spent, next: None });
+    assert_eq!(stopped(cost, cent).await, StopReason::Cost { limit, spent, next: None, cut: None });
     let tokens = Limits { tokens: Some(1_500), ..Limits::default() };
-    assert_eq!(stopped(tokens, cent).await, StopReason::Tokens { limit: 1_500, used: 2_000, next: None });
+    assert_eq!(
+        stopped(tokens, cent).await,
+        StopReason::Tokens { limit: 1_500, used: 2_000, next: None, cut: None }
+    );
     // A call of unknown cost is not repeated under a budget.
     assert_eq!(stopped(cost, None).await, StopReason::UnknownPrice { model: "toy:vectors".into() });
 }

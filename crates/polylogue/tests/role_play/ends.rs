@@ -318,7 +318,7 @@ async fn custom_conditions_are_added() {
         role_play.build("role_play").unwrap()
     };
     let came = play(script, "Trade", make).await;
-    assert_eq!(came.reason, StopReason::Tokens { limit: 100, used: 110, next: None });
+    assert_eq!(came.reason, StopReason::Tokens { limit: 100, used: 110, next: None, cut: None });
 }
 
 /// A model that stops the run while one agent is asked.
