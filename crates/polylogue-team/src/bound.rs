@@ -3,10 +3,12 @@
 mod amount;
 mod case;
 mod chat;
+mod model;
 mod participant;
 mod pattern;
 mod reach;
 mod speaker;
+mod summaries;
 mod task;
 mod walk;
 
@@ -22,7 +24,7 @@ pub use self::amount::Amount;
 use self::amount::NO_LIMIT;
 use self::case::{BYTES_PER_TOKEN, Case, PERSON};
 use self::reach::Reach;
-use self::walk::{Speakers, Walk};
+use self::walk::{Computed, Walk};
 use crate::agent::{Agent, ModelKeys};
 use crate::build::{AgentBuilder, Provide};
 use crate::build_context::BuildContext;
@@ -56,9 +58,6 @@ pub struct TeamBound {
     /// The most bytes of the task and the messages with which it begins.
     #[serde(skip)]
     opening: u64,
-    /// Whether all model calls of agents are counted.
-    #[serde(skip)]
-    is_complete: bool,
 }
 
 /// The part of one agent in one chat.
@@ -121,11 +120,11 @@ impl Team {
     pub fn bound_with(&self, provide: Provide<'_>, limits: &Limits, tools: Catalog) -> Result<TeamBound> {
         let context = BuildContext::unused().with_tools(tools);
         let builder = AgentBuilder::of(self, &self.name, None, provide, &context);
-        let mut speakers = Speakers::new();
+        let mut computed = Computed::default();
         let task = self.task.as_deref().unwrap_or_default().len() as u128;
         let limited = (limits.max_calls(), limits.turns);
         let mut run = |case| -> Result<_> {
-            let mut walk = Walk::new(self, case, limited, &mut speakers);
+            let mut walk = Walk::new(self, case, limited, &mut computed);
             let effect = walk.chat(&builder, (&self.name, &self.chat), (task, 0), &[])?;
             let opening = u64::try_from(walk.opening.unwrap_or_default()).unwrap_or(u64::MAX);
             let reach = Reach::of(self, &walk);
@@ -135,7 +134,7 @@ impl Team {
         let (typical, typical_rows, ..) = run(Case::Typical)?;
         let (most, rows, unpriced, unlimited, (has_people, opening, reach)) = run(Case::WithoutFailures)?;
         let calls = limits.max_calls().into();
-        let all = speakers.values().map(|speaker| &**speaker);
+        let all = computed.speakers.values().map(|speaker| &**speaker);
         let within_reach = |sum: amount::Sum, whole, reach: &Option<Reach>| {
             let reached = reach.as_ref().map(|reach| reach.within(sum, whole, calls, &all));
             limited_by(reached.unwrap_or_else(|| sum.within(calls)), limits)
@@ -165,15 +164,7 @@ impl Team {
             unpriced,
             price_date: KnownModel::table_date().to_owned(),
             opening,
-            is_complete: !self.sets_compaction(),
         })
-    }
-
-    /// Whether the team, or one within it, sets when histories are compacted: such compactions are not counted.
-    fn sets_compaction(&self) -> bool {
-        let sets = |keys: &ModelKeys| keys.compaction.is_some();
-        let inner = || self.teams.iter().any(|sub| sub.team.sets_compaction());
-        self.compaction.is_some() || self.agents.iter().filter_map(Agent::model).any(sets) || inner()
     }
 
     /// The assumptions in words.
@@ -187,10 +178,6 @@ impl Team {
         let uses_servers = |keys: &ModelKeys| keys.tools.iter().any(|tool| tool.mcp().is_some());
         if self.agents.iter().filter_map(Agent::model).any(uses_servers) {
             all.push("descriptions of tools of MCP servers count only when the servers run".to_owned());
-        }
-        if self.sets_compaction() {
-            let what = "compactions are counted as those by default: at 80 % of the window, by the agent's own model; so the bound is not enforced";
-            all.push(what.to_owned());
         }
         if self.memory.embed.is_some() {
             all.push("embeddings of the memory are not counted".to_owned());
@@ -207,12 +194,9 @@ impl TeamBound {
     }
 
     /// What a run must not exceed, with all retries: to be enforced by [`Log::bound`](polylogue::Log::bound). Tokens without a
-    /// limit and models of unknown price have no bound, and neither has a team that sets when histories are compacted.
+    /// limit and models of unknown price have no bound.
     #[must_use]
     pub fn to_enforce(&self) -> RunBound {
-        if !self.is_complete {
-            return RunBound::default();
-        }
         let most = &self.with_retries;
         // Models that cost nothing have nothing to enforce.
         let cost = most.picodollars().filter(|cost| self.unpriced.is_empty() && *cost > 0);

@@ -112,22 +112,24 @@ fn aligned(rows: &[[String; 4]]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// The line of a run, or of a batch of `rows`, that says what it takes at most; `None` where the script speaks or no price is
-/// known.
+/// The line of a run, or of a batch of `rows`, that says what it takes at most: in money, or in tokens where the models cost nothing
+/// or a price is unknown. `None` where the script speaks.
 pub(super) fn line_of(prepared: &Prepared, rows: Option<u64>) -> Option<String> {
     if prepared.is_scripted() || rows == Some(0) {
         return None;
     }
-    let bound =
-        prepared.run().bound().ok().filter(|bound| bound.unpriced.is_empty())?.times(rows.unwrap_or(1));
+    let bound = prepared.run().bound().ok()?.times(rows.unwrap_or(1));
     let subject = match rows {
         None => "It takes".to_owned(),
         Some(1) => "The row takes".to_owned(),
         Some(rows) => format!("With rows as long as the task of the team file, {rows} of them take"),
     };
     let (most, calls) = (&bound.at_most, bound.at_most.calls().unwrap_or(u64::MAX));
-    if most.picodollars() == Some(0) || calls == 0 {
+    if calls == 0 {
         return None;
+    }
+    if let Some(why) = no_price(&bound) {
+        return Some(in_tokens(&subject, calls, &bound, &why));
     }
     if !bound.is_finite() {
         return Some(format!("No bound on the cost: {}.", bound.unbounded.join("; ")));
@@ -143,6 +145,32 @@ pub(super) fn line_of(prepared: &Prepared, rows: Option<u64>) -> Option<String> 
         money(&bound.typical, &bound),
         bound.price_date
     ))
+}
+
+/// Why the bound says nothing about money; `None` if it does.
+fn no_price(bound: &TeamBound) -> Option<String> {
+    let unpriced: Vec<String> = bound.unpriced.iter().map(|name| format!("`{name}`")).collect();
+    if !unpriced.is_empty() {
+        return Some(format!("the price of {} is unknown", unpriced.join(", ")));
+    }
+    (bound.at_most.picodollars() == Some(0)).then(|| "its models cost nothing".to_owned())
+}
+
+/// The line without money.
+fn in_tokens(subject: &str, calls: u64, bound: &TeamBound, why: &str) -> String {
+    let calls = counted(calls, "model call");
+    let Some(tokens) = bound.at_most.tokens() else {
+        return format!("{subject} at most {calls}. No bound on tokens: {}.", bound.unbounded.join("; "));
+    };
+    let retries = match bound.with_retries.tokens() {
+        Some(most) if most != tokens => format!(", {} if every request is retried", grouped(most)),
+        _ => String::new(),
+    };
+    format!(
+        "{subject} at most {} tokens in {calls}{retries}; usually about {} ({why}; `polylogue check --price` has the parts).",
+        grouped(tokens),
+        number(bound.typical.tokens())
+    )
 }
 
 #[cfg(test)]

@@ -59,6 +59,29 @@ fn a_run_says_first_what_it_takes_at_most() {
     assert!(ran.err.contains(&line), "{line}: {}", ran.err);
 }
 
+#[test]
+fn a_run_without_prices_says_first_how_many_tokens_it_takes_at_most() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
+    let home = Home::at(&server);
+    let prices = "prices: {\"openai:test\": {input: 1000, output: 1000}}\n";
+    let team = TEAM.replace("openai:test", "openai:other").replace(&prices.replace("test", "other"), "");
+    home.file("unknown.yaml", &team);
+    home.file("free.yaml", &format!("{team}prices: {{\"openai:other\": free}}\n"));
+    for (file, why) in
+        [("unknown.yaml", "the price of `openai:other` is unknown"), ("free.yaml", "its models cost nothing")]
+    {
+        let json = home.run(&["check", "--price", "--json", file]).ok().lines().remove(0);
+        let most = &json["price"]["at_most"];
+        let tokens = most["input_tokens"].as_u64().unwrap() + most["output_tokens"].as_u64().unwrap();
+        let ran = home.run(&["run", file]).ok();
+        // Thousands are grouped.
+        let line = ran.err.lines().find(|line| line.contains("It takes at most")).unwrap();
+        let plain = line.replace(',', "");
+        assert!(plain.contains(&format!("It takes at most {tokens} tokens in 2 model calls")), "{line}");
+        assert!(line.contains(why), "{line}");
+    }
+}
+
 /// At list prices of `gpt-4o`, 800 tokens from the prompt cache save 800 times $1.25 for a million.
 #[test]
 fn what_prompt_caches_save_is_in_the_last_line_and_in_the_costs() {

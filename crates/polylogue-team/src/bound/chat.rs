@@ -44,7 +44,8 @@ impl Walk<'_> {
         self.pattern(builder, &mut scene, (name, chat))?;
         let mut said = self.summary(builder, &mut scene, (name, chat))?;
         // A chat that waits for turns in the background would end again after each of their results.
-        for _ in 0..self.case.times(self.most_results(chat), 0) {
+        let results = self.most_results(chat);
+        for _ in 0..self.case.times(results, 0) {
             said = self.summary(builder, &mut scene, (name, chat))?;
         }
         if chat.takes_follow_ups() {
@@ -64,7 +65,7 @@ impl Walk<'_> {
     }
 
     /// The most results of turns in the background for which `chat` waits before its summary.
-    fn most_results(&self, chat: &Chat) -> u128 {
+    fn most_results(&mut self, chat: &Chat) -> u128 {
         let participants = chat.background.participants.len() as u128;
         if participants == 0 || !matches!(chat.summary, Summary::Reflect(_)) {
             return 0;
@@ -75,11 +76,18 @@ impl Walk<'_> {
     }
 
     /// The most turns of `chat`.
-    pub(super) fn turns(&self, chat: &Chat) -> u128 {
-        let own = chat.stop.as_ref().and_then(|stop| most_turns(stop, chat));
+    pub(super) fn turns(&mut self, chat: &Chat) -> u128 {
+        let own = self.turns_by_stop(chat);
         let limits = own.into_iter().chain(self.max_turns);
         let most = limits.fold(*chat.max_turns, u64::min);
         self.case.turns(most.into(), chat.everyone().count())
+    }
+
+    /// The most turns by the stop condition of `chat`. A nested chat runs often, and its conditions are texts.
+    fn turns_by_stop(&mut self, chat: &Chat) -> Option<u64> {
+        let stop = chat.stop.as_ref()?;
+        let key = std::ptr::from_ref(chat).addr();
+        *self.computed.stops.entry(key).or_insert_with(|| most_turns(stop, chat))
     }
 
     /// The summary of a chat, if a model writes it.

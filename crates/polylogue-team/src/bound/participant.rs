@@ -6,9 +6,10 @@ use polylogue::{Name, Result};
 use polylogue_core::{Outcome, Params, TaskFrom};
 
 use super::amount::{Effect, Sum};
-use super::case::{CALL, CALL_TOKENS, MESSAGE, PERSON, PROMPT};
-use super::speaker::{Speaker, longest_of};
-use super::walk::{Scene, Walk, overhead};
+use super::case::{CALL, CALL_TOKENS, Case, MESSAGE, PERSON, PROMPT};
+use super::model;
+use super::speaker::longest_of;
+use super::walk::{Executed, Scene, Walk, overhead};
 use crate::agent::{Agent, ModelKeys};
 use crate::build::AgentBuilder;
 use crate::chat::InnerChat;
@@ -124,7 +125,12 @@ impl Walk<'_> {
     }
 
     /// The results of what `agent` executes for others: calls in their messages, and code.
-    fn executed<'a>(&self, builder: &AgentBuilder<'a>, scene: &Scene, agent: &'a Agent) -> Result<Effect> {
+    fn executed<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &Scene,
+        agent: &'a Agent,
+    ) -> Result<Effect> {
         let mut bytes = 0_u128;
         let result = self.case.text(Outcome::MAX_BYTES as u128).saturating_add(CALL);
         if agent.code_execution.on().is_some() {
@@ -136,29 +142,35 @@ impl Walk<'_> {
             bytes = bytes.saturating_add(blocks.saturating_mul(result));
         }
         if !agent.executes_tools.is_empty() {
-            let mut longest = 0;
-            for given in &agent.executes_tools {
-                longest = longest.max(longest_of(&builder.tools_for_others(agent, given)?));
-            }
+            let Executed { longest, reply } = self.executed_by(builder, agent)?;
             let most = u128::from(agent.tool_limits.max_output_bytes);
             let asked = if agent.approval.is_some() { PERSON + PROMPT } else { 0 };
             let result = self.case.text(longest.min(most)).saturating_add(CALL + MESSAGE + asked);
-            let calls = self.case.times(self.suggested(builder)?, 1);
+            // A person suggests no calls.
+            let calls = self.case.times((self.case.reply(reply) / CALL_TOKENS).max(1), 1);
             bytes = bytes.saturating_add(calls.saturating_mul(result));
         }
         Ok(Effect::of_text(bytes))
     }
 
-    /// The most calls that a message can suggest: a person suggests none.
-    fn suggested(&self, builder: &AgentBuilder<'_>) -> Result<u128> {
-        let mut most = 1;
+    /// What the tools that `agent` executes return, and how long the messages are that suggest calls.
+    fn executed_by<'a>(&mut self, builder: &AgentBuilder<'a>, agent: &'a Agent) -> Result<Executed> {
+        let key = (builder.name.clone(), agent.name.value.clone());
+        if let Some(found) = self.computed.executed.get(&key) {
+            return Ok(*found);
+        }
+        let mut found = Executed { longest: 0, reply: 0 };
+        for given in &agent.executes_tools {
+            found.longest = found.longest.max(longest_of(&builder.tools_for_others(agent, given)?));
+        }
         for agent in &builder.team.agents {
             let Some(keys) = agent.model() else { continue };
-            let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
+            let own = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
             let params = Params::from(keys.parameters.value.clone());
-            most = most.max(Speaker::plain(model, params, 0, 0).output(self.case) / CALL_TOKENS);
+            found.reply = found.reply.max(model::longest(&own, &params, Case::Worst));
         }
-        Ok(most)
+        self.computed.executed.insert(key, found);
+        Ok(found)
     }
 
     /// A nested chat that replies for `agent`.

@@ -1,15 +1,15 @@
 //! The model calls of one turn of an agent.
 
 use polylogue::{Assistant, Result};
-use polylogue_core::{
-    AnyModel, AnyTool, Bound, Capability, Model as _, Money, Params, Tool as _, ToolSpec, Usage, Window,
-};
+use polylogue_core::{AnyModel, AnyTool, Capability, Model as _, Params, Tool as _, ToolSpec, Window};
 use serde::Serialize;
 
 use super::amount::{Amount, Effect, NO_LIMIT, Sum};
 use super::case::{
     BYTES_PER_TOKEN, CALL, CALL_TOKENS, Case, MESSAGE, PERSON, PROMPT, REQUEST, SCHEMA, TOOLS,
 };
+use super::model;
+use super::summaries::Summaries;
 use crate::agent::{Agent, ModelKeys};
 use crate::reasoning::Example;
 use crate::tooling::ToolEntry;
@@ -27,9 +27,6 @@ const REST: u128 = 160 + MESSAGE;
 /// Bytes of the note of what a truncated text lacks.
 const NOTICE: u128 = 64;
 
-/// The most calls of a summarizing model for one compaction.
-const COMPACTION: u128 = 16;
-
 /// What a model is asked with, and how often.
 #[derive(Debug, Clone)]
 pub(super) struct Speaker {
@@ -45,6 +42,8 @@ pub(super) struct Speaker {
     /// How often a request is sent at most.
     attempts: u128,
     window: Window,
+    /// How its history is compacted, if it is.
+    summaries: Option<Summaries>,
 }
 
 /// The tools of an agent.
@@ -74,11 +73,6 @@ struct Form {
     is_native: bool,
 }
 
-/// `number` as 64 bits; the largest number if it is larger.
-fn number(number: u128) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
-}
-
 pub(super) fn bytes(value: &impl Serialize) -> u128 {
     // A value of our types always serializes.
     serde_json::to_vec(value).map_or(0, |bytes| bytes.len() as u128)
@@ -90,6 +84,7 @@ impl Speaker {
         let schema = params.schema.as_ref().map_or(0, |schema| SCHEMA + bytes(schema));
         let fixed = system.saturating_add(schema).saturating_add(REQUEST);
         let window = Window::All;
+        let summaries = Some(Summaries::by_default(model.clone(), &params, 1));
         Self {
             model,
             params,
@@ -100,6 +95,7 @@ impl Speaker {
             continuations,
             attempts: 1,
             window,
+            summaries,
         }
     }
 
@@ -136,7 +132,18 @@ impl Speaker {
 
     /// The same, each of whose requests is sent at most `attempts` times.
     pub(super) fn with_attempts(self, attempts: u128) -> Self {
-        Self { attempts, ..self }
+        let summaries = self.summaries.map(|summaries| summaries.with_attempts(attempts));
+        Self { attempts, summaries, ..self }
+    }
+
+    /// The same, whose history is compacted in this way.
+    pub(super) fn compacted(self, summaries: Option<Summaries>) -> Self {
+        Self { summaries, ..self }
+    }
+
+    /// How its history is compacted by default.
+    pub(super) fn default_summaries(&self) -> Summaries {
+        Summaries::by_default(self.model.clone(), &self.params, self.attempts)
     }
 
     /// The same without an output schema.
@@ -157,8 +164,7 @@ impl Speaker {
 
     /// The longest reply in tokens.
     pub(super) fn output(&self, case: Case) -> u128 {
-        let most = self.model.max_output(&self.params).or_else(|| self.model.max_input());
-        case.reply(most.map_or(NO_LIMIT, u128::from))
+        model::longest(&self.model, &self.params, case)
     }
 
     /// The longest reply in bytes.
@@ -168,18 +174,7 @@ impl Speaker {
 
     /// One call with a request of `context` bytes: as such a call is reserved.
     fn call(&self, case: Case, context: u128) -> Amount {
-        let bound = Bound::of_input(&self.model, &self.params, number(case.tokens(context)));
-        if case.is_typical() {
-            let (input, output) = (u128::from(bound.input), self.output(case));
-            let usage = Usage { input: Some(bound.input), output: Some(number(output)), ..Usage::default() };
-            let cost = self.model.cost(&usage).map_or(0, |cost| cost.picodollars.into());
-            return Amount { calls: 1, input, output, cost };
-        }
-        let input = if bound.input == u64::MAX { NO_LIMIT } else { bound.input.into() };
-        let output = bound.tokens.filter(|_| input != NO_LIMIT).map(|tokens| tokens - bound.input);
-        let (output, cost) = (output.map_or(NO_LIMIT, u128::from), bound.cost.filter(|_| input != NO_LIMIT));
-        let unknown = if self.is_unpriced() || self.is_free() { 0 } else { NO_LIMIT };
-        Amount { calls: 1, input, output, cost: cost.map_or(unknown, |cost| cost.picodollars.into()) }
+        model::call_of(&self.model, &self.params, case, context)
     }
 
     /// A call with a request of `context` bytes, unless the history may have been compacted before: that is asked for by other calls.
@@ -190,25 +185,18 @@ impl Speaker {
 
     /// The tokens of a request from which on a history is compacted.
     fn compaction_limit(&self, case: Case) -> u128 {
-        match self.context_window() {
-            NO_LIMIT => NO_LIMIT,
-            window => (window / 2).max((window / 10).saturating_mul(8).saturating_sub(self.output(case))),
-        }
+        let limit = |of: &Summaries| of.limit(self.context_window(), self.output(case));
+        self.summaries.as_ref().map_or(NO_LIMIT, limit)
     }
 
-    fn is_free(&self) -> bool {
-        let usage = Usage { input: Some(1_000_000), output: Some(1_000_000), ..Usage::default() };
-        self.model.cost(&usage) == Some(Money::default())
-    }
-
-    /// Whether the price of the model is unknown.
-    pub(super) fn is_unpriced(&self) -> bool {
-        self.model.cost(&Usage { input: Some(1), output: Some(1), ..Usage::default() }).is_none()
-    }
-
-    /// Whether the length of a request or of a reply has no limit.
-    pub(super) fn is_unlimited(&self) -> bool {
-        self.output(Case::Worst) == NO_LIMIT
+    /// Its models: its own, and the one that summarizes, if another one does; with the parameters of requests.
+    pub(super) fn models(&self) -> impl Iterator<Item = (&AnyModel, &Params)> {
+        let author = self
+            .summaries
+            .as_ref()
+            .map(|of| of.author())
+            .filter(|(model, _)| model.name() != self.model.name());
+        std::iter::once((&self.model, &self.params)).chain(author)
     }
 
     /// A turn with `context` bytes of history, in a chat with a task of `task` bytes.
@@ -316,7 +304,7 @@ pub(super) fn longest_of(tools: &[AnyTool]) -> u128 {
     tools.iter().map(|tool| tool.spec().max_bytes as u128).max().unwrap_or_default().max(PROMPT) + NOTICE
 }
 
-fn example(example: &Example) -> u128 {
+pub(super) fn example(example: &Example) -> u128 {
     (example.user.len() + example.assistant.len()) as u128 + 2 * MESSAGE
 }
 
@@ -326,6 +314,8 @@ struct Calls<'s> {
     case: Case,
     /// Bytes of the next request.
     context: u128,
+    /// Bytes of the task of the chat.
+    task: u128,
     begun: u128,
     reply: u128,
     sum: Sum,
@@ -337,7 +327,7 @@ impl<'s> Calls<'s> {
         let base = speaker.fixed.saturating_add(quoted).saturating_add(MESSAGE);
         let context = context.saturating_add(base);
         let reply = speaker.reply(case).saturating_add(MESSAGE);
-        Self { speaker, case, context, begun: context, reply, sum: Sum { base, ..Sum::default() } }
+        Self { speaker, case, context, task, begun: context, reply, sum: Sum { base, ..Sum::default() } }
     }
 
     fn continuations(&self) -> u128 {
@@ -375,32 +365,39 @@ impl<'s> Calls<'s> {
     }
 
     fn add(&mut self, count: u128) {
-        let call = self.speaker.call(self.case, self.context);
+        let limit = self.speaker.compaction_limit(self.case);
+        let is_larger = !self.case.is_typical() && self.may_be_compacted(limit);
+        let summaries = self.speaker.summaries.as_ref().filter(|_| is_larger);
+        let context = summaries.map_or(self.context, |of| of.context(self.context));
+        let call = self.speaker.call(self.case, context);
         let attempts = match self.case {
             // Each attempt fails once without a reply, and a call that a provider cannot parse is asked for again.
             Case::Worst => self.speaker.attempts.saturating_mul(2),
             Case::WithoutFailures | Case::Typical => 1,
         };
         self.sum.add_calls(call, count.saturating_mul(attempts));
-        self.add_compaction(count.saturating_mul(attempts));
+        self.add_compaction(count);
     }
 
-    /// Adds the calls that summarize a history that nearly fills the window.
+    /// Adds the calls that summarize a history that nearly fills the window, or exceeds what the team sets.
     fn add_compaction(&mut self, count: u128) {
-        let window = self.speaker.context_window();
-        let is_whole = self.speaker.window == Window::All;
         let limit = self.speaker.compaction_limit(self.case);
-        if window == NO_LIMIT || !is_whole || self.case.tokens(self.context) <= limit {
+        let Some(summaries) = self.speaker.summaries.as_ref().filter(|_| self.may_be_compacted(limit)) else {
             return;
-        }
+        };
+        let (call, calls) = summaries.calls(self.case, (summaries.context(self.context), self.task));
         if self.case.is_typical() {
             // A summary halves the history.
-            self.sum.add_calls(self.speaker.call(self.case, self.context), 1);
-            self.context = limit.saturating_mul(self.case.bytes_per_token()) / 2;
+            self.sum.add_calls(call, 1);
+            let whole = limit.saturating_mul(self.case.bytes_per_token());
+            self.context = if whole == 0 { self.context } else { whole } / 2;
             return;
         }
-        let pieces = COMPACTION.min(2 + 2 * (self.context / (window / 2).max(1)));
-        self.sum.add_calls(self.speaker.call(self.case, window), count.saturating_mul(pieces + 1));
+        self.sum.add_calls(call, count.saturating_mul(calls));
+    }
+
+    fn may_be_compacted(&self, limit: u128) -> bool {
+        self.speaker.window == Window::All && self.case.tokens(self.context) > limit
     }
 
     fn make_tool_rounds(&mut self, tools: &Tools) {

@@ -1,11 +1,11 @@
 //! The turns of tasks: role-play, tasks that are solved alone, and discussions.
 
 use polylogue::{Name, Result};
-use polylogue_core::Model as _;
 
 use super::amount::{Effect, Sum};
 use super::case::{MESSAGE, PROMPT};
 use super::speaker::Speaker;
+use super::summaries;
 use super::walk::{Scene, Walk};
 use crate::build::{AgentBuilder, BuildScope};
 use crate::pattern::{GroupSolve, RolePlay, Task};
@@ -152,9 +152,9 @@ impl Walk<'_> {
         let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
         let speaker =
             Speaker::of(agent, &keys, &assistant, model)?.with_attempts(self.attempts_of(builder, &keys));
-        if speaker.is_unpriced() {
-            self.unpriced.insert(speaker.model.name().to_owned());
-        }
+        let summaries = summaries::of_agent(self.root, builder, (agent, &keys), &speaker)?;
+        let speaker = speaker.compacted(summaries);
+        self.note_model(&speaker);
         let context = scene.seen_by(agent.name.as_str());
         let effect = speaker.turn(self.case, speaker.view(self.case, context, scene.longest), scene.task);
         self.note(&scene.chat, agent.name.as_str(), effect.sum);

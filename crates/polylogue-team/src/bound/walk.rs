@@ -8,7 +8,9 @@ use polylogue_core::{Model as _, Params};
 
 use super::amount::{Effect, Sum};
 use super::case::{Case, MESSAGE};
+use super::model;
 use super::speaker::Speaker;
+use super::summaries;
 use crate::agent::{Agent, ModelKeys};
 use crate::build::{AgentBuilder, BuildScope};
 use crate::team::Team;
@@ -16,19 +18,36 @@ use crate::team::Team;
 /// Chats within chats that are looked into. The limit on depth of every run is lower.
 const DEPTH: usize = 64;
 
-/// Agents as they are asked, by team and name. Shared by the three cases.
-pub(super) type Speakers = BTreeMap<(Name, String), Rc<Speaker>>;
+/// What depends on no history, and is computed once: shared by the three cases.
+#[derive(Default)]
+pub(super) struct Computed {
+    /// Agents as they are asked, by team and name.
+    pub(super) speakers: BTreeMap<(Name, String), Rc<Speaker>>,
+    /// The most turns by the stop conditions of chats, by the address of the chat: all are part of one team, which does not move.
+    pub(super) stops: BTreeMap<usize, Option<u64>>,
+    /// What agents execute for others, by team and name.
+    pub(super) executed: BTreeMap<(Name, Name), Executed>,
+}
+
+/// What an agent executes for others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Executed {
+    /// The most bytes of a result.
+    pub(super) longest: u128,
+    /// The longest reply of a model of the team, in tokens, whose message can suggest calls.
+    pub(super) reply: u128,
+}
 
 /// One walk through a team, in one case.
 pub(super) struct Walk<'s> {
     /// The outermost team.
-    root: &'s Team,
+    pub(super) root: &'s Team,
     pub(super) case: Case,
     /// The most model calls of the run.
     pub(super) max_calls: u128,
     /// The most turns of the run, if they are limited.
     pub(super) max_turns: Option<u64>,
-    speakers: &'s mut Speakers,
+    pub(super) computed: &'s mut Computed,
     /// What each agent takes, by chat and agent.
     pub(super) rows: BTreeMap<(String, String), Sum>,
     /// Models without a known price, and without a known length of replies.
@@ -157,14 +176,14 @@ impl<'s> Walk<'s> {
         root: &'s Team,
         case: Case,
         (max_calls, max_turns): (u64, Option<u64>),
-        speakers: &'s mut Speakers,
+        computed: &'s mut Computed,
     ) -> Self {
         Self {
             root,
             case,
             max_calls: max_calls.into(),
             max_turns,
-            speakers,
+            computed,
             rows: BTreeMap::new(),
             unpriced: BTreeSet::new(),
             unlimited: BTreeSet::new(),
@@ -197,12 +216,15 @@ impl<'s> Walk<'s> {
         self.rows.entry((chat.to_owned(), who.to_owned())).or_default().add(sum);
     }
 
-    fn note_model(&mut self, speaker: &Speaker) {
-        if speaker.is_unpriced() {
-            self.unpriced.insert(speaker.model.name().to_owned());
-        }
-        if speaker.is_unlimited() {
-            self.unlimited.insert(speaker.model.name().to_owned());
+    /// Notes its models whose price or length of replies is unknown.
+    pub(super) fn note_model(&mut self, speaker: &Speaker) {
+        for (of, params) in speaker.models() {
+            if model::is_unpriced(of) {
+                self.unpriced.insert(of.name().to_owned());
+            }
+            if model::is_unlimited(of, params) {
+                self.unlimited.insert(of.name().to_owned());
+            }
         }
     }
 
@@ -214,11 +236,11 @@ impl<'s> Walk<'s> {
         make: impl FnOnce() -> Result<Speaker>,
     ) -> Result<Rc<Speaker>> {
         let key = (team.clone(), key);
-        let found = match self.speakers.get(&key) {
+        let found = match self.computed.speakers.get(&key) {
             Some(found) => Rc::clone(found),
             None => {
                 let made = Rc::new(make()?);
-                self.speakers.insert(key, Rc::clone(&made));
+                self.computed.speakers.insert(key, Rc::clone(&made));
                 made
             }
         };
@@ -233,11 +255,13 @@ impl<'s> Walk<'s> {
         agent: &'a Agent,
         keys: &'a ModelKeys,
     ) -> Result<Rc<Speaker>> {
-        let attempts = self.attempts_of(builder, keys);
+        let (attempts, root) = (self.attempts_of(builder, keys), self.root);
         self.speaker(builder.name, agent.name.to_string(), || {
             let assistant = builder.assistant(agent, keys, &BuildScope::default())?;
             let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
-            Ok(Speaker::of(agent, keys, &assistant, model)?.with_attempts(attempts))
+            let speaker = Speaker::of(agent, keys, &assistant, model)?.with_attempts(attempts);
+            let summaries = summaries::of_agent(root, builder, (agent, keys), &speaker)?;
+            Ok(speaker.compacted(summaries))
         })
     }
 
@@ -248,12 +272,14 @@ impl<'s> Walk<'s> {
         agent: &'a Agent,
         keys: &'a ModelKeys,
     ) -> Result<Rc<Speaker>> {
-        let attempts = self.attempts_of(builder, keys);
+        let (attempts, root) = (self.attempts_of(builder, keys), self.root);
         self.speaker(builder.name, format!("{} without tools", agent.name), || {
             let assistant = builder.assistant_without_tools(agent, keys)?;
             let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
             let plain = Speaker::of(agent, keys, &assistant, model)?;
-            Ok(plain.without_form().with_attempts(attempts))
+            let speaker = plain.without_form().with_attempts(attempts);
+            let summaries = summaries::of_agent(root, builder, (agent, keys), &speaker)?;
+            Ok(speaker.compacted(summaries))
         })
     }
 

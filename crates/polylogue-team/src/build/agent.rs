@@ -111,7 +111,7 @@ impl<'a> AgentBuilder<'a> {
     }
 
     /// The agent that summarizes for others.
-    fn summarizer(&self, name: &Name) -> Result<Assistant> {
+    pub(crate) fn summarizer(&self, name: &Name) -> Result<Assistant> {
         let agent = self.team.agents.iter().find(|agent| agent.name == *name);
         match agent.and_then(|agent| Some((agent, agent.plain()?))) {
             Some((agent, keys)) => self.plain_assistant(agent, keys),

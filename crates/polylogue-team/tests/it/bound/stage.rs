@@ -44,6 +44,8 @@ pub(super) struct Played {
     pub(super) asks: bool,
     /// Whether a participant said anything.
     pub(super) has_output: bool,
+    /// The limit on model calls.
+    pub(super) max_calls: u64,
 }
 
 impl Played {
@@ -122,6 +124,7 @@ impl Stage {
             end: run.map(|run| run.status).map_err(|error| error.to_string()),
             exception: log.bound_exception().await,
             shares: [0; 3],
+            max_calls: limits.max_calls(),
             asks,
             has_output: log.events().await.iter().any(|event| event.at.is_root() && says(&event.body)),
         }

@@ -49,12 +49,14 @@ const PATTERNS: [&str; 14] = [
 ];
 
 /// Agents of these.
-const AGENTS: [&str; 5] = [
+const AGENTS: [&str; 7] = [
     "{name: A}, {name: B}",
     "{name: A, tools: [calculator], max_tool_rounds: 4}, {name: B, tools: [calculator], max_tool_rounds: 2}",
     "{name: A, output_schema: {type: object, required: [x], properties: {x: {type: integer}}}}, {name: B, view: {window: {messages: 3}}}",
     "{name: A, reasoning: {refine: {rounds: 2}}}, {name: B, reasoning: plan_and_solve}",
     "{name: A, agent_tools: [{who: B, description: Helps.}]}, {name: B, human_input: terminate}",
+    "{name: A, compaction: {at: {tokens: 300}}}, {name: B, compaction: {at: {messages: 4}, by: A}, parameters: {max_tokens: 20}}",
+    "{name: A, system: 'Of {{task}}', compaction: {at: {messages: 4}, model: 'a:b', target: 0.9}}, {name: B, compaction: false}",
 ];
 
 fn patterns() -> BTreeMap<String, Team> {
@@ -72,7 +74,7 @@ fn patterns() -> BTreeMap<String, Team> {
     all
 }
 
-/// Teams that run programs, which take longer than all models together: the sweep leaves them to [`tightness`].
+/// Teams that run programs, which take longer than all models together: the sweep plays one of them in [`RARE`] conversations.
 const PROGRAMS: [&str; 7] = [
     "caller-executor",
     "coder-critic-executor",
@@ -82,6 +84,9 @@ const PROGRAMS: [&str; 7] = [
     "spare-parts",
     "year-to-date",
 ];
+
+/// In how many conversations there is one that takes long: a team that runs programs, or no limit on calls but that of the team.
+const RARE: u64 = 1_000;
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
@@ -109,14 +114,12 @@ fn drawn(seed: u64) -> (Adversary, Setting) {
     let window = [None, Some(WINDOW)][below(2)];
     // Nearly all are short, so that there are many.
     let calls = if below(200) == 0 { 40 } else { [2, 5][below(2)] };
-    (
-        Adversary { output: 48, window, ..Adversary::new(behavior, seed) },
-        Setting { window, calls: Some(calls) },
-    )
+    let calls = (!mixed(seed).is_multiple_of(4 * RARE)).then_some(calls);
+    (Adversary { output: 48, window, ..Adversary::new(behavior, seed) }, Setting { window, calls })
 }
 
 /// Why `played` is not as the bound of its team says.
-fn flaw(played: &Played, behavior: Behavior, setting: Setting) -> Option<String> {
+fn flaw(played: &Played, behavior: Behavior) -> Option<String> {
     let reason = match &played.end {
         Err(error) => return Some(format!("it failed: {error}")),
         Ok(Status::Waiting(_)) if played.asks => return None,
@@ -126,7 +129,7 @@ fn flaw(played: &Played, behavior: Behavior, setting: Setting) -> Option<String>
     let huge = behavior == Behavior::Huge && played.exception == Some(BoundException::LongReply);
     let is_wrong = match reason {
         StopReason::Bound { .. } => true,
-        StopReason::Calls { limit } => setting.calls != Some(*limit) || played.used.counted_calls() != *limit,
+        StopReason::Calls { limit } => played.max_calls != *limit || played.used.counted_calls() != *limit,
         StopReason::NoOutput { .. } => played.has_output,
         _ => false,
     };
@@ -142,23 +145,26 @@ const PARTS: u64 = 4;
 /// Plays one conversation for each seed of a part, in turn with each team. `POLYLOGUE_CONVERSATIONS` sets how many all parts play,
 /// `POLYLOGUE_SEED` the first seed, `POLYLOGUE_TEAM` the only team.
 async fn play_seeds(part: u64) {
-    let count = setting("POLYLOGUE_CONVERSATIONS").unwrap_or(CONVERSATIONS);
     let first = setting("POLYLOGUE_SEED").unwrap_or(1);
-    let last = first + count;
+    let last = first + setting("POLYLOGUE_CONVERSATIONS").unwrap_or(CONVERSATIONS);
     let seeds: Vec<u64> = (first..last).filter(|seed| seed % PARTS == part).collect();
     let only = std::env::var("POLYLOGUE_TEAM").ok();
     let place = tempfile::tempdir().unwrap();
-    let teams =
-        shipped().into_iter().filter(|(name, _)| !PROGRAMS.contains(&name.as_str())).chain(patterns());
+    let teams = shipped().into_iter().chain(patterns());
     let teams = teams.filter(|(name, _)| only.as_ref().is_none_or(|only| only == name));
-    let mut stages: Vec<Stage> = teams.map(|(name, team)| Stage::new(name, team, place.path())).collect();
-    assert!(!stages.is_empty(), "no such team");
+    let stages = teams.map(|(name, team)| Stage::new(name, team, place.path()));
+    let is_slow = |stage: &Stage| only.is_none() && PROGRAMS.contains(&stage.name.as_str());
+    let (mut slow, mut quick): (Vec<Stage>, Vec<Stage>) = stages.partition(is_slow);
+    assert!(!quick.is_empty(), "no such team");
+    let count = slow.len() + quick.len();
     let (mut flaws, mut reasons) = (Vec::new(), BTreeMap::<String, u64>::new());
     for &seed in &seeds {
+        let runs_programs = !slow.is_empty() && mixed(seed ^ RARE).is_multiple_of(RARE);
+        let stages = if runs_programs { &mut slow } else { &mut quick };
         let at = usize::try_from(seed % stages.len() as u64).unwrap();
         let (model, setting) = drawn(seed);
         let played = stages[at].play(model, setting).await;
-        if let Some(flaw) = flaw(&played, model.behavior, setting) {
+        if let Some(flaw) = flaw(&played, model.behavior) {
             flaws.push(format!(
                 "POLYLOGUE_TEAM={:?} POLYLOGUE_SEED={seed}, {model:?}: {flaw}",
                 stages[at].name
@@ -167,7 +173,7 @@ async fn play_seeds(part: u64) {
         *reasons.entry(played.code()).or_default() += 1;
     }
     let of = format!("{} of the seeds {first} to {}", seeds.len(), last - 1);
-    println!("{of}: as many conversations of {} teams", stages.len());
+    println!("{of}: as many conversations of {count} teams");
     for (reason, count) in reasons {
         println!("{count:9} {reason}");
     }
@@ -229,8 +235,7 @@ async fn tightness() {
             let setting = Setting { window: None, calls: None };
             let played = stage.play(model, setting).await;
             flaws.extend(
-                flaw(&played, model.behavior, setting)
-                    .map(|flaw| format!("{}, {model:?}: {flaw}", stage.name)),
+                flaw(&played, model.behavior).map(|flaw| format!("{}, {model:?}: {flaw}", stage.name)),
             );
             if played.shares[2] > highest[2] {
                 by = Some((model.behavior, played.code()));
