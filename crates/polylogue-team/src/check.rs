@@ -20,6 +20,7 @@ mod reasoning;
 mod script;
 mod secrets;
 mod texts;
+mod waits;
 mod web;
 mod working;
 

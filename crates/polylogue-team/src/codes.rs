@@ -5,6 +5,7 @@ pub(crate) use polylogue_config::codes::{
 };
 use polylogue_config::diagnostic::Severity;
 
+pub(crate) const CIRCULAR_WAIT: &str = "circular-wait";
 pub(crate) const DEAD_END: &str = "dead-end";
 pub(crate) const FILE: &str = "unreadable-file";
 pub(crate) const MISSING_FILE: &str = "missing-file";
@@ -91,6 +92,11 @@ const KINDS: &[FindingKind] = &[
         FILE,
         "A file cannot be read.",
         "The team file, or a file that it names, is missing, too large or not UTF-8.",
+    ),
+    warning(
+        CIRCULAR_WAIT,
+        "Participants wait for each other.",
+        "Each of them can speak, or join, only after another one of them, so that none ever does. Let one of them begin, or lead to one of them from another participant.",
     ),
     warning(
         DEAD_END,

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use polylogue_config::At;
 use polylogue_core::Name;
 
+use super::waits::{self, WaitTexts};
 use crate::agent::Agent;
 use crate::chat::Chat;
 use crate::codes;
 use crate::diagnostic::Report;
-use crate::flow::{ChatFlow, Point, Ways};
+use crate::flow::{ChatFlow, FlowStep, Point, Ways};
 use crate::outline::Outline;
 use crate::pattern::{Pattern, listed};
 use crate::source::Span;
@@ -23,8 +24,15 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         checked.warn_of_unreachable(report);
         checked.warn_of_dead_ends(report);
         checked.warn_of_endless(report);
+        waits::check_late_joiners(chat, report);
     }
 }
+
+/// How participants that no way leads to from the start are reported, if ways lead to them from each other.
+const SPEAKING: WaitTexts = WaitTexts {
+    does: "speaks",
+    hint: "add a transition to one of them from a participant that speaks, or begin with it",
+};
 
 /// A chat with its flow.
 struct CheckedChat<'c> {
@@ -61,9 +69,25 @@ impl<'c> CheckedChat<'c> {
         // A graph with an unreachable node cannot be built, which is reported as an error.
         let is_graph = matches!(self.chat.pattern, Pattern::Graph(_));
         let built = if is_graph { self.chat.participants.len() } else { 0 };
-        for who in self.chat.everyone().skip(built).filter(never) {
+        let never: Vec<&'c At<Name>> = self.chat.everyone().skip(built).filter(never).collect();
+        let waits_for = |who: &Name| {
+            let leads = |name: &&'c At<Name>| {
+                let is_it = |step: &FlowStep<'c>| {
+                    step.from == Point::Speaker(&name.value)
+                        && matches!(step.to, Point::Speaker(to) if to == who)
+                };
+                self.flow.steps.iter().any(is_it)
+            };
+            never.iter().copied().find(leads).map(|name| &name.value)
+        };
+        let mut told = BTreeSet::new();
+        for &who in &never {
             if report.full() {
                 return;
+            }
+            if waits_for(who).is_some() {
+                waits::warn(who, waits_for, &SPEAKING, &mut told, report);
+                continue;
             }
             let message = format!("no transition of the chat `{}` leads to `{who}`", self.name);
             let hint = "add a transition to it, or remove it from `participants`";
