@@ -1,4 +1,4 @@
-//! The page while a model writes: S93, S99.
+//! The page while a model writes, and by the keyboard alone: S93, S99.
 
 use polylogue_test::server::{Answer, PieceGate, Playbook};
 use serde_json::{Value, json};
@@ -91,5 +91,122 @@ async fn s99_nothing_moves_where_motion_is_not_wanted() {
     }
     gate.lift();
     until_state(&mut browser, "closed").await;
+    check_clean(&browser, &world);
+}
+
+/// Keys as a keyboard sends them, with their effects in the browser.
+async fn strike(browser: &mut Browser, key: &str) {
+    let (name, code, text) = match key {
+        "Tab" => ("Tab", 9, ""),
+        "Enter" => ("Enter", 13, "\r"),
+        "Escape" => ("Escape", 27, ""),
+        "ArrowDown" => ("ArrowDown", 40, ""),
+        "ArrowUp" => ("ArrowUp", 38, ""),
+        letter => (letter, 0, letter),
+    };
+    for kind in [if text.is_empty() { "rawKeyDown" } else { "keyDown" }, "keyUp"] {
+        let text = if kind == "keyDown" { text } else { "" };
+        let event =
+            json!({"type": kind, "key": name, "code": name, "windowsVirtualKeyCode": code, "text": text});
+        browser.command("Input.dispatchKeyEvent", event).await;
+    }
+}
+
+async fn write(browser: &mut Browser, text: &str) {
+    browser.command("Input.insertText", json!({"text": text})).await;
+}
+
+/// Presses Tab until the focus is on what the selector or the text of a button names. Each place on the way shows its focus.
+async fn tab_to(browser: &mut Browser, wanted: &str) {
+    let is_there = format!(
+        "(() => {{ const it = document.activeElement; try {{ if (it.matches({0})) return true; }} catch {{}} return it.textContent.trim() === {0}; }})()",
+        json!(wanted)
+    );
+    let shown = "(() => { const it = document.activeElement; const style = getComputedStyle(it); return it === document.body || it.matches('main') || (style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0) ? '' : it.outerHTML.slice(0, 200); })()";
+    for _ in 0..200 {
+        strike(browser, "Tab").await;
+        assert_eq!(browser.eval(shown).await, "", "the focus is not seen");
+        if browser.eval(&is_there).await == true {
+            return;
+        }
+    }
+    panic!("Tab does not come to `{wanted}`: {}", browser.text().await);
+}
+
+#[tokio::test]
+async fn s99_a_run_is_begun_answered_forked_and_edited_and_a_team_written_by_the_keyboard_alone() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    for part in ["g", "n"] {
+        strike(&mut browser, part).await;
+    }
+    browser.until("document.querySelector('select[name=team]')").await;
+    tab_to(&mut browser, "select[name=team]").await;
+    // The next team, and the one before; the focus stays.
+    for (arrow, team) in [("ArrowDown", "short"), ("ArrowUp", "ask")] {
+        strike(&mut browser, arrow).await;
+        browser.until(&format!("location.hash.endsWith('team={team}') && document.querySelector('select[name=team]').value === '{team}'")).await;
+        assert_eq!(browser.eval("document.activeElement.matches('select[name=team]')").await, true, "{team}");
+    }
+    tab_to(&mut browser, "textarea[name=message]").await;
+    write(&mut browser, "Help me.").await;
+    tab_to(&mut browser, "Begin").await;
+    strike(&mut browser, "Enter").await;
+    browser.until("document.querySelector('.question textarea')").await;
+    let source = id_of(&mut browser).await;
+    strike(&mut browser, "a").await;
+    browser.until("document.activeElement.matches('.question textarea')").await;
+    write(&mut browser, "I am stuck.").await;
+    tab_to(&mut browser, "Answer").await;
+    strike(&mut browser, "Enter").await;
+    until_state(&mut browser, "closed").await;
+    browser.until_text("Thanks.").await;
+    // The last message is edited in a fork.
+    strike(&mut browser, "Escape").await;
+    strike(&mut browser, "k").await;
+    browser
+        .until(
+            "document.activeElement.matches('.turn') && document.activeElement.innerText.includes('Thanks.')",
+        )
+        .await;
+    strike(&mut browser, "e").await;
+    browser.until("document.querySelector('.edit-form textarea')").await;
+    tab_to(&mut browser, ".edit-form textarea").await;
+    write(&mut browser, "You are welcome. ").await;
+    tab_to(&mut browser, "Rerun in a fork").await;
+    strike(&mut browser, "Enter").await;
+    browser.until(&format!("document.querySelector('main[data-run]:not([data-run=\"{source}\"])')")).await;
+    browser.until_text(&format!("edited fork of {source}")).await;
+    browser.until_text("You are welcome.").await;
+    until_state(&mut browser, "closed").await;
+    // A fork from its first message.
+    let edited = id_of(&mut browser).await;
+    strike(&mut browser, "j").await;
+    strike(&mut browser, "f").await;
+    browser.until(&format!("document.querySelector('main[data-run]:not([data-run=\"{edited}\"])')")).await;
+    browser.until_text(&format!("fork of {edited}")).await;
+    // A team: Tab indents, and Escape leaves the field to Tab.
+    for part in ["g", "t"] {
+        strike(&mut browser, part).await;
+    }
+    browser.until("document.querySelector('.teams .run-row a')").await;
+    tab_to(&mut browser, ".teams .run-row a").await;
+    strike(&mut browser, "Enter").await;
+    browser.until_text("No errors.").await;
+    tab_to(&mut browser, ".text textarea").await;
+    let length = "document.querySelector('.text textarea').value.length";
+    let before = browser.eval(length).await.as_u64().unwrap();
+    strike(&mut browser, "Tab").await;
+    assert_eq!(browser.eval(length).await, before + 2);
+    assert_eq!(browser.eval("document.activeElement.matches('.text textarea')").await, true);
+    strike(&mut browser, "Escape").await;
+    strike(&mut browser, "Tab").await;
+    assert_eq!(browser.eval("document.activeElement.matches('.text textarea')").await, false);
+    tab_to(&mut browser, "Discard changes").await;
+    strike(&mut browser, "Enter").await;
+    browser.until(&format!("{length} === {before}")).await;
+    tab_to(&mut browser, "Log out").await;
+    strike(&mut browser, "Enter").await;
+    browser.until_text("You are not logged in.").await;
     check_clean(&browser, &world);
 }
