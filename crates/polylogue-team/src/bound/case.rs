@@ -2,6 +2,8 @@
 
 use polylogue_core::{Bound, RunBound};
 
+use crate::reasoning::Example;
+
 /// What is assumed of models, providers and people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Case {
@@ -88,4 +90,9 @@ impl Case {
     pub(super) fn turns(self, most: u128, participants: usize) -> u128 {
         self.times(most, TYPICAL_ROUNDS.saturating_mul(participants as u128))
     }
+}
+
+/// The bytes of an example that an agent is given.
+pub(super) fn example(example: &Example) -> u128 {
+    (example.user.len() + example.assistant.len()) as u128 + 2 * MESSAGE
 }

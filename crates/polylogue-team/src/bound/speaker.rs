@@ -6,12 +6,11 @@ use serde::Serialize;
 
 use super::amount::{Amount, Effect, NO_LIMIT, Sum};
 use super::case::{
-    BYTES_PER_TOKEN, CALL, CALL_TOKENS, Case, MESSAGE, PERSON, PROMPT, REQUEST, SCHEMA, TOOLS,
+    self, BYTES_PER_TOKEN, CALL, CALL_TOKENS, Case, MESSAGE, PERSON, PROMPT, REQUEST, SCHEMA, TOOLS,
 };
 use super::model;
 use super::summaries::Summaries;
 use crate::agent::{Agent, ModelKeys};
-use crate::reasoning::Example;
 use crate::tooling::ToolEntry;
 
 /// Loops longer than this are computed from their last step.
@@ -109,7 +108,7 @@ impl Speaker {
         let params = assistant.model_params().clone();
         let length = |task: &str| assistant.system_for(task).map_or(0, |text| text.len() as u128);
         let (system, quoting) = (length(""), length("x"));
-        let examples: u128 = keys.examples.iter().map(example).sum();
+        let examples: u128 = keys.examples.iter().map(case::example).sum();
         let default = if params.max_tokens.is_some() { 0 } else { Assistant::DEFAULT_MAX_CONTINUATIONS };
         let continuations = keys.parameters.max_continuations.unwrap_or(default).into();
         let plain = Self::plain(model, params, system.saturating_add(examples), continuations);
@@ -302,10 +301,6 @@ fn longest_result(agent: &Agent, specs: &[ToolSpec]) -> u128 {
 /// The most bytes of a result of `tools`.
 pub(super) fn longest_of(tools: &[AnyTool]) -> u128 {
     tools.iter().map(|tool| tool.spec().max_bytes as u128).max().unwrap_or_default().max(PROMPT) + NOTICE
-}
-
-pub(super) fn example(example: &Example) -> u128 {
-    (example.user.len() + example.assistant.len()) as u128 + 2 * MESSAGE
 }
 
 /// The calls of one turn.

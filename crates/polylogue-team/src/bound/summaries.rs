@@ -6,9 +6,8 @@ use polylogue_config::{At, Switch};
 use polylogue_core::{AnyModel, Model as _, Params};
 
 use super::amount::{Amount, NO_LIMIT};
-use super::case::{Case, MESSAGE, REQUEST, SCHEMA};
+use super::case::{self, Case, MESSAGE, REQUEST, SCHEMA};
 use super::model;
-use super::speaker::{self, Speaker};
 use crate::agent::{Agent, ModelKeys};
 use crate::build::AgentBuilder;
 use crate::team::Team;
@@ -110,14 +109,13 @@ impl Summaries {
     }
 }
 
-/// How the history of an agent of the team `root`, or of one within it, is compacted; `None` if it never is.
+/// How the history of an agent of the team `root`, or of one within it, is compacted where it sets nothing else than `by_default`; `None` if it never is.
 pub(super) fn of_agent(
     root: &Team,
     builder: &AgentBuilder<'_>,
     (agent, keys): (&Agent, &ModelKeys),
-    own: &Speaker,
+    by_default: Summaries,
 ) -> Result<Option<Summaries>> {
-    let by_default = own.default_summaries();
     let set = match keys.compaction.as_ref().or(builder.team.compaction.as_ref()) {
         None => return Ok(Some(by_default)),
         Some(At { value: Switch::Off, .. }) => return Ok(None),
@@ -140,7 +138,7 @@ fn summarizer(root: &Team, builder: &AgentBuilder<'_>, name: &Name) -> Result<Op
     let Some(keys) = agent.and_then(Agent::model) else { return Ok(None) };
     let (assistant, own) = (builder.summarizer(name)?, keys.model.as_ref().map(|model| model.as_str()));
     let length = |task: &str| assistant.system_for(task).map_or(0, |text| text.len() as u128);
-    let examples = keys.examples.iter().map(speaker::example).sum::<u128>();
+    let examples = keys.examples.iter().map(case::example).sum::<u128>();
     let (system, quotes) = (length("").saturating_add(examples), length("x").saturating_sub(length("")));
     let attempts = builder.attempts_of(root, own);
     let author = Author::of(builder.model_of(name, own)?, assistant.model_params(), attempts);

@@ -152,7 +152,7 @@ impl Walk<'_> {
         let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
         let speaker =
             Speaker::of(agent, &keys, &assistant, model)?.with_attempts(self.attempts_of(builder, &keys));
-        let summaries = summaries::of_agent(self.root, builder, (agent, &keys), &speaker)?;
+        let summaries = summaries::of_agent(self.root, builder, (agent, &keys), speaker.default_summaries())?;
         let speaker = speaker.compacted(summaries);
         self.note_model(&speaker);
         let context = scene.seen_by(agent.name.as_str());

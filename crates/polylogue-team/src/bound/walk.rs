@@ -260,7 +260,7 @@ impl<'s> Walk<'s> {
             let assistant = builder.assistant(agent, keys, &BuildScope::default())?;
             let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
             let speaker = Speaker::of(agent, keys, &assistant, model)?.with_attempts(attempts);
-            let summaries = summaries::of_agent(root, builder, (agent, keys), &speaker)?;
+            let summaries = summaries::of_agent(root, builder, (agent, keys), speaker.default_summaries())?;
             Ok(speaker.compacted(summaries))
         })
     }
@@ -278,7 +278,7 @@ impl<'s> Walk<'s> {
             let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
             let plain = Speaker::of(agent, keys, &assistant, model)?;
             let speaker = plain.without_form().with_attempts(attempts);
-            let summaries = summaries::of_agent(root, builder, (agent, keys), &speaker)?;
+            let summaries = summaries::of_agent(root, builder, (agent, keys), speaker.default_summaries())?;
             Ok(speaker.compacted(summaries))
         })
     }
