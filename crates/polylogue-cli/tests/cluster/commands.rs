@@ -163,7 +163,7 @@ fn a_conversation_with_files_in_a_volume_waits_for_a_worker_that_has_it() {
     assert!(shown.contains(&format!("no worker offers files-in-{}", volume.path().display())), "{shown}");
     assert!(place.events(&id).is_empty(), "it is not taken");
     let unmounted = Place::new(&server.url()).with_var("POLYLOGUE_FILES", "volume:/nowhere/at/all");
-    let refused = unmounted.run(&["worker"], 1);
+    let refused = unmounted.run(&["worker"], 2);
     assert!(
         refused.err.contains("is no folder here") && refused.err.contains("hint: mount it"),
         "{}",

@@ -32,8 +32,7 @@ fn body(messages: &[Value]) -> Value {
 fn proper_histories_pass() {
     let call_next_to_text =
         json!({"role": "assistant", "content": "I look", "tool_calls": calls(&["z"])["tool_calls"]});
-    let picture =
-        json!([{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "data:,x"}}]);
+    let picture = json!([{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]);
     for messages in [
         vec![user("a")],
         vec![system(), user("a")],

@@ -75,15 +75,17 @@ fn patterns() -> BTreeMap<String, Team> {
 }
 
 /// Teams that run programs, which take longer than all models together: the sweep plays one of them in [`RARE`] conversations.
-const PROGRAMS: [&str; 7] = [
+const PROGRAMS: [&str; 6] = [
     "caller-executor",
     "coder-critic-executor",
     "data-visualizer",
     "human-feedback-code",
     "projection",
-    "spare-parts",
     "year-to-date",
 ];
+
+/// The team whose tools come from an MCP server, of which the stage starts none.
+const SERVED: &str = "spare-parts";
 
 /// In how many conversations there is one that takes long: a team that runs programs, or no limit on calls but that of the team.
 const RARE: u64 = 1_000;
@@ -150,7 +152,7 @@ async fn play_seeds(part: u64) {
     let seeds: Vec<u64> = (first..last).filter(|seed| seed % PARTS == part).collect();
     let only = std::env::var("POLYLOGUE_TEAM").ok();
     let place = tempfile::tempdir().unwrap();
-    let teams = shipped().into_iter().chain(patterns());
+    let teams = shipped().into_iter().filter(|(name, _)| name != SERVED).chain(patterns());
     let teams = teams.filter(|(name, _)| only.as_ref().is_none_or(|only| only == name));
     let stages = teams.map(|(name, team)| Stage::new(name, team, place.path()));
     let is_slow = |stage: &Stage| only.is_none() && PROGRAMS.contains(&stage.name.as_str());
