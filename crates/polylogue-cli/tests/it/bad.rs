@@ -136,6 +136,7 @@ fn a_wrong_key() {
     let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(1);
     expect![[r#"
         talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
+        It takes at most 1000 model calls. No bound on tokens: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters`.
         error (config): openai:test: the provider answered with status 401: Incorrect API key provided
           hint: check the key in `OPENAI_API_KEY`, and what it is allowed to do
     "#]]
@@ -160,6 +161,7 @@ fn a_dead_endpoint() {
     let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(1);
     expect![[r#"
         talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
+        It takes at most 1000 model calls. No bound on tokens: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters`.
         error (provider): openai:test: cannot connect to SERVER: tcp connect error: Connection refused (os error 111) (tried 5 times)
           hint: check that the server runs and that the base URL is right
     "#]].assert_eq(&ran.err.replace(gone, "SERVER"));

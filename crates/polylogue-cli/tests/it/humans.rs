@@ -331,6 +331,8 @@ fn an_error_is_shown_once_and_where_it_happened() {
     assert_eq!(code, 1);
     expect![[r#"
         pair: at most 2 turns, 1000 model calls; no limit on cost (`--max-cost`)
+        It takes at most 8 model calls. No bound on tokens: the length of a reply of `openai:test` has no
+        known limit: set `max_tokens` in `parameters`.
         participants: A, B
 
         user → all

@@ -64,6 +64,8 @@ fn a_run_at_80_columns() {
         &expect![[r#"
             shop: at most 100 turns a chat, 1000 model calls; no limit on cost
             (`--max-cost`)
+            It takes at most 1000 model calls. No bound on tokens: the length of a reply of
+            `openai:test` has no known limit: set `max_tokens` in `parameters`.
             participants: Planner, work
 
             user → all
@@ -112,6 +114,8 @@ fn a_run_at_120_columns_with_whole_replies() {
         &["--no-stream"],
         &expect![[r#"
             shop: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
+            It takes at most 1000 model calls. No bound on tokens: the length of a reply of `openai:test` has no
+            known limit: set `max_tokens` in `parameters`.
             participants: Planner, work
 
             user → all

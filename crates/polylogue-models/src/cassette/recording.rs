@@ -57,7 +57,9 @@ impl Recording {
     /// recorded fail.
     #[must_use]
     pub fn model(&self, name: &str) -> Replayer {
-        Replayer { name: name.into(), calls: Arc::clone(&self.0) }
+        let known = name.split_once(':').and_then(|(provider, model)| KnownModel::find(provider, model));
+        let context_window = known.and_then(|known| known.max_input);
+        Replayer { name: name.into(), context_window, calls: Arc::clone(&self.0) }
     }
 
     /// The names of the recorded models.
@@ -204,6 +206,8 @@ fn call_in_words(at: &Path, who: &Name, nth: u64) -> String {
 #[derive(Clone)]
 pub struct Replayer {
     name: Arc<str>,
+    /// Looked up once: the bound of a team asks for it thousands of times.
+    context_window: Option<u64>,
     calls: Arc<Calls>,
 }
 
@@ -258,8 +262,7 @@ impl Model for Replayer {
 
     /// As the table of models says, so that histories are compacted as they were when it was recorded.
     fn context_window(&self) -> Option<u64> {
-        let (provider, model) = self.name.split_once(':')?;
-        KnownModel::find(provider, model)?.max_input
+        self.context_window
     }
 
     /// The cost of a recorded call of this model with this `usage`.

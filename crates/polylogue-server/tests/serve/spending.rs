@@ -1,6 +1,6 @@
 //! What a token may spend in a day: the last part of S37.
 
-use polylogue_core::{Allowance, Budget, Money};
+use polylogue_core::{Allowance, Budget, Limits, Money};
 use polylogue_server::{DailyBudget, NewToken};
 use serde_json::{Value, json};
 
@@ -28,6 +28,13 @@ fn is_spent(response: &Response) {
     assert!(wait <= 24 * 60 * 60, "{wait}");
 }
 
+/// Tokens for one call and not for two, of a model that could take up to `next`: what it asks of its longest reply is lowered to what is
+/// still useful.
+fn enough_for_one(next: u64) -> u64 {
+    const LONGEST_REPLY: u64 = 16_384;
+    next - LONGEST_REPLY + Limits::USEFUL_OUTPUT + 10
+}
+
 /// Begins a run that its token stops. Returns its id, and what the server says of it.
 async fn stopped(world: &World, token: &str) -> (String, Value) {
     let begun = post(world, token, PATH, &json!({"team": "long"})).await;
@@ -50,7 +57,7 @@ async fn s37_the_tokens_of_a_day_are_reserved_counted_across_restarts_and_then_r
     let next: u64 = detail.strip_prefix(said).unwrap().trim_end_matches(')').parse().unwrap();
     assert_eq!((closed["turns"].as_u64(), world.model_requests().len()), (Some(0), 0), "it was not asked");
     // Enough for one call, and not for all.
-    let bounded = bounded(next + 10).await;
+    let bounded = bounded(enough_for_one(next)).await;
     let (id, closed) = stopped(&world, &bounded).await;
     assert!((1..12).contains(&closed["turns"].as_u64().unwrap()), "{closed}");
     let refused = async |world: &World| {
@@ -84,7 +91,7 @@ async fn what_a_token_made_spends_is_spent_of_the_budget_of_its_maker() {
     let detail = closed["ended"]["detail"].as_str().unwrap();
     let next = detail.rsplit(' ').next().unwrap().trim_end_matches(')');
     let tokens: u64 = next.parse().unwrap();
-    let maker = token(&world, DailyBudget { tokens: Some(tokens + 10), ..DailyBudget::default() });
+    let maker = token(&world, DailyBudget { tokens: Some(enough_for_one(tokens)), ..DailyBudget::default() });
     let make = async |name: &str| {
         let body = json!({"name": name, "scopes": ["read", "run"]});
         post(&world, &maker, "/api/v1/tokens", &body).await.json()["token"].as_str().unwrap().to_owned()

@@ -52,9 +52,7 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}, {Ann: five}, {Bob: s
 pub(crate) const LONG: &str = "
 name: long
 task: Talk.
-agents:
-  - {name: Ann, model: 'openai:gpt-4o-mini', parameters: {max_tokens: 100}}
-  - {name: Bob, model: 'openai:gpt-4o-mini', parameters: {max_tokens: 100}}
+agents: [{name: Ann, model: 'openai:gpt-4o-mini'}, {name: Bob, model: 'openai:gpt-4o-mini'}]
 chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 12}}
 ";
 
