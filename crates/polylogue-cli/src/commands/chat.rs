@@ -1,7 +1,8 @@
 //! `polylogue chat`: a conversation with a model or a team, line by line.
 
-pub(crate) mod command;
-pub(crate) mod session;
+mod command;
+pub(crate) mod lines;
+mod session;
 
 use std::path::Path;
 
@@ -53,11 +54,12 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::chat::Chat) -> Result<Exit
     let attached = args.attach.parts()?;
     attachments::check(&prepared, &attached)?;
     let mut session = Session::new(cli, runtime, prepared, settings, input);
-    session.attach(attached);
+    session.attach_parts(attached);
     if let Some(id) = id {
         session.open(&id, options).await?;
     }
-    session.run().await
+    session.introduce();
+    lines::hold(session).await
 }
 
 /// Where no person types, only replies are written.

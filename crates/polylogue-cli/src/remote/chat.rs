@@ -13,15 +13,14 @@ use super::named_server::{Remote, uncertain};
 use super::watch::{Rest, Watch};
 use crate::args;
 use crate::args::piped::Input as Piped;
-use crate::commands::chat::command::{HELP, Input};
-use crate::commands::chat::session::{PROMPT, last_message, print_limit, save, typed};
+use crate::commands::chat::lines::{
+    Chat, Reply, hold, last_message, print_begins_again, print_forked, print_left, typed, write_markdown,
+};
 use crate::commands::chat::settings_of;
-use crate::commands::write;
 use crate::error::{CliError, Exit};
-use crate::prompt::{self, Typed};
 use crate::runner::is_failure_shown;
 use crate::screen::text::folded;
-use crate::screen::{Output, Sanitized, Settings, cost, tokens};
+use crate::screen::{Output, Settings};
 use crate::signals::Signals;
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::view::View;
@@ -51,7 +50,7 @@ pub(super) async fn run(cli: &args::Cli, args: &args::chat::Chat, remote: &Remot
                 .hint(format!("`polylogue chat TEAM`; the server has {teams}")));
         }
     }
-    session.run().await
+    hold(session).await
 }
 
 /// A chat while it is held.
@@ -65,12 +64,6 @@ struct Session<'r> {
     chat: Option<(Watch<'r>, View)>,
     /// What the person typed, oldest first.
     history: Vec<String>,
-}
-
-/// Whether the chat continues.
-enum Next {
-    Continue,
-    Leave(Exit),
 }
 
 impl<'r> Session<'r> {
@@ -131,62 +124,21 @@ impl<'r> Session<'r> {
         let view = watch.view(Instant::now(), true)?;
         Ok((watch, view))
     }
+}
 
-    async fn run(mut self) -> Result<Exit, CliError> {
-        let mut exit = Exit::Done;
-        // A conversation that was interrupted continues first.
-        if self.chat.as_ref().is_some_and(|(watch, _)| !is_over(&watch.events))
-            && let Next::Leave(exit) = self.retry(&mut exit).await?
-        {
-            return self.leave(exit).await;
-        }
-        loop {
-            let line = match prompt::is_typed() {
-                true => prompt::message(PROMPT, self.history.clone(), &mut Signals::new()?).await?,
-                false => prompt::read_piped(&mut Signals::new()?).await?.map_or(Typed::End, Typed::Text),
-            };
-            let next = match line {
-                Typed::End => return self.leave(exit).await,
-                Typed::Interrupted => Next::Continue,
-                Typed::Text(line) => self.typed(&line, &mut exit).await?,
-            };
-            if let Next::Leave(exit) = next {
-                return self.leave(exit).await;
-            }
-        }
+impl Chat for Session<'_> {
+    fn history(&mut self) -> &mut Vec<String> {
+        &mut self.history
     }
 
-    async fn typed(&mut self, line: &str, exit: &mut Exit) -> Result<Next, CliError> {
-        // Commands are for people: what comes through a pipe is a message.
-        let input = match prompt::is_typed() {
-            true => Input::of(line),
-            false => {
-                Some(line).filter(|line| !line.trim().is_empty()).map(|line| Input::Message(line.to_owned()))
-            }
-        };
-        match input {
-            None => {}
-            Some(Input::Exit) => return Ok(Next::Leave(Exit::Done)),
-            Some(Input::Help) => HELP.lines().for_each(print_note),
-            Some(Input::Unknown(why)) => print_note_wrapped(&why),
-            Some(Input::Save(file)) => {
-                self.save(&file).unwrap_or_else(|error| print_note(&error.to_string()))
-            }
-            Some(Input::Attach(_)) => {
-                print_note_wrapped("Messages to a server are texts: files cannot be attached to them.");
-            }
-            Some(Input::Undo) => self.undo().await?,
-            Some(Input::Retry) => return self.retry(exit).await,
-            Some(Input::Message(text)) => {
-                self.history.push(text.clone());
-                self.say(text).await?;
-                return self.exchange(exit).await;
-            }
-        }
-        Ok(Next::Continue)
+    fn output(&self) -> Output {
+        self.settings.output
     }
 
-    /// Sends a message of the person's: the task, if it is the first.
+    async fn is_over(&self) -> Result<Option<bool>, CliError> {
+        Ok(self.chat.as_ref().map(|(watch, _)| is_over(&watch.events)))
+    }
+
     async fn say(&mut self, text: String) -> Result<(), CliError> {
         let client = &self.remote.client;
         if let Some((watch, _)) = &self.chat {
@@ -201,62 +153,41 @@ impl<'r> Session<'r> {
         Ok(())
     }
 
-    /// Follows it until the replies to a message are there. `exit` says how the last one ended.
-    async fn exchange(&mut self, exit: &mut Exit) -> Result<Next, CliError> {
-        let Some((watch, view)) = &mut self.chat else { return Ok(Next::Continue) };
+    async fn reply(&mut self) -> Result<Reply, CliError> {
+        let Some((watch, view)) = &mut self.chat else { return Ok(Reply::Stopped { leaves: false }) };
         let mut signals = Signals::at_once()?;
         let rest = watch.until_rest(view, &mut signals).await?;
         watch.is_resumed = false;
         view.rest();
         if view.is_gone() {
-            return Ok(Next::Leave(Exit::Done));
+            return Ok(Reply::Unread);
         }
-        match rest {
-            Rest::Closed => {
-                let reason = watch.reason()?;
-                if self.settings.output == Output::Result {
-                    write(&Sanitized::plain(&format!("{}\n", result(&watch.events).trim_end())))?;
-                }
-                print_limit(reason);
-                *exit = Exit::from(reason);
-                Ok(Next::Continue)
-            }
-            Rest::Waiting(_) => Ok(Next::Leave(Exit::Waiting)),
-            Rest::Left => Ok(Next::Leave(Exit::Stopped)),
-            Rest::Stopped if signals.has_left() || !prompt::is_typed() => Ok(Next::Leave(Exit::Stopped)),
-            Rest::Stopped => {
-                print_note("(stopped)");
-                Ok(Next::Continue)
-            }
+        Ok(match rest {
+            Rest::Closed => Reply::Whole(watch.reason()?.clone(), result(&watch.events).to_owned()),
+            Rest::Waiting(_) => Reply::Question,
+            Rest::Left => Reply::Stopped { leaves: true },
+            Rest::Stopped => Reply::Stopped { leaves: signals.has_left() },
             Rest::Failed(why) => {
-                let is_shown = is_failure_shown(self.settings.output, &watch.events);
-                match (prompt::is_typed(), is_shown) {
-                    (false, false) => return Err(CliError::failed(why)),
-                    (false, true) => return Ok(Next::Leave(Exit::Failed)),
-                    (true, false) => print_note(&why),
-                    (true, true) => {}
-                }
-                print_note("`/retry` tries again.");
-                Ok(Next::Continue)
+                Reply::Failed(CliError::failed(why), is_failure_shown(self.settings.output, &watch.events))
+            }
+        })
+    }
+
+    async fn reply_again(&mut self) -> Result<Reply, CliError> {
+        if let Some((watch, _)) = &self.chat {
+            let id = &watch.conversation.id;
+            if self.remote.client.conversation(id).await?.state == State::Halted {
+                let resumed = self.remote.client.resume(id, &Resume::default()).await;
+                resumed.map_err(|error| uncertain(error, "the conversation may continue"))?;
             }
         }
+        self.reply().await
     }
 
-    async fn retry(&mut self, exit: &mut Exit) -> Result<Next, CliError> {
-        let open = self.chat.as_ref().filter(|(watch, _)| !is_over(&watch.events));
-        let Some((watch, _)) = open else {
-            print_note("There is nothing to try again: the last message has its reply.");
-            return Ok(Next::Continue);
-        };
-        let id = &watch.conversation.id;
-        if self.remote.client.conversation(id).await?.state == State::Halted {
-            let resumed = self.remote.client.resume(id, &Resume::default()).await;
-            resumed.map_err(|error| uncertain(error, "the conversation may continue"))?;
-        }
-        self.exchange(exit).await
+    fn attach(&mut self, _: &Path) -> Result<(), CliError> {
+        Err(CliError::usage("messages to a server are texts: files cannot be attached to them"))
     }
 
-    /// Continues from before the last message, in a fork: the conversation itself stays unchanged.
     async fn undo(&mut self) -> Result<(), CliError> {
         let Some((watch, _)) = &self.chat else {
             print_note("There is nothing to undo.");
@@ -266,9 +197,7 @@ impl<'r> Session<'r> {
         let Some((event, is_first)) = last_message(&watch.events) else { return Ok(()) };
         if is_first {
             self.chat = None;
-            print_note_wrapped(&format!(
-                "Undone: the chat begins again. `polylogue show {id}` shows what was said."
-            ));
+            print_begins_again(&id);
             return Ok(());
         }
         let forked = self.remote.client.fork(&id, &Fork { seq: Some(event), ..Fork::default() }).await;
@@ -278,31 +207,25 @@ impl<'r> Session<'r> {
         watch.events.iter().for_each(|event| view.recall(event));
         let fork = watch.conversation.id.clone();
         self.chat = Some((watch, view));
-        print_note_wrapped(&format!("Undone: the chat continues as {fork}; {id} keeps what was said."));
+        print_forked(&id, &fork);
         Ok(())
     }
 
-    fn save(&self, file: &Path) -> Result<(), CliError> {
+    async fn save(&self, file: &Path) -> Result<(), CliError> {
         match &self.chat {
             None => Err(CliError::usage("there is nothing to save yet")),
-            Some((watch, _)) => save(file, &watch.conversation.team_name, &watch.events),
+            Some((watch, _)) => write_markdown(file, &watch.conversation.team_name, &watch.events),
         }
     }
 
-    /// Ends the chat, and says how to continue it.
     async fn leave(self, exit: Exit) -> Result<Exit, CliError> {
         let Some((watch, view)) = self.chat else { return Ok(exit) };
         view.finished()?;
         let Conversation { id, spent, asked, .. } =
             self.remote.client.conversation(&watch.conversation.id).await?;
-        if self.settings.output.is_conversation() {
-            let option = self.remote.option.as_ref().map(|option| format!(" {option}")).unwrap_or_default();
-            print_note(&format!("{} · {}", tokens(&spent), cost(&spent)));
-            print_note(&format!("`polylogue show {id}{option}` / `polylogue chat --resume {id}{option}`"));
-        } else if let Some(asked) = asked.first() {
-            print_note(&format!("{} is asked: {}", asked.who, asked.text));
-            print_note_wrapped(&format!("answer with `polylogue resume {id} --answer TEXT`"));
-        }
+        let option = self.remote.option.as_ref().map(|option| format!(" {option}")).unwrap_or_default();
+        let asked = asked.first().map(|asked| (asked.who.as_str(), &*asked.text));
+        print_left(self.settings.output, (&id, &option), &spent, asked);
         Ok(exit)
     }
 }

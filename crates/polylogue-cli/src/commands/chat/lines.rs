@@ -1,0 +1,228 @@
+//! A chat, wherever its conversations are: what a person types, and what follows from it.
+
+use std::fs::OpenOptions as FileOptions;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use polylogue_core::{Body, Event, LogId, RunOutcome, StopReason, TotalUsage};
+
+use super::command::{HELP, Input};
+use crate::commands::write;
+use crate::error::{CliError, Exit};
+use crate::place::shell_word;
+use crate::prompt::{self, Typed};
+use crate::screen::picture::Pictures;
+use crate::screen::{Output, RunEnd, Sanitized, cost, document, tokens};
+use crate::signals::Signals;
+use crate::stderr::{print_note, print_note_wrapped};
+
+/// What a person sees where a message can be typed.
+const PROMPT: &str = "> ";
+
+/// A chat with conversations of this machine, or of a server.
+pub(crate) trait Chat: Sized {
+    /// What the person typed, oldest first.
+    fn history(&mut self) -> &mut Vec<String>;
+
+    fn output(&self) -> Output;
+
+    /// Whether the last message has its reply. `None` before the first message.
+    async fn is_over(&self) -> Result<Option<bool>, CliError>;
+
+    /// Sends a message of the person's: the task, if it is the first.
+    async fn say(&mut self, text: String) -> Result<(), CliError>;
+
+    /// Runs, or follows, until the replies to the last message are there.
+    async fn reply(&mut self) -> Result<Reply, CliError>;
+
+    /// The same after an interruption or an error.
+    async fn reply_again(&mut self) -> Result<Reply, CliError>;
+
+    /// Attaches a file to the next message.
+    fn attach(&mut self, file: &Path) -> Result<(), CliError>;
+
+    /// Continues from before the last message, in a fork: the conversation itself stays unchanged.
+    async fn undo(&mut self) -> Result<(), CliError>;
+
+    /// Writes the conversation to a new file.
+    async fn save(&self, file: &Path) -> Result<(), CliError>;
+
+    /// Ends the chat, and says how to continue it.
+    async fn leave(self, exit: Exit) -> Result<Exit, CliError>;
+}
+
+/// What followed a message.
+pub(crate) enum Reply {
+    /// The replies, with the reason for which no more is said, and the result.
+    Whole(StopReason, String),
+    /// A question that is not answered here.
+    Question,
+    /// It was stopped; to leave the chat, if `leaves`.
+    Stopped { leaves: bool },
+    /// An error, and whether it was shown in the conversation.
+    Failed(CliError, bool),
+    /// No one reads the output any more.
+    Unread,
+}
+
+/// Whether the chat continues.
+enum Next {
+    Continue,
+    Leave(Exit),
+}
+
+/// Holds the chat until the person leaves or the input ends.
+pub(crate) async fn hold(mut chat: impl Chat) -> Result<Exit, CliError> {
+    let mut exit = Exit::Done;
+    // A conversation that was interrupted continues first.
+    if chat.is_over().await? == Some(false) {
+        let reply = chat.reply_again().await?;
+        if let Next::Leave(exit) = show(&chat, reply, &mut exit)? {
+            return chat.leave(exit).await;
+        }
+    }
+    loop {
+        let line = match prompt::is_typed() {
+            true => prompt::message(PROMPT, chat.history().clone(), &mut Signals::new()?).await?,
+            false => prompt::read_piped(&mut Signals::new()?).await?.map_or(Typed::End, Typed::Text),
+        };
+        let next = match line {
+            Typed::End => return chat.leave(exit).await,
+            Typed::Interrupted => Next::Continue,
+            Typed::Text(line) => obey(&mut chat, &line, &mut exit).await?,
+        };
+        if let Next::Leave(exit) = next {
+            return chat.leave(exit).await;
+        }
+    }
+}
+
+/// Does what a line says. `exit` says how the last run ended.
+async fn obey(chat: &mut impl Chat, line: &str, exit: &mut Exit) -> Result<Next, CliError> {
+    // Commands are for people: what comes through a pipe is a message.
+    let input = match prompt::is_typed() {
+        true => Input::of(line),
+        false => {
+            Some(line).filter(|line| !line.trim().is_empty()).map(|line| Input::Message(line.to_owned()))
+        }
+    };
+    match input {
+        None => {}
+        Some(Input::Exit) => return Ok(Next::Leave(Exit::Done)),
+        Some(Input::Help) => HELP.lines().for_each(print_note),
+        Some(Input::Unknown(why)) => print_note_wrapped(&why),
+        Some(Input::Save(file)) => {
+            chat.save(&file).await.unwrap_or_else(|error| print_note(&error.to_string()))
+        }
+        Some(Input::Attach(file)) => {
+            chat.attach(&file).unwrap_or_else(|error| print_note(&error.to_string()))
+        }
+        Some(Input::Undo) => chat.undo().await?,
+        Some(Input::Retry) if chat.is_over().await? == Some(false) => {
+            let reply = chat.reply_again().await?;
+            return show(chat, reply, exit);
+        }
+        Some(Input::Retry) => print_note("There is nothing to try again: the last message has its reply."),
+        Some(Input::Message(text)) => {
+            chat.history().push(text.clone());
+            chat.say(text).await?;
+            let reply = chat.reply().await?;
+            return show(chat, reply, exit);
+        }
+    }
+    Ok(Next::Continue)
+}
+
+fn show(chat: &impl Chat, reply: Reply, exit: &mut Exit) -> Result<Next, CliError> {
+    match reply {
+        Reply::Whole(reason, result) => {
+            if chat.output() == Output::Result {
+                write(&Sanitized::plain(&format!("{}\n", result.trim_end())))?;
+            }
+            print_limit(&reason);
+            *exit = Exit::from(&reason);
+            Ok(Next::Continue)
+        }
+        Reply::Question => Ok(Next::Leave(Exit::Waiting)),
+        Reply::Unread => Ok(Next::Leave(Exit::Done)),
+        Reply::Stopped { leaves } if leaves || !prompt::is_typed() => Ok(Next::Leave(Exit::Stopped)),
+        Reply::Stopped { .. } => {
+            print_note("(stopped)");
+            Ok(Next::Continue)
+        }
+        Reply::Failed(error, is_shown) => {
+            match (prompt::is_typed(), is_shown) {
+                (false, false) => return Err(error),
+                (false, true) => return Ok(Next::Leave(Exit::Failed)),
+                (true, false) => print_note(&error.to_string()),
+                (true, true) => {}
+            }
+            print_note("`/retry` tries again.");
+            Ok(Next::Continue)
+        }
+    }
+}
+
+/// Says that a chat begins again, after its first message was taken back.
+pub(crate) fn print_begins_again(id: &LogId) {
+    print_note_wrapped(&format!("Undone: the chat begins again. `polylogue show {id}` shows what was said."));
+}
+
+/// Says that a chat continues in a fork.
+pub(crate) fn print_forked(id: &LogId, fork: &LogId) {
+    print_note_wrapped(&format!("Undone: the chat continues as {fork}; {id} keeps what was said."));
+}
+
+/// Says what the conversation took and how to continue it, or who is asked what. `option` says where it is, with a space before.
+pub(crate) fn print_left(
+    output: Output,
+    (id, option): (&LogId, &str),
+    usage: &TotalUsage,
+    asked: Option<(&str, &str)>,
+) {
+    if output.is_conversation() {
+        print_note(&format!("{} · {}", tokens(usage), cost(usage)));
+        print_note(&format!("`polylogue show {id}{option}` / `polylogue chat --resume {id}{option}`"));
+    } else if let Some((who, text)) = asked {
+        print_note(&format!("{who} is asked: {text}"));
+        print_note_wrapped(&format!("answer with `polylogue resume {id} --answer TEXT`"));
+    }
+}
+
+/// Writes a conversation to a new file, as Markdown.
+pub(crate) fn write_markdown(file: &Path, name: &str, events: &[Arc<Event>]) -> Result<(), CliError> {
+    let events: Vec<Event> = events.iter().map(|event| (**event).clone()).collect();
+    let text = document::markdown(name, &events, Pictures::default());
+    let unwritten =
+        |error: std::io::Error| CliError::usage(format!("`{}` cannot be written: {error}", file.display()));
+    let mut out = FileOptions::new().write(true).create_new(true).open(file).map_err(unwritten)?;
+    out.write_all(text.as_bytes()).map_err(unwritten)?;
+    print_note(&format!("saved to {}", shell_word(file)));
+    Ok(())
+}
+
+/// Says why no more is said, unless all was said.
+fn print_limit(reason: &StopReason) {
+    if reason.outcome() != RunOutcome::Done {
+        print_note_wrapped(&format!("({})", RunEnd::why(reason)));
+    }
+}
+
+/// The event of the last message of the user's in the outermost chat, and whether it is the first one.
+pub(crate) fn last_message(events: &[Arc<Event>]) -> Option<(u64, bool)> {
+    let is_message = |body: &Body| matches!(body, Body::Opened(_) | Body::Reopened { message: Some(_), .. });
+    let last = events.iter().rfind(|event| event.at.is_root() && is_message(&event.body))?;
+    Some((last.seq, matches!(last.body, Body::Opened(_))))
+}
+
+/// What the user typed, if the event is a message of the user's.
+pub(crate) fn typed(event: &Event) -> Option<String> {
+    match &event.body {
+        Body::Opened(opening) if event.at.is_root() => Some(opening.task.to_string()),
+        Body::Reopened { message: Some(message), .. } if event.at.is_root() => {
+            Some(message.plain().into_owned())
+        }
+        _ => None,
+    }
+}
