@@ -36,7 +36,7 @@ use tally::{Place, Tally};
 const BATCH: &str = "batch";
 
 /// How often progress is shown.
-const TICK: Duration = Duration::from_millis(200);
+pub(crate) const TICK: Duration = Duration::from_millis(200);
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Exit, CliError> {
     let rows = rows(args)?;

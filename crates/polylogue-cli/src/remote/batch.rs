@@ -4,33 +4,29 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use polylogue_client::wire::conversation::{Conversation, NewConversation, Resume, State as RunState, When};
 use polylogue_client::wire::stream::Status;
 use polylogue_client::wire::team::Team;
 use polylogue_client::{Tail, TailItem};
-use polylogue_core::{Body, Event, LogId};
+use polylogue_core::{Event, LogId};
 use polylogue_team::{Row, Rows};
 use tokio::sync::watch;
 
 use super::begin::{served, team_id};
 use super::named_server::Remote;
-use super::watch::stays_halted;
+use super::watch::{ended, stays_halted};
 use crate::args;
 use crate::commands::batch::progress::Progress;
 use crate::commands::batch::record::{Record, RowEnd};
 use crate::commands::batch::records::Records;
 use crate::commands::batch::tally::Place;
-use crate::commands::batch::{State, digest, rows};
+use crate::commands::batch::{State, TICK, digest, rows};
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
 use crate::signals::Signals;
 use crate::stderr::print_note_wrapped;
-
-/// How often progress is shown.
-const TICK: Duration = Duration::from_millis(200);
 
 const FINISHING: &str = "the server finishes the steps that have begun; Ctrl-C again stops now";
 
@@ -47,8 +43,7 @@ pub(super) async fn run(args: &args::batch::Batch, remote: &Remote) -> Result<Ex
     let stop = watch::Sender::new(None);
     let job = Job { args, remote, team: &team, key: &key, stop };
     let held = job.hold(left(&rows, &over), at_once, &state).await;
-    let option = remote.option.as_ref().map(|option| format!(" {option}")).unwrap_or_default();
-    let place = Place { shown: remote.client.url().to_owned(), option };
+    let place = Place { shown: remote.client.url().to_owned(), option: remote.option_after_space() };
     state.into_inner().end(args, (held, &rows), None, &place)
 }
 
@@ -184,7 +179,7 @@ impl Job<'_> {
                     Some(ending) => return Ok(Some(ending)),
                     None => {}
                 },
-                Some(TailItem::End(_)) | None => return closed(events).map(Some),
+                Some(TailItem::End(_)) | None => return Ok(Some(RowEnd::closed(ended(events)?.0))),
                 Some(_) => {}
             }
         }
@@ -203,13 +198,4 @@ impl Job<'_> {
             }
         }
     }
-}
-
-fn closed(events: &[Arc<Event>]) -> Result<RowEnd, CliError> {
-    let reason = events.iter().rev().find_map(|event| match &event.body {
-        Body::Closed { reason, .. } if event.at.is_root() => Some(reason),
-        _ => None,
-    });
-    let odd = || CliError::failed("the server says that a conversation has ended, and its events do not");
-    reason.map(RowEnd::closed).ok_or_else(odd)
 }

@@ -10,7 +10,7 @@ use polylogue_core::{Body, Event};
 
 use super::begin::{all_teams, served, team_id};
 use super::named_server::{Remote, uncertain};
-use super::watch::{Rest, Watch};
+use super::watch::{Rest, Watch, ended};
 use crate::args;
 use crate::args::piped::Input as Piped;
 use crate::commands::chat::lines::{
@@ -163,7 +163,10 @@ impl Chat for Session<'_> {
             return Ok(Reply::Unread);
         }
         Ok(match rest {
-            Rest::Closed => Reply::Whole(watch.reason()?.clone(), result(&watch.events).to_owned()),
+            Rest::Closed => {
+                let (reason, result) = ended(&watch.events)?;
+                Reply::Whole(reason.clone(), result.to_owned())
+            }
             Rest::Waiting(_) => Reply::Question,
             Rest::Left => Reply::Stopped { leaves: true },
             Rest::Stopped => Reply::Stopped { leaves: signals.has_left() },
@@ -223,7 +226,7 @@ impl Chat for Session<'_> {
         view.finished()?;
         let Conversation { id, spent, asked, .. } =
             self.remote.client.conversation(&watch.conversation.id).await?;
-        let option = self.remote.option.as_ref().map(|option| format!(" {option}")).unwrap_or_default();
+        let option = self.remote.option_after_space();
         let asked = asked.first().map(|asked| (asked.who.as_str(), &*asked.text));
         print_left(self.settings.output, (&id, &option), &spent, asked);
         Ok(exit)
@@ -238,13 +241,4 @@ fn is_over(events: &[Arc<Event>]) -> bool {
         _ => None,
     });
     last.unwrap_or(false)
-}
-
-/// The result of the last exchange.
-fn result(events: &[Arc<Event>]) -> &str {
-    let last = events.iter().rev().filter(|event| event.at.is_root()).find_map(|event| match &event.body {
-        Body::Closed { summary, .. } => Some(&**summary),
-        _ => None,
-    });
-    last.unwrap_or_default()
 }

@@ -19,6 +19,13 @@ pub(crate) struct Remote {
     pub(super) option: Option<String>,
 }
 
+impl Remote {
+    /// What a command that is shown ends with, so that it goes to this server.
+    pub(super) fn option_after_space(&self) -> String {
+        self.option.as_ref().map(|option| format!(" {option}")).unwrap_or_default()
+    }
+}
+
 /// What is said when a request that is not repeated may have had its effect.
 pub(super) fn uncertain(error: ClientError, what: &str) -> CliError {
     let hint = error.may_have_effect().then(|| format!("{what}: see `polylogue runs` before you try again"));

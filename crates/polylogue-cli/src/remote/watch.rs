@@ -298,7 +298,7 @@ impl<'r> Watch<'r> {
                 return Ok(Exit::Stopped);
             }
             Rest::Closed => {
-                let reason = self.reason()?;
+                let (reason, _) = ended(&self.events)?;
                 let cut = Report::of(&self.events).cut;
                 let exit = match Exit::from(reason) {
                     Exit::Done if cut.is_some() => Exit::Cut,
@@ -326,17 +326,6 @@ impl<'r> Watch<'r> {
         }
     }
 
-    /// Why it ended.
-    pub(super) fn reason(&self) -> Result<&StopReason, CliError> {
-        let reason = |event: &&Arc<Event>| matches!(event.body, Body::Closed { .. }) && event.at.is_root();
-        match self.events.iter().rev().find(reason).map(|event| &event.body) {
-            Some(Body::Closed { reason, .. }) => Ok(reason),
-            _ => Err(CliError::failed(
-                "the server says that the conversation has ended, and its events do not",
-            )),
-        }
-    }
-
     /// Whether there is anything to continue, and the option that continues it.
     async fn continuation(&self, rest: &Rest) -> Result<(bool, Option<String>), CliError> {
         match rest {
@@ -348,7 +337,7 @@ impl<'r> Watch<'r> {
         let known = self.remote.client.continuation(&self.conversation.id).await;
         let Continuation { resumes, limits, message } = known.unwrap_or_default();
         let way = limits.map(Way::More).or(message.map(|_| Way::Message));
-        let outcome = self.reason()?.outcome();
+        let outcome = ended(&self.events)?.0.outcome();
         let is_limit = matches!(outcome, RunOutcome::Limit | RunOutcome::Budget);
         let option = way.filter(|way| is_limit || *way != Way::Message).map(limit::words);
         let resumable = option.is_some() || (outcome == RunOutcome::Stopped && resumes);
@@ -421,5 +410,14 @@ fn notice(view: &mut View, text: &str) {
     let text = neutral(text);
     if !view.notice(&text) {
         print_note(&text);
+    }
+}
+
+/// Why a conversation has ended, and its result.
+pub(super) fn ended(events: &[Arc<Event>]) -> Result<(&StopReason, &str), CliError> {
+    let end = |event: &'_ Arc<Event>| matches!(event.body, Body::Closed { .. }) && event.at.is_root();
+    match events.iter().rfind(|event| end(event)).map(|event| &event.body) {
+        Some(Body::Closed { reason, summary, .. }) => Ok((reason, summary)),
+        _ => Err(CliError::failed("the server says that the conversation has ended, and its events do not")),
     }
 }
