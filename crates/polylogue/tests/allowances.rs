@@ -2,16 +2,17 @@
 //! whatever the process dies of.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
-use std::sync::atomic::{AtomicU64, Ordering};
+mod common;
+
 use std::sync::{Arc, Mutex};
 
 use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Name, Status, Step, Transcript, sequential};
 use polylogue_core::{
-    Allowance, AllowanceOwner, AnyStore, Budget, DeltaSink, Event, FailedAttempt, LimitOverrides, LogId,
-    Meta, Model, ModelError, ModelErrorKind, Money, Path, Reply, Request, RunOutcome, RunResult, StopReason,
-    Store, TurnRequest, Usage,
+    Allowance, AllowanceOwner, DeltaSink, Event, LimitOverrides, Model, ModelError, Money, Path, Reply,
+    Request, RunOutcome, StopReason, TurnRequest, Usage,
 };
-use polylogue_store::Memory;
+
+use common::{Random, lived, log_of, name, received};
 
 /// The most cents of one call.
 const MOST: u64 = 20;
@@ -19,7 +20,7 @@ const MOST: u64 = 20;
 /// A server that charges for every request that it receives, by chat and agent, and knows of no limits.
 #[derive(Clone, Default)]
 struct Server {
-    random: Arc<AtomicU64>,
+    random: Random,
     charged: Arc<Mutex<Vec<(Path, Name, u64)>>>,
     /// Always charges the most.
     is_greedy: bool,
@@ -29,25 +30,12 @@ struct Server {
 
 impl Server {
     fn seeded(seed: u64) -> Self {
-        let random = Arc::new(AtomicU64::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1));
         Self {
-            random,
+            random: Random::seeded(seed),
             is_greedy: seed.is_multiple_of(3),
             is_broken: seed.is_multiple_of(2),
             ..Self::default()
         }
-    }
-
-    /// The next random number below `below`.
-    fn roll(&self, below: u64) -> u64 {
-        let next = |mut x: u64| {
-            x ^= x << 13;
-            x ^= x >> 7;
-            x ^ (x << 17)
-        };
-        let x = self.random.load(Ordering::SeqCst);
-        self.random.store(next(x), Ordering::SeqCst);
-        (x >> 11) % below
     }
 
     fn requests(&self) -> usize {
@@ -60,7 +48,7 @@ impl Server {
     }
 
     fn charge(&self, request: &Request<'_>) -> u64 {
-        let cents = if self.is_greedy { MOST } else { 1 + self.roll(MOST) };
+        let cents = if self.is_greedy { MOST } else { 1 + self.random.roll(MOST) };
         self.charged.lock().unwrap().push((request.origin.at.clone(), request.origin.who.clone(), cents));
         cents
     }
@@ -71,20 +59,8 @@ impl Model for Server {
         "test:server"
     }
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        let mut cents = self.charge(request);
-        for _ in 0..self.roll(4) {
-            tokio::task::yield_now().await;
-        }
-        while self.is_broken && self.roll(6) == 0 {
-            let reserved = request.reserved.unwrap();
-            reserved.fail(FailedAttempt::Broken);
-            if !reserved.again().await {
-                return Err(ModelError::new(ModelErrorKind::Connection, self.name(), "it broke"));
-            }
-            cents = self.charge(request);
-            tokio::task::yield_now().await;
-        }
-        let is_silent = self.is_broken && self.roll(6) == 0;
+        let cents = received(request, (&self.random, self.is_broken), || self.charge(request)).await?;
+        let is_silent = self.is_broken && self.random.roll(6) == 0;
         let usage = Usage { input: Some(5), output: Some(cents), ..Usage::default() };
         let usage = if is_silent { Usage::default() } else { usage };
         Ok(Reply { usage, ..Reply::text("word") })
@@ -99,10 +75,6 @@ impl Model for Server {
 
 fn cents(amount: u64) -> Money {
     Money::dollars(amount as f64 / 100.0)
-}
-
-fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
 }
 
 fn spend(most: u64) -> Allowance {
@@ -150,57 +122,13 @@ fn team(server: &Server, limits: &Cents) -> Chat {
     chat.participant(inner).policy(steps(names)).build().unwrap()
 }
 
-/// A log of these events, as the next process finds it.
-async fn log_of(events: &[Arc<Event>]) -> Log {
-    let (store, id) = (AnyStore::new(Memory::default()), LogId::new("test").unwrap());
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    if !events.is_empty() {
-        store.append(&claim, events).await.unwrap();
-    }
-    store.release(claim).await.unwrap();
-    Log::open(store, id).await.unwrap()
-}
-
-/// Runs the team in one process after another, each of which dies after some more requests. Returns the events.
-async fn lived(server: &Server, limits: &Cents) -> Vec<Arc<Event>> {
-    let chat = team(server, limits);
-    let mut events = Vec::new();
-    for _ in 0..40 {
-        let run = Limits { cost: Some(cents(limits.run)), ..Limits::default() };
-        let agents = [("A0", limits.agent), ("A1", limits.agent), ("inner", limits.inner_agent)];
-        let agents = agents.map(|(who, most)| (name(who), spend(most)));
-        let budget = Budget::new("batch", cents(limits.budget));
-        let mut log = log_of(&events).await.limits(run).agent_limits(agents).budget(budget.clone());
-        budget.count(events.iter().map(|event| &**event));
-        let last = server.requests() + 1 + server.roll(60) as usize;
-        let dies = async {
-            while server.requests() < last {
-                tokio::task::yield_now().await;
-            }
-        };
-        let run = async {
-            match events.is_empty() {
-                true => chat.run_in(&mut log, "go").await,
-                false => chat.resume(&mut log).await,
-            }
-        };
-        let ended = tokio::select! {
-            biased;
-            ended = run => Some(ended),
-            () = dies => None,
-        };
-        assert_eq!(
-            (log.reserved(), budget.reserved()),
-            (Money::default(), Money::default()),
-            "after {ended:?}"
-        );
-        // What was not written is lost with the process.
-        events = log.events().await;
-        if matches!(ended, Some(Ok(RunResult { status: Status::Closed { .. }, .. }))) {
-            break;
-        }
-    }
-    events
+/// Runs the team in processes that die. Returns the events.
+async fn lived_under(server: &Server, limits: &Cents) -> Vec<Arc<Event>> {
+    let agents = [("A0", limits.agent), ("A1", limits.agent), ("inner", limits.inner_agent)];
+    let agents = agents.map(|(who, most)| (name(who), spend(most)));
+    let run = Limits { cost: Some(cents(limits.run)), ..Limits::default() };
+    let opened = |log: Log| log.limits(run).agent_limits(agents.clone());
+    lived(&team(server, limits), cents(limits.budget), || server.requests(), &server.random, opened).await
 }
 
 fn check(server: &Server, limits: &Cents, seed: u64) {
@@ -227,7 +155,7 @@ async fn no_level_spends_more_than_it_may() {
     for seed in 1..=200 {
         let server = Server::seeded(seed);
         // One level or another is the tightest.
-        let some = |least: u64, most: u64| least + server.roll(most - least);
+        let some = |least: u64, most: u64| least + server.random.roll(most - least);
         let limits = Cents {
             run: some(100, 4000),
             budget: some(100, 4000),
@@ -236,7 +164,7 @@ async fn no_level_spends_more_than_it_may() {
             agent: some(10, 2000),
             inner_agent: some(20, 2000),
         };
-        let events = lived(&server, &limits).await;
+        let events = lived_under(&server, &limits).await;
         check(&server, &limits, seed);
         reached.extend(events.iter().filter_map(|event| match &event.body {
             polylogue_core::Body::Closed { reason: StopReason::Allowance { of, .. }, .. } => {

@@ -9,17 +9,17 @@
     reason = "tests"
 )]
 
+mod common;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Name, Status, Step, Transcript};
-use polylogue_core::{
-    Allowance, AnyStore, Bound, Event, LogId, Meta, Money, Params, Price, RunResult, StopReason, Store,
-    TurnRequest,
-};
+use polylogue::{AnyModel, Assistant, Chat, Limits, Name, Status, Step, Transcript};
+use polylogue_core::{Allowance, Bound, Money, Params, Price, RunResult, StopReason, TurnRequest};
 use polylogue_models::{Api, Config, Endpoint};
-use polylogue_store::Memory;
 use polylogue_test::server::{Answer, Behavior, Playbook, Received, Server};
+
+use common::log_of;
 
 const AGENTS: usize = 50;
 const STEPS: u64 = 3;
@@ -76,17 +76,6 @@ fn crowd(server: &Server) -> Chat {
         _ => Step::close(StopReason::Finished, chat),
     };
     chat.policy(steps).build().unwrap()
-}
-
-/// A log of these events, as the next process finds it.
-async fn log_of(events: &[Arc<Event>]) -> Log {
-    let (store, id) = (AnyStore::new(Memory::default()), LogId::new("test").unwrap());
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    if !events.is_empty() {
-        store.append(&claim, events).await.unwrap();
-    }
-    store.release(claim).await.unwrap();
-    Log::open(store, id).await.unwrap()
 }
 
 /// Runs the crowd in one process after another. Each dies when the server has received some more requests.

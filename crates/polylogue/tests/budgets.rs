@@ -2,6 +2,8 @@
 //! happens at the same time, and whatever its processes die of.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,11 +12,13 @@ use std::time::Duration;
 use polylogue::runs::batch::{Batch, BatchResult, BatchStart};
 use polylogue::{Act, Agent, AnyModel, Assistant, Chat, Name, Status, Step, Tool, Transcript, Turn};
 use polylogue_core::{
-    Allowance, AnyStore, AnyTool, Body, Budget, Call, CountedUsage, DeltaSink, FailedAttempt, Log, LogId,
-    Meta, Model, ModelCall, ModelError, ModelErrorKind, Money, Outcome, Reply, Request, RunBound, RunOutcome,
-    StopReason, Store as _, Timestamp, ToolCx, ToolError, ToolSpec, TurnRequest, Usage,
+    Allowance, AnyStore, AnyTool, Body, Budget, Call, CountedUsage, DeltaSink, Log, LogId, Meta, Model,
+    ModelCall, ModelError, Money, Outcome, Reply, Request, RunBound, RunOutcome, StopReason, Store as _,
+    Timestamp, ToolCx, ToolError, ToolSpec, TurnRequest, Usage,
 };
 use polylogue_store::Memory;
+
+use common::{Random, received};
 
 /// The longest reply, in tokens. A token costs a cent, and a request is counted as [`INPUT`] tokens at least.
 const MOST: u64 = 20;
@@ -25,7 +29,7 @@ const FEE: u64 = 7;
 /// A server that charges the most it may for every request that it receives, and breaks some replies.
 #[derive(Clone, Default)]
 struct Server {
-    random: Arc<AtomicU64>,
+    random: Random,
     /// Calls, and tokens of replies.
     charged: Arc<Mutex<(u64, u64)>>,
     is_broken: bool,
@@ -39,19 +43,9 @@ struct Server {
 
 impl Server {
     fn seeded(seed: u64) -> Self {
-        let random = Arc::new(AtomicU64::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1));
+        let random = Random::seeded(seed);
         let (is_broken, is_paying) = (seed.is_multiple_of(2), seed.is_multiple_of(5));
         Self { random, is_broken, is_paying, ..Self::default() }
-    }
-
-    /// The next random number below `below`.
-    fn roll(&self, below: u64) -> u64 {
-        let mut x = self.random.load(Ordering::SeqCst);
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        self.random.store(x, Ordering::SeqCst);
-        (x >> 11) % below
     }
 
     fn calls(&self) -> u64 {
@@ -80,19 +74,7 @@ impl Model for Server {
         "test:server"
     }
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        self.charge();
-        for _ in 0..self.roll(4) {
-            tokio::task::yield_now().await;
-        }
-        while self.is_broken && self.roll(6) == 0 {
-            let reserved = request.reserved.unwrap();
-            reserved.fail(FailedAttempt::Broken);
-            if !reserved.again().await {
-                return Err(ModelError::new(ModelErrorKind::Connection, self.name(), "it broke"));
-            }
-            self.charge();
-            tokio::task::yield_now().await;
-        }
+        received(request, (&self.random, self.is_broken), || self.charge()).await?;
         let usage = Usage { input: Some(INPUT), output: Some(MOST), ..Usage::default() };
         Ok(Reply { usage, ..Reply::text("word") })
     }
@@ -118,10 +100,10 @@ impl Tool for Paid {
     }
     async fn call(&self, _: serde_json::Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         self.1.tools.fetch_add(FEE, Ordering::SeqCst);
-        for _ in 0..self.1.roll(3) {
+        for _ in 0..self.1.random.roll(3) {
             tokio::task::yield_now().await;
         }
-        match self.1.roll(3) {
+        match self.1.random.roll(3) {
             0 => Err("it failed".into()),
             1 => Ok(Outcome::done("a hit")),
             _ => Ok(Outcome::done("a hit").costing(cents(FEE))),
@@ -208,10 +190,10 @@ async fn live(
 fn limit(seed: u64, server: &Server) -> Allowance {
     let none = Allowance::default();
     match seed % 3 {
-        0 => Allowance { calls: Some(1 + server.roll(120)), ..none },
+        0 => Allowance { calls: Some(1 + server.random.roll(120)), ..none },
         // A request is reserved at more than a token for each byte.
-        1 => Allowance { tokens: Some(200 + server.roll(25_000)), ..none },
-        _ => Allowance { cost: Some(cents(1 + server.roll(3_000))), ..none },
+        1 => Allowance { tokens: Some(200 + server.random.roll(25_000)), ..none },
+        _ => Allowance { cost: Some(cents(1 + server.random.roll(3_000))), ..none },
     }
 }
 
@@ -224,7 +206,7 @@ async fn fifty_agents_in_ten_conversations_take_no_more_than_their_batch_may() {
         let mut ended = None;
         for _ in 0..60 {
             let budget = Budget::new("batch", most);
-            ended = live(&store, &server, &budget, server.calls() + 1 + server.roll(40)).await;
+            ended = live(&store, &server, &budget, server.calls() + 1 + server.random.roll(40)).await;
             assert_eq!(budget.reserved(), Money::default(), "seed {seed}: reservations return to zero");
             if let Some(ended) = &ended {
                 let used = budget.used();

@@ -2,16 +2,18 @@
 //! sends anything.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
+mod common;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use polylogue::{Act, Agent, AnyModel, Assistant, Chat, Limits, Log, Name, Status, Tool, Turn, sequential};
+use polylogue::{Act, Agent, AnyModel, Assistant, Chat, Limits, Name, Status, Tool, Turn, sequential};
 use polylogue_core::{
-    AgentCall, AnyStore, AnyTool, Body, Bound, Call, DeltaSink, Event, LogId, Meta, Model, ModelCall,
-    ModelError, Money, Outcome, Reply, Request, StopReason, Store, ToolCx, ToolError, ToolSpec, ToolUsage,
-    Usage,
+    AgentCall, AnyTool, Body, Bound, Call, DeltaSink, Event, Model, ModelCall, ModelError, Money, Outcome,
+    Reply, Request, StopReason, ToolCx, ToolError, ToolSpec, ToolUsage, Usage,
 };
-use polylogue_store::Memory;
+
+use common::log_of;
 
 /// A model that can take 20 cents a call, and takes 10.
 #[derive(Clone, Default)]
@@ -115,20 +117,9 @@ fn dollars(amount: f64) -> Limits {
     Limits { cost: Some(Money::dollars(amount)), ..Limits::default() }
 }
 
-/// A log of these events, as the next process finds it.
-async fn log_of(events: &[Arc<Event>], limits: Limits) -> Log {
-    let (store, id) = (AnyStore::new(Memory::default()), LogId::new("test").unwrap());
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    if !events.is_empty() {
-        store.append(&claim, events).await.unwrap();
-    }
-    store.release(claim).await.unwrap();
-    Log::open(store, id).await.unwrap().limits(limits)
-}
-
 /// The events of `chat`, which continues after `events` and dies when `model` was called `calls` times.
 async fn killed(chat: &Chat, model: &Cents, calls: u64, events: &[Arc<Event>]) -> Vec<Arc<Event>> {
-    let mut log = log_of(events, dollars(10.0)).await;
+    let mut log = log_of(events).await.limits(dollars(10.0));
     let run = async {
         match events {
             [] => chat.run_in(&mut log, "go").await,
@@ -150,7 +141,7 @@ async fn killed(chat: &Chat, model: &Cents, calls: u64, events: &[Arc<Event>]) -
 
 /// Resumes `events` under a limit on money, which it must not exceed, and returns why it ended.
 async fn resumed(chat: &Chat, events: &[Arc<Event>], limit: f64) -> Option<StopReason> {
-    let mut log = log_of(events, dollars(limit)).await;
+    let mut log = log_of(events).await.limits(dollars(limit));
     let status = chat.resume(&mut log).await.unwrap().status;
     assert!(log.usage().await.counted_cost() <= Money::dollars(limit), "{:?}", log.usage().await);
     match status {
@@ -184,7 +175,7 @@ async fn what_tools_asked_at_the_same_time_counts_before_one_asks_again() {
         let tool = AnyTool::new(Search(spec, Arc::clone(asked)));
         chat(Seeker(Name::new("A").unwrap(), tool, 3))
     };
-    let mut log = log_of(&[], dollars(1.0)).await;
+    let mut log = log_of(&[]).await.limits(dollars(1.0));
     seeker(&Arc::default()).run_in(&mut log, "go").await.unwrap();
     let events = log.events().await;
     let is_reserved = |event: &Arc<Event>| matches!(&event.body, Body::Charged(charge) if !charge.counts());

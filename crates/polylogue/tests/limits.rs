@@ -7,20 +7,23 @@
     reason = "these are tests"
 )]
 
+mod common;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue::runs::batch::{Batch, BatchStart};
 use polylogue::{
-    Act, Agent, AnyModel, Assistant, Chat, Limits, Log, Name, Status, Step, Tool, Transcript, Turn,
-    sequential,
+    Act, Agent, AnyModel, Assistant, Chat, Limits, Name, Status, Step, Tool, Transcript, Turn, sequential,
 };
 use polylogue_core::{
     AnyStore, AnyTool, Body, Bound, Budget, Call, ChargeReason, DeltaSink, Event, FailedAttempt, LogId, Meta,
     Model, ModelCall, ModelError, ModelErrorKind, Money, Outcome, Reply, Request, RunBound, StopReason,
-    Store, ToolCx, ToolError, ToolSpec, ToolUsage, TurnRequest, Usage,
+    ToolCx, ToolError, ToolSpec, ToolUsage, TurnRequest, Usage,
 };
 use polylogue_store::Memory;
+
+use common::log_of;
 
 /// Takes a cent for each token it writes, ten of them, and says of its requests how they went.
 #[derive(Clone, Default)]
@@ -100,17 +103,6 @@ fn dollars(amount: f64) -> Limits {
     Limits { cost: Some(Money::dollars(amount)), ..Limits::default() }
 }
 
-/// A log of these events, as the next process finds it.
-async fn log_of(events: &[Arc<Event>], limits: Limits) -> Log {
-    let (store, id) = (AnyStore::new(Memory::default()), LogId::new("test").unwrap());
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    if !events.is_empty() {
-        store.append(&claim, events).await.unwrap();
-    }
-    store.release(claim).await.unwrap();
-    Log::open(store, id).await.unwrap().limits(limits)
-}
-
 /// Runs `chat` until its model was called `calls` times in all, and dies. Returns the log, and how it ended if it did.
 async fn killed(
     chat: &Chat,
@@ -119,7 +111,7 @@ async fn killed(
     events: &[Arc<Event>],
     limits: Limits,
 ) -> (Vec<Arc<Event>>, Option<Status>) {
-    let mut log = log_of(events, limits).await;
+    let mut log = log_of(events).await.limits(limits);
     let watch = log.subscribe().await;
     let run = async {
         match events.is_empty() {
@@ -149,7 +141,7 @@ fn reason(status: &Status) -> &StopReason {
 #[tokio::test]
 async fn twenty_at_the_same_time_make_no_more_calls_than_are_allowed() {
     let model = Cents::default();
-    let mut log = log_of(&[], Limits { calls: Some(1), ..Limits::default() }).await;
+    let mut log = log_of(&[]).await.limits(Limits { calls: Some(1), ..Limits::default() });
     let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
     assert_eq!((reason(&status), model.made()), (&StopReason::Calls { limit: 1 }, 1));
     // Under a higher limit, refused conversations continue, and nothing was counted for them.
@@ -163,7 +155,7 @@ async fn twenty_at_the_same_time_make_no_more_calls_than_are_allowed() {
 #[tokio::test]
 async fn twenty_at_the_same_time_spend_no_more_than_is_allowed() {
     let model = bounded();
-    let mut log = log_of(&[], dollars(0.50)).await;
+    let mut log = log_of(&[]).await.limits(dollars(0.50));
     let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
     let (limit, spent, next) = (Money::dollars(0.50), Money::dollars(0.40), Some(Money::dollars(0.20)));
     // Each took half of what it could have taken: the fifth could have passed the limit.
@@ -173,7 +165,7 @@ async fn twenty_at_the_same_time_spend_no_more_than_is_allowed() {
 #[tokio::test]
 async fn where_the_longest_reply_is_unknown_calls_are_made_one_after_the_other() {
     let model = Cents::default();
-    let mut log = log_of(&[], dollars(0.50)).await;
+    let mut log = log_of(&[]).await.limits(dollars(0.50));
     let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
     let (limit, spent) = (Money::dollars(0.50), Money::dollars(0.50));
     assert_eq!(
@@ -185,7 +177,7 @@ async fn where_the_longest_reply_is_unknown_calls_are_made_one_after_the_other()
 #[tokio::test]
 async fn a_reply_that_does_not_say_what_it_took_counts_at_its_reservation() {
     let model = Cents { silent: true, ..bounded() };
-    let mut log = log_of(&[], dollars(0.50)).await;
+    let mut log = log_of(&[]).await.limits(dollars(0.50));
     let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
     let (limit, spent, next) = (Money::dollars(0.50), Money::dollars(0.40), Some(Money::dollars(0.20)));
     assert_eq!((reason(&status), model.made()), (&StopReason::Cost { limit, spent, next, cut: None }, 2));
@@ -216,7 +208,7 @@ async fn calls_of_a_crowd_in_flight_at_a_death_count_each() {
     let (events, status) = killed(&crowd(&model), &model, 20, &[], calls(30)).await;
     assert_eq!((status, model.made()), (None, 20));
     let quick = bounded();
-    let mut log = log_of(&events, calls(30)).await;
+    let mut log = log_of(&events).await.limits(calls(30));
     let status = crowd(&quick).resume(&mut log).await.unwrap().status;
     assert_eq!((reason(&status), quick.made()), (&StopReason::Calls { limit: 30 }, 10));
     assert_eq!(log.usage().await.uncertain.calls, 20);
@@ -225,13 +217,13 @@ async fn calls_of_a_crowd_in_flight_at_a_death_count_each() {
 #[tokio::test]
 async fn calls_not_in_flight_are_not_charged_when_a_run_continues() {
     let model = bounded();
-    let mut log = log_of(&[], Limits::default()).await;
+    let mut log = log_of(&[]).await;
     let whole = one(&model).run_in(&mut log, "go").await.unwrap().status;
     assert_eq!(reason(&whole).code(), "replied");
     let events = log.events().await;
     // The reply is in the log, and the turn is not over.
     let sampled = events.iter().position(|event| matches!(event.body, Body::ModelReplied(_))).unwrap();
-    let mut log = log_of(&events[..=sampled], Limits::default()).await;
+    let mut log = log_of(&events[..=sampled]).await;
     one(&model).resume(&mut log).await.unwrap();
     assert!(log.usage().await.uncertain.is_nothing());
     assert_eq!(model.made(), 1);
@@ -240,13 +232,13 @@ async fn calls_not_in_flight_are_not_charged_when_a_run_continues() {
 #[tokio::test]
 async fn a_turn_that_failed_is_charged_for_its_attempts_and_not_once_more() {
     let fails = Cents { fails: 1, ..bounded() };
-    let mut log = log_of(&[], Limits { calls: Some(2), ..Limits::default() }).await;
+    let mut log = log_of(&[]).await.limits(Limits { calls: Some(2), ..Limits::default() });
     let status = one(&fails).run_in(&mut log, "go").await.unwrap().status;
     assert_eq!((reason(&status).code(), fails.made()), ("replied", 2));
     let charges: Vec<_> = log.events().await.iter().filter_map(|event| charge(event)).collect();
     assert_eq!(charges, [(ChargeReason::Failed, 1)]);
     let events = log.events().await;
-    let log = log_of(&events[..2], Limits::default()).await;
+    let log = log_of(&events[..2]).await;
     let broken = Cents { fails: 3, ..bounded() };
     let mut few = log.limits(Limits { calls: Some(3), ..Limits::default() });
     let status = one(&broken).resume(&mut few).await.unwrap().status;
@@ -265,7 +257,7 @@ fn charge(event: &Event) -> Option<(ChargeReason, u64)> {
 #[tokio::test]
 async fn a_call_that_is_broken_off_counts_and_its_repetition_counts_again() {
     let model = Cents { hangs: true, ..bounded() };
-    let mut log = log_of(&[], Limits::default()).await;
+    let mut log = log_of(&[]).await;
     let (cancel, chat) = (log.cancellation(), one(&model));
     let stop = async {
         while model.made() < 1 {
@@ -282,7 +274,7 @@ async fn a_call_that_is_broken_off_counts_and_its_repetition_counts_again() {
     let charges: Vec<_> = events.iter().filter_map(|event| charge(event)).collect();
     assert_eq!(charges, [(ChargeReason::Cancelled, 1), (ChargeReason::Repeated, 0)]);
     let quick = bounded();
-    let mut log = log_of(&events, Limits::default()).await;
+    let mut log = log_of(&events).await;
     one(&quick).resume(&mut log).await.unwrap();
     assert_eq!(log.usage().await.uncertain.calls, 2);
 }
@@ -306,7 +298,7 @@ impl Agent for Careless {
 async fn a_run_in_which_a_limit_refused_a_call_does_not_end_as_done() {
     let agent = Careless(Name::new("A").unwrap(), AnyModel::new(bounded()));
     let chat = Chat::named("one").participant(agent).policy(sequential()).build().unwrap();
-    let mut log = log_of(&[], Limits { calls: Some(1), ..Limits::default() }).await;
+    let mut log = log_of(&[]).await.limits(Limits { calls: Some(1), ..Limits::default() });
     let status = chat.run_in(&mut log, "go").await.unwrap().status;
     let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
     assert_eq!((reason, &*summary), (StopReason::Calls { limit: 1 }, "all is well"));
@@ -367,7 +359,7 @@ fn tokens(limit: u64) -> Limits {
 
 /// The most tokens that the call of [`one`] can take.
 async fn bound_of_one() -> u64 {
-    let mut log = log_of(&[], tokens(1)).await;
+    let mut log = log_of(&[]).await.limits(tokens(1));
     let status = one(&bounded()).run_in(&mut log, "go").await.unwrap().status;
     let StopReason::Tokens { limit: 1, used: 0, next: Some(next), cut: None } = reason(&status) else {
         panic!("{status:?}")
@@ -382,7 +374,7 @@ async fn a_call_that_could_pass_the_limit_on_tokens_is_not_sent() {
     assert!((22..200).contains(&bound), "{bound}");
     for (limit, calls) in [(bound - 1, 0), (bound, 1)] {
         let model = bounded();
-        let mut log = log_of(&[], tokens(limit)).await;
+        let mut log = log_of(&[]).await.limits(tokens(limit));
         let status = one(&model).run_in(&mut log, "go").await.unwrap().status;
         assert_eq!(model.made(), calls, "{status:?}");
         match reason(&status) {
@@ -395,7 +387,7 @@ async fn a_call_that_could_pass_the_limit_on_tokens_is_not_sent() {
 #[tokio::test]
 async fn twenty_at_the_same_time_take_no_more_tokens_than_are_allowed() {
     for model in [bounded(), Cents::default()] {
-        let mut log = log_of(&[], tokens(330)).await;
+        let mut log = log_of(&[]).await.limits(tokens(330));
         let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
         assert!(matches!(reason(&status), StopReason::Tokens { limit: 330, .. }), "{status:?}");
         // A call takes 15, and two can be in flight.
@@ -410,7 +402,7 @@ async fn tokens_of_calls_in_flight_at_a_death_count() {
     let (events, status) = killed(&one(&model), &model, 1, &[], tokens(bound + 20)).await;
     assert_eq!((status, model.made()), (None, 1));
     let quick = bounded();
-    let mut log = log_of(&events, tokens(bound + 20)).await;
+    let mut log = log_of(&events).await.limits(tokens(bound + 20));
     let status = one(&quick).resume(&mut log).await.unwrap().status;
     let (limit, used, next) = (bound + 20, bound, Some(bound));
     assert_eq!((reason(&status), quick.made()), (&StopReason::Tokens { limit, used, next, cut: None }, 0));
@@ -463,7 +455,7 @@ fn seeking(calls: usize) -> (Chat, Arc<AtomicU64>) {
 #[tokio::test]
 async fn what_tools_ask_of_models_at_the_same_time_is_reserved() {
     let (chat, asked) = seeking(5);
-    let mut log = log_of(&[], dollars(0.025)).await;
+    let mut log = log_of(&[]).await.limits(dollars(0.025));
     let status = chat.run_in(&mut log, "go").await.unwrap().status;
     let (limit, spent, next) = (Money::dollars(0.025), Money::dollars(0.02), Some(Money::dollars(0.01)));
     assert_eq!(
@@ -474,7 +466,7 @@ async fn what_tools_ask_of_models_at_the_same_time_is_reserved() {
     let (chat, asked) = seeking(5);
     let budget = Budget::new("batch", Money::dollars(0.025));
     let limits = Limits { calls: Some(1), ..Limits::default() };
-    let mut log = log_of(&[], limits).await.budget(budget.clone());
+    let mut log = log_of(&[]).await.limits(limits).budget(budget.clone());
     chat.run_in(&mut log, "go").await.unwrap();
     assert_eq!((asked.load(Ordering::SeqCst), budget.used().cost), (2, Money::dollars(0.02)));
     // Of several budgets, the lowest holds, all are charged, and nothing stays reserved.
@@ -483,7 +475,7 @@ async fn what_tools_ask_of_models_at_the_same_time_is_reserved() {
         let budgets = [("process", process), ("token", token)]
             .map(|(name, most)| Budget::new(name, Money::dollars(most)));
         let [one, other] = budgets.clone();
-        let mut log = log_of(&[], Limits::default()).await.budget(one).budget(other);
+        let mut log = log_of(&[]).await.budget(one).budget(other);
         chat.run_in(&mut log, "go").await.unwrap();
         assert_eq!(asked.load(Ordering::SeqCst), most, "{process} {token}");
         for budget in budgets {
@@ -498,14 +490,14 @@ async fn what_tools_ask_of_models_at_the_same_time_is_reserved() {
 #[tokio::test]
 async fn what_a_tool_asked_when_the_process_died_counts() {
     let (chat, _) = seeking(1);
-    let mut log = log_of(&[], Limits::default()).await;
+    let mut log = log_of(&[]).await;
     chat.run_in(&mut log, "go").await.unwrap();
     let events = log.events().await;
     // Until a tool has reserved what it asks for, it has sent nothing.
     let reserved =
         events.iter().position(|event| charge(event) == Some((ChargeReason::Reserved, 0))).unwrap();
     let (chat, asked) = seeking(1);
-    let mut log = log_of(&events[..=reserved], dollars(0.015)).await;
+    let mut log = log_of(&events[..=reserved]).await.limits(dollars(0.015));
     let status = chat.resume(&mut log).await.unwrap().status;
     let (limit, spent, next) = (Money::dollars(0.015), Money::dollars(0.01), Some(Money::dollars(0.01)));
     assert_eq!(

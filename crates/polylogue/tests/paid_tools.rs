@@ -1,17 +1,21 @@
 //! Tools that cost money: what a call costs at most is reserved before it, and counts in the same limits as model calls do.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
+mod common;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue::runs::Report;
-use polylogue::{Act, Agent, Chat, Limits, Log, Name, Status, Tool, Turn, sequential};
+use polylogue::{Act, Agent, Chat, Limits, Name, Status, Tool, Turn, sequential};
 use polylogue_core::{
-    Allowance, AnyStore, AnyTool, Body, Budget, Call, ChargeReason, Event, LimitOverrides, LogId, Meta,
-    Money, Outcome, OutcomeStatus, RunOutcome, StopReason, Store, ToolCx, ToolError, ToolSpec,
+    Allowance, AnyStore, AnyTool, Body, Budget, Call, ChargeReason, Event, LimitOverrides, Money, Outcome,
+    OutcomeStatus, RunOutcome, StopReason, ToolCx, ToolError, ToolSpec,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::Cut;
+
+use common::log_of;
 
 /// A tool of which a call costs at most ten cents, if it declares that.
 #[derive(Clone)]
@@ -94,17 +98,6 @@ fn limit(most: u64) -> Limits {
     Limits { cost: Some(cents(most)), ..Limits::default() }
 }
 
-/// A log of these events, as the next process finds it.
-async fn log_of(events: &[Arc<Event>], limits: Limits) -> Log {
-    let (store, id) = (AnyStore::new(Memory::default()), LogId::new("test").unwrap());
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    if !events.is_empty() {
-        store.append(&claim, events).await.unwrap();
-    }
-    store.release(claim).await.unwrap();
-    Log::open(store, id).await.unwrap().limits(limits)
-}
-
 fn reason(status: Status) -> StopReason {
     let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
     reason
@@ -119,13 +112,13 @@ fn result(status: Status) -> String {
 #[tokio::test]
 async fn calls_at_the_same_time_spend_no_more_than_is_allowed() {
     let tool = Search::declared();
-    let mut log = log_of(&[], limit(25)).await;
+    let mut log = log_of(&[]).await.limits(limit(25));
     let status = chat(&tool, 5).run_in(&mut log, "go").await.unwrap().status;
     let refused = StopReason::Cost { limit: cents(25), spent: cents(20), next: Some(cents(10)), cut: None };
     assert_eq!((reason(status), tool.made(), log.reserved()), (refused, 2, Money::default()));
     // What a call says that it cost frees the rest of what was reserved.
     let tool = Search::declared().reporting(4);
-    let mut log = log_of(&[], limit(26)).await;
+    let mut log = log_of(&[]).await.limits(limit(26));
     let status = chat(&tool, 5).run_in(&mut log, "go").await.unwrap().status;
     assert_eq!((result(status).as_str(), tool.made()), ("5 of 5", 5));
     assert_eq!(log.usage().await.counted_cost(), cents(20));
@@ -143,7 +136,7 @@ async fn what_does_not_say_what_it_cost_counts_as_declared_also_if_it_fails() {
         (Search::free().reporting(7), 7),
     ] {
         let budget = Budget::new("batch", cents(100));
-        let mut log = log_of(&[], Limits::default()).await.budget(budget.clone());
+        let mut log = log_of(&[]).await.budget(budget.clone());
         chat(&tool, 1).run_in(&mut log, "go").await.unwrap();
         let events = log.events().await;
         let report = Report::of_all(&events);
@@ -167,7 +160,7 @@ async fn what_does_not_say_what_it_cost_counts_as_declared_also_if_it_fails() {
 #[tokio::test]
 async fn a_run_that_a_tool_made_exceed_its_limit_does_not_end_as_done() {
     let tool = Search::free().reporting(30);
-    let mut log = log_of(&[], limit(25)).await;
+    let mut log = log_of(&[]).await.limits(limit(25));
     let status = chat(&tool, 1).run_in(&mut log, "go").await.unwrap().status;
     assert_eq!(
         reason(status),
@@ -178,14 +171,14 @@ async fn a_run_that_a_tool_made_exceed_its_limit_does_not_end_as_done() {
 #[tokio::test]
 async fn a_call_that_was_refused_is_made_when_the_limit_is_raised_and_none_is_repeated() {
     let tool = Search::declared();
-    let mut log = log_of(&[], limit(25)).await;
+    let mut log = log_of(&[]).await.limits(limit(25));
     chat(&tool, 5).run_in(&mut log, "go").await.unwrap();
     let called = |events: &[Arc<Event>]| {
         events.iter().filter(|event| matches!(event.body, Body::ToolCalled { .. })).count()
     };
     assert_eq!(called(&log.events().await), 2, "what was refused has not begun");
     log.reopen_for(LimitOverrides { cost: Some(cents(40)), ..LimitOverrides::default() }).await.unwrap();
-    let mut log = log_of(&log.events().await, limit(60)).await;
+    let mut log = log_of(&log.events().await).await.limits(limit(60));
     let status = chat(&tool, 5).resume(&mut log).await.unwrap().status;
     assert_eq!((result(status).as_str(), tool.made()), ("5 of 5", 5));
     assert_eq!((called(&log.events().await), log.usage().await.counted_cost()), (5, cents(50)));
@@ -195,13 +188,13 @@ async fn a_call_that_was_refused_is_made_when_the_limit_is_raised_and_none_is_re
 async fn the_limits_of_agents_and_budgets_pay_for_tools() {
     let own = Allowance { cost: Some(cents(15)), ..Allowance::default() };
     let tool = Search::declared();
-    let mut log = log_of(&[], Limits::default()).await.agent_limits([(Name::new("Ann").unwrap(), own)]);
+    let mut log = log_of(&[]).await.agent_limits([(Name::new("Ann").unwrap(), own)]);
     let why = reason(chat(&tool, 3).run_in(&mut log, "go").await.unwrap().status).to_string();
     let words =
         "has reached the budget of $0.1500 ($0.1000 spent, and the next call could cost up to $0.1000)";
     assert_eq!((why, tool.made()), (format!("the agent `Ann` {words}"), 1));
     let (tool, budget) = (Search::declared(), Budget::new("batch", cents(15)));
-    let mut log = log_of(&[], Limits::default()).await.budget(budget.clone());
+    let mut log = log_of(&[]).await.budget(budget.clone());
     let why = reason(chat(&tool, 3).run_in(&mut log, "go").await.unwrap().status).to_string();
     assert_eq!((why, tool.made()), (format!("the batch {words}"), 1));
     assert_eq!((budget.used().cost, budget.reserved()), (cents(10), Money::default()));
@@ -210,7 +203,7 @@ async fn the_limits_of_agents_and_budgets_pay_for_tools() {
 #[tokio::test]
 async fn a_call_in_flight_at_a_death_counts_at_what_it_costs_at_most() {
     let hangs = Search { hangs: true, ..Search::declared() };
-    let mut log = log_of(&[], limit(25)).await;
+    let mut log = log_of(&[]).await.limits(limit(25));
     let dies = async {
         while hangs.made() < 1 {
             tokio::task::yield_now().await;
@@ -223,7 +216,7 @@ async fn a_call_in_flight_at_a_death_counts_at_what_it_costs_at_most() {
         () = dies => {}
     }
     let tool = Search::declared();
-    let mut log = log_of(&log.events().await, limit(25)).await;
+    let mut log = log_of(&log.events().await).await.limits(limit(25));
     let status = chat(&tool, 1).resume(&mut log).await.unwrap().status;
     assert_eq!((result(status).as_str(), tool.made()), ("0 of 1", 0), "it may have been done");
     assert_eq!(log.usage().await.counted_cost(), cents(10));

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use polylogue::{Chat, Limits, Name, Status, Step, Transcript};
-use polylogue_core::{Body, Budget, Event, Money, Path, RunResult, StopReason, TurnRequest};
+use polylogue::{Chat, Limits, Log, Name, Step, Transcript};
+use polylogue_core::{Body, Event, Path, StopReason, TurnRequest};
 
+use crate::common::{lived, name};
 use crate::server::Server;
-use crate::{agent, cents, log_of, name, spend};
+use crate::{agent, cents, spend};
 
 /// The limits of all levels, in cents.
 #[derive(Debug, Clone, Copy)]
@@ -46,45 +47,12 @@ fn team(server: &Server, limits: &Cents) -> Chat {
     outer.participant(inner).policy(steps(names)).build().unwrap()
 }
 
-/// Runs the team in one process after another, each of which dies after some more requests. Returns the events.
-async fn lived(server: &Server, limits: &Cents) -> Vec<Arc<Event>> {
-    let chat = team(server, limits);
-    let mut events = Vec::new();
-    for _ in 0..40 {
-        let run = Limits { cost: Some(cents(limits.run)), ..Limits::default() };
-        let agents = ["A0", "A1"].map(|who| (name(who), spend(limits.agent)));
-        let budget = Budget::new("batch", cents(limits.budget));
-        let mut log = log_of(&events).await.limits(run).agent_limits(agents).budget(budget.clone());
-        budget.count(events.iter().map(|event| &**event));
-        let last = server.sent().len() + 1 + server.roll(60) as usize;
-        let dies = async {
-            while server.sent().len() < last {
-                tokio::task::yield_now().await;
-            }
-        };
-        let run = async {
-            match events.is_empty() {
-                true => chat.run_in(&mut log, "go").await,
-                false => chat.resume(&mut log).await,
-            }
-        };
-        let ended = tokio::select! {
-            biased;
-            ended = run => Some(ended),
-            () = dies => None,
-        };
-        assert_eq!(
-            (log.reserved(), budget.reserved()),
-            (Money::default(), Money::default()),
-            "after {ended:?}"
-        );
-        // What was not written is lost with the process.
-        events = log.events().await;
-        if matches!(ended, Some(Ok(RunResult { status: Status::Closed { .. }, .. }))) {
-            break;
-        }
-    }
-    events
+/// Runs the team in processes that die. Returns the events.
+async fn lived_under(server: &Server, limits: &Cents) -> Vec<Arc<Event>> {
+    let agents = ["A0", "A1"].map(|who| (name(who), spend(limits.agent)));
+    let run = Limits { cost: Some(cents(limits.run)), ..Limits::default() };
+    let opened = |log: Log| log.limits(run).agent_limits(agents.clone());
+    lived(&team(server, limits), cents(limits.budget), || server.sent().len(), &server.random, opened).await
 }
 
 #[tokio::test]
@@ -92,7 +60,7 @@ async fn fifty_agents_at_the_same_time_never_spend_more_than_any_level_may() {
     let (mut by, mut cut, mut calls) = (BTreeSet::new(), 0_u64, 0_u64);
     for seed in 1..=200 {
         let server = Server::seeded(seed);
-        let some = |least: u64, most: u64| least + server.roll(most - least);
+        let some = |least: u64, most: u64| least + server.random.roll(most - least);
         let limits = Cents {
             run: some(1_000, 90_000),
             budget: some(1_000, 90_000),
@@ -100,7 +68,7 @@ async fn fifty_agents_at_the_same_time_never_spend_more_than_any_level_may() {
             inner: some(300, 9_000),
             agent: some(300, 9_000),
         };
-        let events = lived(&server, &limits).await;
+        let events = lived_under(&server, &limits).await;
         let is_inner = |at: &Path, nth: u64| at.as_str() == format!("/inner.{nth}");
         let levels = [
             ("run", server.cents(|_, _| true), limits.run),

@@ -2,27 +2,24 @@
 //! off ends the run at that limit, and no level spends more than it may.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod crowd;
 mod server;
 
 use std::sync::Arc;
 
-use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Name, Status, sequential};
+use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Status, sequential};
 use polylogue_core::{
-    Allowance, AnyStore, Body, Budget, CutReply, DeltaSink, Event, Finish, LimitOverrides, LogId, Meta,
-    Model, ModelError, Money, OnLimit, OutputLimit, Params, Part, RaiseTerms, Reply, Request, RunOutcome,
-    StopReason, Store, Usage,
+    Allowance, Body, Budget, CutReply, DeltaSink, Event, Finish, LimitOverrides, Model, ModelError, Money,
+    OnLimit, OutputLimit, Params, Part, RaiseTerms, Reply, Request, RunOutcome, StopReason, Usage,
 };
-use polylogue_store::Memory;
 
+use self::common::{log_of, name};
 use self::server::{LONGEST, Server};
 
 fn cents(amount: u64) -> Money {
     Money { picodollars: amount * 10_000_000_000 }
-}
-
-fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
 }
 
 fn spend(most: u64) -> Allowance {
@@ -303,17 +300,6 @@ async fn a_person_is_asked_before_a_reply_is_shortened() {
     let status = chat.run_in(&mut Log::in_memory().limits(ask(500)), "go").await.unwrap().status;
     assert_eq!(server.limits(), [Some(500)]);
     assert!(matches!(reason(&status), StopReason::Cost { next: Some(_), .. }), "{status:?}");
-}
-
-/// A log of these events, as the next process finds it.
-async fn log_of(events: &[Arc<Event>]) -> Log {
-    let (store, id) = (AnyStore::new(Memory::default()), LogId::new("test").unwrap());
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    if !events.is_empty() {
-        store.append(&claim, events).await.unwrap();
-    }
-    store.release(claim).await.unwrap();
-    Log::open(store, id).await.unwrap()
 }
 
 #[tokio::test]

@@ -1,15 +1,12 @@
 //! A model server that takes output limits.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use polylogue::Name;
-use polylogue_core::{
-    DeltaSink, FailedAttempt, Finish, Model, ModelError, ModelErrorKind, Money, Params, Path, Reply, Request,
-    Usage,
-};
+use polylogue_core::{DeltaSink, Finish, Model, ModelError, Money, Params, Path, Reply, Request, Usage};
 
 use crate::cents;
+use crate::common::{Random, received};
 
 /// The longest reply of the model, in tokens. A token of a reply costs a cent, and requests cost nothing.
 pub(crate) const LONGEST: u64 = 4_000;
@@ -17,7 +14,7 @@ pub(crate) const LONGEST: u64 = 4_000;
 /// A server that takes output limits, and charges for every request that it receives.
 #[derive(Clone)]
 pub(crate) struct Server {
-    pub(crate) random: Arc<AtomicU64>,
+    pub(crate) random: Random,
     /// The tokens of each request: its chat, its agent, its output limit, the tokens of the reply.
     pub(crate) sent: Arc<Mutex<Vec<Sent>>>,
     /// The tokens that its replies would have; `None`: any number.
@@ -38,26 +35,14 @@ pub(crate) struct Sent {
 
 impl Server {
     pub(crate) fn wanting(tokens: u64) -> Self {
-        let (random, sent) = (Arc::default(), Arc::default());
+        let (random, sent) = (Random::default(), Arc::default());
         Self { random, sent, wants: Some(tokens), is_broken: false, is_known: true }
     }
 
     pub(crate) fn seeded(seed: u64) -> Self {
-        let random = Arc::new(AtomicU64::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1));
+        let random = Random::seeded(seed);
         let wants = [None, Some(LONGEST), Some(400)][(seed % 3) as usize];
         Self { random, wants, is_broken: seed.is_multiple_of(2), ..Self::wanting(0) }
-    }
-
-    /// The next random number below `below`.
-    pub(crate) fn roll(&self, below: u64) -> u64 {
-        let next = |mut x: u64| {
-            x ^= x << 13;
-            x ^= x >> 7;
-            x ^ (x << 17)
-        };
-        let x = self.random.load(Ordering::SeqCst);
-        self.random.store(next(x), Ordering::SeqCst);
-        (x >> 11) % below
     }
 
     pub(crate) fn sent(&self) -> Vec<Sent> {
@@ -76,7 +61,7 @@ impl Server {
 
     /// Charges a request. Returns the tokens of the reply, and whether it is whole.
     fn charge(&self, request: &Request<'_>) -> (u64, bool) {
-        let wanted = self.wants.unwrap_or_else(|| 1 + self.roll(LONGEST));
+        let wanted = self.wants.unwrap_or_else(|| 1 + self.random.roll(LONGEST));
         let most = request.params.max_tokens;
         let tokens = wanted.min(most.map_or(LONGEST, u64::from));
         let (at, who) = (request.origin.at.clone(), request.origin.who.clone());
@@ -90,20 +75,8 @@ impl Model for Server {
         "test:server"
     }
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        let mut charged = self.charge(request);
-        for _ in 0..self.roll(4) {
-            tokio::task::yield_now().await;
-        }
-        while self.is_broken && self.roll(6) == 0 {
-            let reserved = request.reserved.unwrap();
-            reserved.fail(FailedAttempt::Broken);
-            if !reserved.again().await {
-                return Err(ModelError::new(ModelErrorKind::Connection, self.name(), "it broke"));
-            }
-            charged = self.charge(request);
-            tokio::task::yield_now().await;
-        }
-        let is_silent = self.is_broken && self.roll(6) == 0;
+        let charged = received(request, (&self.random, self.is_broken), || self.charge(request)).await?;
+        let is_silent = self.is_broken && self.random.roll(6) == 0;
         let usage = Usage { input: Some(5), output: Some(charged.0), ..Usage::default() };
         let usage = if is_silent { Usage::default() } else { usage };
         let finish = if charged.1 { Finish::Stop } else { Finish::Length };
