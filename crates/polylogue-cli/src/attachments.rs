@@ -69,7 +69,7 @@ pub(crate) fn part(file: &Path) -> Result<Part, CliError> {
     if bytes.is_empty() {
         return Err(wrong("it is empty".into()));
     }
-    if let Some(kind) = media_type(&bytes) {
+    if let Some(kind) = Media::kind_of(&bytes) {
         let url = format!("data:{kind};base64,{}", STANDARD.encode(&bytes)).into();
         return Ok(Part::Media(Media { kind: kind.into(), url }));
     }
@@ -81,20 +81,6 @@ pub(crate) fn part(file: &Path) -> Result<Part, CliError> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let fence = fence(&text);
     Ok(Part::text(format!("{name}:\n{fence}\n{}\n{fence}", text.trim_end_matches('\n'))))
-}
-
-/// The type of a picture, a document or a sound, by its first bytes.
-fn media_type(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => Some("audio/wav"),
-        [b'I', b'D', b'3', ..] | [0xff, 0xfb | 0xf3 | 0xf2, ..] => Some("audio/mpeg"),
-        [b'%', b'P', b'D', b'F', b'-', ..] => Some("application/pdf"),
-        _ => None,
-    }
 }
 
 /// A fence that is longer than those in `text`.

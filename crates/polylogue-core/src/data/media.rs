@@ -3,6 +3,27 @@
 use super::part::Media;
 
 impl Media {
+    /// The type of a picture, a sound or a document that models read, by its first bytes: PNG, JPEG, GIF, WebP, WAV, MP3 and PDF.
+    ///
+    /// ```
+    /// use polylogue_core::Media;
+    /// assert_eq!(Media::kind_of(b"%PDF-1.7"), Some("application/pdf"));
+    /// assert_eq!(Media::kind_of(b"hello"), None);
+    /// ```
+    #[must_use]
+    pub const fn kind_of(bytes: &[u8]) -> Option<&'static str> {
+        match bytes {
+            [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+            [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+            [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => Some("audio/wav"),
+            [b'I', b'D', b'3', ..] | [0xff, 0xfb | 0xf3 | 0xf2, ..] => Some("audio/mpeg"),
+            [b'%', b'P', b'D', b'F', b'-', ..] => Some("application/pdf"),
+            _ => None,
+        }
+    }
+
     /// The content, if it is in the URL (a `data:` URL in base 64).
     #[must_use]
     pub fn bytes(&self) -> Option<Vec<u8>> {

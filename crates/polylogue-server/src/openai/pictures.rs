@@ -36,24 +36,13 @@ pub(super) fn picture(part: &Value, place: String) -> Result<Picture, Problem> {
     let url: Arc<str> = format!("data:{kind};base64,{text}").into();
     let media = Media { kind, url };
     let bytes = media.bytes().filter(|bytes| !bytes.is_empty());
-    match bytes.as_deref().map(kind_of) {
+    match bytes.as_deref().map(|bytes| Media::kind_of(bytes).filter(|kind| kind.starts_with("image/"))) {
         None => Err(wrong("is not in base64")),
         Some(Some(kind)) if kind == media.kind => Ok(Picture { media, place }),
         Some(Some(kind)) => Err(wrong(&format!("is called `{}` and is `{kind}`", media.kind.escape_debug()))),
         Some(None) => {
             Err(wrong("is none of the types that models read").hint("they are PNG, JPEG, GIF and WebP"))
         }
-    }
-}
-
-/// The type of a picture, by its first bytes.
-fn kind_of(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
     }
 }
 
