@@ -1,4 +1,4 @@
-//! Team files as they are read: right ones, wrong ones and bad ones.
+//! Team files as they are read, right ones, wrong ones and bad ones, and the teams that ship, as they run by their scripts.
 
 // Marked as tests, so that what the lints allow in tests is allowed in their helpers too.
 #[cfg(test)]
@@ -26,6 +26,8 @@ mod files;
 #[cfg(test)]
 mod formatting;
 #[cfg(test)]
+mod fuzz_targets;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod memory;
@@ -41,6 +43,8 @@ mod reasoning;
 mod running;
 #[cfg(test)]
 mod schema;
+#[cfg(test)]
+mod shipped;
 #[cfg(test)]
 mod society;
 #[cfg(test)]

@@ -1,0 +1,98 @@
+//! The bound of a request and what providers counted: `data/recorded_usage.jsonl` has requests of 60 models and
+//! providers with the input tokens that the provider reported. Its first line says where they were recorded.
+
+use crate::common::Asked;
+use polylogue_core::{Bound, Entry, Params, ToolSpec};
+use polylogue_models::{Config, Endpoint, EndpointModel, TokenCount};
+use serde::Deserialize;
+use serde_json::Value;
+
+const DATA: &str = include_str!("../data/recorded_usage.jsonl");
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Role {
+    User,
+    Assistant,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tool {
+    name: String,
+    description: String,
+    parameters: Value,
+}
+
+/// A request, and the input tokens that its provider reported.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    host: String,
+    model: String,
+    input: u64,
+    system: Option<String>,
+    messages: Vec<(Role, String)>,
+    #[serde(default)]
+    tools: Vec<Tool>,
+    schema: Option<Value>,
+}
+
+impl Row {
+    fn who(&self) -> String {
+        format!("{} at {}", self.model, self.host)
+    }
+
+    fn asked(self) -> Asked {
+        let entry = |(role, text): (Role, String)| match role {
+            Role::User => Entry::user(text),
+            Role::Assistant => Entry::assistant(text),
+        };
+        let tool = |tool: Tool| ToolSpec::new(tool.name, tool.description, tool.parameters);
+        Asked {
+            system: self.system,
+            tools: self.tools.into_iter().map(tool).collect(),
+            params: Params { schema: self.schema, ..Params::default() },
+            ..Asked::new(self.messages.into_iter().map(entry))
+        }
+    }
+}
+
+fn rows() -> Vec<Row> {
+    let rows: Vec<Row> = DATA.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 60);
+    rows
+}
+
+/// A model without a known context window, which would lower the bound.
+fn model() -> EndpointModel {
+    Endpoint::new(Config::new("http://localhost:1")).unwrap().model("unheard-of")
+}
+
+/// P115.
+#[test]
+fn no_provider_counted_more_than_the_bound() {
+    let model = model();
+    for row in rows() {
+        let (who, reported) = (row.who(), row.input);
+        let bound = Bound::of(&model, &row.asked().request()).input;
+        assert!(reported <= bound, "{who}: {reported} tokens were reported, and at most {bound} expected");
+    }
+}
+
+/// P115.
+#[test]
+fn no_provider_counted_more_than_the_tokens_of_the_texts_and_what_is_around_them() {
+    for row in rows().into_iter().filter(|row| row.tools.is_empty() && row.schema.is_none()) {
+        let texts = row.messages.iter().map(|(_, text)| text).chain(&row.system);
+        let tokens: u64 =
+            texts.map(|text| TokenCount::of(&row.model, text).most() + Bound::MESSAGE_TOKENS).sum();
+        let most = tokens + Bound::REQUEST_TOKENS;
+        assert!(
+            row.input <= most,
+            "{}: {} tokens were reported, at most {most} expected",
+            row.who(),
+            row.input
+        );
+    }
+}

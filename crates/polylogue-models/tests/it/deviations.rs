@@ -1,0 +1,206 @@
+//! The table of deviations: what each provider is sent.
+
+use crate::common::{Asked, ask, weather};
+use polylogue_core::{Call, Entry, Finish, Media, Outcome, Params, Part, ToolChoice};
+use polylogue_models::{Config, Endpoint, Provider, Retries};
+use polylogue_test::server::{Answer, Behavior, History, Playbook, Server, Vendor};
+use serde_json::{Value, json};
+
+/// What `provider` is sent of a request with everything that providers treat differently.
+async fn sent(provider: &str, model: &str) -> Value {
+    sent_with(provider, model, "call_of_another_provider").await
+}
+
+/// The same, with a call that has this id.
+async fn sent_with(provider: &str, model: &str, id: &str) -> Value {
+    let server =
+        Server::start(Behavior::from(Playbook::always(Answer::text("Sunny."))).history(History::Loose)).await;
+    let config = Provider::find(provider).unwrap().config_at(&server.base_url());
+    let endpoint = Endpoint::new(Config { retries: Retries::none(), ..config }).unwrap();
+    let params = Params {
+        seed: Some(7),
+        top_k: Some(4),
+        stop: vec!["\n\n".into()],
+        tool_choice: Some(ToolChoice::Tool("weather".into())),
+        ..Params::default()
+    };
+    let call = Call { id: id.into(), tool: "weather".into(), args: json!({}) };
+    let result =
+        Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome: Outcome::done("sunny") };
+    let entries =
+        vec![Entry::user("Weather?"), Entry::own(vec![Part::Call(call)]), result, Entry::user("So?")];
+    let asked = Asked { tools: vec![weather()], params, ..Asked::new(entries) };
+    // The scripted server knows OpenAI's fields only; what it was sent is what counts.
+    let _ = ask(&endpoint.model(model), &asked).await;
+    server.requests()[0].body.clone()
+}
+
+/// What a request has at these places.
+fn at(body: &Value, pointers: &[&str]) -> Vec<Value> {
+    pointers.iter().map(|pointer| body.pointer(pointer).cloned().unwrap_or_default()).collect()
+}
+
+const PLACES: [&str; 6] = [
+    "/seed",
+    "/random_seed",
+    "/top_k",
+    "/stop/0",
+    "/tool_choice/function/name",
+    "/stream_options/include_usage",
+];
+
+/// P100, P105: each row of the table.
+#[tokio::test]
+async fn each_provider_is_sent_what_it_accepts() {
+    let null = Value::Null;
+    let [seed, top_k, stop, tool, yes] = [json!(7), json!(4), json!("\n\n"), json!("weather"), json!(true)];
+    for (provider, model, expected) in [
+        ("openai-chat", "o3", [&seed, &null, &top_k, &null, &tool, &yes]),
+        ("openai-chat", "gpt-4o", [&seed, &null, &top_k, &stop, &tool, &yes]),
+        ("vllm", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
+        ("llamacpp", "m", [&seed, &null, &top_k, &stop, &null, &yes]),
+        ("sglang", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
+        ("tgi", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
+        ("together", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
+        ("qwen", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
+        ("openrouter", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
+        ("deepseek", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
+        ("mistral", "m", [&null, &seed, &null, &stop, &tool, &null]),
+        ("groq", "m", [&seed, &null, &null, &stop, &tool, &yes]),
+        ("xai", "grok-4.20", [&seed, &null, &top_k, &null, &tool, &yes]),
+        ("xai", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
+        ("lmstudio", "m", [&seed, &null, &top_k, &stop, &null, &yes]),
+        ("cohere", "m", [&seed, &null, &null, &stop, &null, &yes]),
+    ] {
+        let body = sent(provider, model).await;
+        assert_eq!(at(&body, &PLACES).iter().collect::<Vec<_>>(), expected, "{provider}:{model}");
+    }
+    for provider in ["lmstudio", "llamacpp", "cohere"] {
+        assert_eq!(sent(provider, "m").await["tool_choice"], "required", "{provider}");
+    }
+}
+
+/// TGI's formats of replies are its grammars, which its strict server asks for.
+#[tokio::test]
+async fn schemas_are_sent_in_the_form_of_the_provider() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
+    for (name, vendor, schema_form, json_form) in [
+        (
+            "tgi",
+            Vendor::Tgi,
+            json!({"type": "json", "value": schema}),
+            json!({"type": "json", "value": {"type": "object"}}),
+        ),
+        (
+            "vllm",
+            Vendor::Vllm,
+            json!({"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": false}}),
+            json!({"type": "json_object"}),
+        ),
+    ] {
+        let answers = Playbook::always(Answer::text(r#"{"a": "b"}"#));
+        let server = Server::start(Behavior::from(answers).vendor(vendor)).await;
+        let config = Provider::find(name).unwrap().config_at(&server.base_url());
+        let model = Endpoint::new(Config { retries: Retries::none(), ..config }).unwrap().model("m");
+        for params in [
+            Params { schema: Some(schema.clone()), ..Params::default() },
+            Params { json: true, ..Params::default() },
+        ] {
+            ask(&model, &Asked { params, ..Asked::default() }).await.0.unwrap();
+        }
+        assert_eq!(server.violations(), [""; 0], "{name}");
+        let formats =
+            server.requests().iter().map(|sent| sent.body["response_format"].clone()).collect::<Vec<_>>();
+        assert_eq!(formats, [schema_form, json_form], "{name}");
+    }
+}
+
+/// P100: ids of nine characters, and no user message after the result of a tool.
+#[tokio::test]
+async fn mistral_has_its_own_ids_and_order() {
+    let body = sent("mistral", "m").await;
+    let id = body.pointer("/messages/2/tool_calls/0/id").and_then(Value::as_str).unwrap();
+    assert!(id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
+    let roles: Vec<&str> = body["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"]);
+}
+
+/// Ids that other providers make can be longer than OpenAI's APIs accept.
+#[tokio::test]
+async fn a_long_id_of_a_call_is_replaced_in_the_call_and_its_result() {
+    for (provider, most, call, result) in [
+        ("openai-chat", 40, "/messages/2/tool_calls/0/id", "/messages/3/tool_call_id"),
+        ("openai-responses", 64, "/input/1/call_id", "/input/2/call_id"),
+    ] {
+        for length in [most, most + 1, 500] {
+            let id = "functions.look:0".chars().cycle().take(length).collect::<String>();
+            let body = sent_with(provider, "m", &id).await;
+            let [call, result]: [Value; 2] = at(&body, &[call, result]).try_into().unwrap();
+            assert_eq!(call, result, "{body}");
+            assert_eq!(call == *id, length <= most, "{provider}: {call}");
+            assert!((1..=most).contains(&call.as_str().unwrap().len()), "{provider}: {call}");
+        }
+    }
+}
+
+/// P102: Groq's error for a tool call that it cannot parse is a reply that is asked for again.
+#[tokio::test]
+async fn a_call_that_cannot_be_parsed_is_a_malformed_reply() {
+    let failed = Answer::error(400, "Failed to call a function.").code("tool_use_failed");
+    let server = Server::start(Behavior::from(Playbook::always(failed))).await;
+    let config = Provider::find("groq").unwrap().config_at(&server.base_url());
+    let model = Endpoint::new(Config { retries: Retries::none(), ..config }).unwrap().model("m");
+    let asked = Asked { tools: vec![weather()], ..Asked::default() };
+    let reply = ask(&model, &asked).await.0.unwrap();
+    assert_eq!((reply.finish, reply.parts, server.count()), (Finish::Malformed, Vec::new(), 1));
+}
+
+/// Documents and sounds have other forms at Mistral, with data or by their addresses.
+#[tokio::test]
+async fn documents_and_sounds_are_sent_as_the_provider_reads_them() {
+    let file = |kind: &str, url: &str| Part::Media(Media { kind: kind.into(), url: url.into() });
+    let parts = || {
+        vec![
+            Part::text("What is it?"),
+            file("application/pdf", "data:application/pdf;base64,JVBERg=="),
+            file("application/pdf", "https://example.org/a.pdf"),
+            file("audio/mpeg", "data:audio/mpeg;base64,SUQz"),
+            file("image/png", "https://example.org/a.png"),
+        ]
+    };
+    let data = "data:application/pdf;base64,JVBERg==";
+    for (provider, document, by_address, sound) in [
+        (
+            "mistral",
+            json!({"type": "document_url", "document_url": data}),
+            json!({"type": "document_url", "document_url": "https://example.org/a.pdf"}),
+            json!({"type": "input_audio", "input_audio": "SUQz"}),
+        ),
+        (
+            "openai-chat",
+            json!({"type": "file", "file": {"filename": "document.pdf", "file_data": data}}),
+            Value::Null,
+            json!({"type": "input_audio", "input_audio": {"data": "SUQz", "format": "mp3"}}),
+        ),
+    ] {
+        let server =
+            Server::start(Behavior::from(Playbook::always(Answer::text("Sunny."))).history(History::Loose))
+                .await;
+        let config = Provider::find(provider).unwrap().config_at(&server.base_url());
+        let model = Endpoint::new(Config { retries: Retries::none(), ..config }).unwrap().model("m");
+        let _ = ask(&model, &Asked::new([Entry::User { parts: parts() }])).await;
+        let content = server.requests()[0].body.pointer("/messages/1/content").unwrap().clone();
+        assert_eq!((&content[1], &content[3]), (&document, &sound), "{provider}");
+        assert_eq!(content[4]["image_url"]["url"], "https://example.org/a.png");
+        // OpenAI reads no documents by address: the text names it.
+        match by_address.is_null() {
+            true => assert_eq!(content[2]["type"], "text"),
+            false => assert_eq!(content[2], by_address),
+        }
+    }
+}

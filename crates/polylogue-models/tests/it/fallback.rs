@@ -1,0 +1,238 @@
+//! Fallback among models.
+
+use std::sync::{Arc, Mutex};
+
+use polylogue_core::{
+    AnyModel, Call, Capabilities, Capability, Delta, DeltaRef, DeltaSink, EncodeCache, Entry, Finish, Model,
+    ModelError, ModelErrorKind, Money, Name, Origin, Params, Part, Path, Reply, Request, ToolSpec, Usage,
+};
+use polylogue_models::{FailureClass, Fallback};
+
+/// What a model does in a call.
+#[derive(Clone)]
+enum Act {
+    Say(&'static str),
+    Call,
+    Filter,
+    Fail(ModelErrorKind, Option<u16>),
+    /// Pieces, then a broken connection.
+    Break(&'static str),
+}
+
+/// A model with these acts, the last one repeatedly.
+#[derive(Clone)]
+struct Actor {
+    name: &'static str,
+    acts: Vec<Act>,
+    calls: Arc<Mutex<usize>>,
+    capabilities: Capabilities,
+    dollars: u64,
+}
+
+impl Actor {
+    fn new(name: &'static str, acts: impl IntoIterator<Item = Act>) -> Self {
+        let acts = acts.into_iter().collect();
+        Self { name, acts, calls: Arc::default(), capabilities: Capabilities::default(), dollars: 1 }
+    }
+
+    fn calls(&self) -> usize {
+        *self.calls.lock().unwrap()
+    }
+}
+
+impl Model for Actor {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    async fn complete(&self, _: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        let nth = {
+            let mut calls = self.calls.lock().unwrap();
+            *calls += 1;
+            *calls - 1
+        };
+        let error =
+            |kind, status| Err(ModelError { status, ..ModelError::new(kind, self.name, "it failed") });
+        match self.acts.get(nth).or(self.acts.last()).unwrap() {
+            Act::Say(text) => {
+                deltas.push(DeltaRef::Text(text));
+                Ok(Reply::text(*text))
+            }
+            Act::Call => {
+                let call = Call { id: "1".into(), tool: "look".into(), args: serde_json::json!({}) };
+                Ok(Reply { parts: vec![Part::Call(call)], finish: Finish::Calls, ..Reply::text("") })
+            }
+            Act::Filter => Ok(Reply { finish: Finish::Filter, ..Reply::text("I ca") }),
+            Act::Fail(kind, status) => error(*kind, *status),
+            Act::Break(text) => {
+                deltas.push(DeltaRef::Text(text));
+                error(ModelErrorKind::Connection, None)
+            }
+        }
+    }
+
+    fn cost(&self, _: &Usage) -> Option<Money> {
+        Some(Money { picodollars: self.dollars * 1_000_000_000_000 })
+    }
+
+    fn max_output(&self, _: &Params) -> Option<u64> {
+        Some(self.dollars * 100)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+}
+
+fn models(actors: &[&Actor]) -> Fallback {
+    Fallback::new(actors.iter().map(|actor| AnyModel::new((*actor).clone())))
+}
+
+/// What is asked.
+#[derive(Default)]
+struct Ask<'a> {
+    tools: &'a [ToolSpec],
+    params: Params,
+    last_model: Option<&'a str>,
+}
+
+/// Asks. The reply, and the pieces.
+async fn ask_with(model: &Fallback, ask: Ask<'_>) -> (Result<Reply, ModelError>, Vec<Delta>) {
+    #[derive(Default)]
+    struct Kept(Vec<Delta>);
+    impl DeltaSink for Kept {
+        fn push(&mut self, delta: DeltaRef<'_>) {
+            self.0.push(delta.into());
+        }
+    }
+    let (at, who) = (Path::root(), Name::new("Ann").unwrap());
+    let (encoded, mut kept) = (EncodeCache::default(), Kept::default());
+    let request = Request {
+        origin: Origin { at: &at, who: &who, nth: 0, last_model: ask.last_model },
+        system: None,
+        entries: &[Entry::user("Hello.")],
+        tools: ask.tools,
+        params: &ask.params,
+        encoded: &encoded,
+        reserved: None,
+    };
+    (model.complete(&request, &mut kept).await, kept.0)
+}
+
+async fn ask(model: &Fallback) -> Result<Reply, ModelError> {
+    ask_with(model, Ask::default()).await.0
+}
+
+fn by(reply: &Reply) -> &str {
+    &reply.answered_by.as_ref().unwrap().model
+}
+
+const RATE: Act = Act::Fail(ModelErrorKind::Refused, Some(429));
+
+#[tokio::test]
+async fn failures_of_a_provider_go_to_the_next_model_and_mistakes_do_not() {
+    for (kind, status, goes) in [
+        (ModelErrorKind::Refused, Some(429), true),
+        (ModelErrorKind::Refused, Some(402), true),
+        (ModelErrorKind::Refused, Some(529), true),
+        (ModelErrorKind::Refused, Some(500), true),
+        (ModelErrorKind::Timeout, None, true),
+        (ModelErrorKind::Connection, None, true),
+        (ModelErrorKind::Protocol, Some(200), true),
+        (ModelErrorKind::TooLong { tokens: None, limit: None }, Some(400), true),
+        (ModelErrorKind::Unsupported(Capability::Tools), Some(400), false),
+        (ModelErrorKind::Stale, Some(400), false),
+        (ModelErrorKind::Config, Some(401), false),
+        (ModelErrorKind::Config, Some(404), false),
+        (ModelErrorKind::Bug, None, false),
+    ] {
+        let (one, other) =
+            (Actor::new("a:1", [Act::Fail(kind, status)]), Actor::new("b:2", [Act::Say("Hi.")]));
+        let result = ask(&models(&[&one, &other])).await;
+        assert_eq!((result.is_ok(), other.calls()), (goes, usize::from(goes)), "{kind:?} {status:?}");
+    }
+}
+
+#[tokio::test]
+async fn classes_can_be_named() {
+    let one =
+        Actor::new("a:1", [Act::Fail(ModelErrorKind::TooLong { tokens: None, limit: None }, Some(400))]);
+    let other = Actor::new("b:2", [Act::Say("Hi.")]);
+    let model = models(&[&one, &other]).on([FailureClass::TooLong]);
+    assert_eq!(by(&ask(&model).await.unwrap()), "b:2");
+    let busy = Actor::new("a:1", [RATE]);
+    assert!(ask(&models(&[&busy, &other]).on([FailureClass::TooLong])).await.is_err());
+}
+
+#[tokio::test]
+async fn a_filtered_reply_is_a_failure_only_if_that_is_asked_for() {
+    let (one, other) = (Actor::new("a:1", [Act::Filter]), Actor::new("b:2", [Act::Say("Hi.")]));
+    let model = models(&[&one, &other]);
+    assert_eq!(ask(&model).await.unwrap().finish, Finish::Filter);
+    let reply = ask(&model.on([FailureClass::Refusal])).await.unwrap();
+    assert_eq!((reply.to_string().as_str(), by(&reply)), ("Hi.", "b:2"));
+}
+
+#[tokio::test]
+async fn pieces_of_a_reply_that_broke_off_are_discarded() {
+    let (one, other) = (Actor::new("a:1", [Act::Break("He")]), Actor::new("b:2", [Act::Say("Hi.")]));
+    let (reply, pieces) = ask_with(&models(&[&one, &other]), Ask::default()).await;
+    assert_eq!(reply.unwrap().to_string(), "Hi.");
+    assert!(
+        matches!(&pieces[..], [
+        Delta::Text(broken), Delta::Restart, Delta::Fallback { cause, model }, Delta::Text(whole)
+    ] if broken == "He" && whole == "Hi." && cause == "it failed" && model == "b:2"),
+        "{pieces:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_turn_that_calls_tools_stays_with_its_model() {
+    let (one, other) = (Actor::new("a:1", [RATE, Act::Say("Back.")]), Actor::new("b:2", [Act::Call, RATE]));
+    let model = models(&[&one, &other]);
+    assert_eq!(by(&ask(&model).await.unwrap()), "b:2");
+    let within = |last_model| Ask { last_model: Some(last_model), ..Ask::default() };
+    let (reply, pieces) = ask_with(&model, within("b:2")).await;
+    assert_eq!(by(&reply.unwrap()), "a:1", "when it fails in turn, the others are asked");
+    assert!(matches!(&pieces[0], Delta::Fallback { model, .. } if model == "a:1"), "{pieces:?}");
+    assert_eq!(by(&ask_with(&model, within("gone:0")).await.0.unwrap()), "a:1");
+}
+
+#[tokio::test]
+async fn a_model_that_lacks_what_is_asked_is_skipped() {
+    let one = Actor::new("a:1", [RATE]);
+    let able = Actor::new("c:3", [Act::Say("Hi.")]);
+    let text_only = Actor { capabilities: Capabilities::TEXT, ..Actor::new("b:2", [Act::Say("No.")]) };
+    let tool = ToolSpec::new("look", "Looks.", serde_json::json!({"type": "object"}));
+    let ask = Ask { tools: &[tool], ..Ask::default() };
+    let (reply, _) = ask_with(&models(&[&one, &text_only, &able]), ask).await;
+    assert_eq!((by(&reply.unwrap()), text_only.calls()), ("c:3", 0));
+}
+
+#[tokio::test]
+async fn the_last_error_lists_the_others_and_the_most_expensive_bounds_the_cost() {
+    let one = Actor { dollars: 3, ..Actor::new("a:1", [RATE]) };
+    let other = Actor::new("b:2", [Act::Fail(ModelErrorKind::Timeout, None)]);
+    let model = models(&[&one, &other]);
+    let error = ask(&model).await.unwrap_err();
+    assert_eq!(error.to_string(), "b:2: it failed (before: a:1: it failed)");
+    assert_eq!(model.cost(&Usage::default()).unwrap().picodollars, 3_000_000_000_000);
+    assert_eq!(model.max_output(&Params::default()), Some(300));
+    assert_eq!(model.name(), "a:1");
+}
+
+/// The table says that `gpt-4` has a smaller window than `gpt-4o`, and nothing about `b:2`.
+#[tokio::test]
+async fn a_conversation_that_is_too_long_goes_only_to_a_model_that_is_not_known_to_be_smaller() {
+    let too_long = || [Act::Fail(ModelErrorKind::TooLong { tokens: None, limit: None }, Some(400))];
+    let large = Actor::new("openai:gpt-4o", too_long());
+    let small = Actor::new("openai:gpt-4", [Act::Say("No.")]);
+    let unknown = Actor::new("b:2", [Act::Say("Hi.")]);
+    assert_eq!(by(&ask(&models(&[&large, &small, &unknown])).await.unwrap()), "b:2");
+    assert_eq!(small.calls(), 0);
+    let error = ask(&models(&[&large, &small])).await.unwrap_err();
+    assert!(matches!(error.kind, ModelErrorKind::TooLong { .. }) && small.calls() == 0, "{error}");
+    let small = Actor::new("openai:gpt-4", too_long());
+    let large = Actor::new("openai:gpt-4o", [Act::Say("Hi.")]);
+    assert_eq!(by(&ask(&models(&[&small, &large])).await.unwrap()), "openai:gpt-4o");
+}

@@ -1,0 +1,213 @@
+//! Gemini at Vertex AI: its address, its credentials, and its access tokens.
+
+use std::sync::Arc;
+
+use polylogue_core::{Entry, ModelErrorKind as Kind, Outcome, Params};
+use polylogue_models::{
+    Api, Config, Endpoint, EndpointModel, Env, GoogleCredentials, Models, Provider, Retries,
+};
+use polylogue_test::server::{Answer, Behavior, Playbook, Server};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::common::{Asked, ask, quick, weather};
+use crate::gemini::NEW;
+use crate::tokens::Tokens;
+
+/// The file of a user's credentials for tokens of `tokens`.
+fn file_for(tokens: &Tokens, folder: &tempfile::TempDir) -> String {
+    let path = folder.path().join("credentials.json");
+    let file = json!({
+        "type": "authorized_user", "client_id": "id", "client_secret": "a-client-secret",
+        "refresh_token": "a-refresh-token", "quota_project_id": "acme",
+        "token_uri": format!("{}/token", tokens.address),
+    });
+    std::fs::write(&path, file.to_string()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn env(server: &Server, file: &str) -> Env {
+    Env::of([
+        ("VERTEX_BASE_URL", server.root_url()),
+        ("GOOGLE_CLOUD_LOCATION", "europe-west4".to_owned()),
+        ("GOOGLE_APPLICATION_CREDENTIALS", file.to_owned()),
+    ])
+}
+
+fn config(server: &Server, file: &str, retries: Retries) -> Config {
+    let config = Provider::find("vertex").unwrap().config(&env(server, file)).unwrap();
+    assert!(!config.needs_key, "the credentials are enough");
+    Config { retries, ..config }
+}
+
+/// P67: tokens are cached, and one that the server refuses is replaced once.
+#[tokio::test]
+async fn a_token_is_requested_once_for_many_requests_and_again_when_it_is_refused() {
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200, "refresh_token").await);
+    let server = Server::start(Behavior::from("fine").key("token-2")).await;
+    let endpoint = Endpoint::new(config(&server, &file_for(&tokens, &folder), Retries::none())).unwrap();
+    let model = endpoint.model(NEW);
+    for _ in 0..3 {
+        ask(&model, &Asked::default()).await.0.unwrap();
+    }
+    let sent: Vec<_> =
+        server.requests().iter().map(|request| request.header("authorization").unwrap().to_owned()).collect();
+    assert_eq!(sent, ["Bearer token-1", "Bearer token-2", "Bearer token-2", "Bearer token-2"]);
+    assert_eq!(tokens.count(), 2);
+    let path = "/v1/projects/acme/locations/europe-west4/publishers/google/models/gemini-3-pro:streamGenerateContent?alt=sse";
+    assert_eq!(server.requests()[0].path, path);
+    assert_eq!(server.requests()[0].header("x-goog-api-key"), None);
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_every_token_is_an_error_and_not_a_loop() {
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200, "refresh_token").await);
+    let server = Server::start(Behavior::from("fine").key("another")).await;
+    let endpoint = Endpoint::new(config(&server, &file_for(&tokens, &folder), quick(3))).unwrap();
+    let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
+    assert_eq!((&error.kind, error.status, server.count()), (&Kind::Config, Some(401), 2));
+    assert!(error.hint.unwrap().contains("`GOOGLE_APPLICATION_CREDENTIALS`"));
+}
+
+#[tokio::test]
+async fn revoked_credentials_are_an_error_without_secrets() {
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(400, "refresh_token").await);
+    let server = Server::start(Behavior::from("fine")).await;
+    let endpoint = Endpoint::new(config(&server, &file_for(&tokens, &folder), quick(3))).unwrap();
+    let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
+    assert_eq!((&error.kind, server.count(), tokens.count()), (&Kind::Config, 0, 1));
+    assert!(error.message.starts_with("no access token: ") && error.message.contains("revoked"), "{error:?}");
+    assert!(error.hint.clone().unwrap().contains("gcloud auth"), "{error:?}");
+    assert!(!format!("{error:?} {endpoint:?}").contains("a-refresh-token"));
+}
+
+#[tokio::test]
+async fn a_wrong_clock_is_no_fault_of_the_credentials() {
+    let says = "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your \
+                iat and exp values in the JWT claim.";
+    let (folder, tokens) =
+        (tempfile::tempdir().unwrap(), Tokens::describing(400, "refresh_token", says).await);
+    let server = Server::start(Behavior::from("fine")).await;
+    let endpoint = Endpoint::new(config(&server, &file_for(&tokens, &folder), quick(3))).unwrap();
+    let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
+    assert_eq!((&error.kind, server.count(), tokens.count()), (&Kind::Config, 0, 1));
+    let hint = error.hint.clone().unwrap();
+    assert!(hint.contains("set the clock of this machine") && !hint.contains("gcloud"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_token_server_that_is_away_is_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", gone.local_addr().unwrap());
+    drop(gone);
+    let server = Server::start(Behavior::from("fine")).await;
+    let file = file_for(&Tokens { address, count: Arc::default() }, &folder);
+    let endpoint = Endpoint::new(config(&server, &file, quick(3))).unwrap();
+    let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
+    assert_eq!((&error.kind, server.count()), (&Kind::Connection, 0));
+    assert!(error.message.contains("no access token") && error.message.contains("3 "), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_given_token_is_sent() {
+    let server = Server::start(Behavior::from("fine").key("given")).await;
+    let env = Env::of([
+        ("VERTEX_BASE_URL", server.root_url()),
+        ("GOOGLE_CLOUD_PROJECT", "acme".to_owned()),
+        ("GOOGLE_CLOUD_LOCATION", "global".to_owned()),
+        ("GOOGLE_OAUTH_ACCESS_TOKEN", "given".to_owned()),
+    ]);
+    let models = Models::new(env);
+    assert!(ask(&models.model("vertex:gemini-3-pro").unwrap(), &Asked::default()).await.0.is_ok());
+}
+
+/// Asks `model`, then once more with the results of the calls of its reply.
+async fn ask_with_tools(model: &EndpointModel, asked: &mut Asked) {
+    let reply = ask(model, asked).await.0.unwrap();
+    asked.entries.push(Entry::Assistant { parts: reply.parts.clone(), verbatim: reply.verbatim.clone() });
+    for call in reply.calls() {
+        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: Outcome::done("sunny") });
+    }
+    ask(model, asked).await.0.unwrap();
+}
+
+/// P50: Claude at Vertex AI is sent what Anthropic is sent, but for the address, the token, and the place of the version.
+#[tokio::test]
+async fn claude_is_sent_its_own_api() {
+    let look = || Answer::text("I look.").think("Hm.").call("weather", json!({}));
+    let server = Server::start(Playbook::list([look(), Answer::text("Sunny."), look()])).await;
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200, "refresh_token").await);
+    let config = config(&server, &file_for(&tokens, &folder), Retries::none());
+    let model = Endpoint::new(config.clone()).unwrap().model("claude-sonnet-5@default");
+    assert_eq!((model.api(), model.price().is_some()), (Api::Messages, true));
+    let mut asked = Asked { tools: vec![weather()], ..Asked::default() };
+    ask_with_tools(&model, &mut asked).await;
+    let whole = Endpoint::new(Config { stream: false, ..config }).unwrap().model("claude-sonnet-5");
+    let params = Params { temperature: Some(0.5), ..Params::default() };
+    ask(&whole, &Asked { tools: vec![weather()], params, ..Asked::default() }).await.0.unwrap();
+    assert_eq!(server.violations(), [""; 0]);
+    let requests = server.requests();
+    let path = "/v1/projects/acme/locations/europe-west4/publishers/anthropic/models/";
+    assert_eq!(requests[1].path, format!("{path}claude-sonnet-5@default:streamRawPredict"));
+    assert_eq!(requests[2].path, format!("{path}claude-sonnet-5:rawPredict"));
+    assert!(requests[1].body.to_string().contains("\"signature\""), "the thought goes back");
+    assert_eq!(requests[1].header("authorization"), Some("Bearer token-1"));
+    // The rest of the body is that of Anthropic's own service.
+    let own = Endpoint::new(Config {
+        provider: "anthropic".into(),
+        ..Config::of(Api::Messages, &server.root_url())
+    });
+    let refused = ask(&own.unwrap().model("claude-sonnet-5"), &asked).await.0;
+    assert!(refused.is_err(), "the list of answers is used up");
+    let [mut there, mut here] = [1, 3].map(|nth| server.requests()[nth].body.as_object().unwrap().clone());
+    assert_eq!(there.shift_remove("anthropic_version"), Some(json!("vertex-2023-10-16")));
+    assert_eq!(
+        (here.shift_remove("model"), there.contains_key("model")),
+        (Some(json!("claude-sonnet-5")), false)
+    );
+    let plain = |body: serde_json::Map<String, serde_json::Value>| body["tools"].clone();
+    assert_eq!(plain(there), plain(here));
+}
+
+/// Vertex AI refuses ids of calls, which the strict server does, too.
+#[tokio::test]
+async fn calls_and_results_have_no_ids() {
+    let server = Server::start(Playbook::list([
+        Answer::text("I look.").think("Hm.").call("weather", json!({})).call("weather", json!({"a": 1})),
+        Answer::text("Sunny."),
+    ]))
+    .await;
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200, "refresh_token").await);
+    let endpoint = Endpoint::new(config(&server, &file_for(&tokens, &folder), Retries::none())).unwrap();
+    let model = endpoint.model(NEW);
+    let mut asked = Asked { tools: vec![weather()], ..Asked::default() };
+    ask_with_tools(&model, &mut asked).await;
+    assert_eq!(server.violations(), [""; 0]);
+    assert!(!server.requests()[1].body["contents"].to_string().contains("\"id\""));
+}
+
+#[test]
+fn missing_credentials_project_or_region_are_errors_with_a_hint() {
+    let error =
+        |vars: &[(&str, &str)]| Models::new(Env::of(vars.iter().copied())).model("vertex:m").unwrap_err();
+    for (vars, says, hint) in [
+        (&[("GOOGLE_CLOUD_LOCATION", "eu")][..], "no project", "`GOOGLE_CLOUD_PROJECT`"),
+        (&[("GOOGLE_CLOUD_PROJECT", "p")], "no region", "`GOOGLE_CLOUD_LOCATION`"),
+        (&[("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere.json")], "`/nowhere.json`", "gcloud"),
+    ] {
+        let error = error(vars);
+        assert_eq!(error.kind, Kind::Config);
+        assert!(error.message.contains(says) && error.hint.clone().unwrap().contains(hint), "{error:?}");
+    }
+    assert!(GoogleCredentials::parse("[]").is_err());
+}
+
+#[tokio::test]
+async fn without_credentials_nothing_is_sent() {
+    let env = Env::of([("GOOGLE_CLOUD_PROJECT", "p"), ("GOOGLE_CLOUD_LOCATION", "global")]);
+    let model = Models::new(env).model("vertex:m").unwrap();
+    let error = ask(&model, &Asked::default()).await.0.unwrap_err();
+    assert!(error.message.contains("no API key"), "{error:?}");
+    assert!(error.hint.unwrap().contains("`GOOGLE_APPLICATION_CREDENTIALS`"));
+}

@@ -1,0 +1,125 @@
+//! Parameters and ids in the form of each API, and parameters that a model is known not to accept.
+
+use crate::common;
+
+use crate::common::{Asked, ask, config, weather};
+use polylogue_core::{
+    Call, Effort, Entry, Model as _, ModelErrorKind, Outcome, Params, Part, Thinking, ToolChoice,
+};
+use polylogue_models::{Config, Endpoint, EndpointModel, Env, Models};
+use polylogue_test::server::{Answer, Behavior, Playbook, Server};
+use serde_json::{Value, json};
+
+fn all() -> Params {
+    Params {
+        effort: Some(Effort::XHigh),
+        thinking: Some(Thinking::Summary),
+        tool_choice: Some(ToolChoice::Tool("weather".into())),
+        parallel_tool_calls: Some(false),
+        ..Params::default()
+    }
+}
+
+async fn sent(model: &EndpointModel, server: &Server, params: Params, tools: bool) -> Value {
+    let tools = if tools { vec![weather()] } else { Vec::new() };
+    ask(model, &Asked { params, tools, ..Asked::default() }).await.0.unwrap();
+    assert_eq!(server.violations(), [""; 0]);
+    server.requests().last().unwrap().body.clone()
+}
+
+async fn server() -> Server {
+    Server::start(Behavior::from(Playbook::always(Answer::text("Sunny.")))).await
+}
+
+#[tokio::test]
+async fn each_parameter_has_its_field() {
+    let server = server().await;
+    let model = Endpoint::new(config(&server)).unwrap().model("m");
+    let body = sent(&model, &server, all(), true).await;
+    assert_eq!(body["reasoning_effort"], "xhigh");
+    assert_eq!(body["tool_choice"], json!({"type": "function", "function": {"name": "weather"}}));
+    assert_eq!(body["parallel_tool_calls"], false);
+    for (choice, name) in
+        [(ToolChoice::Auto, "auto"), (ToolChoice::None, "none"), (ToolChoice::Any, "required")]
+    {
+        let params = Params { tool_choice: Some(choice), ..Params::default() };
+        assert_eq!(sent(&model, &server, params, true).await["tool_choice"], name);
+    }
+    let without = sent(&model, &server, all(), false).await;
+    assert_eq!((without.get("tool_choice"), without.get("parallel_tool_calls")), (None, None));
+}
+
+#[tokio::test]
+async fn ollama_has_levels_of_reasoning_and_no_choice_of_tools() {
+    let server = server().await;
+    let own = Config { key: config(&server).key, ..Config::ollama(&server.ollama_url()) };
+    let model = Endpoint::new(own).unwrap().model("m");
+    for (effort, think) in
+        [(Effort::None, json!(false)), (Effort::Low, json!("low")), (Effort::Max, json!("high"))]
+    {
+        let params = Params { effort: Some(effort), ..all() };
+        let body = sent(&model, &server, params, true).await;
+        assert_eq!((&body["think"], body.get("tool_choice")), (&think, None));
+    }
+    assert_eq!(model.ignored(&all()), ["thinking", "tool_choice", "parallel_tool_calls"]);
+}
+
+#[tokio::test]
+async fn a_model_that_is_known_not_to_reason_is_not_asked_to() {
+    let server = server().await;
+    let models = Models::new(Env::of([("OPENAI_API_KEY", "sk-x")]));
+    let known = Config { provider: "openai".into(), ..config(&server) };
+    models.define(known).unwrap();
+    let plain = models.model("openai:gpt-4o").unwrap();
+    assert_eq!(plain.ignored(&all()), ["effort", "thinking"]);
+    assert_eq!(sent(&plain, &server, all(), true).await.get("reasoning_effort"), None);
+    let reasoning = models.model("openai:o3").unwrap();
+    assert_eq!(sent(&reasoning, &server, all(), true).await["reasoning_effort"], "xhigh");
+    let unknown = models.model("openai:a-model-of-tomorrow").unwrap();
+    assert_eq!(sent(&unknown, &server, all(), true).await["reasoning_effort"], "xhigh");
+}
+
+#[tokio::test]
+async fn ids_of_calls_have_the_length_that_the_api_requires() {
+    let server = server().await;
+    let model = Endpoint::new(Config { call_id_length: Some(9), ..config(&server) }).unwrap().model("m");
+    let ids = ["call_of_a_long_name_1", "call_of_a_long_name_2", "aB3dE6gH9"];
+    let call = |id: &&str| Part::Call(Call { id: (*id).into(), tool: "weather".into(), args: json!({}) });
+    let mut entries = vec![Entry::user("Weather?"), Entry::own(ids.iter().map(call).collect())];
+    entries.extend(ids.iter().map(|id| Entry::Tool {
+        id: (*id).into(),
+        tool: "weather".into(),
+        outcome: Outcome::done("sunny"),
+    }));
+    let asked = Asked { tools: vec![weather()], ..Asked::new(entries) };
+    ask(&model, &asked).await.0.unwrap();
+    assert_eq!(server.violations(), [""; 0]);
+    let body = server.requests()[0].body.clone();
+    let made: Vec<&str> =
+        (0..3).map(|nth| body["messages"][2]["tool_calls"][nth]["id"].as_str().unwrap()).collect();
+    assert!(made.iter().all(|id| id.len() == 9 && id.bytes().all(|b| b.is_ascii_alphanumeric())), "{made:?}");
+    assert_eq!(made[2], "aB3dE6gH9");
+    for (nth, id) in made.iter().enumerate() {
+        assert_eq!(body["messages"][3 + nth]["tool_call_id"], *id);
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_long_is_an_error_of_its_own_and_not_retried() {
+    let message =
+        "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.";
+    let server = Server::start(Behavior::from(Playbook::always(Answer::error(400, message)))).await;
+    let model = Endpoint::new(Config { retries: common::quick(3), ..config(&server) }).unwrap().model("m");
+    let asked = Asked { tools: vec![weather()], ..Asked::default() };
+    let error = ask(&model, &asked).await.0.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::TooLong { tokens: Some(9001), limit: Some(8192) });
+    assert_eq!(server.count(), 1);
+}
+
+#[tokio::test]
+async fn refused_seals_are_an_error_of_their_own() {
+    let message = "The encrypted content could not be verified. Code: invalid_encrypted_content";
+    let server = Server::start(Behavior::from(Playbook::always(Answer::error(400, message)))).await;
+    let model = Endpoint::new(config(&server)).unwrap().model("m");
+    assert_eq!(ask(&model, &Asked::default()).await.0.unwrap_err().kind, ModelErrorKind::Stale);
+}

@@ -1,0 +1,109 @@
+//! OpenAI's prompt cache: the name of the prefix that an agent's requests share, and the mark at its end.
+
+use std::collections::BTreeSet;
+
+use crate::common::{Asked, ask, entry, weather};
+use polylogue_core::{Entry, Name};
+use polylogue_models::{Config, Endpoint, Provider, Retries};
+use polylogue_test::server::{Answer, Playbook, Server};
+use serde_json::{Value, json};
+
+/// The configuration of `provider` at `server`, as if that were OpenAI's address.
+fn config(provider: &str, server: &Server) -> Config {
+    let mut config = Provider::find(provider).unwrap().config_at(&server.base_url());
+    config.deviations.prompt_cache_key = true;
+    Config { retries: Retries::none(), ..config }
+}
+
+/// The requests of a conversation of three turns.
+async fn hold(config: Config, model: &str, server: &Server, mut asked: Asked) -> Vec<Value> {
+    let (model, before) = (Endpoint::new(config).unwrap().model(model), server.count());
+    for _ in 0..3 {
+        let reply = ask(&model, &asked).await.0.unwrap();
+        asked.entries.extend([entry(&reply), Entry::user("And then?")]);
+    }
+    assert_eq!(server.violations(), [""; 0]);
+    server.requests()[before..].iter().map(|sent| sent.body.clone()).collect()
+}
+
+fn keys(requests: &[Value]) -> BTreeSet<String> {
+    let key = |body: &Value| body.get("prompt_cache_key").map(Value::to_string);
+    requests.iter().filter_map(key).collect()
+}
+
+fn marks(body: &Value) -> usize {
+    body.to_string().matches("prompt_cache_breakpoint").count()
+}
+
+const APIS: [&str; 2] = ["openai-chat", "openai-responses"];
+
+#[tokio::test]
+async fn requests_of_an_agent_have_one_key_and_a_mark_after_its_system_text() {
+    for provider in APIS {
+        let server = Server::start(Playbook::always(Answer::text("Sunny."))).await;
+        let other = || Asked { tools: vec![weather()], ..Asked::new([Entry::user("Good morning.")]) };
+        let first = hold(config(provider, &server), "gpt-5.6", &server, Asked::default()).await;
+        let second = hold(config(provider, &server), "gpt-5.6", &server, other()).await;
+        let all = [first, second].concat();
+        assert_eq!(keys(&all).len(), 1, "{provider}: whatever is said and whichever tools there are");
+        let mark = json!({"mode": "explicit"});
+        for body in &all {
+            let list = body.get("input").or_else(|| body.get("messages")).unwrap();
+            let part = list.pointer("/0/content/0").unwrap();
+            assert_eq!(
+                (&part["text"], &part["prompt_cache_breakpoint"]),
+                (&json!("Be brief."), &mark),
+                "{body}"
+            );
+            assert_eq!((marks(body), body.get("instructions")), (1, None), "{body}");
+        }
+        // Another agent, and another system text.
+        let who = Name::new("Ann").unwrap();
+        let named = hold(config(provider, &server), "gpt-5.6", &server, Asked { who, ..other() }).await;
+        let system = Some("Be long.".to_owned());
+        let longer = hold(config(provider, &server), "gpt-5.6", &server, Asked { system, ..other() }).await;
+        assert_eq!(keys(&[all, named, longer].concat()).len(), 3, "{provider}");
+    }
+}
+
+#[tokio::test]
+async fn earlier_models_have_the_key_and_no_mark() {
+    for provider in APIS {
+        let server = Server::start(Playbook::always(Answer::text("Sunny."))).await;
+        for model in ["gpt-4o", "gpt-5", "gpt-5.5", "unknown"] {
+            let requests = hold(config(provider, &server), model, &server, Asked::default()).await;
+            assert_eq!((keys(&requests).len(), marks(&requests[2])), (1, 0), "{provider}:{model}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_extra_field_replaces_the_key_and_the_switch_of_marks_removes_both() {
+    for provider in APIS {
+        let server = Server::start(Playbook::always(Answer::text("Sunny."))).await;
+        let mut asked = Asked::default();
+        asked.params.extra.insert("prompt_cache_key".into(), json!("mine"));
+        let requests = hold(config(provider, &server), "gpt-5.6", &server, asked).await;
+        assert_eq!(keys(&requests), BTreeSet::from(["\"mine\"".to_owned()]), "{provider}");
+        let off = Config { cache_marks: false, ..config(provider, &server) };
+        let requests = hold(off, "gpt-5.6", &server, Asked::default()).await;
+        assert_eq!((keys(&requests).len(), marks(&requests[0])), (0, 0), "{provider}");
+    }
+}
+
+/// Servers that only have OpenAI's API may refuse fields that they do not know.
+#[test]
+fn only_openai_itself_is_sent_a_key() {
+    for provider in Provider::all() {
+        let is_openai = provider.name().starts_with("openai");
+        let at = |url: &str| provider.config_at(url).deviations.prompt_cache_key;
+        assert_eq!(at("https://api.openai.com/v1"), is_openai, "{}", provider.name());
+        for url in [
+            "http://127.0.0.1:8000/v1",
+            "https://api.openai.com.example.org/v1",
+            "https://a.openai.azure.com",
+        ] {
+            assert!(!at(url), "{} at {url}", provider.name());
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Replies of servers that deviate in every way that is known, over real sockets.
+
+use crate::common;
+
+use std::time::{Duration, Instant};
+
+use crate::common::weather::{is_weather, weather};
+use crate::common::{Asked, KEY, ask, config, model, reply, text};
+use polylogue_core::{Fault, ModelErrorKind as Kind};
+use polylogue_models::{Config, Timeouts};
+use polylogue_test::server::{Answer, Behavior, Quirk, Server};
+
+/// Every deviation that leaves the reply readable, and none at all.
+fn tolerable() -> Vec<(&'static str, Option<Quirk>)> {
+    let spoiled = [
+        "html",
+        "empty-body",
+        "invalid-json",
+        "error-in-stream",
+        "endless-stream",
+        "endless-line",
+        "endless-comments",
+        "hang-up",
+        "truncated",
+        "reset",
+        "length-too-long",
+        "length-too-short",
+        "bad-chunk",
+        "slow-headers",
+        "pause-before-first",
+        "stall",
+        "silent",
+        "echo-key",
+        "redirect",
+        "status",
+    ];
+    let quirks = Quirk::CATALOG.iter().filter(|entry| !spoiled.contains(&entry.name));
+    quirks.map(|entry| (entry.name, Some(entry.quirk.clone()))).chain([("none", None)]).collect()
+}
+
+#[tokio::test]
+async fn every_tolerable_deviation_gives_the_same_reply_streamed_and_not() {
+    let quirks = tolerable();
+    assert!(quirks.len() > 40, "{}", quirks.len());
+    for (name, quirk) in quirks {
+        for stream in [true, false] {
+            let answer = quirk.iter().fold(weather(), |answer, quirk| answer.with(quirk.clone()));
+            let server = Server::start(Behavior::from(answer)).await;
+            let config = Config { stream, ..config(&server) };
+            let (reply, received) = ask(&model(config), &Asked::default()).await;
+            let case = format!("{name}, stream {stream}");
+            if name == "empty-choices" && !stream {
+                assert!(
+                    reply.unwrap_err().message.contains("`choices`"),
+                    "a whole reply without choices is none"
+                );
+                continue;
+            }
+            let reply = reply.unwrap_or_else(|error| panic!("{case}: {error:?}"));
+            is_weather(&reply, &case);
+            // Usage was not requested: the server streams it anyway.
+            let untold = name == "no-usage" || (name == "streamed-unasked" && !stream);
+            let usage = (!untold).then_some((12, 34));
+            assert_eq!(reply.usage.input.zip(reply.usage.output), usage, "{case}");
+            let received = received.replace(")(", "");
+            assert!(received.starts_with("(Where? In Oslo.)It is sunny"), "{case}: {received}");
+            assert!(server.violations().is_empty(), "{:?}", server.violations());
+        }
+    }
+}
+
+#[tokio::test]
+async fn deviations_may_come_together() {
+    let all = [
+        Quirk::Crlf,
+        Quirk::Comments,
+        Quirk::NoSpace,
+        Quirk::NoCallIndex,
+        Quirk::NoCallId,
+        Quirk::ArgumentFragments,
+        Quirk::NullFields,
+        Quirk::EmptyChoices,
+        Quirk::ThinkTags,
+        Quirk::NoDone,
+        Quirk::SplitEvery(1),
+    ];
+    let answer = all.into_iter().fold(weather(), Answer::with);
+    let server = Server::start(Behavior::from(answer)).await;
+    is_weather(&reply(&model(config(&server))).await.unwrap(), "all together");
+}
+
+#[tokio::test]
+async fn a_reply_in_two_thousand_pieces_is_whole() {
+    let text = "word ".repeat(2000);
+    let server = Server::start(Behavior::from(Answer::text(&*text).pieces(2000).usage(1, 2000))).await;
+    let (reply, received) = ask(&model(config(&server)), &Asked::default()).await;
+    let reply = reply.unwrap();
+    assert_eq!((common::text(&reply), reply.usage.output), (text.clone(), Some(2000)));
+    assert_eq!(received, text);
+}
+
+#[tokio::test]
+async fn every_malformed_reply_is_an_error_that_says_what_happened_within_the_time_limit() {
+    let short = Timeouts {
+        first_token: Duration::from_millis(300),
+        idle: Duration::from_millis(300),
+        total: Duration::from_millis(1500),
+        ..Timeouts::default()
+    };
+    let far = Duration::from_secs(60);
+    for (quirk, streamed, whole, says) in [
+        (Quirk::Html, Kind::Protocol, Kind::Protocol, "cannot be read"),
+        (Quirk::EmptyBody, Kind::Protocol, Kind::Protocol, "the reply is empty"),
+        (Quirk::ErrorInStream(2), Kind::Refused, Kind::Refused, "the provider"),
+        (Quirk::EndlessLine, Kind::Protocol, Kind::Protocol, "does not end"),
+        (Quirk::EndlessComments(Duration::from_millis(5)), Kind::Timeout, Kind::Timeout, "no complete reply"),
+        (Quirk::HangUp, Kind::Connection, Kind::Connection, "broke"),
+        (Quirk::Truncated, Kind::Connection, Kind::Connection, "broke"),
+        (Quirk::Reset, Kind::Connection, Kind::Connection, "broke"),
+        (Quirk::SlowHeaders(far), Kind::Timeout, Kind::Timeout, "within"),
+        (Quirk::PauseBeforeFirst(far), Kind::Timeout, Kind::Timeout, "within"),
+        (Quirk::Silent, Kind::Timeout, Kind::Timeout, "within"),
+        (Quirk::Redirect("http://127.0.0.2:9/v1".into()), Kind::Config, Kind::Config, "redirects"),
+        (Quirk::Status(500), Kind::Refused, Kind::Refused, "status 500"),
+    ] {
+        for stream in [true, false] {
+            let server = Server::start(Behavior::from(weather().with(quirk.clone()))).await;
+            let begun = Instant::now();
+            let timeouts = if streamed == Kind::Timeout { short } else { Timeouts::default() };
+            let model = model(Config { stream, timeouts, ..config(&server) });
+            let error = reply(&model).await.expect_err(&format!("{quirk:?} {stream}"));
+            let case = format!("{quirk:?}, stream {stream}: {error:?}");
+            assert!(begun.elapsed() < Duration::from_secs(30), "{case}");
+            assert_eq!(error.kind, if stream { streamed } else { whole }, "{case}");
+            assert!(error.message.contains(says), "{case}");
+            assert_eq!(error.model, "test:m", "{case}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_body_does_not_matter_after_the_mark_of_its_end() {
+    for quirk in [Quirk::LengthTooLong, Quirk::BadChunk] {
+        let server = Server::start(Behavior::from(weather().with(quirk))).await;
+        let whole = reply(&model(Config { stream: false, ..config(&server) })).await;
+        assert_eq!(whole.unwrap_err().kind, Kind::Connection);
+        is_weather(&reply(&model(config(&server))).await.unwrap(), "`[DONE]` came");
+    }
+    let server = Server::start(Behavior::from(weather().with(Quirk::LengthTooShort))).await;
+    for stream in [true, false] {
+        let error = reply(&model(Config { stream, ..config(&server) })).await.unwrap_err();
+        assert_eq!(error.kind, Kind::Connection, "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn each_time_limit_is_an_error_of_its_own() {
+    let ms = Duration::from_millis;
+    let far = Duration::from_secs(60);
+    for (quirk, timeouts, says) in [
+        (
+            Quirk::Silent,
+            Timeouts { first_token: ms(200), ..Timeouts::default() },
+            "no first piece of a reply within 200ms",
+        ),
+        (Quirk::Stall(far), Timeouts { idle: ms(200), ..Timeouts::default() }, "the reply stalled for 200ms"),
+        (
+            Quirk::Stall(far),
+            Timeouts { total: ms(200), ..Timeouts::default() },
+            "no complete reply within 200ms",
+        ),
+        (
+            Quirk::EndlessStream,
+            Timeouts { total: ms(200), ..Timeouts::default() },
+            "no complete reply within 200ms",
+        ),
+    ] {
+        let answer = Answer::text("one two three four five").pieces(5).with(quirk);
+        let server = Server::start(Behavior::from(answer)).await;
+        let error = reply(&model(Config { timeouts, ..config(&server) })).await.unwrap_err();
+        assert_eq!((error.kind, &*error.message), (Kind::Timeout, says));
+    }
+}
+
+#[tokio::test]
+async fn a_slow_but_living_stream_outlasts_the_limits_between_pieces() {
+    let answer =
+        Answer::text("a b c d e f g h i j k l").pieces(12).with(Quirk::Pace(Duration::from_millis(200)));
+    let server = Server::start(Behavior::from(answer)).await;
+    // Ten times what a piece takes: a loaded machine may be late.
+    let limit = Duration::from_secs(2);
+    let timeouts = Timeouts { first_token: limit, idle: limit, ..Timeouts::default() };
+    let begun = Instant::now();
+    let reply = reply(&model(Config { timeouts, ..config(&server) })).await.unwrap();
+    assert_eq!(text(&reply), "a b c d e f g h i j k l");
+    assert!(begun.elapsed() >= limit, "together the pieces took longer than the limit for one");
+}
+
+#[tokio::test]
+async fn an_error_names_the_fault_and_never_shows_the_key() {
+    let server = Server::start(Behavior::from(Answer::text("x").with(Quirk::EchoKey))).await;
+    let config = Config { headers: vec![("x-api-key".into(), "another-secret".into())], ..config(&server) };
+    let model = model(config);
+    let error = reply(&model).await.unwrap_err();
+    assert_eq!((error.kind, error.fault(), error.status), (Kind::Config, Fault::Config, Some(401)));
+    assert!(error.body.as_ref().unwrap().contains("[key]"), "the server repeated it: {error:?}");
+    assert!(error.hint.as_ref().unwrap().contains("`TEST_API_KEY`"), "{error:?}");
+    for shown in [format!("{error:?}"), error.to_string(), format!("{model:?}")] {
+        assert!(!shown.contains(KEY) && !shown.contains("another-secret"), "{shown}");
+    }
+    let sent = &server.requests()[0];
+    assert_eq!(sent.header("authorization"), Some(&*format!("Bearer {KEY}")));
+    assert_eq!(sent.header("x-api-key"), Some("another-secret"));
+}
+
+#[tokio::test]
+async fn a_redirect_takes_the_key_nowhere() {
+    let other = Server::start(Behavior::from("I am the wrong one.")).await;
+    let place = format!("{}/chat/completions?key={KEY}", other.base_url());
+    let server = Server::start(Behavior::from(Answer::text("x").with(Quirk::Redirect(place.into())))).await;
+    let error = reply(&model(config(&server))).await.unwrap_err();
+    assert!(error.message.contains(&other.base_url()), "{error}");
+    assert!(!format!("{error:?}").contains(KEY), "{error:?}");
+    assert_eq!(other.count(), 0);
+}
+
+#[tokio::test]
+async fn an_unreachable_server_is_an_error_of_the_connection() {
+    let server = Server::start(Behavior::from("x")).await;
+    let config = config(&server);
+    drop(server);
+    let error = reply(&model(config)).await.unwrap_err();
+    assert_eq!((error.kind, error.fault()), (Kind::Connection, Fault::Provider));
+    assert!(error.message.starts_with("cannot connect to http://127.0.0.1:"), "{error}");
+    assert!(error.message.to_lowercase().contains("refused"), "{error}");
+}
+
+#[tokio::test]
+async fn a_connection_that_does_not_come_about_meets_its_limit() {
+    // The server takes the beginning of the encryption for that of a request, and waits for the rest of it.
+    let server = Server::start(Behavior::from("x")).await;
+    let base_url = server.base_url().replace("http://", "https://");
+    let timeouts = Timeouts { connect: Duration::from_millis(300), ..Timeouts::default() };
+    let error = reply(&model(Config { base_url, timeouts, ..config(&server) })).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Timeout);
+    assert!(error.message.starts_with("no connection to https://127.0.0.1:"), "{error}");
+    assert!(error.message.ends_with("within 300ms"), "{error}");
+}

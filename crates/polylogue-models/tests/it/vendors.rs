@@ -1,0 +1,177 @@
+//! Strict servers that play one provider each: they refuse nothing that its row of the table of deviations leads to, and something
+//! without any part of the row.
+
+use crate::common::{Asked, ask, entry, weather};
+use polylogue_core::{Call, Capability, Entry, Outcome, Params, Part, Reply, ToolChoice};
+use polylogue_models::{Config, Deviations, Endpoint, Provider, Retries, SendReasoning};
+use polylogue_test::server::{Answer, Behavior, Playbook, Server, Vendor};
+use serde_json::{Value, json};
+
+/// Each row: the provider, one of its models that reason, and who is played.
+const ROWS: [(&str, &str, Vendor); 14] = [
+    ("openai-chat", "o3", Vendor::OpenAi),
+    ("mistral", "magistral-medium-latest", Vendor::Mistral),
+    ("cohere", "command-a-03-2025", Vendor::Cohere),
+    ("deepseek", "deepseek-v4", Vendor::DeepSeek),
+    ("deepseek", "deepseek-r1", Vendor::DeepSeek),
+    ("openrouter", "anthropic/claude-sonnet-5", Vendor::OpenRouter),
+    ("groq", "openai/gpt-oss-120b", Vendor::Groq),
+    ("xai", "grok-4.20", Vendor::Xai),
+    ("lmstudio", "m", Vendor::LmStudio),
+    ("vllm", "MiniMaxAI/MiniMax-M2", Vendor::Vllm),
+    ("llamacpp", "gpt-oss-120b", Vendor::LlamaCpp),
+    ("sglang", "MiniMaxAI/MiniMax-M2", Vendor::Sglang),
+    ("tgi", "m", Vendor::Tgi),
+    ("together", "moonshotai/Kimi-K2-Thinking", Vendor::Together),
+];
+
+/// A part of a row: its name, how it is reset to what OpenAI accepts, and its value.
+type RowPart = (&'static str, fn(&mut Config), fn(&Config) -> String);
+
+const PARTS: [RowPart; 11] = [
+    ("stream usage", |config| config.stream_usage = true, |config| config.stream_usage.to_string()),
+    ("ids", |config| config.call_id_length = None, |config| format!("{:?}", config.call_id_length)),
+    (
+        "reasoning",
+        |config| config.reasoning = SendReasoning::Never,
+        |config| format!("{:?}", config.reasoning),
+    ),
+    ("seed", |config| config.deviations.seed = "seed", |config| config.deviations.seed.to_owned()),
+    (
+        "named tool",
+        |config| config.deviations.named_tool_choice = true,
+        |config| config.deviations.named_tool_choice.to_string(),
+    ),
+    (
+        "stop texts",
+        |config| config.deviations.stop_while_reasoning = true,
+        |config| config.deviations.stop_while_reasoning.to_string(),
+    ),
+    (
+        "top_p of 1",
+        |config| config.deviations.top_p_below_one = false,
+        |config| config.deviations.top_p_below_one.to_string(),
+    ),
+    (
+        "null content",
+        |config| config.capabilities = config.capabilities.with(Capability::NullContent),
+        |config| (config.capabilities.has(Capability::NullContent) != Some(false)).to_string(),
+    ),
+    (
+        "refused parameters",
+        |config| config.deviations.refuses = Deviations::NONE.refuses,
+        |config| format!("{:?}", config.deviations.refuses),
+    ),
+    (
+        "parameters refused while reasoning",
+        |config| config.deviations.refuses_while_reasoning = Deviations::NONE.refuses_while_reasoning,
+        |config| format!("{:?}", config.deviations.refuses_while_reasoning),
+    ),
+    (
+        "models that refuse reasoning",
+        |config| config.deviations.refuses_reasoning = Deviations::NONE.refuses_reasoning,
+        |config| format!("{:?}", config.deviations.refuses_reasoning),
+    ),
+];
+
+/// What came before: another model's call, and people who speak right after its result.
+fn earlier() -> Vec<Entry> {
+    let call = Call { id: "call_of_another_provider".into(), tool: "weather".into(), args: json!({}) };
+    let outcome = Outcome::done("Rain.");
+    let result = Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome };
+    vec![Entry::user("Weather?"), Entry::own(vec![Part::Call(call)]), result, Entry::user("And now?")]
+}
+
+fn params() -> Params {
+    Params {
+        temperature: Some(0.5),
+        top_p: Some(1.0),
+        seed: Some(7),
+        top_k: Some(4),
+        stop: vec!["\n\n".into()],
+        tool_choice: Some(ToolChoice::Tool("weather".into())),
+        parallel_tool_calls: Some(true),
+        ..Params::default()
+    }
+}
+
+fn thinking() -> [Answer; 3] {
+    let reply = |text: &str, thought: &str| Answer::text(text).think(thought);
+    [
+        reply("I look.", "It may rain.").call("weather", json!({"b": 1, "a": [2]})),
+        reply("Sunny.", "It does not."),
+        reply("Still sunny.", "As before."),
+    ]
+}
+
+fn add_reply(asked: &mut Asked, reply: &Reply) {
+    asked.entries.push(entry(reply));
+    for call in reply.calls() {
+        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: Outcome::done("Sunny.") });
+    }
+}
+
+/// Holds a conversation with a strict server of `vendor`: a call, its result, and one more question.
+async fn hold(provider: &str, model: &str, vendor: Vendor, change: impl Fn(&mut Config)) -> Server {
+    let server = Server::start(Behavior::from(Playbook::list(thinking())).vendor(vendor)).await;
+    let mut config = Provider::find(provider).unwrap().config_at(&server.base_url());
+    config.retries = Retries::none();
+    change(&mut config);
+    let model = Endpoint::new(config).unwrap().model(model);
+    let mut asked = Asked { tools: vec![weather()], params: params(), ..Asked::new(earlier()) };
+    for question in [None, Some("And then?"), None] {
+        let Ok(reply) = ask(&model, &asked).await.0 else { break };
+        add_reply(&mut asked, &reply);
+        asked.entries.extend(question.map(Entry::user));
+    }
+    server
+}
+
+/// P105.
+#[tokio::test]
+async fn the_server_of_each_provider_refuses_nothing() {
+    for (provider, model, vendor) in ROWS {
+        for stream in [true, false] {
+            let server = hold(provider, model, vendor, |config| config.stream = stream).await;
+            let case = format!("{provider}:{model}, streamed: {stream}");
+            assert_eq!(server.violations(), [""; 0], "{case}");
+            assert_eq!(server.unused(), 0, "{case}");
+        }
+    }
+}
+
+/// P105: no part of a row can be missing. Each part is in some row.
+#[tokio::test]
+async fn without_a_part_of_its_row_the_server_of_a_provider_refuses_a_request() {
+    let mut played = Vec::new();
+    for (provider, model, vendor) in ROWS {
+        for (part, reset, value) in PARTS {
+            let row = Provider::find(provider).unwrap().config_at("http://127.0.0.1:9/v1");
+            let mut usual = row.clone();
+            reset(&mut usual);
+            // What R1 refuses, other models of the same provider expect.
+            let is_of_model = (part == "models that refuse reasoning") == model.contains("r1");
+            let differs = value(&row) != value(&usual) && (provider != "deepseek" || is_of_model);
+            let refused = !hold(provider, model, vendor, reset).await.violations().is_empty();
+            assert_eq!(refused, differs, "{provider}:{model} without {part}");
+            played.extend(differs.then_some(part));
+        }
+    }
+    assert!(PARTS.iter().all(|(part, ..)| played.contains(part)), "{played:?}");
+}
+
+/// The reasoning that the assistant's messages of the last request return.
+fn reasoning(server: &Server) -> Vec<Value> {
+    let requests = server.requests();
+    let own = requests.last().unwrap().messages().iter().filter(|message| message["role"] == "assistant");
+    own.map(|message| message.get("reasoning_content").cloned().unwrap_or_default()).collect()
+}
+
+/// P101: reasoning with every message, and none to R1.
+#[tokio::test]
+async fn deepseek_is_sent_reasoning_with_every_message_and_r1_with_none() {
+    let server = hold("deepseek", "deepseek-v4", Vendor::DeepSeek, |_| {}).await;
+    assert_eq!(reasoning(&server), [json!(""), json!("It may rain."), json!("It does not.")]);
+    let server = hold("deepseek", "deepseek-r1", Vendor::DeepSeek, |_| {}).await;
+    assert_eq!(reasoning(&server), [Value::Null, Value::Null, Value::Null]);
+}

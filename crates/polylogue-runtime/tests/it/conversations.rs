@@ -1,0 +1,457 @@
+//! Conversations of a prepared team: shared, forked, listed.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use polylogue_core::{
+    AnyStore, Body, Call, Claim, Event, ListQuery, LogId, LogState, Message, Meta, Name, Outcome, Path,
+    RecoveredEvents, Status, Store, StoreError, StoreWrapper, StoredResult, Timestamp, Update,
+};
+use polylogue_models::Env;
+use polylogue_runtime::{
+    Access, Error, FilesPolicy, Fork, ForkPoint, ForkedFiles, ModelOptions, OpenOptions, Prepared, Resumed,
+    RunOptions, Runtime, StoreLocation,
+};
+use polylogue_store::Memory;
+
+const TALK: &str = "
+name: talk
+task: Count.
+agents: [{name: Ann}, {name: Bob}]
+chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 4}}
+script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}, {Ann: five}, {Bob: six}, {Ann: seven}, {Bob: eight}]
+";
+
+const ASK: &str = "
+name: ask
+task: Help.
+agents: [{name: Ann}, {name: Pat, human: true}]
+chat: {participants: [Pat, Ann], pattern: sequential}
+script: [{Ann: Thanks.}]
+";
+
+struct World {
+    _dir: tempfile::TempDir,
+    runtime: Runtime,
+    team: Prepared,
+}
+
+async fn world(team: &str) -> World {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("team.yaml");
+    std::fs::write(&file, team).unwrap();
+    let place = StoreLocation::new(dir.path().join("conversations.db"));
+    let team = prepared(&file, &place).await;
+    World { _dir: dir, runtime: Runtime::open_at(place).unwrap(), team }
+}
+
+async fn prepared(file: &std::path::Path, place: &StoreLocation) -> Prepared {
+    let loaded = polylogue_team::load(file, &Default::default()).unwrap();
+    let access = Access::new(Env::of::<String, String>([]), loaded.digest.as_str());
+    let models = ModelOptions { offline: true, ..ModelOptions::default() };
+    let options = RunOptions { models, ..RunOptions::default() };
+    Prepared::new(place, loaded.team, loaded.digest, access, options).await.unwrap()
+}
+
+fn messages(events: &[Arc<Event>]) -> Vec<String> {
+    let text = |event: &Arc<Event>| match &event.body {
+        Body::Message(message) | Body::Sent(message) => Some(message.plain().into_owned()),
+        _ => None,
+    };
+    events.iter().filter_map(text).collect()
+}
+
+#[tokio::test]
+async fn one_task_runs_while_others_watch_and_send() {
+    let world = world(TALK).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    let mut watch = world.runtime.subscribe(conversation.id()).await.unwrap();
+    let runner = tokio::spawn({
+        let conversation = conversation.clone();
+        async move { conversation.run().await }
+    });
+    // A second handle, as a request to a server would have it.
+    let other = world.runtime.get(conversation.id()).unwrap();
+    while let Some(update) = watch.next().await {
+        if matches!(&update, Update::Event(event) if matches!(event.body, Body::TurnStarted { .. })) {
+            other.send(Message::text(Name::user(), "louder")).await.unwrap();
+            break;
+        }
+    }
+    let status = runner.await.unwrap().unwrap();
+    assert!(matches!(status, Status::Closed { .. }), "{status:?}");
+    let events = conversation.events().await;
+    assert!(messages(&events).contains(&"louder".to_owned()) || reopened(&events), "{events:?}");
+    assert_eq!(conversation.turns().await, if reopened(&events) { 8 } else { 4 });
+}
+
+fn reopened(events: &[Arc<Event>]) -> bool {
+    events.iter().any(|event| matches!(event.body, Body::Reopened { message: Some(_), .. }))
+}
+
+#[tokio::test]
+async fn one_that_waits_is_answered_by_another_handle_and_continues() {
+    let world = world(ASK).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    let Status::Waiting(questions) = conversation.run().await.unwrap() else { panic!("not waiting") };
+    let unfinished = world.runtime.list(&ListQuery::unfinished()).await.unwrap();
+    assert_eq!(unfinished.logs.len(), 0, "it waits");
+    let unknown = Name::new("Unknown").unwrap();
+    let wrong = world.runtime.answer(&id, &Path::root(), &unknown, "hello").await;
+    assert!(matches!(wrong, Err(Error::NoQuestion { .. })), "{wrong:?}");
+    let (at, question) = &questions[0];
+    world.runtime.answer(&id, at, &question.who, "I am stuck").await.unwrap();
+    let Status::Closed { summary, .. } = conversation.run().await.unwrap() else { panic!("not closed") };
+    assert_eq!(&*summary, "Thanks.");
+    assert!(matches!(conversation.resume(None).await.unwrap(), Resumed::Done(_)));
+    assert!(!conversation.questions().await.iter().any(|_| true));
+}
+
+#[tokio::test]
+async fn a_released_or_dropped_conversation_can_be_opened_again() {
+    let world = world(TALK).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    conversation.run().await.unwrap();
+    let busy = world.runtime.store().claim(&id).await;
+    assert!(matches!(busy, Err(StoreError::Busy { .. })), "{busy:?}");
+    drop(conversation);
+    assert!(world.runtime.get(&id).is_none());
+    let again = world.runtime.open(&id, &world.team, OpenOptions::default()).await.unwrap();
+    again.release().await.unwrap();
+    let claim = world.runtime.store().claim(&id).await.unwrap();
+    world.runtime.store().release(claim).await.unwrap();
+    assert!(matches!(again.run().await, Err(Error::Released { .. })));
+}
+
+#[tokio::test]
+async fn a_fork_continues_alone_and_its_parent_is_in_the_list() {
+    let world = world(TALK).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    conversation.run().await.unwrap();
+    let whole = conversation.events().await;
+    let second =
+        whole.iter().find(|event| matches!(&event.body, Body::Message(m) if m.plain() == "two")).unwrap();
+    let point = ForkPoint { event: Some(second.seq), text: Some("zwei".into()), is_edited: false };
+    let Fork { id: fork, files } = world.runtime.fork(&id, &point).await.unwrap();
+    assert_eq!(files, ForkedFiles::None);
+    let forked = world.runtime.open(&fork, &world.team, OpenOptions::default()).await.unwrap();
+    forked.run().await.unwrap();
+    let said = messages(&forked.events().await);
+    assert_eq!(&said[..2], ["one", "zwei"]);
+    assert_eq!(said.len(), 4);
+    assert_eq!(messages(&conversation.events().await), ["one", "two", "three", "four"], "the original");
+    let query = ListQuery { parent: Some(id.clone()), ..ListQuery::default() };
+    let forks = world.runtime.list(&query).await.unwrap().logs;
+    let parents: Vec<_> = forks.iter().map(|listing| listing.parent.clone().unwrap()).collect();
+    assert_eq!(
+        parents.iter().map(|parent| (&parent.id, parent.event, parent.edited)).collect::<Vec<_>>(),
+        [(&id, second.seq, true)]
+    );
+    // Text without a point is said to the fork of the whole conversation.
+    let said = ForkPoint { text: Some("again".into()), ..ForkPoint::default() };
+    let fork = world.runtime.fork(&id, &said).await.unwrap().id;
+    assert!(!world.runtime.store().meta(&fork).await.unwrap().parent.unwrap().edited, "it only continues");
+    let last = world.runtime.store().read(&fork, 0).await.unwrap().pop().unwrap();
+    assert!(
+        matches!(&last.body, Body::Reopened { message: Some(message), .. } if message.plain() == "again")
+    );
+}
+
+/// Counts how often logs are read.
+struct Counting(AnyStore, Arc<AtomicUsize>);
+
+impl StoreWrapper for Counting {
+    fn inner(&self) -> &AnyStore {
+        &self.0
+    }
+    async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.read(id, from).await
+    }
+    async fn read_intact(&self, id: &LogId) -> Result<RecoveredEvents, StoreError> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.read_intact(id).await
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_fifty_of_two_thousand_reads_no_log() {
+    let reads = Arc::new(AtomicUsize::new(0));
+    let store = AnyStore::new(Counting(Memory::new().into(), Arc::clone(&reads)));
+    for number in 0..2_000_u64 {
+        let title = if number % 2 == 0 { "even" } else { "odd" };
+        let meta = Meta { title: title.into(), created: Timestamp(number / 3), ..Meta::default() };
+        let claim = store.create(&LogId::new(&format!("c{number:04}")).unwrap(), &meta).await.unwrap();
+        let body = Body::Failed {
+            who: Name::user(),
+            error: serde_json::from_str(r#"{"fault": "provider", "message": "m"}"#).unwrap(),
+        };
+        let event = Event { seq: 0, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
+        if number % 4 == 0 {
+            store.append(&claim, &[Arc::new(event)]).await.unwrap();
+        }
+    }
+    let runtime = Runtime::with_store(StoreLocation::new("nowhere"), store);
+    let mut query = ListQuery { limit: Some(50), team: Some("even".into()), ..ListQuery::default() };
+    let mut all = Vec::new();
+    loop {
+        let page = runtime.list(&query).await.unwrap();
+        all.extend(page.logs.into_iter().map(|listing| listing.id));
+        let Some(next) = page.next else { break };
+        query.after = polylogue_core::Cursor::parse(&next.to_text());
+        assert!(query.after.is_some());
+    }
+    assert_eq!(all.len(), 1_000);
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 1_000, "each is on one page");
+    query = ListQuery { states: vec![LogState::Failed], since: Some(Timestamp(600)), ..ListQuery::default() };
+    assert_eq!(runtime.list(&query).await.unwrap().logs.len(), 50);
+    assert_eq!(reads.load(Ordering::Relaxed), 0);
+}
+
+/// Refuses every append after the first few.
+struct Full(AnyStore, AtomicUsize);
+
+impl StoreWrapper for Full {
+    fn inner(&self) -> &AnyStore {
+        &self.0
+    }
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
+        match self.1.fetch_sub(1, Ordering::Relaxed) {
+            0 => {
+                self.1.store(0, Ordering::Relaxed);
+                Err(StoreError::Full { place: "here".into() })
+            }
+            _ => self.0.append(claim, batch).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_message_is_acknowledged_when_it_is_in_the_log_and_not_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = StoreLocation::new(dir.path().join("conversations.db"));
+    let file = dir.path().join("team.yaml");
+    std::fs::write(&file, TALK).unwrap();
+    let team = prepared(&file, &place).await;
+    for room in 3..9 {
+        let store = AnyStore::new(Full(Memory::new().into(), AtomicUsize::new(room)));
+        let runtime = Runtime::with_store(place.clone(), store);
+        let conversation = runtime.begin(&team.run()).await.unwrap();
+        let id = conversation.id().clone();
+        let mut watch = runtime.subscribe(&id).await.unwrap();
+        let runner = tokio::spawn({
+            let conversation = conversation.clone();
+            async move { conversation.run().await }
+        });
+        while let Some(update) = watch.next().await {
+            if matches!(&update, Update::Event(event) if matches!(event.body, Body::TurnStarted { .. })) {
+                break;
+            }
+        }
+        let sent = conversation.send(Message::text(Name::user(), "louder")).await;
+        // As another process would find it if this one died now.
+        let stored = runtime.store().read(&id, 0).await.unwrap();
+        let stored: Vec<Arc<Event>> = stored.into_iter().map(Arc::new).collect();
+        let is_stored = messages(&stored).contains(&"louder".to_owned()) || reopened(&stored);
+        assert_eq!(sent.is_ok(), is_stored, "{room}: {sent:?}");
+        let _ = runner.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_fork_has_the_files_only_if_they_are_those_of_that_point() {
+    let world = world(TALK).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    conversation.run().await.unwrap();
+    let place = world.runtime.place().clone();
+    let work = place.work_dir(&id).unwrap();
+    std::fs::create_dir_all(work.join("data")).unwrap();
+    std::fs::write(work.join("data/a.txt"), "one").unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("data/a.txt", work.join("link")).unwrap();
+    let whole = ForkPoint::default();
+    let in_use = world.runtime.fork(&id, &whole).await.unwrap();
+    assert_eq!(in_use.files, ForkedFiles::InUse, "this process has it open");
+    assert!(!place.work_dir(&in_use.id).unwrap().exists());
+    conversation.release().await.unwrap();
+    let copied = world.runtime.fork(&id, &whole).await.unwrap();
+    let copy = place.work_dir(&copied.id).unwrap();
+    assert_eq!(copied.files, ForkedFiles::Copied);
+    assert_eq!(std::fs::read_to_string(copy.join("data/a.txt")).unwrap(), "one");
+    #[cfg(unix)]
+    assert_eq!(std::fs::read_link(copy.join("link")).unwrap().to_str(), Some("data/a.txt"));
+    // A tool call after the point may have changed the files.
+    let claim = world.runtime.store().claim(&id).await.unwrap();
+    let seq = world.runtime.store().read(&id, 0).await.unwrap().len() as u64;
+    let who = Name::new("Ann").unwrap();
+    let call = Call { id: "1".into(), tool: "shell".into(), args: serde_json::json!({}) };
+    let bodies = [
+        Body::ToolCalled { who: who.clone(), call },
+        Body::ToolReturned { who, id: "1".into(), outcome: Outcome::done("ok") },
+    ];
+    let event = |(seq, body)| {
+        Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
+    };
+    let events: Vec<Arc<Event>> = (seq..).zip(bodies).map(event).collect();
+    world.runtime.store().append(&claim, &events).await.unwrap();
+    world.runtime.store().release(claim).await.unwrap();
+    let before = ForkPoint { event: Some(seq), ..ForkPoint::default() };
+    assert_eq!(world.runtime.fork(&id, &before).await.unwrap().files, ForkedFiles::Changed { event: seq });
+    assert_eq!(world.runtime.fork(&id, &whole).await.unwrap().files, ForkedFiles::Copied);
+}
+
+#[tokio::test]
+async fn a_fork_has_the_large_results_to_which_its_events_refer() {
+    let world = world(TALK).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    conversation.run().await.unwrap();
+    let begun = conversation.events().await.len() as u64;
+    conversation.release().await.unwrap();
+    let store = world.runtime.store();
+    let (text, ann) = ("a large result ".repeat(1_000), Name::new("Ann").unwrap());
+    let stored = StoredResult::of(&text);
+    let outcome = Outcome::done(text.as_str()).shortened(100, stored.clone());
+    let call = Call { id: "c".into(), tool: "look".into(), args: serde_json::json!({}) };
+    let bodies = [
+        Body::ToolCalled { who: ann.clone(), call },
+        Body::ToolReturned { who: ann, id: "c".into(), outcome },
+    ];
+    let event = |(seq, body)| {
+        Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
+    };
+    let events: Vec<Arc<Event>> = (begun..).zip(bodies).map(event).collect();
+    let claim = store.claim(&id).await.unwrap();
+    store.store_blob(&id, &stored.id, text.as_bytes()).await.unwrap();
+    store.append(&claim, &events).await.unwrap();
+    store.release(claim).await.unwrap();
+    for (event, expected) in [(None, Some(text.as_bytes())), (Some(begun), None)] {
+        let point = ForkPoint { event, ..ForkPoint::default() };
+        let fork = world.runtime.fork(&id, &point).await.unwrap().id;
+        let found = store.stored_blob(&fork, &stored.id).await.unwrap();
+        assert_eq!(found.as_deref(), expected, "{event:?}");
+    }
+}
+
+const WRITES: &str = "
+name: writes
+task: Write.
+agents: [{name: Ann, tools: [write_file, read_file]}]
+chat: {participants: [Ann], pattern: round_robin, stop: {max_turns: 1}}
+script:
+  - Ann: {calls: [{tool: write_file, args: {path: a.txt, content: one}}]}
+  - Ann: {calls: [{tool: write_file, args: {path: b/c.txt, content: two}}]}
+  - Ann: written
+  - Ann: {calls: [{tool: read_file, args: {path: b/c.txt}}]}
+  - Ann: read
+";
+
+/// The work directory that a process has which continues the conversation on another machine.
+async fn elsewhere(policy: FilesPolicy) -> (Vec<String>, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("team.yaml");
+    std::fs::write(&file, WRITES).unwrap();
+    let place = StoreLocation::new(dir.path().join("conversations.db")).with_files(policy);
+    let team = prepared(&file, &place).await;
+    let runtime = Runtime::open_at(place.clone()).unwrap();
+    let conversation = runtime.begin(&team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    assert!(matches!(conversation.run().await.unwrap(), Status::Closed { .. }));
+    conversation.release().await.unwrap();
+    drop((conversation, runtime));
+    // As on another machine, where a call that did not finish was under way.
+    let work = place.work_dir(&id).unwrap();
+    std::fs::remove_dir_all(&work).unwrap();
+    std::fs::create_dir_all(&work).unwrap();
+    std::fs::write(work.join("half.txt"), "half").unwrap();
+    let runtime = Runtime::open_at(place.clone()).unwrap();
+    let conversation = runtime.open(&id, &team, OpenOptions::default()).await.unwrap();
+    let mut names: Vec<String> = std::fs::read_dir(&work)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    conversation.send(Message::text(Name::user(), "Read it.")).await.unwrap();
+    conversation.run().await.unwrap();
+    let read = conversation.events().await.iter().rev().find_map(|event| match &event.body {
+        Body::ToolReturned { outcome, .. } => Some(outcome.plain().into_owned()),
+        _ => None,
+    });
+    (names, read.unwrap())
+}
+
+#[tokio::test]
+async fn kept_files_follow_a_conversation_and_others_do_not() {
+    let (names, read) = elsewhere(FilesPolicy::Kept).await;
+    assert_eq!((names.as_slice(), &*read), (["a.txt".to_owned(), "b".to_owned()].as_slice(), "two"));
+    let (names, read) = elsewhere(FilesPolicy::Local).await;
+    assert_eq!((names.as_slice(), &*read), (["half.txt".to_owned()].as_slice(), "there is no `b/c.txt`"));
+    let (names, read) = elsewhere(FilesPolicy::None).await;
+    assert_eq!((names.len(), &*read), (0, "there is no `b/c.txt`"));
+}
+
+#[tokio::test]
+async fn files_of_a_call_that_never_finished_are_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("team.yaml");
+    std::fs::write(&file, WRITES).unwrap();
+    let place = StoreLocation::new(dir.path().join("conversations.db")).with_files(FilesPolicy::Kept);
+    let team = prepared(&file, &place).await;
+    let runtime = Runtime::open_at(place.clone()).unwrap();
+    let conversation = runtime.begin(&team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    let work = place.work_dir(&id).unwrap();
+    std::fs::write(work.join("half.txt"), "half").unwrap();
+    conversation.release().await.unwrap();
+    drop(conversation);
+    let conversation = runtime.open(&id, &team, OpenOptions::default()).await.unwrap();
+    assert_eq!(std::fs::read_dir(&work).unwrap().count(), 0);
+    conversation.release().await.unwrap();
+}
+
+/// Each conversation has a folder of its own, whichever tenant it is of. A volume that is not mounted is an error, and nothing is made at its
+/// place.
+#[tokio::test]
+async fn files_in_a_volume_are_those_of_all_machines() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("team.yaml");
+    std::fs::write(&file, WRITES).unwrap();
+    let volume = dir.path().join("volume");
+    let place = StoreLocation::new(dir.path().join("conversations.db"))
+        .with_files(FilesPolicy::Volume(volume.clone()));
+    let team = prepared(&file, &place).await;
+    let runtime = Runtime::open_at(place.clone()).unwrap();
+    let unmounted = runtime.begin(&team.run()).await.err().unwrap();
+    assert!(matches!(unmounted, Error::NoVolume(_)), "{unmounted:?}");
+    assert!(unmounted.hint().unwrap().contains("mount it") && !volume.exists());
+    std::fs::create_dir(&volume).unwrap();
+    let conversation = runtime.begin(&team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    conversation.run().await.unwrap();
+    conversation.release().await.unwrap();
+    drop((conversation, runtime));
+    let read = std::fs::read_to_string(volume.join(id.as_str()).join("b/c.txt"));
+    assert_eq!(read.unwrap(), "two");
+    let runtime = Runtime::open_at(place.clone()).unwrap();
+    let again = runtime.open(&id, &team, OpenOptions::default()).await.unwrap();
+    again.send(Message::text(Name::user(), "Read it.")).await.unwrap();
+    again.run().await.unwrap();
+    let is_read = |event: &Arc<Event>| match &event.body {
+        Body::ToolReturned { outcome, .. } => outcome.plain() == "two",
+        _ => false,
+    };
+    assert!(again.events().await.iter().any(is_read));
+    again.release().await.unwrap();
+    // A conversation of the name of a tenant has another folder than that tenant.
+    let ann = place.of_tenant("ann", dir.path().join("ann"));
+    let root = |place: &StoreLocation, name: &str| place.work_dir(&LogId::new(name).unwrap()).unwrap();
+    assert!(!root(&ann, "a").starts_with(root(&place, "ann")) && root(&ann, "a").starts_with(&volume));
+    std::fs::remove_dir_all(&volume).unwrap();
+    let refused = runtime.open(&id, &team, OpenOptions::default()).await.err().unwrap();
+    assert!(matches!(refused, Error::NoVolume(_)), "{refused:?}");
+}

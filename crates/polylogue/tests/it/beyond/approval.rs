@@ -1,0 +1,130 @@
+//! A person who is asked before a tool is called.
+
+use polylogue::layers::executor::Declared;
+use polylogue::layers::{Executor, Stack};
+use polylogue::policies::until;
+use polylogue::stop::max_turns;
+use polylogue::tools::approval::{Approval, ApprovalRequest};
+use polylogue::{Chat, Tool, round_robin};
+use serde_json::Value;
+
+use crate::beyond::stage::{Cast, events_with, print};
+
+mod own;
+
+fn echo(name: &str) -> impl Tool + use<> {
+    Declared::new(name, "Says it again.", async |args: Value| Ok(args["text"].clone())).repeatable()
+}
+
+/// Ann calls, and Bob makes the calls; of those with `!` in them a person is asked.
+fn pair(cast: &Cast<'_>) -> Chat {
+    let executor = Executor::new()
+        .tool(echo("echo"))
+        .approval(Approval::when(|wanted: &ApprovalRequest| wanted.call.args.to_string().contains('!')));
+    let ann = cast.assistant("Ann").suggest_tool(echo("echo").spec().clone());
+    let ann = ann.suggest_tool(echo("gone").spec().clone());
+    let bob = Stack::new("Bob").unwrap().then(executor).otherwise("Well.");
+    Chat::named("pair")
+        .participant(ann)
+        .participant(bob)
+        .policy(until(max_turns(2), round_robin()))
+        .build()
+        .unwrap()
+}
+
+const CALLS: &str = r#"[{"Ann": {"calls": [
+    {"tool": "echo", "args": {"text": "a!"}, "id": "c1"}, {"tool": "echo", "args": {"text": "b"}, "id": "c2"},
+    {"tool": "gone", "args": {"text": "!"}, "id": "c3"}, {"tool": "echo", "args": {"text": "d!"}, "id": "c4"}]}}]"#;
+
+/// What Bob says when the person answers so, whole and cut after every event; and the log.
+async fn said(answers: &'static [&'static str]) -> (String, String) {
+    let text = print(&events_with(CALLS, &|nth| answers[nth], pair).await);
+    assert_eq!(text.matches(" is answered: ").count(), answers.len(), "{text}");
+    let said = text.lines().find(|line| line.starts_with("Bob says: ")).unwrap_or_default();
+    (said.to_owned(), text)
+}
+
+const GONE: &str = "gone #c3 of Ann: There is no tool `gone`. There is `echo`.";
+
+#[tokio::test]
+async fn an_approved_call_is_made() {
+    let (bob, text) = said(&["yes", "YES"]).await;
+    assert_eq!(
+        bob,
+        format!("Bob says: echo #c1 of Ann: a! | echo #c2 of Ann: b | {GONE} | echo #c4 of Ann: d!")
+    );
+    let asked = "Bob asks: `Ann` calls `echo` with:\\n\\n    │ {\"text\":\"a!\"}\\n\\n`yes` runs it; `no`, with a reason if you like, \
+                 rejects it; a JSON object replaces its arguments;";
+    assert!(text.contains(asked), "{text}");
+    // Nothing is run before all is decided.
+    assert!(text.find("calls echo").unwrap() > text.rfind("is answered").unwrap(), "{text}");
+}
+
+#[tokio::test]
+async fn calls_are_rejected_and_their_arguments_changed() {
+    let (bob, text) = said(&["No: too loud.", "Rather:\n```json\n{\"text\": \"softly\"}\n```"]).await;
+    let changed = "(Before it was made, its arguments were changed to: {\"text\":\"softly\"})";
+    assert_eq!(
+        bob,
+        format!(
+            "Bob says: echo #c1 of Ann: This call was not made: it was rejected. too loud. | echo #c2 of Ann: b | {GONE} | \
+             echo #c4 of Ann: softly | {changed}"
+        )
+    );
+    assert!(!text.contains("calls echo {\"text\":\"a!\"}"), "{text}");
+}
+
+#[tokio::test]
+async fn what_is_unclear_is_asked_again_and_exit_ends_it() {
+    let (bob, text) = said(&["hm", "```\n[1]\n```", "yes", "no"]).await;
+    assert!(
+        bob.contains("#c1 of Ann: a!")
+            && bob.ends_with("#c4 of Ann: This call was not made: it was rejected."),
+        "{bob}"
+    );
+    assert_eq!(text.matches("asks: That was none of the answers below. `Ann` calls").count(), 2, "{text}");
+    let (bob, text) = said(&["yes", " EXIT "]).await;
+    assert!(bob.is_empty() && text.contains("closed (Bob left: said `exit`)"), "{text}");
+    assert!(!text.contains("Bob calls"), "{text}");
+}
+
+#[tokio::test]
+async fn an_empty_answer_is_no_approval_and_unclear_answers_reject_in_the_end() {
+    let (bob, text) = said(&["", " ", "\n", "", "", "yes"]).await;
+    assert_eq!(text.matches("asks: That was none of the answers below. `Ann` calls").count(), 4, "{text}");
+    assert!(
+        bob.contains("#c1 of Ann: This call was not made: it was rejected. No answer was clear."),
+        "{bob}"
+    );
+    assert!(!text.contains("calls echo {\"text\":\"a!\"}") && bob.ends_with("#c4 of Ann: d!"), "{text}");
+}
+
+/// What is asked about a call with `args`, which is in the log with the question.
+async fn question(args: Value) -> polylogue_core::Question {
+    let call = serde_json::json!({"tool": "echo", "args": args, "id": "c1"});
+    let script = serde_json::json!([{"Ann": {"calls": [call]}}]).to_string();
+    let events = events_with(&script, &|_| "no", pair).await;
+    let asked = events.iter().find_map(|event| match &event.body {
+        polylogue_core::Body::InputRequired(question) => Some(question.clone()),
+        _ => None,
+    });
+    asked.unwrap()
+}
+
+#[tokio::test]
+async fn a_question_shows_the_exact_arguments_whole_and_nothing_invisible() {
+    let reported = "echo `id` [ok](http://a.example/) **!**\u{202e}\u{200b}\u{1b}[2J\u{9b}1m\u{e0041}";
+    let question = question(serde_json::json!({"text": reported})).await;
+    let shown = "    │ {\"text\":\"echo `id` [ok](http://a.example/) **!**⟨U+202E⟩⟨U+200B⟩\\u001b[2J⟨U+009B⟩1m⟨U+E0041⟩\"}";
+    assert!(question.text.lines().any(|line| line == shown), "{}", question.text);
+    assert_eq!(
+        question.call.unwrap().args,
+        serde_json::json!({"text": reported}),
+        "the log has it unchanged"
+    );
+    let long: Vec<String> = (0..300).map(|nth| format!("line {nth}!")).collect();
+    let question = self::question(serde_json::json!({"text": long})).await;
+    assert!(question.text.contains("with (304 lines, all of them shown):"), "{}", question.text);
+    assert!(long.iter().all(|line| question.text.contains(line.as_str())));
+    assert!(question.text.contains("\n\n`yes` runs it;"));
+}

@@ -1,0 +1,342 @@
+//! Background tasks: agents and chats that work next to the conversation.
+
+use polylogue::tools::agent_tool::AgentTool;
+use polylogue::{Act, Assistant, Chat, Function, Human, round_robin, sequential};
+use polylogue_core::{Allowance, AnyStore, Error, Limits, Log, LogId, OpenBackground, StopReason};
+use polylogue_models::Script;
+use polylogue_store::Memory;
+
+use crate::beyond::stage::{Cast, events_with, log, name, play, print};
+
+/// Eve, who looks things up.
+fn research(cast: &Cast<'_>) -> AgentTool {
+    let chat =
+        Chat::named("research").participant(cast.assistant("Eve")).policy(sequential()).build().unwrap();
+    AgentTool::chat(chat).description("Finds out.").background()
+}
+
+/// An agent that repeats its message.
+fn echo(who: &str) -> AgentTool {
+    let echo = Function::new(who, |turn| Ok(Act::say(turn.message().plain().into_owned()))).unwrap();
+    AgentTool::agent(echo).description("Repeats.").background()
+}
+
+/// A person, who has not answered.
+fn boss() -> AgentTool {
+    AgentTool::agent(Human::new("Boss").unwrap()).named("boss").background()
+}
+
+fn alone(ann: Assistant) -> Chat {
+    Chat::named("main").participant(ann).policy(sequential()).build().unwrap()
+}
+
+fn has(text: &str, lines: &[&str]) {
+    let mut rest = text;
+    for line in lines {
+        let Some(at) = rest.find(line) else { panic!("{line:?} does not follow in\n{text}") };
+        rest = &rest[at + line.len()..];
+    }
+}
+
+#[tokio::test]
+async fn the_conversation_continues_and_the_result_is_posted_at_its_end() {
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "research", "args": {"task": "cats?"}, "id": "c1"}]}},
+        {"Ann": "I look it up."}, {"Bob": "Fine."}, {"Eve": "Cats purr."}, {"Ann": "They purr."}]"#;
+    let text = play(script, |cast| {
+        Chat::named("main")
+            .participant(cast.assistant("Ann").agent_tool(research(cast)))
+            .participant(cast.assistant("Bob"))
+            .policy(sequential())
+            .build()
+            .unwrap()
+    })
+    .await;
+    has(
+        &text,
+        &[
+            "Ann starts research-1 in the background: cats?",
+            "Ann calls research {\"task\":\"cats?\"} #c1",
+            "Ann gets #c1: Background task `research-1` has started.",
+            "Ann says: I look it up.",
+            "Bob says: Fine.",
+            "/Ann.b1/research.1 closed",
+            "research-1 of Ann completed, posted: Cats purr.",
+            "turn Ann",
+            "Ann says: They purr.",
+            "closed (every participant has spoken): They purr.",
+        ],
+    );
+}
+
+#[tokio::test]
+async fn an_agent_waits_for_its_task_in_its_turn() {
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "one", "args": {"task": "1"}, "id": "c1"}, {"tool": "two", "args": {"task": "2"}, "id": "c2"}]}},
+        {"Ann": {"calls": [{"tool": "list_tasks", "args": {}, "id": "c3"}]}},
+        {"Ann": {"calls": [{"tool": "wait_for_task", "args": {"task": "two-2"}, "id": "c4"}]}},
+        {"Ann": {"calls": [{"tool": "wait_for_task", "args": {}, "id": "c5"}]}},
+        {"Ann": {"calls": [{"tool": "wait_for_task", "args": {"task": "two-2"}, "id": "c6"},
+                           {"tool": "cancel_task", "args": {"task": "three"}, "id": "c7"},
+                           {"tool": "list_tasks", "args": {}, "id": "c8"}]}},
+        {"Ann": "Both."}]"#;
+    let text =
+        play(script, |cast| alone(cast.assistant("Ann").agent_tool(echo("one")).agent_tool(echo("two"))))
+            .await;
+    has(
+        &text,
+        &[
+            "Ann gets #c3: - one-1: running. Task: 1\\n- two-2: running. Task: 2",
+            "two-2 of Ann completed, awaited: 2",
+            "Ann gets #c4: Background task `two-2` has completed. Its result:\\n\\n2",
+            "one-1 of Ann completed, awaited: 1",
+            "Ann gets #c5: Background task `one-1` has completed. Its result:\\n\\n1",
+            "Ann gets #c6 failed: no background task `two-2` is running; running: none",
+            "Ann gets #c7 failed: no background task `three` is running; running: none",
+            "Ann gets #c8: - one-1: completed. Task: 1\\n- two-2: completed. Task: 2",
+            "Ann says: Both.",
+            "closed",
+        ],
+    );
+    assert!(!text.contains("posted:"), "{text}");
+}
+
+#[tokio::test]
+async fn a_task_is_cancelled_by_its_agent() {
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "boss", "args": {"task": "May I?"}, "id": "c1"}]}},
+        {"Ann": {"calls": [{"tool": "cancel_task", "args": {"task": "boss-1"}, "id": "c2"}]}},
+        {"Ann": "Never mind."}]"#;
+    let text = play(script, |cast| alone(cast.assistant("Ann").agent_tool(boss()))).await;
+    has(
+        &text,
+        &[
+            "boss-1 of Ann cancelled, awaited: the agent that started it cancelled it",
+            "Ann gets #c2: Background task `boss-1` was cancelled:",
+            "closed",
+        ],
+    );
+}
+
+#[tokio::test]
+async fn failures_are_results() {
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "silent", "args": {"task": "1"}, "id": "c1"}, {"tool": "leaver", "args": {"task": "2"}, "id": "c2"},
+                           {"tool": "silent", "args": {}, "id": "c3"}]}},
+        {"Ann": "Started."}, {"Ann": "All failed."}]"#;
+    let text =
+        play(script, |cast| {
+            let silent = Function::new("silent", |_| Ok(Act::Pass)).unwrap();
+            let leaver = Function::new("leaver", |turn| {
+                Ok(Act::Stop(StopReason::Left { who: turn.me().clone(), why: "had enough".into() }))
+            });
+            let agents = [silent, leaver.unwrap()];
+            alone(agents.into_iter().fold(cast.assistant("Ann"), |ann, agent| {
+                ann.agent_tool(AgentTool::agent(agent).background())
+            }))
+        })
+        .await;
+    has(
+        &text,
+        &[
+            "Ann gets #c3 failed: `task` must be a text",
+            "Ann says: Started.",
+            "silent-1 of Ann failed, posted: it ended without a result",
+            "leaver-2 of Ann failed, posted: it ended without a result: leaver left: had enough",
+            "Ann says: All failed.",
+        ],
+    );
+}
+
+/// A task that fails is tried again by the next process as long as its result is not posted, so the log is not cut here.
+#[tokio::test]
+async fn an_error_is_a_result_and_usage_counts() {
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "broken", "args": {"task": "1"}, "id": "c1"}, {"tool": "Eve", "args": {"task": "2"}, "id": "c2"}]}},
+        {"Ann": "Started."}, {"Eve": "Two."}, {"Ann": "One failed."}]"#;
+    let script: Script = serde_json::from_str(script).unwrap();
+    let assistant = |who: &str| Assistant::new(who, script.model("test")).unwrap();
+    let broken = Function::new("broken", |_| Err(Error::Agent("no ink".into()))).unwrap();
+    let ann = assistant("Ann").agent_tool(AgentTool::agent(broken).background());
+    let chat = alone(ann.agent_tool(AgentTool::agent(assistant("Eve")).background()));
+    let mut log = log().await;
+    let run = chat.run_in(&mut log, "task").await.unwrap();
+    let text = print(run.events());
+    has(&text, &["broken-1 of Ann failed, posted: `Ann.b1`: no ink", "Ann says: One failed."]);
+    has(&text, &["Eve-2 of Ann completed, posted: Two.", "Ann says: One failed."]);
+    let transcript = log.transcript().await.unwrap();
+    assert_eq!((run.usage.calls, transcript.usage().calls), (4, 4));
+    assert_eq!(transcript.background().len(), 2);
+}
+
+#[tokio::test]
+async fn a_task_that_passes_a_limit_fails_and_the_chat_continues() {
+    let text = r#"[{"Ann": {"calls": [{"tool": "Eve", "args": {"task": "1"}, "id": "c1"}]}}, {"Ann": "Started."}, {"Ann": "No money."},
+                   {"Eve": "One."}, {"Eve": "Two."}]"#;
+    let script: Script = serde_json::from_str(text).unwrap();
+    let limits = Allowance { calls: Some(1), ..Allowance::default() };
+    let eve = Assistant::new("Eve", script.model("test")).unwrap();
+    let talk = Chat::named("talk")
+        .participant(eve)
+        .policy(round_robin())
+        .max_turns(5)
+        .limits(limits)
+        .build()
+        .unwrap();
+    let ann = Assistant::new("Ann", script.model("test")).unwrap();
+    let chat = alone(ann.agent_tool(AgentTool::chat(talk).named("Eve").background()));
+    let mut log = log().await;
+    let run = chat.run_in(&mut log, "task").await.unwrap();
+    let text = print(run.events());
+    has(
+        &text,
+        &[
+            "closed (the chat `talk` has reached the limit of 1 model call): One.",
+            "Eve-1 of Ann completed, posted: One.",
+            "Ann says: No money.",
+        ],
+    );
+    // A limit of the starting agent, which pays for its tasks: the task fails.
+    let eve = Assistant::new("Eve", script.model("test")).unwrap();
+    let talk = Chat::named("talk").participant(eve).policy(round_robin()).max_turns(2).build().unwrap();
+    let ann = Assistant::new("Ann", script.model("test")).unwrap();
+    let chat = alone(ann.agent_tool(AgentTool::chat(talk).named("Eve").background()));
+    let limits = Allowance { calls: Some(3), ..Allowance::default() };
+    let mut log = self::log().await.agent_limits([(name("Ann"), limits)]);
+    let run = chat.run_in(&mut log, "task").await.unwrap();
+    let text = print(run.events());
+    has(
+        &text,
+        &[
+            "Eve-1 of Ann failed, posted: the agent `Ann` has reached the limit of 3 model calls",
+            "closed (the agent `Ann` has reached the limit of 3 model calls)",
+        ],
+    );
+    assert_eq!(run.usage.calls, 3);
+    // A limit of the run ends the run; a higher one continues the task.
+    let eve = Assistant::new("Eve", script.model("test")).unwrap();
+    let chat = alone(
+        Assistant::new("Ann", script.model("test")).unwrap().agent_tool(AgentTool::agent(eve).background()),
+    );
+    let store = AnyStore::new(Memory::new());
+    let mut log = Log::create(store.clone(), LogId::new("test").unwrap()).await.unwrap();
+    log = log.limits(Limits { calls: Some(2), ..Limits::default() });
+    let run = chat.run_in(&mut log, "task").await.unwrap();
+    assert_eq!(run.stop_reason(), Some(&StopReason::Calls { limit: 2 }));
+    assert!(!print(run.events()).contains("Eve-1 of Ann"), "{}", print(run.events()));
+    drop(log);
+    let mut log = Log::open(store, LogId::new("test").unwrap()).await.unwrap();
+    log = log.limits(Limits { calls: Some(9), ..Limits::default() });
+    log.reopen().await.unwrap();
+    let run = chat.resume(&mut log).await.unwrap();
+    has(&print(run.events()), &["Eve-1 of Ann completed, posted: One.", "Ann says: No money.", "closed"]);
+}
+
+#[tokio::test]
+async fn a_person_in_a_task_is_waited_for_when_nothing_else_is_to_do() {
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "boss", "args": {"task": "May I?"}, "id": "c1"}]}},
+        {"Ann": "Asked."}, {"Bob": "Good."}, {"Ann": "I may."}]"#;
+    let events = events_with(script, &|_| "Yes.", |cast| {
+        Chat::named("main")
+            .participant(cast.assistant("Ann").agent_tool(boss()))
+            .participant(cast.assistant("Bob"))
+            .policy(sequential())
+            .build()
+            .unwrap()
+    })
+    .await;
+    has(
+        &print(&events),
+        &[
+            "Bob says: Good.",
+            "Boss is answered: Yes.",
+            "boss-1 of Ann completed, posted: Yes.",
+            "Ann says: I may.",
+        ],
+    );
+}
+
+#[tokio::test]
+async fn tasks_end_with_their_chat() {
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "boss", "args": {"task": "May I?"}, "id": "c1"}]}},
+        {"Ann": "I asked."}, {"Bob": "No time."}]"#;
+    // Where the chat is at its limit, and where it is to end without them.
+    let limited = |cast: &Cast<'_>| {
+        let builder = Chat::named("main").participant(cast.assistant("Ann").agent_tool(boss()));
+        builder.participant(cast.assistant("Bob")).policy(round_robin()).max_turns(2).build().unwrap()
+    };
+    let ended = |cast: &Cast<'_>| {
+        Chat::named("main")
+            .participant(cast.assistant("Ann").agent_tool(boss()))
+            .participant(cast.assistant("Bob"))
+            .policy(sequential())
+            .open_background(OpenBackground::Cancel)
+            .build()
+            .unwrap()
+    };
+    for text in [play(script, limited).await, play(script, ended).await] {
+        has(
+            &text,
+            &[
+                "Bob says: No time.",
+                "boss-1 of Ann cancelled, posted: the chat of the agent that started it ended",
+                "closed",
+            ],
+        );
+        assert!(!text.contains("completed"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn tasks_start_tasks_and_run_in_parallel() {
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "Eve", "args": {"task": "cats?"}, "id": "c1"}, {"tool": "echo", "args": {"task": "dogs?"}, "id": "c2"},
+                           {"tool": "echo", "args": {"task": "birds?"}, "id": "c3"}]}},
+        {"Ann": "Three at once."},
+        {"Eve": {"calls": [{"tool": "echo", "args": {"task": "purr?"}, "id": "e1"}]}}, {"Eve": "Wait."}, {"Eve": "They purr."},
+        {"Ann": "Thanks."}]"#;
+    let text = play(script, |cast| {
+        let eve = cast.assistant("Eve").agent_tool(echo("echo"));
+        alone(cast.assistant("Ann").agent_tool(AgentTool::agent(eve).background()).agent_tool(echo("echo")))
+    })
+    .await;
+    has(
+        &text,
+        &[
+            "/Ann.b1 Eve starts echo-1 in the background: purr?",
+            "/Ann.b1 echo-1 of Eve completed, posted: purr?",
+            "/Ann.b1 Eve says: They purr.",
+        ],
+    );
+    for ended in [
+        "Eve-1 of Ann completed, posted: They purr.",
+        "echo-2 of Ann completed, posted: dogs?",
+        "echo-3 of Ann completed, posted: birds?",
+    ] {
+        has(&text, &["Ann says: Three at once.", ended, "Ann says: Thanks."]);
+    }
+}
+
+#[tokio::test]
+async fn too_many_are_refused() {
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "echo", "args": {"task": "1"}, "id": "c1"}, {"tool": "echo", "args": {"task": "2"}, "id": "c2"}]}},
+        {"Ann": "One."}, {"Ann": "Done."}]"#;
+    let of_agent =
+        play(script, |cast| alone(cast.assistant("Ann").agent_tool(echo("echo")).max_background(1))).await;
+    has(
+        &of_agent,
+        &["#c2 failed: No background task was started: 1 background task is open, the limit of this agent"],
+    );
+    let of_chat = play(script, |cast| {
+        let ann = cast.assistant("Ann").agent_tool(echo("echo"));
+        Chat::named("main").participant(ann).policy(sequential()).max_background(1).build().unwrap()
+    })
+    .await;
+    has(
+        &of_chat,
+        &["#c2 failed: No background task was started: 1 background task is open, the limit of this chat"],
+    );
+}

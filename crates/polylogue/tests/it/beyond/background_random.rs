@@ -1,0 +1,256 @@
+//! Background tasks at random: whatever is started, awaited and cancelled when, and wherever the log is cut, each task ends once, no
+//! limit is passed and no finished call is repeated.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use polylogue::policies::until;
+use polylogue::stop::max_turns;
+use polylogue::{Act, Chat, Limits, Log, round_robin, sequential};
+use polylogue_core::{
+    Agent, AnyAgent, AnyModel, AnyStore, BackgroundStart, Body, DeltaSink, Event, LogId, Meta, Model,
+    ModelCall, ModelError, Money, Name, Params, Path, Reply, Request, Result, Status, StopReason, Store,
+    Timestamp, Turn, Usage,
+};
+use polylogue_store::Memory;
+use polylogue_test::cut::Calls;
+
+use crate::beyond::stage::name;
+
+/// Numbers that depend on a seed alone.
+fn random(seed: u64, of: &str, most: u64) -> u64 {
+    // FNV-1a, the same in every run.
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let hash = format!("{seed} {of}").bytes().fold(0xcbf2_9ce4_8422_2325, mix);
+    (hash ^ hash >> 29) % most
+}
+
+/// A model that takes a while.
+struct Slow {
+    seed: u64,
+}
+
+impl Model for Slow {
+    fn name(&self) -> &str {
+        "test:slow"
+    }
+
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        for _ in 0..random(self.seed, &format!("{} {}", request.origin.at, request.origin.nth), 12) {
+            tokio::task::yield_now().await;
+        }
+        Ok(Reply::text(format!("reply {}", request.origin.at)))
+    }
+}
+
+/// Works with one or two model calls, and can start a task itself.
+#[derive(Clone)]
+struct Worker {
+    name: Name,
+    seed: u64,
+    model: AnyModel,
+    depth: u64,
+}
+
+impl Agent for Worker {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn background(&self, target: &str) -> Option<AnyAgent> {
+        let depth = self.depth.checked_sub(1).filter(|_| target.starts_with('w'))?;
+        Some(AnyAgent::new(Self { name: name(target), depth, ..self.clone() }))
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        let at = format!("{} {}", turn.transcript().at(), turn.transcript().turns_begun_by(turn.me()));
+        let mut started = Vec::new();
+        for nth in 0..random(self.seed, &format!("starts {at}"), 3) {
+            if let BackgroundStart::Started(id) = turn.start_background(&format!("w{nth}"), "work", 3).await?
+            {
+                started.push(id);
+            }
+        }
+        for nth in 0..1 + random(self.seed, &format!("calls {at}"), 2) {
+            turn.ask_model(ModelCall::of(&self.model)).await?;
+            let id = started.get(usize::try_from(nth).unwrap()).cloned();
+            match (id, random(self.seed, &format!("then {at} {nth}"), 4)) {
+                (Some(id), 0) => drop(turn.wait_for_background(&id).await?),
+                (Some(id), 1) => drop(turn.cancel_background(&id).await?),
+                _ => {}
+            }
+        }
+        match random(self.seed, &format!("says {at}"), 5) {
+            0 => Ok(Act::Pass),
+            _ => Ok(Act::say(format!("done {at}"))),
+        }
+    }
+}
+
+fn chat(seed: u64, model: &AnyModel) -> Chat {
+    let worker = |who: &str| Worker { name: name(who), seed, model: model.clone(), depth: 2 };
+    let builder = Chat::named("main").participant(worker("Ann")).participant(worker("Bob")).max_background(3);
+    match seed % 3 {
+        0 => builder.policy(sequential()),
+        1 => builder.policy(until(max_turns(3), round_robin())),
+        _ => builder.policy(polylogue::parallel()),
+    }
+    .build()
+    .unwrap()
+}
+
+/// Runs from `prefix` to the end, and returns the events and the model calls made.
+async fn play(seed: u64, prefix: &[Arc<Event>]) -> (Vec<Arc<Event>>, u64) {
+    let (store, id, calls) = (AnyStore::new(Memory::new()), LogId::new("test").unwrap(), Calls::default());
+    let claim = store.create(&id, &Meta::default()).await.unwrap();
+    store.append(&claim, prefix).await.unwrap();
+    store.release(claim).await.unwrap();
+    let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
+    let chat = chat(seed, &calls.through(Slow { seed }));
+    let run =
+        if prefix.is_empty() { chat.run_in(&mut log, "task").await } else { chat.resume(&mut log).await };
+    let run = run.unwrap();
+    assert!(matches!(run.status, Status::Closed { .. }), "{:?}", run.status);
+    assert_eq!(log.reserved(), polylogue_core::Money::default());
+    (log.events().await, calls.made())
+}
+
+fn replies(events: &[Arc<Event>]) -> u64 {
+    events.iter().filter(|event| matches!(event.body, Body::ModelReplied(_))).count() as u64
+}
+
+/// Each task ends once, after all that it does, and there are never too many.
+fn check(events: &[Arc<Event>]) -> u64 {
+    let mut open: Vec<Path> = Vec::new();
+    let mut cancelled = 0;
+    for event in events {
+        let is_over = |path: &Path| event.at == *path || event.at.is_within(path);
+        match &event.body {
+            Body::BackgroundStarted(task) => {
+                open.push(event.at.background(&task.who, task.number));
+                let here = open.iter().filter(|path| path.ancestors().next().as_ref() == Some(&event.at));
+                assert!(event.at.is_root() && here.count() <= 3 || !event.at.is_root(), "{events:#?}");
+            }
+            Body::BackgroundEnded(end) => {
+                let path = event.at.background(&end.who, end.number);
+                assert!(open.contains(&path), "{path} ends twice: {events:#?}");
+                open.retain(|other| *other != path && !other.is_within(&path));
+                cancelled += u64::from(end.status == polylogue_core::BackgroundStatus::Cancelled);
+            }
+            Body::Charged(_) => {}
+            _ => {
+                let task = event.at.ancestors().chain([event.at.clone()]).filter(Path::is_background).last();
+                assert!(
+                    task.is_none_or(|task| open.iter().any(is_over) || open.contains(&task)),
+                    "{event:?} comes after its task"
+                );
+            }
+        }
+    }
+    assert_eq!(open, [], "{events:#?}");
+    cancelled
+}
+
+#[tokio::test]
+async fn every_task_ends_once_wherever_the_log_is_cut() {
+    let (mut tasks, mut posted) = (0, 0);
+    for seed in 0..18 {
+        let (whole, made) = play(seed, &[]).await;
+        check(&whole);
+        assert!(made >= replies(&whole));
+        tasks += whole.iter().filter(|event| matches!(event.body, Body::BackgroundStarted(_))).count();
+        posted += whole
+            .iter()
+            .filter(|event| matches!(&event.body, Body::BackgroundEnded(end) if !end.awaited))
+            .count();
+        for cut in (1..whole.len()).step_by(4) {
+            let (again, made) = play(seed, &whole[..cut]).await;
+            assert_eq!(again[..cut], whole[..cut]);
+            let (cancelled, needed) = (check(&again), replies(&again) - replies(&whole[..cut]));
+            // A call that is aborted when it has just returned is lost.
+            assert!(
+                made >= needed && made <= needed + cancelled,
+                "seed {seed}, cut {cut}: {made} for {needed}"
+            );
+        }
+    }
+    assert!(tasks > 25 && posted > 8, "{tasks} tasks, {posted} posted");
+}
+
+/// Cents that each call of [`Paid`] takes, which is as much as it may.
+const PRICE: u64 = 3;
+
+/// A model that charges each call that it receives, whatever becomes of it.
+#[derive(Clone)]
+struct Paid {
+    slow: Arc<Slow>,
+    calls: Arc<AtomicU64>,
+}
+
+impl Model for Paid {
+    fn name(&self) -> &str {
+        "test:paid"
+    }
+
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let usage = Usage { input: Some(1), output: Some(PRICE), ..Usage::default() };
+        Ok(Reply { usage, ..self.slow.complete(request, deltas).await? })
+    }
+
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        Some(cents(usage.output?))
+    }
+
+    fn max_output(&self, _: &Params) -> Option<u64> {
+        Some(PRICE)
+    }
+}
+
+fn cents(amount: u64) -> Money {
+    Money::dollars(amount as f64 / 100.0)
+}
+
+#[tokio::test]
+async fn tasks_at_the_same_time_take_no_more_money_than_the_run_may_wherever_it_dies() {
+    let (mut stopped, mut finished, mut deaths) = (0, 0, 0);
+    for seed in 0..120 {
+        let (store, id) = (AnyStore::new(Memory::new()), LogId::new("test").unwrap());
+        let claim = store.create(&id, &Meta::default()).await.unwrap();
+        store.release(claim).await.unwrap();
+        let (slow, calls) = (Arc::new(Slow { seed }), Arc::new(AtomicU64::new(0)));
+        let chat = chat(seed, &AnyModel::new(Paid { slow, calls: Arc::clone(&calls) }));
+        let limit = PRICE * (1 + random(seed, "limit", 60));
+        for life in 0..200 {
+            let log = Log::open(store.clone(), id.clone()).await.unwrap().clock(|| Timestamp(0));
+            let mut log = log.limits(Limits { cost: Some(cents(limit)), ..Limits::default() });
+            let last = calls.load(Ordering::SeqCst) + 1 + random(seed, &format!("life {life}"), 9);
+            let is_begun = !log.events().await.is_empty();
+            let run = async {
+                if is_begun { chat.resume(&mut log).await } else { chat.run_in(&mut log, "task").await }
+            };
+            let dies = async {
+                while calls.load(Ordering::SeqCst) < last {
+                    tokio::task::yield_now().await;
+                }
+            };
+            let ended = tokio::select! {
+                biased;
+                run = run => Some(run.unwrap().status),
+                () = dies => None,
+            };
+            let charged = PRICE * calls.load(Ordering::SeqCst);
+            assert!(charged <= limit, "seed {seed}: {charged} of {limit} cents");
+            let Some(status) = ended else {
+                deaths += 1;
+                continue;
+            };
+            let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
+            assert_eq!(log.reserved(), Money::default(), "seed {seed}");
+            stopped += u64::from(matches!(reason, StopReason::Cost { .. }));
+            finished += u64::from(!matches!(reason, StopReason::Cost { .. }));
+            break;
+        }
+    }
+    assert!(stopped > 20 && finished > 20 && deaths > 100, "{stopped} {finished} {deaths}");
+}

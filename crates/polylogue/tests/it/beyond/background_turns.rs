@@ -1,0 +1,311 @@
+//! Turns that are background tasks, in every pattern that has them, and limits on tasks of parallel turns.
+
+use std::sync::Arc;
+
+use polylogue::layers::BackgroundTurns;
+use polylogue::policies::until;
+use polylogue::policies::{Dag, Selector};
+use polylogue::stop::max_turns;
+use polylogue::{
+    Act, Agent, Chat, Function, Graph, Group, Log, Name, Result, Turn, parallel, round_robin, sequential,
+};
+use polylogue_core::{
+    Allowance, AnyAgent, AnyStore, BackgroundStart, BackgroundStatus, Body, Chooser, Claim, Event, Limits,
+    LogId, Message, Store as _, StoreError, StoreWrapper, Timestamp,
+};
+use polylogue_store::Memory;
+
+use crate::beyond::stage::{Cast, events, name, play, played_from};
+
+/// A chat of `who`, of whom those of `background` have their turns in the background.
+fn chat(cast: &Cast<'_>, who: &[&str], background: &[&str]) -> polylogue_core::ChatBuilder {
+    who.iter().fold(Chat::named("main"), |chat, who| {
+        let agent = cast.assistant(who);
+        match background.contains(who) {
+            true => chat.participant(BackgroundTurns::new(agent)),
+            false => chat.participant(agent),
+        }
+    })
+}
+
+/// The messages and the ends of turns without one, in order.
+fn said(events: &[Arc<Event>]) -> Vec<String> {
+    let root = events.iter().filter(|event| event.at.is_root());
+    let line = |event: &Arc<Event>| match &event.body {
+        Body::Message(message) => Some(format!("{}: {}", message.from, message.plain())),
+        Body::Passed { who } => Some(format!("{who} passes")),
+        Body::BackgroundEnded(end) => Some(format!("{} {}", end.id, end.status)),
+        Body::Closed { reason, .. } => Some(format!("closed: {reason}")),
+        _ => None,
+    };
+    root.filter_map(line).collect()
+}
+
+#[tokio::test]
+async fn the_conversation_continues_and_the_result_is_said_when_it_is_there() {
+    let script = r#"[{"Ann": "Facts."}, {"Bob": "Fine."}, {"Cid": "Good."}]"#;
+    let expected = [
+        "Ann passes",
+        "Bob: Fine.",
+        "Cid: Good.",
+        "Ann-1 completed",
+        "Ann: Facts.",
+        "closed: every participant has spoken",
+    ];
+    for pattern in ["sequential", "parallel"] {
+        let events = cut_anywhere(script, |cast| {
+            let chat = chat(cast, &["Ann", "Bob", "Cid"], &["Ann"]);
+            if pattern == "sequential" { chat.policy(sequential()) } else { chat.policy(parallel()) }
+                .build()
+                .unwrap()
+        })
+        .await;
+        assert_eq!(said(&events), expected, "{pattern}");
+    }
+}
+
+#[tokio::test]
+async fn it_receives_what_it_can_see_as_one_text() {
+    let script = r#"[{"Bob": "Rain?"}, {"Ann": "Facts."}]"#;
+    let text =
+        play(script, |cast| chat(cast, &["Bob", "Ann"], &["Ann"]).policy(sequential()).build().unwrap())
+            .await;
+    assert!(text.contains("Ann starts Ann-1 in the background: user: task\\n\\nBob: Rain?"), "{text}");
+}
+
+/// Plays a conversation whole and from each of its events, whose order depends on when results are there: every result is said once, and
+/// nothing that was before is changed.
+async fn cut_anywhere(script: &str, chat: impl Fn(&Cast<'_>) -> Chat) -> Vec<Arc<Event>> {
+    let whole = played_from(&[], script, &chat).await;
+    for cut in 0..whole.len() {
+        let again = played_from(&whole[..cut], script, &chat).await;
+        assert_eq!(again[..cut], whole[..cut]);
+        let count = |is: &dyn Fn(&Body) -> bool| again.iter().filter(|event| is(&event.body)).count();
+        let ended = count(
+            &|body| matches!(body, Body::BackgroundEnded(end) if end.status == BackgroundStatus::Completed),
+        );
+        let facts = |message: &Message| message.from == name("Ann") && message.plain().starts_with("Facts");
+        let said = again.iter().filter(|event| event.at.is_root());
+        let said =
+            said.filter(|event| matches!(&event.body, Body::Message(message) if facts(message))).count();
+        assert!(ended > 0 && said == ended, "cut before event {cut}: {:?}", self::said(&again));
+    }
+    whole
+}
+
+/// In turn: who works says nothing more until the result is there, and the order continues after whose turn it was.
+#[tokio::test]
+async fn turns_in_order_continue_meanwhile() {
+    let steps = (0..12).map(|nth| format!(r#"{{"Bob": "One {nth}."}}, {{"Ann": "Facts {nth}."}}"#));
+    let script = format!("[{}]", steps.collect::<Vec<_>>().join(", "));
+    let events = cut_anywhere(&script, |cast| {
+        let chat = chat(cast, &["Ann", "Bob"], &["Ann"]);
+        chat.policy(until(max_turns(9), round_robin())).build().unwrap()
+    })
+    .await;
+    let said = said(&events);
+    let place = |line: &str| {
+        said.iter().position(|said| said == line).unwrap_or_else(|| panic!("{line} in {said:?}"))
+    };
+    assert!(place("Ann passes") < place("Bob: One 0."), "{said:?}");
+    assert_eq!(place("Ann-1 completed") + 1, place("Ann: Facts 0."), "{said:?}");
+}
+
+/// What depends on it waits for it, and nothing else does.
+#[tokio::test]
+async fn nodes_of_a_graph_that_depend_on_it_wait_for_its_result() {
+    let script = r#"[{"Start": "Go."}, {"Facts": "Purr."}, {"Style": "Short."}, {"Title": "Cats"}, {"Writer": "Cats purr."}]"#;
+    let names = ["Start", "Facts", "Style", "Title", "Writer"];
+    let edges = [
+        ("Start", "Facts"),
+        ("Start", "Style"),
+        ("Style", "Title"),
+        ("Facts", "Writer"),
+        ("Title", "Writer"),
+    ];
+    let graph = edges.iter().fold(Graph::of(names).starts_with("Start"), |graph, edge| graph.edge(*edge));
+    let graph = graph.build().unwrap();
+    let by_graph =
+        events(script, |cast| chat(cast, &names, &["Facts"]).policy(graph.clone()).build().unwrap()).await;
+    let dag = [
+        ("Start", vec![]),
+        ("Facts", vec!["Start"]),
+        ("Style", vec!["Start"]),
+        ("Title", vec!["Style"]),
+        ("Writer", vec!["Facts", "Title"]),
+    ];
+    let by_dag = events(script, |cast| {
+        chat(cast, &names, &["Facts"]).policy(Dag::new(dag.clone()).unwrap()).build().unwrap()
+    })
+    .await;
+    for events in [by_graph, by_dag] {
+        let said = said(&events);
+        let expected = [
+            "Start: Go.",
+            "Facts passes",
+            "Style: Short.",
+            "Title: Cats",
+            "Facts-1 completed",
+            "Facts: Purr.",
+            "Writer: Cats purr.",
+        ];
+        let mut rest = said.iter();
+        assert!(expected.iter().all(|line| rest.any(|said| said == line)) || is_early(&said), "{said:?}");
+        assert_eq!(said.iter().filter(|line| line.starts_with("Writer")).count(), 1, "{said:?}");
+        let place = |line: &str| said.iter().position(|said| said == line).unwrap();
+        assert!(
+            place("Facts: Purr.") < place("Writer: Cats purr.")
+                && place("Title: Cats") < place("Writer: Cats purr.")
+        );
+    }
+}
+
+/// The result can be there before the title.
+fn is_early(said: &[String]) -> bool {
+    let place = |line: &str| said.iter().position(|said| said == line);
+    place("Facts: Purr.") < place("Title: Cats")
+}
+
+#[tokio::test]
+async fn a_model_that_selects_speakers_hears_the_result() {
+    let steps = (0..12).map(|nth| {
+        let who = if nth == 0 { "Ann" } else { "Bob" };
+        format!(r#"{{"selector": "{who}"}}, {{"Bob": "So {nth}?"}}"#)
+    });
+    let script = format!(r#"[{{"Ann": "Facts."}}, {}]"#, steps.collect::<Vec<_>>().join(", "));
+    let events = cut_anywhere(&script, |cast| {
+        let selector = Selector::new("selector", cast.model()).unwrap();
+        let chat = chat(cast, &["Ann", "Bob"], &["Ann"]);
+        chat.policy(until(max_turns(6), Group::select_by(selector))).build().unwrap()
+    })
+    .await;
+    let selected = |event: &Arc<Event>| match &event.body {
+        Body::TurnStarted { turns } => turns.iter().any(|turn| turn.to.is_private()),
+        _ => false,
+    };
+    // A speaker whom the model has selected speaks before the result is said.
+    for (at, _) in events.iter().enumerate().filter(|(_, event)| selected(event)) {
+        let next = events[at + 1..].iter().filter(|event| event.at.is_root());
+        let next = next.filter_map(|event| match &event.body {
+            Body::TurnStarted { turns } => Some(turns[0].choice.clone()),
+            _ => None,
+        });
+        let choice = next.flatten().next();
+        assert!(choice.is_none_or(|choice| choice.by != Chooser::Background), "{:?}", said(&events));
+    }
+}
+
+#[tokio::test]
+async fn a_failure_leads_to_a_turn_without_a_message() {
+    let script = r#"[{"Bob": "Fine."}]"#;
+    let events = events(script, |cast| {
+        let silent = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
+        let chat =
+            Chat::named("main").participant(BackgroundTurns::new(silent)).participant(cast.assistant("Bob"));
+        chat.policy(sequential()).build().unwrap()
+    })
+    .await;
+    let expected =
+        ["Ann passes", "Bob: Fine.", "Ann-1 failed", "Ann passes", "closed: every participant has spoken"];
+    assert_eq!(said(&events), expected);
+}
+
+#[tokio::test]
+async fn it_is_cancelled_with_its_chat_and_paid_for_by_it() {
+    let script = r#"[{"Ann": "Facts."}, {"Bob": "One."}, {"Bob": "Two."}]"#;
+    // One call is all that there is, to whichever of both.
+    let limited = played_from(&[], script, |cast| {
+        let limits = Allowance { calls: Some(1), ..Allowance::default() };
+        chat(cast, &["Ann", "Bob"], &["Ann"]).policy(sequential()).limits(limits).build().unwrap()
+    })
+    .await;
+    let calls = limited.iter().filter(|event| matches!(event.body, Body::ModelReplied(_))).count();
+    assert_eq!(calls, 1, "{:?}", said(&limited));
+    let text = said(&limited).join("\n");
+    assert!(text.contains("Ann-1 cancelled") || text.contains("Ann-1 failed"), "{text}");
+}
+
+/// Where no background task may begin, it is a turn like any other.
+#[tokio::test]
+async fn a_turn_that_may_not_be_a_background_task_is_one_as_any_other() {
+    let script = r#"[{"Ann": "Facts."}, {"Bob": "Fine."}]"#;
+    let events = events(script, |cast| {
+        chat(cast, &["Ann", "Bob"], &["Ann"]).max_background(0).policy(sequential()).build().unwrap()
+    })
+    .await;
+    assert_eq!(said(&events), ["Ann: Facts.", "Bob: Fine.", "closed: every participant has spoken"]);
+}
+
+/// A store whose writes take a while.
+struct SlowStore(AnyStore);
+
+impl StoreWrapper for SlowStore {
+    fn inner(&self) -> &AnyStore {
+        &self.0
+    }
+
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> std::result::Result<(), StoreError> {
+        for _ in 0..8 {
+            tokio::task::yield_now().await;
+        }
+        self.0.append(claim, batch).await
+    }
+}
+
+/// Starts one background task, after `waits` others have had their turn to run.
+struct Starter {
+    name: Name,
+    waits: usize,
+}
+
+impl Agent for Starter {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn background(&self, _: &str) -> Option<AnyAgent> {
+        Some(AnyAgent::new(Function::new("worker", |_| Ok(Act::say("done"))).unwrap()))
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        for _ in 0..self.waits {
+            tokio::task::yield_now().await;
+        }
+        Ok(match turn.start_background("worker", "work", 4).await? {
+            BackgroundStart::Started(_) => Act::say("started"),
+            BackgroundStart::Refused(why) => Act::Say(vec![polylogue_core::Part::text(why)]),
+        })
+    }
+}
+
+/// Turns that wait for the same write do not all see the number of tasks before it.
+#[tokio::test]
+async fn turns_at_the_same_time_do_not_pass_the_limit_on_background_tasks() {
+    for (of_chat, of_run, limit) in [(2, 9, "of this chat"), (9, 2, "of this run")] {
+        for waits in 0..6 {
+            let starters = (0..8).map(|nth| Starter {
+                name: name(&format!("A{nth}")),
+                waits: if nth == 0 { 0 } else { waits },
+            });
+            let chat = starters
+                .fold(Chat::named("main").max_background(of_chat), |chat, agent| chat.participant(agent));
+            let chat = chat.policy(parallel()).build().unwrap();
+            let store = AnyStore::new(SlowStore(Memory::new().into()));
+            let log = Log::create(store, LogId::new("slow").unwrap()).await.unwrap().clock(|| Timestamp(0));
+            let mut log = log.limits(Limits { background: of_run, ..Limits::default() });
+            let run = chat.run_in(&mut log, "task").await.unwrap();
+            let (mut open, mut most, mut refused) = (0, 0, 0);
+            for event in run.events() {
+                match &event.body {
+                    Body::BackgroundStarted(_) => open += 1,
+                    Body::BackgroundEnded(_) => open -= 1,
+                    Body::Message(message) => refused += usize::from(message.plain().contains(limit)),
+                    _ => {}
+                }
+                most = most.max(open);
+            }
+            assert_eq!(most, 2, "{waits} {limit}");
+            assert!(refused > 0, "{waits} {limit}");
+        }
+    }
+}

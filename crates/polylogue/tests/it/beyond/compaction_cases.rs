@@ -1,0 +1,272 @@
+//! Compactions that do not go as they should: models that decline, cut off or write no JSON, windows that a reply fills, long
+//! messages at the end, and turns that are resumed with other settings.
+
+use std::sync::{Arc, Mutex};
+
+use polylogue::agents::compaction::{Compaction, CompactionLimit};
+use polylogue::kernel::{AnyTool, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue::{AnyModel, Assistant, Chat, round_robin, stop};
+use polylogue_core::{
+    AnyStore, Body, Call, Compacted, DeltaSink, Entry, Event, Finish, Model, ModelError, ModelErrorKind,
+    Outcome, Part, Reply, Request, plain,
+};
+use polylogue_store::Memory;
+use polylogue_test::cut::Cut;
+use serde_json::{Value, json};
+
+use crate::beyond::stage::log;
+
+/// What a model does with a request for a summary.
+#[derive(Clone, Copy, PartialEq)]
+enum Summary {
+    Json,
+    Text,
+    Refused,
+    Empty,
+    CutOff,
+    Endless,
+}
+
+/// Calls a tool in each reply until it has done so often enough, and then says so.
+#[derive(Clone)]
+struct Worker {
+    summary: Summary,
+    calls: u64,
+    window: Option<u64>,
+    /// The most bytes of a request that it accepts, and whether it replies with a part of a reply beyond them.
+    space: Option<(usize, bool)>,
+    seen: Arc<Mutex<Vec<Vec<Entry>>>>,
+    /// The limits on the lengths of summaries.
+    limits: Arc<Mutex<Vec<Option<u32>>>>,
+}
+
+impl Worker {
+    fn new(summary: Summary) -> Self {
+        Self {
+            summary,
+            calls: 80,
+            window: Some(3_000),
+            space: None,
+            seen: Arc::default(),
+            limits: Arc::default(),
+        }
+    }
+
+    fn summary(&self, text: &str) -> Reply {
+        let said = json!({"task": "work", "decisions": [], "facts": ["a fact"], "done": ["some"], "open": [],
+            "files": [], "outdated": []});
+        match self.summary {
+            Summary::Json => Reply::text(said.to_string()),
+            Summary::Text => Reply::text(format!("Notes on {} bytes.", text.len())),
+            Summary::Refused => Reply {
+                finish: Finish::Refused { category: None, explanation: None },
+                ..Reply::text("I cannot help with that.")
+            },
+            Summary::Empty => Reply::text(" "),
+            Summary::CutOff => Reply { finish: Finish::Length, ..Reply::text(r#"{"task": "work", "decisi"#) },
+            Summary::Endless => {
+                let facts: Vec<String> = (0..400).map(|n| format!("fact {n} {}", "x".repeat(200))).collect();
+                let mut said = said;
+                said["decisions"] = json!(facts);
+                Reply::text(said.to_string())
+            }
+        }
+    }
+}
+
+impl Model for Worker {
+    fn name(&self) -> &str {
+        "test:worker"
+    }
+    fn context_window(&self) -> Option<u64> {
+        self.window
+    }
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        request.check().map_err(|flaw| ModelError::new(ModelErrorKind::Bug, "test:worker", flaw))?;
+        let text: String = request.entries.iter().map(|entry| plain(entry.parts()).into_owned()).collect();
+        if request.params.schema.is_some() {
+            self.limits.lock().unwrap().push(request.params.max_tokens);
+            return Ok(self.summary(&text));
+        }
+        if let Some((_, is_reply)) = self.space.filter(|(most, _)| text.len() > *most) {
+            if is_reply {
+                return Ok(Reply { finish: Finish::ContextFull, ..Reply::text("Half a sen") });
+            }
+            let kind = ModelErrorKind::TooLong { tokens: None, limit: None };
+            return Err(ModelError::new(kind, "test:worker", "too long"));
+        }
+        self.seen.lock().unwrap().push(request.entries.to_vec());
+        let done = request.origin.nth;
+        Ok(if done < self.calls && !request.tools.is_empty() {
+            let call = Call { id: format!("call_{done}"), tool: "look".into(), args: json!({"at": done}) };
+            Reply { finish: Finish::Calls, parts: vec![Part::Call(call)], ..Reply::text("") }
+        } else {
+            Reply::text("The work is done.")
+        })
+    }
+}
+
+/// A tool with long results.
+struct Look(ToolSpec);
+
+impl Tool for Look {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        Ok(Outcome::done(format!("{args}: {}", "found ".repeat(60))))
+    }
+}
+
+const TASK: &str = "Look at everything, and mind the gap.";
+
+fn work(model: AnyModel, set: impl FnOnce(Assistant) -> Assistant) -> Chat {
+    let look = Look(ToolSpec::new("look", "Looks.", json!({"type": "object"})).repeatable());
+    let ann = Assistant::new("Ann", model).unwrap().tool(AnyTool::new(look)).max_tool_rounds(100);
+    Chat::named("work").participant(set(ann)).policy(round_robin()).stop(stop::max_turns(1)).build().unwrap()
+}
+
+async fn run(model: &Worker, set: impl FnOnce(Assistant) -> Assistant) -> Vec<Event> {
+    let mut log = log().await;
+    work(AnyModel::new(model.clone()), set).run_in(&mut log, TASK).await.unwrap();
+    log.events().await.iter().map(|event| Event::clone(event)).collect()
+}
+
+fn compactions(events: &[Event]) -> Vec<&Compacted> {
+    let of = |event| match event {
+        &Event { body: Body::Compacted(ref compacted), .. } => Some(compacted),
+        _ => None,
+    };
+    events.iter().filter_map(of).collect()
+}
+
+fn last_message(events: &[Event]) -> Option<String> {
+    events.iter().rev().find_map(|event| match &event.body {
+        Body::Message(message) => Some(message.plain().into_owned()),
+        _ => None,
+    })
+}
+
+#[tokio::test]
+async fn no_summary_is_lost_or_longer_than_what_it_replaces() {
+    use Summary::{CutOff, Empty, Endless, Json, Refused, Text};
+    for summary in [Json, Text, Refused, Empty, CutOff, Endless] {
+        let model = Worker::new(summary);
+        let events = run(&model, |ann| ann).await;
+        assert_eq!(last_message(&events).as_deref(), Some("The work is done."));
+        let compactions = compactions(&events);
+        assert!((2..=20).contains(&compactions.len()), "{} compactions", compactions.len());
+        for compacted in compactions {
+            let text = compacted.summary.text();
+            assert!(compacted.tokens_after < compacted.tokens_before, "{compacted:?}");
+            // A fifth of the half of 80 % of the window, at four bytes a token.
+            assert!(text.len() <= 3_000 * 4 / 12, "{} bytes", text.len());
+            let is_there = match summary {
+                Json | Endless => text.contains("Task: work"),
+                Text => text.contains("Notes on "),
+                Refused | Empty => text.contains("Excerpt") && text.contains("You call `look`"),
+                CutOff => text.contains(r#"{"task": "work", "decisi"#),
+            };
+            assert!(is_there, "{text}");
+            assert!(!text.contains("I cannot help"), "{text}");
+        }
+        for entries in model.seen.lock().unwrap().iter() {
+            let tasks = entries.iter().filter(|entry| plain(entry.parts()).contains(TASK)).count();
+            assert_eq!(tasks, 1, "the task is there, once");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_short_limit_on_replies_is_none_on_summaries() {
+    let model = Worker::new(Summary::Json);
+    let params = polylogue_core::Params { max_tokens: Some(20), ..polylogue_core::Params::default() };
+    run(&model, |ann| ann.params(params)).await;
+    let limits = model.limits.lock().unwrap();
+    assert!(
+        !limits.is_empty() && limits.iter().all(|limit| limit.is_some_and(|limit| limit > 1_000)),
+        "{limits:?}"
+    );
+}
+
+#[tokio::test]
+async fn another_model_gets_no_parameters_of_the_agent() {
+    let (model, cheap) = (Worker::new(Summary::Json), Worker::new(Summary::Json));
+    let params = polylogue_core::Params { max_tokens: Some(20), ..polylogue_core::Params::default() };
+    let by = Compaction::default().by(AnyModel::new(cheap.clone()));
+    run(&model, |ann| ann.params(params).compaction(by)).await;
+    assert!(model.limits.lock().unwrap().is_empty());
+    let limits = cheap.limits.lock().unwrap();
+    assert!(!limits.is_empty() && limits.iter().all(Option::is_none), "{limits:?}");
+}
+
+#[tokio::test]
+async fn a_limit_on_messages_leaves_half_of_them() {
+    let mut model = Worker::new(Summary::Json);
+    model.window = None;
+    let at = Compaction::at(CompactionLimit::Messages(20));
+    let events = run(&model, |ann| ann.compaction(at)).await;
+    let compactions = compactions(&events);
+    assert!((8..=25).contains(&compactions.len()), "{} compactions", compactions.len());
+    assert!(model.seen.lock().unwrap().iter().all(|entries| entries.len() <= 20));
+}
+
+#[tokio::test]
+async fn a_reply_that_fills_the_window_is_discarded_and_asked_for_again() {
+    for is_reply in [true, false] {
+        let mut model = Worker::new(Summary::Json);
+        (model.window, model.space) = (Some(100_000), Some((4_000, is_reply)));
+        let events = run(&model, |ann| ann).await;
+        let refused = events.iter().filter(|event| matches!(event.body, Body::TooLong { .. })).count();
+        assert!(refused >= 2 && refused == compactions(&events).len(), "{refused} refusals");
+        assert_eq!(last_message(&events).as_deref(), Some("The work is done."));
+        for entries in model.seen.lock().unwrap().iter() {
+            assert!(!entries.iter().any(|entry| plain(entry.parts()).contains("Half a sen")));
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_compaction_a_reply_that_fills_the_window_stays() {
+    let mut model = Worker::new(Summary::Json);
+    (model.window, model.space) = (Some(100_000), Some((10, true)));
+    let events = run(&model, Assistant::without_compaction).await;
+    assert_eq!(last_message(&events).as_deref(), Some("Half a sen"));
+    // Nothing can be compacted: the opening always stays.
+    let events = run(&model, |ann| ann).await;
+    assert_eq!(last_message(&events).as_deref(), Some("Half a sen"));
+}
+
+#[tokio::test]
+async fn long_latest_messages_are_replaced_if_they_do_not_fit() {
+    let mut model = Worker::new(Summary::Json);
+    (model.window, model.space) = (Some(100_000), Some((2_500, false)));
+    // Ten of them do not fit into 2,500 bytes.
+    let keep = Compaction::default().keep_messages(10);
+    let events = run(&model, |ann| ann.compaction(keep)).await;
+    assert_eq!(last_message(&events).as_deref(), Some("The work is done."));
+}
+
+#[tokio::test]
+async fn cuts_within_rounds_of_tools_change_nothing() {
+    for (summary, space) in [
+        (Summary::Json, None),
+        (Summary::CutOff, None),
+        (Summary::Json, Some((2_000, true))),
+        (Summary::Text, Some((2_000, false))),
+    ] {
+        let cut = Cut {
+            task: TASK,
+            chat: &|calls| {
+                let mut model = Worker::new(summary);
+                (model.calls, model.space) = (10, space);
+                model.window = Some(if space.is_some() { 100_000 } else { 1_000 });
+                work(calls.through(AnyModel::new(model)), |ann| ann)
+            },
+            store: &|| AnyStore::new(Memory::default()),
+            answer: &|_, _, _| unreachable!("no one is asked"),
+        };
+        let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+        assert!(events.iter().any(|event| matches!(event.body, Body::Compacted(_))));
+    }
+}

@@ -1,0 +1,186 @@
+//! What the tests of this crate share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use polylogue::{Chat, Log, Message, Name, Status, Transcript};
+use polylogue_core::{
+    AnyStore, Body, Budget, Call, Digest, Event, FailedAttempt, Finish, LogId, Meta, ModelError,
+    ModelErrorKind, ModelReply, Money, Opening, Outcome, Part, Path, Request, RunResult, Store, Timestamp,
+    TurnRequest, Usage,
+};
+use polylogue_models::Script;
+use polylogue_store::Memory;
+
+pub(crate) fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+pub(crate) fn script(json: &str) -> Script {
+    serde_json::from_str(json).unwrap()
+}
+
+/// A log in memory, whose clock stands still.
+pub(crate) async fn log() -> Log {
+    log_in(AnyStore::new(Memory::default()), "test").await
+}
+
+pub(crate) async fn log_in(store: AnyStore, id: &str) -> Log {
+    Log::create(store, LogId::new(id).unwrap()).await.unwrap().clock(|| Timestamp(0))
+}
+
+/// A log of these events, as the next process finds it.
+pub(crate) async fn log_of(events: &[Arc<Event>]) -> Log {
+    let (store, id) = (AnyStore::new(Memory::default()), LogId::new("test").unwrap());
+    let claim = store.create(&id, &Meta::default()).await.unwrap();
+    if !events.is_empty() {
+        store.append(&claim, events).await.unwrap();
+    }
+    store.release(claim).await.unwrap();
+    Log::open(store, id).await.unwrap()
+}
+
+/// Random numbers from a seed. Clones continue the same ones.
+#[derive(Clone, Default)]
+pub(crate) struct Random(Arc<AtomicU64>);
+
+impl Random {
+    pub(crate) fn seeded(seed: u64) -> Self {
+        Self(Arc::new(AtomicU64::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)))
+    }
+
+    /// The next one below `below`.
+    pub(crate) fn roll(&self, below: u64) -> u64 {
+        let mut x = self.0.load(Ordering::SeqCst);
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        self.0.store(x, Ordering::SeqCst);
+        (x >> 11) % below
+    }
+}
+
+/// A request as a server takes it that charges for each one that it receives: after a while, and again as often as it breaks, if it
+/// may. Returns what was charged last.
+pub(crate) async fn received<T>(
+    request: &Request<'_>,
+    (random, may_break): (&Random, bool),
+    charge: impl Fn() -> T,
+) -> Result<T, ModelError> {
+    let mut charged = charge();
+    for _ in 0..random.roll(4) {
+        tokio::task::yield_now().await;
+    }
+    while may_break && random.roll(6) == 0 {
+        let reserved = request.reserved.unwrap();
+        reserved.fail(FailedAttempt::Broken);
+        if !reserved.again().await {
+            return Err(ModelError::new(ModelErrorKind::Connection, "test:server", "it broke"));
+        }
+        charged = charge();
+        tokio::task::yield_now().await;
+    }
+    Ok(charged)
+}
+
+/// Runs `chat` in one process after another, each of which dies after some more requests, under a budget that all share. `opened` sets
+/// the limits of a log. Returns the events.
+pub(crate) async fn lived(
+    chat: &Chat,
+    budget: Money,
+    requests: impl Fn() -> usize,
+    random: &Random,
+    opened: impl Fn(Log) -> Log,
+) -> Vec<Arc<Event>> {
+    let mut events = Vec::new();
+    for _ in 0..40 {
+        let budget = Budget::new("batch", budget);
+        let mut log = opened(log_of(&events).await).budget(budget.clone());
+        budget.count(events.iter().map(|event| &**event));
+        let last = requests() + 1 + usize::try_from(random.roll(60)).unwrap();
+        let dies = async {
+            while requests() < last {
+                tokio::task::yield_now().await;
+            }
+        };
+        let run = async {
+            match events.is_empty() {
+                true => chat.run_in(&mut log, "go").await,
+                false => chat.resume(&mut log).await,
+            }
+        };
+        let ended = tokio::select! {
+            biased;
+            ended = run => Some(ended),
+            () = dies => None,
+        };
+        assert_eq!(
+            (log.reserved(), budget.reserved()),
+            (Money::default(), Money::default()),
+            "after {ended:?}"
+        );
+        // What was not written is lost with the process.
+        events = log.events().await;
+        if matches!(ended, Some(Ok(RunResult { status: Status::Closed { .. }, .. }))) {
+            break;
+        }
+    }
+    events
+}
+
+/// A transcript of lines; the first is the opening. See [`talk_of`].
+pub(crate) fn talk(lines: &[(&str, &str)]) -> Transcript {
+    let lines: Vec<_> = lines.iter().map(|(who, text)| (*who, *text, "")).collect();
+    talk_of(&lines)
+}
+
+/// A transcript of lines: who, what, and what they thought. Each turn takes a second, uses 10 tokens and costs a cent;
+/// a line that begins with `!` calls that tool as well.
+pub(crate) fn talk_of(lines: &[(&str, &str, &str)]) -> Transcript {
+    let (_, task, _) = lines[0];
+    let opening = Opening {
+        participants: vec![name("A"), name("B")],
+        task: task.into(),
+        messages: vec![Message::text(name(lines[0].0), task)],
+        ..Opening::default()
+    };
+    let mut bodies = vec![(0, Body::Opened(opening))];
+    for (turn, (who, text, thought)) in (1..).zip(&lines[1..]) {
+        bodies.extend(turn_of(turn, &name(who), text, thought).into_iter().map(|body| (turn * 1000, body)));
+    }
+    let event = |(seq, (time, body))| {
+        Arc::new(Event { seq, at: Path::root(), time: Timestamp(time), ran_ms: time, inbox: None, body })
+    };
+    let events: Vec<_> = (0..).zip(bodies).map(event).collect();
+    Transcript::of(&Path::root(), &events).unwrap()
+}
+
+fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {
+    let sample = ModelReply {
+        who: who.clone(),
+        model: "test:m".into(),
+        request: Digest::try_from("0".repeat(32)).unwrap(),
+        parts: vec![Part::text(text)],
+        finish: Finish::Stop,
+        usage: Usage { input: Some(6), output: Some(4), ..Usage::default() },
+        cost: Some(Money::dollars(0.01)),
+        cached: false,
+        asked: None,
+        prefix: None,
+        uncached_cost: None,
+        verbatim: None,
+        purpose: polylogue_core::CallPurpose::Turn,
+    };
+    let mut bodies =
+        vec![Body::TurnStarted { turns: vec![TurnRequest::to_all(who.clone())] }, Body::ModelReplied(sample)];
+    if let Some(tool) = text.strip_prefix('!') {
+        let tool = tool.split(' ').next().unwrap().to_owned();
+        let id = format!("c{turn}");
+        let call = Call { id: id.clone(), tool, args: serde_json::json!({"q": 1}) };
+        bodies.push(Body::ToolCalled { who: who.clone(), call });
+        bodies.push(Body::ToolReturned { who: who.clone(), id, outcome: Outcome::done("ok") });
+    }
+    let parts = vec![Part::Thought(thought.into()), Part::text(text)];
+    bodies.push(Body::Message(Message { parts, ..Message::text(who.clone(), "") }));
+    bodies
+}

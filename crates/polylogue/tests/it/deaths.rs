@@ -1,0 +1,201 @@
+//! Several model calls of one turn can be in flight when the process dies: all of them count before the next process
+//! sends anything.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use polylogue::{Act, Agent, AnyModel, Assistant, Chat, Limits, Name, Status, Tool, Turn, sequential};
+use polylogue_core::{
+    AgentCall, AnyTool, Body, Bound, Call, DeltaSink, Event, Model, ModelCall, ModelError, Money, Outcome,
+    Reply, Request, StopReason, ToolCx, ToolError, ToolSpec, ToolUsage, Usage,
+};
+
+use crate::common::log_of;
+
+/// A model that can take 20 cents a call, and takes 10.
+#[derive(Clone, Default)]
+struct Cents {
+    calls: Arc<AtomicU64>,
+    hangs: bool,
+    /// Its provider pauses the reply once, so that it sends a second request.
+    pauses: bool,
+}
+
+impl Model for Cents {
+    fn name(&self) -> &str {
+        "test:cents"
+    }
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        tokio::task::yield_now().await;
+        if self.pauses && request.reserved.unwrap().extend(Bound::of(self, request)).await {
+            self.calls.fetch_add(1, Ordering::SeqCst);
+        }
+        if self.hangs {
+            std::future::pending::<()>().await;
+        }
+        let usage = Usage { input: Some(5), output: Some(10), ..Usage::default() };
+        Ok(Reply { usage, ..Reply::text("word") })
+    }
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        Some(Money::dollars(usage.output? as f64 / 100.0))
+    }
+    fn max_output(&self, _: &polylogue_core::Params) -> Option<u64> {
+        Some(20)
+    }
+}
+
+/// Calls agents at the same time.
+struct Caller(Name, Vec<Assistant>);
+
+impl Agent for Caller {
+    fn name(&self) -> &Name {
+        &self.0
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
+        let calls = self.1.iter().map(|agent| AgentCall::of(agent, "go"));
+        for reply in turn.ask_all(calls).await {
+            reply?;
+        }
+        Ok(Act::say("all have replied"))
+    }
+}
+
+/// Asks its own model.
+struct Asker(Name, AnyModel);
+
+impl Agent for Asker {
+    fn name(&self) -> &Name {
+        &self.0
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
+        Ok(Act::Say(turn.ask_model(ModelCall::of(&self.1)).await?.parts))
+    }
+}
+
+/// A tool that reserves a cent, and spends it.
+struct Search(ToolSpec, Arc<AtomicU64>);
+
+impl Tool for Search {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    async fn call(&self, _: serde_json::Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let bound = Bound::of_texts(&["a text".to_owned()], |_| Some(Money::dollars(0.01)));
+        let reserved = cx.meter.reserve("test:vectors", bound).await.map_err(|error| error.to_string())?;
+        self.1.fetch_add(1, Ordering::SeqCst);
+        tokio::task::yield_now().await;
+        let usage = Usage { input: Some(38), output: Some(0), ..Usage::default() };
+        let used = ToolUsage { model: "test:vectors".into(), usage, cost: Some(Money::dollars(0.01)) };
+        cx.meter.settle(reserved, &used);
+        Ok(Outcome::done("a hit").using(used))
+    }
+}
+
+/// Makes so many tool calls at the same time.
+struct Seeker(Name, AnyTool, usize);
+
+impl Agent for Seeker {
+    fn name(&self) -> &Name {
+        &self.0
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
+        let call = |nth| Call { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
+        turn.call(std::slice::from_ref(&self.1), &(0..self.2).map(call).collect::<Vec<_>>()).await?;
+        Ok(Act::say("all is well"))
+    }
+}
+
+fn chat(agent: impl Agent + 'static) -> Chat {
+    Chat::named("deaths").participant(agent).policy(sequential()).build().unwrap()
+}
+
+fn dollars(amount: f64) -> Limits {
+    Limits { cost: Some(Money::dollars(amount)), ..Limits::default() }
+}
+
+/// The events of `chat`, which continues after `events` and dies when `model` was called `calls` times.
+async fn killed(chat: &Chat, model: &Cents, calls: u64, events: &[Arc<Event>]) -> Vec<Arc<Event>> {
+    let mut log = log_of(events).await.limits(dollars(10.0));
+    let run = async {
+        match events {
+            [] => chat.run_in(&mut log, "go").await,
+            _ => chat.resume(&mut log).await,
+        }
+    };
+    let reached = async {
+        while model.calls.load(Ordering::SeqCst) < calls {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        ended = run => panic!("it ended: {:?}", ended.map(|result| result.status)),
+        () = reached => {}
+    }
+    log.events().await
+}
+
+/// Resumes `events` under a limit on money, which it must not exceed, and returns why it ended.
+async fn resumed(chat: &Chat, events: &[Arc<Event>], limit: f64) -> Option<StopReason> {
+    let mut log = log_of(events).await.limits(dollars(limit));
+    let status = chat.resume(&mut log).await.unwrap().status;
+    assert!(log.usage().await.counted_cost() <= Money::dollars(limit), "{:?}", log.usage().await);
+    match status {
+        Status::Closed { reason, .. } => Some(reason),
+        _ => None,
+    }
+}
+
+fn cost(limit: f64, spent: f64, next: f64) -> Option<StopReason> {
+    let next = Some(Money::dollars(next));
+    Some(StopReason::Cost { limit: Money::dollars(limit), spent: Money::dollars(spent), next, cut: None })
+}
+
+#[tokio::test]
+async fn calls_of_agents_called_at_the_same_time_count_before_one_is_sent_again() {
+    let agents = |model: &Cents| {
+        let agent = |name| Assistant::new(name, AnyModel::new(model.clone())).unwrap();
+        chat(Caller(Name::new("A").unwrap(), vec![agent("B"), agent("C")]))
+    };
+    let hanging = Cents { hangs: true, ..Cents::default() };
+    let events = killed(&agents(&hanging), &hanging, 2, &[]).await;
+    let quick = Cents::default();
+    assert_eq!(resumed(&agents(&quick), &events, 0.50).await, cost(0.50, 0.40, 0.20));
+    assert_eq!(quick.calls.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn what_tools_asked_at_the_same_time_counts_before_one_asks_again() {
+    let seeker = |asked: &Arc<AtomicU64>| {
+        let spec = ToolSpec::new("search", "Searches.", serde_json::json!({"type": "object"})).repeatable();
+        let tool = AnyTool::new(Search(spec, Arc::clone(asked)));
+        chat(Seeker(Name::new("A").unwrap(), tool, 3))
+    };
+    let mut log = log_of(&[]).await.limits(dollars(1.0));
+    seeker(&Arc::default()).run_in(&mut log, "go").await.unwrap();
+    let events = log.events().await;
+    let is_reserved = |event: &Arc<Event>| matches!(&event.body, Body::Charged(charge) if !charge.counts());
+    let sent = events.iter().rposition(is_reserved).unwrap();
+    let asked = Arc::default();
+    let reason = resumed(&seeker(&asked), &events[..=sent], 0.035).await;
+    assert_eq!((reason, asked.load(Ordering::SeqCst)), (cost(0.035, 0.03, 0.01), 0));
+    // One has returned: the others count.
+    let asked = Arc::default();
+    let reason = resumed(&seeker(&asked), &events[..=sent + 1], 0.035).await;
+    assert_eq!((reason, asked.load(Ordering::SeqCst)), (cost(0.035, 0.03, 0.01), 0));
+}
+
+#[tokio::test]
+async fn both_requests_of_a_paused_reply_count() {
+    let asker = |model: &Cents| chat(Asker(Name::new("A").unwrap(), AnyModel::new(model.clone())));
+    let hanging = Cents { hangs: true, pauses: true, ..Cents::default() };
+    let events = killed(&asker(&hanging), &hanging, 2, &[]).await;
+    let quick = Cents::default();
+    assert_eq!(resumed(&asker(&quick), &events, 0.50).await, cost(0.50, 0.40, 0.20));
+    assert_eq!(quick.calls.load(Ordering::SeqCst), 0);
+    // Once it is charged, only what is sent after that is in flight at the next death.
+    let again = Cents { hangs: true, ..Cents::default() };
+    let events = killed(&asker(&again), &again, 1, &events).await;
+    assert_eq!(resumed(&asker(&quick), &events, 0.65).await, cost(0.65, 0.60, 0.20));
+}

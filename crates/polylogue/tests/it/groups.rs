@@ -1,0 +1,173 @@
+//! Invariants 6 and 7 for group chats: a log cut anywhere and run again becomes the same log.
+
+use polylogue::layers::executor::{Declared, Executor};
+use polylogue::layers::human_input::HumanInput;
+use polylogue::layers::reply::Stack;
+use polylogue::policies::group::{HumanSelector, Method, Repeat, Selected, Transitions, introduce};
+use polylogue::policies::{Selector, joining, until};
+use polylogue::stop::{Counted, Reason};
+use polylogue::stop::{max_messages, max_turns, says};
+use polylogue::{Act, Assistant, Chat, Function, Group, Human, Log, Name, Status, Tool, Transcript};
+use polylogue_core::{AnyStore, ChatBuilder, JoinHistory, LogId, StopReason, ToolError};
+use polylogue_models::Script;
+use polylogue_store::Memory;
+use polylogue_test::cut::{Calls, Cut};
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Number {
+    of: i64,
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+fn script(json: &str) -> Script {
+    serde_json::from_str(json).unwrap()
+}
+
+/// Cuts the log everywhere; `answers` are those of the people, in order.
+async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&str]) -> String {
+    let answer = |nth: u64| answers[usize::try_from(nth).unwrap()].to_owned();
+    let cut = Cut {
+        task: "go",
+        chat: &chat,
+        store: &|| AnyStore::new(Memory::default()),
+        answer: &|_, _, nth| answer(nth),
+    };
+    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    polylogue_test::print::transcript(&events)
+}
+
+/// Says its name and how much was said.
+fn speaker(who: &str) -> Function {
+    Function::new(who, |turn| Ok(Act::say(format!("{} {}", turn.me(), turn.transcript().message_count()))))
+        .unwrap()
+}
+
+/// A chat of Ann, Bob and Cid, who are functions.
+fn trio() -> ChatBuilder {
+    Chat::named("group").participant(speaker("Ann")).participant(speaker("Bob")).participant(speaker("Cid"))
+}
+
+#[tokio::test]
+async fn round_robin_random_and_transitions() {
+    let one_after = |a: &str, b: &str| (name(a), vec![name(b)]);
+    let graph = || Transitions::allowed([one_after("Ann", "Cid"), one_after("Cid", "Ann")]);
+    let round = |_: &Calls| trio().policy(until(max_messages(6), Group::round_robin())).build().unwrap();
+    let chance = |_: &Calls| {
+        trio().policy(until(max_turns(8), Group::random(Some(7)).repeat(Repeat::No))).build().unwrap()
+    };
+    let ring = move |_: &Calls| {
+        trio().policy(until(max_turns(4), Group::round_robin().transitions(graph()))).build().unwrap()
+    };
+    check(round, &[]).await;
+    check(chance, &[]).await;
+    check(ring, &[]).await;
+}
+
+#[tokio::test]
+async fn a_person_who_chooses_and_answers_garbage() {
+    let chat = |_: &Calls| {
+        let policy = until(max_turns(4), Group::selected_by(name("chair")));
+        trio().private_agent(HumanSelector::new("chair").unwrap()).policy(policy).build().unwrap()
+    };
+    let log = check(chat, &["2", "9", "absent", "", "Zoe", "ann please"]).await;
+    assert!(log.contains("selected no participant"), "{log}");
+}
+
+#[tokio::test]
+async fn a_model_that_chooses_after_corrections_or_not_at_all() {
+    let script = script(
+        r#"[{"sel": "Bob"}, {"sel": "Ann and Bob"}, {"sel": "absent"}, {"sel": "Cid"}, {"sel": "?"}, {"sel": ""},
+            {"sel": "Ann or Cid"}]"#,
+    );
+    let chat = |calls: &Calls| {
+        let selector = Selector::new("sel", calls.through(script.model("test"))).unwrap();
+        let policy = until(max_turns(3), Group::selected_by(name("sel")));
+        trio().private_agent(selector).introduction_of(introduce).policy(policy).build().unwrap()
+    };
+    let log = check(chat, &[]).await;
+    assert!(log.contains("selected no participant in 3 replies"), "{log}");
+}
+
+#[tokio::test]
+async fn tools_that_two_others_run() {
+    let script = script(
+        r#"[{"Ann": {"say": "Both.", "calls": [{"tool": "double", "args": {"of": 2}}, {"tool": "square", "args": {"of": 3}}]}},
+            {"Ann": {"calls": [{"tool": "cube", "args": {"of": 1}}]}}, {"Ann": "DONE"}]"#,
+    );
+    let tool = |which: &str, by: fn(i64) -> i64| {
+        let compute = move |args: Number| std::future::ready(Ok::<_, ToolError>(by(args.of)));
+        Declared::new(which, "Computes.", compute).repeatable()
+    };
+    let runner = move |who: &str, which: &str, by| {
+        Stack::new(who).unwrap().then(HumanInput::always()).then(Executor::new().tool(tool(which, by)))
+    };
+    let chat = move |calls: &Calls| {
+        let ann = Assistant::new("Ann", calls.through(script.model("test"))).unwrap();
+        let offered = ["double", "square", "cube"].map(|which| tool(which, |n| n).spec().clone());
+        let ann = offered.into_iter().fold(ann, Assistant::suggest_tool);
+        let group = Group::round_robin().runs(&name("Two"), ["double"]).runs(&name("Three"), ["square"]);
+        Chat::named("group")
+            .participant(ann)
+            .participant(speaker("Bob"))
+            .private_agent(runner("Two", "double", |n| n * 2))
+            .private_agent(runner("Three", "square", |n| n * n))
+            .policy(until(says("DONE"), group))
+            .build()
+            .unwrap()
+    };
+    let log = check(chat, &["", ""]).await;
+    assert!(log.contains("Two says: double #Ann-0-0 of Ann: 4"), "{log}");
+    assert!(log.contains("Three says: square #Ann-0-1 of Ann: 9"), "{log}");
+    assert!(log.contains("Nobody here runs the tool `cube`"), "{log}");
+}
+
+#[tokio::test]
+async fn people_who_join_and_leave() {
+    let policy = || {
+        let rule = |chat: &Transcript, of: &[Name]| match chat.last_speaker() {
+            Some(who) if *who == "Ann" => {
+                of.iter().find(|name| **name == "Me").cloned().map_or(Selected::End, Selected::Name)
+            }
+            _ => Method::RoundRobin.into(),
+        };
+        let group = joining(name("Me"), says("Bob 1"), JoinHistory::All, Group::by(rule));
+        until(max_turns(9), joining(name("You"), max_turns(3), JoinHistory::New, group))
+    };
+    let chat = move |_: &Calls| {
+        Chat::named("group")
+            .participant(speaker("Bob"))
+            .participant(speaker("Ann"))
+            .late_joiner(Human::new("Me").unwrap())
+            .late_joiner(Human::new("You").unwrap())
+            .policy(policy())
+            .build()
+            .unwrap()
+    };
+    let log = check(chat, &["hello", "hi", "exit", "exit"]).await;
+    assert!(log.contains("Me joins") && log.contains("You joins") && log.contains("You leaves"), "{log}");
+}
+
+#[test]
+fn five_thousand_messages_need_no_stack() {
+    let long = || {
+        let policy = until(max_messages(5_000), Group::round_robin());
+        let chat = Chat::named("pair")
+            .participant(speaker("Ann"))
+            .participant(speaker("Bob"))
+            .policy(policy)
+            .max_turns(5_000);
+        let chat = chat.build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let store = AnyStore::new(Memory::default());
+            let mut log = Log::create(store, LogId::new("long").unwrap()).await.unwrap();
+            chat.run_in(&mut log, "go").await.unwrap().status
+        })
+    };
+    let thread = std::thread::Builder::new().stack_size(384 * 1024).spawn(long).unwrap();
+    let Status::Closed { reason, .. } = thread.join().unwrap() else { panic!("it is over") };
+    assert_eq!(reason, StopReason::from(Reason::CountReached { count: 5_000, of: Counted::Messages }));
+}

@@ -1,0 +1,51 @@
+//! Chats, policies, agents, layers and limits, through the public interface of the library. One program, since each program of
+//! tests is linked with the whole library.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "these are tests"
+)]
+
+mod allowances;
+mod allowances_server;
+mod autogen;
+mod batch;
+mod beyond;
+mod budgets;
+mod chats;
+mod clock;
+mod common;
+mod cut;
+mod deaths;
+mod groups;
+mod lagent;
+mod layers;
+mod limit_questions;
+mod limits;
+mod memory;
+mod more_turns;
+mod output_limits;
+mod paid_tools;
+mod pairing;
+mod partial;
+mod role_play;
+mod rounds;
+mod run;
+mod seals;
+mod sent;
+mod sequences;
+mod shared;
+mod silence;
+mod stage;
+mod start;
+mod stops;
+mod time_limits;
+mod tool;
+mod tool_calling;
+mod worker;
+mod writes;
+mod yacana;

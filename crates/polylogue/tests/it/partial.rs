@@ -1,0 +1,194 @@
+//! Replies that are cut off: continued where they can be, and marked where they cannot.
+
+use std::sync::{Arc, Mutex};
+
+use polylogue::policies::order::sequential;
+use polylogue::policies::until;
+use polylogue::runs::Report;
+use polylogue::stop::{Reason, max_turns};
+use polylogue::tools::GetHistory;
+use polylogue::{AnyModel, Assistant, Chat, Status, round_robin};
+use polylogue_core::{
+    AnyStore, DeltaSink, Entry, Event, Finish, Model, ModelError, ModelErrorKind, Params, Part, Reply,
+    Request, RunOutcome, StopReason,
+};
+use polylogue_store::Memory;
+use polylogue_test::cut::Cut;
+
+use crate::common::{log, name, script};
+
+/// A model that gives these replies, and notes what it is asked.
+#[derive(Clone)]
+struct Told {
+    replies: Arc<Mutex<Vec<Result<Reply, ModelError>>>>,
+    asked: Arc<Mutex<Vec<Vec<Entry>>>>,
+}
+
+impl Told {
+    fn new(replies: impl IntoIterator<Item = Result<Reply, ModelError>>) -> Self {
+        let replies = replies.into_iter().collect();
+        Self { replies: Arc::new(Mutex::new(replies)), asked: Arc::default() }
+    }
+
+    fn agent(&self) -> Assistant {
+        Assistant::new("Ann", AnyModel::new(self.clone())).unwrap()
+    }
+
+    fn asked(&self) -> Vec<Vec<Entry>> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Model for Told {
+    fn name(&self) -> &str {
+        "test:partial"
+    }
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        request.check().unwrap();
+        self.asked.lock().unwrap().push(request.entries.to_vec());
+        self.replies.lock().unwrap().remove(0)
+    }
+}
+
+fn reply(text: &str, finish: Finish) -> Result<Reply, ModelError> {
+    Ok(Reply { finish, ..Reply::text(text) })
+}
+
+fn part(text: &str) -> Result<Reply, ModelError> {
+    reply(text, Finish::Length)
+}
+
+fn whole(text: &str) -> Result<Reply, ModelError> {
+    reply(text, Finish::Stop)
+}
+
+async fn run(chat: &Chat) -> (StopReason, String, Vec<Arc<Event>>) {
+    let mut log = log().await;
+    match chat.run_in(&mut log, "Tell me of the sea").await.unwrap().status {
+        Status::Closed { reason, summary } => (reason, summary.to_string(), log.events().await),
+        other => panic!("it is not over: {other:?}"),
+    }
+}
+
+fn alone(ann: Assistant) -> Chat {
+    Chat::named("group").participant(ann).policy(sequential()).build().unwrap()
+}
+
+fn texts(entries: &[Entry]) -> Vec<String> {
+    entries.iter().map(|entry| polylogue_core::plain(entry.parts()).into_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_text_that_met_the_limit_on_tokens_is_continued_and_is_one_message() {
+    let shown = Told::new([part("The sea is"), part(" gray and"), whole(" cold."), whole("And deep.")]);
+    let chat = Chat::named("group")
+        .participant(shown.agent())
+        .policy(until(max_turns(2), round_robin()))
+        .build()
+        .unwrap();
+    let (_, summary, events) = run(&chat).await;
+    let report = Report::of(&events);
+    let said: Vec<_> = report.messages.iter().map(|message| message.plain().into_owned()).collect();
+    assert_eq!(said, ["Tell me of the sea", "The sea is gray and cold.", "And deep."]);
+    assert_eq!((&*summary, report.cut, report.spent.calls), ("And deep.", None, 4));
+    let asked = shown.asked();
+    assert_eq!(texts(&asked[1])[..2], ["Tell me of the sea", "The sea is"]);
+    assert!(texts(&asked[1])[2].starts_with("Your last message was cut off."));
+    assert_eq!(texts(&asked[2])[1], "The sea is gray and");
+    assert_eq!(texts(&asked[3]), ["Tell me of the sea", "The sea is gray and cold.", "Continue."]);
+}
+
+#[tokio::test]
+async fn continuing_is_bounded_and_what_is_cut_off_then_is_marked() {
+    for times in [0, 1, Assistant::DEFAULT_MAX_CONTINUATIONS] {
+        let shown = Told::new((0..9).map(|_| part("la ")));
+        let (reason, summary, events) = run(&alone(shown.agent().max_continuations(times))).await;
+        assert_eq!(
+            (reason, shown.asked().len()),
+            (StopReason::from(Reason::Replied { who: name("Ann") }), times as usize + 1)
+        );
+        let report = Report::of(&events);
+        assert_eq!((summary, report.cut.clone()), ("la ".repeat(times as usize + 1), Some(Finish::Length)));
+        assert_eq!(report.messages[1].cut(), Some(Finish::Length));
+    }
+}
+
+#[tokio::test]
+async fn what_the_provider_filtered_is_marked_and_not_continued() {
+    let shown = Told::new([reply("I would", Finish::Filter)]);
+    let report = Report::of(&run(&alone(shown.agent())).await.2);
+    assert_eq!((report.cut.clone(), report.messages[1].cut()), (Some(Finish::Filter), Some(Finish::Filter)));
+    assert_eq!(serde_json::to_value(&report).unwrap()["cut"], "filter");
+}
+
+#[tokio::test]
+async fn the_callers_own_limit_on_tokens_applies_unless_continuations_are_set() {
+    let limited = |shown: &Told| shown.agent().params(Params { max_tokens: Some(5), ..Params::default() });
+    let shown = Told::new([part("The sea"), whole(" is gray.")]);
+    let report = Report::of(&run(&alone(limited(&shown))).await.2);
+    assert_eq!(
+        (&*report.summary, report.cut.clone(), shown.asked().len()),
+        ("The sea", Some(Finish::Length), 1)
+    );
+    let shown = Told::new([part("The sea"), whole(" is gray.")]);
+    let report = Report::of(&run(&alone(limited(&shown).max_continuations(1))).await.2);
+    assert_eq!((&*report.summary, report.cut.clone()), ("The sea is gray.", None));
+}
+
+#[tokio::test]
+async fn a_cut_reply_that_cannot_be_continued_is_said_and_marked() {
+    let full = ModelError::new(ModelErrorKind::Refused, "test:partial", "the context is full");
+    let shown = Told::new([part("The sea"), Err(full), whole("Well.")]);
+    let chat = Chat::named("group")
+        .participant(shown.agent())
+        .policy(until(max_turns(2), round_robin()))
+        .build()
+        .unwrap();
+    let report = Report::of(&run(&chat).await.2);
+    assert_eq!(report.messages[1].cut(), Some(Finish::Length));
+    assert_eq!(texts(&shown.asked()[2]), ["Tell me of the sea", "The sea", "Continue."], "it is read once");
+}
+
+#[tokio::test]
+async fn the_mark_goes_with_a_result_through_chats_within_chats() {
+    let shown = Told::new([reply("The sea", Finish::Filter)]);
+    let inner = Chat::named("inner").participant(alone(shown.agent())).policy(sequential()).build().unwrap();
+    let chat = Chat::named("outer").participant(inner).policy(sequential()).build().unwrap();
+    let report = Report::of(&run(&chat).await.2);
+    assert_eq!((&*report.summary, report.cut.clone()), ("The sea", Some(Finish::Filter)));
+}
+
+#[tokio::test]
+async fn thoughts_that_met_the_limit_are_no_output_and_the_report_says_why() {
+    let thoughts = vec![Part::Thought("Hm, let me think".into())];
+    let shown = Told::new([Ok(Reply { parts: thoughts, finish: Finish::Length, ..Reply::text("") })]);
+    let (reason, summary, events) = run(&alone(shown.agent())).await;
+    assert_eq!((reason.outcome(), &*summary, shown.asked().len()), (RunOutcome::NoOutput, "", 1));
+    assert_eq!(Report::of(&events).cut, Some(Finish::Length));
+}
+
+#[tokio::test]
+async fn continued_replies_are_cut_and_resumed_as_others() {
+    let script = script(
+        r#"[{"A": {"say": "one,", "finish": "length"}}, {"A": {"say": " two,", "finish": "length"}},
+            {"A": {"say": " look:", "calls": [{"tool": "get_history"}]}}, {"A": {"say": "three,", "finish": "length"}},
+            {"A": " four"}, {"B": {"say": "five,", "finish": "length"}}, {"B": {"error": {"message": "full"}}},
+            {"A": "six"}, {"B": {"say": "", "think": "seven", "finish": "length"}}]"#,
+    );
+    let cut = Cut {
+        task: "count",
+        chat: &|calls| {
+            let agent = |who| {
+                Assistant::new(who, calls.through(script.model("test"))).unwrap().tool(GetHistory::default())
+            };
+            let order = until(max_turns(4), round_robin());
+            Chat::named("pair").participant(agent("A")).participant(agent("B")).policy(order).build().unwrap()
+        },
+        store: &|| AnyStore::new(Memory::default()),
+        answer: &|_, _, _| unreachable!("no one is asked"),
+    };
+    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let said: Vec<_> =
+        Report::of(&events).messages.iter().map(|message| message.plain().into_owned()).collect();
+    assert_eq!(said, ["count", "three, four", "five,", "six"]);
+}

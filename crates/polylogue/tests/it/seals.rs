@@ -1,0 +1,230 @@
+//! What a provider does beyond replying: seals that are sent again or refused, calls that it cannot parse, parameters
+//! that it does not accept.
+
+mod by_api;
+
+use std::sync::{Arc, Mutex};
+
+use polylogue::models::Fallback;
+use polylogue::policies::until;
+use polylogue::stop::max_turns;
+use polylogue::{Assistant, Chat, Status, round_robin};
+use polylogue_core::{
+    AnyStore, Body, DeltaSink, Entry, Finish, Model, ModelError, ModelErrorKind, Params, Part, Reply,
+    Request, Seal, Seals, Verbatim,
+};
+use polylogue_store::Memory;
+use polylogue_test::cut::Cut;
+use serde_json::json;
+
+use crate::common::log;
+
+/// A model that seals a thought of each reply, and refuses seals in a request with more than `fresh` own messages.
+#[derive(Clone)]
+struct Sealing {
+    name: &'static str,
+    fresh: usize,
+    /// Whether it is overloaded when the agent's number of messages is odd.
+    overloaded: bool,
+    /// How many seals each request had.
+    sent: Arc<Mutex<Vec<usize>>>,
+}
+
+impl Sealing {
+    fn new(fresh: usize) -> Self {
+        Self { name: "test:sealing", fresh, overloaded: false, sent: Arc::default() }
+    }
+}
+
+impl Model for Sealing {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        request.check().unwrap();
+        let own = request.entries.iter().filter(|entry| matches!(entry, Entry::Assistant { .. })).count();
+        if self.overloaded && own % 2 == 1 {
+            let error = ModelError::new(ModelErrorKind::Refused, self.name(), "overloaded");
+            return Err(ModelError { status: Some(503), ..error });
+        }
+        let sent = request.seals_sent(self.name());
+        let count = (0..request.entries.len()).filter(|at| sent.contains(*at)).count();
+        self.sent.lock().unwrap().push(count);
+        if count > 0 && own > self.fresh {
+            return Err(ModelError::new(ModelErrorKind::Stale, self.name(), "the signature is invalid"));
+        }
+        let thought = Part::Thought(format!("thought {own} of {}", request.origin.who).into());
+        let seals = Seals {
+            by: Arc::clone(sent.by()),
+            before: sent.before(request.entries),
+            key: None,
+            parts: vec![Seal::new(0, &thought, json!({"signature": own}))],
+        };
+        let verbatim = Verbatim { seals: Some(seals), ..Verbatim::default() };
+        let parts = vec![thought, Part::text(format!("word {own}"))];
+        Ok(Reply { parts, verbatim: Some(Arc::new(verbatim)), ..Reply::text("") })
+    }
+}
+
+fn chat(model: impl Model + Clone) -> Chat {
+    let agent = |name: &str| Assistant::new(name, polylogue::AnyModel::new(model.clone())).unwrap();
+    let policy = until(max_turns(8), round_robin());
+    Chat::named("pair").participant(agent("Ann")).participant(agent("Bob")).policy(policy).build().unwrap()
+}
+
+#[tokio::test]
+async fn every_reply_of_an_agent_goes_back_with_its_seal_and_no_other_does() {
+    let model = Sealing::new(usize::MAX);
+    let mut log = log().await;
+    chat(model.clone()).run_in(&mut log, "Talk.").await.unwrap();
+    assert_eq!(*model.sent.lock().unwrap(), [0, 0, 1, 1, 2, 2, 3, 3]);
+    let messages = log.events().await;
+    let is_sealed = |body: &Body| matches!(body, Body::Message(message) if message.parts.len() != 1);
+    assert!(!messages.iter().any(|event| is_sealed(&event.body)));
+}
+
+#[tokio::test]
+async fn refused_seals_are_left_out_and_the_request_is_sent_again_once() {
+    let model = Sealing::new(1);
+    let mut log = log().await;
+    chat(model.clone()).run_in(&mut log, "Talk.").await.unwrap();
+    // The third request of each agent is refused and repeated without; from then on, only newer seals are sent.
+    assert_eq!(*model.sent.lock().unwrap(), [0, 0, 1, 1, 2, 0, 2, 0, 1, 0, 1, 0]);
+    let refused = log.events().await;
+    let refused = refused.iter().filter(|event| matches!(event.body, Body::SealsRefused { .. })).count();
+    assert_eq!(refused, 4);
+}
+
+#[tokio::test]
+async fn a_conversation_with_seals_is_the_same_wherever_it_is_cut() {
+    for fresh in [1, usize::MAX] {
+        let cut = Cut {
+            task: "Talk.",
+            chat: &|calls| chat(Counted(calls.through(Sealing::new(fresh)))),
+            store: &|| AnyStore::new(Memory::new()),
+            answer: &|_, _, _| String::new(),
+        };
+        let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{fresh}: {flaw}"));
+        assert!(
+            events
+                .iter()
+                .any(|event| matches!(&event.body, Body::ModelReplied(reply) if reply.verbatim.is_some()))
+        );
+    }
+}
+
+/// The first model replies to the even calls of an agent, and the second one to the others.
+fn fallback() -> [Sealing; 2] {
+    let first = Sealing { name: "test:first", overloaded: true, ..Sealing::new(usize::MAX) };
+    [first, Sealing { name: "test:second", ..Sealing::new(usize::MAX) }]
+}
+
+#[tokio::test]
+async fn with_a_fallback_each_model_receives_its_own_seals_only() {
+    let [first, second] = fallback();
+    let mut log = log().await;
+    let model = Fallback::new([&first, &second].map(|model| polylogue::AnyModel::new(model.clone())));
+    chat(model).run_in(&mut log, "Talk.").await.unwrap();
+    let replies = log.events().await;
+    let replies = replies.iter().filter_map(|event| match &event.body {
+        Body::ModelReplied(reply) if reply.who == "Ann" => Some((&*reply.model, reply.asked.as_deref())),
+        _ => None,
+    });
+    let (own, other) = (("test:first", None), ("test:second", Some("test:first")));
+    assert_eq!(replies.collect::<Vec<_>>(), [own, other, own, other]);
+    // What the other model wrote is in the request, without thoughts, so each has one own seal in its second request.
+    assert_eq!(
+        (first.sent.lock().unwrap().clone(), second.sent.lock().unwrap().clone()),
+        (vec![0, 0, 1, 1], vec![0, 0, 1, 1])
+    );
+}
+
+#[tokio::test]
+async fn a_conversation_with_a_fallback_is_the_same_wherever_it_is_cut() {
+    let cut = Cut {
+        task: "Talk.",
+        chat: &|calls| {
+            let model = Fallback::new(fallback().map(polylogue::AnyModel::new));
+            chat(Counted(calls.through(model)))
+        },
+        store: &|| AnyStore::new(Memory::new()),
+        answer: &|_, _, _| String::new(),
+    };
+    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let asked = |body: &Body| matches!(body, Body::ModelReplied(reply) if reply.asked.is_some());
+    assert_eq!(events.iter().filter(|event| asked(&event.body)).count(), 4);
+}
+
+/// A model that can be cloned into two agents.
+#[derive(Clone)]
+struct Counted(polylogue::AnyModel);
+
+impl Model for Counted {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        self.0.complete(request, deltas).await
+    }
+}
+
+/// A model that writes a call that its provider cannot parse, so often, and that does not accept `top_k`.
+#[derive(Clone)]
+struct Clumsy {
+    malformed: usize,
+    made: Arc<Mutex<usize>>,
+}
+
+impl Model for Clumsy {
+    fn name(&self) -> &str {
+        "test:clumsy"
+    }
+
+    async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        let mut made = self.made.lock().unwrap();
+        *made += 1;
+        let malformed = Reply { parts: Vec::new(), finish: Finish::Malformed, ..Reply::text("") };
+        Ok(if *made <= self.malformed { malformed } else { Reply::text("done") })
+    }
+
+    fn ignored(&self, params: &Params) -> Vec<&'static str> {
+        params.set().into_iter().filter(|name| *name == "top_k").collect()
+    }
+}
+
+async fn asked(
+    malformed: usize,
+    params: Params,
+) -> (polylogue_core::Log, usize, polylogue_core::Result<Status>) {
+    let model = Clumsy { malformed, made: Arc::default() };
+    let agent = Assistant::new("Ann", polylogue::AnyModel::new(model.clone())).unwrap().params(params);
+    let chat =
+        Chat::named("one").participant(agent).policy(until(max_turns(2), round_robin())).build().unwrap();
+    let mut log = log().await;
+    let result = chat.run_in(&mut log, "Talk.").await.map(|result| result.status);
+    let made = *model.made.lock().unwrap();
+    (log, made, result)
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_be_parsed_is_asked_for_once_more() {
+    for (malformed, made) in [(0, 2), (1, 3), (2, 3), (4, 4)] {
+        let (log, asked, _) = asked(malformed, Params::default()).await;
+        assert_eq!(asked, made, "{malformed}");
+        let cut = polylogue::runs::Report::of(&log.events().await).cut;
+        assert_eq!(cut, (malformed == 4).then_some(Finish::Malformed));
+    }
+}
+
+#[tokio::test]
+async fn a_parameter_that_is_left_out_is_noted_once_or_an_error() {
+    let params = Params { top_k: Some(3), ..Params::default() };
+    let (log, made, _) = asked(0, params.clone()).await;
+    let is_note = |body: &Body| matches!(body, Body::ParametersIgnored { parameters, .. } if *parameters == ["top_k".into()]);
+    let notes = log.events().await.iter().filter(|event| is_note(&event.body)).count();
+    assert_eq!((made, notes), (2, 1));
+    let (_, made, result) = asked(0, Params { strict: true, ..params }).await;
+    assert_eq!((made, result.unwrap_err().to_string().contains("does not accept `top_k`")), (0, true));
+}

@@ -1,0 +1,627 @@
+//! Messages that are sent into a conversation from outside, while it runs and while it waits.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use polylogue::policies::{sequential, until};
+use polylogue::stop::max_turns;
+use polylogue::{Assistant, round_robin};
+use polylogue_core::{
+    Act, Agent, AnyModel, AnyStore, AnyTool, Body, Call, Chat, Claim, Confirmation, DefaultAnswer, DeltaRef,
+    DeltaSink, Event, Instruction, LimitOverrides, Limits, Log, LogHandle, LogId, Message, Meta, Model,
+    ModelError, Name, OpenQuestion, Outcome, Path, Policy, Reply, Request, Responder, Result, Status, Step,
+    StopReason, Store, StoreError, StoreWrapper, Summary, TeamChanged, Timestamp, Tool, ToolCx, ToolError,
+    ToolSpec, Transcript, Turn, TurnRequest, Update, View, ViewOptions,
+};
+use polylogue_store::Memory;
+
+/// Where an agent of the test finds the log that it sends to.
+type Outside = Arc<Mutex<Option<LogHandle>>>;
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+/// Says how many messages it sees. In its first turn, someone outside sends a message, if there is an outside.
+struct Counter(Name, Option<Outside>);
+
+impl Agent for Counter {
+    fn name(&self) -> &Name {
+        &self.0
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        if turn.transcript().turns_of(&self.0) == 0
+            && let Some(outside) = &self.1
+        {
+            let outside = outside.lock().unwrap();
+            outside.as_ref().unwrap().send(Message::text(Name::user(), "wait, DONE is not enough"));
+        }
+        let seen = turn.transcript().messages().count();
+        Ok(Act::say(format!("I see {seen}")))
+    }
+}
+
+/// Asks a person in its turn.
+struct Asking(Name);
+
+impl Agent for Asking {
+    fn name(&self) -> &Name {
+        &self.0
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        Ok(match turn.answer() {
+            Some(answer) => Act::say(answer),
+            None => Act::Ask("what now?".into()),
+        })
+    }
+}
+
+/// Takes turns four times.
+fn in_turn(chat: &Transcript) -> Step {
+    match chat.turns() {
+        turns if turns >= 4 => Step::close(StopReason::Turns { limit: 4, next: None }, chat),
+        turns => {
+            let who = &chat.participants()[usize::try_from(turns).unwrap() % chat.participants().len()];
+            Step::Turn(TurnRequest::to_all(who.clone()))
+        }
+    }
+}
+
+fn counters(outside: &Outside) -> Chat {
+    let (a, b) = (Counter(name("A"), Some(Arc::clone(outside))), Counter(name("B"), None));
+    Chat::named("count").participant(a).participant(b).policy(in_turn).build().unwrap()
+}
+
+async fn log_of(prefix: &[Arc<Event>]) -> Log {
+    let store = AnyStore::new(Memory::default());
+    let claim = store.create(&LogId::new("sent").unwrap(), &Meta::default()).await.unwrap();
+    let id = claim.id.clone();
+    store.append(&claim, prefix).await.unwrap();
+    store.release(claim).await.unwrap();
+    Log::open(store, id).await.unwrap().clock(|| Timestamp(0))
+}
+
+async fn play(prefix: &[Arc<Event>]) -> Vec<Arc<Event>> {
+    let outside = Outside::default();
+    let mut log = log_of(prefix).await;
+    *outside.lock().unwrap() = Some(log.handle());
+    let chat = counters(&outside);
+    let status = match prefix {
+        [] => chat.run_in(&mut log, "go").await,
+        _ => chat.resume(&mut log).await,
+    };
+    let status = status.unwrap().status;
+    assert!(matches!(status, Status::Closed { .. }), "{status:?}");
+    log.events().await
+}
+
+fn kinds(events: &[Arc<Event>]) -> Vec<String> {
+    let text = |message: &Message| message.plain().into_owned();
+    let kind = |event: &Arc<Event>| match &event.body {
+        Body::Message(message) => format!("{}: {}", message.from, text(message)),
+        Body::Sent(message) => format!("sent: {}", text(message)),
+        _ => String::new(),
+    };
+    events.iter().map(kind).filter(|kind| !kind.is_empty()).collect()
+}
+
+#[tokio::test]
+async fn a_message_to_a_running_conversation_is_seen_from_the_next_turn_on() {
+    let events = play(&[]).await;
+    // The task, then the message of A and the one from outside, then one more with each turn.
+    assert_eq!(
+        kinds(&events),
+        ["A: I see 1", "sent: wait, DONE is not enough", "B: I see 3", "A: I see 4", "B: I see 5"]
+    );
+    let chat = Transcript::of(&Path::root(), &events).unwrap();
+    assert_eq!(chat.turns(), 4, "it is not a turn");
+    let view = View::of(&chat, &name("B"), ViewOptions::default());
+    let whole = serde_json::to_string(&view.entries()).unwrap();
+    assert!(whole.find("I see 1").unwrap() < whole.find("DONE is not enough").unwrap(), "{whole}");
+}
+
+#[tokio::test]
+async fn a_log_that_was_cut_anywhere_continues_as_it_went() {
+    let whole = play(&[]).await;
+    let sent = whole.iter().position(|event| matches!(event.body, Body::Sent(_))).unwrap();
+    for cut in 1..whole.len() {
+        let again = play(&whole[..cut]).await;
+        let bodies =
+            |events: &[Arc<Event>]| events.iter().map(|event| event.body.clone()).collect::<Vec<_>>();
+        match cut == sent {
+            // It was not in the log yet and is not sent again: the conversation does not have it.
+            true => assert_eq!(kinds(&again), ["A: I see 1", "B: I see 2", "A: I see 3", "B: I see 4"]),
+            false => assert_eq!(bodies(&whole), bodies(&again), "cut before event {cut}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_message_to_a_waiting_conversation_takes_effect_when_the_turn_is_over() {
+    let chat = || {
+        let (a, b) = (Asking(name("A")), Counter(name("B"), None));
+        Chat::named("ask").participant(a).participant(b).policy(in_turn).build().unwrap()
+    };
+    let mut log = log_of(&[]).await;
+    let Status::Waiting(questions) = chat().run_in(&mut log, "go").await.unwrap().status else {
+        panic!("not waiting")
+    };
+    log.send(Message::text(Name::user(), "hurry")).await.unwrap();
+    let within = log.transcript().await.unwrap();
+    assert_eq!(within.messages().count(), 1, "the turn is open");
+    let before = log.events().await;
+    // Another process continues it.
+    drop(log);
+    let mut log = log_of(&before).await;
+    let (at, question) = &questions[0];
+    log.answer(at, &question.who, "nothing").await.unwrap();
+    let Status::Waiting(_) = chat().resume(&mut log).await.unwrap().status else { panic!("not waiting") };
+    let events = log.events().await;
+    assert_eq!(kinds(&events), ["sent: hurry", "A: nothing", "B: I see 3"]);
+    let lines: Vec<String> = log
+        .transcript()
+        .await
+        .unwrap()
+        .lines()
+        .iter()
+        .map(|line| line.message.plain().into_owned())
+        .collect();
+    assert_eq!(lines, ["go", "nothing", "hurry", "I see 3"]);
+}
+
+#[tokio::test]
+async fn a_message_to_a_closed_conversation_reopens_it_and_one_that_has_not_begun_takes_none() {
+    let mut log = log_of(&play(&[]).await).await;
+    log.send(Message::text(Name::user(), "more")).await.unwrap();
+    assert!(matches!(&log.events().await.last().unwrap().body, Body::Reopened { message: Some(_), .. }));
+    let error = log_of(&[]).await.send(Message::text(Name::user(), "hello")).await.unwrap_err();
+    assert_eq!(error.to_string(), "the conversation `sent` has not begun");
+}
+
+/// In its first turn, gives these instructions from outside; says its name in every turn.
+struct Steered(Name, Vec<Instruction>, Outside);
+
+impl Agent for Steered {
+    fn name(&self) -> &Name {
+        &self.0
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        if turn.transcript().turns_of(&self.0) == 0
+            && let Some(outside) = self.2.lock().unwrap().as_ref()
+        {
+            self.1.iter().for_each(|instruction| drop(outside.instruct(instruction.clone())));
+        }
+        Ok(Act::say(self.0.as_str()))
+    }
+}
+
+fn steered(policy: impl Policy, instructions: Vec<Instruction>, outside: &Outside) -> Chat {
+    let [a, b, c] = [("A", instructions), ("B", Vec::new()), ("C", Vec::new())]
+        .map(|(who, instructions)| Steered(name(who), instructions, Arc::clone(outside)));
+    let chat = Chat::named("steered").participant(a).participant(b).participant(c);
+    chat.policy(until(max_turns(4), policy)).build().unwrap()
+}
+
+/// Runs the chat, with who continues it when it is paused.
+async fn run_steered(chat: &Chat, log: &mut Log, outside: &Outside) -> Status {
+    let handle = log.handle();
+    *outside.lock().unwrap() = Some(handle.clone());
+    let mut updates = handle.subscribe().await;
+    let resumes = async {
+        while let Some(update) = updates.next().await {
+            if matches!(&update, Update::Event(event) if event.body == Body::Paused) {
+                handle.instruct(Instruction::Resume).confirmed().await.unwrap();
+            }
+        }
+    };
+    let run = async {
+        let begun = log.has_begun().await.unwrap();
+        if begun { chat.resume(log).await } else { chat.run_in(log, "go").await }.unwrap().status
+    };
+    match select(pin!(run), pin!(resumes)).await {
+        Either::Left((status, _)) => status,
+        Either::Right(_) => panic!("the log is gone"),
+    }
+}
+
+#[tokio::test]
+async fn a_chosen_speaker_is_next_and_the_order_continues_after_them() {
+    let outside = Outside::default();
+    let next = || vec![Instruction::NextSpeaker { who: name("C") }];
+    let mut log = log_of(&[]).await;
+    run_steered(&steered(round_robin(), next(), &outside), &mut log, &outside).await;
+    let whole = log.events().await;
+    assert_eq!(kinds(&whole), ["A: A", "C: C", "A: A", "B: B"]);
+    for cut in 1..whole.len() {
+        let mut log = log_of(&whole[..cut]).await;
+        let again = Outside::default();
+        steered(round_robin(), Vec::new(), &again).resume(&mut log).await.unwrap();
+        let chosen = whole[..cut].iter().any(|event| matches!(event.body, Body::NextSpeaker { .. }));
+        let order = if chosen { ["A: A", "C: C", "A: A", "B: B"] } else { ["A: A", "B: B", "C: C", "A: A"] };
+        assert_eq!(kinds(&log.events().await), order, "cut before event {cut}");
+    }
+}
+
+#[tokio::test]
+async fn a_next_speaker_is_refused_where_the_pattern_decides_or_no_participant_has_that_name() {
+    let refused = |events: &[Arc<Event>]| {
+        let why = events.iter().find_map(|event| match &event.body {
+            Body::Refused { why, .. } => Some(why.to_string()),
+            _ => None,
+        });
+        why.unwrap()
+    };
+    let outside = Outside::default();
+    let next = |who| vec![Instruction::NextSpeaker { who: name(who) }];
+    let mut log = log_of(&[]).await;
+    run_steered(&steered(in_turn, next("C"), &outside), &mut log, &outside).await;
+    let events = log.events().await;
+    assert_eq!(refused(&events), "the pattern of this chat decides itself who speaks next");
+    assert_eq!(kinds(&events), ["A: A", "B: B", "C: C", "A: A"]);
+    let mut log = log_of(&[]).await;
+    run_steered(&steered(round_robin(), next("Zoe"), &outside), &mut log, &outside).await;
+    assert_eq!(refused(&log.events().await), "`Zoe` does not take part now; present: `A`, `B`, `C`");
+}
+
+#[tokio::test]
+async fn in_a_sequence_one_who_has_not_spoken_can_be_next_and_the_others_follow() {
+    let next = |who| Instruction::NextSpeaker { who: name(who) };
+    let outside = Outside::default();
+    let mut log = log_of(&[]).await;
+    run_steered(&steered(sequential(), vec![next("C"), next("A")], &outside), &mut log, &outside).await;
+    let whole = log.events().await;
+    assert_eq!(kinds(&whole), ["A: A", "C: C", "B: B"]);
+    let why = whole.iter().find_map(|event| match &event.body {
+        Body::Refused { why, .. } => Some(why.to_string()),
+        _ => None,
+    });
+    assert_eq!(why.as_deref(), Some("`A` has spoken, and every participant speaks once"));
+}
+
+/// What people and programs did to a conversation, in order.
+fn instructed(events: &[Arc<Event>]) -> Vec<Body> {
+    let is = |body: &Body| {
+        matches!(
+            body,
+            Body::Sent(_)
+                | Body::Paused
+                | Body::Resumed
+                | Body::NextSpeaker { .. }
+                | Body::LimitsChanged { .. }
+                | Body::Refused { .. }
+                | Body::Cancelled { .. }
+                | Body::TeamChanged(_)
+        )
+    };
+    events.iter().map(|event| event.body.clone()).filter(is).collect()
+}
+
+#[tokio::test]
+async fn a_log_with_every_kind_of_instruction_can_be_cut_anywhere() {
+    let more = LimitOverrides { turns: Some(9), ..LimitOverrides::default() };
+    let several = vec![
+        Instruction::Send(Message::text(name("user"), "shorter, please")),
+        Instruction::Pause,
+        Instruction::NextSpeaker { who: name("C") },
+        Instruction::NextSpeaker { who: name("Zoe") },
+        Instruction::RaiseLimits(more),
+    ];
+    let kinds_of_several =
+        ["Sent", "Paused", "Resumed", "NextSpeaker", "Refused", "LimitsChanged", "TeamChanged"];
+    check_cuts(several, &kinds_of_several).await;
+    check_cuts(vec![Instruction::Cancel { now: false }], &["Cancelled", "TeamChanged"]).await;
+}
+
+/// Runs a chat with these instructions, then with another version of its team, and cuts the log everywhere.
+async fn check_cuts(instructions: Vec<Instruction>, expected: &[&str]) {
+    let outside = Outside::default();
+    let mut log = log_of(&[]).await;
+    run_steered(&steered(round_robin(), instructions, &outside), &mut log, &outside).await;
+    let changes = vec!["agent `A`: `system` has changed".into()];
+    let team = TeamChanged { digest: "d".into(), changes, team: serde_json::json!({"name": "t"}) };
+    log.change_team(team).await.unwrap();
+    let chat = steered(round_robin(), Vec::new(), &Outside::default());
+    let mut log = log_of(&log.events().await).await;
+    chat.resume(&mut log).await.unwrap();
+    let whole = log.events().await;
+    let all = instructed(&whole);
+    for kind in expected {
+        assert!(all.iter().any(|body| format!("{body:?}").starts_with(kind)), "no {kind} in {all:?}");
+    }
+    for cut in 1..whole.len() {
+        let mut log = log_of(&whole[..cut]).await;
+        let status = chat.resume(&mut log).await.unwrap().status;
+        assert!(matches!(status, Status::Closed { .. }), "cut before event {cut}: {status:?}");
+        let events = log.events().await;
+        assert_eq!(events[..cut], whole[..cut], "nothing before event {cut} is lost");
+        // Nothing is instructed twice: a pause that was cut off ends, and that is all.
+        let (before, mut after) = (instructed(&whole[..cut]), instructed(&events[cut..]));
+        after.retain(|body| *body != Body::Resumed);
+        assert_eq!(after, [], "cut before event {cut}");
+        let chosen = before.iter().any(|body| matches!(body, Body::NextSpeaker { .. }));
+        let order = if chosen { ["A: A", "C: C", "A: A", "B: B"] } else { ["A: A", "B: B", "C: C", "A: A"] };
+        let said: Vec<String> = kinds(&events).into_iter().filter(|line| !line.contains("shorter")).collect();
+        assert_eq!(said, order, "cut before event {cut}");
+    }
+}
+
+#[tokio::test]
+async fn a_paused_conversation_begins_no_turn_until_it_is_resumed_and_its_log_can_be_cut_anywhere() {
+    let outside = Outside::default();
+    let mut log = log_of(&[]).await;
+    let status =
+        run_steered(&steered(round_robin(), vec![Instruction::Pause], &outside), &mut log, &outside).await;
+    assert!(matches!(status, Status::Closed { .. }), "{status:?}");
+    let whole = log.events().await;
+    let at = |body: &Body| whole.iter().position(|event| event.body == *body).unwrap();
+    let between = &whole[at(&Body::Paused)..at(&Body::Resumed)];
+    assert!(!between.iter().any(|event| matches!(event.body, Body::TurnStarted { .. })), "{between:?}");
+    for cut in 1..whole.len() {
+        let mut log = log_of(&whole[..cut]).await;
+        steered(round_robin(), Vec::new(), &Outside::default()).resume(&mut log).await.unwrap();
+        assert_eq!(kinds(&log.events().await), kinds(&whole), "cut before event {cut}");
+        let paused = Summary::of(log.events().await.iter().map(Arc::as_ref), false).is_paused;
+        assert!(!paused, "cut before event {cut}");
+    }
+}
+
+#[tokio::test]
+async fn a_limit_that_is_raised_while_it_runs_counts_from_then_on() {
+    let outside = Outside::default();
+    let more = LimitOverrides { turns: Some(2), ..LimitOverrides::default() };
+    for (instructions, turns) in [(Vec::new(), 1), (vec![Instruction::RaiseLimits(more)], 3)] {
+        let limits = Limits { turns: Some(1), ..Limits::default() };
+        let mut log = log_of(&[]).await.limits(limits);
+        run_steered(&steered(round_robin(), instructions, &outside), &mut log, &outside).await;
+        assert_eq!(kinds(&log.events().await).len(), turns);
+    }
+}
+
+/// Streams half of a reply and gets no further, unless it is the second call.
+struct Slow(Outside, AtomicUsize);
+
+impl Model for Slow {
+    fn name(&self) -> &str {
+        "test:slow"
+    }
+    async fn complete(
+        &self,
+        _: &Request<'_>,
+        deltas: &mut dyn DeltaSink,
+    ) -> std::result::Result<Reply, ModelError> {
+        if self.1.fetch_add(1, Ordering::Relaxed) > 0 {
+            return Ok(Reply::text("the whole reply"));
+        }
+        deltas.push(DeltaRef::Text("half a "));
+        drop(self.0.lock().unwrap().as_ref().unwrap().instruct(Instruction::Cancel { now: true }));
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn what_had_arrived_of_a_cancelled_reply_is_kept_and_counts_as_said_if_its_turn_is_given_up() {
+    let outside = Outside::default();
+    let model = AnyModel::new(Slow(Arc::clone(&outside), AtomicUsize::new(0)));
+    let agents = || ["Ann", "Bob"].map(|who| Assistant::new(who, model.clone()).unwrap());
+    let chat = || {
+        let [ann, bob] = agents();
+        Chat::named("slow")
+            .participant(ann)
+            .participant(bob)
+            .policy(until(max_turns(2), round_robin()))
+            .build()
+            .unwrap()
+    };
+    let mut log = log_of(&[]).await;
+    assert_eq!(run_steered(&chat(), &mut log, &outside).await, Status::Cancelled);
+    let stopped = log.events().await;
+    let has = |is: fn(&Body) -> bool| stopped.iter().filter(|event| is(&event.body)).count();
+    assert_eq!(has(|body| matches!(body, Body::ReplyInterrupted { text, .. } if **text == *"half a ")), 1);
+    assert_eq!(has(|body| matches!(body, Body::Cancelled { now: true })), 1);
+    assert_eq!(has(|body| matches!(body, Body::Charged(_))), 1, "the aborted call is billed: {stopped:?}");
+    // Running it again asks again.
+    let mut resumed = log_of(&stopped).await;
+    chat().resume(&mut resumed).await.unwrap();
+    assert_eq!(kinds(&resumed.events().await), ["Ann: the whole reply", "Bob: the whole reply"]);
+    // Giving the turn up keeps the half.
+    let mut given_up = log_of(&stopped).await;
+    given_up.end_open_turns().await.unwrap();
+    chat().resume(&mut given_up).await.unwrap();
+    let half = "Ann: half a [cut off by the user]";
+    let said: Vec<String> =
+        kinds(&given_up.events().await).iter().map(|line| line.replace('\n', "")).collect();
+    assert_eq!(said, [half, "Bob: the whole reply"]);
+    let transcript = given_up.transcript().await.unwrap();
+    let entries =
+        serde_json::to_string(&View::of(&transcript, &name("Bob"), ViewOptions::default()).entries())
+            .unwrap();
+    assert!(entries.contains("cut off by the user"), "{entries}");
+}
+
+/// A model that cancels its conversation this many times, and gets no further.
+struct Canceling(Outside, usize);
+
+impl Model for Canceling {
+    fn name(&self) -> &str {
+        "test:canceling"
+    }
+    async fn complete(
+        &self,
+        _: &Request<'_>,
+        _: &mut dyn DeltaSink,
+    ) -> std::result::Result<Reply, ModelError> {
+        for _ in 0..self.1 {
+            drop(self.0.lock().unwrap().as_ref().unwrap().instruct(Instruction::Cancel { now: true }));
+        }
+        std::future::pending().await
+    }
+}
+
+/// A store whose appends are not done before they have been polled this many times.
+struct Polled(AnyStore, usize);
+
+impl StoreWrapper for Polled {
+    fn inner(&self) -> &AnyStore {
+        &self.0
+    }
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> std::result::Result<(), StoreError> {
+        for _ in 0..self.1 {
+            tokio::task::yield_now().await;
+        }
+        self.0.append(claim, batch).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_ends_while_further_instructions_are_being_carried_out() {
+    for (times, polls) in (1..4).flat_map(|times| (0..4).map(move |polls| (times, polls))) {
+        let store = AnyStore::new(Polled(Memory::default().into(), polls));
+        let mut log = Log::create(store, LogId::new("sent").unwrap()).await.unwrap();
+        let outside = Outside::default();
+        *outside.lock().unwrap() = Some(log.handle());
+        let ann = Assistant::new("Ann", AnyModel::new(Canceling(outside, times))).unwrap();
+        let chat = Chat::named("canceled").participant(ann).policy(round_robin()).build().unwrap();
+        // A minute of virtual time, which passes only when nothing else can happen.
+        let run = tokio::time::timeout(Duration::from_secs(60), chat.run_in(&mut log, "go"));
+        let ended = run.await.unwrap_or_else(|_| panic!("canceled {times} times, {polls} polls: it hangs"));
+        assert_eq!(ended.unwrap().status, Status::Cancelled);
+        let events = log.events().await;
+        let canceled = events.iter().filter(|event| matches!(event.body, Body::Cancelled { .. })).count();
+        assert_eq!(canceled, times, "an instruction that was given is in the log");
+    }
+}
+
+/// Asks a person who has a second to answer.
+struct Hurried;
+
+impl Agent for Hurried {
+    fn name(&self) -> &Name {
+        static NAME: std::sync::LazyLock<Name> = std::sync::LazyLock::new(|| Name::new("Pat").unwrap());
+        &NAME
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        Ok(match turn.answer() {
+            Some(answer) => Act::say(answer),
+            None => Act::AskWithDefault {
+                ask: Box::new(Act::Ask("which one?".into())),
+                default: DefaultAnswer { after_ms: 1_000, text: "the first".into() },
+            },
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_is_not_answered_in_time_gets_its_default_answer_once_also_after_a_restart() {
+    let chat = || Chat::named("ask").participant(Hurried).policy(sequential()).build().unwrap();
+    let mut log = log_of(&[]).await;
+    assert!(matches!(chat().run_in(&mut log, "go").await.unwrap().status, Status::Waiting(_)));
+    let asked = log.events().await;
+    let open = OpenQuestion::of(&asked);
+    assert_eq!(open[0].until(), Some(Timestamp(1_000)));
+    // Another process, in time and too late.
+    let mut early = log_of(&asked).await.clock(|| Timestamp(999));
+    assert!(matches!(chat().resume(&mut early).await.unwrap().status, Status::Waiting(_)));
+    let mut late = log_of(&asked).await.clock(|| Timestamp(1_000));
+    assert!(matches!(chat().resume(&mut late).await.unwrap().status, Status::Closed { .. }));
+    let events = late.events().await;
+    let answers: Vec<&Body> = events
+        .iter()
+        .map(|event| &event.body)
+        .filter(|body| matches!(body, Body::InputProvided { .. }))
+        .collect();
+    let answer = Body::InputProvided { to: name("Pat"), text: "the first".into(), by: Responder::Timeout };
+    assert_eq!(answers, [&answer]);
+    assert_eq!(kinds(&events), ["Pat: the first"]);
+}
+
+/// Calls a tool, during which these instructions come.
+struct Calling(Vec<Instruction>, Outside);
+
+impl Agent for Calling {
+    fn name(&self) -> &Name {
+        static NAME: std::sync::LazyLock<Name> = std::sync::LazyLock::new(|| Name::new("A").unwrap());
+        &NAME
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        let call = Call { id: "1".into(), tool: "wait".into(), args: serde_json::json!({}) };
+        let (instructions, outside) = (self.0.clone(), Arc::clone(&self.1));
+        let tool = AnyTool::new(Waits(
+            ToolSpec::new("wait", "Waits.", serde_json::json!({"type": "object"})),
+            instructions,
+            outside,
+        ));
+        let outcomes = turn.call(&[tool], &[call]).await?;
+        Ok(Act::say(format!("{:?}", outcomes[0].status)))
+    }
+}
+
+struct Waits(ToolSpec, Vec<Instruction>, Outside);
+
+impl Tool for Waits {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    async fn call(&self, _: serde_json::Value, _: &ToolCx<'_>) -> std::result::Result<Outcome, ToolError> {
+        let outside = self.2.lock().unwrap().clone();
+        let given: Vec<Confirmation> = outside
+            .iter()
+            .flat_map(|outside| self.1.iter().map(|given| outside.instruct(given.clone())))
+            .collect();
+        // What is carried out at once is in the log while the call runs.
+        for (confirmation, instruction) in given.into_iter().zip(&self.1) {
+            if !matches!(instruction, Instruction::Send(_)) {
+                confirmation.confirmed().await.unwrap();
+            }
+        }
+        Ok(Outcome::done("waited"))
+    }
+}
+
+#[tokio::test]
+async fn instructions_during_a_tool_call_stand_in_the_log_where_it_can_be_cut_and_its_result_is_kept() {
+    let more = LimitOverrides { calls: Some(9), ..LimitOverrides::default() };
+    let sent = Instruction::Send(Message::text(Name::user(), "hurry"));
+    let outside = Outside::default();
+    let chat = |given: Vec<Instruction>| {
+        let (a, b) = (Calling(given, Arc::clone(&outside)), Counter(name("B"), None));
+        Chat::named("calls")
+            .participant(a)
+            .participant(b)
+            .policy(until(max_turns(2), round_robin()))
+            .build()
+            .unwrap()
+    };
+    let given = vec![sent, Instruction::RaiseLimits(more), Instruction::Pause, Instruction::Resume];
+    let mut log = log_of(&[]).await;
+    *outside.lock().unwrap() = Some(log.handle());
+    chat(given).run_in(&mut log, "go").await.unwrap();
+    let whole = log.events().await;
+    assert_eq!(kinds(&whole), ["A: Done", "sent: hurry", "B: I see 3"]);
+    let at = |is: fn(&Body) -> bool| whole.iter().position(|event| is(&event.body)).unwrap();
+    let within = at(|body| matches!(body, Body::ToolCalled { .. }))..at(|body| {
+        matches!(body, Body::ToolReturned { .. })
+    });
+    for at in [
+        at(|body| matches!(body, Body::LimitsChanged { .. })),
+        at(|body| *body == Body::Paused),
+        at(|body| *body == Body::Resumed),
+    ] {
+        assert!(within.contains(&at), "{whole:?}");
+    }
+    for cut in 1..whole.len() {
+        *outside.lock().unwrap() = None;
+        let mut log = log_of(&whole[..cut]).await;
+        chat(Vec::new()).resume(&mut log).await.unwrap();
+        let events = log.events().await;
+        let was_called = whole[..cut].iter().any(|event| matches!(event.body, Body::ToolCalled { .. }));
+        let was_sent = whole[..cut].iter().any(|event| matches!(event.body, Body::Sent(_)));
+        let is_unknown = was_called && cut <= within.end;
+        let said = if is_unknown { "A: Unknown" } else { "A: Done" };
+        let seen = if was_sent { "B: I see 3" } else { "B: I see 2" };
+        let wanted: Vec<&str> = if was_sent { vec![said, "sent: hurry", seen] } else { vec![said, seen] };
+        assert_eq!(kinds(&events), wanted, "cut before event {cut}");
+    }
+}

@@ -1,0 +1,7 @@
+//! Workers: claims, guards, drains, and the simulation of many of them on virtual time.
+
+mod broken;
+mod faults;
+mod running;
+mod simulated;
+mod world;

@@ -1,0 +1,98 @@
+//! W8, W9 and W10: the protocol on virtual time, and its broken copies.
+
+use crate::worker::faults::Broken;
+use crate::worker::simulated::{run, script_of, shrunk, table};
+
+/// How many worlds are looked at for a violation.
+const SEARCH: u64 = 3_000;
+
+/// W8: `POLYLOGUE_WORLDS` sets how many; default: 2,000.
+#[test]
+fn no_world_violates_the_protocol() {
+    let worlds =
+        std::env::var("POLYLOGUE_WORLDS").ok().and_then(|worlds| worlds.parse().ok()).unwrap_or(2_000);
+    let (mut takeovers, mut refusals) = (0, 0);
+    for seed in 0..worlds {
+        let (logs, script) = script_of(seed);
+        let verdict = run(seed, Broken::Not, logs, &script);
+        takeovers += verdict.takeovers;
+        refusals += verdict.refusals;
+        if verdict.violation.is_some() {
+            let script = shrunk(seed, Broken::Not, logs, &script);
+            panic!("the protocol is violated:\n{}", table(seed, Broken::Not, logs, &script));
+        }
+    }
+    println!("{worlds} worlds, {takeovers} claims after others, {refusals} refused appends, no violation");
+    assert!(takeovers > worlds && refusals > 0, "the worlds are too quiet to show anything");
+}
+
+/// Finds a world that shows what is broken, and shrinks it to at most 12 steps (W10).
+#[track_caller]
+fn is_found(broken: Broken, how: &str) {
+    for seed in 0..SEARCH {
+        let (logs, script) = script_of(seed);
+        let Some((_, what)) = run(seed, broken, logs, &script).violation else { continue };
+        let script = shrunk(seed, broken, logs, &script);
+        let table = table(seed, broken, logs, &script);
+        println!("after {} worlds: {what}\n{table}", seed + 1);
+        // The faults, and what they led to.
+        assert!(script.len() < 12, "{} faults: {table}", script.len());
+        assert!(what.contains(how) || table.contains(how), "found something else:\n{table}");
+        return;
+    }
+    panic!("{broken:?} was found in none of {SEARCH} worlds");
+}
+
+/// W9.
+#[test]
+fn appends_without_a_fence_are_found() {
+    is_found(Broken::AppendWithoutFence, "which another has claimed");
+}
+
+/// W9.
+#[test]
+fn reading_before_the_claim_is_found() {
+    is_found(Broken::ReadBeforeClaim, "again, which has finished");
+}
+
+/// W9.
+#[test]
+fn a_release_that_forgets_messages_is_found() {
+    is_found(Broken::ReleaseForgetsMessages, "has only");
+}
+
+/// W9.
+#[test]
+fn posting_that_forgets_the_holder_is_found() {
+    is_found(Broken::PostForgetsTheHolder, "has only");
+}
+
+/// W9.
+#[test]
+fn calls_without_a_guard_are_found() {
+    is_found(Broken::NoGuard, "again, which has finished");
+}
+
+/// W9.
+#[test]
+fn messages_that_are_deleted_before_the_append_are_found() {
+    is_found(Broken::MessageDeletedBeforeAppend, "has only");
+}
+
+/// W9.
+#[test]
+fn messages_that_the_log_does_not_remember_are_found() {
+    is_found(Broken::MessagesNotRemembered, "twice");
+}
+
+/// W9.
+#[test]
+fn tries_that_are_never_cleared_are_found() {
+    is_found(Broken::TriesNeverCleared, "tries without progress");
+}
+
+/// W9.
+#[test]
+fn leases_by_the_clock_of_workers_are_found() {
+    is_found(Broken::WorkersClock, "again, which has finished");
+}

@@ -1,0 +1,306 @@
+//! What a worker does with the conversations that it claims.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use polylogue::runs::worker::{Claimed, Rest, Worker, WorkerEvent, WorkerStore, WorkerTime};
+use polylogue::{Assistant, Chat, models, sequential};
+use polylogue_core::{
+    AnyQueue, AnyStore, Claim, Due, DynQueue, Error, Event, Features, Heartbeat, LEASE, Log, LogId, Meta,
+    Queue, QueueWrapper, Store, StoreError, StoreWrapper, Timer, Timestamp,
+};
+use polylogue_store::Memory;
+use tokio::time::{Instant, sleep};
+
+use crate::worker::world::event;
+
+/// A queue in memory on virtual time, whose heartbeats fail on demand.
+struct Failing {
+    inner: AnyQueue,
+    is_silent: Arc<AtomicBool>,
+    heartbeats: Arc<AtomicUsize>,
+    /// Whether replies to appends are late by more than a lease.
+    is_slow: Arc<AtomicBool>,
+}
+
+impl StoreWrapper for Failing {
+    fn inner(&self) -> &AnyStore {
+        self.inner.store()
+    }
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
+        Store::append(&self.inner, claim, batch).await?;
+        if self.is_slow.load(Ordering::Relaxed) {
+            sleep(LEASE * 2).await;
+        }
+        Ok(())
+    }
+    fn as_queue(&self) -> Option<&dyn DynQueue> {
+        Some(self)
+    }
+}
+
+impl QueueWrapper for Failing {
+    async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
+        self.heartbeats.fetch_add(1, Ordering::Relaxed);
+        if self.is_silent.load(Ordering::Relaxed) {
+            return Err(StoreError::Unreachable { place: "here".into(), why: "silent".into() });
+        }
+        Queue::heartbeat(&self.inner, claims).await
+    }
+}
+
+/// Notes when it is dropped.
+struct OnDrop<'a>(&'a Mutex<Option<Duration>>, Instant);
+impl Drop for OnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().get_or_insert(self.1.elapsed());
+    }
+}
+
+struct Setup {
+    queue: AnyQueue,
+    store: WorkerStore,
+    worker: Worker,
+    is_silent: Arc<AtomicBool>,
+    heartbeats: Arc<AtomicUsize>,
+    is_slow: Arc<AtomicBool>,
+    told: Arc<Mutex<Vec<WorkerEvent>>>,
+}
+
+fn setup() -> Setup {
+    let begun = Instant::now();
+    let clock = move || Timestamp(1_763_712_000_000 + begun.elapsed().as_millis() as u64);
+    let queue = AnyQueue::new(Memory::with_clock(clock)).unwrap();
+    let is_slow = Arc::<AtomicBool>::default();
+    let (is_silent, heartbeats, told) =
+        (Arc::<AtomicBool>::default(), Arc::default(), Arc::<Mutex<Vec<_>>>::default());
+    let failing = Failing {
+        inner: queue.clone(),
+        is_silent: Arc::clone(&is_silent),
+        heartbeats: Arc::clone(&heartbeats),
+        is_slow: Arc::clone(&is_slow),
+    };
+    let time = WorkerTime::new(move || begun.elapsed(), Timer::new(sleep));
+    let store = WorkerStore::new(AnyQueue::new(failing).unwrap(), time);
+    let heard = Arc::clone(&told);
+    let worker = Worker::new(store.clone()).observe(move |event| heard.lock().unwrap().push(event.clone()));
+    Setup { queue, store, worker, is_silent, heartbeats, is_slow, told }
+}
+
+async fn ready(queue: &AnyQueue, name: &str) -> LogId {
+    let claim = Store::create(queue, &LogId::new(name).unwrap(), &Meta::default()).await.unwrap();
+    let id = claim.id.clone();
+    Queue::release_until(queue, claim, Due::Now).await.unwrap();
+    id
+}
+
+async fn due(queue: &AnyQueue) -> Vec<Claim> {
+    Queue::claim_due(queue, 16, &Features::none()).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn conversations_run_at_once_and_are_due_when_they_say() {
+    let Setup { queue, worker, .. } = setup();
+    for number in 0..5 {
+        ready(&queue, &format!("log-{number}")).await;
+    }
+    let (most, now, drain) = (AtomicUsize::new(0), AtomicUsize::new(0), worker.drain());
+    let runs = Mutex::new(BTreeMap::<LogId, usize>::new());
+    let begun = Instant::now();
+    {
+        let (most, now, drain, runs) = (&most, &now, &drain, &runs);
+        let run = |claimed: Claimed| async move {
+            most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            // Longer than a lease: heartbeats keep the claim.
+            sleep(LEASE * 2).await;
+            now.fetch_sub(1, Ordering::Relaxed);
+            let mut runs = runs.lock().unwrap();
+            let count = runs.entry(claimed.claim.id).or_default();
+            *count += 1;
+            let is_first = *count == 1;
+            if runs.values().sum::<usize>() == 10 {
+                drain.request();
+            }
+            Rest::Until(if is_first { Due::After(Duration::from_mins(10)) } else { Due::Never })
+        };
+        worker.at_once(3).run(run).await;
+    }
+    assert_eq!(most.into_inner(), 3);
+    assert_eq!(runs.into_inner().unwrap().into_values().collect::<Vec<_>>(), [2; 5]);
+    assert!(begun.elapsed() > Duration::from_mins(10));
+    sleep(Duration::from_hours(1)).await;
+    assert!(due(&queue).await.is_empty(), "they are idle");
+}
+
+/// W11.
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_that_fails_once_is_harmless() {
+    let Setup { queue, worker, is_silent, heartbeats, told, .. } = setup();
+    ready(&queue, "a").await;
+    let drain = worker.drain();
+    worker
+        .run(|_| async {
+            is_silent.store(true, Ordering::Relaxed);
+            while heartbeats.load(Ordering::Relaxed) == 0 {
+                sleep(Duration::from_millis(100)).await;
+            }
+            is_silent.store(false, Ordering::Relaxed);
+            sleep(LEASE * 3).await;
+            drain.request();
+            Rest::Until(Due::Never)
+        })
+        .await;
+    let told = told.lock().unwrap();
+    assert!(told.iter().any(|event| matches!(event, WorkerEvent::StoreFailed(_))), "{told:?}");
+    assert!(!told.iter().any(|event| matches!(event, WorkerEvent::Lost(_))), "{told:?}");
+}
+
+/// W11: for a whole lease. The run is dropped before the lease ends, and appends nothing.
+#[tokio::test(start_paused = true)]
+async fn heartbeats_that_fail_for_a_lease_end_the_run_before_another_worker_can_have_it() {
+    let Setup { queue, store, worker, is_silent, told, .. } = setup();
+    let id = ready(&queue, "a").await;
+    let dropped_after = Mutex::new(None);
+    let claims = Mutex::new(Vec::new());
+    let (drain, begun) = (worker.drain(), Instant::now());
+    let any = store.store();
+    let run = worker.run(|claimed: Claimed| {
+        let (any, dropped_after, claims) = (&any, &dropped_after, &claims);
+        is_silent.store(true, Ordering::Relaxed);
+        async move {
+            let _on_drop = OnDrop(dropped_after, begun);
+            claims.lock().unwrap().push(claimed.claim.clone());
+            sleep(LEASE * 10).await;
+            any.append(&claimed.claim, &[event(0, "too late", None)]).await.unwrap();
+            Rest::Until(Due::Never)
+        }
+    });
+    let watch = async {
+        sleep(LEASE - Duration::from_secs(1)).await;
+        drain.request();
+        assert!(due(&queue).await.is_empty(), "the lease lasts");
+        sleep(Duration::from_secs(2)).await;
+        assert_eq!(due(&queue).await.len(), 1, "another worker has it");
+    };
+    tokio::join!(run, watch);
+    let dropped_after = dropped_after.into_inner().unwrap().unwrap();
+    assert!(dropped_after < LEASE, "{dropped_after:?}");
+    assert!(told.lock().unwrap().contains(&WorkerEvent::Lost(id.clone())));
+    let claim = claims.into_inner().unwrap().pop().unwrap();
+    // Known to be lost or not: nothing is appended.
+    let late = any.append(&claim, &[event(0, "too late", None)]).await;
+    assert_eq!(late, Err(StoreError::Fenced { id: id.clone() }));
+    assert!(Store::read(&queue, &id, 0).await.unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drained_worker_lets_turns_end_and_releases_everything_for_others() {
+    let Setup { queue, worker, .. } = setup();
+    for name in ["a", "b"] {
+        ready(&queue, name).await;
+    }
+    let drain = worker.drain();
+    let run = worker.run(|claimed: Claimed| async move {
+        while !claimed.stop.is_requested() {
+            sleep(Duration::from_millis(100)).await;
+        }
+        assert!(claimed.is_draining());
+        let rest = if claimed.claim.id.as_str() == "a" { 300 } else { 3_000 };
+        sleep(Duration::from_millis(rest)).await;
+        Rest::Until(Due::Now)
+    });
+    let stop = async {
+        sleep(Duration::from_mins(1)).await;
+        drain.request();
+        ready(&queue, "c").await;
+        sleep(Duration::from_secs(1)).await;
+        let ids: Vec<String> = due(&queue).await.iter().map(|claim| claim.id.to_string()).collect();
+        assert_eq!(ids, ["c", "a"], "a drained worker claims nothing, and one of its logs is free");
+    };
+    tokio::join!(run, stop);
+    assert_eq!(due(&queue).await.len(), 1, "and then the other one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_panics_or_fails_is_tried_again_and_then_parked() {
+    let Setup { queue, worker, told, .. } = setup();
+    ready(&queue, "panics").await;
+    ready(&queue, "fails").await;
+    let drain = worker.drain();
+    let run = worker.run(|claimed: Claimed| async move {
+        assert_ne!(claimed.claim.id.as_str(), "panics", "on purpose");
+        Rest::Failed { due: Due::After(Duration::from_secs(1)), why: "no such tool".into() }
+    });
+    let wait = async {
+        sleep(Duration::from_mins(5)).await;
+        drain.request();
+    };
+    tokio::join!(run, wait);
+    let parked: Vec<_> =
+        Queue::parked(&queue).await.unwrap().into_iter().map(|log| (log.id.to_string(), log.why)).collect();
+    let why = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        parked,
+        [
+            ("fails".to_owned(), why("no such tool")),
+            ("panics".to_owned(), why("its run panicked: this is a bug")),
+        ]
+    );
+    let failures =
+        told.lock().unwrap().iter().filter(|event| matches!(event, WorkerEvent::Failed(..))).count();
+    assert_eq!(failures, 10);
+}
+
+/// W27: what a dropped log releases must not overtake what the worker says: it was due again after a lease, and again.
+#[tokio::test(start_paused = true)]
+async fn a_log_that_is_dropped_leaves_the_release_to_its_worker() {
+    let Setup { queue, store, worker, .. } = setup();
+    ready(&queue, "idle").await;
+    ready(&queue, "fails").await;
+    let (drain, store) = (worker.drain(), &store.store());
+    let run = worker.run(|claimed: Claimed| async move {
+        drop(Log::open_claimed(store.clone(), claimed.claim.clone()).await.unwrap());
+        match claimed.claim.id.as_str() {
+            "idle" => Rest::Until(Due::Never),
+            _ => Rest::Failed { due: Due::After(Duration::from_secs(1)), why: "no such tool".into() },
+        }
+    });
+    let wait = async {
+        sleep(LEASE - Duration::from_secs(1)).await;
+        drain.request();
+        sleep(LEASE * 10).await;
+    };
+    tokio::join!(run, wait);
+    assert!(due(&queue).await.is_empty());
+    let parked = Queue::parked(&queue).await.unwrap();
+    assert_eq!(parked.iter().map(|log| log.id.as_str()).collect::<Vec<_>>(), ["fails"]);
+}
+
+/// R3, in the kernel: under a claim that was lost no model call begins.
+#[tokio::test(start_paused = true)]
+async fn no_call_begins_under_a_claim_that_was_lost() {
+    let Setup { queue, store, is_slow, .. } = setup();
+    let id = ready(&queue, "a").await;
+    let claim = Queue::claim_due(&store, 1, &Features::none()).await.unwrap().pop().unwrap();
+    let model = models::scripted(r#"[{"Ann": "Hello."}]"#).unwrap();
+    let chat = Chat::named("solo").participant(Assistant::new("Ann", &model).unwrap()).policy(sequential());
+    let chat = chat.build().unwrap();
+    is_slow.store(true, Ordering::Relaxed);
+    // Its last append is kept, and its reply comes when another worker has the log.
+    let run = async {
+        let mut log = Log::open_claimed(store.store(), claim).await.unwrap();
+        chat.run_in(&mut log, "Greet me.").await.map(|run| run.status).unwrap_err()
+    };
+    let other = async {
+        sleep(LEASE + Duration::from_secs(1)).await;
+        due(&queue).await.pop().unwrap()
+    };
+    let (error, other) = tokio::join!(run, other);
+    assert!(matches!(error, Error::Store(StoreError::Fenced { .. })), "{error}");
+    assert!(!Store::read(&queue, &id, 0).await.unwrap().is_empty(), "the turn had begun");
+    // The script has one reply: the other worker receives it.
+    let mut log = Log::open_claimed(queue.store().clone(), other).await.unwrap();
+    assert_eq!(chat.resume(&mut log).await.unwrap().text(), "Hello.");
+}
