@@ -49,6 +49,7 @@ mod slots;
 mod source;
 mod spending;
 mod state_key;
+mod store_metrics;
 mod stretch;
 mod table;
 mod tail;

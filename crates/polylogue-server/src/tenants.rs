@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use polylogue_core::Budget;
+use polylogue_core::{AnyStore, Budget};
 use polylogue_runtime::{Prepared, Runtime, StoreLocation};
 use tokio::sync::OnceCell;
 use tracing::{info, warn};
@@ -13,6 +13,7 @@ use crate::live::LiveNode;
 use crate::live::follower::Follower;
 use crate::running::Runs;
 use crate::source::{SourceError, TeamSource};
+use crate::store_metrics::{StoreSeconds, TimedStore};
 use crate::token::Token;
 use crate::totals::Meters;
 
@@ -137,6 +138,8 @@ pub(crate) struct Tenants {
     shared_budgets: Vec<String>,
     /// Offers what this process runs to others.
     live: Option<LiveNode>,
+    /// How long their stores take.
+    pub(crate) store_seconds: StoreSeconds,
     /// The ids of the teams.
     ids: Mutex<Vec<String>>,
     used: Mutex<HashMap<String, Arc<Tenant>>>,
@@ -158,6 +161,7 @@ impl Tenants {
             budget,
             shared_budgets,
             live,
+            store_seconds: StoreSeconds::new(),
             ids: Mutex::new(ids),
             used: Mutex::default(),
             reloading: tokio::sync::Mutex::default(),
@@ -208,7 +212,9 @@ impl Tenants {
         let point = self.live.as_ref().and_then(|live| live.point().ok());
         let follower = place.watch().map(|watch| Follower::new(watch, point.clone()));
         let place = place.with_live(point.clone());
-        let runtime = Runtime::open_at(place).map_err(Box::new)?.with_budget(self.budget.clone());
+        let inner = place.open().map_err(Box::new)?;
+        let store = AnyStore::new(TimedStore { inner, seconds: self.store_seconds.clone() });
+        let runtime = Runtime::with_store(place, store).with_budget(self.budget.clone());
         let runtime = runtime.paid_by(self.shared_budgets.clone()).map_err(Box::new)?;
         if let (Some(live), Some(point)) = (&self.live, &point) {
             live.offer(point, &runtime);

@@ -142,6 +142,9 @@ async fn s42_metrics_are_the_totals_of_the_logs_and_have_no_labels_of_clients() 
         let counted = sum(&samples, "polylogue_conversations_ended_total", &[("outcome", word)]);
         assert_eq!(counted.to_string(), count.to_string(), "{word}");
     }
+    let operations = |op| sum(&samples, "polylogue_store_seconds_count", &[("op", op)]);
+    assert_eq!(operations("create"), 4.0);
+    assert!(operations("append") >= spent(&ended, "calls") && operations("read") > 0.0);
     let begun = [("route", "/api/v1/conversations"), ("method", "POST"), ("status", "201")];
     assert_eq!(sum(&samples, "polylogue_http_requests_total", &begun), 4.0);
     assert_eq!(total("polylogue_http_request_seconds_count"), total("polylogue_http_requests_total"));
