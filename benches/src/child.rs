@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 
-use crate::job::{By, Cost, Job, Result, What};
+use crate::job::{By, Cost, Job, RUNS, Result, What};
 use crate::meter::Meter;
 use crate::server::{Server, Way};
 use crate::{bare, chats, groups, scripted};
@@ -58,6 +58,23 @@ pub(crate) fn measure_library() -> Result<Command> {
 /// Runs a job in a new process.
 pub(crate) fn measure(server: &Server, way: Way, what: What) -> Result<Cost> {
     cost(command(server.base_url(way), what)?)
+}
+
+/// Measures each job [`RUNS`] times, in turn.
+pub(crate) fn least(server: &Server, jobs: &[(Way, What)]) -> Result<Vec<Cost>> {
+    let mut best: Vec<Option<Cost>> = vec![None; jobs.len()];
+    for _ in 0..RUNS {
+        for ((way, what), best) in jobs.iter().zip(&mut best) {
+            let cost = measure(server, *way, *what)?;
+            let least = best.map_or(cost, |best| Cost {
+                cpu_us: best.cpu_us.min(cost.cpu_us),
+                wall_us: best.wall_us.min(cost.wall_us),
+                peak_kib: best.peak_kib.min(cost.peak_kib),
+            });
+            *best = Some(least);
+        }
+    }
+    Ok(best.into_iter().flatten().collect())
 }
 
 /// Runs the job of a command.

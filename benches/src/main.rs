@@ -9,6 +9,7 @@ mod apis;
 mod appends;
 mod bare;
 mod batch;
+mod calls;
 mod cancel;
 mod chats;
 mod checks;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     let result = match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => report::all(),
         ["apis"] => report::optimized().and_then(|()| apis::report()),
+        ["calls"] => report::optimized().and_then(|()| calls::report()),
         ["check"] => report::optimized().and_then(|()| checks::report()),
         ["cancel"] => report::optimized().and_then(|()| cancel::report()),
         ["long-turn"] => report::optimized().and_then(|()| long_turn::report()),
@@ -51,7 +53,7 @@ fn main() -> ExitCode {
         [job::HOST, folder] => serve::host(folder),
         _ => {
             const USAGE: &str = "usage: cargo run --release -p polylogue-bench \
-                [apis|cancel|check|cluster [PROCESSES,... [SECONDS]]|long-turn|serve [CONVERSATIONS]|stores]";
+                [apis|calls|cancel|check|cluster [PROCESSES,... [SECONDS]]|long-turn|serve [CONVERSATIONS]|stores]";
             Err(USAGE.into())
         }
     };

@@ -1,9 +1,9 @@
 //! The measurements, their order, and the output.
 
-use crate::child::{command, instructions, measure};
-use crate::job::{By, Cost, RUNS, Result, What};
+use crate::child::{command, instructions, least};
+use crate::job::{Cost, RUNS, Result, What};
 use crate::server::{Server, Way};
-use crate::{apis, appends, batch, cancel, checks, long_turn, sandbox, start, stores, table};
+use crate::{apis, appends, batch, calls, cancel, checks, long_turn, sandbox, start, stores, table};
 
 /// Refuses to measure a debug build.
 pub(crate) fn optimized() -> Result<()> {
@@ -20,9 +20,7 @@ pub(crate) fn all() -> Result<()> {
     println!(
         "Each figure is the least of {RUNS} runs, each in a fresh process; the endpoint is another process.\n"
     );
-    calls(&server)?;
-    pieces(&server)?;
-    crowd(&server)?;
+    calls::times(&server)?;
     groups(&server)?;
     start::report(&server)?;
     sandbox::report()?;
@@ -31,117 +29,16 @@ pub(crate) fn all() -> Result<()> {
     long_turn::report()?;
     checks::report()?;
     linear()?;
+    calls::counted(&server)?;
     apis::report()?;
     cancel::report()?;
     start::size()
-}
-
-/// Measures each job [`RUNS`] times, in turn.
-fn least(server: &Server, jobs: &[(Way, What)]) -> Result<Vec<Cost>> {
-    let mut best: Vec<Option<Cost>> = vec![None; jobs.len()];
-    for _ in 0..RUNS {
-        for ((way, what), best) in jobs.iter().zip(&mut best) {
-            let cost = measure(server, *way, *what)?;
-            let least = best.map_or(cost, |best| Cost {
-                cpu_us: best.cpu_us.min(cost.cpu_us),
-                wall_us: best.wall_us.min(cost.wall_us),
-                peak_kib: best.peak_kib.min(cost.peak_kib),
-            });
-            *best = Some(least);
-        }
-    }
-    Ok(best.into_iter().flatten().collect())
-}
-
-fn calls(server: &Server) -> Result<()> {
-    // About as many calls in each measurement.
-    let shapes = [(50_u32, 20_u32), (5, 400)];
-    let job = |by, (chats, calls): (u32, u32)| {
-        (Way::Whole, What::Calls { by, chats: chats.into(), calls: calls.into() })
-    };
-    let mut columns = Vec::new();
-    for shape in shapes {
-        columns.push(least(server, &By::ALL.map(|by| job(by, shape)))?);
-    }
-    let mut rows = Vec::new();
-    for (index, by) in By::ALL.into_iter().enumerate() {
-        let mut row = vec![by.name().to_owned()];
-        for ((chats, calls), costs) in shapes.iter().zip(&columns) {
-            row.extend(next_to_first(costs, index, f64::from(chats * calls)));
-        }
-        row.push(kib_per_call(server, by)?);
-        rows.push(row);
-    }
-    let head = ["", "20 calls", "ratio", "wall", "400 calls", "ratio", "wall", "KiB per request"];
-    table::print("One chat of two agents: CPU and time per call, in microseconds", &head, &rows);
-    Ok(())
-}
-
-/// The cost per unit of the `index`-th, its ratio to the first, and its time.
-fn next_to_first(costs: &[Cost], index: usize, units: f64) -> Vec<String> {
-    let (Some(first), Some(cost)) = (costs.first(), costs.get(index)) else { return Vec::new() };
-    let ratio = cost.cpu_us / first.cpu_us;
-    vec![
-        format!("{:.0}", cost.cpu_us / units),
-        format!("{ratio:.2}x"),
-        format!("{:.0}", cost.wall_us / units),
-    ]
-}
-
-/// The mean size of a request in a chat of 400 calls: shows that all send the same.
-fn kib_per_call(server: &Server, by: By) -> Result<String> {
-    server.forget();
-    measure(server, Way::Whole, What::Calls { by, chats: 1, calls: 400 })?;
-    let (requests, bytes) = server.bodies();
-    Ok(bytes.checked_div(requests * 1024).unwrap_or_default().to_string())
 }
 
 /// Prints the time of an append to each store, and to Postgres with many conversations at once.
 pub(crate) fn stores() -> Result<()> {
     stores::report()?;
     appends::report()
-}
-
-fn pieces(server: &Server) -> Result<()> {
-    let shapes = [(Way::Burst, 40_u32), (Way::Paced, 1)];
-    let who = [
-        ("bare loop", By::Bare, false),
-        ("Polylogue, log in memory", By::Memory, false),
-        ("Polylogue, log in memory, watched", By::Memory, true),
-        ("Polylogue, log in SQLite, watched", By::Sqlite, true),
-    ];
-    let mut columns = Vec::new();
-    for (way, chats) in shapes {
-        let jobs = who.map(|(_, by, watched)| (way, What::Pieces { by, chats: chats.into(), watched }));
-        columns.push(least(server, &jobs)?);
-    }
-    let mut rows = Vec::new();
-    for (index, (name, ..)) in who.iter().enumerate() {
-        let mut row = vec![(*name).to_owned()];
-        for ((_, chats), costs) in shapes.iter().zip(&columns) {
-            row.extend(next_to_first(costs, index, f64::from(*chats)).into_iter().take(2));
-        }
-        rows.push(row);
-    }
-    let head = ["", "at once", "ratio", "1 ms apart", "ratio"];
-    table::print("A reply in 2,000 pieces: CPU per reply, in microseconds", &head, &rows);
-    Ok(())
-}
-
-fn crowd(server: &Server) -> Result<()> {
-    let (chats, calls) = (1_000_u32, 10_u32);
-    let crowd = |by| (Way::Slow, What::Crowd { by, chats: chats.into(), calls: calls.into() });
-    let jobs = [(Way::Slow, What::Nothing), crowd(By::Memory), crowd(By::Sqlite)];
-    let names = ["a process that does nothing", By::Memory.name(), By::Sqlite.name()];
-    let row = |(name, cost): (&str, Cost)| {
-        let peak = cost.peak_kib.map_or("unknown".to_owned(), |kib| format!("{}", kib / 1024));
-        let per_call = cost.cpu_us / f64::from(chats * calls);
-        vec![name.to_owned(), peak, format!("{per_call:.0}"), format!("{:.2}", cost.wall_us / 1e6)]
-    };
-    let rows: Vec<_> = names.into_iter().zip(least(server, &jobs)?).map(row).collect();
-    let title = "1,000 chats at the same time, of 10 calls each that take 20 ms; 256 in flight at most";
-    table::print(title, &["", "peak MiB", "CPU us per call", "seconds"], &rows);
-    Ok(())
 }
 
 fn groups(server: &Server) -> Result<()> {
