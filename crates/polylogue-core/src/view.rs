@@ -7,6 +7,7 @@ mod options;
 mod pending;
 mod received;
 mod reply;
+mod size;
 mod window;
 mod words;
 
@@ -17,6 +18,7 @@ pub use self::compaction::{Compactable, KeptSize};
 pub(crate) use self::digest::{Chain, start};
 pub use self::entry::{EncodeCache, Entry};
 use self::pending::Pending;
+pub(crate) use self::size::written;
 use self::words::{calls_as_text, entry_as_text, into_spoken, spoken};
 use crate::{
     Body, Call, CallPurpose, Digest, Event, HistoryEntry, HistorySummary, JoinHistory, Line, ModelReply,
@@ -51,6 +53,8 @@ pub struct View {
     /// How many of the first entries stay whatever the window is.
     pinned: usize,
     weight: usize,
+    /// The most tokens of the entries.
+    most_tokens: u64,
     /// A reply that becomes an entry if the turn continues, and is replaced by the agent's message if it ends.
     pending: Pending,
     /// A truncated reply that is to be continued, and where the view is reset to when it is.
@@ -105,6 +109,7 @@ impl View {
             measured: None,
             pinned: 0,
             weight: 0,
+            most_tokens: 0,
             pending: Pending::default(),
             partial: None,
             full: None,
@@ -144,6 +149,11 @@ impl View {
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// The most tokens that the entries add to a request: adding an entry costs its own length.
+    pub(crate) const fn most_tokens(&self) -> u64 {
+        self.most_tokens
     }
 
     /// The cache for the provider.
@@ -418,6 +428,7 @@ impl View {
         let entry = if self.options.calls_as_text { entry_as_text(entry) } else { entry };
         self.chain = self.chain.link(&entry);
         self.weight += self.weigh(&entry);
+        self.most_tokens = self.most_tokens.saturating_add(entry.most_tokens());
         // The result of a call in the opening stays as the call does, however late it comes.
         if self.pinned == self.entries.len() && matches!(entry, Entry::Tool { .. }) {
             self.pinned += 1;

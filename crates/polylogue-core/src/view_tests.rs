@@ -339,6 +339,23 @@ proptest! {
     }
 
     #[test]
+    fn the_most_tokens_of_a_view_are_those_of_its_entries(
+        opening in opening(), participants in 1..=3usize, moves in moves(), window in 1..12usize,
+        forget_private_turns in any::<bool>(),
+    ) {
+        let events = events(&opening, participants, &moves);
+        for window in [Window::All, Window::Messages(window)] {
+            let options = ViewOptions { window, forget_private_turns, ..ViewOptions::default() };
+            let mut view = View::new(name(0), options);
+            for event in &events {
+                view.see(event);
+                let most: u64 = view.entries().iter().map(Entry::most_tokens).sum();
+                prop_assert_eq!(view.most_tokens(), most, "{:#?}", view.entries());
+            }
+        }
+    }
+
+    #[test]
     fn without_a_window_a_view_only_grows_at_its_end(
         opening in opening(), participants in 1..=3usize, moves in moves(),
     ) {

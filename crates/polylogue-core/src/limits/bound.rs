@@ -16,6 +16,13 @@ pub struct Bound {
 }
 
 impl Bound {
+    /// The most tokens of a picture, sound or document: a large picture is about 48,000 for the models with the highest
+    /// counts.
+    pub const MEDIA_TOKENS: u64 = 50_000;
+
+    /// The tokens that a message adds to its text: its role, its name, and separators.
+    pub const MESSAGE_TOKENS: u64 = 32;
+
     /// That of a reply that is stored: nothing.
     pub(crate) const STORED: Self = {
         let nothing = Some(Money { picodollars: 0 });

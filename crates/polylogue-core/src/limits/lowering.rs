@@ -34,6 +34,11 @@ pub(crate) struct Standing<'a> {
 }
 
 impl Standing<'_> {
+    /// Whether any reply could be too long.
+    const fn is_limited(&self) -> bool {
+        self.limits.tokens.is_some() || self.limits.cost.is_some()
+    }
+
     fn fits_tokens(&self, call: &Bound) -> bool {
         let fits = |limit| call.tokens.is_some_and(|most| self.used.tokens.saturating_add(most) <= limit);
         self.limits.tokens.is_none_or(fits)
@@ -73,10 +78,12 @@ impl Lowering<'_> {
         full: &Bound,
         standings: impl IntoIterator<Item = Standing<'s>>,
     ) -> Option<Lowered> {
+        let mut standings = standings.into_iter().filter(Standing::is_limited).peekable();
+        standings.peek()?;
         // Where the longest reply is unknown, the call is sent without a limit as long as much is left.
         let usual = if full.tokens.is_some() { *full } else { (self.bound)(self.most)? };
         let mut lowest: Option<Lowered> = None;
-        for standing in standings.into_iter().filter(|standing| !standing.fits(&usual)) {
+        for standing in standings.filter(|standing| !standing.fits(&usual)) {
             let (tokens, bound) = self.highest(&standing)?;
             if lowest.as_ref().is_none_or(|lowest| tokens < lowest.tokens) {
                 let above = (self.bound)(tokens.saturating_add(1)).unwrap_or(usual);

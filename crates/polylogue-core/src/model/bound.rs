@@ -1,18 +1,10 @@
 //! The upper bound of a model call, computed from its request.
 
-use serde::Serialize;
-
 use super::{Model, Request};
-use crate::{Bound, CacheLifetime, Entry, Money, Params, Part, Usage};
+use crate::view::written;
+use crate::{Bound, CacheLifetime, Entry, Money, Params, Usage};
 
 impl Bound {
-    /// The most tokens of a picture, sound or document: a large picture is about 48,000 for the models with the highest
-    /// counts.
-    pub const MEDIA_TOKENS: u64 = 50_000;
-
-    /// The tokens that a message adds to its text: its role, its name, and separators.
-    pub const MESSAGE_TOKENS: u64 = 32;
-
     /// The tokens that a provider adds to each request: the begin of a conversation, the date, the effort. At most 80
     /// in recorded replies.
     pub const REQUEST_TOKENS: u64 = 128;
@@ -28,7 +20,13 @@ impl Bound {
     /// [`Model::max_output`] tokens.
     #[must_use]
     pub fn of(model: &impl Model, request: &Request<'_>) -> Self {
-        Self::of_input(model, request.params, input(request))
+        let entries = request.entries.iter().map(Entry::most_tokens).fold(0, u64::saturating_add);
+        Self::of_entries(model, request, entries)
+    }
+
+    /// The upper bound of `request` to `model`, whose entries have at most so many tokens.
+    pub(crate) fn of_entries(model: &impl Model, request: &Request<'_>, entries: u64) -> Self {
+        Self::of_input(model, request.params, entries.saturating_add(besides_entries(request)))
     }
 
     /// The upper bound of a call of `model` with `params` and a request of at most `input` tokens.
@@ -64,34 +62,10 @@ impl Bound {
     }
 }
 
-/// The most input tokens of `request`.
-fn input(request: &Request<'_>) -> u64 {
+/// The most input tokens of `request` without its entries.
+fn besides_entries(request: &Request<'_>) -> u64 {
     let system = request.system.map_or(0, |text| text.len() as u64);
     let tools = if request.tools.is_empty() { 0 } else { Bound::TOOLS_TOKENS + written(&request.tools) };
     let form = request.params.schema.as_ref().map_or(0, |schema| Bound::SCHEMA_TOKENS + written(schema));
-    let entries = request.entries.iter().map(entry).fold(0, u64::saturating_add);
-    [system, tools, form, Bound::REQUEST_TOKENS].into_iter().fold(entries, u64::saturating_add)
-}
-
-fn entry(entry: &Entry) -> u64 {
-    let names = match entry {
-        Entry::Tool { id, tool, .. } => (id.len() + tool.len()) as u64,
-        _ => 0,
-    };
-    entry.parts().iter().map(part).fold(names + Bound::MESSAGE_TOKENS, u64::saturating_add)
-}
-
-fn part(part: &Part) -> u64 {
-    match part {
-        Part::Text(text) | Part::Thought(text) => text.len() as u64,
-        Part::Media(media) => (media.url.len() as u64).max(Bound::MEDIA_TOKENS),
-        Part::Note(_) => 0,
-        other => written(other),
-    }
-}
-
-/// The length of `value` as JSON, in bytes.
-fn written(value: &impl Serialize) -> u64 {
-    // A value of our types always serializes.
-    serde_json::to_vec(value).map_or(0, |bytes| bytes.len() as u64)
+    [system, tools, form, Bound::REQUEST_TOKENS].into_iter().fold(0, u64::saturating_add)
 }

@@ -214,7 +214,11 @@ impl<'a> Turn<'a> {
         let (view, apart) = (self.view(ask.view), EncodeCache::default());
         let origin = Origin { at, who: me, nth: 0, last_model: last_model.as_deref() };
         let request = request_of(ask, origin, view, &apart);
-        let (bound, is_stored) = (Bound::of(ask.model, &request), ask.model.is_stored(&request));
+        let bound = match ask.compaction {
+            Some(_) => Bound::of(ask.model, &request),
+            None => Bound::of_entries(ask.model, &request, view.most_tokens()),
+        };
+        let is_stored = ask.model.is_stored(&request);
         let at_most = |tokens| {
             let params = ask.params.with_reply_limit(tokens)?;
             Some(Bound::of_input(ask.model, &params, bound.input))

@@ -16,7 +16,7 @@ impl View {
         self.measured.take_if(|(_, entries)| *entries > mark.entries);
         self.awaited.clear();
         self.chain = mark.chain;
-        self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
+        self.weigh_again();
         self.encoded = EncodeCache::default();
     }
 
@@ -34,10 +34,17 @@ impl View {
             self.entries.clear();
             self.origins.clear();
             (self.summary, self.measured) = (None, None);
-            (self.weight, self.chain, self.encoded) = (0, Chain::default(), EncodeCache::default());
+            self.weigh_again();
+            (self.chain, self.encoded) = (Chain::default(), EncodeCache::default());
             return;
         }
         self.cut(cut);
+    }
+
+    /// After entries were removed or changed.
+    fn weigh_again(&mut self) {
+        self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
+        self.most_tokens = self.entries.iter().map(Entry::most_tokens).fold(0, u64::saturating_add);
     }
 
     pub(super) const fn limit(&self) -> usize {
@@ -83,7 +90,7 @@ impl View {
     /// Computes weight and digests again after entries were changed; `moved` says how many entries come before a mark now, by how many
     /// came before it then.
     pub(super) fn relink(&mut self, moved: impl Fn(usize) -> usize) {
-        self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
+        self.weigh_again();
         let chain_of =
             |entries: &[Entry]| entries.iter().fold(Chain::default(), |chain, entry| chain.link(entry));
         self.chain = chain_of(&self.entries);
