@@ -48,6 +48,12 @@ impl<'l> RunningChat<'l> {
         Self { log, transcript, views, resumed: true, replies, doubt: None, tasks }
     }
 
+    /// The outermost chat of `log`, as far as it got.
+    pub(crate) async fn open(log: &'l Log) -> Result<Box<Self>> {
+        let transcript = log.transcript().await?;
+        Ok(Box::new(Self::new(log, transcript)))
+    }
+
     /// The transcript so far.
     pub(crate) const fn transcript(&self) -> &Transcript {
         &self.transcript

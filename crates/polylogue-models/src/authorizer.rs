@@ -76,8 +76,9 @@ impl Authorizer {
         let unsendable = || context.unauthorized("the credentials cannot be sent", "check their characters");
         let signer = match self {
             Self::Key => return Ok(Authorized::default()),
+            // In boxes, as all that most endpoints never do: each call has space for what it may do.
             Self::Token(tokens) => {
-                return bearer(tokens.token(context).await?, headers).ok_or_else(unsendable);
+                return bearer(Box::pin(tokens.token(context)).await?, headers).ok_or_else(unsendable);
             }
             Self::TokenFile(file) => {
                 let hint = "the file must have an access token, which is read for each request";
@@ -88,7 +89,7 @@ impl Authorizer {
         };
         let Unauthorized { method, url, body } = request;
         let unsigned = Unsigned { method: method.as_str(), url, content_type: JSON, body };
-        let signed = signer.sign(&unsigned).await;
+        let signed = Box::pin(signer.sign(&unsigned)).await;
         let signed = signed.map_err(|error| context.unauthorized(&error.to_string(), error.hint()))?;
         for (name, value) in &signed.headers {
             headers.insert(*name, secret(value).ok_or_else(unsendable)?);

@@ -1,7 +1,7 @@
 //! How long each step of a call may take.
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -54,9 +54,13 @@ impl Clock {
         self.limits
     }
 
-    /// Waits for `future` no longer than `limit` and the total allow.
-    pub(crate) async fn wait<T>(&self, limit: Limit, future: impl Future<Output = T>) -> Result<T, Limit> {
-        let mut future = pin!(future);
+    /// Waits for `future` no longer than `limit` and the total allow. Pinned by the caller: a function that pins what it receives has
+    /// space for it twice.
+    pub(crate) async fn wait<T>(
+        &self,
+        limit: Limit,
+        mut future: Pin<&mut impl Future<Output = T>>,
+    ) -> Result<T, Limit> {
         // What is there already needs no timer: in a fast stream that is most of it.
         if let Poll::Ready(done) = poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await {
             return Ok(done);
@@ -79,6 +83,8 @@ fn after(begun: Instant, time: Duration) -> Instant {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
 
     /// P44.
@@ -87,11 +93,11 @@ mod tests {
         let seconds = Duration::from_secs;
         let clock = Clock::start(Timeouts { idle: seconds(60), total: seconds(600), ..Timeouts::default() });
         for _ in 0..5 {
-            let ping = tokio::time::sleep(seconds(40));
+            let ping = pin!(tokio::time::sleep(seconds(40)));
             assert_eq!(clock.wait(Limit::Idle, ping).await, Ok(()));
         }
         assert_eq!(clock.begun.elapsed(), seconds(200));
-        assert_eq!(clock.wait(Limit::Idle, tokio::time::sleep(seconds(61))).await, Err(Limit::Idle));
+        assert_eq!(clock.wait(Limit::Idle, pin!(tokio::time::sleep(seconds(61)))).await, Err(Limit::Idle));
     }
 
     #[tokio::test(start_paused = true)]
@@ -101,12 +107,12 @@ mod tests {
             Timeouts { connect: seconds(1), first_token: seconds(5), idle: seconds(2), total: seconds(8) };
         let clock = Clock::start(limits);
         let never = std::future::pending::<()>;
-        assert_eq!(clock.wait(Limit::FirstToken, never()).await, Err(Limit::FirstToken));
+        assert_eq!(clock.wait(Limit::FirstToken, pin!(never())).await, Err(Limit::FirstToken));
         assert_eq!(clock.begun.elapsed(), seconds(5));
-        assert_eq!(clock.wait(Limit::Idle, never()).await, Err(Limit::Idle));
-        assert_eq!(clock.wait(Limit::Idle, never()).await, Err(Limit::Total));
+        assert_eq!(clock.wait(Limit::Idle, pin!(never())).await, Err(Limit::Idle));
+        assert_eq!(clock.wait(Limit::Idle, pin!(never())).await, Err(Limit::Total));
         assert_eq!(clock.begun.elapsed(), seconds(8));
         let endless = Clock::start(Timeouts { total: Duration::MAX, idle: Duration::MAX, ..limits });
-        assert_eq!(endless.wait(Limit::Idle, async { 1 }).await, Ok(1));
+        assert_eq!(endless.wait(Limit::Idle, pin!(async { 1 })).await, Ok(1));
     }
 }

@@ -153,9 +153,14 @@ impl Log {
     }
 
     async fn hold(&self, attempt: Attempt<'_>) -> Result<(AttemptReservation, u64)> {
-        if let Some(held) = self.hold_now(attempt).await? {
-            return Ok(held);
+        match self.hold_now(attempt).await? {
+            Some(held) => Ok(held),
+            None => Box::pin(self.hold_later(attempt)).await,
         }
+    }
+
+    /// A reservation, as soon as it fits together with those of other calls.
+    async fn hold_later(&self, attempt: Attempt<'_>) -> Result<(AttemptReservation, u64)> {
         loop {
             // Subscribed before the check, so that no change is missed.
             let mut run = self.account.changed.subscribe();

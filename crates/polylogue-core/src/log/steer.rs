@@ -41,7 +41,7 @@ impl Log {
     /// Carries out the instructions that wait and need not wait for a step.
     pub(crate) async fn obey_waiting(&self) -> Result<()> {
         while let Some(pending) = self.inbox.take(&[Timing::Now]) {
-            self.obey(pending).await?;
+            Box::pin(self.obey(pending)).await?;
         }
         Ok(())
     }
@@ -109,7 +109,7 @@ impl Log {
     /// Logs that the conversation continues, if it was paused in an earlier process: running it resumes it.
     pub(crate) async fn resume_paused(&self) -> Result<()> {
         if self.buffer.lock().await.totals.is_paused && !self.is_paused() {
-            self.append(&Path::root(), [Body::Resumed]).await?;
+            Box::pin(self.append(&Path::root(), [Body::Resumed])).await?;
         }
         Ok(())
     }

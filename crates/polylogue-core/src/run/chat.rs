@@ -86,12 +86,11 @@ impl Chat {
         log.begin().await?;
         log.resume_paused().await?;
         log.answer_expired().await?;
-        let transcript = log.transcript().await?;
-        if !transcript.is_open() && begin.is_none() {
+        // In boxes, as all that happens once a run: each future around it, and its frame in a debug build, stays small.
+        let mut running = Box::pin(RunningChat::open(log)).await?;
+        if !running.transcript().is_open() && begin.is_none() {
             return Err(ConfigError::NotBegun { log: log.id().clone() }.into());
         }
-        let mut running = RunningChat::new(log, transcript);
-        // In boxes, as all that happens once a run: each future around it, and its frame in a debug build, stays small.
         let at_rest = Box::pin(running.take_in_raise()).await?;
         let (task, attached) = begin.unwrap_or_default();
         let start = Start { task, around: None, who: &self.name };

@@ -138,12 +138,13 @@ impl<'a> Turn<'a> {
                 // The request is sent again in another format, once for each.
                 ModelErrorKind::Unsupported(form) if form.is_of_form() && !refused.contains(&form) => {
                     refused.push(form);
-                    self.record_missing(error, form).await?;
+                    // In boxes, as all that is seldom: a turn has space for what it may do, and waits with it.
+                    Box::pin(self.record_missing(error, form)).await?;
                 }
                 // Without its seals, once.
                 ModelErrorKind::Stale if !unsealed => {
                     unsealed = true;
-                    self.record_stale(error).await?;
+                    Box::pin(self.record_stale(error)).await?;
                 }
                 _ => return Err(error.into()),
             }
@@ -157,11 +158,11 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Logs the parameters that the model is known not to accept, once for each agent and model.
-    async fn note_ignored(&mut self, ask: ModelCall<'_>) -> Result<()> {
+    /// The event for the parameters that the model is known not to accept, once for each agent and model.
+    fn ignored(&self, ask: ModelCall<'_>) -> Result<Option<Body>> {
         let parameters = ask.model.ignored(ask.params);
         if parameters.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         if ask.params.strict {
             let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
@@ -173,10 +174,7 @@ impl<'a> Turn<'a> {
         let body =
             Body::ParametersIgnored { who: self.me().clone(), model: ask.model.name().into(), parameters };
         let mut known = self.transcript.events().iter().chain(&self.journal);
-        if known.any(|event| event.body == body) {
-            return Ok(());
-        }
-        self.record([body]).await
+        Ok((!known.any(|event| event.body == body)).then_some(body))
     }
 
     async fn record_stale(&mut self, error: ModelError) -> Result<()> {
@@ -231,7 +229,8 @@ impl<'a> Turn<'a> {
             ReservationRequest { at, who: me, model, bound, is_stored, calls: 1, call: None, lowering };
         if doubt {
             let bound = lost_limit.and_then(at_most).unwrap_or(bound);
-            log.charge_doubt(&ReservationRequest { bound, ..asked }, last, &lost).await?;
+            let asked = ReservationRequest { bound, ..asked };
+            Box::pin(log.charge_doubt(&asked, last, &lost)).await?;
         }
         drop(blocked);
         let reserved = log.reserve(asked).await?;
@@ -249,10 +248,12 @@ impl<'a> Turn<'a> {
 
     /// Reserves a call, sends it, and logs the reply.
     async fn send(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
-        self.note_ignored(ask).await?;
+        if let Some(body) = self.ignored(ask)? {
+            Box::pin(self.record([body])).await?;
+        }
         let (reservation, nth) = self.reserve(ask).await?;
         let lowered = match reservation.lowered() {
-            Some(limit) => self.lower(ask, limit.clone()).await?,
+            Some(limit) => Box::pin(self.lower(ask, limit.clone())).await?,
             None => None,
         };
         let ask = ModelCall { params: lowered.as_ref().unwrap_or(ask.params), ..ask };
@@ -270,7 +271,7 @@ impl<'a> Turn<'a> {
             Err(cancelled) => {
                 let (who, model) = (me.clone(), ask.model.name().into());
                 let text = deltas.into_text();
-                self.record_interrupted(Body::ReplyInterrupted { who, model, text }).await?;
+                Box::pin(self.record_interrupted(Body::ReplyInterrupted { who, model, text })).await?;
                 return Err(cancelled);
             }
         };
@@ -330,7 +331,7 @@ impl<'a> Turn<'a> {
             result => return result.map(ModelAttempt::Reply),
         };
         let ModelErrorKind::Unsupported(capability) = error.kind else { return Err(error.into()) };
-        self.record_missing(error, capability).await?;
+        Box::pin(self.record_missing(error, capability)).await?;
         Ok(ModelAttempt::Unable(capability))
     }
 }

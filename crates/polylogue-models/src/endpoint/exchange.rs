@@ -1,5 +1,7 @@
 //! Single requests of an endpoint.
 
+use std::pin::pin;
+
 use bytes::Bytes;
 use polylogue_http::{HeaderMap, Key, Method, Response};
 use url::Url;
@@ -37,8 +39,9 @@ impl KeyPool {
         let unauthorized = Unauthorized { method: &method, url: url.unwrap_or(&self.url), body: &body };
         let authorizing = self.authorizer.authorize(unauthorized, &mut headers, context);
         let late = |limit| self.but_for(key, context.late(limit, clock.timeouts()));
-        let authorized = clock.wait(limit, authorizing).await.map_err(late)??;
-        let sent = clock.wait(limit, transport.ask(method, url, headers, body)).await.map_err(late)?;
+        let authorized = clock.wait(limit, pin!(authorizing)).await.map_err(late)??;
+        let asking = pin!(transport.ask(method, url, headers, body));
+        let sent = clock.wait(limit, asking).await.map_err(late)?;
         let unsent = |why| self.but_for(key, context.unsent(why, clock.timeouts()));
         let mut response = sent.map_err(unsent)?;
         let status = response.status();
@@ -49,7 +52,7 @@ impl KeyPool {
         // Some providers quote the headers of a request that they refuse.
         let redactor = context.redactor.with(authorized.secrets.iter().map(Key::reveal));
         let context = ErrorContext { redactor: &redactor, ..*context };
-        let failure = refusal(&mut response, clock, &context).await;
+        let failure = Box::pin(refusal(&mut response, clock, &context)).await;
         if let (429, RetryAdvice::Yes(asked)) = (status, failure.again) {
             permit.block(KeyState::wait(asked)).await;
         }

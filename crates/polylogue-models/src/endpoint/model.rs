@@ -279,7 +279,11 @@ impl EndpointModel {
         let request = &Request { params: accepted.as_ref().unwrap_or(request.params), ..*request };
         let mut forwarder = Forwarder::new(deltas);
         let result = match self.exchange::<P>(request, &style, &mut forwarder).await {
-            Ok(answer) => Ok(self.resume::<P>(answer, request, &style, &mut forwarder).await),
+            Ok(Answer { reply, continuation }) if reply.finish == Finish::Paused => {
+                let answer = Answer { reply, continuation };
+                Ok(Box::pin(self.resume::<P>(answer, request, &style, &mut forwarder)).await)
+            }
+            Ok(answer) => Ok(answer.reply),
             Err(error) => Err(error),
         };
         let advised = |error| if style.vision { advised(error, request) } else { error };

@@ -1,5 +1,6 @@
 //! Reads replies of an endpoint, within limits of time and size.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -61,7 +62,7 @@ pub(super) async fn read_stream<P: Protocol>(
     let mut received = 0_usize;
     while !decoder.finished() {
         let limit = if decoder.began() { Limit::Idle } else { Limit::FirstToken };
-        let chunk = clock.wait(limit, response.chunk()).await.map_err(Stop::Late)?;
+        let chunk = clock.wait(limit, pin!(response.chunk())).await.map_err(Stop::Late)?;
         let Some(bytes) = chunk.map_err(Stop::Broken)? else { return Ok(decoder.finish(request, deltas)?) };
         received = received.saturating_add(bytes.len());
         if received > MAX_STREAM {
@@ -70,9 +71,8 @@ pub(super) async fn read_stream<P: Protocol>(
         decoder.feed(&bytes, deltas)?;
     }
     // The reply is complete: only its usage is missing, and errors from now on do not matter.
-    let rest = clock
-        .wait(Limit::Total, tokio::time::timeout(AFTER_FINISH, read_rest(response, &mut decoder, deltas)));
-    if let Ok(Ok(Err(error))) = rest.await {
+    let rest = tokio::time::timeout(AFTER_FINISH, read_rest(response, &mut decoder, deltas));
+    if let Ok(Ok(Err(error))) = clock.wait(Limit::Total, pin!(rest)).await {
         return Err(error.into());
     }
     if decoder.ended() {
@@ -109,7 +109,7 @@ pub(super) async fn read_whole<P: Protocol>(
 
 /// Reads all of a body.
 pub(super) async fn read_body(response: &mut Response<'_>, clock: &Clock) -> Result<Bytes, Stop> {
-    let body = clock.wait(Limit::Total, read_all(response, MAX_BODY)).await.map_err(Stop::Late)?;
+    let body = clock.wait(Limit::Total, pin!(read_all(response, MAX_BODY))).await.map_err(Stop::Late)?;
     body.map_err(|error| match error {
         ReadError::TooLong => Stop::Invalid(DecodeError::TooLong("the reply does not end")),
         ReadError::Broken(error) => Stop::Broken(error),
@@ -123,7 +123,7 @@ pub(super) async fn refusal(
 ) -> Failure {
     let (status, headers) = (response.status(), response.headers().clone());
     // The status is enough: a body that breaks off or does not arrive counts as empty.
-    let read = clock.wait(Limit::Idle, read_up_to(response, MAX_ERROR)).await;
+    let read = clock.wait(Limit::Idle, pin!(read_up_to(response, MAX_ERROR))).await;
     let (body, is_cut) = read.ok().and_then(Result::ok).unwrap_or_default();
     context.refused(&Refusal { status, headers: &headers, body: &body, is_cut })
 }

@@ -31,10 +31,20 @@ pub(crate) async fn ask(
     {
         compaction.compact_if_due(turn, call).await?;
     }
-    let limit = match first(compaction, turn, call, how).await? {
-        Sent::Done(attempt) => return Ok(attempt),
-        Sent::TooLong(limit) => limit,
-    };
+    match first(compaction, turn, call, how).await? {
+        Sent::Done(attempt) => Ok(attempt),
+        // In a box, because it is seldom and large: a turn waits for replies with the space for what it may do.
+        Sent::TooLong(limit) => Box::pin(again(compaction, turn, call, (how, limit))).await,
+    }
+}
+
+/// Compacts the history, to the `limit` that the provider named, if it named one, and sends the request once more.
+async fn again(
+    compaction: Option<&Compaction>,
+    turn: &mut Turn<'_>,
+    call: ModelCall<'_>,
+    (how, limit): (Ask, Option<u64>),
+) -> Result<ModelAttempt> {
     if !turn.replay_compaction()
         && let Some(compaction) = compaction
     {

@@ -25,9 +25,9 @@ impl Compaction {
             // What is due is a function of the log, unless the settings have changed since: then the log counts.
             Some(true) => {
                 let found = found.or_else(|| turn.view(call.view).compactable(KeptSize::Tokens(0), 1));
-                self.compact(turn, call, found).await
+                Box::pin(self.compact(turn, call, found)).await
             }
-            None if found.is_some() => self.compact(turn, call, found).await,
+            None if found.is_some() => Box::pin(self.compact(turn, call, found)).await,
             None => Ok(()),
         }
     }

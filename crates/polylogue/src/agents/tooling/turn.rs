@@ -437,7 +437,7 @@ pub(crate) async fn continued(
         if reply.finish != Finish::Length || !is_text {
             break;
         }
-        match turn.continued(ask).await? {
+        match Box::pin(turn.continued(ask)).await? {
             Some(rest) if !rest.plain().trim().is_empty() || !rest.calls().is_empty() => {
                 reply = reply.continued(rest);
             }
