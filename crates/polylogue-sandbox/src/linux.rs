@@ -7,6 +7,7 @@
 
 mod allowed;
 mod child;
+mod empty_dir;
 mod filter;
 mod group;
 mod landlock;
@@ -16,10 +17,10 @@ mod sys;
 
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use self::empty_dir::EmptyDir;
 use self::group::Group;
 pub(crate) use self::group::memory_obstacle;
 pub(crate) use self::landlock::abi as landlock_abi;
@@ -111,7 +112,7 @@ pub(crate) fn probe() -> Result<(), String> {
     let dir =
         EmptyDir::new().map_err(|error| format!("no empty directory can be made to try it in ({error})"))?;
     let sandbox =
-        Sandbox::enclosed(&dir.0).limited(Limits { time: Duration::from_secs(20), ..Limits::default() });
+        Sandbox::enclosed(dir.path()).limited(Limits { time: Duration::from_secs(20), ..Limits::default() });
     let sandbox = sandbox.placed().map_err(|error| error.to_string())?;
     let streams = Streams { input: None, output: &mut |_| {} };
     match run(&sandbox, &Program::new("/nowhere/at/all"), &Cancellation::new(), streams) {
@@ -119,33 +120,6 @@ pub(crate) fn probe() -> Result<(), String> {
         Err(Error::Refused { why }) => Err(why),
         Err(error) => Err(error.to_string()),
         Ok(how) => Err(format!("an enclosure could not be made in time ({how})")),
-    }
-}
-
-/// A new directory, which is removed when this is dropped.
-struct EmptyDir(std::path::PathBuf);
-
-impl EmptyDir {
-    /// Created in the first directory for temporary files with free space.
-    fn new() -> std::io::Result<Self> {
-        static NTH: AtomicU64 = AtomicU64::new(0);
-        let mut last = std::io::ErrorKind::NotFound.into();
-        for parent in [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into(), "/dev/shm".into()] {
-            let nth = NTH.fetch_add(1, Ordering::Relaxed);
-            let dir = parent.join(format!(".polylogue-probe-{}-{nth}", std::process::id()));
-            match std::fs::DirBuilder::new().mode(0o700).create(&dir) {
-                Ok(()) => return Ok(Self(dir)),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
-    }
-}
-
-impl Drop for EmptyDir {
-    fn drop(&mut self) {
-        // An empty directory that stays does no harm.
-        let _ = std::fs::remove_dir(&self.0);
     }
 }
 
