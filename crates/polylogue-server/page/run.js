@@ -29,12 +29,14 @@ function useRun({ id }) {
     }, [id]);
     // A conversation may move to another process while it runs, which no event says.
     const runs = (live.value?.state.value ?? about.value)?.state === 'running';
+    // The stream may say that it runs before it is known what it is.
+    const isKnown = !!about.value;
     useEffect(() => {
-        if (!about.value) return;
+        if (!isKnown) return;
         ask();
         const timer = runs && setInterval(ask, NODE_MS);
         return () => clearInterval(timer || undefined);
-    }, [id, runs]);
+    }, [id, runs, isKnown]);
     return { about: about.value, live: live.value };
 }
 

@@ -45,7 +45,7 @@ limits: {{calls: 2000}}
 }
 
 /// What is said in each turn is another text, the same however often it is asked for.
-fn model(latency: Duration, pieces: usize, pace: Duration) -> ModelServer {
+pub(crate) fn model(latency: Duration, pieces: usize, pace: Duration) -> ModelServer {
     let book = Playbook::new(move |received, _| {
         let turn = received.body.to_string().len();
         let text: Vec<String> = (0..pieces).map(|piece| format!("{turn}.{piece}")).collect();
@@ -56,14 +56,14 @@ fn model(latency: Duration, pieces: usize, pace: Duration) -> ModelServer {
 }
 
 /// A process that runs conversations.
-struct Node {
+pub(crate) struct Node {
     live: LiveNode,
     runtime: Runtime,
     prepared: Prepared,
 }
 
 impl Node {
-    async fn new(cluster: &Cluster, turns: usize, advertise: Option<&str>) -> Self {
+    pub(crate) async fn new(cluster: &Cluster, turns: usize, advertise: Option<&str>) -> Self {
         let options = LiveOptions { advertise: advertise.map(str::to_owned), ..LiveOptions::default() };
         let live = LiveNode::bind(&options).await.unwrap();
         let point = live.point().unwrap();
@@ -81,7 +81,7 @@ impl Node {
         Self { live, runtime, prepared }
     }
 
-    async fn begin(&self) -> Conversation {
+    pub(crate) async fn begin(&self) -> Conversation {
         self.runtime.begin(&self.prepared.run()).await.unwrap()
     }
 
@@ -104,7 +104,7 @@ impl Node {
 /// A run, in a task.
 type Running = JoinHandle<()>;
 
-fn run(conversation: &Conversation) -> Running {
+pub(crate) fn run(conversation: &Conversation) -> Running {
     let conversation = conversation.clone();
     tokio::spawn(async move {
         // It is cancelled, or has lost its claim.
@@ -113,14 +113,14 @@ fn run(conversation: &Conversation) -> Running {
 }
 
 /// A database, a model, and a server that runs nothing.
-struct Cluster {
-    database: PostgresServer,
+pub(crate) struct Cluster {
+    pub(crate) database: PostgresServer,
     model: ModelServer,
-    front: World,
+    pub(crate) front: World,
 }
 
 impl Cluster {
-    async fn new(settings: &[&str], model: ModelServer) -> Option<Self> {
+    pub(crate) async fn new(settings: &[&str], model: ModelServer) -> Option<Self> {
         let database = PostgresServer::start_with(settings)?;
         let dir = tempfile::tempdir().unwrap();
         let limits = ServerLimits {

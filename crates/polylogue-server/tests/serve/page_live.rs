@@ -1,9 +1,13 @@
 //! The page while a model writes, and by the keyboard alone: S93, S99.
 
+use std::time::Duration;
+
+use polylogue_store::parts::this_process;
 use polylogue_test::server::{Answer, PieceGate, Playbook};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
+use crate::live::{Cluster, Node, model, run};
 use crate::page_browser::{browser_of, check_clean, choose, id_of, until_state};
 use crate::world::{LONG, World};
 
@@ -209,4 +213,28 @@ async fn s99_a_run_is_begun_answered_forked_and_edited_and_a_team_written_by_the
     strike(&mut browser, "Enter").await;
     browser.until_text("You are not logged in.").await;
     check_clean(&browser, &world);
+}
+
+/// W39: the page says which process runs a conversation, also when it moves, and names none when none runs it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn w39_the_page_shows_which_process_runs_a_conversation() {
+    const NODE: &str = "document.querySelector('.run-head .node')?.textContent ?? ''";
+    let slow = model(Duration::from_millis(50), 3000, Duration::from_millis(100));
+    let Some(cluster) = Cluster::new(&[], slow).await else { return };
+    let Some(mut browser) = browser_of(&cluster.front).await else { return };
+    let node = Node::new(&cluster, 2, None).await;
+    let conversation = node.begin().await;
+    let running = run(&conversation);
+    browser.eval(&format!("location.hash = '#/runs/{}'", conversation.id())).await;
+    until_state(&mut browser, "running").await;
+    browser.until(&format!("({NODE}) === {}", json!(format!("run by {}", this_process())))).await;
+    // What the database says of its holder after a move, which no event says.
+    let _ = cluster.database.sql("UPDATE polylogue.nodes SET process = 'elsewhere:7'");
+    browser.until(&format!("({NODE}) === 'run by elsewhere:7'")).await;
+    conversation.cancellation().now();
+    running.await.unwrap();
+    conversation.release().await.unwrap();
+    until_state(&mut browser, "halted").await;
+    assert_eq!(browser.eval(NODE).await, "", "no process runs it");
+    check_clean(&browser, &cluster.front);
 }
