@@ -291,15 +291,6 @@ impl Log {
         self.buffer.lock().await.totals.calls.clone()
     }
 
-    /// Releases the claim. Dropping a log does so too, but cannot report errors.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
-    pub async fn release(mut self) -> Result<()> {
-        self.released = true;
-        Ok(self.store.release(self.claim.clone()).await?)
-    }
-
     /// The time of day.
     pub(crate) fn time_now(&self) -> Timestamp {
         (self.clock)()

@@ -41,6 +41,13 @@ const RELEASE_UNTIL: &str =
             coalesce(now() + $5::float8 * interval '1 millisecond', to_timestamp($6::float8 / 1000)) END
     WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4";
 
+/// The same for a log that was claimed by its id: an idle one stays so.
+const RELEASE_AT_REST: &str =
+    "UPDATE polylogue.logs SET holder = NULL, lease = NULL, claim_key = NULL, woken = false, tries = 0,
+        failure = NULL, due = CASE WHEN woken THEN now() WHEN due IS NOT NULL THEN
+            coalesce(now() + $5::float8 * interval '1 millisecond', to_timestamp($6::float8 / 1000)) END
+    WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4";
+
 const RELEASE_FAILED: &str = "UPDATE polylogue.logs SET holder = NULL, lease = NULL, claim_key = NULL, woken = false,
         failure = $7, is_parked = (tries >= $8), due = CASE WHEN tries >= $8 THEN NULL WHEN woken THEN now() ELSE
             coalesce(now() + $5::float8 * interval '1 millisecond', to_timestamp($6::float8 / 1000)) END
@@ -95,10 +102,18 @@ impl Logs {
     }
 
     pub(crate) async fn release_until(&self, claim: &Claim, due: Due) -> Result<(), StoreError> {
+        self.release_by(RELEASE_UNTIL, claim, due).await
+    }
+
+    pub(crate) async fn release_at_rest(&self, claim: &Claim, due: Due) -> Result<(), StoreError> {
+        self.release_by(RELEASE_AT_REST, claim, due).await
+    }
+
+    async fn release_by(&self, sql: &str, claim: &Claim, due: Due) -> Result<(), StoreError> {
         self.forget(claim);
         let (after, at) = columns(due);
         let more: [Parameter<'_>; 2] = [(&after, Type::FLOAT8), (&at, Type::FLOAT8)];
-        self.of_claim(RELEASE_UNTIL, claim, &more).await.map(drop)
+        self.of_claim(sql, claim, &more).await.map(drop)
     }
 
     pub(crate) async fn release_failed(&self, claim: &Claim, due: Due, why: &str) -> Result<(), StoreError> {

@@ -270,6 +270,10 @@ impl Queue for Postgres {
         self.run(|logs| async move { logs.claim_due(room, &offers).await }).await
     }
 
+    async fn release_at_rest(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
+        self.run(|logs| async move { logs.release_at_rest(&claim, due).await }).await
+    }
+
     async fn release_until(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
         self.run(|logs| async move { logs.release_until(&claim, due).await }).await
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 
+use polylogue::runs::worker::Rest;
 use polylogue_core::{
     Agent as _, AnyStore, Cancellation, Chat, Confirmation, Event, Instruction, LimitOverrides, Limits, Log,
     LogHandle, LogId, Message, Name, Part, Path, Question, RunOutcome, Status, StopReason, Subscription,
@@ -457,16 +458,18 @@ impl Conversation {
         participants.chain([Name::user()])
     }
 
-    /// Releases it, so that another process can open it. Other handles can no longer run it. Dropping the last handle does so, too,
+    /// Releases it, so that another process can open it. Where workers had to look at it, they leave it alone while it is at rest. Other handles can no longer run it. Dropping the last handle does so, too,
     /// but cannot report errors.
     ///
     /// # Errors
     /// When the store cannot be written.
     pub async fn release(&self) -> Result<()> {
-        match self.0.log.lock().await.take() {
-            Some(log) => Ok(log.release().await?),
-            None => Ok(()),
+        let Some(log) = self.0.log.lock().await.take() else { return Ok(()) };
+        match Rest::of_log(&log.events().await) {
+            Some(due) => log.release_at_rest(due).await?,
+            None => log.release().await?,
         }
+        Ok(())
     }
 
     /// Whether it was released, though there are handles of it.

@@ -91,6 +91,10 @@ impl QueueWrapper for LeaseRenewal {
         locked(&self.held).remove(&claim.fence);
         self.queue()?.release_until(claim, due).await
     }
+    async fn release_at_rest(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
+        locked(&self.held).remove(&claim.fence);
+        self.queue()?.release_at_rest(claim, due).await
+    }
     async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {
         locked(&self.held).remove(&claim.fence);
         self.queue()?.release_failed(claim, due, why).await

@@ -58,6 +58,28 @@ fn an_answer_wakes_a_conversation_that_waits_and_counts_once() {
     until("it has ended", || of_type(&place.events(&id), "closed").len() == 2);
 }
 
+/// A conversation that was handed over, and waits for a person since a process without workers has run it, waits for no worker; on one
+/// machine as in a cluster.
+#[test]
+fn a_conversation_that_was_run_here_until_it_waits_for_a_person_is_not_ready() {
+    let server = PostgresServer::start();
+    for store in server.iter().map(PostgresServer::url).chain([String::from("runs.db")]) {
+        let place = Place::new(&store);
+        place.file("team.yaml", OFFICE);
+        let id = place.detach(&["team.yaml"]);
+        assert_eq!(place.cluster().1[0]["state"], "ready", "{store}");
+        let ran = place.command(&["resume", &id]).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(is_waiting(&place, &id), "{store}: {said}");
+        assert_eq!(place.cluster().1, Vec::<serde_json::Value>::new(), "{store}: {said}");
+        // An answer has a worker continue it.
+        place.run(&["answer", &id, "agreed"], 0);
+        assert_eq!(place.cluster().1[0]["state"], "ready", "{store}");
+        place.run(&["worker", "--only", &id], 0);
+        assert!(place.cluster().1.is_empty(), "{store}");
+    }
+}
+
 /// W23: answers from processes that run nothing to conversations that no process runs: each is taken once. The time from its storing to the
 /// event that takes it is printed. `POLYLOGUE_ANSWERS` says how many.
 #[test]

@@ -17,6 +17,8 @@ pub trait DynQueue: Send + Sync {
     fn claim_due<'a>(&'a self, room: usize, offers: &'a Features) -> Boxed<'a, Vec<Claim>>;
     /// [`Queue::release_until`](super::Queue::release_until).
     fn release_until(&self, claim: Claim, due: Due) -> Boxed<'_, ()>;
+    /// [`Queue::release_at_rest`](super::Queue::release_at_rest).
+    fn release_at_rest(&self, claim: Claim, due: Due) -> Boxed<'_, ()>;
     /// [`Queue::release_failed`](super::Queue::release_failed).
     fn release_failed<'a>(&'a self, claim: Claim, due: Due, why: &'a str) -> Boxed<'a, ()>;
     /// [`Queue::schedule`](super::Queue::schedule).

@@ -1,8 +1,8 @@
-//! Creating and opening logs.
+//! Creating, opening and releasing logs.
 
 use super::buffer::EventBuffer;
 use super::in_memory::InMemory;
-use super::{AnyStore, Claim, Log, Meta, Store as _};
+use super::{AnyStore, Claim, Due, Log, Meta, Queue as _, Store as _};
 use crate::{Event, LogId, Result, StoreError};
 
 impl Log {
@@ -79,6 +79,29 @@ impl Log {
     /// When it cannot be read; its claim is released.
     pub async fn open_claimed(store: impl Into<AnyStore>, claim: Claim) -> Result<Self> {
         Self::of_claim(store.into(), claim.id.clone(), claim).await
+    }
+
+    /// Releases the claim. Dropping a log does so too, but cannot report errors.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn release(mut self) -> Result<()> {
+        self.released = true;
+        Ok(self.store.release(self.claim.clone()).await?)
+    }
+
+    /// As [`release`](Self::release) after a run that has ended: if workers had to look at it, as after one that was handed over to them,
+    /// they do so at `due` only, or when an inbox message comes.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn release_at_rest(mut self, due: Due) -> Result<()> {
+        self.released = true;
+        match self.store.queue() {
+            Some(queue) => queue.release_at_rest(self.claim.clone(), due).await?,
+            None => self.store.release(self.claim.clone()).await?,
+        }
+        Ok(())
     }
 
     /// Closes it here and keeps its claim, to be [released](crate::Queue::release_until) until a time.

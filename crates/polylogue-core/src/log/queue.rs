@@ -54,6 +54,13 @@ pub trait Queue: Store {
     /// When the store cannot be written.
     fn release_until(&self, claim: Claim, due: Due) -> impl Future<Output = Result<(), StoreError>> + Send;
 
+    /// As [`release_until`](Self::release_until) for a process that has claimed a log by its id, and run it to its rest: one that no worker
+    /// had to look at stays idle.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn release_at_rest(&self, claim: Claim, due: Due) -> impl Future<Output = Result<(), StoreError>> + Send;
+
     /// As [`release_until`](Self::release_until) for a log that could not be run, because of `why`: its tries still count, and after
     /// [`MAX_TRIES`](super::MAX_TRIES) of them without an append it is parked, whatever `due` is.
     ///
@@ -154,6 +161,7 @@ macro_rules! argument {
 forwarded! {
     claim_due(room: val usize, offers: by Features) -> Vec<Claim>;
     release_until(claim: val Claim, due: val Due) -> ();
+    release_at_rest(claim: val Claim, due: val Due) -> ();
     release_failed(claim: val Claim, due: val Due, why: by str) -> ();
     schedule(id: by LogId, due: val Due, needs: maybe Features) -> ();
     heartbeat(claims: by [Claim]) -> Vec<Heartbeat>;

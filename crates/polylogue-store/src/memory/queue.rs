@@ -39,6 +39,18 @@ impl Queue for Memory {
         Ok(())
     }
 
+    async fn release_at_rest(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
+        let now = self.now();
+        let mut logs = self.logs();
+        let Some(log) = logs.by_id.get_mut(&claim.id).filter(|log| log.is_claimed_by(&claim)) else {
+            return Ok(());
+        };
+        log.queued.progressed();
+        let due = log.queued.due.and_then(|_| time(due, now));
+        logs.end_claim(&claim, Some(due), now);
+        Ok(())
+    }
+
     async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {
         let now = self.now();
         let mut logs = self.logs();

@@ -177,6 +177,18 @@ impl WriteTransaction<'_> {
         self.release(claim)
     }
 
+    /// The same for a log that was claimed by its id: an idle one stays so.
+    pub(super) fn release_at_rest(&self, claim: &Claim, due: Option<u64>) -> Result<(), WriteError> {
+        if self.is_own(claim)? {
+            self.execute(
+                "UPDATE queue SET due_ms = ?2, tries = 0, why = NULL
+                 WHERE due_ms IS NOT NULL AND log = (SELECT nr FROM logs WHERE id = ?1)",
+                params![claim.id.as_str(), due.map(time_column)],
+            )?;
+        }
+        self.release(claim)
+    }
+
     pub(super) fn release_failed(
         &self,
         claim: &Claim,

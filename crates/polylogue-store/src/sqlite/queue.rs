@@ -38,6 +38,11 @@ impl Queue for Sqlite {
         self.writing(None, move |transaction| transaction.release_until(&claim, due)).await
     }
 
+    async fn release_at_rest(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
+        let due = self.time(due);
+        self.writing(None, move |transaction| transaction.release_at_rest(&claim, due)).await
+    }
+
     async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {
         let (due, why) = (self.time(due), why.to_owned());
         self.writing(None, move |transaction| transaction.release_failed(&claim, due, &why)).await

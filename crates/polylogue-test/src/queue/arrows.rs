@@ -24,6 +24,7 @@ enum Action {
     ClaimDue,
     Release,
     ReleaseUntil(Due),
+    ReleaseAtRest(Due),
     ReleaseFailed,
     Heartbeat,
     Append,
@@ -32,18 +33,23 @@ enum Action {
     TimePasses,
 }
 
-use Action::{Append, ClaimDue, Heartbeat, Post, Release, ReleaseFailed, ReleaseUntil, Schedule, TimePasses};
+use Action::{
+    Append, ClaimDue, Heartbeat, Post, Release, ReleaseAtRest, ReleaseFailed, ReleaseUntil, Schedule,
+    TimePasses,
+};
 use State::{Held, Idle, Lost, Parked, Ready, Timed};
 
 const STATES: [State; 6] = [Idle, Timed, Ready, Held, Lost, Parked];
 
 /// For each action, the states that those of [`STATES`] become, in their order.
-const ARROWS: [(Action, [State; 6]); 13] = [
+const ARROWS: [(Action, [State; 6]); 15] = [
     (ClaimDue, [Idle, Timed, Held, Held, Held, Parked]),
     (Release, [Idle, Timed, Ready, Timed, Ready, Parked]),
     (ReleaseUntil(Due::Never), [Idle, Timed, Ready, Idle, Idle, Parked]),
     (ReleaseUntil(Due::Now), [Idle, Timed, Ready, Ready, Ready, Parked]),
     (ReleaseUntil(Due::After(HOUR)), [Idle, Timed, Ready, Timed, Timed, Parked]),
+    (ReleaseAtRest(Due::Never), [Idle, Timed, Ready, Idle, Idle, Parked]),
+    (ReleaseAtRest(Due::After(HOUR)), [Idle, Timed, Ready, Timed, Timed, Parked]),
     (ReleaseFailed, [Idle, Timed, Ready, Timed, Timed, Parked]),
     (Heartbeat, [Idle, Timed, Ready, Held, Held, Parked]),
     (Append, [Idle, Timed, Ready, Held, Held, Parked]),
@@ -114,6 +120,7 @@ async fn act(
         ClaimDue => return Ok(take(queue).await?.pop().unwrap_or(last)),
         Release => done("release", queue.release(claim).await)?,
         ReleaseUntil(due) => done("release_until", queue.release_until(claim, due).await)?,
+        ReleaseAtRest(due) => done("release_at_rest", queue.release_at_rest(claim, due).await)?,
         ReleaseFailed => done("release_failed", queue.release_failed(claim, Due::After(HOUR), "why").await)?,
         Heartbeat => {
             let valid = done("heartbeat", queue.heartbeat(std::slice::from_ref(&claim)).await)?;

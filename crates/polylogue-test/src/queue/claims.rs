@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use polylogue_core::{Due, Features, LEASE, LogId, Queue as _, Store as _, Timestamp};
 
-use super::support::{Fixture, HOUR, features, idle, none_due, ready, ready_with, take, take_one};
+use super::support::{Fixture, HOUR, features, idle, none_due, post, ready, ready_with, take, take_one};
 use crate::store::support::{Report, Verdict, done, fenced, id, not_found, refused, same, some};
 
 pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
@@ -18,6 +18,7 @@ pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
     report.check("heartbeats keep valid claims, and no others", heartbeats(make())).await;
     report.check("appends renew the lease", appends(make())).await;
     report.check("a log that is claimed by its id is not due", claimed_by_id(make())).await;
+    report.check("an idle log that is run by its id stays idle", at_rest(make())).await;
     report
         .check("what does not exist is not found, and nothing of a removed log is due", absent(make()))
         .await;
@@ -32,6 +33,25 @@ async fn created(Fixture { queue, pass }: Fixture) -> Verdict {
     done("release_until", queue.release_until(claim, Due::Never).await)?;
     pass(HOUR);
     none_due("of idle logs", &queue).await
+}
+
+async fn at_rest(Fixture { queue, pass }: Fixture) -> Verdict {
+    let id = idle(&queue, "a").await?.id;
+    let claim = done("claim", queue.claim(&id).await)?;
+    done("release_at_rest", queue.release_at_rest(claim, Due::Now).await)?;
+    pass(HOUR);
+    none_due("of a log that was idle", &queue).await?;
+    // One that waits for a worker, and is run by another process to its rest.
+    done("schedule", queue.schedule(&id, Due::Now, None).await)?;
+    let claim = done("claim", queue.claim(&id).await)?;
+    done("release_at_rest", queue.release_at_rest(claim, Due::Never).await)?;
+    pass(HOUR);
+    none_due("of a log that was run to its rest", &queue).await?;
+    // A message that comes meanwhile wakes it.
+    let claim = done("claim", queue.claim(&id).await)?;
+    post(&queue, &id, "k").await?;
+    done("release_at_rest", queue.release_at_rest(claim, Due::Never).await)?;
+    same("its id", &take_one(&queue).await?.id, &id)
 }
 
 async fn in_order(Fixture { queue, pass }: Fixture) -> Verdict {

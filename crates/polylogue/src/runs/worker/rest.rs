@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::{Body, Due, Error, Event, OpenQuestion, Result, Status, StoreError, Timestamp};
+use polylogue_core::{
+    Body, Due, Error, Event, LogState, OpenQuestion, Result, Status, StoreError, Summary, Timestamp,
+};
 
 /// Until when a conversation that a worker has run rests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,11 +52,7 @@ impl Rest {
     pub fn after(status: &Result<Status>, events: &[Arc<Event>], earlier: usize, is_draining: bool) -> Self {
         match status {
             Ok(Status::Closed { .. }) => Self::Until(Due::Never),
-            Ok(Status::Waiting(_)) => {
-                let until: Option<Timestamp> =
-                    OpenQuestion::of(events).iter().filter_map(OpenQuestion::until).min();
-                Self::Until(until.map_or(Due::Never, Due::At))
-            }
+            Ok(Status::Waiting(_)) => Self::Until(due_of_questions(events)),
             Ok(Status::Cancelled) => {
                 let mut new = events.iter().skip(earlier);
                 let by_person =
@@ -65,6 +63,21 @@ impl Rest {
                 Some(wait) => Self::Until(Due::After(wait)),
                 None => Self::failed_after(error, failures(events)),
             },
+        }
+    }
+
+    /// Until when workers leave a conversation alone that another process has run to its rest, by its events; `None` if it is at none, and
+    /// they continue it.
+    #[must_use]
+    pub fn of_log(events: &[Arc<Event>]) -> Option<Due> {
+        // An answer that no run has taken up since.
+        let is_answered = events.last().is_some_and(|event| matches!(event.body, Body::InputProvided { .. }));
+        match Summary::of(events.iter().map(|event| &**event), true).state() {
+            LogState::Waiting if !is_answered => Some(due_of_questions(events)),
+            LogState::Done | LogState::Ended | LogState::Paused => Some(Due::Never),
+            LogState::Waiting | LogState::Open | LogState::Failed | LogState::Damaged => {
+                is_stopped(events).then_some(Due::Never)
+            }
         }
     }
 
@@ -81,6 +94,12 @@ impl Rest {
             error => Self::Failed { due: Due::After(backoff(failures)), why: error.to_string() },
         }
     }
+}
+
+/// When the first question that is open has its default answer.
+fn due_of_questions(events: &[Arc<Event>]) -> Due {
+    let until: Option<Timestamp> = OpenQuestion::of(events).iter().filter_map(OpenQuestion::until).min();
+    until.map_or(Due::Never, Due::At)
 }
 
 /// How long a model is not to be called, if that is why a turn failed.

@@ -268,6 +268,14 @@ impl QueueWrapper for WorkerStore {
         self.forget(&claim);
         Queue::release_until(&self.0.queue, claim, due).await
     }
+    async fn release_at_rest(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
+        if self.held().get(&claim.fence).is_some_and(|held| held.is_run) {
+            // As a release: the worker says until when it rests.
+            return Ok(());
+        }
+        self.forget(&claim);
+        Queue::release_at_rest(&self.0.queue, claim, due).await
+    }
     async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {
         self.forget(&claim);
         Queue::release_failed(&self.0.queue, claim, due, why).await
