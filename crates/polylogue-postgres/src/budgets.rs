@@ -5,8 +5,10 @@
 //! that it changes, and can be repeated.
 
 mod account;
+mod daily;
 mod inner;
 mod logs;
+mod names;
 mod pieces;
 
 use std::collections::HashMap;
@@ -21,6 +23,7 @@ use tokio::runtime::{Builder, Runtime};
 use self::account::Account;
 use self::inner::Inner;
 pub use self::logs::Recount;
+pub use self::names::{is_daily, token_budget};
 pub use self::pieces::BudgetListing;
 use crate::address::Address;
 

@@ -132,7 +132,9 @@ CREATE TABLE polylogue.budget_logs(
     budget text REFERENCES polylogue.budgets(name), tenant text, log text COLLATE "C",
     before_calls numeric NOT NULL, before_tokens numeric NOT NULL, before_cost numeric NOT NULL,
     calls numeric NOT NULL DEFAULT 0, tokens numeric NOT NULL DEFAULT 0, cost numeric NOT NULL DEFAULT 0,
-    node text, PRIMARY KEY(tenant, log, budget)) WITH (fillfactor = 60);
+    node text,
+    until_event bigint,                         -- it pays for the events before this one, and another budget for the others
+    PRIMARY KEY(tenant, log, budget)) WITH (fillfactor = 60);
 CREATE INDEX budget_logs_of ON polylogue.budget_logs(budget, node);
 -- Budgets in dollars, for people and for metrics.
 CREATE VIEW polylogue.cluster_budgets AS
@@ -149,4 +151,4 @@ CREATE VIEW polylogue.cluster_limits AS
     FROM polylogue.rate_limits
     UNION ALL SELECT provider, account, '', NULL, NULL, NULL, NULL, NULL, count(*), count(*) FILTER (WHERE until > now())
     FROM polylogue.slots GROUP BY provider, account;
-INSERT INTO polylogue.format VALUES(2, 2);
+INSERT INTO polylogue.format VALUES(3, 3);

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
-use polylogue_core::{Budget, Cancellation, Chat, CountedUsage, Log, LogId, Summary};
-use polylogue_postgres::PostgresBudgets;
+use polylogue_core::{Allowance, Budget, Cancellation, Chat, CountedUsage, Log, LogId, Summary};
+use polylogue_postgres::{PostgresBudgets, is_daily};
 
 use crate::{Error, Result, StoreLocation};
 
@@ -19,27 +19,51 @@ pub(crate) struct SharedBudgets {
 /// Budgets that pay for one log.
 pub(crate) struct Paying {
     pool: Arc<PostgresBudgets>,
-    budgets: Vec<(String, Budget)>,
+    /// By their names.
+    pub(crate) budgets: Vec<(String, Budget)>,
+    /// The names of budgets of a day that have paid so far, and do so no longer.
+    ended: Vec<String>,
 }
 
 impl SharedBudgets {
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
     pub(crate) fn new(names: Vec<String>, pool: Arc<PostgresBudgets>) -> Self {
         Self { names, pool: OnceLock::from(pool) }
     }
 
-    /// Those that pay for a new conversation, or for the conversation `id`: those of this process, and those that paid for it before.
-    pub(crate) async fn paying(&self, place: &StoreLocation, id: Option<&LogId>) -> Result<Option<Paying>> {
+    /// Those that pay for a new conversation, or for the conversation `id`: those of this process, and those that paid for it before. With
+    /// `daily`, only these budgets of a day, which are made if they do not exist.
+    pub(crate) async fn paying(
+        &self,
+        place: &StoreLocation,
+        id: Option<&LogId>,
+        daily: Option<&[(String, Allowance)]>,
+    ) -> Result<Option<Paying>> {
         let mut names: BTreeSet<String> = self.names.iter().cloned().collect();
         let pool = match self.pool.get() {
             Some(opened) => opened,
-            None if id.is_some() => {
+            None if id.is_some() || daily.is_some_and(|daily| !daily.is_empty()) => {
                 let Some(opened) = place.shared_budgets()? else { return Ok(None) };
                 self.pool.get_or_init(|| opened)
             }
             None => return Ok(None),
         };
-        if let Some(id) = id {
-            names.extend(pool.of_log(id).await?);
+        let before = match id {
+            Some(id) => pool.of_log(id).await?,
+            None => Vec::new(),
+        };
+        let continues = |name: &str| {
+            daily.is_none_or(|daily| !is_daily(name) || daily.iter().any(|(now, _)| now == name))
+        };
+        let (before, ended): (Vec<String>, Vec<String>) =
+            before.into_iter().partition(|name| continues(name));
+        names.extend(before);
+        for (name, limits) in daily.unwrap_or_default() {
+            pool.make_daily(name, *limits).await?;
+            names.insert(name.clone());
         }
         let mut budgets = Vec::with_capacity(names.len());
         for name in names {
@@ -47,7 +71,8 @@ impl SharedBudgets {
                 pool.budget(&name).await?.ok_or_else(|| Error::UnknownBudget { name: name.clone() })?;
             budgets.push((name, budget));
         }
-        Ok((!budgets.is_empty()).then(|| Paying { pool: Arc::clone(pool), budgets }))
+        let is_any = !budgets.is_empty() || !ended.is_empty();
+        Ok(is_any.then(|| Paying { pool: Arc::clone(pool), budgets, ended }))
     }
 }
 
@@ -72,6 +97,9 @@ impl Paying {
         }
         let events = log.events().await;
         let used = Summary::of(events.iter().map(|event| &**event), true).usage.counted();
+        for name in &self.ended {
+            self.pool.end(name, log.id(), events.len() as u64, used).await?;
+        }
         self.pay(log.id(), &handles, used, false).await?;
         Ok(log)
     }

@@ -73,12 +73,14 @@ pub use memory::{memory_of_others, open_memory};
 pub use models::{LocalResources, ModelOptions, count_local, endpoint_allowed, local_resources};
 pub use polylogue_postgres::{
     Address as DatabaseAddress, BudgetListing, LivePoint, PostgresWatch, QueueFigures, Recount, WatchedLog,
+    token_budget,
 };
 pub use prepared::{Prepared, RunOptions, TeamRun};
 pub use rebuilt_request::RebuiltRequest;
 pub use requested_permission::RequestedPermission;
 pub use runtime::{OpenOptions, Runtime};
 pub use servers::{TeamServers, server_names};
+pub use shared_budgets::SharedPayers;
 pub use steering::{Steered, WaitingRun};
 pub use store_location::{FilesPolicy, StoreLocation};
 pub use stored::{Sealer, StoredBound, StoredTeam, fresh_id, is_imported, limits_of};

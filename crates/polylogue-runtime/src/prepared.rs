@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue::runs::batch::BatchStart;
-use polylogue_core::{AnyModel, AnyStore, Budget, Chat, Event, LimitOverrides, Limits, LogId, Media};
+use polylogue_core::{
+    Allowance, AnyModel, AnyStore, Budget, Chat, Event, LimitOverrides, Limits, LogId, Media,
+};
 use polylogue_mcp::Catalog;
 use polylogue_team::{Grant, Loaded, Team, Usage};
 
@@ -187,6 +189,7 @@ impl Prepared {
             script: None,
             limits: self.options.limits,
             budgets: Vec::new(),
+            daily: Vec::new(),
         }
     }
 
@@ -219,7 +222,14 @@ impl Prepared {
         if team.mcp_document() != self.team.mcp_document() {
             return Err(Error::ServersChanged { team: team.name });
         }
-        Ok(TeamRun { prepared: self, team, script, limits: self.options.limits, budgets: Vec::new() })
+        Ok(TeamRun {
+            prepared: self,
+            team,
+            script,
+            limits: self.options.limits,
+            budgets: Vec::new(),
+            daily: Vec::new(),
+        })
     }
 
     /// Reads again which memory other teams have written to. For a team that has been prepared for a long time.
@@ -250,6 +260,7 @@ pub struct TeamRun<'p> {
     /// Over those of the team.
     limits: LimitOverrides,
     budgets: Vec<Budget>,
+    daily: Vec<(String, Allowance)>,
 }
 
 impl TeamRun<'_> {
@@ -284,6 +295,17 @@ impl TeamRun<'_> {
     pub fn with_budgets(mut self, budgets: impl IntoIterator<Item = Budget>) -> Self {
         self.budgets.extend(budgets);
         self
+    }
+
+    /// The same with shared budgets of a day that pay for it, as in [`OpenOptions::daily`](crate::OpenOptions::daily).
+    #[must_use]
+    pub fn with_daily(mut self, daily: impl IntoIterator<Item = (String, Allowance)>) -> Self {
+        self.daily.extend(daily);
+        self
+    }
+
+    pub(crate) fn daily(&self) -> &[(String, Allowance)] {
+        &self.daily
     }
 
     pub(crate) fn budgets(&self) -> &[Budget] {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use polylogue_core::{
-    AnyQueue, AnyStore, Budget, Cancellation, Chat, Claim, Due, Features, LimitOverrides, ListQuery, Log,
-    LogId, Name, Page, Path, Queue as _, Store as _, StoreError, Subscription, Timer,
+    Allowance, AnyQueue, AnyStore, Budget, Cancellation, Chat, Claim, Due, Features, LimitOverrides,
+    ListQuery, Log, LogId, Name, Page, Path, Queue as _, Store as _, StoreError, Subscription, Timer,
 };
 
 use crate::budgets::SharedBudgets;
@@ -46,6 +46,9 @@ pub struct OpenOptions {
     pub more: LimitOverrides,
     /// Budgets that pay for its calls, next to its own limits and the budget of the runtime.
     pub budgets: Vec<Budget>,
+    /// The shared budgets of a day that pay from now on, with their limits: their names are [`token_budget`](crate::token_budget)s. They
+    /// are made if they do not exist, and those that paid before pay no longer. Default: those that paid before.
+    pub daily: Option<Vec<(String, Allowance)>>,
     /// What stops its runs. Default: a handle of its own.
     pub stop: Option<Cancellation>,
 }
@@ -97,6 +100,11 @@ impl Runtime {
         let (place, store) = (self.place().clone(), self.store().clone());
         let budget = self.0.budget.clone();
         Self(Arc::new(Inner { place, store, budget, shared, open: Arc::clone(&self.0.open) }))
+    }
+
+    /// The budgets that they share with other processes.
+    pub(crate) fn shared(&self) -> &SharedBudgets {
+        &self.0.shared
     }
 
     /// The same conversations for a worker, in `store`, a wrapper of the one that it has. Calls wait for shared limits for up to
@@ -195,7 +203,7 @@ impl Runtime {
         let name = run.team().name.to_string();
         let stored = run.stored()?;
         let meta = stored.meta(title.map_or_else(|| name.clone(), |title| format!("{name} {title}")))?;
-        let paying = self.0.shared.paying(self.place(), None).await?;
+        let paying = self.0.shared.paying(self.place(), None, Some(run.daily())).await?;
         let log = Log::create_with(self.store().clone(), id, &meta).await?;
         let chat = run.chat(log.id())?;
         let most = stored.bound.map(|bound| bound.most).unwrap_or_default();
@@ -272,7 +280,7 @@ impl Runtime {
         let opened = Opened { task: run.task().to_owned(), limits, changed, more: options.more };
         let log = log.limits(limits).agent_limits(run.team().agent_limits()).bound(most);
         let log = timed(log, self.budgets(&options.budgets));
-        let log = match self.0.shared.paying(self.place(), Some(log.id())).await? {
+        let log = match self.0.shared.paying(self.place(), Some(log.id()), options.daily.as_deref()).await? {
             Some(paying) => paying.open(log, &chat).await?,
             None => log,
         };

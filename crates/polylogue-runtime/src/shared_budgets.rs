@@ -1,8 +1,12 @@
 //! The budgets that the processes with one database share: opening, listing and recounting.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use polylogue_core::Allowance;
+use futures_util::future::BoxFuture;
+use polylogue::runs::batch::Payers;
+use polylogue_core::{Allowance, Budget, Chat, CountedUsage, Log, StopReason};
 use polylogue_postgres::{BudgetListing, PostgresBudgets, Recount};
 
 use crate::budgets::SharedBudgets;
@@ -63,8 +67,76 @@ impl Runtime {
         recount.ok_or_else(|| Error::UnknownBudget { name: name.to_owned() })
     }
 
+    /// The limit that is reached of one of these shared budgets, for all processes together: the limits of that budget, and what is used of
+    /// it.
+    ///
+    /// # Errors
+    /// As [`with_shared_budgets`](Self::with_shared_budgets).
+    pub async fn reached_budget(
+        &self,
+        names: impl Iterator<Item = &str>,
+    ) -> Result<Option<(StopReason, Allowance, CountedUsage)>> {
+        let pool = self.budget_pool()?;
+        for name in names {
+            if let Some(reached) = pool.reached(name).await? {
+                return Ok(Some(reached));
+            }
+        }
+        Ok(None)
+    }
+
     fn budget_pool(&self) -> Result<Arc<PostgresBudgets>> {
         let pool = self.place().shared_budgets()?;
         pool.ok_or_else(|| Error::NoSharedBudgets { place: self.place().shown() })
+    }
+}
+
+/// The budgets that processes share, which pay for the conversations of a batch of a runtime.
+pub struct SharedPayers {
+    runtime: Runtime,
+    /// Those that have paid, by their names.
+    seen: Mutex<BTreeMap<String, Budget>>,
+}
+
+impl Runtime {
+    /// The budgets that processes share, for a batch with the store of this runtime: those of the runtime, and those that have paid for a
+    /// conversation before.
+    #[must_use]
+    pub fn batch_payers(&self) -> Arc<SharedPayers> {
+        Arc::new(SharedPayers { runtime: self.clone(), seen: Mutex::default() })
+    }
+}
+
+impl Payers for SharedPayers {
+    fn attach<'a>(
+        &'a self,
+        log: Log,
+        chat: &'a Chat,
+        is_new: bool,
+    ) -> BoxFuture<'a, polylogue_core::Result<Log>> {
+        Box::pin(async move {
+            let id = (!is_new).then(|| log.id().clone());
+            let paying = self.runtime.shared().paying(self.runtime.place(), id.as_ref(), None).await;
+            let Some(paying) = paying.map_err(Error::into_run)? else { return Ok(log) };
+            self.seen().extend(paying.budgets.iter().cloned());
+            let paid = if is_new { paying.begin(log).await } else { paying.open(log, chat).await };
+            paid.map_err(Error::into_run)
+        })
+    }
+
+    fn budgets(&self) -> Vec<Budget> {
+        self.seen().values().cloned().collect()
+    }
+}
+
+impl SharedPayers {
+    fn seen(&self) -> MutexGuard<'_, BTreeMap<String, Budget>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for SharedPayers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedPayers").field("names", &self.runtime.shared().names()).finish_non_exhaustive()
     }
 }

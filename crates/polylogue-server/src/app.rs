@@ -82,7 +82,7 @@ impl App {
         Self {
             source,
             slots: Slots::new(&limits),
-            spending: Spending::at(tenants.spending_file()),
+            spending: Spending::at(tenants.spending_file(), tenants.are_shared()),
             edits: tokio::sync::Mutex::default(),
             metrics: Metrics::new(),
             promised: Promised::at(tenants.running_folder()),
@@ -113,8 +113,8 @@ impl App {
     ///
     /// # Errors
     /// When its budget of today is spent, or as many conversations wait as can wait.
-    pub(crate) fn join(&self, token: &Token) -> Result<Slot, Problem> {
-        self.slots.place(&token.id, self.spending.admit(token)?)
+    pub(crate) async fn join(&self, token: &Token) -> Result<Slot, Problem> {
+        self.slots.place(&token.id, self.spending.admit(token, &self.tenants).await?)
     }
 
     /// The same for one that runs already, or was promised to run: it waits, however many others do.

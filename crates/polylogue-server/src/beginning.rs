@@ -39,8 +39,8 @@ pub(crate) async fn begin(
     key: Option<&Key>,
 ) -> Result<Listing, Problem> {
     let run_of_team = prepare_run(&prepared, wanted).await?;
-    let slot = app.join(token)?;
-    let run_of_team = run_of_team.with_budgets(slot.payer.budgets());
+    let slot = app.join(token).await?;
+    let run_of_team = run_of_team.with_budgets(slot.payer.budgets()).with_daily(slot.payer.daily());
     let id = key.map_or_else(|| Ok(fresh_id()), Key::log_id)?;
     let title = wanted.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
     let conversation = tenant.runtime.begin_as(&run_of_team, id.clone(), title).await?;

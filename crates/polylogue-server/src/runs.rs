@@ -31,7 +31,8 @@ pub(crate) async fn open(
     payer: &Payer,
 ) -> Result<Opened, Problem> {
     let prepared = app.source.prepare_stored(&tenant.runtime, id).await?;
-    let options = OpenOptions { more, budgets: payer.budgets(), ..OpenOptions::default() };
+    let options =
+        OpenOptions { more, budgets: payer.budgets(), daily: Some(payer.daily()), ..OpenOptions::default() };
     let conversation = tenant.runtime.open(id, &prepared, options).await?;
     Ok(Opened { conversation, prepared: Arc::new(prepared) })
 }
@@ -229,7 +230,10 @@ pub(crate) async fn resume_all(app: &Arc<App>) {
             let payer = app.promised.payer(&name, &id);
             let payer = tokens.iter().find(|token| payer.as_ref() == Some(&token.id));
             // Its budget of today was counted before.
-            let payer = payer.map_or_else(|| Ok(Payer::default()), |token| app.spending.admit(token));
+            let payer = match payer {
+                Some(token) => app.spending.admit(token, &app.tenants).await,
+                None => Ok(Payer::default()),
+            };
             match payer {
                 Ok(payer) => {
                     info!(conversation = %id, "a conversation is continued");

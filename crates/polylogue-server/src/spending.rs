@@ -1,5 +1,5 @@
 //! What tokens spend in a day. It is counted from the logs: a file says only from which event on a token pays for a conversation, so
-//! that no process, however it ends, can lose or repeat what was spent.
+//! that no process, however it ends, can lose or repeat what was spent. Servers with one database share budgets in it instead.
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
@@ -8,7 +8,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use polylogue_core::{Allowance, Budget, Event, LogId, StopReason, Store as _, Summary, TotalUsage};
+use polylogue_core::{
+    Allowance, Budget, CountedUsage, Event, LogId, StopReason, Store as _, Summary, TotalUsage,
+};
+use polylogue_runtime::token_budget;
 use polylogue_wire::token::DailyBudget;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
@@ -23,6 +26,8 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// What tokens with budgets have spent today.
 pub(crate) struct Spending {
     file: PathBuf,
+    /// Whether budgets are in the database, for all servers with it.
+    is_shared: bool,
     /// By id of the token.
     accounts: Mutex<HashMap<String, Arc<Account>>>,
 }
@@ -39,6 +44,8 @@ pub(crate) struct Account {
 pub(crate) struct Payer {
     /// Those of the token and of the tokens that made it, where they have budgets.
     accounts: Vec<Arc<Account>>,
+    /// The same where servers share them: their names, and their limits.
+    daily: Vec<(String, Allowance)>,
     /// The id of the token, if one is known.
     pub(crate) token: Option<String>,
 }
@@ -59,25 +66,29 @@ fn today() -> u64 {
 
 impl Account {
     fn new(per_day: DailyBudget, day: u64) -> Self {
-        let DailyBudget { cost, tokens } = per_day;
-        let budget = Budget::new("token", Allowance { cost, tokens, ..Allowance::default() });
-        Self { day, budget }
+        Self { day, budget: Budget::new("token", allowance(per_day)) }
     }
 
     /// What of it is spent, in words.
     fn spent(&self) -> Option<String> {
-        let StopReason::Allowance { limit, .. } = self.budget.reached()? else { return None };
-        let (used, most) = (self.budget.used(), self.budget.limits());
-        Some(match (*limit, most) {
-            (StopReason::Cost { .. }, Allowance { cost: Some(most), .. }) => {
-                format!("{} of {most}", used.cost)
-            }
-            (StopReason::Tokens { .. }, Allowance { tokens: Some(most), .. }) => {
-                format!("{} of {most} tokens", used.tokens)
-            }
-            (reason, _) => reason.to_string(),
-        })
+        spent(self.budget.reached()?, self.budget.limits(), self.budget.used())
     }
+}
+
+const fn allowance(DailyBudget { cost, tokens }: DailyBudget) -> Allowance {
+    Allowance { cost, tokens, calls: None, time_ms: None }
+}
+
+/// What of a budget is spent, in words, if this limit of it is reached.
+fn spent(reached: StopReason, most: Allowance, used: CountedUsage) -> Option<String> {
+    let StopReason::Allowance { limit, .. } = reached else { return None };
+    Some(match (*limit, most) {
+        (StopReason::Cost { .. }, Allowance { cost: Some(most), .. }) => format!("{} of {most}", used.cost),
+        (StopReason::Tokens { .. }, Allowance { tokens: Some(most), .. }) => {
+            format!("{} of {most} tokens", used.tokens)
+        }
+        (reason, _) => reason.to_string(),
+    })
 }
 
 impl Payer {
@@ -86,15 +97,25 @@ impl Payer {
         self.accounts.iter().map(|account| account.budget.clone()).collect()
     }
 
+    /// The same that servers share.
+    pub(crate) fn daily(&self) -> Vec<(String, Allowance)> {
+        self.daily.clone()
+    }
+
     /// What of its budgets is spent, in words.
-    fn spent(&self) -> Option<String> {
-        self.accounts.iter().find_map(|account| account.spent())
+    async fn spent(&self, tenants: &Tenants, tenant: &str) -> Result<Option<String>, Problem> {
+        if self.daily.is_empty() {
+            return Ok(self.accounts.iter().find_map(|account| account.spent()));
+        }
+        let names = self.daily.iter().map(|(name, _)| name.as_str());
+        let reached = tenants.get(tenant)?.runtime.reached_budget(names).await?;
+        Ok(reached.and_then(|(reached, most, used)| spent(reached, most, used)))
     }
 }
 
 impl Spending {
-    pub(crate) fn at(file: PathBuf) -> Self {
-        Self { file, accounts: Mutex::default() }
+    pub(crate) fn at(file: PathBuf, is_shared: bool) -> Self {
+        Self { file, is_shared, accounts: Mutex::default() }
     }
 
     fn accounts(&self) -> MutexGuard<'_, HashMap<String, Arc<Account>>> {
@@ -103,7 +124,13 @@ impl Spending {
 
     /// Who pays for what `token` begins or continues now.
     pub(crate) fn payer(&self, token: &Token) -> Payer {
-        Payer { accounts: self.accounts_of(token, today()), token: Some(token.id.clone()) }
+        let (day, id) = (today(), Some(token.id.clone()));
+        if self.is_shared {
+            let limits = token.daily_limits().into_iter();
+            let daily = limits.map(|limit| (token_budget(&limit.token, day), allowance(limit.per_day)));
+            return Payer { accounts: Vec::new(), daily: daily.collect(), token: id };
+        }
+        Payer { accounts: self.accounts_of(token, day), daily: Vec::new(), token: id }
     }
 
     fn accounts_of(&self, token: &Token, day: u64) -> Vec<Arc<Account>> {
@@ -119,17 +146,14 @@ impl Spending {
     /// The same, unless the budget of the token is spent.
     ///
     /// # Errors
-    /// `budget-spent`, until midnight.
-    pub(crate) fn admit(&self, token: &Token) -> Result<Payer, Problem> {
+    /// `budget-spent`, until midnight; or when the database that has the budgets cannot be read.
+    pub(crate) async fn admit(&self, token: &Token, tenants: &Tenants) -> Result<Payer, Problem> {
         let payer = self.payer(token);
-        payer.spent().map_or(Ok(payer), |spent| {
-            let left = DAY_MS - now_ms() % DAY_MS;
-            Err(Problem::budget_spent(format!("the token has spent its budget of today: {spent}"))
-                .hint(
-                    "it is renewed at midnight UTC; `polylogue token new --cost-per-day` makes one with more",
-                )
-                .retry_after(Duration::from_millis(left)))
-        })
+        let Some(spent) = payer.spent(tenants, &token.tenant).await? else { return Ok(payer) };
+        let left = DAY_MS - now_ms() % DAY_MS;
+        Err(Problem::budget_spent(format!("the token has spent its budget of today: {spent}"))
+            .hint("it is renewed at midnight UTC; `polylogue token new --cost-per-day` makes one with more")
+            .retry_after(Duration::from_millis(left)))
     }
 
     /// Notes that `payer` pays for the run `run` from its event `from` on.
@@ -137,6 +161,9 @@ impl Spending {
     /// # Errors
     /// When the file cannot be written: then the run must not begin.
     pub(crate) fn note(&self, payer: &Payer, tenant: &str, run: &LogId, from: u64) -> io::Result<()> {
+        if self.is_shared {
+            return Ok(());
+        }
         let day = match payer.accounts.first() {
             Some(account) => account.day,
             // It ends what a token with a budget pays for, if there is one.
@@ -158,6 +185,9 @@ impl Spending {
 
     /// Counts what an earlier process has spent today, and drops the lines of earlier days.
     pub(crate) async fn recover(&self, tenants: &Tenants, tokens: &[Token]) {
+        if self.is_shared {
+            return;
+        }
         let lines = self.lines().unwrap_or_else(|error| {
             warn!(%error, "what tokens have spent today is not known");
             Vec::new()
@@ -222,7 +252,7 @@ mod tests {
     fn a_token_pays_until_another_one_does_also_if_that_has_no_budget() {
         let dir = tempfile::tempdir().unwrap();
         let tokens = TokenFile::at(dir.path().join("tokens.json"));
-        let spending = Spending::at(dir.path().join("spending.jsonl"));
+        let spending = Spending::at(dir.path().join("spending.jsonl"), false);
         let payer = |tokens_per_day| {
             let per_day = DailyBudget { tokens: tokens_per_day, ..DailyBudget::default() };
             let (token, _) = tokens.create(NewToken { per_day, ..NewToken::local("a") }).unwrap();
@@ -244,9 +274,9 @@ mod tests {
         let from: Vec<_> = spending.lines().unwrap().iter().map(|line| line.from).collect();
         assert_eq!(from, [3, 7, 9], "a torn line takes no other with it");
         let huge = TotalUsage { input: u64::MAX, output: u64::MAX, ..TotalUsage::default() };
-        assert!(bounded.spent().is_none());
+        assert!(bounded.accounts[0].spent().is_none());
         let payer = payer(Some(1));
         (0..2).for_each(|_| payer.budgets()[0].spend(huge.counted()));
-        assert!(payer.spent().unwrap().ends_with(" of 1 tokens"));
+        assert!(payer.accounts[0].spent().unwrap().ends_with(" of 1 tokens"));
     }
 }

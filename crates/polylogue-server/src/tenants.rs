@@ -173,7 +173,12 @@ impl Tenants {
         server_folder(&self.place).join("running")
     }
 
-    /// Where it is noted who pays for what.
+    /// Whether other processes have the same conversations.
+    pub(crate) const fn are_shared(&self) -> bool {
+        self.place.is_shared()
+    }
+
+    /// Where it is noted who pays for what, unless others have the same conversations.
     pub(crate) fn spending_file(&self) -> PathBuf {
         server_folder(&self.place).join("spending.jsonl")
     }

@@ -8,14 +8,15 @@ pub(crate) mod tally;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue::runs::batch::{Batch, BatchResult, BatchStart};
+use polylogue::runs::batch::{Batch, BatchResult, BatchStart, Payers};
 use polylogue::{Error, Status};
 use polylogue_core::{
     Allowance, AnyStore, Budget, Cancellation, ConfigError, LogId, Store as _, StoreError, Timer,
 };
-use polylogue_runtime::{Prepared, Runtime, StoreLocation, limits_of};
+use polylogue_runtime::{Prepared, Runtime, SharedPayers, StoreLocation, limits_of};
 use polylogue_team::{Overrides, Row, Rows};
 
 use super::{price, write};
@@ -52,7 +53,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Ex
     let all = || (0..total).filter_map(|index| rows.get(index));
     let (settled, left) =
         (|| all().filter(|row| over.contains(&row.id)), || all().filter(|row| !over.contains(&row.id)));
-    let runtime = Runtime::open_at(job.place.clone())?;
+    let runtime = Runtime::open_at(job.place.clone())?.with_shared_budgets(&args.budgets.shared()).await?;
     let store = runtime.store().clone();
     if let Some(budget) = &budget {
         records.settled().filter(|entry| !is_row(&entry.id)).for_each(|entry| budget.spend(entry.counted()));
@@ -60,9 +61,11 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Ex
     }
     let progress = Progress::new(total, over.len(), records.spent());
     let state = RefCell::new(State { records, progress, broken: None });
-    let held = job.hold(store, budget.as_ref(), left, &state).await;
+    let payers = runtime.batch_payers();
+    let held = job.hold((store, &payers), budget.as_ref(), left, &state).await;
     let place = Place::of_store(Path::new(&job.place.shown()));
-    state.into_inner().end(args, (held, &rows), budget, &place)
+    let paying = budget.into_iter().chain(payers.budgets()).collect();
+    state.into_inner().end(args, (held, &rows), paying, &place)
 }
 
 /// What happens to a batch while it runs.
@@ -79,7 +82,7 @@ impl State {
         self,
         args: &args::batch::Batch,
         (held, rows): (Result<(), CliError>, &Rows),
-        budget: Option<Budget>,
+        paying: Vec<Budget>,
         place: &Place,
     ) -> Result<Exit, CliError> {
         let Self { mut records, mut progress, broken } = self;
@@ -87,7 +90,7 @@ impl State {
         records.sort((0..rows.len()).filter_map(|index| rows.get(index)).map(|row| row.id))?;
         held?;
         broken.map_or(Ok(()), Err)?;
-        let tally = Tally::of(&records, rows.len(), budget);
+        let tally = Tally::of(&records, rows.len(), paying);
         let unwritable = |error| CliError::failed(format!("the output cannot be written: {error}"));
         write(&match args.json {
             true => Sanitized::json(&tally.json(&args.output, place)).map_err(unwritable)?,
@@ -175,17 +178,12 @@ impl<'a> Job<'a> {
             Some(_) => place::of(cli.store.as_deref())?,
             None => StoreLocation::new(default_store(&args.output)),
         };
-        if let Some((name, _)) = args.budgets.shared().first() {
-            let what = format!("a batch cannot be paid by the shared budget `{name}`");
-            return Err(CliError::usage(what)
-                .hint("leave out the name, or begin the conversations with `polylogue run --detach`"));
-        }
         let mut most = args.budgets.allowance();
         if most.cost.is_none() {
             most.cost = default_max_cost(cli, &args.options.models)?;
         }
         let mut launch = Launch::of(loaded, &args.team, &args.options);
-        launch.shared_budget = most.cost.is_some();
+        launch.shared_budget = most.cost.is_some() || args.budgets.limits_cost();
         let prepared = launch.prepare(&place).await?;
         let key = key(&prepared, args)?;
         Ok(Self { args, prepared, default, most, place, key })
@@ -218,12 +216,13 @@ impl<'a> Job<'a> {
     /// Holds the conversations that are left.
     async fn hold<L: Iterator<Item = Row>>(
         &self,
-        store: AnyStore,
+        (store, payers): (AnyStore, &Arc<SharedPayers>),
         budget: Option<&Budget>,
         left: impl Fn() -> L,
         state: &RefCell<State>,
     ) -> Result<(), CliError> {
         let batch = Batch::new(store).concurrency(self.args.at_once.into());
+        let batch = batch.payers(Arc::clone(payers) as Arc<dyn Payers>);
         let batch = batch
             .limits(self.prepared.team_limits())
             .agent_limits(self.prepared.team().agent_limits())

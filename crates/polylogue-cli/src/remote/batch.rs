@@ -44,7 +44,7 @@ pub(super) async fn run(args: &args::batch::Batch, remote: &Remote) -> Result<Ex
     let job = Job { args, remote, team: &team, key: &key, stop };
     let held = job.hold(left(&rows, &over), at_once, &state).await;
     let place = Place { shown: remote.client.url().to_owned(), option: remote.option_after_space() };
-    state.into_inner().end(args, (held, &rows), None, &place)
+    state.into_inner().end(args, (held, &rows), Vec::new(), &place)
 }
 
 /// The rows that are not over.

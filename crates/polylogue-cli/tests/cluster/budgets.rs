@@ -1,6 +1,7 @@
 //! W30, W31: one budget for all workers, which are killed, and counting it again.
 
 use std::net::Ipv4Addr;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,8 +9,9 @@ use std::time::Duration;
 use polylogue_core::{CountedUsage, Event, Summary};
 use polylogue_test::postgres::PostgresServer;
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::live::Client;
 use crate::place::{Place, WorkerProcess, expire, until};
 
 const MOST: u64 = 400_000;
@@ -30,16 +32,24 @@ fn greedy() -> (Server, Arc<AtomicU64>) {
     let book = Playbook::new(move |received, _| {
         let texts = received.messages().iter().map(|message| message["content"].to_string().len() as u64 - 2);
         let input = texts.sum::<u64>() + 100;
-        counted.fetch_add(input + REPLY, Ordering::Relaxed);
-        Answer::text("Go on.").usage(input, REPLY)
+        let limits =
+            ["max_completion_tokens", "max_tokens"].iter().filter_map(|name| received.body[name].as_u64());
+        let reply = limits.min().map_or(REPLY, |most| most.min(REPLY));
+        counted.fetch_add(input + reply, Ordering::Relaxed);
+        Answer::text("Go on.").usage(input, reply)
     });
     let behavior = Behavior::from(book).latency(Duration::from_millis(150));
     (Server::bind((Ipv4Addr::LOCALHOST, 0).into(), behavior).unwrap(), used)
 }
 
-fn budget(place: &Place) -> Value {
+/// The budgets that `cluster` shows.
+fn budgets(place: &Place) -> Vec<Value> {
     let rows = place.run(&["cluster", "--json"], 0).lines();
-    rows.into_iter().find(|row| row["budget"] == "team").unwrap()
+    rows.into_iter().filter(|row| row.get("budget").is_some()).collect()
+}
+
+fn budget(place: &Place) -> Value {
+    budgets(place).into_iter().find(|row| row["budget"] == "team").unwrap()
 }
 
 /// What the logs say.
@@ -129,4 +139,110 @@ fn a_shared_budget_that_cannot_be_is_an_error_with_a_hint() {
     assert_eq!(found["processes"], 0, "{found}");
     let shown = place.run(&["cluster"], 0).out;
     assert!(shown.contains("budget  team") && shown.contains("1 call of 1"), "{shown}");
+}
+
+/// Two batches on one budget never pass it together, and continue under a larger one.
+#[test]
+fn batches_are_paid_by_a_budget_that_they_share() {
+    const MOST: u64 = 60_000;
+    let Some(server) = PostgresServer::start() else { return };
+    let (model, used) = greedy();
+    let place = Place::new(&server.url()).with_model(&model);
+    place.file("team.yaml", TALK);
+    place.file("one.csv", "id,task\na,Talk of apples.\nb,Talk of bees.\nc,Talk of cats.\n");
+    place.file("two.csv", "id,task\nd,Talk of dogs.\ne,Talk of eels.\n");
+    let batch = |name: &str, most: u64| {
+        let (rows, output, budget) = (format!("{name}.csv"), format!("{name}.jsonl"), format!("team={most}"));
+        let mut batch = place.command(&["batch", "team.yaml", "--model", "openai:test"]);
+        batch.args(["--over", &rows, "--output", &output, "--budget-tokens", &budget]);
+        batch
+    };
+    let together = ["one", "two"]
+        .map(|name| batch(name, MOST).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    for process in together {
+        let output = process.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("the shared budget `team` has reached the limit of 60000 tokens"), "{said}");
+    }
+    let (sent, found) = (used.load(Ordering::Relaxed), budget(&place));
+    let spent = found["used"]["tokens"].as_u64().unwrap();
+    println!("{sent} tokens were used, {spent} of {MOST} are counted");
+    assert!(sent <= MOST && (MOST * 9 / 10..=MOST).contains(&spent), "{sent} used, {found}");
+    assert_eq!((&found["drawn"]["tokens"], &found["processes"]), (&0.into(), &0.into()), "{found}");
+    assert_eq!(found["conversations"], 5, "{found}");
+    // Run again under the same limit, they find it reached and make no call; under a higher one, they continue.
+    let again = batch("two", MOST).output().unwrap();
+    assert_eq!((again.status.code(), used.load(Ordering::Relaxed)), (Some(4), sent));
+    let more = batch("one", MOST + 20_000).output().unwrap();
+    assert_eq!(more.status.code(), Some(4), "{}", String::from_utf8_lossy(&more.stderr));
+    let more = budget(&place)["used"]["tokens"].as_u64().unwrap();
+    assert!((MOST + 1..=MOST + 20_000).contains(&more), "{more}");
+}
+
+/// What is counted of the days of the only token with a budget, of which there are two if it is midnight: the names, and the tokens.
+fn of_days(place: &Place) -> (Vec<String>, u64) {
+    let days = budgets(place).into_iter().map(|row| {
+        let name = row["budget"].as_str().unwrap().to_owned();
+        assert!(name.starts_with("@token:"), "{row}");
+        (name, row["used"]["tokens"].as_u64().unwrap())
+    });
+    let (names, used): (Vec<String>, Vec<u64>) = days.unzip();
+    (names, used.iter().sum())
+}
+
+/// Servers with one database never pass the budget of a token together, though one of them is killed, and another token that continues a
+/// conversation pays for itself.
+#[test]
+fn servers_share_the_budget_of_a_token_for_a_day() {
+    const MOST: u64 = 100_000;
+    const PATH: &str = "/api/v1/conversations";
+    let Some(server) = PostgresServer::start() else { return };
+    let (model, used) = greedy();
+    let place = Place::new(&server.url()).with_model(&model);
+    place.file("team.yaml", TALK);
+    let token = |args: &[&str]| place.run(&[&["token", "new"], args].concat(), 0).out.trim().to_owned();
+    let bounded = token(&["bounded", "--tokens-per-day", &MOST.to_string()]);
+    let free = token(&["free"]);
+    let serve = |output: &str| {
+        let serve = ["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"];
+        (place.begin(&serve, output), Client::of(&place, bounded.clone(), output))
+    };
+    let ((killed, first), (_second, other)) = (serve("one"), serve("two"));
+    let mut ids = Vec::new();
+    for client in [&first, &other, &first, &other, &first, &other] {
+        let (status, begun) = client.post(PATH, &json!({"team": "team"}));
+        assert_eq!(status, 201, "{begun}");
+        ids.push(begun["id"].as_str().unwrap().to_owned());
+    }
+    until("they talk", || used.load(Ordering::Relaxed) > MOST / 4);
+    kill(&server, killed);
+    let (_third, _) = serve("three");
+    until("all have ended", || place.all(6, |state| state.contains("the token has reached the limit")));
+    until("nothing is drawn", || budgets(&place).iter().all(|row| row["drawn"]["tokens"] == 0));
+    let sent = used.load(Ordering::Relaxed);
+    let (names, spent) = of_days(&place);
+    println!("{sent} tokens were used, {spent} of {MOST} are counted for {names:?}");
+    let (days, logged) = (names.len() as u64, of_logs(&place, &ids).tokens);
+    assert!(sent <= MOST * days && spent <= MOST * days && spent >= MOST * 9 / 10, "{sent}, {spent}");
+    assert_eq!(spent, logged, "the budget has what the logs have");
+    let (status, refused) = other.post(PATH, &json!({"team": "team"}));
+    assert!(days > 1 || status == 429 && refused["type"] == "/problems/budget-spent", "{refused}");
+    // A token without a budget continues one of them, until it is stopped.
+    let free = Client::of(&place, free, "two");
+    let one = format!("{PATH}/{}", ids[0]);
+    assert_eq!(free.post(&format!("{one}/resume"), &json!({})).0, 202);
+    until("it continues", || used.load(Ordering::Relaxed) > sent);
+    assert_eq!(free.post(&format!("{one}/stop"), &json!({"when": "now"})).0, 202);
+    until("it has stopped", || place.all(6, |state| state != "running"));
+    until("it is counted", || of_logs(&place, &ids).tokens > logged);
+    assert_eq!(of_days(&place).1, spent, "it is not spent of the budget");
+    // What was changed, as by a restored backup, is counted again.
+    let _ =
+        server.sql("UPDATE polylogue.budgets SET tokens = 7; UPDATE polylogue.budget_logs SET tokens = 3");
+    for name in &names {
+        let recount = place.run(&["cluster", "--recount", name, "--json"], 0).lines().remove(0);
+        assert_eq!((&recount["running"], &recount["uncertain"]), (&0.into(), &json!([])), "{recount}");
+    }
+    assert_eq!(of_days(&place).1, spent, "what another token has used is not counted");
 }

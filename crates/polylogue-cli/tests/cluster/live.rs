@@ -41,14 +41,14 @@ fn model() -> Server {
 }
 
 /// A client of a server.
-struct Client {
+pub(crate) struct Client {
     address: String,
     token: String,
 }
 
 impl Client {
     /// Of a server that is starting.
-    fn of(place: &Place, token: String, output: &str) -> Self {
+    pub(crate) fn of(place: &Place, token: String, output: &str) -> Self {
         let mut address = String::new();
         until("the server listens", || {
             let text = fs::read_to_string(place.path(output)).unwrap_or_default();
@@ -73,6 +73,22 @@ impl Client {
         let mut text = String::new();
         self.get(path, "").read_to_string(&mut text).unwrap();
         text
+    }
+
+    /// Sends JSON. Returns the status and what is answered.
+    pub(crate) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let (mut socket, body) = (TcpStream::connect(&self.address).unwrap(), body.to_string());
+        let Self { address, token } = self;
+        let length = body.len();
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nx-api-key: {token}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
+        socket.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str(body).unwrap_or_default())
     }
 
     /// Follows a conversation to its end: its events, and how many replies came live and whole.

@@ -107,6 +107,15 @@ impl Budget {
         self.shared.changed.send_replace(());
     }
 
+    /// Whether it pays for a log of this process, or has drawn anything.
+    #[must_use]
+    pub fn is_in_use(&self) -> bool {
+        self.balance()
+            .piece
+            .as_ref()
+            .is_some_and(|piece| !piece.logs.is_empty() || piece.standing.drawn != CountedUsage::default())
+    }
+
     /// Says why the store does not answer: calls that wait for it fail.
     pub fn failed(&self, error: StoreError) {
         self.balance().piece.iter_mut().for_each(|piece| piece.failure = Some(error.clone()));

@@ -9,6 +9,7 @@ use tokio::time::{sleep, timeout};
 use tracing::warn;
 
 use super::inner::Inner;
+use super::names::title;
 
 /// How often a process reports, and returns what it does not use.
 const TICK: Duration = Duration::from_secs(1);
@@ -37,7 +38,7 @@ struct State {
 
 impl Account {
     pub(super) fn new(name: &str, standing: BudgetStanding) -> Self {
-        let budget = Budget::pooled(format!("shared budget `{name}`"), standing);
+        let budget = Budget::pooled(title(name), standing);
         let state = Mutex::new(State { number: 0, pending: None, renewed: Instant::now() });
         Self { name: name.to_owned(), budget, state }
     }

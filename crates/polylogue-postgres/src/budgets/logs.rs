@@ -49,12 +49,16 @@ const SUM: &str = "WITH counted AS MATERIALIZED (
     sum AS MATERIALIZED (SELECT coalesce(sum(calls), 0) AS calls, coalesce(sum(tokens), 0) AS tokens, coalesce(sum(cost), 0) AS cost FROM counted)
     UPDATE polylogue.budgets AS b SET calls = sum.calls, tokens = sum.tokens, cost = sum.cost FROM sum WHERE b.name = $1";
 
-/// Notes that a budget pays for a log, from what it has used so far on.
-const ADD: &str = "INSERT INTO polylogue.budget_logs(budget, tenant, log, before_calls, before_tokens, before_cost)
-    SELECT name, $2, $3, $4::bigint, $5::bigint, $6::bigint FROM polylogue.budgets WHERE name = $1 ON CONFLICT DO NOTHING";
+/// Notes that a budget pays for a log, from what it has used so far on; again, if another one has paid in between.
+const ADD: &str = "INSERT INTO polylogue.budget_logs AS l(budget, tenant, log, before_calls, before_tokens, before_cost)
+    SELECT name, $2, $3, $4::bigint, $5::bigint, $6::bigint FROM polylogue.budgets WHERE name = $1
+    ON CONFLICT (tenant, log, budget) DO UPDATE SET until_event = NULL, before_calls = excluded.before_calls - l.calls,
+        before_tokens = excluded.before_tokens - l.tokens, before_cost = excluded.before_cost - l.cost
+    WHERE l.until_event IS NOT NULL";
 
 /// Who has claimed the logs of a budget, and which process it knows them by. With `$2`, those of one process.
-const PAID: &str = "SELECT p.tenant, p.log, p.node, l.nr IS NOT NULL, l.holder IS NOT NULL, coalesce(l.lease >= now(), false)
+const PAID: &str = "SELECT p.tenant, p.log, p.node, l.nr IS NOT NULL, l.holder IS NOT NULL AND p.until_event IS NULL, coalesce(l.lease >= now(), false),
+        p.until_event
     FROM polylogue.budget_logs p LEFT JOIN polylogue.logs l ON l.tenant = p.tenant AND l.id = p.log
     WHERE p.budget = $1 AND ($2::text IS NULL OR p.node = $2) ORDER BY p.tenant, p.log";
 
@@ -67,6 +71,8 @@ struct PaidLog {
     /// Whether a process has claimed it, even if its lease has expired: it may be frozen, and continue.
     is_claimed: bool,
     is_running: bool,
+    /// The events before which the budget pays, if another one pays for the others.
+    until: Option<u64>,
 }
 
 /// What the events of a log say.
@@ -78,7 +84,7 @@ enum Counted {
 
 impl Inner {
     pub(super) async fn names_of(&self, id: &LogId) -> Result<Vec<String>, StoreError> {
-        let sql = "SELECT budget FROM polylogue.budget_logs WHERE tenant = $1 AND log = $2 ORDER BY budget";
+        let sql = "SELECT budget FROM polylogue.budget_logs WHERE tenant = $1 AND log = $2 AND until_event IS NULL ORDER BY budget";
         let parameters: [Parameter<'_>; 2] = [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT)];
         let rows = self.database.query(Access::Read, sql, &parameters).await?;
         rows.iter().map(|row| self.get(row, 0)).collect()
@@ -107,7 +113,7 @@ impl Inner {
     }
 
     /// Counts a log, which `node` runs from now on, or no process.
-    async fn count(
+    pub(super) async fn count(
         &self,
         (name, tenant, id): (&str, &str, &LogId),
         used: CountedUsage,
@@ -141,19 +147,25 @@ impl Inner {
                 is_there: self.get(row, 3)?,
                 is_claimed: self.get(row, 4)?,
                 is_running: self.get::<bool>(row, 4)? && self.get(row, 5)?,
+                until: self.get::<Option<i64>>(row, 6)?.map(i64::cast_unsigned),
             })
         });
         paid.collect()
     }
 
-    /// What the log of a conversation has used, unless a call may have been in flight when its process died.
-    async fn counted(&self, logs: &Logs, id: &LogId) -> Result<Counted, StoreError> {
-        let events = match logs.read_intact(id).await {
+    /// What the log of a conversation has used, up to the event `until`, unless a call may have been in flight when its process died.
+    async fn counted(&self, logs: &Logs, id: &LogId, until: Option<u64>) -> Result<Counted, StoreError> {
+        let mut events = match logs.read_intact(id).await {
             Ok(recovered) if recovered.damage.is_none() => recovered.events,
             Ok(_) | Err(StoreError::NotFound { .. }) => return Ok(Counted::Unreadable),
             Err(error) => return Err(error),
         };
+        events.retain(|event| until.is_none_or(|until| event.seq < until));
         let used = Summary::of(&events, true).usage.counted();
+        if until.is_some() {
+            // Calls that may have been lost were charged before another budget paid.
+            return Ok(Counted::Used(used));
+        }
         match Log::copy_of(events).may_have_lost_calls().await {
             Ok(false) => Ok(Counted::Used(used)),
             Ok(true) => Ok(Counted::Uncertain),
@@ -180,7 +192,7 @@ impl Inner {
         recount: &mut Recount,
     ) -> Result<(), StoreError> {
         let mut stores: HashMap<String, Logs> = HashMap::new();
-        for PaidLog { tenant, id, node, is_there, is_claimed, is_running } in paid {
+        for PaidLog { tenant, id, node, is_there, is_claimed, is_running, until } in paid {
             if is_running {
                 recount.running += 1;
                 continue;
@@ -188,7 +200,7 @@ impl Inner {
             let logs = stores
                 .entry(tenant.clone())
                 .or_insert_with(|| Logs::new(Database::new(self.address.clone()), &tenant));
-            let counted = if is_there { self.counted(logs, &id).await? } else { Counted::Unreadable };
+            let counted = if is_there { self.counted(logs, &id, until).await? } else { Counted::Unreadable };
             match counted {
                 Counted::Used(used) => {
                     let runs_it = node.as_ref().filter(|_| is_claimed);

@@ -206,7 +206,7 @@ pub(crate) async fn instruct(
     // What runs already needs no further place.
     let slot = match was_posted || tenant.runs.is_running(id) {
         true => app.wait(token),
-        false => app.join(token)?,
+        false => app.join(token).await?,
     };
     let inbox_key = key.map_or_else(|| fresh_id().to_string(), Key::inbox_key);
     let steered = tenant.runtime.steer_once(id, instruction.clone(), &inbox_key).await?;
@@ -335,7 +335,7 @@ async fn resume(call: Call) -> Reply {
         return Err(Problem::stopping());
     }
     let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
-    let slot = app.join(token)?;
+    let slot = app.join(token).await?;
     if !tenant.runs.enter(&id) {
         raise(&tenant, &id, limits).await?;
         unpause(&tenant, &id).await?;
@@ -448,7 +448,7 @@ async fn fork(call: Call) -> Reply {
     if text.is_some() && !token.has(Scope::Answer) && is_answer(&tenant, &id, seq).await? {
         return Err(Problem::may_not_answer());
     }
-    let slot = if run { Some(app.join(token)?) } else { None };
+    let slot = if run { Some(app.join(token).await?) } else { None };
     let new = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
     let team = match &team {
         Some(team) => Some(served_team(&call, &tenant, team).await?),

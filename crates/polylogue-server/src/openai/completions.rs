@@ -156,10 +156,10 @@ async fn begin_new(
 ) -> Result<Started, Problem> {
     let prepared = served_team(call, tenant, &request.model).await?;
     prepared.reread_memory().await?;
-    let slot = call.app.join(token)?;
+    let slot = call.app.join(token).await?;
     let limits = LimitOverrides { reply_tokens: request.max_tokens, ..LimitOverrides::default() };
     let of_team = prepared.run().with_task(history::task(&request.messages)).with_limits(limits);
-    let of_team = of_team.with_budgets(slot.payer.budgets());
+    let of_team = of_team.with_budgets(slot.payer.budgets()).with_daily(slot.payer.daily());
     let id = fresh_id();
     let conversation = tenant.runtime.begin_as(&of_team, id.clone(), None).await?;
     let pictures = request.messages.iter().flat_map(|message| &message.pictures);
@@ -205,7 +205,7 @@ async fn say(
             Instruction::Send(message)
         }
     };
-    let slot = call.app.join(token)?;
+    let slot = call.app.join(token).await?;
     if let Steered::Refused(why) = tenant.runtime.steer(id, instruction).await? {
         return Err(Problem::refused(why.to_string()));
     }

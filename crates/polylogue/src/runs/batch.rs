@@ -34,10 +34,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use std::fmt;
 use std::num::NonZero;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use polylogue_core::{
     Allowance, AnyStore, Budget, Cancellation, Chat, Error, Event, LimitOverrides, Limits, Log, LogId, Meta,
@@ -55,9 +57,22 @@ pub struct Batch {
     overrides: LimitOverrides,
     began_with: fn(&Meta) -> LimitOverrides,
     budget: Option<Budget>,
+    payers: Option<Arc<dyn Payers>>,
     /// Whether the usage of earlier runs is charged already.
     is_charged: bool,
     cancellation: Cancellation,
+}
+
+/// What pays for the conversations of a batch besides its budget, such as budgets that several processes share.
+pub trait Payers: fmt::Debug + Send + Sync {
+    /// Has a log be paid for, before its chat makes a call: one that is new, or that an earlier run has begun.
+    ///
+    /// # Errors
+    /// When what pays cannot be read or written.
+    fn attach<'a>(&'a self, log: Log, chat: &'a Chat, is_new: bool) -> BoxFuture<'a, Result<Log>>;
+
+    /// The budgets that pay for the conversations that it has attached so far. Once one is exhausted, no other conversation begins.
+    fn budgets(&self) -> Vec<Budget>;
 }
 
 /// A conversation to run.
@@ -104,6 +119,7 @@ impl Batch {
             overrides: LimitOverrides::default(),
             began_with: |_| LimitOverrides::default(),
             budget: None,
+            payers: None,
             is_charged: false,
             cancellation: Cancellation::default(),
         }
@@ -146,6 +162,12 @@ impl Batch {
     #[must_use]
     pub fn budget(self, budget: Budget) -> Self {
         Self { budget: Some(budget), ..self }
+    }
+
+    /// Has other budgets pay for all model calls, too. Those of earlier runs are theirs to count.
+    #[must_use]
+    pub fn payers(self, payers: Arc<dyn Payers>) -> Self {
+        Self { payers: Some(payers), ..self }
     }
 
     /// Charges the usage of earlier runs on `items` to the budget. `id` returns the id of the log of an item, as in
@@ -241,7 +263,13 @@ impl Batch {
 
     /// Whether no other conversation begins.
     fn is_over(&self) -> bool {
-        self.cancellation.is_requested() || self.budget.as_ref().is_some_and(Budget::is_exhausted)
+        self.cancellation.is_requested() || self.budgets().iter().any(Budget::is_exhausted)
+    }
+
+    /// All budgets that pay.
+    fn budgets(&self) -> Vec<Budget> {
+        let shared = self.payers.iter().flat_map(|payers| payers.budgets());
+        self.budget.iter().cloned().chain(shared).collect()
     }
 
     async fn hold<I>(&self, item: I, start: impl Fn(&I) -> Result<BatchStart>) -> BatchResult<I> {
@@ -253,7 +281,11 @@ impl Batch {
     }
 
     async fn converse(&self, start: BatchStart) -> Result<(Result<Status>, Vec<Arc<Event>>)> {
-        let mut log = self.log(&start).await?.bound(start.bound).cancelled_by(self.cancellation.clone());
+        let (mut log, is_new) = self.log(&start).await?;
+        if let Some(payers) = &self.payers {
+            log = payers.attach(log, &start.chat, is_new).await?;
+        }
+        log = log.bound(start.bound).cancelled_by(self.cancellation.clone());
         if let Some(budget) = &self.budget {
             log = log.budget(budget.clone());
         }
@@ -265,10 +297,9 @@ impl Batch {
             }
             Some((reason, summary)) => {
                 // No call fits that did not fit before.
-                self.budget
-                    .iter()
-                    .filter(|budget| budget.holds(reason))
-                    .for_each(|budget| budget.refuse(reason));
+                let budgets = self.budgets();
+                let held = budgets.iter().filter(|budget| budget.holds(reason));
+                held.for_each(|budget| budget.refuse(reason));
                 Ok(Status::Closed { reason: reason.clone(), summary: summary.clone() })
             }
             None if !log.has_begun().await? => {
@@ -283,15 +314,15 @@ impl Batch {
 
     /// Whether a conversation that ended for `reason` continues: a budget ended it that is larger now, or gone.
     fn is_interrupted(&self, reason: &StopReason) -> bool {
-        reason.is_shared() && !self.budget.as_ref().is_some_and(|budget| budget.holds(reason))
+        reason.is_shared() && !self.budgets().iter().any(|budget| budget.holds(reason))
     }
 
-    /// The log of a conversation: that of an earlier run, or a new one.
-    async fn log(&self, start: &BatchStart) -> Result<Log> {
+    /// The log of a conversation: that of an earlier run, or a new one, and whether it is new.
+    async fn log(&self, start: &BatchStart) -> Result<(Log, bool)> {
         let meta = match self.store.meta(&start.id).await {
             Err(StoreError::NotFound { .. }) => {
                 let log = Log::create_with(self.store.clone(), start.id.clone(), &start.meta).await?;
-                return Ok(self.within(log, self.overrides));
+                return Ok((self.within(log, self.overrides), true));
             }
             meta => meta?,
         };
@@ -300,7 +331,7 @@ impl Batch {
         if let Some(budget) = self.budget.as_ref().filter(|_| !self.is_charged) {
             budget.count(log.events().await.iter().map(|event| &**event));
         }
-        Ok(log)
+        Ok((log, false))
     }
 
     /// The log of an earlier run with the limits that apply; changed ones are logged.

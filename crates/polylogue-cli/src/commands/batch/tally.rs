@@ -38,11 +38,12 @@ pub(crate) struct Tally {
     /// Those that failed or wait, and why.
     open: Vec<(String, State, String)>,
     total: usize,
-    budget: Option<Budget>,
+    /// The budget of the batch, and those that it shares with other processes.
+    paying: Vec<Budget>,
 }
 
 impl Tally {
-    pub(crate) fn of(records: &Records, total: usize, budget: Option<Budget>) -> Self {
+    pub(crate) fn of(records: &Records, total: usize, paying: Vec<Budget>) -> Self {
         let mut states: BTreeMap<State, (usize, TotalUsage)> = BTreeMap::new();
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
         let mut open = Vec::new();
@@ -60,7 +61,7 @@ impl Tally {
         let mut reasons: Vec<(String, usize)> =
             reasons.into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect();
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        Self { states, reasons, open, total, budget }
+        Self { states, reasons, open, total, paying }
     }
 
     fn count(&self) -> usize {
@@ -117,17 +118,17 @@ impl Tally {
             "states": self.states.iter().map(state).collect::<Map<_, _>>(),
             "reasons": reasons.collect::<Vec<_>>(),
             "failed_or_waiting": open.collect::<Vec<_>>(),
-            "budget": self.budget.as_ref().map(|budget| limits(budget.limits())),
-            "used": self.budget.as_ref().map(used),
+            "budget": self.paying.first().map(|budget| limits(budget.limits())),
+            "used": self.paying.first().map(used),
             "reached": self.reached().map(|reason| reason.to_string()),
             "records": output.display().to_string(),
             "conversations": place.shown,
         })
     }
 
-    /// The limit of the budget that is reached.
+    /// The limit of a budget that is reached.
     fn reached(&self) -> Option<StopReason> {
-        self.budget.as_ref()?.reached()
+        self.paying.iter().find_map(Budget::reached)
     }
 
     /// That rows met limits of their own, if any did.

@@ -1,0 +1,44 @@
+//! Names of budgets: those that people give, and those of days.
+
+/// How a name begins that no person gives.
+const RESERVED: char = '@';
+
+/// What such a budget is called in reasons.
+const OWNER: &str = "token";
+
+/// The name of the budget of a server's token for a day, in days since 1970.
+#[must_use]
+pub fn token_budget(token: &str, day: u64) -> String {
+    format!("{RESERVED}token:{token}:{day}")
+}
+
+/// Whether a budget pays for a log only until another one of its kind does.
+#[must_use]
+pub fn is_daily(name: &str) -> bool {
+    name.starts_with(RESERVED)
+}
+
+pub(super) fn day_of(name: &str) -> Option<u64> {
+    name.rsplit(':').next().filter(|_| is_daily(name))?.parse().ok()
+}
+
+/// What a budget is called in reasons.
+pub(super) fn title(name: &str) -> String {
+    if is_daily(name) { OWNER.into() } else { format!("shared budget `{name}`") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_days_are_none_that_people_give() {
+        let name = token_budget("tok-1", 20_700);
+        assert_eq!(
+            (name.as_str(), day_of(&name), is_daily(&name)),
+            ("@token:tok-1:20700", Some(20_700), true)
+        );
+        assert_eq!((day_of("team:20700"), is_daily("team:20700")), (None, false));
+        assert_eq!((title(&name), title("team")), ("token".into(), "shared budget `team`".into()));
+    }
+}
