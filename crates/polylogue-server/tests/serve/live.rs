@@ -359,9 +359,9 @@ async fn w41_a_process_that_cannot_be_reached_is_followed_in_the_store() {
 async fn w40_live_text_takes_no_statements() {
     const SECONDS: u64 = 4;
     let watched = number("POLYLOGUE_WATCHED", 60);
-    // First nothing comes for a while, then 20 pieces a second, for minutes.
+    // First nothing comes for a while, then 20 pieces a second, for minutes: not more, because the model server holds the whole reply.
     let silence = Duration::from_secs(10 + watched as u64 / 20);
-    let model = model(silence, 20 * 600, Duration::from_millis(50));
+    let model = model(silence, 20 * 150, Duration::from_millis(50));
     let Some(cluster) = Cluster::new(&[], model).await else { return };
     let pieces = Arc::new(AtomicUsize::new(0));
     let (mut nodes, mut conversations, mut readers) = (Vec::new(), Vec::new(), Vec::new());
