@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use polylogue::kernel::LogId;
-use polylogue_runtime::{Prepared, Runtime, StoreLocation};
+use polylogue_runtime::{Prepared, Runtime, StoreLocation, StoredDocument};
 use polylogue_server::{Server, ServerLimits, ServerOptions, SourceError, TeamSource};
 use polylogue_team::{Diagnostics, Loaded, Overrides};
 use serde::{Deserialize, Serialize};
@@ -58,12 +58,17 @@ impl TeamSource for Texts {
     fn prepare_stored<'a>(
         &'a self,
         runtime: &'a Runtime,
-        id: &'a LogId,
+        _: &'a LogId,
+        document: &'a StoredDocument,
     ) -> BoxFuture<'a, std::result::Result<Prepared, SourceError>> {
         Box::pin(async move {
-            let stored = runtime.stored_team(id).await.map_err(failed)?;
+            let stored = document.team().map_err(failed)?;
             of_team(stored.team, stored.digest, runtime.place()).await.map_err(failed)
         })
+    }
+
+    fn is_for_any_task(&self, _: &Prepared) -> bool {
+        true
     }
 }
 

@@ -36,10 +36,15 @@ pub(crate) fn known(env: Env, permits: &Permits, digest: &str) -> Result<Access,
     Ok(access)
 }
 
+/// Whether the user has rules for approvals, which may be about a team.
+pub(crate) fn has_rules() -> bool {
+    place::of_rules().is_some_and(|rules| rules.exists())
+}
+
 /// The user's seal of what is stored with a conversation, where it allows something.
 fn sealer() -> Option<Sealer> {
     // Rules for approvals may be about this team.
-    let has_rules = place::of_rules().is_some_and(|rules| rules.exists());
+    let has_rules = has_rules();
     Some(Arc::new(move |stored: &StoredTeam| {
         let needs_none =
             stored.allowed.is_empty() && stored.mcp.is_none() && stored.dir.is_none() && !has_rules;

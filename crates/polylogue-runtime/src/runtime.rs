@@ -12,7 +12,9 @@ use polylogue_core::{
 use crate::budgets::SharedBudgets;
 use crate::conversation::{Conversation, Opened, Shared};
 use crate::fork::NewFork;
-use crate::{Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredTeam, TeamRun, fresh_id};
+use crate::{
+    Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredDocument, StoredTeam, TeamRun, fresh_id,
+};
 
 /// The conversations of one store, and those of them that this process has open.
 ///
@@ -321,6 +323,14 @@ impl Runtime {
     /// As [`StoredTeam::of`].
     pub async fn stored_team(&self, id: &LogId) -> Result<StoredTeam> {
         StoredTeam::of(self.store(), id).await
+    }
+
+    /// The same, not read yet, with the limits of the conversation.
+    ///
+    /// # Errors
+    /// As [`StoredDocument::of`].
+    pub async fn stored_document(&self, id: &LogId) -> Result<StoredDocument> {
+        StoredDocument::of(self.store(), id).await
     }
 
     /// The conversation that `text` names: an id, the beginning of just one, or `last`.

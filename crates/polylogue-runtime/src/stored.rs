@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use polylogue::Assistant;
 use polylogue_core::{
     AnyModel, AnyStore, Body, Capabilities, LimitOverrides, LogId, Meta, RecoveredEvents, RunBound,
-    Store as _, TeamChanged, Timestamp,
+    Store as _, StoreError, TeamChanged, Timestamp,
 };
 use polylogue_mcp::{Catalog, ToolDescription};
 use polylogue_models::Script;
@@ -83,8 +83,18 @@ impl From<TeamBound> for StoredBound {
     }
 }
 
-impl StoredTeam {
-    /// The team of the conversation `id`: the one with which it continued last.
+/// What is stored with a conversation for its next run, before its team is read: the same documents are the same team with the same
+/// permissions.
+pub struct StoredDocument {
+    id: LogId,
+    team: Value,
+    limits: Option<LimitOverrides>,
+    damage: Option<StoreError>,
+    has_begun: bool,
+}
+
+impl StoredDocument {
+    /// That of the conversation `id`: of the team with which it continued last.
     ///
     /// # Errors
     /// When there is no such conversation, or its own program began it.
@@ -95,14 +105,66 @@ impl StoredTeam {
         }
         // Events from the first damaged one on say nothing about the team.
         let RecoveredEvents { mut events, damage } = store.read_intact(id).await?;
-        let intact = damage.map(|damage| usize::try_from(damage.intact()).unwrap_or(usize::MAX));
+        let intact = damage.as_ref().map(|damage| usize::try_from(damage.intact()).unwrap_or(usize::MAX));
         events.truncate(intact.unwrap_or(usize::MAX));
-        let changed = events.into_iter().rev().find_map(|event| match event.body {
-            Body::TeamChanged(TeamChanged { team, .. }) if !team.is_null() => Some(team),
-            _ => None,
-        });
-        serde_json::from_value(changed.unwrap_or(meta.team))
-            .map_err(|error| Error::BadTeam { id: id.clone(), why: error.to_string() })
+        let (mut changed, mut limits, has_begun) = (None, None, !events.is_empty());
+        for event in events {
+            match event.body {
+                Body::TeamChanged(TeamChanged { team, .. }) if !team.is_null() => changed = Some(team),
+                Body::LimitsChanged { limits: set } => limits = Some(set),
+                _ => {}
+            }
+        }
+        Ok(Self { id: id.clone(), team: changed.unwrap_or(meta.team), limits, damage, has_begun })
+    }
+
+    /// Identifies what of the conversation its preparation depends on.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        // A value always serializes.
+        blake3::hash(&serde_json::to_vec(&(&self.team, self.limits)).unwrap_or_default()).into()
+    }
+
+    /// The same without its task, of a conversation that has begun: its log has it. `None` if a seal is of the task, too.
+    #[must_use]
+    pub fn digest_for_any_task(&self) -> Option<[u8; 32]> {
+        let is_sealed = self.team.get("seal").is_some_and(|seal| !seal.is_null());
+        let mut team = self.team.as_object().filter(|_| self.has_begun && !is_sealed)?.clone();
+        // What it takes at most depends on the length of the task, and is not prepared.
+        team.shift_remove("bound");
+        *team.get_mut("team")?.pointer_mut("/overrides/task")? = Value::Null;
+        let content = serde_json::to_vec(&("any task", team, self.limits)).ok()?;
+        Some(blake3::hash(&content).into())
+    }
+
+    /// The limits that were set last, if they were changed since it began.
+    ///
+    /// # Errors
+    /// When the log is damaged, so that these are unknown.
+    pub fn limits(&self) -> Result<Option<LimitOverrides>> {
+        match &self.damage {
+            Some(damage) => Err(polylogue_core::Error::from(damage.clone()).into()),
+            None => Ok(self.limits),
+        }
+    }
+
+    /// Reads the team.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn team(&self) -> Result<StoredTeam> {
+        StoredTeam::deserialize(&self.team)
+            .map_err(|error| Error::BadTeam { id: self.id.clone(), why: error.to_string() })
+    }
+}
+
+impl StoredTeam {
+    /// The team of the conversation `id`: the one with which it continued last.
+    ///
+    /// # Errors
+    /// When there is no such conversation, or its own program began it.
+    pub async fn of(store: &AnyStore, id: &LogId) -> Result<Self> {
+        StoredDocument::of(store, id).await?.team()
     }
 
     /// The same, sealed.

@@ -50,6 +50,7 @@ mod source;
 mod spending;
 mod state_key;
 mod store_metrics;
+mod stored_teams;
 mod stretch;
 mod table;
 mod tail;

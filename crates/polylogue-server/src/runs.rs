@@ -13,7 +13,9 @@ use crate::conversation::listing;
 use crate::meter;
 use crate::problem::Problem;
 use crate::slots::Slot;
+use crate::source::SourceError;
 use crate::spending::Payer;
+use crate::stored_teams::Digests;
 use crate::tenants::Tenant;
 
 /// A conversation that is open, with the team that it needs while it runs.
@@ -30,11 +32,19 @@ pub(crate) async fn open(
     more: LimitOverrides,
     payer: &Payer,
 ) -> Result<Opened, Problem> {
-    let prepared = app.source.prepare_stored(&tenant.runtime, id).await?;
+    let document = tenant.runtime.stored_document(id).await?;
+    let preparing = app.source.prepare_stored(&tenant.runtime, id, &document);
+    let preparing = async {
+        let prepared = preparing.await?;
+        let is_for_any = app.source.is_for_any_task(&prepared);
+        Ok::<_, SourceError>((prepared, is_for_any))
+    };
+    let digests = Digests { whole: document.digest(), for_any_task: document.digest_for_any_task() };
+    let prepared = tenant.stored_teams.get(digests, preparing).await?;
     let options =
         OpenOptions { more, budgets: payer.budgets(), daily: Some(payer.daily()), ..OpenOptions::default() };
     let conversation = tenant.runtime.open(id, &prepared, options).await?;
-    Ok(Opened { conversation, prepared: Arc::new(prepared) })
+    Ok(Opened { conversation, prepared })
 }
 
 /// What is special about a run.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
 use polylogue_core::LogId;
-use polylogue_runtime::{Prepared, Runtime, StoreLocation};
+use polylogue_runtime::{Prepared, Runtime, StoreLocation, StoredDocument};
 use polylogue_team::{Diagnostics, Loaded};
 
 /// Why a team cannot be read or prepared.
@@ -47,7 +47,7 @@ pub trait TeamSource: Send + Sync + 'static {
         place: &'a StoreLocation,
     ) -> BoxFuture<'a, Result<Prepared, SourceError>>;
 
-    /// Prepares the team that is stored with a conversation, to continue it.
+    /// Prepares the team that is stored with the conversation `id`, to continue it and others with the same `document`.
     ///
     /// # Errors
     /// When it cannot run here any more.
@@ -55,5 +55,13 @@ pub trait TeamSource: Send + Sync + 'static {
         &'a self,
         runtime: &'a Runtime,
         id: &'a LogId,
+        document: &'a StoredDocument,
     ) -> BoxFuture<'a, Result<Prepared, SourceError>>;
+
+    /// Whether a team that was prepared for a stored conversation is for others, too, whose documents differ in the task alone: nothing
+    /// may be allowed because of that document. Default: no.
+    fn is_for_any_task(&self, prepared: &Prepared) -> bool {
+        let _ = prepared;
+        false
+    }
 }

@@ -14,6 +14,7 @@ use crate::live::follower::Follower;
 use crate::running::Runs;
 use crate::source::{SourceError, TeamSource};
 use crate::store_metrics::{StoreSeconds, TimedStore};
+use crate::stored_teams::StoredTeams;
 use crate::token::Token;
 use crate::totals::Meters;
 
@@ -26,6 +27,8 @@ pub(crate) struct Tenant {
     pub(crate) meters: Meters,
     /// Follows what other processes run, where a store is one that processes share.
     pub(crate) follower: Option<Follower>,
+    /// The teams of its conversations that run.
+    pub(crate) stored_teams: StoredTeams<Prepared>,
     /// By id.
     teams: Mutex<BTreeMap<String, Arc<ServedTeam>>>,
     /// Whether its teams were prepared.
@@ -199,6 +202,7 @@ impl Tenants {
         let (changed, ids) = (source.rescan(again), source.ids());
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&ids);
         for tenant in self.used() {
+            tenant.stored_teams.forget();
             tenant.reload(source, &ids, &changed).await;
         }
     }
@@ -230,6 +234,7 @@ impl Tenants {
             runs: Runs::new(),
             meters: Meters::default(),
             follower,
+            stored_teams: StoredTeams::default(),
             teams: Mutex::default(),
             is_prepared: OnceCell::new(),
         });

@@ -1,11 +1,10 @@
 //! `polylogue resume`: continue a conversation.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use polylogue::{Message, Name};
-use polylogue_core::{LimitOverrides, LogId, Part, Store as _};
-use polylogue_runtime::{Conversation, OpenOptions, Prepared, Resumed, Runtime};
+use polylogue_core::{LogId, Part};
+use polylogue_runtime::{Conversation, OpenOptions, Prepared, Resumed, Runtime, StoredDocument};
 use polylogue_team::Loaded;
 
 use super::hand_over::{continue_by_worker, hand_over};
@@ -159,9 +158,19 @@ pub(super) struct Stored<'a> {
 impl Stored<'_> {
     /// Prepares the team that is stored with the conversation, or the one of the current file, with how that differs.
     pub(super) async fn prepare(self, runtime: &Runtime) -> Result<(Prepared, Vec<String>), CliError> {
+        let document = runtime.stored_document(self.id).await?;
+        self.prepare_document(runtime, &document).await
+    }
+
+    /// The same from its `document`.
+    pub(super) async fn prepare_document(
+        self,
+        runtime: &Runtime,
+        document: &StoredDocument,
+    ) -> Result<(Prepared, Vec<String>), CliError> {
         let args::TeamOptions { models, allowed, limits } = &self.options.team;
         let dir = self.options.folder.path()?;
-        let stored = runtime.stored_team(self.id).await?;
+        let stored = document.team()?;
         // What a store says that this user has not sealed allows nothing.
         let is_sealed = trust::is_sealed(&stored)?;
         let trusted = if is_sealed { stored.digest.clone() } else { stored.own_digest() };
@@ -175,8 +184,7 @@ impl Stored<'_> {
             let what = format!("the agents of `{}` worked in the folder `{}`", self.id, dir.display());
             return Err(CliError::usage(what).hint("if they may, name it with `--dir`"));
         }
-        let events: Vec<_> = runtime.store().read(self.id, 0).await?.into_iter().map(Arc::new).collect();
-        let before = LimitOverrides::last_of(&events).unwrap_or(stored.limits);
+        let before = document.limits()?.unwrap_or(stored.limits);
         let newer = self.version.of(self.id, &stored)?;
         let is_newer = newer.is_some();
         let mut changes = Vec::new();

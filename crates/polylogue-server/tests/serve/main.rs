@@ -31,6 +31,7 @@ mod restarts;
 mod shared;
 mod spending;
 mod steering;
+mod stored_teams;
 mod tails;
 mod tokens;
 mod transfer;

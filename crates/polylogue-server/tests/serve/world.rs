@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use futures_util::future::BoxFuture;
 use polylogue_core::{AnyStore, Budget, LogId};
 use polylogue_models::Env;
-use polylogue_runtime::{Access, ModelOptions, Prepared, RunOptions, Runtime, StoreLocation};
+use polylogue_runtime::{Access, ModelOptions, Prepared, RunOptions, Runtime, StoreLocation, StoredDocument};
 use polylogue_server::{
     NewToken, Scope, Server, ServerError, ServerLimits, ServerOptions, SourceError, TeamSource, Token,
     TokenFile, tokens_at,
@@ -136,6 +137,8 @@ pub(crate) struct Files {
     /// As they were read last.
     texts: Mutex<BTreeMap<String, String>>,
     model_url: Option<String>,
+    /// How often the team of a stored conversation was prepared.
+    prepared_stored: AtomicUsize,
 }
 
 impl Files {
@@ -207,12 +210,18 @@ impl TeamSource for Files {
     fn prepare_stored<'a>(
         &'a self,
         runtime: &'a Runtime,
-        id: &'a LogId,
+        _: &'a LogId,
+        document: &'a StoredDocument,
     ) -> BoxFuture<'a, Result<Prepared, SourceError>> {
         Box::pin(async move {
-            let stored = runtime.stored_team(id).await.unwrap();
+            self.prepared_stored.fetch_add(1, Ordering::SeqCst);
+            let stored = document.team().unwrap();
             self.prepared(stored.team, stored.digest, runtime.place()).await
         })
+    }
+
+    fn is_for_any_task(&self, _: &Prepared) -> bool {
+        true
     }
 }
 
@@ -224,6 +233,7 @@ pub(crate) struct World {
     /// With all scopes, of the tenant `local`.
     pub(crate) token: String,
     limits: ServerLimits,
+    files: Arc<Files>,
     /// Before the model, which ends when no request of it waits.
     _gate: Option<LiftedGate>,
     model: Option<ModelServer>,
@@ -333,12 +343,13 @@ impl World {
         token: Option<String>,
     ) -> Self {
         let (limits, files) = (options.limits.clone(), files(&dir, model.as_ref()));
-        let mut server = Server::bind(options, files).await.unwrap();
+        let mut server = Server::bind(options, Arc::clone(&files) as _).await.unwrap();
         let first = server.take_first_token().map(|token| token.reveal().to_owned());
         let (address, url, token) = (server.address(), server.url(), first.or(token).unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server.run(async { drop(stopped.await) }));
-        Self { dir, address, url, token, limits, _gate: None, model, stop: Some(stop), serving }
+        let stop = Some(stop);
+        Self { dir, address, url, token, limits, files, _gate: None, model, stop, serving }
     }
 
     /// Stops the server, and starts another one with the same store.
@@ -367,6 +378,11 @@ impl World {
     pub(crate) fn change_store(&self, sql: &str) {
         let database = rusqlite::Connection::open(place(self.dir.path()).path()).unwrap();
         assert!(database.execute(sql, []).unwrap() > 0, "{sql} changes nothing");
+    }
+
+    /// How often the team of a stored conversation was prepared.
+    pub(crate) fn prepared_stored(&self) -> usize {
+        self.files.prepared_stored.load(Ordering::SeqCst)
     }
 
     /// The bodies of the requests that the model has received.
@@ -465,7 +481,8 @@ pub(crate) fn files(dir: &tempfile::TempDir, model: Option<&ModelServer>) -> Arc
     }
     let text = |(id, file): (&String, &PathBuf)| (id.clone(), std::fs::read_to_string(file).unwrap());
     let texts = Mutex::new(files.iter().map(text).collect());
-    Arc::new(Files { files, texts, model_url: model.map(ModelServer::base_url) })
+    let (model_url, prepared_stored) = (model.map(ModelServer::base_url), AtomicUsize::new(0));
+    Arc::new(Files { files, texts, model_url, prepared_stored })
 }
 
 /// Limits that no test reaches by accident.

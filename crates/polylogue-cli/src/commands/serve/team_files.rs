@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use futures_util::future::BoxFuture;
 use polylogue_core::LogId;
-use polylogue_runtime::{Prepared, Runtime, StoreLocation};
+use polylogue_runtime::{Prepared, Runtime, StoreLocation, StoredDocument};
 use polylogue_server::{SourceError, TeamSource};
 use polylogue_team::{Diagnostics, Loaded, Overrides};
 use tracing::warn;
@@ -183,6 +183,7 @@ impl TeamSource for TeamFiles {
         &'a self,
         runtime: &'a Runtime,
         id: &'a LogId,
+        document: &'a StoredDocument,
     ) -> BoxFuture<'a, Result<Prepared, SourceError>> {
         let options = args::RunOptions { team: self.options.clone(), ..args::RunOptions::default() };
         Box::pin(async move {
@@ -191,8 +192,13 @@ impl TeamSource for TeamFiles {
             let shared_budget = self.shared_budget;
             let stored =
                 Stored { id, options: &options, asks: false, settings: &SETTINGS, version, shared_budget };
-            Ok(stored.prepare(runtime).await?.0)
+            Ok(stored.prepare_document(runtime, document).await?.0)
         })
+    }
+
+    fn is_for_any_task(&self, prepared: &Prepared) -> bool {
+        // Else something may have been allowed to the content of that document.
+        prepared.access().items.is_empty() && !trust::has_rules()
     }
 }
 
