@@ -1,7 +1,9 @@
 //! Where the programs of one conversation work.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use polylogue_core::{AnyTool, ConfigError, Name, Result};
 use polylogue_mcp::Catalog;
@@ -38,6 +40,18 @@ pub struct BuildContext {
     rules: Rules,
     /// Identifies the content of the team, for rules that are about it.
     content: Option<String>,
+    /// What wraps the tools of the team.
+    wrap: Option<Wrapper>,
+}
+
+/// What makes a tool of another one.
+#[derive(Clone)]
+struct Wrapper(Arc<dyn Fn(AnyTool) -> AnyTool + Send + Sync>);
+
+impl fmt::Debug for Wrapper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Wrapper")
+    }
 }
 
 impl BuildContext {
@@ -97,8 +111,24 @@ impl BuildContext {
                 Err(ConfigError::McpServer { name, why }.into())
             }
         };
-        let found = found.map(|tools| tools.into_iter().map(|tool| costing(tool, given.max_cost)).collect());
+        let costing = |tool| self.wrapped(costing(tool, given.max_cost));
+        let found = found.map(|tools| tools.into_iter().map(costing).collect());
         found.or_else(|error| if self.unused { Ok(Vec::new()) } else { Err(error) })
+    }
+
+    /// Wraps each tool of the team, such as to count its calls or to test what follows from a result: those that agents have or run for
+    /// others, those of their memory, and programs in messages. Not agents as tools, handoffs and `read_result`.
+    #[must_use]
+    pub fn wrapping_tools(self, wrap: impl Fn(AnyTool) -> AnyTool + Send + Sync + 'static) -> Self {
+        Self { wrap: Some(Wrapper(Arc::new(wrap))), ..self }
+    }
+
+    /// `tool`, wrapped if tools are.
+    pub(crate) fn wrapped(&self, tool: AnyTool) -> AnyTool {
+        match &self.wrap {
+            Some(Wrapper(wrap)) => wrap(tool),
+            None => tool,
+        }
     }
 
     /// Gives the memory of agents that remember beyond their conversation, of the team and of those within it.

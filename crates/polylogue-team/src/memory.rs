@@ -3,13 +3,12 @@
 use polylogue::Assistant;
 use polylogue::tools::memory::{LongTerm, MemoryError, Scope};
 use polylogue_config::{At, Config, Switch};
-use polylogue_core::{AnyAgent, Name};
+use polylogue_core::{AnyAgent, AnyTool, Name};
 use polylogue_tools::Queue;
 
 use crate::codes;
 use crate::diagnostic::Report;
 use crate::text::ModelText;
-use crate::tooling::ToolLimits;
 
 /// Long-term memory of a team.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
@@ -50,11 +49,11 @@ impl AgentMemory {
         self.tools || self.auto_recall > 0
     }
 
-    /// `assistant` with the tools of `memory` within `limits`, if it has them.
+    /// `assistant` with the tools of `memory`, each with what is `around` it, if it has them.
     pub(crate) fn with_tools(
         &self,
         memory: &LongTerm,
-        limits: ToolLimits,
+        around: impl Fn(AnyTool) -> AnyTool,
         assistant: Assistant,
     ) -> Assistant {
         if !self.tools {
@@ -62,7 +61,7 @@ impl AgentMemory {
         }
         // What is remembered is there for the next call of the same message.
         let queue = Queue::default();
-        assistant.tools(memory.tools().into_iter().map(|tool| queue.joined_by(limits.around(tool))))
+        assistant.tools(memory.tools().into_iter().map(|tool| queue.joined_by(around(tool))))
     }
 
     /// `voice`, to which facts of `memory` are added before each reply, if any are.

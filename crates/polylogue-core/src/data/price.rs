@@ -152,6 +152,9 @@ impl Price {
 
 /// The cost of `tokens` at `dollars` per million. A dollar per million is 10⁶ picodollars a token, so this is exact.
 fn per_token(dollars: f64, tokens: u64) -> Money {
+    if tokens == 0 {
+        return Money::default();
+    }
     let per_token = Money::dollars(dollars / 1e6).picodollars;
     Money { picodollars: per_token.saturating_mul(tokens) }
 }

@@ -38,6 +38,8 @@ impl Walk<'_> {
         }
         let rules = if matches!(chat.pattern, Pattern::RolePlay(_)) { role_play_opening(task) } else { 0 };
         scene.background.extend(crate::text::values(&chat.background.participants));
+        // Neither the task nor the opening is a result.
+        scene.said = 0;
         // Not before the opening, which may not count.
         scene.messages = turns_with_messages(chat);
         self.opening.get_or_insert(scene.shared.saturating_add(task).saturating_add(rules));
@@ -61,7 +63,8 @@ impl Walk<'_> {
         }
         let kept = scene.shared.saturating_sub(earlier);
         self.free = scene.free;
-        Ok(Effect { sum: scene.sum, message: said.unwrap_or(scene.longest), kept, free: 0 })
+        let result = if says_last(&chat.pattern) { scene.said } else { scene.longest };
+        Ok(Effect { sum: scene.sum, message: said.unwrap_or(result), kept, free: 0 })
     }
 
     /// The most results of turns in the background for which `chat` waits before its summary.
@@ -116,6 +119,25 @@ impl Walk<'_> {
         self.note(&scene.chat, author.as_str(), effect.sum);
         scene.sum.add(effect.sum);
         Ok(Some(effect.message))
+    }
+}
+
+/// Whether the result of a chat is a message of a participant, unless a model writes it. Other patterns have results of their own.
+const fn says_last(pattern: &Pattern) -> bool {
+    match pattern {
+        Pattern::RoundRobin
+        | Pattern::Sequential
+        | Pattern::Parallel
+        | Pattern::Group(_)
+        | Pattern::Graph(_)
+        | Pattern::Dag(_)
+        | Pattern::StateMachine(_)
+        | Pattern::Handoffs(_) => true,
+        Pattern::Debate(_)
+        | Pattern::Orchestrator(_)
+        | Pattern::RolePlay(_)
+        | Pattern::GroupSolve(_)
+        | Pattern::Tasks(_) => false,
     }
 }
 

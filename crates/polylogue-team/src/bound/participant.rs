@@ -1,6 +1,7 @@
 //! What one turn of a participant takes: an agent with its layers, a chat, a team.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use polylogue::{Name, Result};
 use polylogue_core::{Outcome, Params, TaskFrom};
@@ -9,7 +10,7 @@ use super::amount::{Effect, Sum};
 use super::case::{CALL, CALL_TOKENS, Case, MESSAGE, PERSON, PROMPT};
 use super::model;
 use super::speaker::longest_of;
-use super::walk::{Executed, Scene, Walk, overhead};
+use super::walk::{Executed, InnerRun, Scene, Walk, overhead};
 use crate::agent::{Agent, ModelKeys};
 use crate::build::AgentBuilder;
 use crate::chat::InnerChat;
@@ -90,14 +91,46 @@ impl Walk<'_> {
             (builder.name.clone(), of.clone())
         });
         let earlier = key.as_ref().and_then(|key| self.continued.get(key)).copied().unwrap_or_default();
-        let effect =
-            self.deeper(|walk| walk.chat(builder, (&inner.name, &inner.chat), (task, earlier), owners))?;
+        let effect = self.inner_once(builder, inner, (task, earlier), owners)?;
         let own = (builder.name.clone(), inner.name.value.clone());
         for key in key.into_iter().chain([own]) {
             let said = self.continued.entry(key).or_default();
             *said = said.saturating_add(effect.kept);
         }
         Ok(Effect { kept: 0, ..effect })
+    }
+
+    /// A run of `inner`, which is computed once for each task: a nested chat runs in each turn of its agent.
+    fn inner_once<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        inner: &'a InnerChat,
+        (task, earlier): (u128, u128),
+        owners: &[Name],
+    ) -> Result<Effect> {
+        let run = |walk: &mut Self| {
+            walk.deeper(|walk| walk.chat(builder, (&inner.name, &inner.chat), (task, earlier), owners))
+        };
+        if self.has_continued {
+            return run(self);
+        }
+        let key = (std::ptr::from_ref(inner).addr(), self.depth, task, earlier, owners.to_vec());
+        let found = match self.inner_runs.get(&key) {
+            Some(found) => Rc::clone(found),
+            None => {
+                let rows = std::mem::take(&mut self.rows);
+                let effect = run(self)?;
+                let rows = std::mem::replace(&mut self.rows, rows);
+                let found = Rc::new(InnerRun { effect, rows, free: self.free });
+                self.inner_runs.insert(key, Rc::clone(&found));
+                found
+            }
+        };
+        self.free = found.free;
+        for ((chat, who), sum) in &found.rows {
+            self.note(chat, who, *sum);
+        }
+        Ok(found.effect)
     }
 
     fn agent<'a>(
@@ -219,7 +252,7 @@ impl Walk<'_> {
         let (case, task) = (self.case, scene.task);
         let context = speaker.view(case, context, scene.longest);
         let mut effect = match keys.reasoning.as_deref() {
-            None => speaker.turn(case, context, task),
+            None => speaker.turn_after(case, context, task, scene.longest),
             Some(Reasoning::React(react)) => {
                 speaker.react(case, context, task, (react.rounds.into(), react.summarize))
             }
@@ -318,7 +351,7 @@ impl Walk<'_> {
         builder: &AgentBuilder<'a>,
         name: Option<&Name>,
         (agent, keys): (&'a Agent, &'a ModelKeys),
-    ) -> Result<std::rc::Rc<super::speaker::Speaker>> {
+    ) -> Result<Rc<super::speaker::Speaker>> {
         let found = name.and_then(|name| builder.team.agents.iter().find(|agent| agent.name == *name));
         let (agent, keys) = found.and_then(|of| Some((of, of.model()?))).unwrap_or((agent, keys));
         self.assistant(builder, agent, keys)
@@ -330,7 +363,7 @@ impl Walk<'_> {
         builder: &AgentBuilder<'a>,
         name: Option<&Name>,
         (agent, keys): (&'a Agent, &'a ModelKeys),
-    ) -> Result<std::rc::Rc<super::speaker::Speaker>> {
+    ) -> Result<Rc<super::speaker::Speaker>> {
         match name {
             Some(_) => self.other(builder, name, (agent, keys)),
             None => self.without_tools(builder, agent, keys),

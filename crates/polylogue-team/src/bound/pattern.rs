@@ -301,10 +301,18 @@ fn most_visits(graph: &Graph, names: &[&Name]) -> Option<u128> {
         [] => !edges().any(|(_, edge)| edge.to == *who),
         start => start.contains(who),
     };
+    let waves: BTreeMap<&Name, &Name> = names
+        .iter()
+        .filter_map(|who| Some((*who, wave(graph, who)?)))
+        .filter(|(who, _)| !is_start(who))
+        .collect();
     let mut visits: BTreeMap<&Name, u128> = BTreeMap::new();
     // Each round is one step further along edges without a limit. Where that does not end, there is no limit.
     for _ in 0..=names.len() {
         let of = |who: &Name| {
+            if let Some(from) = waves.get(who) {
+                return visits.get(from).copied().unwrap_or_default();
+            }
             let times = |(from, edge): (&Name, &Edge)| match edge.max_uses {
                 Some(most) => most.into(),
                 None => visits.get(from).copied().unwrap_or_default(),
@@ -319,6 +327,36 @@ fn most_visits(graph: &Graph, names: &[&Name]) -> Option<u128> {
         visits = next;
     }
     None
+}
+
+/// The participant from which all ways lead to `who`, if these meet nowhere else, and `who` waits for all of them: it speaks no more often.
+fn wave<'g>(graph: &'g Graph, who: &Name) -> Option<&'g Name> {
+    let into = |who: &Name| -> Vec<(&'g Name, &'g Edge)> {
+        let each =
+            |(from, edges): (&'g At<Name>, &'g Vec<Edge>)| edges.iter().map(move |edge| (&from.value, edge));
+        graph.edges.iter().flat_map(each).filter(|(_, edge)| edge.to == *who).collect()
+    };
+    let is_free = |edge: &Edge| {
+        edge.says.is_none() && edge.when.is_none() && !*edge.otherwise && edge.max_uses.is_none()
+    };
+    if graph.join.iter().any(|(of, join)| of.value == *who && *join == Join::Any) {
+        return None;
+    }
+    // Along each way back, up to the first participant that several edges lead to, or none.
+    let origin = |mut from: &'g Name| {
+        for _ in 0..graph.edges.len() {
+            match into(from).as_slice() {
+                [(before, edge)] if is_free(edge) && !graph.start.contains(from) => from = *before,
+                _ => break,
+            }
+        }
+        from
+    };
+    let sources = into(who);
+    let mut origins = sources.iter().map(|(from, _)| origin(from));
+    let first = origins.next()?;
+    let is_one = sources.len() > 1 && sources.iter().all(|(_, edge)| is_free(edge));
+    (is_one && first != who && origins.all(|other| other == first)).then_some(first)
 }
 
 /// `names` by how many others come before them along `edges`, which have no way back: in this order, each sees what it can see.

@@ -1,30 +1,39 @@
 //! The model calls of one turn of an agent.
 
+mod calls;
+
+use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
+use polylogue::policies::handoff::Handoff;
 use polylogue::{Assistant, Result};
 use polylogue_core::{AnyModel, AnyTool, Capability, Model as _, Params, Tool as _, ToolSpec, Window};
 use serde::Serialize;
 
-use super::amount::{Amount, Effect, NO_LIMIT, Sum};
+use super::amount::{Amount, NO_LIMIT};
 use super::case::{
     self, BYTES_PER_TOKEN, CALL, CALL_TOKENS, Case, MESSAGE, PERSON, PROMPT, REQUEST, SCHEMA, TOOLS,
 };
 use super::model;
 use super::summaries::Summaries;
 use crate::agent::{Agent, ModelKeys};
-use crate::tooling::ToolEntry;
+use crate::tooling::{NamedTool, ToolEntry, ToolExample};
 
 /// Loops longer than this are computed from their last step.
 const STEPS: u128 = 1_024;
 
-/// Questions with which a model without function calls is asked about one call: which tool (at most 5), whether
-/// another one is needed (3), and whether any helps (3).
-const QUESTIONS: u128 = 11;
+/// The most replies that are asked for a choice: of a tool, and in an object that says something or calls a tool.
+const CHOICES: u128 = 5;
+
+/// An open question, a yes-or-no question, and that once more.
+const DECISION: u128 = 3;
 
 /// Bytes of the request for the rest of a reply that was cut off.
 const REST: u128 = 160 + MESSAGE;
 
 /// Bytes of the note of what a truncated text lacks.
 const NOTICE: u128 = 64;
+
+/// Bytes of the result of a call of a tool that there is not, besides the names of those that there are.
+const MISTAKE: u128 = 240;
 
 /// What a model is asked with, and how often.
 #[derive(Debug, Clone)]
@@ -55,12 +64,30 @@ struct Tools {
     result: u128,
     /// The most results of one round.
     calls: u128,
-    /// Model calls for one call, if the model has no function calls.
-    by_text: Option<u128>,
+    /// How they are called, if not by function calls.
+    by_text: Option<Dialog>,
     /// Whether a result can be the message.
     ends_turn: bool,
     /// Whether calls can be in the message, for others to execute.
     suggests: bool,
+}
+
+/// Calls of tools in plain text, or by objects.
+#[derive(Debug, Clone, Copy)]
+struct Dialog {
+    /// The most replies in free text, which can be continued.
+    replies: u128,
+    /// The most replies that are JSON, which are continued if the model has no JSON mode.
+    objects: u128,
+    is_continued: bool,
+    /// The most calls that succeed.
+    calls: u128,
+    /// Bytes of the examples of the tools.
+    examples: u128,
+    /// Whether calls stay in the history, and not only the answer.
+    keeps_calls: bool,
+    /// Whether no call is made in another way.
+    is_certain: bool,
 }
 
 /// The schema of the messages of an agent.
@@ -68,8 +95,10 @@ struct Tools {
 struct Form {
     bytes: u128,
     retries: u128,
-    /// Whether the model follows schemas: what it writes by one is not continued.
+    /// Whether replies are written by a schema or in JSON mode: these are not continued.
     is_native: bool,
+    /// Whether it is asked for in the text of a prompt, which the agent forgets.
+    is_prompted: bool,
 }
 
 pub(super) fn bytes(value: &impl Serialize) -> u128 {
@@ -116,7 +145,8 @@ impl Speaker {
         let schema = keys.output_schema.as_ref().map(|schema| Form {
             bytes: bytes(&schema.0),
             retries: keys.output_retries.as_deref().copied().unwrap_or(Assistant::DEFAULT_REPAIRS).into(),
-            is_native: plain.model.capabilities().has(Capability::Schema) == Some(true),
+            is_native: writes_json(keys, &plain, Capability::Schema),
+            is_prompted: matches!(*keys.tool_calling, ToolCalling::Json | ToolCalling::Text),
         });
         let fixed = plain.fixed.saturating_add(tools.map_or(0, |tools| TOOLS + tools.bytes));
         let quotes = quoting.saturating_sub(system);
@@ -198,41 +228,6 @@ impl Speaker {
         std::iter::once((&self.model, &self.params)).chain(author)
     }
 
-    /// A turn with `context` bytes of history, in a chat with a task of `task` bytes.
-    pub(super) fn turn(&self, case: Case, context: u128, task: u128) -> Effect {
-        let mut calls = Calls::begin(self, case, context, task);
-        if let Some(tools) = &self.tools {
-            calls.make_tool_rounds(tools);
-        }
-        match self.schema.filter(|_| !case.is_typical()) {
-            None => calls.say(1 + calls.continuations()),
-            Some(form) => {
-                if self.tools.is_some() {
-                    calls.draft();
-                }
-                calls.make_form(form);
-            }
-        }
-        calls.end()
-    }
-
-    /// A turn of `rounds` rounds of tools, and a summary at the end if it `summarizes`.
-    pub(super) fn react(
-        &self,
-        case: Case,
-        context: u128,
-        task: u128,
-        (rounds, sums_up): (u128, bool),
-    ) -> Effect {
-        let mut calls = Calls::begin(self, case, context, task);
-        let tools = self.tools;
-        let results = tools.map_or(0, |tools| tools.results(case));
-        calls.make_rounds(case.times(rounds, 1), results);
-        let last = 1 + u128::from(sums_up && !case.is_typical());
-        calls.say(last.saturating_mul(1 + calls.continuations()));
-        calls.end()
-    }
-
     /// The bytes that its view can have, if a window limits it.
     fn viewed(&self, case: Case, context: u128, largest: u128) -> u128 {
         match self.window {
@@ -262,14 +257,10 @@ impl Tools {
             return None;
         }
         let asked = if agent.approval.is_some() { PERSON + PROMPT } else { 0 };
-        let result = longest_result(agent, specs).saturating_add(asked);
+        let result = longest_result(agent, keys, specs).saturating_add(asked);
         let one = speaker.params.parallel_tool_calls == Some(false);
         let calls = if one { 1 } else { (speaker.output(Case::Worst) / CALL_TOKENS).max(1) };
-        let own = || keys.tools.iter().filter_map(|tool| ToolEntry::own(tool));
-        let errors = own().map(|tool| u128::from(*tool.max_errors) + u128::from(*tool.max_call_errors)).max();
-        let knows_calls = speaker.model.capabilities().has(Capability::Tools) == Some(true);
-        let is_native = *keys.tool_calling == polylogue::agents::tooling::ToolCalling::Native;
-        let by_text = (!knows_calls && !is_native).then(|| QUESTIONS + 1 + errors.unwrap_or(10));
+        let by_text = Dialog::of(keys, specs, speaker);
         Some(Self {
             bytes: bytes(&specs),
             rounds: (*keys.max_tool_rounds).into(),
@@ -283,186 +274,127 @@ impl Tools {
 
     /// The most bytes that one round of calls adds.
     fn results(&self, case: Case) -> u128 {
-        let calls = case.times(self.calls, 1);
+        let most = if self.by_text.is_some_and(|dialog| dialog.is_certain) { 1 } else { self.calls };
+        let calls = case.times(most, 1);
         calls.saturating_mul(case.text(self.result).saturating_add(CALL).saturating_add(MESSAGE))
     }
 }
 
-/// The most bytes of a result of one of `specs`, or of a call of another tool.
-fn longest_result(agent: &Agent, specs: &[ToolSpec]) -> u128 {
+/// The most bytes of a result of one of `specs`, or of a call of another tool, after which the turn continues: not that of a handoff. Those that are only `suggested` have results in the
+/// messages of others.
+fn longest_result(agent: &Agent, keys: &ModelKeys, specs: &[ToolSpec]) -> u128 {
     // A truncated result says how much is missing.
     let of = |spec: &ToolSpec| spec.max_bytes as u128 + NOTICE;
     let most = agent.tool_limits.max_output_bytes.into();
-    let longest = specs.iter().map(of).max().unwrap_or_default().min(most);
+    // With an output schema the model reads what it said by a handoff.
+    let is_handoff = |spec: &ToolSpec| {
+        spec.ends_turn && spec.name.starts_with(Handoff::PREFIX) && keys.output_schema.is_none()
+    };
+    let is_suggested = |spec: &ToolSpec| keys.suggests_tools.iter().any(|name| name.as_str() == spec.name);
+    let own = specs.iter().filter(|spec| !is_suggested(spec) && !is_handoff(spec));
+    // Arguments that are no object are repeated in part.
+    let longest = own.map(of).max().map_or(0, |longest| longest.min(most).max(PROMPT + NOTICE));
     let names: u128 = specs.iter().map(|spec| spec.name.len() as u128 + 4).sum();
-    longest.max(names.saturating_add(PROMPT))
+    let failed = if specs.iter().any(is_handoff) { Handoff::MAX_FAILURE as u128 + NOTICE } else { 0 };
+    longest.max(failed).max(names.saturating_add(MISTAKE))
+}
+
+/// Whether what `speaker` writes as JSON is written by a schema, if it is known to have that `capability`, or in JSON mode, and is not
+/// continued.
+fn writes_json(keys: &ModelKeys, speaker: &Speaker, capability: Capability) -> bool {
+    let has = |capability| speaker.model.capabilities().has(capability) == Some(true);
+    match *keys.tool_calling {
+        ToolCalling::Native | ToolCalling::Schema | ToolCalling::Json => true,
+        ToolCalling::Text => has(Capability::Json),
+        _ => has(capability),
+    }
+}
+
+impl Dialog {
+    /// How an agent with these `keys` calls tools of `specs`; `None` by function calls.
+    fn of(keys: &ModelKeys, specs: &[ToolSpec], speaker: &Speaker) -> Option<Self> {
+        let calls_functions = speaker.model.capabilities().has(Capability::Tools) == Some(true);
+        let (text, objects) = (Self::of_text(keys, specs, speaker), Self::of_objects(keys, specs));
+        match *keys.tool_calling {
+            ToolCalling::Native => None,
+            ToolCalling::Schema => Some(objects),
+            ToolCalling::Json | ToolCalling::Text => Some(text),
+            _ if calls_functions => None,
+            // What the provider refuses decides: it can change within a turn.
+            _ => Some(Self {
+                replies: text.replies.saturating_add(u128::from(*keys.max_tool_rounds)).saturating_add(1),
+                objects: text.objects.saturating_add(objects.objects),
+                is_continued: true,
+                calls: text.calls.saturating_add(objects.calls),
+                is_certain: false,
+                ..text
+            }),
+        }
+    }
+
+    /// What a tool is defined with, whether any helps, which one, its arguments, and whether another call is needed.
+    fn of_text(keys: &ModelKeys, specs: &[ToolSpec], speaker: &Speaker) -> Self {
+        let must = own(keys).any(|tool| *tool.mandatory);
+        let rounds: u128 = (*keys.max_tool_rounds).into();
+        let (replies, calls) = match specs.len() as u128 {
+            // How it is called is asked about where that stays in the history.
+            1 => (1 + u128::from(keeps_calls(keys)) + if must { 0 } else { DECISION }, 1),
+            count => {
+                let rounds = if must { rounds.max(count) } else { rounds };
+                (1 + DECISION + rounds.saturating_mul(CHOICES + DECISION), rounds)
+            }
+        };
+        Self {
+            replies,
+            objects: calls.saturating_mul(tries(keys, specs)),
+            is_continued: !writes_json(keys, speaker, Capability::Json),
+            calls,
+            ..Self::new(keys)
+        }
+    }
+
+    /// An object for each call and for the answer, each of which can be asked for again.
+    fn of_objects(keys: &ModelKeys, specs: &[ToolSpec]) -> Self {
+        let calls: u128 = (*keys.max_tool_rounds).into();
+        let objects = (calls + 1).saturating_mul(tries(keys, specs) + CHOICES - 1);
+        Self { objects, calls, ..Self::new(keys) }
+    }
+
+    fn new(keys: &ModelKeys) -> Self {
+        let example = |example: &ToolExample| {
+            let args = example.args.iter().map(|(name, value)| name.len() + value.to_string().len() + 8);
+            args.chain([example.user.len()]).sum::<usize>() as u128 + PROMPT
+        };
+        Self {
+            replies: 0,
+            objects: 0,
+            is_continued: false,
+            calls: 0,
+            examples: own(keys).flat_map(|tool| tool.examples.iter().map(example)).sum(),
+            keeps_calls: keeps_calls(keys),
+            is_certain: true,
+        }
+    }
+}
+
+fn keeps_calls(keys: &ModelKeys) -> bool {
+    *keys.tool_history != ToolHistory::Answer
+}
+
+fn own(keys: &ModelKeys) -> impl Iterator<Item = &NamedTool> {
+    keys.tools.iter().filter_map(|tool| ToolEntry::own(tool))
+}
+
+/// How often the arguments of one call are asked for at most.
+fn tries(keys: &ModelKeys, specs: &[ToolSpec]) -> u128 {
+    let default = PromptedTool::DEFAULT_MAX_ERRORS;
+    // The others have the default.
+    let other = if specs.len() > own(keys).count() { default } else { 0 };
+    let most = |of: fn(&NamedTool) -> u32| own(keys).map(of).chain([other]).max().map_or(0, u128::from);
+    1 + most(|tool| *tool.max_errors) + most(|tool| *tool.max_call_errors)
 }
 
 /// The most bytes of a result of `tools`.
 pub(super) fn longest_of(tools: &[AnyTool]) -> u128 {
     tools.iter().map(|tool| tool.spec().max_bytes as u128).max().unwrap_or_default().max(PROMPT) + NOTICE
-}
-
-/// The calls of one turn.
-struct Calls<'s> {
-    speaker: &'s Speaker,
-    case: Case,
-    /// Bytes of the next request.
-    context: u128,
-    /// Bytes of the task of the chat.
-    task: u128,
-    begun: u128,
-    reply: u128,
-    sum: Sum,
-}
-
-impl<'s> Calls<'s> {
-    fn begin(speaker: &'s Speaker, case: Case, context: u128, task: u128) -> Self {
-        let quoted = speaker.quotes.saturating_mul(task);
-        let base = speaker.fixed.saturating_add(quoted).saturating_add(MESSAGE);
-        let context = context.saturating_add(base);
-        let reply = speaker.reply(case).saturating_add(MESSAGE);
-        Self { speaker, case, context, task, begun: context, reply, sum: Sum { base, ..Sum::default() } }
-    }
-
-    fn continuations(&self) -> u128 {
-        self.case.times(self.speaker.continuations, 0)
-    }
-
-    /// Adds `count` calls, each of which adds `growth` bytes to the view.
-    fn make(&mut self, count: u128, growth: u128) {
-        self.sum.growth = self.sum.growth.max(growth);
-        for _ in 0..count.min(STEPS) {
-            self.add(1);
-            self.context = self.context.saturating_add(growth);
-        }
-        let more = count.saturating_sub(STEPS);
-        if more > 0 {
-            self.context = self.context.saturating_add(growth.saturating_mul(more));
-            self.add(more);
-        }
-    }
-
-    /// Adds `rounds` rounds of calls by tools, whose results have `results` bytes. In each, a text that is cut off can be continued, and end
-    /// with calls.
-    fn make_rounds(&mut self, rounds: u128, results: u128) {
-        let (again, said) = (self.continuations(), self.reply.saturating_add(REST));
-        let growth = said.saturating_add(results);
-        // A request after rounds can have a prompt of the program.
-        self.sum.growth = self.sum.growth.max(growth.saturating_add(PROMPT));
-        if rounds > STEPS {
-            return self.make(rounds.saturating_mul(1 + again), growth);
-        }
-        for _ in 0..rounds {
-            self.make(again, said);
-            self.make(1, growth);
-        }
-    }
-
-    fn add(&mut self, count: u128) {
-        let limit = self.speaker.compaction_limit(self.case);
-        let is_larger = !self.case.is_typical() && self.may_be_compacted(limit);
-        let summaries = self.speaker.summaries.as_ref().filter(|_| is_larger);
-        let context = summaries.map_or(self.context, |of| of.context(self.context));
-        let call = self.speaker.call(self.case, context);
-        let attempts = match self.case {
-            // Each attempt fails once without a reply, and a call that a provider cannot parse is asked for again.
-            Case::Worst => self.speaker.attempts.saturating_mul(2),
-            Case::WithoutFailures | Case::Typical => 1,
-        };
-        self.sum.add_calls(call, count.saturating_mul(attempts));
-        self.add_compaction(count);
-    }
-
-    /// Adds the calls that summarize a history that nearly fills the window, or exceeds what the team sets.
-    fn add_compaction(&mut self, count: u128) {
-        let limit = self.speaker.compaction_limit(self.case);
-        let Some(summaries) = self.speaker.summaries.as_ref().filter(|_| self.may_be_compacted(limit)) else {
-            return;
-        };
-        let (call, calls) = summaries.calls(self.case, (summaries.context(self.context), self.task));
-        if self.case.is_typical() {
-            // A summary halves the history.
-            self.sum.add_calls(call, 1);
-            let whole = limit.saturating_mul(self.case.bytes_per_token());
-            self.context = if whole == 0 { self.context } else { whole } / 2;
-            return;
-        }
-        self.sum.add_calls(call, count.saturating_mul(calls));
-    }
-
-    fn may_be_compacted(&self, limit: u128) -> bool {
-        self.speaker.window == Window::All && self.case.tokens(self.context) > limit
-    }
-
-    fn make_tool_rounds(&mut self, tools: &Tools) {
-        let rounds = self.case.times(tools.rounds, 1);
-        let results = tools.results(self.case);
-        match tools.by_text.filter(|_| !self.case.is_typical()) {
-            None => self.make_rounds(rounds, results),
-            // The tools are described in each prompt.
-            Some(each) => {
-                let growth = self.reply.saturating_add(results).saturating_add(PROMPT + tools.bytes);
-                self.make((rounds + 1).saturating_mul(each).saturating_mul(1 + self.continuations()), growth);
-            }
-        }
-    }
-
-    /// The calls of a text after tools that does not satisfy a schema.
-    fn draft(&mut self) {
-        self.make(1 + self.continuations(), self.reply.saturating_add(REST));
-    }
-
-    /// How often a reply by a schema can be continued.
-    fn form_continuations(&self, form: Form) -> u128 {
-        if form.is_native { 0 } else { self.continuations() }
-    }
-
-    /// The calls for a reply that satisfies a schema.
-    fn make_form(&mut self, form: Form) {
-        let (prompt, again) = (form.bytes.saturating_add(PROMPT), self.form_continuations(form));
-        let more =
-            form.bytes.saturating_mul(4).saturating_add(2 * PROMPT + REQUEST + 2 * SCHEMA + 3 * MESSAGE);
-        self.sum.base = self.sum.base.saturating_add(more);
-        // A value is in the turn, and in the message as text and as JSON.
-        self.sum.growth = self.sum.growth.max(self.reply.saturating_mul(3).saturating_add(prompt));
-        self.context = self.context.saturating_add(form.bytes).saturating_add(SCHEMA).saturating_add(prompt);
-        self.make(1 + again, self.reply.saturating_add(prompt));
-        // A repair is asked for alone: the schema, the reply and its errors.
-        let context = form.bytes.saturating_mul(2).saturating_add(self.reply.saturating_mul(3));
-        let view = std::mem::replace(
-            &mut self.context,
-            context.saturating_add(PROMPT + REQUEST + SCHEMA + 3 * MESSAGE),
-        );
-        self.make(form.retries.saturating_mul(1 + again), 0);
-        self.context = view;
-    }
-
-    /// Adds the `count` calls of the message. Its pieces are one entry in later requests, and requests for the rest are gone.
-    fn say(&mut self, count: u128) {
-        let before = self.context;
-        self.make(count, self.reply.saturating_add(REST));
-        self.context = before;
-    }
-
-    fn end(mut self) -> Effect {
-        let again = match self.speaker.schema {
-            // A draft can satisfy the schema, too.
-            Some(form) if self.speaker.tools.is_none() => self.form_continuations(form),
-            _ => self.continuations(),
-        };
-        let whole = self.reply.saturating_mul(1 + again);
-        // A value is in the message twice, as text and as JSON.
-        let said = if self.speaker.schema.is_some() { whole.saturating_mul(2) } else { whole };
-        let result = self.speaker.tools.filter(|tools| tools.ends_turn);
-        let message = said.max(result.map_or(0, |tools| self.case.text(tools.result)));
-        let suggesting = self.speaker.tools.filter(|tools| tools.suggests);
-        let calls = suggesting.map_or(0, |tools| self.case.times(tools.calls, 1).saturating_mul(CALL));
-        // One call can be a piece of the text, have the result that is the message, and suggest all calls.
-        let piece = message.min(said.saturating_div(1 + again)).max(result.map_or(0, |_| message));
-        self.sum.growth = self.sum.growth.max(piece.saturating_add(calls));
-        let message = message.saturating_add(calls);
-        let kept = self.context.saturating_sub(self.begun);
-        Effect { sum: self.sum, message, kept, free: 0 }
-    }
 }

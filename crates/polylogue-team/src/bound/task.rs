@@ -6,7 +6,7 @@ use super::amount::{Effect, Sum};
 use super::case::{MESSAGE, PROMPT};
 use super::speaker::Speaker;
 use super::summaries;
-use super::walk::{Scene, Walk};
+use super::walk::{Scene, Walk, overhead};
 use crate::build::{AgentBuilder, BuildScope};
 use crate::pattern::{GroupSolve, RolePlay, Task};
 
@@ -46,6 +46,8 @@ impl Walk<'_> {
         let rules = RULES.saturating_add(scene.task.saturating_mul(QUOTES));
         let roles = [&*given.user.who, &*given.assistant.who];
         scene.post(roles[0].as_str().len(), rules);
+        scene.free.prompts =
+            scene.free.prompts.saturating_add(rules).saturating_add(overhead(roles[0].as_str().len()));
         let rounds = self.case.times(given.max_rounds.into(), 3).saturating_mul(2).saturating_add(1);
         let messages = rounds.min(given.max_messages.map_or(u128::MAX, u128::from));
         let turns = messages.saturating_mul(tries);
@@ -88,7 +90,7 @@ impl Walk<'_> {
             }
         }
         self.note(&scene.chat, who.as_str(), sum);
-        scene.sum.add(sum);
+        scene.take(who.as_str().len(), Effect { sum, ..proposal });
         scene.keep(who.as_str(), proposal.kept);
         scene.post(who.as_str().len(), proposal.message);
         Ok(())
@@ -122,20 +124,18 @@ impl Walk<'_> {
 
     /// A turn of the agent of `task`, after its prompt.
     fn work<'a>(&mut self, builder: &AgentBuilder<'a>, scene: &mut Scene, task: &'a Task) -> Result<Effect> {
-        let media = (task.media.len() as u128).saturating_mul(MEDIA);
-        let quotes = task.prompt.fill("x").len().saturating_sub(task.prompt.fill("").len()) as u128;
-        let prompt = (task.prompt.fill("").len() as u128).saturating_add(quotes.saturating_mul(scene.task));
-        let prompt = prompt.saturating_add(media).saturating_add(MESSAGE).saturating_add(WORDS);
+        let prompt = prompt_of(scene, task);
         scene.keep(task.who.as_str(), prompt);
-        self.worker(builder, scene, task)
+        self.worker(builder, scene, task, prompt)
     }
 
-    /// A turn of the agent of `task`, with the tools of the task.
+    /// A turn of the agent of `task`, with the tools of the task, which answers a text of `last` bytes.
     fn worker<'a>(
         &mut self,
         builder: &AgentBuilder<'a>,
         scene: &mut Scene,
         task: &'a Task,
+        last: u128,
     ) -> Result<Effect> {
         let found = builder.team.agents.iter().find(|agent| agent.name == task.who);
         let found = found.and_then(|agent| Some((agent, agent.plain()?)));
@@ -156,7 +156,8 @@ impl Walk<'_> {
         let speaker = speaker.compacted(summaries);
         self.note_model(&speaker);
         let context = scene.seen_by(agent.name.as_str());
-        let effect = speaker.turn(self.case, speaker.view(self.case, context, scene.longest), scene.task);
+        let context = speaker.view(self.case, context, scene.longest);
+        let effect = speaker.turn_after(self.case, context, scene.task, last);
         self.note(&scene.chat, agent.name.as_str(), effect.sum);
         Ok(effect)
     }
@@ -174,18 +175,20 @@ impl Walk<'_> {
             // Both agents of a pair can learn the task and the answer of the other one.
             let effect = self.work(builder, scene, task)?;
             scene.sum.add(effect.sum);
-            let said = effect.message.saturating_add(effect.kept).saturating_add(WORDS);
             scene.keep(task.who.as_str(), effect.kept);
-            scene.post(task.who.as_str().len(), said);
-            self.judge(builder, scene, task)?;
+            scene.post(task.who.as_str().len(), effect.message.saturating_add(prompt_of(scene, task)));
+            // In a pair, each speaks alone first.
+            if count > 2 {
+                self.judge(builder, scene, task)?;
+            }
         }
-        let shift = given.shift.says.as_ref().map_or(0, |text| text.len() as u128);
-        scene.post(0, shift.max(scene.longest));
+        let shift = given.shift.says.as_ref().map_or(scene.longest, |text| text.len() as u128);
+        scene.post(0, shift);
         let turns = self.case.times(given.max_iterations.into(), 3).saturating_mul(count);
         self.repeat(scene, (turns, count), |walk, scene, nth| {
             let at = usize::try_from(nth % count.max(1)).unwrap_or_default();
             let Some(task) = given.tasks.get(at) else { return Ok(()) };
-            let effect = walk.worker(builder, scene, task)?;
+            let effect = walk.worker(builder, scene, task, scene.longest)?;
             scene.sum.add(effect.sum);
             scene.keep(task.who.as_str(), effect.kept);
             scene.post(task.who.as_str().len(), effect.message.saturating_add(WORDS));
@@ -214,4 +217,12 @@ impl Walk<'_> {
         scene.sum.add(sum);
         Ok(())
     }
+}
+
+/// Bytes of the prompt of `task`, with the words around it.
+fn prompt_of(scene: &Scene, task: &Task) -> u128 {
+    let media = (task.media.len() as u128).saturating_mul(MEDIA);
+    let quotes = task.prompt.fill("x").len().saturating_sub(task.prompt.fill("").len()) as u128;
+    let prompt = (task.prompt.fill("").len() as u128).saturating_add(quotes.saturating_mul(scene.task));
+    prompt.saturating_add(media).saturating_add(MESSAGE).saturating_add(WORDS)
 }

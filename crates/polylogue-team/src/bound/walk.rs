@@ -38,6 +38,16 @@ pub(super) struct Executed {
     pub(super) reply: u128,
 }
 
+/// A run of a chat within others, which adds the same whenever it has the same task.
+pub(super) struct InnerRun {
+    pub(super) effect: Effect,
+    pub(super) rows: BTreeMap<(String, String), Sum>,
+    pub(super) free: Free,
+}
+
+/// The address of a chat within others, how deep it runs, the bytes of its task and of what it continues, and in whose turns it runs.
+type InnerKey = (usize, usize, u128, u128, Vec<Name>);
+
 /// One walk through a team, in one case.
 pub(super) struct Walk<'s> {
     /// The outermost team.
@@ -56,12 +66,16 @@ pub(super) struct Walk<'s> {
     /// Bytes of the task and of the messages with which the outermost chat begins.
     pub(super) opening: Option<u128>,
     /// Bytes that were added to histories without a model call in the chat that ended last.
-    pub(super) free: u128,
+    pub(super) free: Free,
     /// Whether people write messages.
     pub(super) has_people: bool,
     /// What continued chats have said, by team and name.
     pub(super) continued: BTreeMap<(Name, Name), u128>,
-    depth: usize,
+    /// Whether anything in the team continues an earlier conversation.
+    pub(super) has_continued: bool,
+    /// Chats within others that ran already. Only without earlier conversations.
+    pub(super) inner_runs: BTreeMap<InnerKey, Rc<InnerRun>>,
+    pub(super) depth: usize,
 }
 
 /// The turns of a chat that have messages; the others are silent.
@@ -73,6 +87,38 @@ pub(super) enum Messages {
     First(u128),
     /// The last one of each group of so many turns, and how many turns of the next group there were: no more turns can read the same number of messages.
     Every(u128, u128),
+}
+
+/// Bytes that are in histories without a model call.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Free {
+    /// Of prompts and rules.
+    pub(super) prompts: u128,
+    /// Of turns, in all, and of the longest one.
+    pub(super) turns: u128,
+    pub(super) turn: u128,
+}
+
+impl Free {
+    fn add_turn(&mut self, bytes: u128) {
+        self.turns = self.turns.saturating_add(bytes);
+        self.turn = self.turn.max(bytes);
+    }
+
+    /// What is there after `cycles` more of what was added since `then`.
+    fn after(self, then: Self, cycles: u128) -> Self {
+        let grown = |now: u128, then: u128| grown(now, then, cycles);
+        Self {
+            prompts: grown(self.prompts, then.prompts),
+            turns: grown(self.turns, then.turns),
+            turn: self.turn,
+        }
+    }
+}
+
+/// `now` after `cycles` more of what it grew since `then`.
+const fn grown(now: u128, then: u128, cycles: u128) -> u128 {
+    now.saturating_add(now.saturating_sub(then).saturating_mul(cycles))
 }
 
 /// One chat while it is walked through.
@@ -88,9 +134,10 @@ pub(super) struct Scene {
     /// Which turns have messages.
     pub(super) messages: Messages,
     /// Bytes that were added without a model call: names, prompts, and what people and programs say.
-    pub(super) free: u128,
-    /// Bytes of the longest message.
+    pub(super) free: Free,
+    /// Bytes of the longest message, the task included, and of the longest one that is said.
     pub(super) longest: u128,
+    pub(super) said: u128,
     /// Agents in whose turns it runs: these do not nest again.
     pub(super) owners: Vec<Name>,
     /// Participants whose turns are background tasks.
@@ -106,8 +153,9 @@ impl Scene {
             shared: 0,
             own: BTreeMap::new(),
             messages: Messages::All,
-            free: 0,
+            free: Free::default(),
             longest: task,
+            said: 0,
             owners: owners.to_vec(),
             background: Vec::new(),
         }
@@ -116,16 +164,17 @@ impl Scene {
     /// Adds a message that all see.
     pub(super) fn post(&mut self, name: usize, bytes: u128) {
         self.longest = self.longest.max(bytes);
+        self.said = self.said.max(bytes);
         self.shared = self.shared.saturating_add(bytes).saturating_add(overhead(name));
     }
 
     /// Adds what a turn takes, with a name of `name` bytes. A message has its author, whether it took a call or not.
-    fn take(&mut self, name: usize, mut effect: Effect) {
+    pub(super) fn take(&mut self, name: usize, mut effect: Effect) {
         if effect.sum.growth > 0 {
             effect.sum.growth = effect.sum.growth.saturating_add(overhead(name));
         }
         if effect.free > 0 {
-            self.free = self.free.saturating_add(effect.free).saturating_add(overhead(name));
+            self.free.add_turn(effect.free.saturating_add(overhead(name)));
         }
         self.sum.add(effect.sum);
     }
@@ -166,6 +215,13 @@ impl Scene {
     }
 }
 
+/// Whether a chat or an agent called as a tool continues its earlier conversations, in `team` or in one within it.
+fn continues(team: &Team) -> bool {
+    team.chats.iter().any(|inner| inner.continues.is_some())
+        || team.agents.iter().filter_map(Agent::model).any(|keys| !keys.agent_tools.is_empty())
+        || team.teams.iter().any(|sub| continues(&sub.team))
+}
+
 /// Bytes that a message has in views besides its text: its frame, and the name of its author.
 pub(super) const fn overhead(name: usize) -> u128 {
     MESSAGE + name as u128 + 48
@@ -188,9 +244,11 @@ impl<'s> Walk<'s> {
             unpriced: BTreeSet::new(),
             unlimited: BTreeSet::new(),
             opening: None,
-            free: 0,
+            free: Free::default(),
             has_people: false,
             continued: BTreeMap::new(),
+            has_continued: continues(root),
+            inner_runs: BTreeMap::new(),
             depth: 0,
         }
     }
@@ -346,8 +404,8 @@ impl<'s> Walk<'s> {
         scene.keep(who.as_str(), prompt.saturating_add(MESSAGE));
         let effect = self.participant(builder, scene, who)?;
         scene.sum.add(effect.sum);
-        scene.free =
-            scene.free.saturating_add(effect.free).saturating_add(prompt).saturating_add(2 * MESSAGE);
+        let free = effect.free.saturating_add(prompt).saturating_add(2 * MESSAGE);
+        scene.free.prompts = scene.free.prompts.saturating_add(free);
         let said = effect.message.saturating_add(effect.kept);
         scene.keep(who.as_str(), said.saturating_add(MESSAGE));
         Ok(effect.message)
@@ -387,12 +445,10 @@ impl<'s> Walk<'s> {
             |walk: &mut Self, scene: &mut Scene| (0..cycle).try_for_each(|nth| step(walk, scene, nth));
         steps(self, scene)?;
         let cycles = left.div_ceil(cycle).saturating_sub(1);
-        let grown =
-            |now: u128, then: u128| now.saturating_add(now.saturating_sub(then).saturating_mul(cycles));
-        scene.shared = grown(scene.shared, before.0);
-        scene.free = grown(scene.free, before.2);
+        scene.shared = grown(scene.shared, before.0, cycles);
+        scene.free = scene.free.after(before.2, cycles);
         for (who, own) in &mut scene.own {
-            *own = grown(*own, before.1.get(who).copied().unwrap_or_default());
+            *own = grown(*own, before.1.get(who).copied().unwrap_or_default(), cycles);
         }
         let (sum, rows) = (std::mem::take(&mut scene.sum), self.rows.clone());
         steps(self, scene)?;

@@ -33,7 +33,9 @@ impl<'a> AgentBuilder<'a> {
     pub(super) fn remembering(&self, agent: &Agent, assistant: Assistant) -> Result<Assistant> {
         Ok(match agent.memory() {
             Some(memory) => {
-                memory.with_tools(&self.long_term(agent, memory)?, agent.tool_limits.truncating(), assistant)
+                let limits = agent.tool_limits.truncating();
+                let around = |tool| self.context.wrapped(limits.around(tool));
+                memory.with_tools(&self.long_term(agent, memory)?, around, assistant)
             }
             None => assistant,
         })

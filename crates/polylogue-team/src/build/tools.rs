@@ -27,13 +27,13 @@ impl<'a> AgentBuilder<'a> {
             return self.tools(name, limits);
         }
         let none = || ConfigError::missing(format!("`{name}`"), "state that could belong to a chat");
-        Ok(vec![limits.around(of_one_chat(name).ok_or_else(none)?)])
+        Ok(vec![self.context.wrapped(limits.around(of_one_chat(name).ok_or_else(none)?))])
     }
 
     /// The tools that `name` stands for, each within `limits`; it is one, but for `files`.
     pub(super) fn tools(&self, name: &str, limits: ToolLimits) -> Result<Vec<AnyTool>> {
         let (found, factory) = self.found(name)?;
-        let bounded = found.into_iter().map(|tool| limits.around(tool));
+        let bounded = found.into_iter().map(|tool| self.context.wrapped(limits.around(tool)));
         // A call's time begins when it is its turn, and ends before its files are stored.
         Ok(match factory {
             Some(factory) => bounded.map(|tool| factory.queue.joined_by(factory.keeping(tool))).collect(),
@@ -87,11 +87,11 @@ impl<'a> AgentBuilder<'a> {
                 Language::Shell => AnyTool::new(shell(sandbox.clone())),
                 Language::JavaScript => AnyTool::new(javascript(sandbox.clone())),
             };
-            coder = coder.tool(factory.keeping(tool));
+            coder = coder.tool(factory.keeping(self.context.wrapped(tool)));
         }
         if !given.saves.is_empty() {
             let tags: Vec<&str> = given.saves.iter().map(String::as_str).collect();
-            coder = coder.runs(&tags, factory.keeping(AnyTool::new(save(sandbox))));
+            coder = coder.runs(&tags, factory.keeping(self.context.wrapped(AnyTool::new(save(sandbox)))));
         }
         Ok(coder.set(given.last, Coder::last))
     }

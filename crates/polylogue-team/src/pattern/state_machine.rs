@@ -109,6 +109,15 @@ impl NextStates {
         Ok(all)
     }
 
+    /// All speakers that can be next, whatever the conditions say.
+    pub(crate) fn targets(&self) -> Vec<&Name> {
+        let all = match self {
+            Self::To(then) => vec![then],
+            Self::First(exits) => exits.iter().map(|exit| &exit.then).collect(),
+        };
+        all.into_iter().filter(|then| then.as_str() != END).collect()
+    }
+
     fn compile(&self) -> Result<Compiled> {
         let compiled = |exit: &At<Exit>| {
             let when = exit.when.as_deref().map(Condition::compile).transpose()?;

@@ -68,6 +68,55 @@ fn turns_have_rounds_of_tools_continuations_and_repairs() {
     }
 }
 
+/// One tool is defined, considered, called and answered with; several are chosen from in rounds.
+#[test]
+fn calls_of_tools_by_text_count_each_question() {
+    let chat = "participants: [A], pattern: sequential";
+    let agent =
+        |more: &str| format!("{{name: A, tool_calling: text, parameters: {{max_tokens: 9}}, {more}}}");
+    // The arguments, and again after five errors of each kind.
+    let tries = 1 + 5 + 5;
+    let must = "tools: [{tool: calculator, mandatory: true}]";
+    let few = "tools: [{tool: calculator, max_errors: 1, max_call_errors: 0}]";
+    let two = "tools: [calculator, high_low], max_tool_rounds: 3";
+    for (more, expected) in [
+        ("tools: [calculator]", 1 + 3 + tries + 1),
+        ("tools: [calculator], tool_history: full", 2 + 3 + tries + 1),
+        (must, 1 + tries + 1),
+        (few, 1 + 3 + 2 + 1),
+        (two, 1 + 3 + 3 * (5 + tries + 3) + 1),
+    ] {
+        assert_eq!(calls(&agent(more), chat), expected, "{more}");
+    }
+}
+
+/// Two critics that read the same draft lead to one turn of the editor.
+#[test]
+fn participants_of_a_graph_that_wait_for_all_speak_once_for_each_round() {
+    let edges = "A: [B, C], B: D, C: D, D: [{to: A, says: again, max_uses: 2}, {to: E, otherwise: true}]";
+    let agents = ["C", "D", "E"].map(|name| format!("{{name: {name}, parameters: {{max_tokens: 9}}}}"));
+    let of = |join: &str| {
+        let graph = format!("pattern: {{graph: {{start: A, edges: {{{edges}}}{join}}}}}");
+        calls(&format!("{PAIR}, {}", agents.join(", ")), &format!("participants: [A, B, C, D, E], {graph}"))
+    };
+    assert_eq!((of(""), of(", join: {D: any}")), (15, 21));
+}
+
+/// What programs say before a call is at most what they can say in the turns between calls.
+#[test]
+fn programs_that_answer_count_by_the_order_of_turns() {
+    let of = |order: &str| {
+        let text = format!(
+            "{{name: t, model: 'a:b', task: hi, limits: {{calls: 100}}, \
+              agents: [{{name: A}}, {{name: R, model: none, code_execution: {{languages: [python]}}}}], chat: {{participants: [A, R], {order}}}}}"
+        );
+        bound(&team(&text)).at_most.input().unwrap()
+    };
+    let states = "pattern: {state_machine: {start: A, after: {A: R, R: A}}}, max_turns: 400";
+    let any = "pattern: {group: {select: random}}, max_turns: 400";
+    assert!(of(states) < of(any) / 3 * 2, "{} {}", of(states), of(any));
+}
+
 #[test]
 fn input_grows_with_the_square_of_the_turns() {
     let input = |turns: u32| {

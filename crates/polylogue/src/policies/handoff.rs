@@ -238,6 +238,9 @@ impl Handoff {
     /// The prefix of the names of all handoff tools.
     pub const PREFIX: &'static str = "transfer_to_";
 
+    /// The most bytes of the error of a handoff that is not done.
+    pub const MAX_FAILURE: usize = 400;
+
     /// Hands over to `who`; `when` tells the model when to do so.
     ///
     /// # Errors
@@ -264,7 +267,15 @@ impl Tool for Handoff {
     }
 
     async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        let note = note(&args)?;
+        let short =
+            |error: ToolError| Outcome::failed(error.0).at_most(Self::MAX_FAILURE).plain().into_owned();
+        self.transfer(&args, cx).map_err(|error| ToolError(short(error)))
+    }
+}
+
+impl Handoff {
+    fn transfer(&self, args: &Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let note = note(args)?;
         if let Some(first) = first_transfer(cx).filter(|first| first.id != cx.id) {
             return Err(format!(
                 "this was not done: a reply can hand over once, and `{}` came first",

@@ -9,6 +9,8 @@ use polylogue_core::{
 };
 use serde_json::{Map, Value, json};
 
+mod formal;
+
 /// How a model behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behavior {
@@ -26,6 +28,9 @@ pub(super) enum Behavior {
     Coder,
     /// Begins the longest replies with a word in capitals of its system message, such as one that leads to another turn.
     Word,
+    /// Answers as the prompts of the program want it, at the last moment: objects after as many replies without one as the seed says, yes or
+    /// no after an unclear answer. Otherwise the same as the first.
+    Formal,
     /// Calls tools in each reply.
     EndlessCalls,
     /// Calls a tool that does not exist.
@@ -54,13 +59,14 @@ pub(super) enum Behavior {
 
 impl Behavior {
     /// All but `Huge`, on whose replies no bound rests, and `Coder`, whose programs take their time.
-    pub(super) const ALL: [Self; 17] = [
+    pub(super) const ALL: [Self; 18] = [
         Self::Worst,
         Self::Mistaken,
         Self::Longest,
         Self::Sparse,
         Self::Late,
         Self::Word,
+        Self::Formal,
         Self::EndlessCalls,
         Self::WrongTool,
         Self::SameId,
@@ -83,22 +89,28 @@ pub(super) struct Adversary {
     /// The most tokens of a reply.
     pub(super) output: u64,
     pub(super) window: Option<u64>,
+    /// Replies that make one text: all but the last one are cut off.
+    pub(super) pieces: usize,
+    /// Which half of the agents has long turns, if not all of them: a bit of the sum of their names, and its value.
+    pub(super) only: Option<u64>,
     /// How many turns of agents have begun in the conversation.
     pub(super) turn: u64,
+    /// Replies without an object since the last one with one.
+    pub(super) formless: u64,
 }
 
 /// Bytes of a token, as a bound assumes.
 const BYTES: usize = 8;
 
-/// How often a reply that is cut off is continued by default.
-const CONTINUATIONS: usize = 3;
+/// The replies of one text by default: one that is cut off is continued three times.
+const PIECES: usize = 4;
 
 /// The bytes of a huge reply.
 const HUGE: usize = 10_000_000;
 
 impl Adversary {
     pub(super) fn new(behavior: Behavior, seed: u64) -> Self {
-        Self { behavior, seed, output: 400, window: None, turn: 0 }
+        Self { behavior, seed, output: 400, window: None, pieces: PIECES, only: None, turn: 0, formless: 0 }
     }
 
     pub(super) fn model(self) -> AnyModel {
@@ -135,6 +147,9 @@ impl Adversary {
         let system = request.system.unwrap_or_default();
         let is_part = |c: char| c.is_alphanumeric() || c == '?';
         let words: Vec<&str> = system.split(|c| !is_part(c)).filter(|word| is_in_capitals(word)).collect();
+        if self.seed == ALL_WORDS {
+            return words.join(" ") + " ";
+        }
         let at = (self.seed + request.origin.nth * (self.seed % 3)) % words.len().max(1) as u64;
         words.get(usize::try_from(at).unwrap()).map_or_else(String::new, |word| format!("{word} "))
     }
@@ -157,20 +172,36 @@ impl Adversary {
         self.text(&text, request.params)
     }
 
-    /// In a round of tools: the longest text, which is continued as often as it can be, and then calls.
-    fn worst(&self, request: &Request<'_>, last: &str) -> Vec<Part> {
+    /// Whether the reply is the last piece of a text.
+    fn is_last_piece(&self, request: &Request<'_>, last: &str) -> bool {
         let is_rest = last.starts_with("Your last message was cut off");
         let written = request.entries.iter().rev().find_map(|entry| match entry {
             Entry::Assistant { parts, .. } => Some(polylogue_core::plain(parts).len()),
             _ => None,
         });
-        let whole = CONTINUATIONS * self.bytes(request.params);
-        let is_last = is_rest && written.is_some_and(|written| written >= whole * 9 / 10);
-        match is_last || request.params.max_tokens.is_some() {
-            true if self.behavior(request) == Behavior::Mistaken => self.mistakes(request),
+        let whole = (self.pieces - 1) * self.bytes(request.params);
+        self.pieces == 1 || is_rest && written.is_some_and(|written| written >= whole * 9 / 10)
+    }
+
+    /// In a round of tools: the longest text, which is continued as often as it can be, and then calls.
+    fn worst(&self, request: &Request<'_>, last: &str) -> Vec<Part> {
+        match self.is_last_piece(request, last) || request.params.max_tokens.is_some() {
+            // Calls that others execute end the turn: not before the last round.
+            true if self.behavior(request) == Behavior::Mistaken
+                && rounds(request.entries) % (ROUNDS + 1) < ROUNDS =>
+            {
+                self.mistakes(request)
+            }
             true => self.calls(request),
             false => self.longest(request),
         }
+    }
+
+    /// Whether an agent replies briefly because another one is to have the long turns.
+    fn is_brief(&self, request: &Request<'_>) -> bool {
+        let of = request.origin.who.as_str().bytes().map(u64::from).sum::<u64>();
+        // Some bits, so that one of them differs for most names.
+        self.is_public(request) && self.only.is_some_and(|only| (of >> (only / 2)) % 2 != only % 2)
     }
 
     /// Whether it is the turn of a participant, and not of an agent that selects, votes or summarizes.
@@ -194,10 +225,11 @@ impl Adversary {
     /// As many calls of a tool that does not exist.
     fn mistakes(&self, request: &Request<'_>) -> Vec<Part> {
         let most = usize::try_from(self.tokens(request.params) / 8).unwrap().max(1);
-        let ids: Vec<String> = (0..most).map(|at| format!("w{}-{at}", request.origin.nth)).collect();
+        let ids: Vec<String> = (0..most).map(|at| id(request, at)).collect();
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
         // No two calls are alike, so that they are no loop.
-        let mut calls = named(&vec!["no_such_tool_is_here"; most], &ids);
+        let tool = "no_such_tool".repeat(5);
+        let mut calls = named(&vec![tool.as_str(); most], &ids);
         for (at, call) in calls.iter_mut().enumerate() {
             if let Part::Call(call) = call {
                 call.args = json!({"x": format!("{} {at}", request.origin.nth)});
@@ -210,12 +242,42 @@ impl Adversary {
     fn calls(&self, request: &Request<'_>) -> Vec<Part> {
         let most = usize::try_from(self.tokens(request.params) / 8).unwrap().max(1);
         let call = |(at, tool): (usize, &ToolSpec)| {
-            let id = format!("c{}-{at}", request.origin.nth);
+            let id = id(request, at);
             Part::Call(Call { id, tool: tool.name.clone(), args: arguments(tool, request.origin.nth, at) })
         };
         request.tools.iter().cycle().take(most).enumerate().map(call).collect()
     }
 }
+
+/// The rounds of calls by default, but the last one.
+const ROUNDS: usize = 15;
+
+/// Whether `entry` is a prompt, but not for the rest of a reply.
+fn is_prompt(entry: &Entry) -> bool {
+    let is_rest = || polylogue_core::plain(entry.parts()).starts_with("Your last message was cut off");
+    matches!(entry, Entry::User { .. }) && !is_rest()
+}
+
+/// Whether no more calls may follow in the turn.
+fn is_over(entries: &[Entry]) -> bool {
+    let last = entries.iter().rev().find(|entry| matches!(entry, Entry::Tool { .. }) || is_prompt(entry));
+    last.is_some_and(|entry| polylogue_core::plain(entry.parts()).contains("You have used all tool calls"))
+}
+
+/// The rounds of calls since the last prompt.
+fn rounds(entries: &[Entry]) -> usize {
+    let recent = entries.iter().rev().take_while(|entry| !is_prompt(entry));
+    let has_calls = |entry: &&Entry| entry.parts().iter().any(|part| matches!(part, Part::Call(_)));
+    recent.filter(has_calls).count()
+}
+
+/// The longest id of a call that is kept.
+fn id(request: &Request<'_>, at: usize) -> String {
+    format!("{:020}-{at:011}", request.origin.nth)
+}
+
+/// The seed with which [`Behavior::Word`] writes all words.
+const ALL_WORDS: u64 = 6;
 
 fn is_in_capitals(word: &str) -> bool {
     word.len() > 2 && word.chars().all(|c| !c.is_lowercase())
@@ -251,18 +313,18 @@ impl Model for Adversary {
         let last = request.entries.last().map(|entry| polylogue_core::plain(entry.parts()).into_owned());
         let last = last.unwrap_or_default();
         let first = request.tools.first().map(|tool| tool.name.as_str());
-        let recent = request.entries.iter().rev().take_while(|entry| !matches!(entry, Entry::Tool { .. }));
-        let is_over =
-            |entry: &Entry| polylogue_core::plain(entry.parts()).contains("You have used all tool calls");
-        let may_call = first.is_some() && !recent.into_iter().any(is_over);
+        let may_call = first.is_some() && !is_over(request.entries);
         let text = |text: &str| self.text(text, request.params);
         let parts = match (self.behavior(request), first) {
+            _ if self.is_brief(request) => text(&format!("ok {}", request.origin.nth)),
             (Behavior::Sparse, _) if self.is_public(request) && self.turn.is_multiple_of(2) => Vec::new(),
             (Behavior::Late, _) if !self.is_late() => self.longest(request),
             (
                 Behavior::Worst | Behavior::Mistaken | Behavior::Sparse | Behavior::Late | Behavior::Coder,
                 _,
             ) if may_call => self.worst(request, &last),
+            (Behavior::Formal, _) if let Some(parts) = self.formal(request, &last) => parts,
+            (Behavior::Formal, _) if may_call => self.worst(request, &last),
             (Behavior::EndlessCalls, Some(_)) => self.calls(request),
             (Behavior::WrongTool, Some(_)) => named(&["no_such_tool"], &["w"]),
             (Behavior::SameId, Some(tool)) => named(&[tool, tool], &["1", "1"]),
@@ -286,11 +348,13 @@ impl Model for Adversary {
             _ => self.longest(request),
         };
         let has_calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
+        let is_whole = self.is_brief(request) || self.pieces < PIECES && self.is_last_piece(request, &last);
+        let text_end = if is_whole { Finish::Stop } else { Finish::Length };
         let input = Bound::of(self, request).input;
         let output = Some(self.tokens(request.params));
         Ok(Reply {
             parts,
-            finish: if has_calls { Finish::Calls } else { Finish::Length },
+            finish: if has_calls { Finish::Calls } else { text_end },
             usage: Usage { input: Some(input), written: Some(input), output, ..Usage::default() },
             cached: false,
             verbatim: None,
@@ -347,7 +411,11 @@ impl Model for Switched {
             let mut adversary = self.0.lock().unwrap();
             let begins = request.origin.last_model.is_none() && adversary.is_public(request);
             adversary.turn += u64::from(begins);
-            *adversary
+            let before = *adversary;
+            if let Some(is_object) = adversary.writes_object(request) {
+                adversary.formless = if is_object { 0 } else { before.formless + 1 };
+            }
+            before
         };
         adversary.complete(request, deltas).await
     }

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue::tools::memory::AnyMemory;
 use polylogue::{AnyModel, Chat, Limits, Log};
-use polylogue_core::{Audience, Body, BoundException, RunBound, Status, TotalUsage};
+use polylogue_core::{
+    AnyTool, Audience, Body, BoundException, Outcome, RunBound, Status, Tool, ToolCx, ToolError, ToolSpec,
+    TotalUsage,
+};
 use polylogue_store::Facts;
 use polylogue_team::{BuildContext, Grant, Team, TeamBound};
+use serde_json::Value;
 
 use super::adversary::{Adversary, Switched};
 
@@ -16,6 +21,23 @@ const ANSWERS: usize = 400;
 
 /// The bytes of each.
 const ANSWER: usize = 4_000;
+
+/// A tool that returns as much as the one within it may. No two results are alike, so that they are no loop.
+struct LoudTool(AnyTool);
+
+impl Tool for LoudTool {
+    fn spec(&self) -> &ToolSpec {
+        self.0.spec()
+    }
+
+    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        static NTH: AtomicU64 = AtomicU64::new(0);
+        let begin = format!("{} {} ", cx.id, NTH.fetch_add(1, Ordering::Relaxed));
+        let most = self.spec().max_bytes;
+        let rest = most.saturating_sub(begin.len());
+        Ok(Outcome::done((begin + &"x".repeat(rest)).get(..most).unwrap_or_default()))
+    }
+}
 
 /// On what a bound rests besides the team and the length of replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,10 +84,20 @@ impl Played {
 impl Stage {
     /// `team`, with files in `place`.
     pub(super) fn new(name: String, team: Team, place: &Path) -> Self {
+        Self::with(name, team, place, |context| context)
+    }
+
+    /// The same with tools that do nothing and return as much as they may, as those of a server can.
+    pub(super) fn with_loud_tools(name: String, team: Team, place: &Path) -> Self {
+        let loud = |context: BuildContext| context.wrapping_tools(|tool| AnyTool::new(LoudTool(tool)));
+        Self::with(name, team, place, loud)
+    }
+
+    fn with(name: String, team: Team, place: &Path, and: impl Fn(BuildContext) -> BuildContext) -> Self {
         let model = Switched::default();
         let facts = place.join(format!("{name}.db"));
         let memory = AnyMemory::new(Facts::open(facts).unwrap());
-        let context = BuildContext::at(place).grant(Grant::ALL).with_memory(memory);
+        let context = and(BuildContext::at(place).grant(Grant::ALL).with_memory(memory));
         let any = AnyModel::new(model.clone());
         let chat = team.build_at(&|_| Ok(any.clone()), &context).unwrap_or_else(|e| panic!("{name}: {e}"));
         Self { name, team, chat, model, bounds: BTreeMap::new() }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use polylogue::Log;
 use polylogue_core::{BoundException, Money, RunBound, Status, StopReason};
-use polylogue_team::{BuildContext, Overrides, Team, load, parse};
+use polylogue_team::{Agent, BuildContext, Overrides, Team, ToolEntry, load, parse};
 
 use super::adversary::{Adversary, Behavior};
 use super::stage::{Played, Setting, Stage};
@@ -49,13 +49,15 @@ const PATTERNS: [&str; 14] = [
 ];
 
 /// Agents of these.
-const AGENTS: [&str; 7] = [
+const AGENTS: [&str; 9] = [
     "{name: A}, {name: B}",
     "{name: A, tools: [calculator], max_tool_rounds: 4}, {name: B, tools: [calculator], max_tool_rounds: 2}",
     "{name: A, output_schema: {type: object, required: [x], properties: {x: {type: integer}}}}, {name: B, view: {window: {messages: 3}}}",
     "{name: A, reasoning: {refine: {rounds: 2}}}, {name: B, reasoning: plan_and_solve}",
     "{name: A, agent_tools: [{who: B, description: Helps.}]}, {name: B, human_input: terminate}",
     "{name: A, compaction: {at: {tokens: 300}}}, {name: B, compaction: {at: {messages: 4}, by: A}, parameters: {max_tokens: 20}}",
+    "{name: A, tool_calling: text, tools: [calculator]}, {name: B, tool_calling: text, tools: [calculator, high_low], max_tool_rounds: 2, tool_history: full}",
+    "{name: A, tool_calling: schema, tools: [calculator], max_tool_rounds: 2}, {name: B, tool_calling: text, output_schema: {type: object, required: [x], properties: {x: {type: string}}}}",
     "{name: A, system: 'Of {{task}}', compaction: {at: {messages: 4}, model: 'a:b', target: 0.9}}, {name: B, compaction: false}",
 ];
 
@@ -227,20 +229,23 @@ async fn tightness() {
     let (mut half, mut count, mut flaws) = (0_u64, 0_u64, Vec::new());
     println!("{:30} calls  tokens  money, % of the bound", "");
     for (name, team) in shipped().into_iter().filter(|(name, _)| is_wanted(name)) {
-        let mut stage = Stage::new(name, team, place.path());
-        let random = (1..=seeds.unwrap_or(0)).map(|seed| Adversary::new(Behavior::Any, seed));
-        let late = (0..8).map(|seed| Adversary::new(Behavior::Late, seed));
-        let words = (0..6).map(|seed| Adversary::new(Behavior::Word, seed));
-        let random = random.chain(late).chain(words);
+        let is_heavy = uses_tools(&team, &|_| true);
+        let output = match is_heavy {
+            true if uses_tools(&team, &|tool| !TERSE.contains(&tool)) => SHORT,
+            true => MEDIUM,
+            false => Adversary::default().output,
+        };
+        let mut stage = Stage::with_loud_tools(name, team, place.path());
         let (mut highest, mut by) = ([0; 3], None);
-        for model in EXPENSIVE.into_iter().map(|behavior| Adversary::new(behavior, 0)).chain(random) {
+        for model in expensive(seeds.unwrap_or(0), is_heavy) {
+            let model = Adversary { output, ..model };
             let setting = Setting { window: None, calls: None };
             let played = stage.play(model, setting).await;
             flaws.extend(
                 flaw(&played, model.behavior).map(|flaw| format!("{}, {model:?}: {flaw}", stage.name)),
             );
             if played.shares[2] > highest[2] {
-                by = Some((model.behavior, played.code()));
+                by = Some((model.behavior, model.seed, model.pieces, played.code()));
             }
             highest = [0, 1, 2].map(|at| played.shares[at].max(highest[at]));
         }
@@ -253,6 +258,53 @@ async fn tightness() {
     assert!(flaws.is_empty(), "{}", flaws.join("\n"));
     assert!(count > 0, "no team is played");
 }
+
+/// The longest reply of models in teams with tools, where results are what is long: longer ones can call more tools at once, and take
+/// longer to play. With tools of short results it is longer.
+const SHORT: u64 = 16;
+const MEDIUM: u64 = 48;
+
+/// Tools whose results are always short.
+const TERSE: [&str; 3] = ["calculator", "chess", "high_low"];
+
+/// Whether the histories of `team` are results of programs and tools, such as `counts`.
+fn uses_tools(team: &Team, counts: &impl Fn(&str) -> bool) -> bool {
+    let has_tools = |agent: &Agent| {
+        let keys = agent.model();
+        let named = |tool: &ToolEntry| match tool {
+            ToolEntry::Own(own) => counts(&own.tool),
+            ToolEntry::Mcp(_) => true,
+        };
+        keys.is_some_and(|keys| keys.tools.iter().any(|tool| named(tool)) || keys.memory.on().is_some())
+            || agent.executes_tools.iter().any(|given| counts(&given.tool))
+            || agent.code_execution.on().is_some()
+    };
+    team.agents.iter().any(has_tools) || team.teams.iter().any(|sub| uses_tools(&sub.team, counts))
+}
+
+/// The models that play for the table, with so many random ones. Long histories are played by few.
+fn expensive(random: u64, is_heavy: bool) -> Vec<Adversary> {
+    let seeded =
+        |behavior, seeds: std::ops::Range<u64>| seeds.map(move |seed| Adversary::new(behavior, seed));
+    let whole = if is_heavy { &HEAVY[..] } else { &EXPENSIVE[..] };
+    let mut all: Vec<Adversary> = whole.iter().map(|behavior| Adversary::new(*behavior, 0)).collect();
+    for pieces in [1, 2] {
+        all.extend(
+            [Behavior::Coder, Behavior::Worst].map(|of| Adversary { pieces, ..Adversary::new(of, 0) }),
+        );
+    }
+    let one = |only| Adversary { pieces: 1, only: Some(only), ..Adversary::new(Behavior::Worst, 0) };
+    all.extend((0..6).map(one));
+    all.extend(seeded(Behavior::Formal, if is_heavy { 10..11 } else { 0..24 }));
+    if !is_heavy {
+        all.extend(seeded(Behavior::Late, 0..8).chain(seeded(Behavior::Word, 0..7)));
+        all.extend(seeded(Behavior::Any, 1..random + 1));
+    }
+    all
+}
+
+/// Those of them whose results of tools and programs are long.
+const HEAVY: [Behavior; 3] = [Behavior::Worst, Behavior::Mistaken, Behavior::Coder];
 
 /// Shipped teams whose worst conversations take no second.
 const QUICK: [&str; 6] =

@@ -215,17 +215,29 @@ impl<'w> ReplyFlaw<'w> {
         Self { offer: Some(offer), kind: Kind::Tool, text }
     }
 
-    pub(super) const fn of_arguments(offer: OfferedTool<'w>, text: String) -> Self {
-        Self { offer: Some(offer), kind: Kind::Arguments, text }
+    pub(super) fn of_arguments(offer: OfferedTool<'w>, text: String) -> Self {
+        Self { offer: Some(offer), kind: Kind::Arguments, text: shortened(text) }
     }
 
-    pub(super) const fn of_choice(text: String) -> Self {
-        Self { offer: None, kind: Kind::Choice, text }
+    pub(super) fn of_choice(text: String) -> Self {
+        Self { offer: None, kind: Kind::Choice, text: shortened(text) }
     }
 
     fn is_of_form(&self) -> bool {
         self.kind == Kind::Arguments
     }
+}
+
+/// The most bytes of an error, which can quote what the model wrote.
+const MAX_ERROR: usize = 600;
+
+/// An error that is no longer than the bound of a run assumes.
+fn shortened(mut text: String) -> String {
+    if text.len() > MAX_ERROR {
+        text.truncate(text.floor_char_boundary(MAX_ERROR - 3));
+        text.push_str("...");
+    }
+    text
 }
 
 /// Errors in a row, of each kind.
