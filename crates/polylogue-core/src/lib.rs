@@ -64,7 +64,7 @@ pub use log::{
     Resources, Responder, Results, SeenWorker, Store, StoreWrapper, StoredText, Subscription, Summary,
     TeamChanged, Timestamp, TurnRequest, Update, WorkerInfo,
 };
-pub use model::{AnyModel, Model, Origin, Request, SealsSent};
+pub use model::{AnyModel, EarlierReplies, Model, Origin, Request, SealsSent};
 pub use policy::{Condition, Policy, Step, around, steerable, until, with_follow_ups};
 pub use run::{AgentCall, RunResult, RunStream};
 pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, no_such_tool};

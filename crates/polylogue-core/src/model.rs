@@ -2,6 +2,7 @@
 
 mod bound;
 mod digest;
+mod earlier;
 mod invariants;
 mod seals;
 mod stops;
@@ -12,6 +13,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use self::earlier::EarlierReplies;
 pub use self::seals::SealsSent;
 use self::stops::Stopped;
 use crate::{
@@ -186,7 +188,13 @@ impl AnyModel {
             (Path::root(), Name::user(), Params::default(), EncodeCache::default());
         let entries = [Entry::user(text)];
         let request = Request {
-            origin: Origin { at: &at, who: &who, nth: 0, last_model: None },
+            origin: Origin {
+                at: &at,
+                who: &who,
+                nth: 0,
+                last_model: None,
+                earlier: EarlierReplies::default(),
+            },
             system: None,
             entries: &entries,
             tools: &[],
@@ -286,4 +294,6 @@ pub struct Origin<'a> {
     pub nth: u64,
     /// The model that replied last to this agent in this turn, as `provider:model`; `None` in the first call of a turn.
     pub last_model: Option<&'a str>,
+    /// The replies in earlier turns.
+    pub earlier: EarlierReplies<'a>,
 }

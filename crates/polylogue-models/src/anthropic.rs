@@ -6,7 +6,7 @@ mod message;
 pub(crate) mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{Capability, DeltaSink, Media, Params, Part, Request};
+use polylogue_core::{CacheLifetime, Capability, DeltaSink, Media, Params, Part, Request};
 use polylogue_http::header::HeaderName;
 use polylogue_http::{HeaderMap, HeaderValue};
 use serde_json::{Map, Value};
@@ -38,6 +38,7 @@ impl Protocol for Messages {
     const REPLY: &'static str = "a message";
     const CORE: &'static str = "content";
     const NO_FIELD: &'static [&'static str] = &["seed"];
+    const CACHE_LIFETIMES: &'static [CacheLifetime] = &[CacheLifetime::FiveMinutes, CacheLifetime::Hour];
     const MAX_OUTPUT: Option<u64> = Some(tail::MAX_TOKENS);
     const CACHE_MARK: Option<CacheMark> = Some(CacheMark {
         bytes: message::MARK,

@@ -10,7 +10,7 @@ mod reasoning;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{Capability, DeltaSink, Media, Params, Part, Request};
+use polylogue_core::{CacheLifetime, Capability, DeltaSink, Media, Params, Part, Request};
 use serde_json::{Map, Value};
 
 use crate::accepts::Accepts;
@@ -48,6 +48,7 @@ impl Protocol for Converse {
     const CACHE_MARK: Option<CacheMark> =
         Some(CacheMark { bytes: MARK, long: LONG_MARK, back: "]}".len(), only_known: true });
     const NO_FIELD: &'static [&'static str] = &["top_k", "seed", "parallel_tool_calls"];
+    const CACHE_LIFETIMES: &'static [CacheLifetime] = &[CacheLifetime::FiveMinutes, CacheLifetime::Hour];
     type Chunk<'a> = chunk::Chunk<'a>;
 
     fn sealer(_: &Style) -> Option<&'static str> {

@@ -22,7 +22,7 @@ use crate::unsupported::asked_for;
 /// price; under a budget, a call is reserved at the price of the most expensive one.
 ///
 /// A turn that calls tools stays with the model that replied, so that models do not alternate within it; the next turn
-/// begins with the first model again.
+/// begins with the first model again, unless [`returns`](Self::returns) says something else.
 ///
 /// ```
 /// use polylogue_models::{Env, FailureClass, Fallback, Models};
@@ -39,6 +39,19 @@ use crate::unsupported::asked_for;
 pub struct Fallback {
     models: Arc<[AnyModel]>,
     on: Arc<[FailureClass]>,
+    returns: FallbackReturn,
+}
+
+/// When the first model is asked again after another one replied. To go back costs what the other model has in its prompt cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum FallbackReturn {
+    /// In the next turn of the agent.
+    #[default]
+    Turn,
+    /// Never in this conversation, unless the other model fails.
+    Never,
+    /// In the first turn that begins so long after the first reply of another model.
+    After(Duration),
 }
 
 impl fmt::Debug for Fallback {
@@ -57,7 +70,8 @@ impl Fallback {
     /// These models in order, after failures of the [default classes](FailureClass::DEFAULT).
     #[must_use]
     pub fn new(models: impl IntoIterator<Item = AnyModel>) -> Self {
-        Self { models: models.into_iter().collect(), on: FailureClass::DEFAULT.into() }
+        let (models, on) = (models.into_iter().collect(), FailureClass::DEFAULT.into());
+        Self { models, on, returns: FallbackReturn::default() }
     }
 
     /// Asks the next model after failures of these classes only.
@@ -66,8 +80,26 @@ impl Fallback {
         Self { on: classes.into_iter().collect(), ..self }
     }
 
+    /// Sets when the first model is asked again after another one replied.
+    #[must_use]
+    pub fn returns(self, returns: FallbackReturn) -> Self {
+        Self { returns, ..self }
+    }
+
+    /// The model that replied in earlier turns, if it is still to be asked first. The log says which one that was, so that a resumed run
+    /// asks the same.
+    fn kept<'a>(&self, request: &Request<'a>) -> Option<&'a str> {
+        let longest = match self.returns {
+            FallbackReturn::Turn => return None,
+            FallbackReturn::Never => Duration::MAX,
+            FallbackReturn::After(time) => time,
+        };
+        let (model, since) = request.origin.earlier.fallback(request.origin.who, self.name())?;
+        (since < longest).then_some(model)
+    }
+
     /// The models that can reply to `request`, in the order in which they are asked: the one that replied last in the
-    /// turn first.
+    /// turn first, or in earlier ones if it is [kept](Self::kept).
     fn candidates(&self, request: &Request<'_>) -> Vec<&AnyModel> {
         let needs = asked_for(request);
         let is_able = |model: &&AnyModel| {
@@ -80,8 +112,8 @@ impl Fallback {
             // The first one says what it lacks.
             models.extend(self.models.first());
         }
-        let last =
-            request.origin.last_model.and_then(|last| models.iter().position(|model| model.name() == last));
+        let last = request.origin.last_model.or_else(|| self.kept(request));
+        let last = last.and_then(|last| models.iter().position(|model| model.name() == last));
         models.rotate_left(last.unwrap_or(0));
         models
     }

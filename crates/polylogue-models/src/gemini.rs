@@ -37,7 +37,7 @@ impl Protocol for Gemini {
     const MESSAGES: &'static str = "contents";
     const GROUPS_RESULTS: bool = true;
     const SYSTEM_WITHIN: SystemWithin = SystemWithin::Never;
-    const NO_FIELD: &'static [&'static str] = &["parallel_tool_calls", "prompt_cache"];
+    const NO_FIELD: &'static [&'static str] = &["parallel_tool_calls"];
     type Chunk<'a> = chunk::Chunk<'a>;
 
     const CONTINUATION: Option<&'static str> = Some("continuationToken");

@@ -150,7 +150,7 @@ pub use config::Config;
 pub use deviations::{Deviations, MediaForm, SchemaForm, SendReasoning};
 pub use endpoint::{Embedder, Endpoint, EndpointModel, Probed, ServedModel};
 pub use failure_class::FailureClass;
-pub use fallback::Fallback;
+pub use fallback::{Fallback, FallbackReturn};
 pub use google::GoogleCredentials;
 pub use learned::{Finding, Findings, LearnedCapabilities};
 pub use limits::{ClusterLimits, Limits};

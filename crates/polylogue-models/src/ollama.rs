@@ -25,8 +25,7 @@ impl Protocol for Ollama {
     const API: Api = Api::Ollama;
     const REPLY: &'static str = "a reply of Ollama";
     const CORE: &'static str = "message";
-    const NO_FIELD: &'static [&'static str] =
-        &["thinking", "tool_choice", "parallel_tool_calls", "prompt_cache"];
+    const NO_FIELD: &'static [&'static str] = &["thinking", "tool_choice", "parallel_tool_calls"];
     type Chunk<'a> = chunk::Chunk<'a>;
 
     fn system(out: &mut BytesMut, text: &str, _: &Style) {

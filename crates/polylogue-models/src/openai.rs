@@ -9,7 +9,7 @@ mod strict;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{DeltaSink, Media, Part, Request};
+use polylogue_core::{CacheLifetime, DeltaSink, Media, Part, Request};
 
 use crate::api::Api;
 use crate::deviations::{MediaForm, SendReasoning};
@@ -34,7 +34,8 @@ impl Protocol for ChatCompletions {
     const API: Api = Api::ChatCompletions;
     const REPLY: &'static str = "a chat completion";
     const CORE: &'static str = "choices";
-    const NO_FIELD: &'static [&'static str] = &["thinking", "prompt_cache"];
+    const NO_FIELD: &'static [&'static str] = &["thinking"];
+    const CACHE_LIFETIMES: &'static [CacheLifetime] = &[CacheLifetime::Day];
     type Chunk<'a> = chunk::Chunk<'a>;
 
     fn begin(out: &mut BytesMut, model: &str, system: Option<&str>, style: &Style) {

@@ -6,7 +6,7 @@ mod item;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{DeltaSink, Media, Part, Request};
+use polylogue_core::{CacheLifetime, DeltaSink, Media, Part, Request};
 use serde_json::{Map, Value};
 
 use crate::api::Api;
@@ -26,7 +26,8 @@ impl Protocol for Responses {
     const CORE: &'static str = "output";
     const MESSAGES: &'static str = "input";
     const PICTURES_IN_RESULTS: bool = true;
-    const NO_FIELD: &'static [&'static str] = &["top_k", "seed", "prompt_cache"];
+    const NO_FIELD: &'static [&'static str] = &["top_k", "seed"];
+    const CACHE_LIFETIMES: &'static [CacheLifetime] = &[CacheLifetime::Day];
     const REFUSED_BY_REASONING: &'static [&'static str] = &["temperature", "top_p"];
     type Chunk<'a> = chunk::Chunk<'a>;
 

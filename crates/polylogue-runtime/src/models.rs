@@ -13,8 +13,8 @@ use polylogue_core::{
     AnyModel, Body, Error as RunError, Event, Media, Model as _, ModelError, ModelErrorKind, Params, Price,
 };
 use polylogue_models::{
-    Cache, Cassette, Day, Embedder, FailureClass, Fallback, Models, Recorder, Recording, Script, ScriptStep,
-    model_names,
+    Cache, Cassette, Day, Embedder, FailureClass, Fallback, FallbackReturn, Models, Recorder, Recording,
+    Script, ScriptStep, model_names,
 };
 use polylogue_team::{Agent, Team};
 
@@ -34,6 +34,7 @@ pub(crate) struct TeamModels {
     cache: Option<Cache>,
     /// The failures after which the next model of a list is asked.
     fallback: Vec<FailureClass>,
+    fallback_return: FallbackReturn,
     /// What the team says that models cost.
     prices: Vec<(String, Price)>,
     /// The models for which that counts, even below the user's own or the list price.
@@ -87,8 +88,9 @@ impl TeamModels {
             ModelSource::Script(..) | ModelSource::Recording(_) => options.cache.clone(),
         };
         let cache = cache.map(Cache::open).transpose()?;
-        let fallback = team.fallback.clone();
-        Ok(Self { source, record, cache, fallback, prices, cheap, budget: choosing.budget })
+        let (fallback, fallback_return, budget) =
+            (team.fallback.clone(), team.fallback_return, choosing.budget);
+        Ok(Self { source, record, cache, fallback, fallback_return, prices, cheap, budget })
     }
 
     /// Whether the team's script speaks.
@@ -192,7 +194,7 @@ impl TeamModels {
             ModelSource::Live(models, local) => {
                 let all: Result<Vec<_>, _> =
                     model_names(names).map(|name| self.live(models, local, name)).collect();
-                Fallback::new(all?).on(self.fallback.iter().copied()).into()
+                Fallback::new(all?).on(self.fallback.iter().copied()).returns(self.fallback_return).into()
             }
         };
         Ok(match &self.record {

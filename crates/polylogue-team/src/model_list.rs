@@ -1,11 +1,12 @@
 //! The models that a key names: one, or several for fallback.
 
-use polylogue_config::types::{Kind, Type};
+use polylogue_config::types::{Kind, Text, Type, Variables};
 use polylogue_config::yaml::Node;
-use polylogue_config::{As, Config, Cx, Leaf, OneOrMany};
-use polylogue_models::{FailureClass, model_names};
+use polylogue_config::{As, Config, Cx, Illegal, Leaf, OneOrMany, TextKind};
+use polylogue_models::{FailureClass, FallbackReturn, model_names};
 use serde_json::Value;
 
+use crate::duration::Time;
 use crate::text::ModelText;
 
 /// One model, or several in the order in which they are asked. Its value is their names with commas between them.
@@ -58,4 +59,43 @@ pub(crate) enum FailureKey {
     TooLong,
     /// The provider filtered the reply, or the model refused to reply.
     Refusal,
+}
+
+/// When the first model of a list is asked again.
+pub(crate) struct ReturnWord;
+
+pub(crate) type ReturnText = Leaf<ReturnWord>;
+
+impl TextKind for ReturnWord {
+    type Value = FallbackReturn;
+    const TEXT: Text = Text {
+        format: "word or duration",
+        pattern: "^(turn|never| *[0-9]*\\.?[0-9]* *(ms|s|min|h) *)$",
+        examples: &["turn", "never", "10 min"],
+        variables: Variables::All,
+    };
+
+    fn parse(text: &str) -> Result<FallbackReturn, Illegal> {
+        match text {
+            "turn" => Ok(FallbackReturn::Turn),
+            "never" => Ok(FallbackReturn::Never),
+            _ => match <Time as TextKind>::parse(text) {
+                Ok(time) => Ok(FallbackReturn::After(time.into())),
+                Err(_) => Err(Illegal::new(format!("`{text}` is neither `turn` nor `never` nor a time"))
+                    .hint("write `turn`, `never`, or a number and its unit such as `10 min`")),
+            },
+        }
+    }
+
+    fn to_text(value: &FallbackReturn) -> String {
+        match value {
+            FallbackReturn::Turn => "turn".to_owned(),
+            FallbackReturn::Never => "never".to_owned(),
+            FallbackReturn::After(time) => format!("{} ms", time.as_millis()),
+        }
+    }
+
+    fn hole() -> FallbackReturn {
+        FallbackReturn::Turn
+    }
 }

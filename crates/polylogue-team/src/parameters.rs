@@ -42,10 +42,10 @@ pub struct Parameters {
     /// Whether the model may call several tools in one reply.
     #[key(none = "the provider's default")]
     pub parallel_tool_calls: Option<bool>,
-    /// How long the provider keeps the beginning of the prompt in its cache, for Claude. `1h` is for agents that wait
+    /// How long the provider keeps the beginning of the prompt in its cache. `1h` is for Claude and agents that wait
     /// longer than five minutes between calls: writing to the cache then costs twice the price of input instead of 1.25
-    /// times.
-    #[key(as = Option<CacheWord>, none = "5m")]
+    /// times. `24h` is for models at OpenAI up to `gpt-5.5`, and costs nothing.
+    #[key(as = Option<CacheWord>, none = "as short as the provider keeps it")]
     pub prompt_cache: Option<CacheLifetime>,
     /// Whether a parameter that the model is known not to accept is an error. Otherwise it is left out, and the log says so.
     #[key(default = false)]
@@ -95,6 +95,9 @@ enum CacheWord {
     /// An hour.
     #[config(name = "1h")]
     Hour,
+    /// A day.
+    #[config(name = "24h")]
+    Day,
 }
 
 /// Whether the model must call a tool.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use polylogue_config::{At, Config, NewName, Switch};
 use polylogue_core::{Name, TaskFrom};
-use polylogue_models::{DatedPrices, FailureClass, Script};
+use polylogue_models::{DatedPrices, FailureClass, FallbackReturn, Script};
 use polylogue_tools::command::Declaration;
 use polylogue_tools::http;
 
@@ -25,7 +25,7 @@ use crate::endpoint::Endpoint;
 use crate::limits::Limits;
 use crate::mcp::McpServers;
 use crate::memory::TeamMemory;
-use crate::model_list::{FailureKey, ModelList};
+use crate::model_list::{FailureKey, ModelList, ReturnText};
 use crate::price::PriceKey;
 use crate::reasoning::Example;
 use crate::sandbox::SandboxSettings;
@@ -59,6 +59,11 @@ pub struct Team {
     /// team within a team is ignored.
     #[key(as = Vec<FailureKey>, default = FailureClass::DEFAULT.to_vec(), unique)]
     pub fallback: Vec<FailureClass>,
+    /// When the first model of a list is asked again after another one replied: in the next `turn` of the agent, `never` in this
+    /// conversation, or in a turn that begins a time such as `10 min` after the first reply of another model. The other model keeps
+    /// the conversation in its prompt cache. The key of a team within a team is ignored.
+    #[key(as = ReturnText, default = FallbackReturn::Turn)]
+    pub fallback_return: FallbackReturn,
     /// When and how histories of agents that set no `compaction` are replaced by a summary. A team within a team has its own.
     #[key(none = "at 80 % of the context window, if it is known")]
     pub compaction: Option<At<Switch<CompactionKeys>>>,

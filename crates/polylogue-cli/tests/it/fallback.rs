@@ -76,6 +76,22 @@ fn a_resumed_run_asks_no_other_model_for_a_finished_call() {
 }
 
 #[test]
+fn a_resumed_run_returns_to_the_first_model_when_the_team_says_so() {
+    for (returns, counts) in [("turn", (2, 1)), ("never", (1, 2)), ("1 h", (1, 2))] {
+        let a = serve(Playbook::list([Answer::status(503), Answer::text("I am back.")]));
+        let b = serve(Playbook::always(Answer::text("Hello.")));
+        let home = home(&a, &b, &format!("fallback_return: {returns}\n"));
+        home.run(&[&RUN[..], &["--max-turns", "1"]].concat()).exits(3);
+        home.run(&["resume", "last", "--max-turns", "1"]).ok();
+        assert_eq!((a.count(), b.count()), counts, "{returns}");
+    }
+    let a = serve(Playbook::always(Answer::text("No.")));
+    let ran = home(&a, &a, "fallback_return: sometimes\n").run(&RUN).exits(2);
+    assert!(ran.err.contains("`sometimes` is neither `turn` nor `never`"), "{}", ran.err);
+    assert!(ran.err.contains("hint: write `turn`, `never`, or a number and its unit"), "{}", ran.err);
+}
+
+#[test]
 fn a_list_on_the_command_line_replaces_all_models() {
     let (a, b) =
         (serve(Playbook::always(Answer::status(503))), serve(Playbook::always(Answer::text("Hello."))));

@@ -113,6 +113,9 @@ pub enum CacheLifetime {
     /// An hour. Writing to the cache costs more: twice the price of input instead of 1.25 times.
     #[serde(rename = "1h")]
     Hour,
+    /// A day: as long as a provider keeps it.
+    #[serde(rename = "24h")]
+    Day,
 }
 
 /// Whether the provider returns reasoning for people to read.

@@ -10,9 +10,9 @@ use crate::limits::Lowering;
 use crate::log::ReservationRequest;
 use crate::view::start;
 use crate::{
-    AnyModel, Body, Bound, CallCost, CallPurpose, Capability, DeltaRef, DeltaSink, Digest, EncodeCache,
-    Error, Finish, Limits, Model, ModelError, ModelErrorKind, ModelReply, Name, Origin, OutputLimit, Params,
-    Part, Reply, Request, RequestPrefix, Reservation, Result, Usage, View,
+    AnyModel, Body, Bound, CallCost, CallPurpose, Capability, DeltaRef, DeltaSink, Digest, EarlierReplies,
+    EncodeCache, Error, Finish, Limits, Model, ModelError, ModelErrorKind, ModelReply, Name, Origin,
+    OutputLimit, Params, Part, Reply, Request, RequestPrefix, Reservation, Result, Usage, View,
 };
 
 /// Without the error message, which can quote the request.
@@ -208,9 +208,10 @@ impl<'a> Turn<'a> {
         let (log, me, at) = (self.log, self.me(), self.transcript.at());
         let (doubt, last, lost) = (self.in_doubt, self.last, std::mem::take(&mut self.lost));
         let (blocked, lost_limit) = (self.doubt.take(), self.lost_limit.take());
-        let last_model = self.last_model();
+        let (last_model, transcript) = (self.last_model(), self.transcript);
         let (view, apart) = (self.view(ask.view), EncodeCache::default());
-        let origin = Origin { at, who: me, nth: 0, last_model: last_model.as_deref() };
+        let earlier = EarlierReplies::new(transcript.events(), log.time_now());
+        let origin = Origin { at, who: me, nth: 0, last_model: last_model.as_deref(), earlier };
         let request = request_of(ask, origin, view, &apart);
         let bound = match ask.compaction {
             Some(_) => Bound::of(ask.model, &request),
@@ -258,9 +259,10 @@ impl<'a> Turn<'a> {
         };
         let ask = ModelCall { params: lowered.as_ref().unwrap_or(ask.params), ..ask };
         let (log, me, at) = (self.log, self.me(), self.transcript.at());
-        let last_model = self.last_model();
+        let (last_model, transcript) = (self.last_model(), self.transcript);
         let (view, apart) = (self.view(ask.view), EncodeCache::default());
-        let origin = Origin { at, who: me, nth, last_model: last_model.as_deref() };
+        let earlier = EarlierReplies::new(transcript.events(), log.time_now());
+        let origin = Origin { at, who: me, nth, last_model: last_model.as_deref(), earlier };
         let request = Request { reserved: Some(&reservation), ..request_of(ask, origin, view, &apart) };
         let mut deltas = ArrivedText::before(log.live().deltas(at, me, ask.compaction.is_none()));
         let span = debug_span!("model_call", model = ask.model.name());

@@ -1,5 +1,6 @@
 use polylogue_core::{
-    DeltaRef, EncodeCache, Name, Origin, Params, Part, Path, Reply, Request, Seal, Usage, Verbatim,
+    DeltaRef, EarlierReplies, EncodeCache, Name, Origin, Params, Part, Path, Reply, Request, Seal, Usage,
+    Verbatim,
 };
 use proptest::prelude::*;
 
@@ -26,7 +27,7 @@ impl DeltaSink for Heard {
 fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
     let (at, who) = (Path::root(), Name::new("Jo-1").unwrap());
     let (params, encoded) = (Params::default(), EncodeCache::default());
-    let origin = Origin { at: &at, who: &who, nth: 3, last_model: None };
+    let origin = Origin { at: &at, who: &who, nth: 3, last_model: None, earlier: EarlierReplies::default() };
     let entries = &[];
     let tools = &[];
     run(&Request { origin, system: None, entries, tools, params: &params, encoded: &encoded, reserved: None })

@@ -184,6 +184,14 @@ impl From<EndpointModel> for AnyModel {
     }
 }
 
+impl EndpointModel {
+    /// Whether the endpoint takes such a lifetime of its cache: a day, models at OpenAI itself that do not pay for writing.
+    fn keeps_cache_for(&self, lifetime: CacheLifetime) -> bool {
+        let is_openai = self.endpoint.0.config.deviations.prompt_cache_key;
+        lifetime != CacheLifetime::Day || is_openai && !self.accepts.paid_cache
+    }
+}
+
 impl Model for EndpointModel {
     fn name(&self) -> &str {
         &self.name
@@ -224,14 +232,16 @@ impl Model for EndpointModel {
     }
 
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
-        let (no_field, by_reasoning, others) = with_protocol!(self.api, P => {
-            (P::NO_FIELD, P::REFUSED_BY_REASONING, P::ignored(params, &self.accepts))
+        let (no_field, by_reasoning, others, lifetimes) = with_protocol!(self.api, P => {
+            (P::NO_FIELD, P::REFUSED_BY_REASONING, P::ignored(params, &self.accepts), P::CACHE_LIFETIMES)
         });
+        let is_kept = |lifetime| lifetimes.contains(&lifetime) && self.keeps_cache_for(lifetime);
         let refused = self.accepts.refused(params);
         let reasons = self.accepts.thinks == Some(true);
         let deviations = self.endpoint.0.config.deviations;
         let is_ignored = |name: &&str| {
             no_field.contains(name)
+                || **name == *"prompt_cache" && !params.prompt_cache.is_some_and(is_kept)
                 || deviations.refuses.contains(name)
                 || others.contains(name)
                 || refused.contains(name)

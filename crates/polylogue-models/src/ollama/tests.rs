@@ -1,4 +1,6 @@
-use polylogue_core::{DeltaRef, EncodeCache, Finish, Name, Origin, Params, Path, Reply, Usage};
+use polylogue_core::{
+    DeltaRef, EarlierReplies, EncodeCache, Finish, Name, Origin, Params, Path, Reply, Usage,
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -22,7 +24,7 @@ impl DeltaSink for Heard {
 fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
     let (at, who) = (Path::root(), Name::new("Jo").unwrap());
     let (params, wire) = (Params::default(), EncodeCache::default());
-    let origin = Origin { at: &at, who: &who, nth: 3, last_model: None };
+    let origin = Origin { at: &at, who: &who, nth: 3, last_model: None, earlier: EarlierReplies::default() };
     run(&Request {
         origin,
         system: None,

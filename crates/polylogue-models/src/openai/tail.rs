@@ -24,6 +24,7 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
     }
     write_params(&mut fields, params, style);
     fields.add("prompt_cache_key", style.names_prefix.then(|| prefix_name(request)).as_ref());
+    fields.add("prompt_cache_retention", params.prompt_cache.as_ref());
     fields.add("stream", style.stream.then_some(&true));
     if style.stream && style.stream_usage {
         fields.raw("stream_options", |out| out.extend_from_slice(br#"{"include_usage":true}"#));

@@ -55,6 +55,7 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
         fields.raw("include", |out| out.extend_from_slice(br#"["reasoning.encrypted_content"]"#));
     }
     fields.add("prompt_cache_key", style.names_prefix.then(|| prefix_name(request)).as_ref());
+    fields.add("prompt_cache_retention", params.prompt_cache.as_ref());
     fields.add("stream", style.stream.then_some(&true));
     if style.stream && style.stream_usage {
         // Padding against observers of encrypted traffic: several times the text.

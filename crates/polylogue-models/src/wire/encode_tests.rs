@@ -1,6 +1,8 @@
 use std::collections::BTreeSet;
 
-use polylogue_core::{Call, EncodeCache, Media, Name, Origin, Outcome, Params, Part, Path, ToolSpec};
+use polylogue_core::{
+    Call, EarlierReplies, EncodeCache, Media, Name, Origin, Outcome, Params, Part, Path, ToolSpec,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -56,7 +58,13 @@ impl Asked {
     }
 
     fn body_as<P: Protocol>(&self, entries: &[Entry], style: &Style) -> Vec<u8> {
-        let origin = Origin { at: &self.at, who: &self.who, nth: 0, last_model: None };
+        let origin = Origin {
+            at: &self.at,
+            who: &self.who,
+            nth: 0,
+            last_model: None,
+            earlier: EarlierReplies::default(),
+        };
         let Self { tools, params, wire, .. } = self;
         let request = Request {
             origin,

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use bytes::BytesMut;
-use polylogue_core::{Call, Capability, DeltaSink, Media, Outcome, Params, Part, Request, Verbatim};
+use polylogue_core::{
+    CacheLifetime, Call, Capability, DeltaSink, Media, Outcome, Params, Part, Request, Verbatim,
+};
 use polylogue_http::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -167,6 +169,9 @@ pub(crate) trait Protocol: Default + Send {
 
     /// The parameters that it has no field for.
     const NO_FIELD: &'static [&'static str];
+
+    /// How long it can be told to keep the beginning of a prompt in its cache.
+    const CACHE_LIFETIMES: &'static [CacheLifetime] = &[];
 
     /// The parameters that models refuse which are known to reason.
     const REFUSED_BY_REASONING: &'static [&'static str] = &[];

@@ -1,12 +1,15 @@
 //! Fallback among models.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use polylogue_core::{
-    AnyModel, Call, Capabilities, Capability, Delta, DeltaRef, DeltaSink, EncodeCache, Entry, Finish, Model,
-    ModelError, ModelErrorKind, Money, Name, Origin, Params, Part, Path, Reply, Request, ToolSpec, Usage,
+    AnyModel, Call, Capabilities, Capability, Delta, DeltaRef, DeltaSink, EarlierReplies, EncodeCache, Entry,
+    Event, Finish, Model, ModelError, ModelErrorKind, Money, Name, Origin, Params, Part, Path, Reply,
+    Request, Timestamp, ToolSpec, Usage,
 };
-use polylogue_models::{FailureClass, Fallback};
+use polylogue_models::{FailureClass, Fallback, FallbackReturn};
+use serde_json::{Value, json};
 
 /// What a model does in a call.
 #[derive(Clone)]
@@ -94,6 +97,7 @@ struct Ask<'a> {
     tools: &'a [ToolSpec],
     params: Params,
     last_model: Option<&'a str>,
+    earlier: EarlierReplies<'a>,
 }
 
 /// Asks. The reply, and the pieces.
@@ -108,7 +112,7 @@ async fn ask_with(model: &Fallback, ask: Ask<'_>) -> (Result<Reply, ModelError>,
     let (at, who) = (Path::root(), Name::new("Ann").unwrap());
     let (encoded, mut kept) = (EncodeCache::default(), Kept::default());
     let request = Request {
-        origin: Origin { at: &at, who: &who, nth: 0, last_model: ask.last_model },
+        origin: Origin { at: &at, who: &who, nth: 0, last_model: ask.last_model, earlier: ask.earlier },
         system: None,
         entries: &[Entry::user("Hello.")],
         tools: ask.tools,
@@ -235,4 +239,56 @@ async fn a_conversation_that_is_too_long_goes_only_to_a_model_that_is_not_known_
     let small = Actor::new("openai:gpt-4", too_long());
     let large = Actor::new("openai:gpt-4o", [Act::Say("Hi.")]);
     assert_eq!(by(&ask(&models(&[&small, &large])).await.unwrap()), "openai:gpt-4o");
+}
+
+/// The event of a reply of `model` to Ann at `seconds`, which was asked after `asked` failed.
+fn replied(seq: u64, seconds: u64, model: &str, asked: Option<&str>) -> Arc<Event> {
+    let asked = asked.map_or(Value::Null, Value::from);
+    let event = json!({
+        "seq": seq, "time_ms": seconds * 1_000, "type": "model_replied", "who": "Ann", "model": model,
+        "asked": asked, "request": "0".repeat(32), "parts": [], "finish": "stop", "usage": {},
+    });
+    Arc::new(serde_json::from_value(event).unwrap())
+}
+
+/// After the other model replied from second 10 on: which one is asked first in a turn that begins at second `now`.
+async fn first_asked(returns: FallbackReturn, now: u64) -> String {
+    let events = [
+        replied(0, 1, "a:1", None),
+        replied(1, 10, "b:2", Some("a:1")),
+        replied(2, 20, "b:2", Some("a:1")),
+        replied(3, 30, "c:3", Some("x:9")),
+    ];
+    let (one, other) = (Actor::new("a:1", [Act::Say("Hi.")]), Actor::new("b:2", [Act::Say("Hi.")]));
+    let earlier = EarlierReplies::new(&events, Timestamp(now * 1_000));
+    let asked = Ask { earlier, ..Ask::default() };
+    let reply = ask_with(&models(&[&one, &other]).returns(returns), asked).await.0.unwrap();
+    by(&reply).to_owned()
+}
+
+#[tokio::test]
+async fn the_first_model_is_asked_again_when_it_is_set() {
+    let time = FallbackReturn::After(Duration::from_secs(60));
+    for (returns, now, expected) in [
+        (FallbackReturn::Turn, 21, "a:1"),
+        (FallbackReturn::Never, 1_000_000, "b:2"),
+        (time, 69, "b:2"),
+        (time, 70, "a:1"),
+    ] {
+        assert_eq!(first_asked(returns, now).await, expected, "{returns:?} {now}");
+    }
+}
+
+/// One that is kept and fails leads to the others, the first model among them.
+#[tokio::test]
+async fn a_kept_model_that_fails_leads_back() {
+    let events = [replied(0, 1, "b:2", Some("a:1"))];
+    let (one, other) = (Actor::new("a:1", [Act::Say("Hi.")]), Actor::new("b:2", [RATE]));
+    let asked = Ask { earlier: EarlierReplies::new(&events, Timestamp(2_000)), ..Ask::default() };
+    let reply = ask_with(&models(&[&one, &other]).returns(FallbackReturn::Never), asked).await.0.unwrap();
+    assert_eq!((by(&reply), other.calls()), ("a:1", 1));
+    // Once the first model has replied, nothing is kept.
+    let events = [replied(0, 1, "b:2", Some("a:1")), replied(1, 2, "a:1", None)];
+    let who = Name::new("Ann").unwrap();
+    assert_eq!(EarlierReplies::new(&events, Timestamp(9)).fallback(&who, "a:1"), None);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::common::{Asked, ask, entry, weather};
-use polylogue_core::{Entry, Name};
+use polylogue_core::{CacheLifetime, Entry, Model as _, Name};
 use polylogue_models::{Config, Endpoint, Provider, Retries};
 use polylogue_test::server::{Answer, Playbook, Server};
 use serde_json::{Value, json};
@@ -89,6 +89,39 @@ async fn an_extra_field_replaces_the_key_and_the_switch_of_marks_removes_both() 
         let requests = hold(off, "gpt-5.6", &server, Asked::default()).await;
         assert_eq!((keys(&requests).len(), marks(&requests[0])), (0, 0), "{provider}");
     }
+}
+
+/// `prompt_cache: 24h` for models whose cache has such a lifetime, at OpenAI. Elsewhere it is left out, which the model says.
+#[tokio::test]
+async fn a_cache_is_kept_for_a_day_where_it_can_be() {
+    let with = |lifetime| {
+        let mut asked = Asked::default();
+        asked.params.prompt_cache = Some(lifetime);
+        asked
+    };
+    for provider in APIS {
+        let server = Server::start(Playbook::always(Answer::text("Sunny."))).await;
+        let (at_openai, elsewhere) = (config(provider, &server), Provider::find(provider).unwrap());
+        let elsewhere = Config { retries: Retries::none(), ..elsewhere.config_at(&server.base_url()) };
+        for (config, model, lifetime, sent) in [
+            (at_openai.clone(), "gpt-5.5", CacheLifetime::Day, Some("24h")),
+            (at_openai.clone(), "gpt-4o", CacheLifetime::Day, Some("24h")),
+            (at_openai.clone(), "gpt-5.6", CacheLifetime::Day, None),
+            (at_openai.clone(), "gpt-5.5", CacheLifetime::Hour, None),
+            (elsewhere, "gpt-5.5", CacheLifetime::Day, None),
+        ] {
+            let asked = with(lifetime);
+            let ignored = Endpoint::new(config.clone()).unwrap().model(model).ignored(&asked.params);
+            let requests = hold(config, model, &server, asked).await;
+            let fields: Vec<_> = requests.iter().map(|body| body.get("prompt_cache_retention")).collect();
+            assert_eq!(fields, [sent.map(Value::from).as_ref(); 3], "{provider}:{model} {lifetime:?}");
+            assert_eq!(ignored.contains(&"prompt_cache"), sent.is_none(), "{provider}:{model} {lifetime:?}");
+        }
+    }
+    let claude = Provider::find("anthropic").unwrap().config_at("http://127.0.0.1:1");
+    let claude = Endpoint::new(claude).unwrap().model("claude-sonnet-4-5");
+    let ignored = |lifetime| claude.ignored(&with(lifetime).params).contains(&"prompt_cache");
+    assert!(ignored(CacheLifetime::Day) && !ignored(CacheLifetime::Hour));
 }
 
 /// Servers that only have OpenAI's API may refuse fields that they do not know.

@@ -15,6 +15,7 @@ pub(super) fn check(body: &Map<String, Value>) -> Result<(), String> {
     check_stream(body)?;
     check_format(body.get("response_format"))?;
     check_cache_key(body.get("prompt_cache_key"))?;
+    check_cache_retention(model, body.get("prompt_cache_retention"))?;
     check_tools(body)
 }
 
@@ -82,11 +83,26 @@ pub(super) fn check_cache_key(key: Option<&Value>) -> Result<(), String> {
     }
 }
 
+/// Checks how long OpenAI's cache keeps a prefix: models from `gpt-5.6` on have other options.
+pub(super) fn check_cache_retention(model: &str, retention: Option<&Value>) -> Result<(), String> {
+    match retention.map(|retention| retention.as_str().unwrap_or_default()) {
+        None => Ok(()),
+        Some(_) if marks_cache(model) => Err("Unknown parameter: 'prompt_cache_retention'.".into()),
+        Some("in_memory" | "24h") => Ok(()),
+        Some(_) => Err("`prompt_cache_retention` is neither `in_memory` nor `24h`".into()),
+    }
+}
+
+/// Whether it is `gpt-5.6` or a later model, which write to the cache at marks.
+fn marks_cache(model: &str) -> bool {
+    let version = model.strip_prefix("gpt-").and_then(|rest| rest.split('-').next()?.parse::<f64>().ok());
+    version.is_some_and(|version| version >= 5.6)
+}
+
 /// Checks OpenAI's mark of a part, which only `gpt-5.6` and later models take, and not after what they wrote themselves.
 pub(super) fn check_cache_mark(model: &str, role: &str, part: &Map<String, Value>) -> Result<(), String> {
     let Some(mark) = part.get("prompt_cache_breakpoint") else { return Ok(()) };
-    let version = model.strip_prefix("gpt-").and_then(|rest| rest.split('-').next()?.parse::<f64>().ok());
-    match version.is_some_and(|version| version >= 5.6) {
+    match marks_cache(model) {
         _ if mark.get("mode").and_then(Value::as_str) != Some("explicit") => {
             Err("`prompt_cache_breakpoint` has no mode `explicit`".into())
         }

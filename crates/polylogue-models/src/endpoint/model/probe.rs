@@ -1,8 +1,8 @@
 //! Probes the capabilities of a model with short requests.
 
 use polylogue_core::{
-    Capability, EncodeCache, Entry, Finish, ModelError, ModelErrorKind, Name, Origin, Params, Path, Reply,
-    Request, ToolSpec, Usage,
+    Capability, EarlierReplies, EncodeCache, Entry, Finish, ModelError, ModelErrorKind, Name, Origin, Params,
+    Path, Reply, Request, ToolSpec, Usage,
 };
 use serde_json::{Value, json};
 
@@ -46,7 +46,13 @@ impl EndpointModel {
     async fn probe_for(&self, capability: Capability, question: &Question) -> Result<Probed, ModelError> {
         let (at, who, wire) = (Path::root(), Name::user(), EncodeCache::default());
         let request = Request {
-            origin: Origin { at: &at, who: &who, nth: 0, last_model: None },
+            origin: Origin {
+                at: &at,
+                who: &who,
+                nth: 0,
+                last_model: None,
+                earlier: EarlierReplies::default(),
+            },
             system: None,
             entries: &question.entries,
             tools: &question.tools,

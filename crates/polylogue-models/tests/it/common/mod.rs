@@ -5,8 +5,8 @@ pub(crate) mod weather;
 use std::time::Duration;
 
 use polylogue_core::{
-    DeltaRef, DeltaSink, EncodeCache, Entry, Model, ModelError, Name, Origin, Params, Part, Path, Reply,
-    Request, ToolSpec,
+    DeltaRef, DeltaSink, EarlierReplies, EncodeCache, Entry, Model, ModelError, Name, Origin, Params, Part,
+    Path, Reply, Request, ToolSpec,
 };
 use polylogue_models::{Api, Config, Endpoint, EndpointModel, Key, Retries, Timeouts};
 use polylogue_test::server::Server;
@@ -70,7 +70,13 @@ impl Asked {
     }
 
     pub(crate) fn request(&self) -> Request<'_> {
-        let origin = Origin { at: &self.at, who: &self.who, nth: self.nth, last_model: None };
+        let origin = Origin {
+            at: &self.at,
+            who: &self.who,
+            nth: self.nth,
+            last_model: None,
+            earlier: EarlierReplies::default(),
+        };
         let Self { system, entries, tools, params, wire, .. } = self;
         Request { origin, system: system.as_deref(), entries, tools, params, encoded: wire, reserved: None }
     }

@@ -155,7 +155,7 @@ fn yaml_that_means_something_else_than_it_seems_to() {
               |
             4 | ? [a, b]
               |   ^^^^^^
-            hint: there is `name`, `description`, `task`, `model`, `fallback`, `compaction`, `cache`, `vars`, `endpoints`, `prices`, `agents`, `chat`, `chats`, `teams`, `sandbox`, `files`, `commands`, `mcp`, `calls`, `openapi` and 5 more
+            hint: there is `name`, `description`, `task`, `model`, `fallback`, `fallback_return`, `compaction`, `cache`, `vars`, `endpoints`, `prices`, `agents`, `chat`, `chats`, `teams`, `sandbox`, `files`, `commands`, `mcp`, `calls` and 6 more
         "#]],
     );
 }

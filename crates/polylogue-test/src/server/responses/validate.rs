@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::super::media;
-use super::super::parameters::{check_cache_key, check_cache_mark};
+use super::super::parameters::{check_cache_key, check_cache_mark, check_cache_retention};
 use super::super::rules::{Checked, Object, each, list, number, object, only, text};
 use super::super::seal::seal;
 
 /// Fields of a request. There is no `stop`, `seed`, `top_k`, penalty or `n`.
-const FIELDS: [&str; 26] = [
+const FIELDS: [&str; 27] = [
     "model",
     "input",
     "instructions",
@@ -29,6 +29,7 @@ const FIELDS: [&str; 26] = [
     "truncation",
     "prompt_cache_key",
     "prompt_cache_options",
+    "prompt_cache_retention",
     "safety_identifier",
     "service_tier",
     "metadata",
@@ -52,6 +53,7 @@ pub(in super::super) fn validate(body: &Value) -> Result<(), String> {
     let model = text(body, "model")?;
     check_stateless(body)?;
     check_cache_key(body.get("prompt_cache_key"))?;
+    check_cache_retention(model, body.get("prompt_cache_retention"))?;
     number(body, "max_output_tokens", 16.0, f64::from(u32::MAX))?;
     check_sampling(model, body)?;
     if let Some(instructions) = body.get("instructions") {
