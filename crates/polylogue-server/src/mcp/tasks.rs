@@ -43,11 +43,15 @@ impl TaskLog {
                 }
             }
             log.add(event);
-            if log.stretch.closed.is_some() || log.stretch.is_cancelled {
+            if log.has_ended() {
                 break;
             }
         }
         log
+    }
+
+    fn has_ended(&self) -> bool {
+        self.stretch.closed.is_some() || self.stretch.is_cancelled
     }
 
     fn add(&mut self, event: &Event) {
@@ -86,9 +90,13 @@ pub(super) async fn report(visitor: &Visitor, id: &str, asks: bool) -> Result<Ta
     let (listing, from) = of(visitor, id).await?;
     let asks = asks && visitor.answers();
     let conversation = &listing.id;
+    // The state first: the question for which a conversation waits is among the events that are read then.
+    let mut state = state_of(&visitor.tenant, conversation).await.map_err(invalid)?;
     let events = visitor.tenant.runtime.store().read(conversation, from).await.map_err(invalid)?;
-    let state = state_of(&visitor.tenant, conversation).await.map_err(invalid)?;
     let log = TaskLog::of(&events, asks);
+    if log.has_ended() {
+        state = state_of(&visitor.tenant, conversation).await.map_err(invalid)?;
+    }
     let progress = match progress(&log, conversation, &state, asks) {
         Some(progress) => progress,
         None => TaskProgress::Asks(open_questions(visitor, conversation).await.map_err(invalid)?),
