@@ -458,8 +458,8 @@ impl Conversation {
         participants.chain([Name::user()])
     }
 
-    /// Releases it, so that another process can open it. Where workers had to look at it, they leave it alone while it is at rest. Other handles can no longer run it. Dropping the last handle does so, too,
-    /// but cannot report errors.
+    /// Releases it, so that another process can open it. Workers that had to look at it leave it alone while it waits for a person, has ended
+    /// or is paused. Other handles can no longer run it. Dropping the last handle does so, too, but cannot report errors.
     ///
     /// # Errors
     /// When the store cannot be written.

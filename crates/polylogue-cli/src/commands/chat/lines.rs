@@ -186,7 +186,7 @@ pub(crate) fn print_left(
         print_note(&format!("`polylogue show {id}{option}` / `polylogue chat --resume {id}{option}`"));
     } else if let Some((who, text)) = asked {
         print_note(&format!("{who} is asked: {text}"));
-        print_note_wrapped(&format!("answer with `polylogue resume {id} --answer TEXT`"));
+        print_note_wrapped(&format!("answer with `polylogue resume {id} --answer TEXT{option}`"));
     }
 }
 
