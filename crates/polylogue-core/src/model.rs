@@ -188,13 +188,7 @@ impl AnyModel {
             (Path::root(), Name::user(), Params::default(), EncodeCache::default());
         let entries = [Entry::user(text)];
         let request = Request {
-            origin: Origin {
-                at: &at,
-                who: &who,
-                nth: 0,
-                last_model: None,
-                earlier: EarlierReplies::default(),
-            },
+            origin: Origin::new(&at, &who, 0),
             system: None,
             entries: &entries,
             tools: &[],
@@ -296,4 +290,12 @@ pub struct Origin<'a> {
     pub last_model: Option<&'a str>,
     /// The replies in earlier turns.
     pub earlier: EarlierReplies<'a>,
+}
+
+impl<'a> Origin<'a> {
+    /// The first call of a turn of `who` in the chat `at`, after `nth` calls and no earlier turns.
+    #[must_use]
+    pub fn new(at: &'a Path, who: &'a Name, nth: u64) -> Self {
+        Self { at, who, nth, last_model: None, earlier: EarlierReplies::default() }
+    }
 }

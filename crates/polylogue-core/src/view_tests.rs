@@ -6,8 +6,8 @@ use serde_json::json;
 use super::*;
 use crate::Message;
 use crate::{
-    Audience, CallOutcome, EarlierReplies, Finish, HistoryEntry, JoinHistory, ModelReply, Opening, Origin,
-    Path, Request, Timestamp, TurnRequest, Usage,
+    Audience, CallOutcome, Finish, HistoryEntry, JoinHistory, ModelReply, Opening, Origin, Path, Request,
+    Timestamp, TurnRequest, Usage,
 };
 
 #[path = "seal_tests.rs"]
@@ -258,8 +258,7 @@ fn model_replied(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
 
 fn check(view: &View) -> Result<(), String> {
     let (at, params) = (Path::root(), Params::default());
-    let origin =
-        Origin { at: &at, who: &view.me, nth: 0, last_model: None, earlier: EarlierReplies::default() };
+    let origin = Origin::new(&at, &view.me, 0);
     let entries = view.entries();
     Request {
         origin,

@@ -29,14 +29,14 @@ use crate::wire::pictures;
 /// replies, too. To repeat a run exactly, record it with a [`Cassette`](crate::Cassette).
 ///
 /// ```
-/// # use polylogue_core::{Entry, Model, Name, EarlierReplies, Origin, Params, Path, Request, EncodeCache};
+/// # use polylogue_core::{Entry, Model, Name, Origin, Params, Path, Request, EncodeCache};
 /// use polylogue_models::{Cache, Script, ScriptStep};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let (at, who, params, wire) = (Path::root(), Name::new("Greeter")?, Params::default(), EncodeCache::default());
 /// # let entries = [Entry::user("hello")];
-/// # let origin = Origin { at: &at, who: &who, nth: 0, last_model: None, earlier: EarlierReplies::default() };
+/// # let origin = Origin::new(&at, &who, 0);
 /// # let request = Request { origin, system: None, entries: &entries, tools: &[], params: &params, encoded: &wire, reserved: None };
 /// let cache = Cache::memory();
 /// let model = cache.around(Script::new([ScriptStep::say(Name::new("Greeter")?, "Good morning")]).model("demo"));

@@ -5,7 +5,7 @@
 //! the events of a log: a line that was changed, lost or moved is an error, and so are all lines after it.
 //!
 //! ```
-//! # use polylogue_core::{Entry, Model, Name, EarlierReplies, Origin, Params, Path, Request, EncodeCache};
+//! # use polylogue_core::{Entry, Model, Name, Origin, Params, Path, Request, EncodeCache};
 //! use polylogue_models::{Cassette, Recorder, Recording, Script, ScriptStep};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -14,7 +14,7 @@
 //! # let file = folder.path().join("hello.jsonl");
 //! # let (at, who, params, wire) = (Path::root(), Name::new("Greeter")?, Params::default(), EncodeCache::default());
 //! # let entries = [Entry::user("hello")];
-//! # let origin = Origin { at: &at, who: &who, nth: 0, last_model: None, earlier: EarlierReplies::default() };
+//! # let origin = Origin::new(&at, &who, 0);
 //! # let request = Request { origin, system: None, entries: &entries, tools: &[], params: &params, encoded: &wire, reserved: None };
 //! let model = Script::new([ScriptStep::say(Name::new("Greeter")?, "Good morning")]).model("demo");
 //! let cassette = Cassette::create(&file)?;

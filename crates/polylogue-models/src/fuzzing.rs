@@ -11,7 +11,7 @@
 pub(crate) mod frames;
 
 use polylogue_core::{
-    DeltaRef, DeltaSink, EarlierReplies, EncodeCache, ModelError, Name, Origin, Params, Part, Path, Request,
+    DeltaRef, DeltaSink, EncodeCache, ModelError, Name, Origin, Params, Part, Path, Request,
 };
 use polylogue_http::{HeaderMap, Redactor};
 
@@ -172,7 +172,7 @@ fn body<P: Protocol>(bytes: &[u8]) -> String {
 pub(crate) fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
     let (at, who) = (Path::root(), Name::new("a").unwrap());
     let (params, encoded) = (Params::default(), EncodeCache::default());
-    let origin = Origin { at: &at, who: &who, nth: 0, last_model: None, earlier: EarlierReplies::default() };
+    let origin = Origin::new(&at, &who, 0);
     let (system, reserved) = (None, None);
     run(&Request { origin, system, entries: &[], tools: &[], params: &params, encoded: &encoded, reserved })
 }

@@ -257,7 +257,7 @@ impl Unsupported {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{EarlierReplies, EncodeCache, Name, Origin, Params, Path, ToolSpec};
+    use polylogue_core::{EncodeCache, Name, Origin, Params, Path, ToolSpec};
     use serde_json::json;
 
     use super::*;
@@ -278,8 +278,7 @@ mod tests {
             ..Params::default()
         };
         let (at, who, wire) = (Path::root(), Name::new("A").unwrap(), EncodeCache::default());
-        let origin =
-            Origin { at: &at, who: &who, nth: 0, last_model: None, earlier: EarlierReplies::default() };
+        let origin = Origin::new(&at, &who, 0);
         let tools = if asked == Capability::Tools { &tools[..] } else { &[] };
         let entries = [Entry::user("go")];
         let request = Request {

@@ -17,10 +17,7 @@ impl Request<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        EarlierReplies, EncodeCache, Message, Name, Opening, Origin, Params, Path, Transcript, View,
-        ViewOptions,
-    };
+    use crate::{EncodeCache, Message, Name, Opening, Origin, Params, Path, Transcript, View, ViewOptions};
 
     #[test]
     fn a_request_is_identified_as_the_view_it_is_made_of() {
@@ -39,7 +36,7 @@ mod tests {
         let transcript = Transcript::of(&Path::root(), &[std::sync::Arc::new(event)]).unwrap();
         let view = View::of(&transcript, &me, ViewOptions::default());
         let (params, encoded, at) = (&Params::default(), &EncodeCache::default(), &Path::root());
-        let origin = Origin { at, who: &me, nth: 0, last_model: None, earlier: EarlierReplies::default() };
+        let origin = Origin::new(at, &me, 0);
         let request = Request {
             origin,
             system: Some("s"),

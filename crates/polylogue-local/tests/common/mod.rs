@@ -6,8 +6,8 @@ pub(crate) mod tiny;
 use std::sync::{Arc, Mutex};
 
 use polylogue_core::{
-    AnyModel, DeltaRef, DeltaSink, EarlierReplies, EncodeCache, Entry, Model, ModelError, Name, Origin,
-    Params, Path, Reply, Request, ToolSpec,
+    AnyModel, DeltaRef, DeltaSink, EncodeCache, Entry, Model, ModelError, Name, Origin, Params, Path, Reply,
+    Request, ToolSpec,
 };
 use polylogue_local::{LocalModel, LocalOptions};
 use tempfile::TempDir;
@@ -57,13 +57,7 @@ impl Asked {
     ) -> Result<Reply, ModelError> {
         let (at, who, encoded) = (Path::root(), Name::new("A").unwrap(), EncodeCache::default());
         let request = Request {
-            origin: Origin {
-                at: &at,
-                who: &who,
-                nth: 3,
-                last_model: None,
-                earlier: EarlierReplies::default(),
-            },
+            origin: Origin::new(&at, &who, 3),
             system: self.system.as_deref(),
             entries: &self.entries,
             tools: &self.tools,

@@ -1,6 +1,5 @@
 use polylogue_core::{
-    DeltaRef, EarlierReplies, EncodeCache, Name, Origin, Params, Part, Path, Reply, Request, Seal, Usage,
-    Verbatim,
+    DeltaRef, EncodeCache, Name, Origin, Params, Part, Path, Reply, Request, Seal, Usage, Verbatim,
 };
 use proptest::prelude::*;
 
@@ -27,7 +26,7 @@ impl DeltaSink for Heard {
 fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
     let (at, who) = (Path::root(), Name::new("Jo-1").unwrap());
     let (params, encoded) = (Params::default(), EncodeCache::default());
-    let origin = Origin { at: &at, who: &who, nth: 3, last_model: None, earlier: EarlierReplies::default() };
+    let origin = Origin::new(&at, &who, 3);
     let entries = &[];
     let tools = &[];
     run(&Request { origin, system: None, entries, tools, params: &params, encoded: &encoded, reserved: None })

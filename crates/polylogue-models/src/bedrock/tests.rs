@@ -1,6 +1,6 @@
 //! Items P84 to P96 of the published rules: streams and whole replies.
 
-use polylogue_core::{DeltaRef, EarlierReplies, EncodeCache, Finish, Name, Origin, Params, Path, Usage};
+use polylogue_core::{DeltaRef, EncodeCache, Finish, Name, Origin, Params, Path, Usage};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -27,7 +27,7 @@ impl DeltaSink for Pieces {
 fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
     let (at, who) = (Path::root(), Name::new("Jo").unwrap());
     let (params, encoded) = (Params::default(), &EncodeCache::default());
-    let origin = Origin { at: &at, who: &who, nth: 3, last_model: None, earlier: EarlierReplies::default() };
+    let origin = Origin::new(&at, &who, 3);
     let (entries, tools, params) = (&[], &[], &params);
     run(&Request { origin, system: None, entries, tools, params, encoded, reserved: None })
 }

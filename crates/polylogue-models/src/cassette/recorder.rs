@@ -283,7 +283,7 @@ impl DeltaSink for DeltaRecorder<'_> {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{EarlierReplies, EncodeCache, Origin};
+    use polylogue_core::{EncodeCache, Origin};
 
     use super::*;
     use crate::{Script, ScriptStep};
@@ -298,10 +298,7 @@ mod tests {
         let cassette = Cassette(Arc::new(Shared { place: place.clone(), tape: Mutex::new(tape) }));
         let (at, who) = (&Path::root(), &Name::new("A").unwrap());
         let model = Recorder::new(Script::new([ScriptStep::say(who.clone(), "x")]).model("s"), &cassette);
-        let (origin, entries) = (
-            Origin { at, who, nth: 0, last_model: None, earlier: EarlierReplies::default() },
-            &[Entry::user("go")],
-        );
+        let (origin, entries) = (Origin::new(at, who, 0), &[Entry::user("go")]);
         let (params, encoded) = (&Params::default(), &EncodeCache::default());
         let request = Request { origin, system: None, entries, tools: &[], params, encoded, reserved: None };
         let error = model.complete(&request, &mut ()).await.unwrap_err();

@@ -1,6 +1,4 @@
-use polylogue_core::{
-    DeltaRef, EarlierReplies, EncodeCache, Name, Origin, Params, Path, Reply, Request, Usage,
-};
+use polylogue_core::{DeltaRef, EncodeCache, Name, Origin, Params, Path, Reply, Request, Usage};
 use polylogue_core::{Part, Seal};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -27,7 +25,7 @@ impl DeltaSink for Heard {
 fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
     let (at, who) = (Path::root(), Name::new("Jo-1").unwrap());
     let (params, wire) = (Params::default(), EncodeCache::default());
-    let origin = Origin { at: &at, who: &who, nth: 3, last_model: None, earlier: EarlierReplies::default() };
+    let origin = Origin::new(&at, &who, 3);
     let (entries, tools) = (&[], &[]);
     run(&Request { origin, system: None, entries, tools, params: &params, encoded: &wire, reserved: None })
 }

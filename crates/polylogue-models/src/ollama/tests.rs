@@ -1,6 +1,4 @@
-use polylogue_core::{
-    DeltaRef, EarlierReplies, EncodeCache, Finish, Name, Origin, Params, Path, Reply, Usage,
-};
+use polylogue_core::{DeltaRef, EncodeCache, Finish, Name, Origin, Params, Path, Reply, Usage};
 use proptest::prelude::*;
 
 use super::*;
@@ -24,7 +22,7 @@ impl DeltaSink for Heard {
 fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
     let (at, who) = (Path::root(), Name::new("Jo").unwrap());
     let (params, wire) = (Params::default(), EncodeCache::default());
-    let origin = Origin { at: &at, who: &who, nth: 3, last_model: None, earlier: EarlierReplies::default() };
+    let origin = Origin::new(&at, &who, 3);
     run(&Request {
         origin,
         system: None,

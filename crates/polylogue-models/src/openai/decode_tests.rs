@@ -1,6 +1,6 @@
 use polylogue_core::{
-    Call, DeltaRef, EarlierReplies, EncodeCache, Entry, Finish, Name, Origin, Outcome, Params, Part, Path,
-    Reply, Request, Usage,
+    Call, DeltaRef, EncodeCache, Entry, Finish, Name, Origin, Outcome, Params, Part, Path, Reply, Request,
+    Usage,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -26,7 +26,7 @@ impl DeltaSink for Heard {
 fn with_request<T>(entries: &[Entry], run: impl FnOnce(&Request<'_>) -> T) -> T {
     let (at, who) = (Path::root(), Name::new("Jo-1").unwrap());
     let (params, wire) = (Params::default(), EncodeCache::default());
-    let origin = Origin { at: &at, who: &who, nth: 3, last_model: None, earlier: EarlierReplies::default() };
+    let origin = Origin::new(&at, &who, 3);
     run(&Request {
         origin,
         system: None,

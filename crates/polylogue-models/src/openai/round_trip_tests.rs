@@ -1,8 +1,6 @@
 //! Reasoning in the forms of aggregators and of Mistral, from the reply to the next request.
 
-use polylogue_core::{
-    EarlierReplies, EncodeCache, Entry, Name, Origin, Params, Part, Path, Seals, Usage, Verbatim,
-};
+use polylogue_core::{EncodeCache, Entry, Name, Origin, Params, Part, Path, Seals, Usage, Verbatim};
 use serde_json::{Value, json};
 
 use super::*;
@@ -33,7 +31,7 @@ const STYLE: Style = Style {
 fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
     let (at, who, entries) = (Path::root(), Name::new("A").unwrap(), [Entry::user("Hi.")]);
     let (params, encoded) = (Params::default(), EncodeCache::default());
-    let origin = Origin { at: &at, who: &who, nth: 0, last_model: None, earlier: EarlierReplies::default() };
+    let origin = Origin::new(&at, &who, 0);
     let (system, tools, reserved) = (None, &[][..], None);
     run(&Request { origin, system, entries: &entries, tools, params: &params, encoded: &encoded, reserved })
 }

@@ -1,6 +1,4 @@
-use polylogue_core::{
-    DeltaRef, EarlierReplies, EncodeCache, Entry, Name, Origin, Params, Part, Path, Reply, Request, Usage,
-};
+use polylogue_core::{DeltaRef, EncodeCache, Entry, Name, Origin, Params, Part, Path, Reply, Request, Usage};
 use serde_json::json;
 
 use super::*;
@@ -26,7 +24,7 @@ impl DeltaSink for Received {
 fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
     let (at, who, entries) = (Path::root(), Name::new("Jo-1").unwrap(), [Entry::user("Hi.")]);
     let (params, encoded) = (Params::default(), EncodeCache::default());
-    let origin = Origin { at: &at, who: &who, nth: 3, last_model: None, earlier: EarlierReplies::default() };
+    let origin = Origin::new(&at, &who, 3);
     let (system, tools, reserved) = (None, &[][..], None);
     run(&Request { origin, system, entries: &entries, tools, params: &params, encoded: &encoded, reserved })
 }

@@ -1,8 +1,6 @@
 use std::collections::BTreeSet;
 
-use polylogue_core::{
-    Call, EarlierReplies, EncodeCache, Media, Name, Origin, Outcome, Params, Part, Path, ToolSpec,
-};
+use polylogue_core::{Call, EncodeCache, Media, Name, Origin, Outcome, Params, Part, Path, ToolSpec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -58,13 +56,7 @@ impl Asked {
     }
 
     fn body_as<P: Protocol>(&self, entries: &[Entry], style: &Style) -> Vec<u8> {
-        let origin = Origin {
-            at: &self.at,
-            who: &self.who,
-            nth: 0,
-            last_model: None,
-            earlier: EarlierReplies::default(),
-        };
+        let origin = Origin::new(&self.at, &self.who, 0);
         let Self { tools, params, wire, .. } = self;
         let request = Request {
             origin,

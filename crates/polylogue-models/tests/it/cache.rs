@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue_core::{
-    Call, Delta, DeltaRef, DeltaSink, EarlierReplies, EncodeCache, Entry, Finish, Model, ModelError,
-    ModelErrorKind, Money, Name, Origin, Params, Part, Path, Reply, Request, ToolSpec, Usage,
+    Call, Delta, DeltaRef, DeltaSink, EncodeCache, Entry, Finish, Model, ModelError, ModelErrorKind, Money,
+    Name, Origin, Params, Part, Path, Reply, Request, ToolSpec, Usage,
 };
 use polylogue_models::{Cache, Cached};
 use serde_json::json;
@@ -65,8 +65,7 @@ impl DeltaSink for Heard {
 async fn ask_streaming(model: &impl Model, ask: &Ask) -> (Result<Reply, ModelError>, Vec<Delta>) {
     let (at, who, wire) = (Path::root(), Name::new("A").unwrap(), EncodeCache::default());
     let entries = [Entry::user(ask.text)];
-    let origin =
-        Origin { at: &at, who: &who, nth: ask.nth, last_model: None, earlier: EarlierReplies::default() };
+    let origin = Origin::new(&at, &who, ask.nth);
     let (system, tools, params) = (ask.system, &ask.tools, &ask.params);
     let request =
         Request { origin, system, entries: &entries, tools, params, encoded: &wire, reserved: None };

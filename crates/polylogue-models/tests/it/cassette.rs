@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use polylogue_core::{
-    Call, Delta, DeltaRef, DeltaSink, EarlierReplies, EncodeCache, Entry, Finish, Model, ModelError,
-    ModelErrorKind, Money, Name, Origin, Outcome, Params, Part, Path, Price, Reply, Request, ToolSpec, Usage,
+    Call, Delta, DeltaRef, DeltaSink, EncodeCache, Entry, Finish, Model, ModelError, ModelErrorKind, Money,
+    Name, Origin, Outcome, Params, Part, Path, Price, Reply, Request, ToolSpec, Usage,
 };
 use serde_json::json;
 
@@ -66,7 +66,7 @@ impl Asked {
     /// The reply, and the pieces in which it came.
     async fn received(&self, model: &impl Model) -> (Result<Reply, ModelError>, Vec<Delta>) {
         let Self { at, who, nth, system, entries, tools, params } = self;
-        let origin = Origin { at, who, nth: *nth, last_model: None, earlier: EarlierReplies::default() };
+        let origin = Origin::new(at, who, *nth);
         let wire = &EncodeCache::default();
         let mut ear = Ear::default();
         let request = Request {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use polylogue_core::{
-    Delta, DeltaRef, DeltaSink, EarlierReplies, EncodeCache, Entry, Finish, Model, ModelError,
-    ModelErrorKind, Money, Name, Origin, Params, Part, Path, Reply, Request, ToolSpec, Usage,
+    Delta, DeltaRef, DeltaSink, EncodeCache, Entry, Finish, Model, ModelError, ModelErrorKind, Money, Name,
+    Origin, Params, Part, Path, Reply, Request, ToolSpec, Usage,
 };
 use polylogue_models::{Script, ScriptStep, Scripted};
 use serde_json::json;
@@ -50,7 +50,7 @@ impl Asked {
 
     async fn streamed_to(&self, model: &Scripted, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let Self { at, who, nth, system, entries, tools } = self;
-        let origin = Origin { at, who, nth: *nth, last_model: None, earlier: EarlierReplies::default() };
+        let origin = Origin::new(at, who, *nth);
         let (params, wire) = (&Params::default(), &EncodeCache::default());
         model
             .complete(

@@ -1,8 +1,8 @@
 //! Probes the capabilities of a model with short requests.
 
 use polylogue_core::{
-    Capability, EarlierReplies, EncodeCache, Entry, Finish, ModelError, ModelErrorKind, Name, Origin, Params,
-    Path, Reply, Request, ToolSpec, Usage,
+    Capability, EncodeCache, Entry, Finish, ModelError, ModelErrorKind, Name, Origin, Params, Path, Reply,
+    Request, ToolSpec, Usage,
 };
 use serde_json::{Value, json};
 
@@ -46,13 +46,7 @@ impl EndpointModel {
     async fn probe_for(&self, capability: Capability, question: &Question) -> Result<Probed, ModelError> {
         let (at, who, wire) = (Path::root(), Name::user(), EncodeCache::default());
         let request = Request {
-            origin: Origin {
-                at: &at,
-                who: &who,
-                nth: 0,
-                last_model: None,
-                earlier: EarlierReplies::default(),
-            },
+            origin: Origin::new(&at, &who, 0),
             system: None,
             entries: &question.entries,
             tools: &question.tools,

@@ -5,8 +5,8 @@ pub(crate) mod weather;
 use std::time::Duration;
 
 use polylogue_core::{
-    DeltaRef, DeltaSink, EarlierReplies, EncodeCache, Entry, Model, ModelError, Name, Origin, Params, Part,
-    Path, Reply, Request, ToolSpec,
+    DeltaRef, DeltaSink, EncodeCache, Entry, Model, ModelError, Name, Origin, Params, Part, Path, Reply,
+    Request, ToolSpec,
 };
 use polylogue_models::{Api, Config, Endpoint, EndpointModel, Key, Retries, Timeouts};
 use polylogue_test::server::Server;
@@ -70,13 +70,7 @@ impl Asked {
     }
 
     pub(crate) fn request(&self) -> Request<'_> {
-        let origin = Origin {
-            at: &self.at,
-            who: &self.who,
-            nth: self.nth,
-            last_model: None,
-            earlier: EarlierReplies::default(),
-        };
+        let origin = Origin::new(&self.at, &self.who, self.nth);
         let Self { system, entries, tools, params, wire, .. } = self;
         Request { origin, system: system.as_deref(), entries, tools, params, encoded: wire, reserved: None }
     }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue::AnyModel;
 use polylogue_core::{
-    Capabilities, Capability, DeltaSink, EarlierReplies, EncodeCache, Entry, Media, Model, ModelError,
-    Origin, Params, Part, Path, PromptRole, Reply, Request, Status, plain,
+    Capabilities, Capability, DeltaSink, EncodeCache, Entry, Media, Model, ModelError, Origin, Params, Part,
+    Path, PromptRole, Reply, Request, Status, plain,
 };
 use polylogue_models::{Api, Config, Endpoint, EndpointModel};
 use polylogue_test::server::{Behavior, Playbook, Server};
@@ -115,13 +115,7 @@ async fn a_conversation_with_media_begins_with_the_bytes_of_the_one_before() {
             };
             let words = [Part::text(format!("What is this, in turn {turn}?"))];
             entries.push(Entry::User { parts: words.into_iter().chain(media).collect() });
-            let origin = Origin {
-                at: &path,
-                who: &who,
-                nth: turn,
-                last_model: None,
-                earlier: EarlierReplies::default(),
-            };
+            let origin = Origin::new(&path, &who, turn);
             let (system, tools) = (Some("You look."), &[][..]);
             let request = Request {
                 origin,
