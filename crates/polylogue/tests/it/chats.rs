@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::common::{name, script};
 use expect_test::{Expect, expect};
 use polylogue::policies::{reflected, until};
 use polylogue::stop::Reason;
@@ -20,14 +21,6 @@ use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
 use polylogue_test::print::transcript;
 use serde_json::{Value, json};
-
-fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
-}
-
-fn script(json: &str) -> Script {
-    serde_json::from_str(json).unwrap()
-}
 
 fn assistant(who: &str, calls: &Calls, script: &Script) -> Assistant {
     Assistant::new(who, calls.through(script.model("test"))).unwrap()

@@ -1,5 +1,6 @@
 //! Invariants 6 and 7: a log cut anywhere and run again becomes the same log, and no finished model call is repeated.
 
+use crate::common::{name, script};
 use polylogue::policies::{reflected, until};
 use polylogue::stop::{max_turns, says};
 use polylogue::tools::GetHistory;
@@ -11,14 +12,6 @@ use polylogue_core::{AnyStore, TaskFrom};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
-
-fn script(json: &str) -> Script {
-    serde_json::from_str(json).unwrap()
-}
-
-fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
-}
 
 async fn check(task: &str, chat: impl Fn(&Calls) -> Chat) -> Vec<String> {
     check_with_people(task, chat, &|_| unreachable!("no one is asked")).await

@@ -1,5 +1,6 @@
 //! Invariants 6 and 7 for group chats: a log cut anywhere and run again becomes the same log.
 
+use crate::common::{name, script};
 use polylogue::layers::executor::{Declared, Executor};
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
@@ -9,21 +10,12 @@ use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_messages, max_turns, says};
 use polylogue::{Act, Assistant, Chat, Function, Group, Human, Log, Name, Status, Tool, Transcript};
 use polylogue_core::{AnyStore, ChatBuilder, JoinHistory, LogId, StopReason, ToolError};
-use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Number {
     of: i64,
-}
-
-fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
-}
-
-fn script(json: &str) -> Script {
-    serde_json::from_str(json).unwrap()
 }
 
 /// Cuts the log everywhere; `answers` are those of the people, in order.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::common::{name, script};
 use polylogue::layers::executor::Declared;
 use polylogue::layers::hook::{Hooked, before_send, texts};
 use polylogue::layers::reply::{Kind, Trigger, of, when};
@@ -10,7 +11,7 @@ use polylogue::layers::{Executor, HumanInput, Stack};
 use polylogue::policies::{reflected, until};
 use polylogue::stop::{max_turns, says};
 use polylogue::{
-    Act, Agent, AnyModel, Assistant, Chat, Function, Human, Log, Name, Policy, Tool, parallel, round_robin,
+    Act, Agent, AnyModel, Assistant, Chat, Function, Human, Log, Policy, Tool, parallel, round_robin,
     sequential,
 };
 use polylogue_core::{AnyStore, Body, LogId, Meta, Store};
@@ -19,14 +20,6 @@ use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
 use polylogue_test::print::transcript;
 use serde_json::Value;
-
-fn script(json: &str) -> Script {
-    serde_json::from_str(json).unwrap()
-}
-
-fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
-}
 
 fn assistant(who: &str, calls: &Calls, script: &Script) -> Assistant {
     Assistant::new(who, calls.through(script.model("test"))).unwrap()

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::common::script;
 use polylogue::agents::reason::PlanAndSolve;
 use polylogue::layers::hook::Hooked;
 use polylogue::policies::until;
@@ -11,7 +12,6 @@ use polylogue::tools::memory::{
 };
 use polylogue::{Act, Agent, AnyModel, Assistant, Chat, Log, Name, Turn, parallel, round_robin};
 use polylogue_core::{AnyAgent, AnyStore, Body, Entry, Event, LogId, Meta, Part, StoreError, Timestamp};
-use polylogue_models::Script;
 use polylogue_store::Facts;
 use polylogue_test::cut::{Calls, Cut, uncharged};
 use polylogue_test::print::transcript;
@@ -48,10 +48,6 @@ impl Place {
             self.memory().remember(&note).await.unwrap();
         }
     }
-}
-
-fn script(text: &str) -> Script {
-    serde_json::from_str(text).unwrap()
 }
 
 fn model(text: &str) -> AnyModel {

@@ -5,25 +5,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::common::{log_of, name};
 use futures_util::future::{Either, select};
 use polylogue::policies::{sequential, until};
 use polylogue::stop::max_turns;
 use polylogue::{Assistant, round_robin};
 use polylogue_core::{
     Act, Agent, AnyModel, AnyStore, AnyTool, Body, Call, Chat, Claim, Confirmation, DefaultAnswer, DeltaRef,
-    DeltaSink, Event, Instruction, LimitOverrides, Limits, Log, LogHandle, LogId, Message, Meta, Model,
-    ModelError, Name, OpenQuestion, Outcome, Path, Policy, Reply, Request, Responder, Result, Status, Step,
-    StopReason, Store, StoreError, StoreWrapper, Summary, TeamChanged, Timestamp, Tool, ToolCx, ToolError,
-    ToolSpec, Transcript, Turn, TurnRequest, Update, View, ViewOptions,
+    DeltaSink, Event, Instruction, LimitOverrides, Limits, Log, LogHandle, LogId, Message, Model, ModelError,
+    Name, OpenQuestion, Outcome, Path, Policy, Reply, Request, Responder, Result, Status, Step, StopReason,
+    Store, StoreError, StoreWrapper, Summary, TeamChanged, Timestamp, Tool, ToolCx, ToolError, ToolSpec,
+    Transcript, Turn, TurnRequest, Update, View, ViewOptions,
 };
 use polylogue_store::Memory;
 
 /// Where an agent of the test finds the log that it sends to.
 type Outside = Arc<Mutex<Option<LogHandle>>>;
-
-fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
-}
 
 /// Says how many messages it sees. In its first turn, someone outside sends a message, if there is an outside.
 struct Counter(Name, Option<Outside>);
@@ -73,15 +70,6 @@ fn in_turn(chat: &Transcript) -> Step {
 fn counters(outside: &Outside) -> Chat {
     let (a, b) = (Counter(name("A"), Some(Arc::clone(outside))), Counter(name("B"), None));
     Chat::named("count").participant(a).participant(b).policy(in_turn).build().unwrap()
-}
-
-async fn log_of(prefix: &[Arc<Event>]) -> Log {
-    let store = AnyStore::new(Memory::default());
-    let claim = store.create(&LogId::new("sent").unwrap(), &Meta::default()).await.unwrap();
-    let id = claim.id.clone();
-    store.append(&claim, prefix).await.unwrap();
-    store.release(claim).await.unwrap();
-    Log::open(store, id).await.unwrap().clock(|| Timestamp(0))
 }
 
 async fn play(prefix: &[Arc<Event>]) -> Vec<Arc<Event>> {
@@ -178,7 +166,7 @@ async fn a_message_to_a_closed_conversation_reopens_it_and_one_that_has_not_begu
     log.send(Message::text(Name::user(), "more")).await.unwrap();
     assert!(matches!(&log.events().await.last().unwrap().body, Body::Reopened { message: Some(_), .. }));
     let error = log_of(&[]).await.send(Message::text(Name::user(), "hello")).await.unwrap_err();
-    assert_eq!(error.to_string(), "the conversation `sent` has not begun");
+    assert_eq!(error.to_string(), "the conversation `test` has not begun");
 }
 
 /// In its first turn, gives these instructions from outside; says its name in every turn.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::common::{name, script};
 use polylogue::Message;
 use polylogue::layers::reply::{Stack, Trigger, when};
 use polylogue::layers::{Nested, OuterContext};
@@ -12,19 +13,11 @@ use polylogue::policies::summed_up;
 use polylogue::policies::{Carryover, Dag, WithCarryover, reflected, until, without};
 use polylogue::stop::max_turns;
 use polylogue::tools::GetHistory;
-use polylogue::{Agent, Assistant, Chat, Human, Log, Name, Status, round_robin, sequential};
+use polylogue::{Agent, Assistant, Chat, Human, Log, Status, round_robin, sequential};
 use polylogue_core::{AnyAgent, AnyStore, Body, Event, LogId, Meta, Store, Timestamp};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
-
-fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
-}
-
-fn script(json: &str) -> Script {
-    serde_json::from_str(json).unwrap()
-}
 
 async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&'static str]) -> Vec<Arc<Event>> {
     let cut = Cut {

@@ -2,40 +2,19 @@
 
 use std::sync::{Arc, Mutex};
 
-use polylogue::{AnyModel, Chat, Log, Name, Status};
+use polylogue::{AnyModel, Chat, Name, Status};
 use polylogue_core::{
-    AnyStore, Capabilities, DeltaSink, Entry, Event, LogId, Meta, Model, ModelError, Params, Reply, Request,
-    Store, Timestamp, ToolSpec,
+    Capabilities, DeltaSink, Entry, Event, Model, ModelError, Params, Reply, Request, ToolSpec,
 };
 use polylogue_models::Script;
-use polylogue_store::Memory;
 use polylogue_test::print::transcript;
 
-/// A name.
-pub(crate) fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
-}
+pub(crate) use crate::common::{log, log_of, name};
 
 /// A model that speaks by a script, in JSON: `[{"Ann": "Hi"}, {"Bob": {"say": "Ho"}}]`.
 pub(crate) fn script(json: &str) -> AnyModel {
     let script: Script = serde_json::from_str(json).unwrap();
     AnyModel::new(script.model("test"))
-}
-
-/// A log in memory in which no time passes.
-pub(crate) async fn log() -> Log {
-    let store = AnyStore::new(Memory::new());
-    let id = LogId::new("test").unwrap();
-    Log::create(store, id).await.unwrap().clock(|| Timestamp(0))
-}
-
-/// A log in memory that holds `events`.
-pub(crate) async fn log_of(events: &[Arc<Event>]) -> Log {
-    let (store, id) = (AnyStore::new(Memory::new()), LogId::new("test").unwrap());
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    store.append(&claim, events).await.unwrap();
-    store.release(claim).await.unwrap();
-    Log::open(store, id).await.unwrap().clock(|| Timestamp(0))
 }
 
 /// Runs `chat` to its end, or to the first question.

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use polylogue::{AnyModel, Assistant, Chat, Log, Name};
-use polylogue_core::{AnyStore, ChatBuilder, Event, LogId, Meta, Status, Store as _, Timestamp};
+use polylogue::{AnyModel, Assistant, Chat};
+use polylogue_core::{AnyStore, ChatBuilder, Event, Status};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
 use polylogue_test::print::transcript;
 
-pub(crate) fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
-}
+use crate::common::log_of;
+pub(crate) use crate::common::{log, name};
 
 /// The speakers of a conversation: assistants that speak by one script, their model calls counted.
 pub(crate) struct Cast<'a> {
@@ -61,11 +60,7 @@ pub(crate) async fn played_from(
     script: &str,
     chat: impl Fn(&Cast<'_>) -> Chat,
 ) -> Vec<Arc<Event>> {
-    let (store, id) = (AnyStore::new(Memory::new()), LogId::new("test").unwrap());
-    let claim = store.create(&id, &Meta::default()).await.unwrap();
-    store.append(&claim, prefix).await.unwrap();
-    store.release(claim).await.unwrap();
-    let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
+    let mut log = log_of(prefix).await;
     let calls = Calls::default();
     let chat = chat(&Cast { script: serde_json::from_str(script).unwrap(), calls: &calls });
     let run = match prefix {
@@ -95,10 +90,4 @@ pub(crate) async fn fails(script: &str, chat: impl Fn(&Cast<'_>) -> Chat) -> Str
     let chat = chat(&Cast { script, calls: &calls });
     let mut log = log().await;
     chat.run_in(&mut log, "task").await.unwrap_err().to_string()
-}
-
-pub(crate) async fn log() -> Log {
-    let store = AnyStore::new(Memory::new());
-    let id = LogId::new("test").unwrap();
-    Log::create(store, id).await.unwrap().clock(|| Timestamp(0))
 }

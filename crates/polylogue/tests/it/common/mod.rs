@@ -29,7 +29,7 @@ pub(crate) async fn log_in(store: AnyStore, id: &str) -> Log {
     Log::create(store, LogId::new(id).unwrap()).await.unwrap().clock(|| Timestamp(0))
 }
 
-/// A log of these events, as the next process finds it.
+/// A log of these events, as the next process finds it; its clock stands still.
 pub(crate) async fn log_of(events: &[Arc<Event>]) -> Log {
     let (store, id) = (AnyStore::new(Memory::default()), LogId::new("test").unwrap());
     let claim = store.create(&id, &Meta::default()).await.unwrap();
@@ -37,7 +37,7 @@ pub(crate) async fn log_of(events: &[Arc<Event>]) -> Log {
         store.append(&claim, events).await.unwrap();
     }
     store.release(claim).await.unwrap();
-    Log::open(store, id).await.unwrap()
+    Log::open(store, id).await.unwrap().clock(|| Timestamp(0))
 }
 
 /// Random numbers from a seed. Clones continue the same ones.

@@ -7,15 +7,11 @@ use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Chat, Error, Human, Log, Session, round_robin};
 use polylogue_core::{AnyAgent, AnyStore, Body, Event, Interrupt, LogId, Meta, Path, Store, Timestamp};
-use polylogue_models::Script;
 use polylogue_store::{Memory, Sqlite};
 use polylogue_test::cut::{Calls, Cut, uncharged};
 
+use crate::common::script;
 use crate::lagent::parts::{Blogger, House, NoTools, agent};
-
-pub(crate) fn script(json: &str) -> Script {
-    serde_json::from_str(json).unwrap()
-}
 
 pub(crate) type Agents<'a> = &'a dyn Fn(&Calls) -> Vec<AnyAgent>;
 

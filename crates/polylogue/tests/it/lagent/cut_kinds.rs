@@ -12,7 +12,8 @@ use polylogue_store::Memory;
 use polylogue_test::cut::Calls;
 use serde_json::json;
 
-use crate::lagent::cut::{cut, script};
+use crate::common::script;
+use crate::lagent::cut::cut;
 use crate::lagent::flows::{Panel, at_once, diamond, each_part, in_order, one_of, repeat};
 use crate::lagent::parts::agent;
 

@@ -3,7 +3,8 @@
 use polylogue::stop::Reason;
 use polylogue_core::{Audience, Body, Entry, Part, Source, StopReason, ViewOptions, Window};
 
-use crate::role_play::set::{DONE, agent, name, play, role_play, said, talk, work};
+use crate::common::name;
+use crate::role_play::set::{DONE, agent, play, role_play, said, talk, work};
 use crate::stage::Asked;
 
 /// `U` for messages of others, `A` for the agent's own, `T` for an outcome.

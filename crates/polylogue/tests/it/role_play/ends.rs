@@ -6,7 +6,8 @@ use polylogue::stop::{ModelMistake, Reason};
 use polylogue::{AnyModel, Name, Status};
 use polylogue_core::{Cancellation, DeltaSink, Model, ModelError, Reply, Request, RunOutcome, StopReason};
 
-use crate::role_play::set::{Came, DONE, name, play, role_play, said, talk, work};
+use crate::common::name;
+use crate::role_play::set::{Came, DONE, play, role_play, said, talk, work};
 use crate::stage::{log, script};
 
 fn done() -> StopReason {

@@ -5,7 +5,8 @@ use polylogue::tasks::RolePlay;
 use polylogue::{AnyModel, Assistant, Chat, Name};
 use polylogue_core::{Entry, Params, Part, StopReason};
 
-use crate::role_play::set::{Came, DONE, agent, name, play, role_play, talk};
+use crate::common::name;
+use crate::role_play::set::{Came, DONE, agent, play, role_play, talk};
 use crate::stage::Asked;
 
 const IDEA: &str = "Trade";

@@ -10,7 +10,8 @@ use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
 
-use crate::role_play::set::{DONE, name, play, role_play};
+use crate::common::name;
+use crate::role_play::set::{DONE, play, role_play};
 
 /// Numbers that look random, and are the same for the same seed (Steele and others 2014, SplitMix64).
 struct Dice(u64);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue::tasks::RolePlay;
-use polylogue::{AnyModel, Assistant, Chat, Name, Status, Transcript};
+use polylogue::{AnyModel, Assistant, Chat, Status, Transcript};
 use polylogue_core::{Event, Source, StopReason};
 
 use crate::stage::{Asked, Spy, log, script};
@@ -75,8 +75,4 @@ pub(crate) async fn play(json: &str, task: &str, make: impl FnOnce(&AnyModel) ->
 /// As [`play`], of what the two say in turn.
 pub(crate) async fn said(said: &[&str], change: impl FnOnce(RolePlay) -> RolePlay) -> Came {
     play(&talk(&[], said), "Trade", |model| change(role_play(model)).build("role_play").unwrap()).await
-}
-
-pub(crate) fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
 }
