@@ -28,11 +28,18 @@ pub(crate) struct ErrorBody {
     pub(crate) limit: Option<u32>,
 }
 
+/// Codes of providers whose filter refused a request: Azure's, OpenAI's, and Qwen's.
+const FILTERED: [&str; 4] =
+    ["content_filter", "responsibleaipolicyviolation", "content_policy_violation", "data_inspection_failed"];
+
 /// The statuses of errors inside a reply, by what their codes contain; the first match counts.
 const STATUSES: &[(&str, u16)] = &[
     ("context_length_exceeded", 400),
     ("invalid_encrypted_content", 400),
     ("invalid_prompt", 400),
+    ("content_filter", 400),
+    ("content_policy_violation", 400),
+    ("data_inspection_failed", 400),
     ("overloaded_error", 529),
     ("timeout_error", 504),
     ("permission_error", 403),
@@ -139,7 +146,10 @@ impl ErrorBody {
 
     /// Whether the error is that a filter of the provider refused the request.
     pub(crate) fn is_filtered(&self) -> bool {
-        self.codes.iter().any(|code| code == "content_filter" || code == "responsibleaipolicyviolation")
+        let has = |words: &[&str]| words.iter().any(|word| self.codes.iter().any(|code| code.contains(word)));
+        // Prompts can be invalid for other reasons, too.
+        let is_prompt = has(&["invalid_prompt"]) && self.mentions(&["flagged", "usage polic", "safety"]);
+        is_prompt || has(&FILTERED) || self.mentions(&["datainspectionfailed", "input was flagged"])
     }
 
     /// Whether the error is that seals of earlier replies are no longer accepted.

@@ -149,6 +149,7 @@ impl ErrorContext<'_> {
         let quota = asked.is_none() && says.is_quota();
         let (kind, hint, again) = match status {
             _ if let Some(error) = AccountError::of(status, says, asked.is_some()) => self.account(error),
+            400 | 403 if says.is_filtered() => (Kind::Filtered, Some(FILTERED.to_owned()), RetryAdvice::No),
             401 | 403 => (Kind::Config, Some(self.key_hint()), RetryAdvice::No),
             402 => (Kind::Refused, Some(QUOTA.to_owned()), RetryAdvice::Spent),
             404 if says.mentions(&["deploymentnotfound"]) => {
@@ -159,7 +160,6 @@ impl ErrorContext<'_> {
             400 | 413 | 422 | 500 if let Some((tokens, limit)) = says.too_long() => {
                 (Kind::TooLong { tokens, limit }, Some(LONG.to_owned()), RetryAdvice::No)
             }
-            400 if says.is_filtered() => (Kind::Refused, Some(FILTERED.to_owned()), RetryAdvice::No),
             400 if says.is_stale() => (Kind::Stale, None, RetryAdvice::No),
             // Groq's limit on tokens per minute.
             413 if says.mentions(&["rate_limit"]) => {
@@ -382,8 +382,8 @@ const NO_TLS: &str = "check the base URL: it begins with `http://` if the server
 const RATE: &str = "limit the endpoint's requests with `per_minute` or `in_flight`";
 const NO_DEPLOYMENT: &str = "after `azure:` stands the name of a deployment of the resource, not of a model: look it up in the \
     portal; a new deployment takes a few minutes";
-const FILTERED: &str =
-    "the provider's content filter refused the prompt: change it, or the filter of the deployment";
+const FILTERED: &str = "the provider's content filter refused the prompt: change it, or the filter of the deployment; with `refusal` in \
+     `fallback`, the next model is asked";
 const THEIRS: &str = "the provider has an internal error: try again later";
 
 /// The wait that the provider asks for.

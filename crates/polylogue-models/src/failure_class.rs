@@ -18,7 +18,7 @@ pub enum FailureClass {
     /// The conversation is longer than the model's context window. A model whose window is known to be no larger is
     /// skipped.
     TooLong,
-    /// The provider filtered the reply, or the model refused to reply.
+    /// The provider filtered the request or the reply, or the model refused to reply.
     Refusal,
 }
 
@@ -34,6 +34,7 @@ impl FailureClass {
             (ModelErrorKind::Timeout, _) => Self::Timeout,
             (ModelErrorKind::Protocol, _) => Self::Server,
             (ModelErrorKind::TooLong { .. }, _) => Self::TooLong,
+            (ModelErrorKind::Filtered, _) => Self::Refusal,
             (ModelErrorKind::Refused, Some(402 | 429)) | (ModelErrorKind::Postponed, _) => Self::Rate,
             (ModelErrorKind::Refused, Some(503 | 529)) => Self::Overload,
             (ModelErrorKind::Refused, _) => Self::Server,

@@ -82,6 +82,32 @@ fn every_status_has_its_kind_its_fault_and_its_retry() {
     }
 }
 
+/// Filters of Azure, OpenAI, Qwen and OpenRouter, as status and inside of a reply. Prompts that are invalid for another reason are mistakes.
+#[test]
+fn a_prompt_that_a_filter_refused_is_filtered() {
+    let flagged = "Invalid prompt: your prompt was flagged as potentially violating our usage policy.";
+    for (status, message, code, kind) in [
+        (400, "It was filtered.", "content_filter", Kind::Filtered),
+        (400, "It was filtered.", "ResponsibleAIPolicyViolation", Kind::Filtered),
+        (400, "Your request was rejected.", "content_policy_violation", Kind::Filtered),
+        (400, flagged, "invalid_prompt", Kind::Filtered),
+        (400, "Invalid prompt: it has no text.", "invalid_prompt", Kind::Config),
+        (400, "Input data may contain inappropriate content.", "data_inspection_failed", Kind::Filtered),
+        (400, "<400> InternalError.Algo.DataInspectionFailed: Input text data.", "", Kind::Filtered),
+        (403, "The model requires moderation. Your input was flagged for x.", "", Kind::Filtered),
+        (403, "The key may not be used.", "", Kind::Config),
+    ] {
+        let (case, body) = (Case::new(), error_body(message, code));
+        let failure = case.refused(status, &[], &body);
+        assert_eq!((failure.error.kind, failure.again), (kind, RetryAdvice::No), "{message}");
+        assert_eq!(failure.error.hint.as_deref() == Some(FILTERED), kind == Kind::Filtered, "{message}");
+        if !code.is_empty() && code.contains('_') {
+            let inside = case.context().flawed(DecodeError::Error(body), 200);
+            assert_eq!((inside.error.kind, inside.again), (kind, RetryAdvice::No), "{message}");
+        }
+    }
+}
+
 #[test]
 fn what_the_provider_says_is_found_in_every_form() {
     for (body, expected) in [

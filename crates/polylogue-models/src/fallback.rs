@@ -127,7 +127,7 @@ impl Fallback {
         let (class, error) = match result {
             Ok(Reply { finish: finish @ (Finish::Filter | Finish::Refused { .. }), .. }) => {
                 let message = format!("the reply is {finish}");
-                (FailureClass::Refusal, ModelError::new(ModelErrorKind::Refused, model.name(), message))
+                (FailureClass::Refusal, ModelError::new(ModelErrorKind::Filtered, model.name(), message))
             }
             Ok(_) => return None,
             Err(error) => (FailureClass::of(error)?, error.clone()),

@@ -58,7 +58,10 @@ pub(crate) fn judged(error: ModelError, request: &Request<'_>) -> ModelError {
     let is_known = |kind: &ModelErrorKind| {
         matches!(
             kind,
-            ModelErrorKind::Unsupported(_) | ModelErrorKind::TooLong { .. } | ModelErrorKind::Stale
+            ModelErrorKind::Unsupported(_)
+                | ModelErrorKind::TooLong { .. }
+                | ModelErrorKind::Stale
+                | ModelErrorKind::Filtered
         )
     };
     if is_known(&error.kind) {

@@ -57,7 +57,7 @@ pub(crate) enum FailureKey {
     Connection,
     /// The conversation is longer than the context window. A model whose window is known to be no larger is skipped.
     TooLong,
-    /// The provider filtered the reply, or the model refused to reply.
+    /// The provider filtered the request or the reply, or the model refused to reply.
     Refusal,
 }
 

@@ -39,6 +39,8 @@ pub enum ModelErrorKind {
     Timeout,
     /// The provider refused: rate limit, quota, server error.
     Refused,
+    /// A filter of the provider refused the request because of what it says.
+    Filtered,
     /// A rate limit would have the call wait for longer than its caller does, which runs many conversations and makes it after
     /// [`wait`](ModelError::wait).
     Postponed,

@@ -287,6 +287,7 @@ impl Reservation<'_> {
             | ModelErrorKind::Bug
             | ModelErrorKind::Unsupported(_) => FailedAttempt::Unsent,
             ModelErrorKind::Refused
+            | ModelErrorKind::Filtered
             | ModelErrorKind::Postponed
             | ModelErrorKind::TooLong { .. }
             | ModelErrorKind::Stale => FailedAttempt::Refused,

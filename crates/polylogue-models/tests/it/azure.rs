@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use crate::common::{Asked, KEY, ask, quick, reply, text};
 use crate::tokens::Tokens;
 use polylogue_core::{Fault, Model as _, ModelErrorKind as Kind, Params};
-use polylogue_models::{Api, Auth, Config, Endpoint, EndpointModel, Env, Models, Provider, list_price};
+use polylogue_models::{
+    Api, Auth, Config, Endpoint, EndpointModel, Env, FailureClass, Fallback, Models, Provider, list_price,
+};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::json;
 
@@ -113,10 +115,29 @@ async fn a_filtered_prompt_is_refused() {
     let (known, unknown) = deployments(config(&server, &[("AZURE_OPENAI_API_KEY", KEY)]));
     for model in [known, unknown] {
         let error = reply(&model).await.unwrap_err();
-        assert_eq!((error.kind, error.fault()), (Kind::Refused, Fault::Provider), "{error:?}");
+        assert_eq!((error.kind, error.fault()), (Kind::Filtered, Fault::Provider), "{error:?}");
         assert!(error.hint.as_ref().unwrap().contains("content filter"), "{error:?}");
     }
     assert_eq!(server.count(), 2);
+}
+
+/// A filtered prompt is sent to the next model only if that is asked for, and however often, it says nothing of the endpoint.
+#[tokio::test]
+async fn a_filtered_prompt_goes_to_the_next_model_only_if_that_is_asked_for() {
+    let filtering = server(Answer::error(400, "It was filtered.").code("content_filter")).await;
+    let replying = server(Answer::text("Sunny.")).await;
+    let of = |server| deployments(config(server, &[("AZURE_OPENAI_API_KEY", KEY)])).1;
+    let (first, second) = (of(&filtering), of(&replying));
+    let model = || Fallback::new([first.clone().into(), second.clone().into()]);
+    let asked = Asked::default();
+    for _ in 0..6 {
+        let error = model().complete(&asked.request(), &mut ()).await.unwrap_err();
+        assert_eq!(error.kind, Kind::Filtered, "{error:?}");
+    }
+    assert_eq!((filtering.count(), replying.count(), first.unavailable_for()), (6, 0, None));
+    let model = model().on([FailureClass::Refusal]);
+    assert_eq!(text(&model.complete(&asked.request(), &mut ()).await.unwrap()), "Sunny.");
+    assert_eq!((filtering.count(), replying.count()), (7, 1));
 }
 
 #[tokio::test]

@@ -145,6 +145,7 @@ async fn failures_of_a_provider_go_to_the_next_model_and_mistakes_do_not() {
         (ModelErrorKind::Protocol, Some(200), true),
         (ModelErrorKind::TooLong { tokens: None, limit: None }, Some(400), true),
         (ModelErrorKind::Unsupported(Capability::Tools), Some(400), false),
+        (ModelErrorKind::Filtered, Some(400), false),
         (ModelErrorKind::Stale, Some(400), false),
         (ModelErrorKind::Config, Some(401), false),
         (ModelErrorKind::Config, Some(404), false),
@@ -157,15 +158,35 @@ async fn failures_of_a_provider_go_to_the_next_model_and_mistakes_do_not() {
     }
 }
 
+/// The next model is asked after a failure of its class, and not after one of any other.
 #[tokio::test]
 async fn classes_can_be_named() {
-    let one =
-        Actor::new("a:1", [Act::Fail(ModelErrorKind::TooLong { tokens: None, limit: None }, Some(400))]);
-    let other = Actor::new("b:2", [Act::Say("Hi.")]);
-    let model = models(&[&one, &other]).on([FailureClass::TooLong]);
-    assert_eq!(by(&ask(&model).await.unwrap()), "b:2");
-    let busy = Actor::new("a:1", [RATE]);
-    assert!(ask(&models(&[&busy, &other]).on([FailureClass::TooLong])).await.is_err());
+    use FailureClass::{Connection, Overload, Rate, Refusal, Server, Timeout, TooLong};
+    use ModelErrorKind as Kind;
+    let all = [Rate, Overload, Server, Timeout, Connection, TooLong, Refusal];
+    for (kind, status, class) in [
+        (Kind::Refused, Some(429), Rate),
+        (Kind::Refused, Some(402), Rate),
+        (Kind::Postponed, Some(429), Rate),
+        (Kind::Refused, Some(503), Overload),
+        (Kind::Refused, Some(529), Overload),
+        (Kind::Refused, Some(500), Server),
+        (Kind::Refused, Some(409), Server),
+        (Kind::Protocol, Some(200), Server),
+        (Kind::Timeout, None, Timeout),
+        (Kind::Connection, None, Connection),
+        (Kind::TooLong { tokens: None, limit: None }, Some(400), TooLong),
+        (Kind::Filtered, Some(400), Refusal),
+        (Kind::Filtered, Some(403), Refusal),
+    ] {
+        let one = Actor::new("a:1", [Act::Fail(kind, status)]);
+        let other = Actor::new("b:2", [Act::Say("Hi.")]);
+        let model = models(&[&one, &other]);
+        assert_eq!(by(&ask(&model.clone().on([class])).await.unwrap()), "b:2", "{kind:?} {status:?}");
+        let others = all.into_iter().filter(|other| *other != class);
+        assert!(ask(&model.on(others)).await.is_err(), "{kind:?} {status:?}");
+        assert_eq!(other.calls(), 1, "{kind:?} {status:?}");
+    }
 }
 
 #[tokio::test]

@@ -8,7 +8,10 @@ fn state(weights: &[u32]) -> State {
 }
 
 fn failure(status: u16, again: RetryAdvice) -> Failure {
-    let kind = if status < 429 { ModelErrorKind::Config } else { ModelErrorKind::Refused };
+    failure_of(if status < 429 { ModelErrorKind::Config } else { ModelErrorKind::Refused }, status, again)
+}
+
+fn failure_of(kind: ModelErrorKind, status: u16, again: RetryAdvice) -> Failure {
     let error = ModelError { status: Some(status), ..ModelError::new(kind, "m", "no") };
     Failure { error, again, ended: FailedAttempt::Refused, is_malformed: false }
 }
@@ -83,6 +86,11 @@ async fn five_failures_in_a_row_open_the_circuit_and_one_call_tries_it_after_30_
     keys.circuit.close();
     fail(&mut keys, 500);
     assert_eq!(keys.circuit.open_for(Instant::now()), None, "a reply closed it");
+    for _ in 0..9 {
+        let filtered = failure_of(ModelErrorKind::Filtered, 400, RetryAdvice::No);
+        drop(keys.failed(0, filtered, Instant::now()));
+    }
+    assert_eq!(keys.circuit.open_for(Instant::now()), None, "a filtered prompt says nothing of the endpoint");
 }
 
 #[tokio::test(start_paused = true)]
