@@ -9,7 +9,6 @@ use polylogue_core::{
     ModelError, ModelErrorKind, Money, Params, Reply, Request, Usage,
 };
 
-use crate::catalog::KnownModel;
 use crate::failure_class::FailureClass;
 use crate::unsupported::asked_for;
 
@@ -136,15 +135,9 @@ impl Fallback {
     }
 }
 
-/// The context window of the model called `name`, if the table has it.
-fn window(name: &str) -> Option<u64> {
-    let (provider, model) = name.split_once(':')?;
-    KnownModel::find(provider, model)?.max_input
-}
-
 /// Whether `other` can be asked after `failed` failed with an error of `class`.
 fn helps(other: &AnyModel, failed: &AnyModel, class: FailureClass) -> bool {
-    let windows = || window(other.name()).zip(window(failed.name()));
+    let windows = || other.context_window().zip(failed.context_window());
     class != FailureClass::TooLong || windows().is_none_or(|(other, failed)| other > failed)
 }
 

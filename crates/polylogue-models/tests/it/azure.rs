@@ -140,6 +140,23 @@ async fn a_filtered_prompt_goes_to_the_next_model_only_if_that_is_asked_for() {
     assert_eq!((filtering.count(), replying.count()), (7, 1));
 }
 
+/// A conversation that is too long for a deployment is not sent to one of a model with a smaller window.
+#[tokio::test]
+async fn the_window_of_a_deployment_is_that_of_its_model() {
+    let message = "This model's maximum context length is 128000 tokens.";
+    let server = server(Answer::error(400, message).code("context_length_exceeded")).await;
+    let names = [("large", "gpt-4o"), ("small", "gpt-4"), ("unknown", "own")];
+    let deployments = Some(names.map(|(name, model)| (name.to_owned(), model.to_owned())).into());
+    let config = config(&server, &[("AZURE_OPENAI_API_KEY", KEY)]);
+    let endpoint = Endpoint::new(Config { deployments, ..config }).unwrap();
+    let model = Fallback::new(["large", "small", "unknown"].map(|name| endpoint.model(name).into()));
+    model.complete(&Asked::default().request(), &mut ()).await.unwrap_err();
+    assert_eq!(
+        server.requests().iter().map(|sent| sent.model().to_owned()).collect::<Vec<_>>(),
+        ["large", "unknown"]
+    );
+}
+
 #[tokio::test]
 async fn a_wrong_deployment_is_an_error_that_says_what_the_name_is() {
     let message = "The API deployment for this resource does not exist.";

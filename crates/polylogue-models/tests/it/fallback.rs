@@ -30,12 +30,20 @@ struct Actor {
     calls: Arc<Mutex<usize>>,
     capabilities: Capabilities,
     dollars: u64,
+    window: Option<u64>,
 }
 
 impl Actor {
     fn new(name: &'static str, acts: impl IntoIterator<Item = Act>) -> Self {
         let acts = acts.into_iter().collect();
-        Self { name, acts, calls: Arc::default(), capabilities: Capabilities::default(), dollars: 1 }
+        Self {
+            name,
+            acts,
+            calls: Arc::default(),
+            capabilities: Capabilities::default(),
+            dollars: 1,
+            window: None,
+        }
     }
 
     fn calls(&self) -> usize {
@@ -80,6 +88,10 @@ impl Model for Actor {
 
     fn max_output(&self, _: &Params) -> Option<u64> {
         Some(self.dollars * 100)
+    }
+
+    fn context_window(&self) -> Option<u64> {
+        self.window
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -246,20 +258,20 @@ async fn the_last_error_lists_the_others_and_the_most_expensive_bounds_the_cost(
     assert_eq!(model.name(), "a:1");
 }
 
-/// The table says that `gpt-4` has a smaller window than `gpt-4o`, and nothing about `b:2`.
 #[tokio::test]
 async fn a_conversation_that_is_too_long_goes_only_to_a_model_that_is_not_known_to_be_smaller() {
     let too_long = || [Act::Fail(ModelErrorKind::TooLong { tokens: None, limit: None }, Some(400))];
-    let large = Actor::new("openai:gpt-4o", too_long());
-    let small = Actor::new("openai:gpt-4", [Act::Say("No.")]);
+    let with = |window, actor| Actor { window: Some(window), ..actor };
+    let large = with(128_000, Actor::new("a:large", too_long()));
+    let small = with(8_192, Actor::new("a:small", [Act::Say("No.")]));
     let unknown = Actor::new("b:2", [Act::Say("Hi.")]);
     assert_eq!(by(&ask(&models(&[&large, &small, &unknown])).await.unwrap()), "b:2");
     assert_eq!(small.calls(), 0);
     let error = ask(&models(&[&large, &small])).await.unwrap_err();
     assert!(matches!(error.kind, ModelErrorKind::TooLong { .. }) && small.calls() == 0, "{error}");
-    let small = Actor::new("openai:gpt-4", too_long());
-    let large = Actor::new("openai:gpt-4o", [Act::Say("Hi.")]);
-    assert_eq!(by(&ask(&models(&[&small, &large])).await.unwrap()), "openai:gpt-4o");
+    let small = with(8_192, Actor::new("a:small", too_long()));
+    let large = with(128_000, Actor::new("a:large", [Act::Say("Hi.")]));
+    assert_eq!(by(&ask(&models(&[&small, &large])).await.unwrap()), "a:large");
 }
 
 /// The event of a reply of `model` to Ann at `seconds`, which was asked after `asked` failed.
