@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyModel, Capabilities, Capability, DeltaRef, DeltaSink, Digest, Model, ModelError, Money, Params, Part,
-    Reply, Request, Usage,
+    AnyModel, Capabilities, Capability, DeltaRef, DeltaSink, Digest, Finish, Model, ModelError, Money,
+    Params, Part, Reply, Request, Usage,
 };
 
 use self::file::CacheFile;
@@ -22,7 +22,7 @@ use crate::wire::pictures;
 /// Caching is opt-in: wrap a model with [`around`](Self::around). Two requests are the same if model, system message,
 /// conversation, tools and parameters are exactly equal; the chat and the agent do not matter. A reply from the cache
 /// is [marked](Reply::cached), so that what it would have cost is separate from what was paid. Errors are never
-/// cached.
+/// cached, nor replies that are asked for again: with a malformed call, paused, or interrupted.
 ///
 /// Cloning shares the replies; any number of models and conversations can use one cache. It keeps
 /// [`CAPACITY`](Self::CAPACITY) replies and evicts the oldest. With a [file](Self::open), later processes have the
@@ -171,7 +171,7 @@ impl<M: Model> Model for Cached<M> {
         }
         let reply = self.model.complete(request, deltas).await?;
         // A reply from an inner cache is stored there already.
-        if !reply.cached {
+        if !reply.cached && is_final(&reply.finish) {
             if let Some(file) = &self.cache.file {
                 file.append(&key.0, key.1, &reply);
             }
@@ -230,6 +230,11 @@ impl<M: Model> Cached<M> {
             false => name.into(),
         }
     }
+}
+
+/// Whether the same request is not sent again for another reply.
+const fn is_final(finish: &Finish) -> bool {
+    !matches!(finish, Finish::Malformed | Finish::Paused | Finish::Interrupted)
 }
 
 /// Sends the parts of a stored reply as deltas.

@@ -127,6 +127,35 @@ async fn errors_are_not_cached() {
     assert_eq!(counter.calls(), 2);
 }
 
+/// Ends its first reply in this way.
+struct EndsBy(Finish, Counter);
+
+impl Model for EndsBy {
+    fn name(&self) -> &str {
+        self.1.name()
+    }
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        let reply = self.1.complete(request, deltas).await?;
+        Ok(if self.1.calls() == 1 { Reply { finish: self.0.clone(), ..reply } } else { reply })
+    }
+}
+
+/// Such as the reply with a malformed call, which is asked for once more by the same request.
+#[tokio::test]
+async fn a_reply_that_is_asked_for_again_is_not_cached() {
+    let folder = tempfile::tempdir().unwrap();
+    for finish in [Finish::Malformed, Finish::Paused, Finish::Interrupted] {
+        let (place, counter) = (folder.path().join(finish.to_string()), Counter::default());
+        let model = Cache::open(&place).unwrap().around(EndsBy(finish.clone(), counter.clone()));
+        assert_eq!(reply(&model, &hello()).await.finish, finish);
+        assert_eq!(Cache::open(&place).unwrap().len(), 0, "{finish}");
+        let second = reply(&model, &hello()).await;
+        assert_eq!((second.cached, &second.finish, counter.calls()), (false, &Finish::Calls, 2), "{finish}");
+        assert!(reply(&model, &hello()).await.cached, "{finish}");
+        assert_eq!(Cache::open(&place).unwrap().len(), 1, "{finish}");
+    }
+}
+
 #[tokio::test]
 async fn a_cache_around_a_cache_keeps_nothing_twice() {
     let (inner, outer) = (Cache::memory(), Cache::memory());
