@@ -12,8 +12,8 @@ use crate::wire::protocol::Style;
 /// The smallest limit on the tokens of a reply that the API accepts.
 const MIN_TOKENS: u32 = 16;
 
-/// Extra fields that keep the conversation on the server, and why they cannot be sent.
-const REFUSED: [(&str, &str); 4] = [
+/// Extra fields by which the server decides what the model sees or when it replies, and why they cannot be sent.
+const REFUSED: [(&str, &str); 5] = [
     (
         "instructions",
         "`instructions` cannot be an extra field: the system message of the agent is sent there",
@@ -23,6 +23,7 @@ const REFUSED: [(&str, &str); 4] = [
         "`previous_response_id` cannot be an extra field: the whole conversation is sent",
     ),
     ("conversation", "`conversation` cannot be an extra field: the whole conversation is sent"),
+    ("truncation", "`truncation` cannot be an extra field: what the agent sees is what is sent"),
     ("background", "`background` cannot be an extra field: replies are awaited"),
 ];
 

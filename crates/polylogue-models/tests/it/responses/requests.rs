@@ -171,7 +171,8 @@ async fn extra_fields_take_precedence() {
     let body = sent(&reasoning(config(&server)), &server, &Asked { params, ..Asked::default() }).await;
     assert_eq!((&body["reasoning"]["effort"], &body["text"]["verbosity"]), (&json!("medium"), &json!("low")));
     assert_eq!((&body["text"]["format"]["strict"], &body["service_tier"]), (&json!(true), &json!("flex")));
-    for name in ["input", "instructions", "previous_response_id", "conversation", "background"] {
+    for name in ["input", "instructions", "previous_response_id", "conversation", "truncation", "background"]
+    {
         let params =
             Params { extra: [(name.to_owned(), json!("x"))].into_iter().collect(), ..Params::default() };
         let asked = Asked { params, ..Asked::default() };
