@@ -311,7 +311,18 @@ fn finish_reasons_are_understood_and_unknown_ones_are_unknown() {
     }
     let (reply, received) = stream(&deltas(&[r#"{"refusal":"I can"}"#, r#"{"refusal":"not"}"#]));
     let reply = reply.unwrap();
-    assert_eq!((reply.parts, reply.finish, &*received), (text("I cannot"), Finish::Filter, "[I can][not]"));
+    assert_eq!((reply.parts, reply.finish, &*received), (text("I cannot"), Finish::REFUSED, "[I can][not]"));
+}
+
+/// P77, as by Responses.
+#[test]
+fn a_refusal_is_one_unless_there_are_calls() {
+    let call = r#"{"tool_calls":[{"index":0,"id":"1","function":{"name":"f","arguments":"{}"}}]}"#;
+    let reply = stream(&deltas(&[r#"{"refusal":"I cannot."}"#, call])).0.unwrap();
+    assert_eq!((reply.parts.len(), reply.finish), (2, Finish::Calls));
+    let message = r#"{"message":{"refusal":"I cannot.","tool_calls":null},"finish_reason":"stop"}"#;
+    let reply = whole(&format!(r#"{{"choices":[{message}]}}"#)).0.unwrap();
+    assert_eq!((reply.parts, reply.finish), (text("I cannot."), Finish::REFUSED));
 }
 
 #[test]

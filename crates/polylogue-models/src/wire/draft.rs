@@ -246,7 +246,7 @@ impl Draft {
 
     fn reply(self, request: &Request<'_>) -> Decoded {
         let finish = match self.finish.unwrap_or(Finish::Unknown) {
-            _ if self.refused => Finish::Filter,
+            _ if self.refused && self.calls.is_empty() => Finish::REFUSED,
             Finish::Stop | Finish::Unknown if !self.calls.is_empty() => Finish::Calls,
             finish => finish,
         };
