@@ -91,7 +91,8 @@ where
 
 const SETTINGS: &str = "SELECT current_setting('server_version_num')::int, current_setting('fsync'),
     current_setting('full_page_writes'), current_setting('synchronous_commit'), current_setting('server_encoding'),
-    pg_is_in_recovery(), to_regnamespace('polylogue') IS NOT NULL, to_regclass('polylogue.format') IS NOT NULL";
+    pg_is_in_recovery(), to_regnamespace('polylogue') IS NOT NULL, to_regclass('polylogue.format') IS NOT NULL,
+    current_setting('synchronous_standby_names') <> ''";
 
 /// What decides whether a database can be used.
 struct Settings {
@@ -103,6 +104,8 @@ struct Settings {
     is_replica: bool,
     has_schema: bool,
     has_format: bool,
+    /// Whether a commit waits for a standby, unless `synchronous_commit` says otherwise.
+    has_synchronous_standby: bool,
 }
 
 impl Settings {
@@ -116,6 +119,7 @@ impl Settings {
             is_replica: row.try_get(5)?,
             has_schema: row.try_get(6)?,
             has_format: row.try_get(7)?,
+            has_synchronous_standby: row.try_get(8)?,
         })
     }
 
@@ -145,6 +149,15 @@ impl Settings {
             (
                 self.synchronous_commit == "off",
                 "`synchronous_commit` is off: a crash of it would lose acknowledged events".into(),
+                "`ALTER ROLE ... SET synchronous_commit = on` for the user in the address, or set it in its configuration",
+            ),
+            (
+                self.has_synchronous_standby
+                    && matches!(self.synchronous_commit.as_str(), "local" | "remote_write"),
+                format!(
+                    "`synchronous_commit` is {}: a failover to its synchronous standby would lose acknowledged events",
+                    self.synchronous_commit
+                ),
                 "`ALTER ROLE ... SET synchronous_commit = on` for the user in the address, or set it in its configuration",
             ),
             (

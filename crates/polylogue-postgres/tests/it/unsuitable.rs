@@ -31,6 +31,25 @@ async fn a_database_that_would_lose_events_is_refused() {
     }
 }
 
+/// W48. Of a commit that waits for no standby, or not until it has synchronized, a failover knows nothing.
+#[tokio::test]
+async fn a_commit_that_does_not_wait_for_a_synchronous_standby_is_refused() {
+    let settings = ["synchronous_standby_names=standby", "synchronous_commit=local"];
+    let Some(server) = PostgresServer::start_with(&settings) else { return };
+    for commit in ["local", "remote_write"] {
+        let _ = server.sql(&format!("ALTER ROLE CURRENT_USER SET synchronous_commit = {commit}"));
+        let error = refusal(&open(&server)).await;
+        let why =
+            format!("`synchronous_commit` is {commit}: a failover to its synchronous standby would lose");
+        assert!(
+            matches!(error, StoreError::Unsuitable { .. }) && error.to_string().contains(&why),
+            "{error}"
+        );
+        assert!(error.hint().is_some_and(|hint| hint.contains("= on")), "{error:?}");
+    }
+    assert_eq!(server.sql("SELECT to_regnamespace('polylogue') IS NULL"), "t", "nothing was made");
+}
+
 #[tokio::test]
 async fn a_database_that_cannot_be_reached_is_an_error_at_once() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
