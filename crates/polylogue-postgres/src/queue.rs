@@ -61,6 +61,8 @@ const SCHEDULE: &str = "UPDATE polylogue.logs SET is_parked = false, needs = coa
             coalesce(now() + $3::float8 * interval '1 millisecond', to_timestamp($4::float8 / 1000)) END
     WHERE tenant = $1 AND id = $2 RETURNING nr";
 
+const NEEDS: &str = "SELECT needs FROM polylogue.logs WHERE tenant = $1 AND id = $2";
+
 /// Names the fences: a claim that was lost must not keep its successor alive. One by its id leaves an idle log idle. Locks the logs in the
 /// order in which appends do.
 const HEARTBEAT: &str = "WITH held AS (
@@ -140,6 +142,13 @@ impl Logs {
         ];
         let rows = self.database.query(Access::Write, SCHEDULE, &parameters).await?;
         if rows.is_empty() { Err(StoreError::NotFound { id: id.clone() }) } else { Ok(()) }
+    }
+
+    pub(crate) async fn needs(&self, id: &LogId) -> Result<Features, StoreError> {
+        let parameters: [Parameter<'_>; 2] = [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT)];
+        let rows = self.database.query(Access::Read, NEEDS, &parameters).await?;
+        let row = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
+        Ok(Features::parse(&self.get::<String>(row, 0)?).unwrap_or_default())
     }
 
     pub(crate) async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {

@@ -288,6 +288,11 @@ impl Queue for Postgres {
         self.run(|logs| async move { logs.schedule(&id, due, needs.as_ref()).await }).await
     }
 
+    async fn needs(&self, id: &LogId) -> Result<Features, StoreError> {
+        let id = id.clone();
+        self.run(|logs| async move { logs.needs(&id).await }).await
+    }
+
     async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
         let claims = claims.to_vec();
         self.run(|logs| async move { logs.heartbeat(&claims).await }).await

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use polylogue_core::{Fault, LogId, ModelError, Name, Path, StoreError};
+use polylogue_core::{Fault, Features, LogId, ModelError, Name, Path, StoreError};
 use polylogue_models::CassetteError;
 use polylogue_team::Diagnostics;
 
@@ -248,6 +248,14 @@ pub enum Error {
         /// The store.
         place: String,
     },
+    /// This process does not offer what the conversation needs.
+    #[error("`{id}` needs {missing}, which this machine does not offer")]
+    NotOffered {
+        /// The conversation.
+        id: LogId,
+        /// What is not offered.
+        missing: Features,
+    },
     /// The folder in which all machines have the files of conversations is not there.
     #[error("`{}`, in which all machines have the files of conversations, is no folder here", .0.display())]
     NoVolume(PathBuf),
@@ -374,6 +382,7 @@ impl Error {
             Self::TeamChanged { .. } => "prepare it again: restart the program that runs it".into(),
             Self::NoMemory { .. } => "name a file for SQLite with `--store`".into(),
             Self::NoQueue { .. } => "name a SQLite file or a database with `--store`: `runs.db`, or `postgres://USER@HOST/DATABASE`".into(),
+            Self::NotOffered { .. } => "run it where it is, or name what this machine has with `--offers`".into(),
             Self::BadMove { id, who, .. } => {
                 format!(
                     "keep `{who}` in the team file; `polylogue fork {id}` begins another conversation with its past"

@@ -156,10 +156,11 @@ impl Runtime {
         };
         // Its files are here.
         let has_files = self.stored_team(id).await?.team.needs_workplace();
-        let words =
-            needs.iter().flat_map(|needs| needs.words()).chain(Some(word.as_str()).filter(|_| has_files));
-        let needs = Features::new(words).ok().filter(|needs| !needs.is_empty());
-        Ok(queue.schedule(id, Due::Now, needs.as_ref()).await?)
+        let before = queue.needs(id).await?;
+        let others = needs.unwrap_or(&before).words().filter(|word| !StoreLocation::is_files_feature(word));
+        let words = others.chain(Some(word.as_str()).filter(|_| has_files));
+        let needs = Features::new(words).unwrap_or(before.clone());
+        Ok(queue.schedule(id, Due::Now, Some(&needs)).await?)
     }
 
     /// Where it is.

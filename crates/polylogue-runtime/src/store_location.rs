@@ -15,6 +15,10 @@ use polylogue_store::{Jsonl, Sqlite};
 use crate::lease_renewal::LeaseRenewal;
 use crate::{Error, Result, cluster};
 
+/// How the words begin that say where the files of a conversation are: on a machine, or in a volume.
+const FILES_ON: &str = "files-on-";
+const FILES_IN: &str = "files-in-";
+
 /// The place of a store of conversations: a folder of JSON lines, a SQLite database, or a Postgres database. The work directories of the
 /// conversations are next to it, or for Postgres in a folder of this machine, and the long-term memory of agents is in the SQLite database.
 ///
@@ -162,13 +166,18 @@ impl StoreLocation {
             FilesPolicy::Local => {
                 let process = this_process();
                 let host = process.split_once(" on ").map_or("unknown", |(_, host)| host);
-                Some(format!("files-on-{}", feature_part(host)))
+                Some(format!("{FILES_ON}{}", feature_part(host)))
             }
             FilesPolicy::Volume(folder) => {
-                Some(format!("files-in-{}", feature_part(&folder.to_string_lossy())))
+                Some(format!("{FILES_IN}{}", feature_part(&folder.to_string_lossy())))
             }
             FilesPolicy::Kept | FilesPolicy::None => None,
         }
+    }
+
+    /// Whether a word says where the files of a conversation are, as [`files_feature`](Self::files_feature) does.
+    pub(crate) fn is_files_feature(word: &str) -> bool {
+        word.starts_with(FILES_ON) || word.starts_with(FILES_IN)
     }
 
     /// Checks that the folder is there in which all machines have the files of conversations, if this is the policy.
@@ -318,7 +327,7 @@ impl StoreLocation {
 fn feature_part(text: &str) -> String {
     let is_kept = |c: char| c.is_ascii_alphanumeric() || "./_".contains(c);
     let part: String = text.chars().map(|c| if is_kept(c) { c } else { '-' }).collect();
-    let most = Features::LONGEST - "files-on-".len();
+    let most = Features::LONGEST - FILES_ON.len();
     part.get(part.len().saturating_sub(most)..).unwrap_or_default().to_owned()
 }
 

@@ -10,7 +10,9 @@ use futures_util::future::{BoxFuture, Either, select};
 use polylogue::runs::worker::{
     Claimed, Pace, Rest, Worker as WorkerLoop, WorkerEvent, WorkerStore, WorkerTime, is_stopped,
 };
-use polylogue_core::{Due, Event, Features, LogId, LogState, Status, Store as _, StoreError, Summary, Timer};
+use polylogue_core::{
+    Due, Event, Features, LogId, LogState, Queue as _, Status, Store as _, StoreError, Summary, Timer,
+};
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
@@ -58,6 +60,7 @@ pub struct Worker {
     store: WorkerStore,
     worker: WorkerLoop,
     teams: Arc<dyn StoredTeams>,
+    offers: Features,
 }
 
 impl Worker {
@@ -70,9 +73,15 @@ impl Worker {
         let time = WorkerTime::new(move || begun.elapsed(), Timer::new(tokio::time::sleep));
         let store = WorkerStore::new(runtime.queue()?, time);
         let WorkerOptions { at_once, offers, address } = options;
-        let worker = WorkerLoop::new(store.clone()).at_once(at_once).offers(offers).address(address);
+        let worker = WorkerLoop::new(store.clone()).at_once(at_once).offers(offers.clone()).address(address);
         let worker = worker.pace(Pace::of_process(std::process::id())).observe(log);
-        Ok(Arc::new(Self { runtime: runtime.for_worker(store.store(), PATIENCE), store, worker, teams }))
+        Ok(Arc::new(Self {
+            runtime: runtime.for_worker(store.store(), PATIENCE),
+            store,
+            worker,
+            teams,
+            offers,
+        }))
     }
 
     /// Runs what is due until `stop` resolves. Then it claims nothing more, lets steps end, for at most
@@ -91,8 +100,12 @@ impl Worker {
     /// Runs the conversation `id` alone, until it is at rest, or `stop` resolves. Does nothing if another process runs it.
     ///
     /// # Errors
-    /// When it cannot be claimed, prepared or run.
+    /// [`Error::NotOffered`] when it needs more than this worker offers; when it cannot be claimed, prepared or run.
     pub async fn run_only(self: &Arc<Self>, id: &LogId, stop: impl Future<Output = ()>) -> Result<Status> {
+        let missing = self.runtime.queue()?.needs(id).await?.missing_in(&self.offers);
+        if !missing.is_empty() {
+            return Err(Error::NotOffered { id: id.clone(), missing });
+        }
         let claim = self.store.claim(id).await?;
         let ended = Mutex::new(None);
         let work = self.worker.run_claimed(claim, |claimed| async {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::shared::count;
+use super::shared::{Allowed, count};
 use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
@@ -37,4 +37,7 @@ pub(crate) struct Dev {
     /// Take the replies of models from the teams' scripts; no model is called
     #[arg(long)]
     pub(crate) offline: bool,
+
+    #[command(flatten)]
+    pub(crate) allowed: Allowed,
 }

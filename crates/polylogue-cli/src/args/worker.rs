@@ -23,7 +23,7 @@ pub(crate) struct Worker {
     pub(crate) offers: Vec<String>,
 
     /// Run only this conversation, until it ends or waits: its id, the beginning of its id, or `last`
-    #[arg(long, value_name = "ID", conflicts_with_all = ["at_once", "offers"])]
+    #[arg(long, value_name = "ID", conflicts_with = "at_once")]
     pub(crate) only: Option<String>,
 
     /// Serve figures of the store's queue at `/metrics` of this address, for Prometheus, without a token. Default: nowhere

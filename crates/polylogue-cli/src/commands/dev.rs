@@ -64,7 +64,7 @@ fn start(
     for number in 1..=args.workers {
         let mut worker = program(cli)?;
         worker.push("worker".into());
-        worker.extend(models(args));
+        worker.extend(of_team(args));
         processes.push(guarded(&format!("worker {number}"), &worker, store)?);
     }
     let mut server = program(cli)?;
@@ -74,7 +74,7 @@ fn start(
         teams => server.extend(teams.iter().map(|team| team.clone().into_os_string())),
     }
     server.extend(["--listen".into(), args.listen.to_string().into()]);
-    server.extend(models(args));
+    server.extend(of_team(args));
     processes.push(guarded("the server", &server, store)?);
     Ok(())
 }
@@ -90,8 +90,19 @@ fn program(cli: &args::Cli) -> Result<Vec<OsString>, CliError> {
     Ok(words)
 }
 
-fn models(args: &args::dev::Dev) -> Vec<OsString> {
+/// The options that workers and the server take alike: models, and what teams are allowed.
+fn of_team(args: &args::dev::Dev) -> Vec<OsString> {
+    let args::Allowed { permits, mcp } = &args.allowed;
     let mut words = Vec::new();
+    for grant in &permits.grants {
+        words.extend(["--allow".into(), grant.word().into()]);
+    }
+    if permits.trust {
+        words.push("--trust".into());
+    }
+    if let Some(file) = mcp {
+        words.extend(["--mcp".into(), file.into()]);
+    }
     if let Some(model) = &args.model {
         words.extend(["--model".into(), model.into()]);
     }

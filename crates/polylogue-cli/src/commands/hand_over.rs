@@ -1,6 +1,6 @@
 //! `--detach`: hands a conversation over to the workers of its store.
 
-use polylogue_core::{Instruction, LimitOverrides, LogId};
+use polylogue_core::{Features, Instruction, LimitOverrides, LogId};
 use polylogue_runtime::{Conversation, Runtime};
 use serde_json::json;
 
@@ -18,9 +18,9 @@ pub(super) async fn hand_over(
     detach: &args::worker::Detach,
     settings: &Settings,
 ) -> Result<Exit, CliError> {
-    let (id, needs) = (conversation.id(), features(&detach.needs)?);
+    let id = conversation.id();
     // While it is open here, so that no moment is without a process that runs it next.
-    runtime.hand_over(id, Some(&needs).filter(|needs| !needs.is_empty())).await?;
+    runtime.hand_over(id, needs(detach)?.as_ref()).await?;
     conversation.release().await?;
     print(id, settings)
 }
@@ -30,15 +30,21 @@ pub(super) async fn continue_by_worker(
     runtime: &Runtime,
     id: &LogId,
     more: LimitOverrides,
+    detach: &args::worker::Detach,
     settings: &Settings,
 ) -> Result<Exit, CliError> {
-    // Refused where there is no queue, before anything is changed.
-    runtime.queue()?;
+    // Refused where there is no queue, before anything is changed. A worker that takes it now finds it stopped, and leaves it.
+    runtime.hand_over(id, needs(detach)?.as_ref()).await?;
     if !more.is_empty() {
         runtime.steer(id, Instruction::RaiseLimits(more)).await?;
     }
     runtime.steer(id, Instruction::Resume).await?;
     print(id, settings)
+}
+
+/// What a worker must offer, if the command line says so.
+fn needs(detach: &args::worker::Detach) -> Result<Option<Features>, CliError> {
+    features(&detach.needs).map(|needs| Some(needs).filter(|needs| !needs.is_empty()))
 }
 
 fn print(id: &LogId, settings: &Settings) -> Result<Exit, CliError> {

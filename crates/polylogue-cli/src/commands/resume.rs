@@ -31,8 +31,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
         return Ok(exit);
     }
     let settings = settings(cli, args.options.output);
-    if args.detach.detach && runtime.is_stopped(&id).await? {
-        return continue_by_worker(&runtime, &id, args.options.team.limits.overrides(), &settings).await;
+    // What is said to a stopped one is refused below, as without `--detach`.
+    if args.detach.detach && args.message.is_none() && runtime.is_stopped(&id).await? {
+        let more = args.options.team.limits.overrides();
+        return continue_by_worker(&runtime, &id, more, &args.detach, &settings).await;
     }
     let (mut prepared, conversation, attached) = opened(args, &runtime, &id, &settings).await?;
     let message = message(args, &conversation, attached)?;

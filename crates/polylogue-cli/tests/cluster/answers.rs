@@ -8,7 +8,7 @@ use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use crate::place::{Place, WorkerProcess, expire, of_type, until};
 
 /// A person and a bot, in a chat within a chat.
-const OFFICE: &str = r#"
+pub(crate) const OFFICE: &str = r#"
 name: office
 task: Decide.
 agents:

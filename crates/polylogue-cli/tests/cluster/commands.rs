@@ -2,6 +2,7 @@
 
 use polylogue_test::postgres::PostgresServer;
 
+use crate::answers::OFFICE;
 use crate::place::{Place, of_type, until};
 
 /// A team whose agents speak by its script.
@@ -123,15 +124,20 @@ fn a_conversation_that_needs_what_no_worker_offers_is_shown_with_the_missing_wor
     until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
 }
 
+/// A team with a command of its own, which works in a folder.
+pub(crate) fn lists_files() -> String {
+    let files =
+        "commands: [{name: list, description: Lists files., command: [ls]}]\nsandbox: {backend: none}";
+    let team = TALK.replace("name: Ann, ", "name: Ann, tools: [list], ");
+    format!("{team}{files}\n")
+}
+
 /// W38.
 #[test]
 fn a_conversation_with_local_files_waits_for_a_worker_of_its_machine() {
     let Some(server) = PostgresServer::start() else { return };
     let place = Place::new(&server.url()).with_var("POLYLOGUE_FILES", "local");
-    let files =
-        "commands: [{name: list, description: Lists files., command: [ls]}]\nsandbox: {backend: none}";
-    let team = TALK.replace("name: Ann, ", "name: Ann, tools: [list], ");
-    place.file("team.yaml", &format!("{team}{files}\n"));
+    place.file("team.yaml", &lists_files());
     let id = place.detach(&["team.yaml", "--allow", "unsafe-host"]);
     place.file("plain.yaml", TALK);
     let plain = place.detach(&["plain.yaml"]);
@@ -144,6 +150,46 @@ fn a_conversation_with_local_files_waits_for_a_worker_of_its_machine() {
     assert!(place.events(&id).is_empty(), "it is not taken");
     let _worker = place.worker(&["--allow", "unsafe-host"]);
     until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
+}
+
+/// What was needed before is needed still, beside the files; what is given instead replaces it.
+#[test]
+fn a_conversation_that_is_handed_over_again_needs_what_it_needed() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url()).with_var("POLYLOGUE_FILES", "local");
+    place.file("team.yaml", &lists_files());
+    let allowed = ["--allow", "unsafe-host"];
+    let id = place.detach(&[&["team.yaml", "--needs", "gpu"], &allowed[..]].concat());
+    let needs = || place.cluster().1[0]["needs"].clone();
+    let files = needs()[0].clone();
+    assert_eq!(needs(), serde_json::json!([files, "gpu"]));
+    place.run(&[&["resume", &id, "--detach"], &allowed[..]].concat(), 0);
+    assert_eq!(needs(), serde_json::json!([files, "gpu"]));
+    place.run(&[&["resume", &id, "--detach", "--needs", "browser"], &allowed[..]].concat(), 0);
+    assert_eq!(needs(), serde_json::json!(["browser", files]));
+}
+
+/// Neither a message nor what is needed is dropped.
+#[test]
+fn a_stopped_conversation_is_handed_over_with_what_it_needs_and_without_a_message() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("office.yaml", OFFICE);
+    let id = place.detach(&["office.yaml", "--offline"]);
+    let mut worker = place.worker(&[]);
+    until("it waits for a person", || of_type(&place.events(&id), "input_required").len() == 1);
+    until("it is released", || !is_held_or_ready(&place));
+    worker.signal(rustix::process::Signal::TERM);
+    assert_eq!(worker.end(), 0);
+    place.run(&["pause", &id], 0);
+    let refused = place.command(&["resume", &id, "Take an umbrella.", "--detach"]).output().unwrap();
+    assert!(!refused.status.success(), "the message would be dropped: {refused:?}");
+    place.run(&["resume", &id, "--detach", "--needs", "gpu"], 0);
+    let log = place.cluster().1.remove(0);
+    assert_eq!((&log["state"], &log["needs"]), (&"ready".into(), &serde_json::json!(["gpu"])));
+    let _with = place.worker(&["--offers", "gpu"]);
+    until("it waits again", || !is_held_or_ready(&place));
+    assert!(place.run(&["show", &id], 0).out.contains("Shall we?"));
 }
 
 /// A conversation whose files are in a volume is run by workers that have that volume.

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use polylogue_test::postgres::PostgresServer;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::commands::TALK;
+use crate::commands::{TALK, lists_files};
 use crate::place::{Place, of_type, until};
 
 /// Starts it, and returns what the line `store` and the next one have.
@@ -47,6 +47,22 @@ fn a_cluster_of_one_command_runs_conversations_and_leaves_nothing_behind() {
     assert!(dev.wait().unwrap().success());
     assert!(!std::path::Path::new(&folder_of(&store)).exists(), "{store}");
     other.run(&["cluster"], 1);
+}
+
+#[test]
+fn what_a_team_is_allowed_holds_for_workers_and_the_server() {
+    if PostgresServer::start().is_none() {
+        return;
+    }
+    let place = Place::new("");
+    place.file("team.yaml", &lists_files());
+    let (mut dev, store, _) = start(&place, &["--postgres", "--workers", "1", "--allow", "unsafe-host"]);
+    let other = Place::new(&store);
+    other.file("team.yaml", &lists_files());
+    let id = other.detach(&["team.yaml", "--offline", "--allow", "unsafe-host"]);
+    until("a worker has run it", || of_type(&other.events(&id), "closed").len() == 1);
+    kill_process(Pid::from_child(&dev), Signal::INT).unwrap();
+    assert!(dev.wait().unwrap().success());
 }
 
 #[test]

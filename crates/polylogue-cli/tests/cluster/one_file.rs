@@ -27,7 +27,9 @@ fn a_conversation_in_a_file_is_handed_over_to_a_worker() {
         assert_eq!(logs[0]["missing"], serde_json::json!(["gpu"]), "{logs:?}");
         assert_eq!(workers[0]["at_once"], 3, "{workers:?}");
         assert_eq!(workers[0]["worker"].as_str().unwrap().split(' ').nth(1), Some(&*worker.id().to_string()));
-        place.run(&["worker", "--only", &other], 0);
+        let refused = place.run(&["worker", "--only", &other], 2);
+        assert!(refused.err.contains("needs gpu, which this machine does not offer"), "{}", refused.err);
+        place.run(&["worker", "--only", &other, "--offers", "gpu"], 0);
         assert!(place.cluster().1.is_empty(), "{:?}", place.cluster());
     }
 }

@@ -23,6 +23,8 @@ pub trait DynQueue: Send + Sync {
     fn release_failed<'a>(&'a self, claim: Claim, due: Due, why: &'a str) -> Boxed<'a, ()>;
     /// [`Queue::schedule`](super::Queue::schedule).
     fn schedule<'a>(&'a self, id: &'a LogId, due: Due, needs: Option<&'a Features>) -> Boxed<'a, ()>;
+    /// [`Queue::needs`](super::Queue::needs).
+    fn needs<'a>(&'a self, id: &'a LogId) -> Boxed<'a, Features>;
     /// [`Queue::heartbeat`](super::Queue::heartbeat).
     fn heartbeat<'a>(&'a self, claims: &'a [Claim]) -> Boxed<'a, Vec<Heartbeat>>;
     /// [`Queue::parked`](super::Queue::parked).

@@ -86,6 +86,12 @@ pub trait Queue: Store {
         needs: Option<&Features>,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
+    /// What a worker must offer to be given this log.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], or when the store cannot be read.
+    fn needs(&self, id: &LogId) -> impl Future<Output = Result<Features, StoreError>> + Send;
+
     /// Renews the leases of claims in one operation. Returns those that are still valid, in their order: what the others ran must
     /// stop, and append nothing.
     ///
@@ -164,6 +170,7 @@ forwarded! {
     release_at_rest(claim: val Claim, due: val Due) -> ();
     release_failed(claim: val Claim, due: val Due, why: by str) -> ();
     schedule(id: by LogId, due: val Due, needs: maybe Features) -> ();
+    needs(id: by LogId) -> Features;
     heartbeat(claims: by [Claim]) -> Vec<Heartbeat>;
     parked() -> Vec<ParkedLog>;
     announce(worker: by WorkerInfo) -> ();

@@ -86,6 +86,10 @@ impl Queue for Memory {
         Ok(())
     }
 
+    async fn needs(&self, id: &LogId) -> Result<Features, StoreError> {
+        self.logs().by_id.get(id).map(|log| log.queued.needs.clone()).ok_or_else(|| not_found(id))
+    }
+
     async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
         let lease = self.lease();
         let mut logs = self.logs();

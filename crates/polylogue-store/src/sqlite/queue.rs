@@ -53,6 +53,11 @@ impl Queue for Sqlite {
         self.writing(None, move |transaction| transaction.schedule(&id, due, needs.as_ref())).await
     }
 
+    async fn needs(&self, id: &LogId) -> Result<Features, StoreError> {
+        let id = id.clone();
+        self.reading(move |reader, place| reader.needs(place, &id)).await
+    }
+
     async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
         let claims = claims.to_vec();
         self.writing(None, move |transaction| transaction.heartbeat(&claims)).await

@@ -7,7 +7,7 @@ use std::time::Duration;
 use polylogue_core::{
     Features, LogId, ParkedLog, QueueOverview, QueueState, QueuedLog, SeenWorker, StoreError, WorkerInfo,
 };
-use rusqlite::{Result, Row, params};
+use rusqlite::{OptionalExtension as _, Result, Row, params};
 
 use super::due::{Claimed, time_column};
 use super::reader::Reader;
@@ -107,6 +107,15 @@ impl WriteTransaction<'_> {
 }
 
 impl Reader {
+    pub(super) fn needs(&mut self, place: &Path, id: &LogId) -> Result<Features, StoreError> {
+        let sql = "SELECT coalesce(needs, '') FROM logs LEFT JOIN queue ON log = nr WHERE id = ?1";
+        let text: Option<String> = self.reading(place, |connection| {
+            connection.prepare_cached(sql)?.query_row([id.as_str()], |row| row.get(0)).optional()
+        })?;
+        let text = text.ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
+        Ok(Features::parse(&text).unwrap_or_default())
+    }
+
     pub(super) fn parked(&mut self, place: &Path) -> Result<Vec<ParkedLog>, StoreError> {
         let sql =
             "SELECT id, worker, tries, why FROM queue JOIN logs ON nr = log WHERE is_parked ORDER BY id";

@@ -90,7 +90,8 @@ async fn timed(Fixture { queue, pass }: Fixture) -> Verdict {
 async fn needs(Fixture { queue, pass }: Fixture) -> Verdict {
     let wanted = [("gpu", "gpu"), ("none", ""), ("both", "gpu mcp:files"), ("files", "mcp:files")];
     for (name, needs) in wanted {
-        ready_with(&queue, name, needs).await?;
+        let id = ready_with(&queue, name, needs).await?;
+        same("what it needs", &done("needs", queue.needs(&id).await)?.to_string().as_str(), &needs)?;
         pass(Duration::from_secs(1));
     }
     let mut batches = Vec::new();
