@@ -1,11 +1,14 @@
 //! Errors of preparing teams and of running their conversations.
 
+mod fork;
+
 use std::path::PathBuf;
 
 use polylogue_core::{Fault, Features, LogId, ModelError, Name, Path, StoreError};
 use polylogue_models::CassetteError;
 use polylogue_team::Diagnostics;
 
+pub use self::fork::ForkError;
 use crate::RequestedPermission;
 use crate::permission_text::{flags, list};
 
@@ -291,54 +294,6 @@ pub enum Error {
     },
 }
 
-/// Why a conversation cannot be forked at an event.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ForkError {
-    /// It has no such event.
-    #[error("it has {events} events")]
-    NoEvent {
-        /// How many it has.
-        events: u64,
-    },
-    /// A tool call before the event has its result after it.
-    #[error("the call `{tool}` of `{who}` at event {called} has no result before that event")]
-    OpenCall {
-        /// The agent that calls.
-        who: Name,
-        /// The tool.
-        tool: String,
-        /// The event with which the call began.
-        called: u64,
-        /// The event of its result, if it has one.
-        returned: Option<u64>,
-    },
-    /// The text of a message is to be replaced, and the event is not a message.
-    #[error(
-        "event {event}{} is not a message, an answer or a task, so its text cannot be replaced",
-        of_chat(at)
-    )]
-    NoMessage {
-        /// The event.
-        event: u64,
-        /// Its chat.
-        at: Path,
-    },
-    /// The fork is to have another team, which does not have a participant of the copied events.
-    #[error("the team `{team}` has no participant `{who}`")]
-    NoParticipant {
-        /// The participant.
-        who: Name,
-        /// The team of the fork.
-        team: Name,
-    },
-}
-
-/// ` in the chat `/x.1``; nothing for the outermost chat.
-fn of_chat(at: &Path) -> String {
-    if at.is_root() { String::new() } else { format!(" in the chat `{at}`") }
-}
-
 impl Error {
     /// Who can fix it.
     #[must_use]
@@ -431,22 +386,6 @@ impl Error {
             Self::Run(_) => false,
             Self::Model(_) => true,
             _ => matches!(self.fault(), Fault::Config),
-        }
-    }
-}
-
-impl ForkError {
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::OpenCall { called, returned: Some(returned), .. } => {
-                Some(format!("fork before event {called}, or after event {returned}"))
-            }
-            Self::OpenCall { called, .. } => Some(format!("fork before event {called}")),
-            Self::NoMessage { .. } => {
-                Some("`polylogue show ID --json` shows the events with their numbers".into())
-            }
-            Self::NoParticipant { .. } => Some("choose a team with the same participants".into()),
-            Self::NoEvent { .. } => None,
         }
     }
 }

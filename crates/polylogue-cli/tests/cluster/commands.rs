@@ -152,7 +152,7 @@ fn a_conversation_with_local_files_waits_for_a_worker_of_its_machine() {
     until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
 }
 
-/// What was needed before is needed still, beside the files; what is given instead replaces it.
+/// What was needed before is needed still, next to the files; what is given instead replaces it.
 #[test]
 fn a_conversation_that_is_handed_over_again_needs_what_it_needed() {
     let Some(server) = PostgresServer::start() else { return };
