@@ -4,7 +4,7 @@ mod fork;
 
 use std::path::PathBuf;
 
-use polylogue_core::{Fault, Features, LogId, ModelError, Name, Path, StoreError};
+use polylogue_core::{Fault, Features, LogId, ModelError, Name, StoreError};
 use polylogue_models::CassetteError;
 use polylogue_team::Diagnostics;
 
