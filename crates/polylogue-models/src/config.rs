@@ -43,7 +43,7 @@ pub struct Config {
     /// The key, or access token.
     pub key: Option<Key>,
     /// Further keys, used in turn with [`key`](Self::key). A key that meets a rate limit is not used while that lasts, and
-    /// a key whose account has no credit left no more, if others are left.
+    /// a key whose account has no credit left for ten minutes, if others can be used.
     pub further_keys: Vec<Key>,
     /// The keys' shares of the requests, in their order. Default: 1 each.
     pub key_weights: Vec<u32>,

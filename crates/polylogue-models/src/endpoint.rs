@@ -98,13 +98,11 @@ impl Endpoint {
                 .map_err(|why| refuse(format!("the base URL {why}")))
         };
         let weights = config.key_weights.iter().copied().chain(std::iter::repeat(1));
-        let mut keys: Vec<(Option<&Key>, u32)> = config.keys().map(Some).zip(weights).collect();
-        if keys.is_empty() {
-            keys.push((None, 1));
-        }
+        let mut keys = config.keys().map(Some).zip(weights);
         let weighted = |(key, weight)| transport(key).map(|transport| (transport, weight));
-        let transports = keys.into_iter().map(weighted).collect::<Result<_, _>>()?;
-        let key_pool = KeyPool::new(transports, url, Authorizer::new(&config));
+        let first = weighted(keys.next().unwrap_or((None, 1)))?;
+        let further = keys.map(weighted).collect::<Result<_, _>>()?;
+        let key_pool = KeyPool::new(first, further, url, Authorizer::new(&config));
         Ok(Self(Arc::new(Inner {
             limiter: RateLimiter::new(config.limits),
             shared_limiters: EndpointLimiters::new(&config, &shown(&base)),
@@ -221,7 +219,7 @@ impl Endpoint {
     fn context<'a>(&'a self, model: &'a str) -> ErrorContext<'a> {
         let Inner { config, shown, redactor, key_pool, .. } = &*self.0;
         let has_key = config.is_authorized();
-        let proxy = key_pool.any().and_then(Transport::proxy);
+        let proxy = key_pool.any().proxy();
         ErrorContext {
             model,
             api: config.api,

@@ -104,12 +104,6 @@ impl ErrorContext<'_> {
         Failure { error, ..failure }
     }
 
-    /// The error when no key has credit left.
-    pub(crate) fn no_credit(&self, keys: usize) -> Failure {
-        let message = format!("none of the {keys} keys has credit left");
-        self.failure(Kind::Refused, &message, Some(QUOTA.to_owned()), RetryAdvice::No).unsent()
-    }
-
     fn key_hint(&self) -> String {
         let names: Vec<String> = self.key_variables.iter().map(|name| format!("`{name}`")).collect();
         match (self.has_key, names.is_empty()) {
@@ -151,7 +145,7 @@ impl ErrorContext<'_> {
             _ if let Some(error) = AccountError::of(status, says, asked.is_some()) => self.account(error),
             400 | 403 if says.is_filtered() => (Kind::Filtered, Some(FILTERED.to_owned()), RetryAdvice::No),
             401 | 403 => (Kind::Config, Some(self.key_hint()), RetryAdvice::No),
-            402 => (Kind::Refused, Some(QUOTA.to_owned()), RetryAdvice::Spent),
+            402 => (Kind::Spent, Some(QUOTA.to_owned()), RetryAdvice::Spent),
             404 if says.mentions(&["deploymentnotfound"]) => {
                 (Kind::Config, Some(NO_DEPLOYMENT.to_owned()), RetryAdvice::No)
             }
@@ -166,7 +160,7 @@ impl ErrorContext<'_> {
                 (Kind::Refused, Some(RATE.to_owned()), RetryAdvice::Yes(asked))
             }
             408 | 409 | 424 => (Kind::Refused, None, RetryAdvice::Yes(asked)),
-            429 if quota => (Kind::Refused, Some(QUOTA.to_owned()), RetryAdvice::Spent),
+            429 if quota => (Kind::Spent, Some(QUOTA.to_owned()), RetryAdvice::Spent),
             429 => (Kind::Refused, Some(RATE.to_owned()), RetryAdvice::Yes(asked)),
             500.. => (Kind::Refused, Some(THEIRS.to_owned()), RetryAdvice::Yes(asked)),
             _ => (Kind::Config, says.hint(), RetryAdvice::No),
@@ -188,7 +182,7 @@ impl ErrorContext<'_> {
             _ => error.hint().unwrap_or_default().to_owned(),
         };
         match error.spends_key() {
-            true => (Kind::Refused, Some(hint), RetryAdvice::Spent),
+            true => (Kind::Spent, Some(hint), RetryAdvice::Spent),
             false => (Kind::Config, Some(hint), RetryAdvice::No),
         }
     }

@@ -5,7 +5,7 @@ use polylogue_core::{ModelError, ModelErrorKind};
 /// A class of failures after which another model is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureClass {
-    /// A rate limit, or an account without credit: status 402 or 429.
+    /// A rate limit, or an account without credit, whatever status the provider has for that.
     Rate,
     /// The provider is overloaded: status 503 or 529.
     Overload,
@@ -35,7 +35,8 @@ impl FailureClass {
             (ModelErrorKind::Protocol, _) => Self::Server,
             (ModelErrorKind::TooLong { .. }, _) => Self::TooLong,
             (ModelErrorKind::Filtered, _) => Self::Refusal,
-            (ModelErrorKind::Refused, Some(402 | 429)) | (ModelErrorKind::Postponed, _) => Self::Rate,
+            (ModelErrorKind::Spent | ModelErrorKind::Postponed, _) => Self::Rate,
+            (ModelErrorKind::Refused, Some(402 | 429)) => Self::Rate,
             (ModelErrorKind::Refused, Some(503 | 529)) => Self::Overload,
             (ModelErrorKind::Refused, _) => Self::Server,
             _ => return None,

@@ -48,7 +48,7 @@ impl Retries {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryAdvice {
     No,
-    /// Not with this key: its account has no credit left.
+    /// Not soon with this key: its account has no credit left.
     Spent,
     /// At once, with another key. Does not count as an attempt.
     Now,

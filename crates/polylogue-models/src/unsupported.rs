@@ -62,6 +62,7 @@ pub(crate) fn judged(error: ModelError, request: &Request<'_>) -> ModelError {
                 | ModelErrorKind::TooLong { .. }
                 | ModelErrorKind::Stale
                 | ModelErrorKind::Filtered
+                | ModelErrorKind::Spent
         )
     };
     if is_known(&error.kind) {

@@ -37,8 +37,10 @@ pub enum ModelErrorKind {
     Connection,
     /// A timeout.
     Timeout,
-    /// The provider refused: rate limit, quota, server error.
+    /// The provider refused: rate limit, server error.
     Refused,
+    /// The account of the key has no credit left, or met its budget or a quota that does not end soon.
+    Spent,
     /// A filter of the provider refused the request because of what it says.
     Filtered,
     /// A rate limit would have the call wait for longer than its caller does, which runs many conversations and makes it after

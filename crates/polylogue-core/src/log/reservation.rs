@@ -288,6 +288,7 @@ impl Reservation<'_> {
             | ModelErrorKind::Unsupported(_) => FailedAttempt::Unsent,
             ModelErrorKind::Refused
             | ModelErrorKind::Filtered
+            | ModelErrorKind::Spent
             | ModelErrorKind::Postponed
             | ModelErrorKind::TooLong { .. }
             | ModelErrorKind::Stale => FailedAttempt::Refused,

@@ -136,12 +136,13 @@ pub(super) struct RecordedError {
 /// The name of the kind that has numbers.
 const TOO_LONG: &str = "too_long";
 
-const KINDS: [(ModelErrorKind, &str); 17] = [
+const KINDS: [(ModelErrorKind, &str); 18] = [
     (ModelErrorKind::Config, "config"),
     (ModelErrorKind::Connection, "connection"),
     (ModelErrorKind::Timeout, "timeout"),
     (ModelErrorKind::Refused, "refused"),
     (ModelErrorKind::Filtered, "filtered"),
+    (ModelErrorKind::Spent, "spent"),
     (ModelErrorKind::Postponed, "postponed"),
     (ModelErrorKind::Protocol, "protocol"),
     (ModelErrorKind::Script, "script"),

@@ -34,7 +34,7 @@ impl KeyPool {
         (clock, limit): (&Clock, Limit),
         context: &ErrorContext<'_>,
     ) -> Result<(usize, Response<'_>), Failure> {
-        let (key, transport) = self.chosen(permit).ok_or_else(|| context.no_credit(self.len()))?;
+        let (key, transport) = self.chosen(permit);
         let Outgoing { method, url, mut headers, body } = outgoing;
         let unauthorized = Unauthorized { method: &method, url: url.unwrap_or(&self.url), body: &body };
         let authorizing = self.authorizer.authorize(unauthorized, &mut headers, context);

@@ -18,10 +18,11 @@ use crate::retry::RetryAdvice;
 
 /// The keys of an endpoint, each with its transport.
 ///
-/// A key that meets a rate limit is not used until that is over, one that fails repeatedly for a while, and a key
-/// without credit no more, while others are left. Failures of the endpoint, whatever the key, open its [`Circuit`].
+/// A key that meets a rate limit is not used until that is over, and one that fails repeatedly or has no credit left for a
+/// while, if others can be used. Failures of the endpoint, whatever the key, open its [`Circuit`].
 pub(super) struct KeyPool {
-    pool: Vec<Transport>,
+    first: Transport,
+    further: Vec<Transport>,
     state: Mutex<State>,
     /// For requests that are not authorized by a key.
     pub(super) authorizer: Authorizer,
@@ -35,11 +36,28 @@ struct State {
 }
 
 impl KeyPool {
-    /// A pool of at least one transport to `url`, each with the weight of its key.
-    pub(super) fn new(transports: Vec<(Transport, u32)>, url: Url, authorizer: Authorizer) -> Self {
-        let (pool, weights): (Vec<_>, Vec<_>) = transports.into_iter().unzip();
-        let keys = weights.into_iter().map(KeyState::new).collect();
-        Self { pool, state: Mutex::new(State { keys, circuit: Circuit::default() }), authorizer, url }
+    /// A pool of transports to `url`, each with the weight of its key.
+    pub(super) fn new(
+        first: (Transport, u32),
+        further: Vec<(Transport, u32)>,
+        url: Url,
+        authorizer: Authorizer,
+    ) -> Self {
+        let (first, weight) = first;
+        let (further, weights): (Vec<_>, Vec<_>) = further.into_iter().unzip();
+        let keys = std::iter::once(weight).chain(weights).map(KeyState::new).collect();
+        Self {
+            first,
+            further,
+            state: Mutex::new(State { keys, circuit: Circuit::default() }),
+            authorizer,
+            url,
+        }
+    }
+
+    /// The transport of the key `nth`.
+    fn transport(&self, nth: usize) -> &Transport {
+        nth.checked_sub(1).and_then(|nth| self.further.get(nth)).unwrap_or(&self.first)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -48,10 +66,10 @@ impl KeyPool {
     }
 
     /// The transport of the key `bound` if that can be used, because a conversation is bound to it; or else the next
-    /// one. With its index; `None` if no key has credit left.
-    pub(super) fn next(&self, bound: Option<usize>) -> Option<(usize, &Transport)> {
-        let nth = self.state().next(bound, Instant::now())?;
-        Some((nth, self.pool.get(nth)?))
+    /// one, or the one that can be used first. With its index.
+    pub(super) fn next(&self, bound: Option<usize>) -> (usize, &Transport) {
+        let nth = self.state().next(bound, Instant::now());
+        (nth, self.transport(nth))
     }
 
     /// The failure of a call with the key `nth`, noted; retried with another key if it is because of this one.
@@ -65,9 +83,9 @@ impl KeyPool {
     }
 
     /// The transport of a permit's key, with its index. Where no limits are shared, the key is only the one that is preferred.
-    pub(super) fn chosen(&self, permit: &Permit) -> Option<(usize, &Transport)> {
+    pub(super) fn chosen(&self, permit: &Permit) -> (usize, &Transport) {
         match (permit.key, &permit.limiter) {
-            (Some(nth), Some(_)) => Some((nth, self.pool.get(nth)?)),
+            (Some(nth), Some(_)) => (nth, self.transport(nth)),
             (preferred, _) => self.next(preferred),
         }
     }
@@ -76,7 +94,7 @@ impl KeyPool {
     pub(super) fn succeeded(&self, nth: usize) {
         let mut state = self.state();
         state.circuit.close();
-        state.keys.get_mut(nth).into_iter().for_each(|key| key.circuit.close());
+        state.keys.get_mut(nth).into_iter().for_each(KeyState::succeed);
     }
 
     /// How long the endpoint is not to be used if something else can be. If it is not ready yet to be used but to be
@@ -88,23 +106,24 @@ impl KeyPool {
 
     /// The number of keys.
     pub(super) const fn len(&self) -> usize {
-        self.pool.len()
+        self.further.len() + 1
     }
 
     /// Any transport: all have the same address.
-    pub(super) fn any(&self) -> Option<&Transport> {
-        self.pool.first()
+    pub(super) const fn any(&self) -> &Transport {
+        &self.first
     }
 }
 
 impl State {
     /// The key for the next request.
-    fn next(&mut self, bound: Option<usize>, now: Instant) -> Option<usize> {
-        let nth = self.chosen(bound, now)?;
-        self.keys.get_mut(nth)?.circuit.try_now(now);
-        Some(nth)
+    fn next(&mut self, bound: Option<usize>, now: Instant) -> usize {
+        let nth = self.chosen(bound, now).unwrap_or_default();
+        self.keys.get_mut(nth).into_iter().for_each(|key| key.circuit.try_now(now));
+        nth
     }
 
+    /// The key `bound`, or the next one, or the one that can be used first.
     fn chosen(&mut self, bound: Option<usize>, now: Instant) -> Option<usize> {
         let is_ready = |nth: &usize| self.keys.get(*nth).is_some_and(|key| key.is_ready(now));
         if let Some(bound) = bound.filter(is_ready) {
@@ -112,23 +131,25 @@ impl State {
         }
         let ready: Vec<usize> = (0..self.keys.len()).filter(is_ready).collect();
         if ready.is_empty() {
-            // The one that can be used first.
-            let left = self.keys.iter().enumerate().filter(|(_, key)| !key.is_spent);
-            return left.min_by_key(|(_, key)| key.waits_for(now)).map(|(nth, _)| nth);
+            return self
+                .keys
+                .iter()
+                .enumerate()
+                .min_by_key(|(_, key)| key.waits_for(now))
+                .map(|(nth, _)| nth);
         }
         KeyState::choose(&mut self.keys, &ready)
     }
 
     fn failed(&mut self, nth: usize, failure: Failure, now: Instant) -> Failure {
         self.circuit.note(&failure.error, now);
-        let is_one_of_several = self.keys.len() > 1;
         let Some(key) = self.keys.get_mut(nth) else { return failure };
         key.circuit.note(&failure.error, now);
         let again = match failure.again {
-            // An only key stays in use: its account may be topped up.
-            RetryAdvice::Spent if is_one_of_several => {
-                key.is_spent = true;
-                self.keys.iter().any(|key| !key.is_spent).then_some(RetryAdvice::Now)
+            RetryAdvice::Spent => {
+                key.spend(now);
+                let is_left = |key: &KeyState| key.spent_for(now).is_zero();
+                self.keys.iter().any(is_left).then_some(RetryAdvice::Now)
             }
             RetryAdvice::Yes(asked) if failure.error.status == Some(429) => {
                 key.cool(asked, now);
@@ -142,10 +163,9 @@ impl State {
         Failure { again: again.unwrap_or(failure.again), ..failure }
     }
 
-    /// How long all keys that have credit left wait for their rate limits, or after failures.
+    /// How long all keys wait for their rate limits, for credit, or after failures.
     fn waiting_for(&self, now: Instant) -> Option<Duration> {
-        let left = self.keys.iter().filter(|key| !key.is_spent);
-        left.map(|key| key.waits_for(now)).min().filter(|wait| !wait.is_zero())
+        self.keys.iter().map(|key| key.waits_for(now)).min().filter(|wait| !wait.is_zero())
     }
 }
 

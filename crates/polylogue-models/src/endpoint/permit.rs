@@ -23,7 +23,7 @@ impl Endpoint {
         let mut others = pool.len();
         loop {
             others = others.saturating_sub(1);
-            let (key, _) = pool.next(bound).ok_or_else(|| context.no_credit(pool.len()))?;
+            let (key, _) = pool.next(bound);
             match limiters.pass(key, model, tokens, others > 0).await {
                 Ok(limiter) => {
                     return Ok(Permit { key: Some(key), limiter: Some(limiter), tokens, _slot: slot });

@@ -149,7 +149,7 @@ const RATE: Act = Act::Fail(ModelErrorKind::Refused, Some(429));
 async fn failures_of_a_provider_go_to_the_next_model_and_mistakes_do_not() {
     for (kind, status, goes) in [
         (ModelErrorKind::Refused, Some(429), true),
-        (ModelErrorKind::Refused, Some(402), true),
+        (ModelErrorKind::Spent, Some(402), true),
         (ModelErrorKind::Refused, Some(529), true),
         (ModelErrorKind::Refused, Some(500), true),
         (ModelErrorKind::Timeout, None, true),
@@ -178,7 +178,10 @@ async fn classes_can_be_named() {
     let all = [Rate, Overload, Server, Timeout, Connection, TooLong, Refusal];
     for (kind, status, class) in [
         (Kind::Refused, Some(429), Rate),
-        (Kind::Refused, Some(402), Rate),
+        (Kind::Spent, Some(402), Rate),
+        (Kind::Spent, Some(429), Rate),
+        (Kind::Spent, Some(400), Rate),
+        (Kind::Spent, Some(403), Rate),
         (Kind::Postponed, Some(429), Rate),
         (Kind::Refused, Some(503), Overload),
         (Kind::Refused, Some(529), Overload),

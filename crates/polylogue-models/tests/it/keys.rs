@@ -2,7 +2,7 @@
 
 use crate::common::{Asked, config, model, quick, reply, text};
 use polylogue_core::{Model, ModelErrorKind as Kind};
-use polylogue_models::{Config, Env, Fallback, Key, Models, Retries};
+use polylogue_models::{Config, Env, FailureClass, Fallback, Key, Models, Retries};
 use polylogue_test::server::{Answer, Playbook, Quirk, Server};
 
 /// The keys that requests came with, without what all of them begin with.
@@ -44,22 +44,53 @@ async fn keys_are_taken_in_turn_and_one_without_credit_is_left_out() {
     assert_eq!(keys[6], keys[7]);
 }
 
-/// L48: without any key left nothing is sent, and the error says why. An only key is used again: the bill may have been paid.
+/// L48: the error is that of the provider. In every call one key is tried: the bill may have been paid.
 #[tokio::test]
 async fn when_all_are_without_credit_it_is_an_error() {
-    let server = Server::start(Playbook::list([Answer::quota(), Answer::quota()])).await;
+    let answers =
+        [Answer::quota(), Answer::quota(), Answer::quota(), Answer::text("paid"), Answer::text("still")];
+    let server = Server::start(Playbook::list(answers)).await;
     let two = model(with_keys(&server, &["a", "b"], quick(3)));
-    let error = reply(&two).await.unwrap_err();
-    assert_eq!((error.kind, error.status), (Kind::Refused, Some(429)));
-    let error = reply(&two).await.unwrap_err();
-    assert_eq!((error.kind, &*error.message), (Kind::Refused, "none of the 2 keys has credit left"));
-    assert!(error.hint.unwrap().contains("billing"));
-    assert_eq!(server.count(), 2);
+    for sent in [2, 3] {
+        let error = reply(&two).await.unwrap_err();
+        assert_eq!((error.kind, error.status), (Kind::Spent, Some(429)));
+        assert!(error.hint.unwrap().contains("billing"));
+        assert_eq!(server.count(), sent);
+    }
+    assert!(two.unavailable_for().unwrap().as_secs() > 500);
+    assert_eq!(text(&reply(&two).await.unwrap()), "paid");
+    assert_eq!((two.unavailable_for(), text(&reply(&two).await.unwrap())), (None, "still".to_owned()));
+    let keys = keys(&server);
+    assert_eq!((keys[..2].concat(), &keys[3]), ("ab".to_owned(), &keys[4]));
 
     let server = Server::start(Playbook::list([Answer::quota(), Answer::text("paid")])).await;
     let one = model(with_keys(&server, &["a"], quick(3)));
     reply(&one).await.unwrap_err();
     assert_eq!(text(&reply(&one).await.unwrap()), "paid");
+}
+
+/// Whatever status the provider has for that; the circuit of the endpoint stays closed.
+#[tokio::test]
+async fn an_endpoint_whose_keys_are_all_without_credit_is_skipped_by_a_fallback() {
+    let low = || Answer::error(400, "Your credit balance is too low to access the API.");
+    for spent in [Answer::quota(), Answer::status(402), low()] {
+        for keys in [&["a"][..], &["a", "b"]] {
+            let broke = Server::start(Playbook::always(spent.clone())).await;
+            let other = Server::start(Playbook::always(Answer::text("Hi."))).await;
+            let first = model(with_keys(&broke, keys, quick(5)));
+            let fallback = Fallback::new([first.clone().into(), model(config(&other)).into()]);
+            let fallback = fallback.on([FailureClass::Rate]);
+            for _ in 0..7 {
+                let reply = fallback.complete(&Asked::default().request(), &mut ()).await.unwrap();
+                assert_eq!(text(&reply), "Hi.");
+            }
+            assert_eq!((broke.count(), other.count()), (keys.len(), 7), "each key once, then none");
+            for _ in 0..7 {
+                assert_eq!(reply(&first).await.unwrap_err().kind, Kind::Spent);
+            }
+            assert_eq!(broke.count(), keys.len() + 7, "without a fallback one key is tried");
+        }
+    }
 }
 
 /// A key that meets a rate limit is not used until that is over, and another one is used at once.

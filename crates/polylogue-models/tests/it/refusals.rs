@@ -69,7 +69,12 @@ fn answer(row: &Row) -> Behavior {
 
 /// What of `row` does not hold of `error`.
 fn wrong(row: &Row, error: &ModelError, sent: usize) -> Vec<String> {
-    let kind = if row.fault == "config" { Kind::Config } else { Kind::Refused };
+    let is_spent = ["billing page", "quota of the day", "quota of the service"].contains(&&*row.hint);
+    let kind = match &*row.fault {
+        "config" => Kind::Config,
+        _ if is_spent => Kind::Spent,
+        _ => Kind::Refused,
+    };
     let (shown, hint) = (format!("{error} {error:?}"), error.hint.as_deref().unwrap_or_default());
     let repeats = row.body.to_string().contains("<key>");
     let checks = [

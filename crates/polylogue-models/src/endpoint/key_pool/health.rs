@@ -14,8 +14,8 @@ pub(in crate::endpoint) struct KeyState {
     weight: i64,
     /// How far it is ahead of its share, if negative, or behind.
     credit: i64,
-    /// Its account has no credit left.
-    pub(super) is_spent: bool,
+    /// Its account had no credit left, or met a quota: it is not tried until then.
+    spent_until: Option<Instant>,
     /// It met a rate limit, which lasts until then.
     pub(super) cools_until: Option<Instant>,
     /// Its own failures: they may be those of an account, a project or a region, while other keys work.
@@ -27,22 +27,40 @@ impl KeyState {
     const USUAL: Duration = Duration::from_secs(5);
     /// The longest wait that a provider can ask for.
     const LONGEST: Duration = Duration::from_secs(600);
+    /// So long a key without credit is not tried: its account may be topped up, or its quota begin again.
+    const SPENT: Duration = Duration::from_secs(600);
     /// Shorter waits do not keep a key from being used.
     const SHORTEST: Duration = Duration::from_secs(1);
 
     pub(super) fn new(weight: u32) -> Self {
         let (weight, circuit) = (i64::from(weight.max(1)), Circuit::default());
-        Self { weight, credit: 0, is_spent: false, cools_until: None, circuit }
+        Self { weight, credit: 0, spent_until: None, cools_until: None, circuit }
     }
 
     /// Whether it has credit left, meets no rate limit, and did not fail too often.
     pub(super) fn is_ready(&self, now: Instant) -> bool {
-        !self.is_spent && self.waits_for(now).is_zero()
+        self.waits_for(now).is_zero()
     }
 
-    /// How long its rate limit lasts, or its circuit is open.
+    /// How long its rate limit lasts, it is without credit, or its circuit is open.
     pub(super) fn waits_for(&self, now: Instant) -> Duration {
-        self.cools_for(now).max(self.circuit.is_open_for(now))
+        self.cools_for(now).max(self.spent_for(now)).max(self.circuit.is_open_for(now))
+    }
+
+    /// How long it is not tried because it had no credit left.
+    pub(super) fn spent_for(&self, now: Instant) -> Duration {
+        self.spent_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+    }
+
+    /// Notes that its account has no credit left.
+    pub(super) fn spend(&mut self, now: Instant) {
+        self.spent_until = Some(now + Self::SPENT);
+    }
+
+    /// Notes that a request with it succeeded.
+    pub(super) fn succeed(&mut self) {
+        self.circuit.close();
+        self.spent_until = None;
     }
 
     /// How long its rate limit lasts.

@@ -17,7 +17,7 @@ fn failure_of(kind: ModelErrorKind, status: u16, again: RetryAdvice) -> Failure 
 }
 
 fn order(state: &mut State, count: usize) -> Vec<usize> {
-    (0..count).map(|_| state.next(None, Instant::now()).unwrap()).collect()
+    (0..count).map(|_| state.next(None, Instant::now())).collect()
 }
 
 async fn pass(seconds: u64) {
@@ -34,7 +34,7 @@ async fn keys_share_requests_by_weight() {
     let chosen = order(&mut uneven, 700);
     let count = |key| chosen.iter().filter(|nth| **nth == key).count();
     assert_eq!([count(0), count(1), count(2)], [500, 100, 100], "a weight of 0 counts as 1");
-    assert_eq!(uneven.next(Some(2), Instant::now()), Some(2), "a conversation stays with its key");
+    assert_eq!(uneven.next(Some(2), Instant::now()), 2, "a conversation stays with its key");
 }
 
 #[tokio::test(start_paused = true)]
@@ -44,13 +44,13 @@ async fn a_key_waits_for_its_rate_limit_and_others_are_used() {
     let after = keys.failed(0, limited(Some(20 * SECOND)), Instant::now());
     assert_eq!(after.again, RetryAdvice::Yes(Some(Duration::ZERO)), "the other key at once");
     assert_eq!(order(&mut keys, 3), [1, 1, 1]);
-    assert_eq!(keys.next(Some(0), Instant::now()), Some(1), "even if a conversation is bound to the first");
+    assert_eq!(keys.next(Some(0), Instant::now()), 1, "even if a conversation is bound to the first");
     assert_eq!(keys.waiting_for(Instant::now()), None);
     // Without a wait from the provider: 5 s.
     let after = keys.failed(1, limited(None), Instant::now());
     assert_eq!(after.again, RetryAdvice::Yes(None), "no other key is left");
     assert_eq!(keys.waiting_for(Instant::now()), Some(5 * SECOND));
-    assert_eq!(keys.next(None, Instant::now()), Some(1), "the one that is ready first");
+    assert_eq!(keys.next(None, Instant::now()), 1, "the one that is ready first");
     pass(5).await;
     assert_eq!((keys.waiting_for(Instant::now()), order(&mut keys, 2)), (None, vec![1, 1]));
     pass(15).await;
@@ -58,10 +58,7 @@ async fn a_key_waits_for_its_rate_limit_and_others_are_used() {
     keys.failed(0, limited(Some(Duration::from_secs(86_400))), Instant::now());
     assert_eq!(keys.keys[0].cools_for(Instant::now()), 600 * SECOND, "no longer than ten minutes");
     let after = keys.failed(1, limited(Some(Duration::ZERO)), Instant::now());
-    assert_eq!(
-        (after.again, keys.next(None, Instant::now())),
-        (RetryAdvice::Yes(Some(Duration::ZERO)), Some(1))
-    );
+    assert_eq!((after.again, keys.next(None, Instant::now())), (RetryAdvice::Yes(Some(Duration::ZERO)), 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,7 +104,7 @@ async fn a_key_that_fails_five_times_in_a_row_is_not_used_for_30_s_while_another
         succeed(&mut keys, 1);
     }
     assert_eq!(order(&mut keys, 4), [1, 1, 1, 1]);
-    assert_eq!(keys.next(Some(0), Instant::now()), Some(1), "even if a conversation is bound to the first");
+    assert_eq!(keys.next(Some(0), Instant::now()), 1, "even if a conversation is bound to the first");
     assert_eq!(keys.waiting_for(Instant::now()), None, "the endpoint works");
     pass(30).await;
     assert_eq!(order(&mut keys, 3).iter().filter(|nth| **nth == 0).count(), 1, "one call tries it");
@@ -122,5 +119,34 @@ async fn a_key_that_fails_five_times_in_a_row_is_not_used_for_30_s_while_another
         fail(&mut keys, nth);
     }
     assert_eq!(keys.waiting_for(Instant::now()), Some(30 * SECOND));
-    assert!(keys.next(None, Instant::now()).is_some());
+    assert!(keys.next(None, Instant::now()) < 2);
+}
+
+/// A day's quota begins again, and accounts are topped up, while a server runs.
+#[tokio::test(start_paused = true)]
+async fn keys_without_credit_are_tried_again_after_ten_minutes() {
+    let mut keys = state(&[1, 1, 1]);
+    let spend = |keys: &mut State, nth, status| {
+        let failure = failure_of(ModelErrorKind::Spent, status, RetryAdvice::Spent);
+        keys.failed(nth, failure, Instant::now()).again
+    };
+    assert_eq!(spend(&mut keys, 0, 429), RetryAdvice::Now, "the next key");
+    assert_eq!(order(&mut keys, 4), [1, 2, 1, 2]);
+    pass(60).await;
+    assert_eq!(spend(&mut keys, 1, 402), RetryAdvice::Now);
+    assert_eq!(spend(&mut keys, 2, 400), RetryAdvice::Spent, "none is left");
+    assert_eq!(keys.waiting_for(Instant::now()), Some(540 * SECOND), "a fallback skips the endpoint");
+    assert_eq!(order(&mut keys, 2), [0, 0], "without one, the key is tried that may be used first");
+    assert_eq!(spend(&mut keys, 0, 403), RetryAdvice::Spent, "and no other, which may not, either");
+    pass(600).await;
+    assert_eq!((keys.waiting_for(Instant::now()), keys.circuit.open_for(Instant::now())), (None, None));
+    let mut tried = order(&mut keys, 3);
+    tried.sort_unstable();
+    assert_eq!(tried, [0, 1, 2]);
+    // An account that is topped up counts at once.
+    let mut keys = state(&[1]);
+    spend(&mut keys, 0, 429);
+    assert_eq!(keys.waiting_for(Instant::now()), Some(600 * SECOND));
+    keys.keys[0].succeed();
+    assert_eq!(keys.waiting_for(Instant::now()), None);
 }

@@ -83,7 +83,7 @@ async fn every_error_has_its_kind_and_says_what_to_do() {
                 "Quota exceeded.",
                 quota("GenerateRequestsPerDayPerProjectPerModel"),
             ),
-            Kind::Refused,
+            Kind::Spent,
             "Quota exceeded",
             "quota",
             1,

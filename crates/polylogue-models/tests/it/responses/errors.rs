@@ -22,7 +22,7 @@ async fn codes_say_what_happened() {
         (400, "unsupported_parameter", "Unsupported parameter: 'top_k'.", Kind::Config),
         (401, "invalid_api_key", "Incorrect API key provided.", Kind::Config),
         (404, "model_not_found", "The model does not exist.", Kind::Config),
-        (429, "insufficient_quota", "You exceeded your current quota.", Kind::Refused),
+        (429, "insufficient_quota", "You exceeded your current quota.", Kind::Spent),
         (500, "server_error", "The server had an error.", Kind::Refused),
     ] {
         let server = Server::start(Behavior::from(Answer::error(status, message).code(code))).await;
