@@ -54,25 +54,22 @@ const ABILITIES: [(&str, &str); 6] = [
 
 /// What a model takes of a request, or refuses, unlike others that can do the same: the flag in the source, its value there, the
 /// field here, and the word here.
-const OPTIONS: [(&str, bool, &str, &str); 10] = [
+const OPTIONS: [(&str, bool, &str, &str); 5] = [
     ("supports_adaptive_thinking", true, "takes", "adaptive_thinking"),
-    ("supports_output_config", true, "takes", "effort"),
-    ("supports_none_reasoning_effort", true, "takes", "none_effort"),
-    ("supports_minimal_reasoning_effort", true, "takes", "minimal_effort"),
-    ("supports_xhigh_reasoning_effort", true, "takes", "xhigh_effort"),
-    ("supports_max_reasoning_effort", true, "takes", "max_effort"),
     ("supports_native_structured_output", true, "takes", "strict_schema"),
     ("supports_sampling_params", false, "refuses", "sampling"),
     ("supports_forced_tool_use", false, "refuses", "forced_tools"),
     ("thinking_always_on", true, "refuses", "no_thinking"),
 ];
 
-/// What models take that the source does not tell: the word here, and the beginnings of their names. A number of tokens to think
-/// with, and not a level (<https://ai.google.dev/gemini-api/docs/thinking#levels-budgets>); system messages within the
-/// conversation; reasoning that is bound to what came before it, and may be ignored where that changed.
-const BY_NAME: [(&str, &[&str]); 3] = [
-    ("thinking_budget", &["gemini-1", "gemini-2", "gemini-exp", "gemini-robotics-er-1", "learnlm"]),
+/// What models take or refuse that the source does not tell: the field and the word here, and the beginnings of their names. A number
+/// of tokens to think with, and not a level (<https://ai.google.dev/gemini-api/docs/thinking#levels-budgets>); system messages
+/// within the conversation; reasoning that is bound to what came before it, and may be ignored where that changed; no end
+/// of thinking; no temperature at any effort.
+const BY_NAME: [(&str, &str, &[&str]); 5] = [
+    ("takes", "thinking_budget", &["gemini-1", "gemini-2", "gemini-exp", "gemini-robotics-er-1", "learnlm"]),
     (
+        "takes",
         "system_within",
         &[
             "claude-opus-4-8",
@@ -84,6 +81,7 @@ const BY_NAME: [(&str, &[&str]); 3] = [
         ],
     ),
     (
+        "takes",
         "block_binding",
         &[
             "claude-fable-5-1",
@@ -93,6 +91,34 @@ const BY_NAME: [(&str, &[&str]); 3] = [
             "claude-haiku-5-5",
         ],
     ),
+    ("refuses", "no_thinking", &["gemini-2.5-pro"]),
+    ("refuses", "sampling", &["gpt-6"]),
+];
+
+/// The efforts that models can take, as the flags of the source and the rows here name them.
+const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/// The efforts of models of which the source does not tell them, or wrongly: the beginnings of their names, the first that fits
+/// counts, and the efforts; none if they are unknown. By the errors and the pages of models of OpenAI
+/// (<https://platform.openai.com/docs/models>), and by the levels of thinking of Gemini
+/// (<https://ai.google.dev/gemini-api/docs/thinking#thinking-levels>).
+const EFFORTS_BY_NAME: [(&[&str], &[&str]); 13] = [
+    (&["gpt-5.5-cyber", "gpt-5.6-cyber", "o1-mini", "o1-preview"], &[]),
+    (&["gpt-5-pro"], &["high"]),
+    (&["gpt-5.2-pro", "gpt-5.4-pro", "gpt-5.5-pro"], &["medium", "high", "xhigh"]),
+    (&["gpt-5.1-chat", "gpt-5.2-chat", "gpt-5.3-chat"], &["medium"]),
+    (&["gpt-5.1-codex-max", "gpt-5.2-codex", "gpt-5.3-codex"], &["low", "medium", "high", "xhigh"]),
+    (&["gpt-5-codex", "gpt-5.1-codex", "o1", "o3", "o4-mini"], &["low", "medium", "high"]),
+    (&["gpt-5.6"], &["none", "low", "medium", "high", "xhigh", "max"]),
+    (&["gemini-3-pro-preview"], &["low", "high"]),
+    (
+        &["gemini-3-flash", "gemini-3.1-flash-lite", "gemini-3.5-flash", "gemini-3.6-flash"],
+        &["minimal", "low", "medium", "high"],
+    ),
+    (&["gemini-flash-lite-latest"], &["minimal", "low", "medium", "high"]),
+    (&["gemini-3.1-pro", "gemini-3.7-flash", "gemini-3.8-flash"], &["low", "medium", "high"]),
+    (&["gemini-pro-latest", "gemini-flash-latest"], &["low", "medium", "high"]),
+    (&["gemini-4"], &["low", "medium", "high", "xhigh"]),
 ];
 
 /// Which field of Amazon Bedrock says how much models reason that the source says do: the word here, and a part of their
@@ -122,10 +148,11 @@ pub(crate) fn table(source: &Path, version: &str, date: &str) -> Result<String, 
     for (name, about) in &all {
         let Some((provider, model)) = identity(name, about) else { continue };
         let is_plain = WITHOUT_REASONING.contains(&(provider, model.as_str()));
-        let Some(row) = (if is_plain { row(&model, &without_reasoning(about)) } else { row(&model, about) })
-        else {
-            continue;
-        };
+        let plain = is_plain.then(|| without_reasoning(about));
+        let about = plain.as_ref().unwrap_or(about);
+        // The models at Azure are those of OpenAI, of which the source knows more.
+        let about_efforts = all.get(&model).filter(|_| provider == "azure").unwrap_or(about);
+        let Some(row) = row(&model, about, &efforts(provider, &model, about_efforts)) else { continue };
         // Of two rows with the same name the dearer one counts, because a budget must hold.
         let cost = about.get("input_cost_per_token").and_then(Value::as_f64).unwrap_or_default();
         let best = rows.entry((provider, model)).or_insert((cost, String::new()));
@@ -168,7 +195,7 @@ fn identity(name: &str, about: &Value) -> Option<(&'static str, String)> {
 }
 
 /// The fields of the row of `model`, each with a comma before it; nothing for a model without a sound price.
-fn row(model: &str, about: &Value) -> Option<String> {
+fn row(model: &str, about: &Value, efforts: &[&str]) -> Option<String> {
     let mut row = String::new();
     for (theirs, ours) in [("max_input_tokens", "max_input"), ("max_output_tokens", "max_output")] {
         if let Some(tokens) = about.get(theirs).and_then(Value::as_u64).filter(|tokens| *tokens > 0) {
@@ -187,16 +214,19 @@ fn row(model: &str, about: &Value) -> Option<String> {
         let _ = write!(row, ",\"tiers\":[{}]", tiers.join(","));
     }
     let says = |flag: &str, value: bool| about.get(flag) == Some(&Value::Bool(value));
+    if !efforts.is_empty() {
+        let _ = write!(row, ",\"efforts\":{}", list(efforts.iter().copied()));
+    }
     let can = ABILITIES.iter().filter(|(flag, _)| says(flag, true));
     let _ = write!(row, ",\"can\":{}", list(can.map(|(_, word)| *word)));
     for field in ["takes", "refuses"] {
         let options = OPTIONS.iter().filter(|(flag, value, of, _)| *of == field && says(flag, *value));
         let by_name = BY_NAME
             .iter()
-            .filter(|(_, names)| field == "takes" && names.iter().any(|begin| model.starts_with(begin)));
+            .filter(|(of, _, names)| *of == field && names.iter().any(|begin| model.starts_with(begin)));
         let reasons = field == "takes" && says("supports_reasoning", true);
         let fields = REASONING_FIELDS.iter().filter(|(_, part)| reasons && model.contains(part));
-        let by_name = by_name.map(|(word, _)| *word).chain(fields.map(|(word, _)| *word));
+        let by_name = by_name.map(|(_, word, _)| *word).chain(fields.map(|(word, _)| *word));
         let words = list(options.map(|(.., word)| *word).chain(by_name));
         if words != "[]" {
             let _ = write!(row, ",\"{field}\":{words}");
@@ -206,6 +236,34 @@ fn row(model: &str, about: &Value) -> Option<String> {
         let _ = write!(row, ",\"cache_min\":{tokens}");
     }
     Some(row)
+}
+
+/// The efforts that `model` takes; none if that is not known, or if it has no field for them.
+fn efforts(provider: &str, model: &str, about: &Value) -> Vec<&'static str> {
+    let says = |flag: &str| about.get(flag).and_then(Value::as_bool);
+    let is_claude = model.contains("claude-");
+    // Of the models at Amazon Bedrock, only Claude has a field for the effort that is the same for all.
+    if says("supports_reasoning") != Some(true) || provider == "bedrock" && !is_claude {
+        return Vec::new();
+    }
+    let fits = |names: &&[&str]| names.iter().any(|begin| model.starts_with(begin));
+    if let Some((_, efforts)) = EFFORTS_BY_NAME.iter().find(|(names, _)| fits(names)) {
+        return efforts.to_vec();
+    }
+    let levels = about.get("reasoning_effort_levels").and_then(Value::as_array);
+    if let Some(levels) = levels {
+        let has = |word: &str| levels.iter().any(|level| level == word);
+        return EFFORTS.into_iter().filter(|word| has(word)).collect();
+    }
+    let flag = |name: &str| says(&format!("supports_{name}_reasoning_effort"));
+    // Claude has a field that its models have in common, and others have flags only where they differ.
+    let is_known = match is_claude {
+        true => says("supports_output_config") == Some(true),
+        false => EFFORTS.iter().any(|name| flag(name).is_some()),
+    };
+    let is_usual = |name: &str| ["low", "medium", "high"].contains(&name);
+    let takes = |name: &&str| is_known && flag(name).unwrap_or(is_usual(name));
+    EFFORTS.into_iter().filter(takes).collect()
 }
 
 /// `words` as a list in JSON.
@@ -276,6 +334,34 @@ mod tests {
              {\"provider\":\"vertex\",\"model\":\"gemini-2.5-x\",\"input\":1,\"output\":1,\"can\":[],\
              \"takes\":[\"thinking_budget\"]}\n"
         );
+    }
+
+    /// Those of the source, unless it is known to be wrong; of Claude only if it has the field.
+    #[test]
+    fn the_efforts_of_a_model_are_those_that_are_known() {
+        let source = |name: &str, flags: &str| {
+            format!(
+                "{{\"{name}\": {{\"mode\": \"chat\", \"litellm_provider\": \"openai\", \"input_cost_per_token\": 1e-6, \
+                 \"output_cost_per_token\": 1e-6{flags}}}}}"
+            )
+        };
+        let reasons = ", \"supports_reasoning\": true";
+        let none = format!("{reasons}, \"supports_none_reasoning_effort\": true");
+        let field =
+            format!("{reasons}, \"supports_output_config\": true, \"supports_max_reasoning_effort\": true");
+        let max = format!("{reasons}, \"supports_max_reasoning_effort\": true");
+        for (name, flags, expected) in [
+            ("gpt-9", none.as_str(), "\"efforts\":[\"none\",\"low\",\"medium\",\"high\"]"),
+            ("gpt-5-pro", none.as_str(), "\"efforts\":[\"high\"]"),
+            ("o3-2025-04-16", reasons, "\"efforts\":[\"low\",\"medium\",\"high\"]"),
+            ("claude-x", field.as_str(), "\"efforts\":[\"low\",\"medium\",\"high\",\"max\"]"),
+        ] {
+            let made = made(&source(name, flags));
+            assert!(made.contains(expected), "{made}");
+        }
+        for (name, flags) in [("gpt-9", reasons), ("claude-x", max.as_str()), ("o3", "")] {
+            assert!(!made(&source(name, flags)).contains("efforts"), "{name}");
+        }
     }
 
     #[test]

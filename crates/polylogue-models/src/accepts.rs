@@ -3,6 +3,7 @@
 use polylogue_core::{Capability, Effort, Params, ToolChoice};
 
 use crate::catalog::KnownModel;
+use crate::efforts::Efforts;
 use crate::schema::anthropic::enforced;
 
 /// What a model accepts of a request besides its messages. A model that is not in the table accepts everything.
@@ -27,8 +28,8 @@ pub(crate) struct Accepts {
     pub(crate) thinking_level: bool,
     /// Whether its reasoning can be switched off.
     pub(crate) no_thinking: bool,
-    /// The highest effort, if it has a field for the effort.
-    pub(crate) effort: Option<Effort>,
+    /// The efforts that it takes. If the table has none, it has no field for them, or they are unknown, by its API.
+    pub(crate) efforts: Option<Efforts>,
     /// Which field of Amazon Bedrock says how much it reasons, next to that for the effort.
     pub(crate) reasoning_field: Option<ReasoningField>,
     /// Whether it takes a temperature and its like.
@@ -77,7 +78,7 @@ impl Accepts {
         thinking: ThinkingForm::Adaptive,
         thinking_level: true,
         no_thinking: true,
-        effort: Some(Effort::Max),
+        efforts: Some(Efforts::ANY),
         reasoning_field: None,
         sampling: true,
         forced_tools: true,
@@ -95,11 +96,6 @@ impl Accepts {
             Some(true) if !takes("adaptive_thinking") => ThinkingForm::Budget,
             _ => ThinkingForm::Adaptive,
         };
-        let highest = match () {
-            () if takes("max_effort") => Effort::Max,
-            () if takes("xhigh_effort") => Effort::XHigh,
-            () => Effort::High,
-        };
         Self {
             max_output: known.max_output,
             max_input: known.max_input,
@@ -110,7 +106,7 @@ impl Accepts {
             thinking,
             thinking_level: thinking != ThinkingForm::None && !takes("thinking_budget"),
             no_thinking: !refuses("no_thinking"),
-            effort: takes("effort").then_some(highest),
+            efforts: Efforts::named(&known.efforts),
             reasoning_field: match () {
                 () if takes("reasoning_config") => Some(ReasoningField::ReasoningConfig),
                 () if takes("reasoning_effort") => Some(ReasoningField::ReasoningEffort),
@@ -123,6 +119,18 @@ impl Accepts {
             system_within: takes("system_within"),
             block_binding: takes("block_binding"),
         }
+    }
+
+    /// The effort that is sent: the nearest to that of `params` that it takes, or the same if it is not known what it takes.
+    pub(crate) fn effort(&self, params: &Params) -> Option<Effort> {
+        let efforts = self.efforts.unwrap_or(Efforts::ANY);
+        params.effort.map(|asked| efforts.nearest(asked))
+    }
+
+    /// Whether it is known to reason, and does so with `params`.
+    pub(crate) fn reasons(&self, params: &Params) -> bool {
+        let ends = |efforts: Efforts| params.effort == Some(Effort::None) && efforts.has(Effort::None);
+        self.thinks == Some(true) && !self.efforts.is_some_and(ends)
     }
 
     /// The names of those of `params` that the model does not accept, whatever the API.
@@ -166,11 +174,11 @@ mod tests {
     #[test]
     fn the_table_of_models_has_reasoning_and_refused_parameters() {
         let (old, new) = (accepts("claude-sonnet-4-5-20250929"), accepts("claude-sonnet-5-5"));
-        assert_eq!((old.thinking, old.effort, old.sampling), (ThinkingForm::Budget, None, true));
-        assert_eq!((new.thinking, new.effort), (ThinkingForm::Adaptive, Some(Effort::Max)));
+        assert_eq!((old.thinking, old.efforts, old.sampling), (ThinkingForm::Budget, None, true));
+        assert_eq!(new.thinking, ThinkingForm::Adaptive);
+        assert!(new.efforts.is_some_and(|efforts| efforts.has(Effort::Max) && !efforts.has(Effort::None)));
         assert_eq!((new.sampling, new.forced_tools, new.no_thinking), (false, false, false));
         assert_eq!((new.cache_min, new.max_output), (Some(512), Some(128_000)));
-        assert_eq!(accepts("claude-opus-4-5").effort, Some(Effort::High));
         let params = Params {
             temperature: Some(0.5),
             tool_choice: Some(ToolChoice::Any),

@@ -20,9 +20,12 @@ pub struct KnownModel {
     pub model: String,
     /// What it can do beyond text: `tools`, `schema`, `vision`, `documents`, `audio`, `thinking`.
     pub can: Vec<String>,
-    /// What it takes of a request, unlike other models of its provider: `adaptive_thinking`, `effort`, `none_effort`,
-    /// `minimal_effort`, `xhigh_effort`, `max_effort`, `strict_schema`, `thinking_budget`, `system_within`, `block_binding`,
-    /// and at Amazon Bedrock `thinking_block`, `reasoning_config`, `reasoning_effort`.
+    /// How much it can be asked to reason: some of `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`; none if that is
+    /// unknown, or if it has no field for that.
+    #[serde(default)]
+    pub efforts: Vec<String>,
+    /// What it takes of a request, unlike other models of its provider: `adaptive_thinking`, `strict_schema`, `thinking_budget`,
+    /// `system_within`, `block_binding`, and at Amazon Bedrock `thinking_block`, `reasoning_config`, `reasoning_effort`.
     #[serde(default)]
     pub takes: Vec<String>,
     /// What it refuses of a request, unlike other models of its provider: `sampling`, `forced_tools`, `no_thinking`.

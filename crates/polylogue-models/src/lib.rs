@@ -107,6 +107,7 @@ mod catalog;
 mod cluster;
 mod config;
 mod deviations;
+mod efforts;
 mod embedding;
 mod endpoint;
 mod error_body;

@@ -33,6 +33,7 @@ mod behavior;
 mod chunks;
 mod completion;
 mod dialect;
+mod efforts;
 mod gemini;
 mod http;
 mod media;

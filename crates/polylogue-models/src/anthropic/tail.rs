@@ -153,8 +153,8 @@ fn budget(effort: Option<Effort>, most: u64) -> Option<u64> {
 fn output_config(params: &Params, accepts: &Accepts) -> Option<Value> {
     let mut config = Map::new();
     let asked = params.effort.filter(|effort| *effort != Effort::None || !accepts.no_thinking);
-    if let (Some(asked), Some(highest)) = (asked, accepts.effort) {
-        config.insert("effort".into(), asked.clamp(Effort::Low, highest).as_str().into());
+    if let (Some(asked), Some(efforts)) = (asked, accepts.efforts) {
+        config.insert("effort".into(), efforts.nearest(asked.max(Effort::Low)).as_str().into());
     }
     if let Some(Ok(schema)) = params.schema.as_ref().map(enforced) {
         config.insert("format".into(), json!({"type": "json_schema", "schema": schema}));

@@ -45,7 +45,7 @@ pub(super) fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
     let effort_is_ignored = match accepts.reasoning_field {
         Some(ReasoningField::Thinking | ReasoningField::ReasoningConfig) => false,
         Some(ReasoningField::ReasoningEffort) => none,
-        None => params.effort.is_some() && accepts.effort.is_none() || none,
+        None => params.effort.is_some() && accepts.efforts.is_none() || none,
     };
     let is_claude = accepts.reasoning_field == Some(ReasoningField::Thinking);
     // Nova with the highest effort takes no temperature.

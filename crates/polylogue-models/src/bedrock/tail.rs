@@ -91,8 +91,8 @@ fn output(params: &Params, accepts: &Accepts) -> Option<Value> {
         output.insert("textFormat".to_owned(), json!({"type": "json_schema", "structure": schema}));
     }
     let asked = params.effort.filter(|effort| *effort != Effort::None);
-    if let (Some(asked), Some(highest)) = (asked, accepts.effort) {
-        output.insert("effort".to_owned(), asked.clamp(Effort::Low, highest).as_str().into());
+    if let (Some(asked), Some(efforts)) = (asked, accepts.efforts) {
+        output.insert("effort".to_owned(), efforts.nearest(asked.max(Effort::Low)).as_str().into());
     }
     (!output.is_empty()).then_some(Value::Object(output))
 }

@@ -237,7 +237,7 @@ impl Model for EndpointModel {
         });
         let is_kept = |lifetime| lifetimes.contains(&lifetime) && self.keeps_cache_for(lifetime);
         let refused = self.accepts.refused(params);
-        let reasons = self.accepts.thinks == Some(true);
+        let reasons = self.accepts.reasons(params);
         let deviations = self.endpoint.0.config.deviations;
         let is_ignored = |name: &&str| {
             no_field.contains(name)

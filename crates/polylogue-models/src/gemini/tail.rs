@@ -157,9 +157,9 @@ fn option_name(name: &str) -> &str {
 /// level; both together are refused.
 fn thinking(params: &Params, style: &Style) -> Option<Value> {
     let mut config = Map::new();
-    match params.effort {
+    match style.accepts.effort(params) {
         Some(effort) if !style.accepts.thinking_level => {
-            config.insert("thinkingBudget".into(), budget(effort).into())
+            config.insert("thinkingBudget".into(), budget(effort, style.accepts.no_thinking).into())
         }
         Some(effort) => config.insert("thinkingLevel".into(), level(effort).into()),
         None => None,
@@ -169,10 +169,11 @@ fn thinking(params: &Params, style: &Style) -> Option<Value> {
     (!config.is_empty()).then(|| config.into())
 }
 
-/// Tokens, as Google's compatible API takes the words.
-const fn budget(effort: Effort) -> u32 {
+/// Tokens, as Google's compatible API takes the words. Some models cannot stop thinking: they think for 128 tokens at least.
+const fn budget(effort: Effort, no_thinking: bool) -> u32 {
     match effort {
-        Effort::None => 0,
+        Effort::None if no_thinking => 0,
+        Effort::None => 128,
         Effort::Minimal | Effort::Low => 1_024,
         Effort::Medium => 8_192,
         Effort::High | Effort::XHigh | Effort::Max => 24_576,

@@ -58,7 +58,7 @@ fn write_params(fields: &mut Fields<'_>, params: &Params, style: &Style) {
     fields.add("top_k", params.top_k.as_ref());
     fields.add(style.deviations.seed, params.seed.as_ref());
     fields.add(style.max_tokens, params.max_tokens.as_ref());
-    fields.add("reasoning_effort", params.effort.map(Effort::as_str).as_ref());
+    fields.add("reasoning_effort", style.accepts.effort(params).map(Effort::as_str).as_ref());
     let has_stop = style.deviations.stop_while_reasoning || style.accepts.thinks != Some(true);
     fields.add("stop", Some(&params.stop).filter(|stop| has_stop && !stop.is_empty()));
     let is_value = style.deviations.schema == SchemaForm::Value;

@@ -4,6 +4,7 @@ use bytes::{BufMut, BytesMut};
 use polylogue_core::{Params, Request, Thinking, ToolChoice, ToolSpec};
 use serde_json::{Map, Value, json};
 
+use crate::accepts::Accepts;
 use crate::openai::{is_strict, prefix_name};
 use crate::wire::fields::Fields;
 use crate::wire::json;
@@ -45,7 +46,7 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
     fields.add("temperature", finite(params.temperature).as_ref());
     fields.add("top_p", finite(params.top_p).as_ref());
     fields.add("max_output_tokens", params.max_tokens.map(|tokens| tokens.max(MIN_TOKENS)).as_ref());
-    for (name, own) in [("reasoning", reasoning(params)), ("text", format(params))] {
+    for (name, own) in [("reasoning", reasoning(params, &style.accepts)), ("text", format(params))] {
         let value = with_extra(own, params.extra.get(name));
         if let Some(value) = value {
             fields.put(name, &value);
@@ -80,8 +81,8 @@ fn with_extra(own: Map<String, Value>, extra: Option<&Value>) -> Option<Value> {
     (!all.is_empty()).then_some(Value::Object(all))
 }
 
-fn reasoning(params: &Params) -> Map<String, Value> {
-    let effort = params.effort.map(|effort| ("effort", effort.as_str()));
+fn reasoning(params: &Params, accepts: &Accepts) -> Map<String, Value> {
+    let effort = accepts.effort(params).map(|effort| ("effort", effort.as_str()));
     let summary = (params.thinking == Some(Thinking::Summary)).then_some(("summary", "auto"));
     let fields = effort.into_iter().chain(summary);
     fields.map(|(name, value)| (name.to_owned(), Value::from(value))).collect()

@@ -6,8 +6,8 @@ use crate::common::{Asked, ask, config, weather};
 use polylogue_core::{
     Call, Effort, Entry, Model as _, ModelErrorKind, Outcome, Params, Part, Thinking, ToolChoice,
 };
-use polylogue_models::{Config, Endpoint, EndpointModel, Env, Models};
-use polylogue_test::server::{Answer, Behavior, Playbook, Server};
+use polylogue_models::{Config, Endpoint, EndpointModel, Env, Models, Provider};
+use polylogue_test::server::{Answer, Behavior, Playbook, Server, Vendor};
 use serde_json::{Value, json};
 
 fn all() -> Params {
@@ -74,9 +74,39 @@ async fn a_model_that_is_known_not_to_reason_is_not_asked_to() {
     assert_eq!(plain.ignored(&all()), ["effort", "thinking"]);
     assert_eq!(sent(&plain, &server, all(), true).await.get("reasoning_effort"), None);
     let reasoning = models.model("openai:o3").unwrap();
-    assert_eq!(sent(&reasoning, &server, all(), true).await["reasoning_effort"], "xhigh");
+    assert_eq!(sent(&reasoning, &server, all(), true).await["reasoning_effort"], "high");
     let unknown = models.model("openai:a-model-of-tomorrow").unwrap();
     assert_eq!(sent(&unknown, &server, all(), true).await["reasoning_effort"], "xhigh");
+}
+
+/// R7: what OpenAI's models refuse is moved to the nearest effort that they take, by both of its APIs. Those that stop reasoning at
+/// `none` take a temperature then.
+#[tokio::test]
+async fn an_effort_that_a_model_refuses_is_moved_to_one_that_it_takes() {
+    let server = Server::start(Behavior::from(Answer::text("Sunny.")).vendor(Vendor::OpenAi)).await;
+    let efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+    for (name, expected, tempered) in [
+        ("o3", "low low low medium high high high", false),
+        ("gpt-5", "minimal minimal low medium high high high", false),
+        ("gpt-5-pro", "high high high high high high high", false),
+        ("gpt-5.1", "none low low medium high high high", true),
+        ("gpt-5.2", "none low low medium high xhigh xhigh", true),
+        ("gpt-6-luna", "none low low medium high xhigh max", false),
+    ] {
+        for api in ["openai-chat", "openai-responses"] {
+            let config = Provider::find(api).unwrap().config_at(&server.base_url());
+            let model = Endpoint::new(config).unwrap().model(name);
+            for (effort, nearest) in efforts.into_iter().zip(expected.split(' ')) {
+                let asked = serde_json::from_value(json!(effort)).unwrap();
+                let params = Params { effort: Some(asked), temperature: Some(0.5), ..Params::default() };
+                let body = sent(&model, &server, params, false).await;
+                let sent = body.get("reasoning_effort").unwrap_or(&body["reasoning"]["effort"]);
+                assert_eq!(sent, nearest, "{api}:{name} {effort}");
+                let is_off = nearest == "none" && tempered;
+                assert_eq!(body.get("temperature").is_some(), is_off, "{api}:{name} {effort}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

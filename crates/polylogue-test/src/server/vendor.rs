@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::efforts::check_openai;
 use super::quirk::Quirk;
 use super::responses::no_parameter_of_others;
 use super::rules::{Checked, Object, object, only, role};
@@ -13,7 +14,7 @@ use super::rules::{Checked, Object, object, only, role};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Vendor {
-    /// Its models that reason refuse stop texts and parameters of sampling.
+    /// Its models that reason refuse stop texts, parameters of sampling, and efforts that are not theirs.
     OpenAi,
     /// It refuses unknown fields and a user message after the result of a tool, takes ids of nine characters, and has reasoning
     /// in the content.
@@ -151,7 +152,11 @@ impl Vendor {
         let (body, messages) = (object(body, "the body")?, body.get("messages").and_then(Value::as_array));
         let messages = messages.map_or(&[][..], Vec::as_slice);
         match self {
-            Self::OpenAi => no_parameter_of_others(model(body), body, &["temperature", "top_p", "stop"]),
+            Self::OpenAi => {
+                let effort = body.get("reasoning_effort").and_then(Value::as_str);
+                effort.map_or(Ok(()), |effort| check_openai(model(body), effort))?;
+                no_parameter_of_others(model(body), effort, body, &["temperature", "top_p", "stop"])
+            }
             Self::Mistral => {
                 only(body, MISTRAL)?;
                 each_call_id(messages, is_nine)?;

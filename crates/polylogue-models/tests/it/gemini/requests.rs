@@ -145,20 +145,30 @@ async fn parameters_are_in_the_generation_config_and_extra_fields_in_their_place
     assert_eq!(sent(config, NEW, &Asked::default()).await.get("generationConfig"), None);
 }
 
-/// P61.
+/// P61: for each effort from `none` to `max` what the model takes, and what was asked for from a model that is not in the table.
 #[tokio::test]
 async fn thinking_is_a_level_or_a_number_of_tokens_by_the_table() {
-    for (effort, level, budget) in [
-        (Effort::None, "MINIMAL", 0),
-        (Effort::Low, "LOW", 1024),
-        (Effort::Medium, "MEDIUM", 8192),
-        (Effort::High, "HIGH", 24_576),
-        (Effort::Max, "XHIGH", 24_576),
+    let efforts: Vec<Effort> =
+        serde_json::from_value(json!(["none", "minimal", "low", "medium", "high", "xhigh", "max"])).unwrap();
+    let tokens = |least: u32| json!([least, 1_024, 1_024, 8_192, 24_576, 24_576, 24_576]);
+    for (model, field, expected) in [
+        ("gemini-2.5-flash", "thinkingBudget", tokens(0)),
+        ("gemini-2.5-pro", "thinkingBudget", tokens(128)),
+        ("gemini-3-flash-preview", "thinkingLevel", json!("MINIMAL MINIMAL LOW MEDIUM HIGH HIGH HIGH")),
+        ("gemini-3.1-pro-preview", "thinkingLevel", json!("LOW LOW LOW MEDIUM HIGH HIGH HIGH")),
+        ("gemini-3.8-flash", "thinkingLevel", json!("LOW LOW LOW MEDIUM HIGH HIGH HIGH")),
+        ("gemini-9-of-tomorrow", "thinkingLevel", json!("MINIMAL MINIMAL LOW MEDIUM HIGH XHIGH XHIGH")),
     ] {
-        let asked = || params(Params { effort: Some(effort), ..Params::default() });
-        let of = |body: Value| body["generationConfig"]["thinkingConfig"].clone();
-        assert_eq!(of(sent(config, NEW, &asked()).await), json!({"thinkingLevel": level}));
-        assert_eq!(of(sent(config, OLD, &asked()).await), json!({"thinkingBudget": budget}));
+        let expected = expected.as_str().map_or(expected.clone(), |words| words.split(' ').collect());
+        for (effort, value) in efforts.iter().zip(expected.as_array().unwrap()) {
+            let asked = params(Params { effort: Some(*effort), ..Params::default() });
+            let body = sent(config, model, &asked).await;
+            assert_eq!(
+                body["generationConfig"]["thinkingConfig"],
+                json!({field: value}),
+                "{model} {effort:?}"
+            );
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::super::efforts::check_gemini;
 use super::super::media;
 use super::super::rules::{Checked, Object, each, list, number, object, one_of, only, text};
 use super::super::seal::{seal, token};
@@ -432,11 +433,11 @@ fn check_thinking(model: &str, thinking: &Object) -> Checked {
         (Some(_), Some(_)) => Err("You can only set one of thinking budget and thinking level".into()),
         (Some(_), None) if !is_new => Err("Thinking level is not supported for this model".into()),
         (None, Some(_)) if is_new => Err("Thinking budget is not supported for this model".into()),
-        (Some(level), None) => match level.as_str() {
-            Some("MINIMAL" | "LOW" | "MEDIUM" | "HIGH" | "XHIGH") => Ok(()),
-            _ => Err("Thinking level is unknown".into()),
-        },
+        (Some(level), None) => check_gemini(model, level.as_str().unwrap_or_default()),
         (None, Some(budget)) => match budget.as_i64() {
+            Some(0) if model.starts_with("gemini-2.5-pro") => {
+                Err("Budget 0 is invalid. This model only works in thinking mode.".into())
+            }
             Some(-1..=65_536) => Ok(()),
             _ => Err("Thinking budget is out of range".into()),
         },

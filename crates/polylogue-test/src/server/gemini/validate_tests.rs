@@ -89,6 +89,28 @@ fn every_rule_of_the_api_refuses_its_violation() {
 }
 
 #[test]
+fn a_model_takes_its_own_levels_and_numbers_of_tokens_only() {
+    let place = "/generationConfig/thinkingConfig";
+    for (model, level, is_legal) in [
+        ("gemini-3-pro-preview", "MINIMAL", false),
+        ("gemini-3-pro-preview", "MEDIUM", false),
+        ("gemini-3.1-pro-preview", "MEDIUM", true),
+        ("gemini-3.8-flash", "MINIMAL", false),
+        ("gemini-3-flash-preview", "MINIMAL", true),
+        ("gemini-3-flash-preview", "XHIGH", false),
+        ("gemini-4-argon", "XHIGH", true),
+        ("gemini-4-argon", "HUGE", false),
+    ] {
+        let asked = changed(&legal(), place, Some(json!({"thinkingLevel": level})));
+        assert_eq!(validate(model, &asked).is_ok(), is_legal, "{model} {level}");
+    }
+    let unsigned = changed(&legal(), "/contents/1/parts/1/thoughtSignature", None);
+    let off = changed(&unsigned, place, Some(json!({"thinkingBudget": 0})));
+    assert_eq!(validate("gemini-2.5-flash", &off), Ok(()));
+    assert!(validate("gemini-2.5-pro", &off).unwrap_err().contains("only works in thinking mode"));
+}
+
+#[test]
 fn older_models_have_other_rules() {
     let model = "gemini-2.5-flash";
     let unsigned = changed(&legal(), "/contents/1/parts/1/thoughtSignature", None);

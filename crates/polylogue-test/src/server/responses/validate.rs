@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::super::efforts::check_openai;
 use super::super::media;
 use super::super::parameters::{check_cache_key, check_cache_mark, check_cache_retention};
 use super::super::rules::{Checked, Object, each, list, number, object, only, text};
@@ -94,9 +95,17 @@ fn reasons(model: &str) -> bool {
     begins.iter().any(|begin| model.starts_with(begin))
 }
 
-/// Checks that a model that reasons has none of the parameters `names`.
-pub(in crate::server) fn no_parameter_of_others(model: &str, body: &Object, names: &[&str]) -> Checked {
-    match names.iter().find(|name| reasons(model) && body.contains_key(**name)) {
+/// Checks that a model that reasons has none of the parameters `names`. Models between GPT-5 and GPT-6 take those of sampling
+/// at the effort `none`.
+pub(in crate::server) fn no_parameter_of_others(
+    model: &str,
+    effort: Option<&str>,
+    body: &Object,
+    names: &[&str],
+) -> Checked {
+    let is_off = effort == Some("none") && model.starts_with("gpt-5.");
+    let refuses = |name: &&&str| reasons(model) && (!is_off || **name == "stop") && body.contains_key(**name);
+    match names.iter().find(refuses) {
         Some(name) => Err(format!("Unsupported parameter: '{name}' is not supported with this model.")),
         None => Ok(()),
     }
@@ -105,23 +114,19 @@ pub(in crate::server) fn no_parameter_of_others(model: &str, body: &Object, name
 fn check_sampling(model: &str, body: &Object) -> Checked {
     number(body, "temperature", 0.0, 2.0)?;
     number(body, "top_p", 0.0, 1.0)?;
-    no_parameter_of_others(model, body, &["temperature", "top_p"])?;
+    let effort = body.get("reasoning").and_then(|reasoning| reasoning.get("effort")?.as_str());
+    no_parameter_of_others(model, effort, body, &["temperature", "top_p"])?;
     let Some(reasoning) = body.get("reasoning") else { return Ok(()) };
     let reasoning = object(reasoning, "reasoning")?;
     only(reasoning, &["effort", "summary", "context", "mode"])?;
     if !reasons(model) {
         return Err("Unsupported parameter: 'reasoning' is not supported with this model.".into());
     }
-    for (name, known) in [
-        ("effort", &["none", "minimal", "low", "medium", "high", "xhigh", "max"][..]),
-        ("summary", &["auto", "concise", "detailed"]),
-    ] {
-        let value = reasoning.get(name).map(|value| value.as_str().unwrap_or_default());
-        if value.is_some_and(|value| !known.contains(&value)) {
-            return Err(format!("Invalid value: 'reasoning.{name}'"));
-        }
+    let text = |name: &str| reasoning.get(name).map(|value| value.as_str().unwrap_or_default());
+    if text("summary").is_some_and(|summary| !["auto", "concise", "detailed"].contains(&summary)) {
+        return Err("Invalid value: 'reasoning.summary'".into());
     }
-    Ok(())
+    text("effort").map_or(Ok(()), |effort| check_openai(model, effort))
 }
 
 /// What is known of the items before the one that is read.

@@ -42,7 +42,8 @@ fn every_rule_of_the_api_refuses_its_violation() {
         ("/previous_response_id", Some(json!("resp_1")), "depend on the server"),
         ("/max_output_tokens", Some(json!(15)), "from 16"),
         ("/temperature", Some(json!(1)), "'temperature' is not supported"),
-        ("/reasoning/effort", Some(json!("huge")), "Invalid value"),
+        ("/reasoning/effort", Some(json!("huge")), "'huge' is not supported"),
+        ("/reasoning/summary", Some(json!("long")), "Invalid value"),
         ("/input", Some(json!([])), "`input` is empty"),
         ("/input/0/content", Some(json!(" ")), "empty text"),
         ("/input/0/content", Some(json!([])), "empty content"),
@@ -81,4 +82,21 @@ fn a_model_that_does_not_reason_takes_a_temperature_but_no_effort() {
     assert_eq!(validate(&other), Ok(()));
     let effort = changed(&other, "/reasoning", Some(json!({"effort": "low"})));
     assert!(validate(&effort).unwrap_err().contains("'reasoning' is not supported"));
+}
+
+#[test]
+fn a_model_that_reasons_takes_its_own_efforts_and_a_temperature_at_none() {
+    let asked = |model: &str, effort: &str| json!({"model": model, "store": false, "reasoning": {"effort": effort}, "input": "Hello."});
+    for (model, efforts, others) in [
+        ("gpt-5", "minimal low medium high", "none xhigh max"),
+        ("gpt-5-pro", "high", "none minimal low medium xhigh max"),
+        ("gpt-5.1", "none low medium high", "minimal xhigh max"),
+        ("o3", "low medium high", "none minimal xhigh max"),
+    ] {
+        assert!(efforts.split(' ').all(|effort| validate(&asked(model, effort)).is_ok()), "{model}");
+        assert!(others.split(' ').all(|effort| validate(&asked(model, effort)).is_err()), "{model}");
+    }
+    let with_temperature = |effort| changed(&asked("gpt-5.1", effort), "/temperature", Some(json!(1)));
+    assert_eq!(validate(&with_temperature("none")), Ok(()));
+    assert!(validate(&with_temperature("low")).unwrap_err().contains("'temperature' is not supported"));
 }
