@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tracing::warn;
 
 use super::digest::Digest;
 use super::part::{Call, Part};
@@ -131,13 +132,24 @@ impl Verbatim {
         Self { arguments: self.arguments.clone(), seals: None }.some()
     }
 
-    /// This, if it has anything; without its seals, if they are too large.
+    /// This, if it has anything; without its seals, if they are too large, which is a warning in the log of the program: the
+    /// model continues without the reasoning of this reply.
     #[must_use]
     pub fn some(mut self) -> Option<Self> {
-        let size = |seals: &Seals| serde_json::to_vec(seals).map_or(usize::MAX, |bytes| bytes.len());
-        self.seals = self.seals.filter(|seals| !seals.parts.is_empty() && size(seals) <= Self::MAX_SEALS);
+        self.seals = self.seals.filter(|seals| !seals.parts.is_empty() && fit(seals));
         (!self.arguments.is_empty() || self.seals.is_some()).then_some(self)
     }
+}
+
+/// Whether `seals` are not too large.
+fn fit(seals: &Seals) -> bool {
+    let bytes = serde_json::to_vec(seals).map_or(usize::MAX, |bytes| bytes.len());
+    let fit = bytes <= Verbatim::MAX_SEALS;
+    if !fit {
+        let (model, most) = (&seals.by, Verbatim::MAX_SEALS);
+        warn!(%model, bytes, most, "seals of a reply are too large and dropped: the model continues without its reasoning");
+    }
+    fit
 }
 
 #[cfg(test)]
@@ -182,10 +194,50 @@ mod tests {
         assert_eq!(verbatim.of_kept(&[1]), None);
     }
 
+    /// Keeps what is logged.
+    #[derive(Clone, Default)]
+    struct Logged(Arc<std::sync::Mutex<Vec<String>>>);
+
+    impl tracing::Subscriber for Logged {
+        fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+            true
+        }
+        fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+            tracing::span::Id::from_u64(1)
+        }
+        fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+        fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+        fn event(&self, event: &tracing::Event<'_>) {
+            struct Fields(String);
+            impl tracing::field::Visit for Fields {
+                fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                    self.0.push_str(&format!("{field}={value:?} "));
+                }
+            }
+            let mut fields = Fields(format!("{} ", event.metadata().level()));
+            event.record(&mut fields);
+            self.0.lock().unwrap().push(fields.0);
+        }
+        fn enter(&self, _: &tracing::span::Id) {}
+        fn exit(&self, _: &tracing::span::Id) {}
+    }
+
     #[test]
-    fn seals_beyond_their_bound_are_dropped() {
-        let large = json!("x".repeat(Verbatim::MAX_SEALS));
-        let seals = seals(vec![Seal::new(0, &Part::text("a"), large)]);
-        assert_eq!(Verbatim { seals, ..Verbatim::default() }.some(), None);
+    fn seals_beyond_their_bound_are_dropped_with_a_warning() {
+        let sealed = |size| {
+            let seals = seals(vec![Seal::new(0, &Part::text("a"), json!("x".repeat(size)))]);
+            Verbatim { seals, ..Verbatim::default() }.some()
+        };
+        let logged = Logged::default();
+        tracing::subscriber::with_default(logged.clone(), || {
+            assert!(sealed(1_000).is_some());
+            assert_eq!(sealed(Verbatim::MAX_SEALS), None);
+        });
+        let logged = logged.0.lock().unwrap().clone();
+        assert_eq!(logged.len(), 1, "{logged:?}");
+        assert!(
+            logged[0].starts_with("WARN ") && logged[0].contains("w:m") && logged[0].contains("1048"),
+            "{logged:?}"
+        );
     }
 }
