@@ -55,6 +55,9 @@ pub struct Deviations {
     /// Whether requests name the prefix that they share (`prompt_cache_key`), so that they reach the same cache, and mark its end
     /// for models that write to their caches only there or at the end of a request.
     pub prompt_cache_key: bool,
+    /// Whether it may reply by another model than the one that is asked, and names that: the log and the cost are then those of the
+    /// model that replied.
+    pub chooses_model: bool,
     /// Parameters that it refuses.
     pub refuses: &'static [&'static str],
     /// Parameters that it refuses for models that are known to reason.
@@ -73,6 +76,7 @@ impl Deviations {
         schema: SchemaForm::OpenAi,
         top_p_below_one: false,
         prompt_cache_key: false,
+        chooses_model: false,
         refuses: &[],
         refuses_while_reasoning: &[],
         refuses_reasoning: &[],
@@ -159,7 +163,12 @@ const ROWS: &[Row] = &[
         ..USUAL
     },
     // It hands `reasoning_details` on to the provider behind it.
-    Row { provider: "openrouter", reasoning: SendReasoning::Always, ..USUAL },
+    Row {
+        provider: "openrouter",
+        reasoning: SendReasoning::Always,
+        fields: Deviations { chooses_model: true, ..Deviations::NONE },
+        ..USUAL
+    },
     // Templates of models that think between calls read it, <https://github.com/vllm-project/vllm/pull/28531>; others drop it.
     Row { provider: "vllm", reasoning: SendReasoning::Always, ..USUAL },
     // It puts returned reasoning into templates that have a place for it, and ignores it for others,

@@ -277,18 +277,22 @@ struct Answer {
     reply: Reply,
     /// What the same request is sent with to have the rest of the reply, if the provider paused it so.
     continuation: Option<String>,
+    /// The model that replied, as the provider names it.
+    model: Option<Box<str>>,
 }
 
 /// The answer, its reply with its seals if the request knew of seals: `sent` are those that it had, `key` is the index of its
 /// key.
 fn sealed(decoded: Decoded, sent: Option<&SealsSent>, request: &Request<'_>, key: usize) -> Answer {
-    let Decoded { reply, seals: parts, continuation } = decoded;
-    let Some(sent) = sent.filter(|_| !parts.is_empty()) else { return Answer { reply, continuation } };
+    let Decoded { reply, seals: parts, continuation, model } = decoded;
+    let Some(sent) = sent.filter(|_| !parts.is_empty()) else {
+        return Answer { reply, continuation, model };
+    };
     let seals =
         Seals { by: Arc::clone(sent.by()), before: sent.before(request.entries), key: Some(key), parts };
     let verbatim = reply.verbatim.as_deref().cloned().unwrap_or_default();
     let verbatim = Verbatim { seals: Some(seals), ..verbatim }.some().map(Arc::new);
-    Answer { reply: Reply { verbatim, ..reply }, continuation }
+    Answer { reply: Reply { verbatim, ..reply }, continuation, model }
 }
 
 /// The headers of every request with `key`.

@@ -2,6 +2,7 @@
 
 mod forwarder;
 mod joint;
+mod named;
 mod paused;
 mod probe;
 
@@ -50,6 +51,8 @@ pub struct EndpointModel {
     /// `provider:model`.
     name: Arc<str>,
     price: Option<Price>,
+    /// The user's prices of all models: the provider may choose another one than is asked for.
+    prices: Arc<Prices>,
     /// What it accepts, from the table.
     accepts: Accepts,
     /// The API that it is called by.
@@ -60,7 +63,7 @@ pub struct EndpointModel {
 fn malformed() -> Answer {
     let (finish, usage) = (Finish::Malformed, Usage::default());
     let reply = Reply { parts: Vec::new(), finish, usage, cached: false, verbatim: None, answered_by: None };
-    Answer { reply, continuation: None }
+    Answer { reply, continuation: None, model: None }
 }
 
 impl Endpoint {
@@ -97,6 +100,7 @@ impl EndpointModel {
             model: model.into(),
             endpoint,
             price,
+            prices: Arc::default(),
             accepts,
             api,
         }
@@ -109,9 +113,9 @@ impl EndpointModel {
     }
 
     /// At the user's price, if `prices` has one today.
-    pub(crate) fn priced(self, prices: &Prices) -> Self {
+    pub(crate) fn priced(self, prices: &Arc<Prices>) -> Self {
         let price = self.endpoint.price(&self.model, prices);
-        self.with_price(price)
+        Self { prices: Arc::clone(prices), ..self.with_price(price) }
     }
 
     /// The price, if it is known. Default: the list price.
@@ -290,8 +294,7 @@ impl EndpointModel {
         let request = &Request { params: accepted.as_ref().unwrap_or(request.params), ..*request };
         let mut forwarder = Forwarder::new(deltas);
         let result = match self.exchange::<P>(request, &style, &mut forwarder).await {
-            Ok(Answer { reply, continuation }) if reply.finish == Finish::Paused => {
-                let answer = Answer { reply, continuation };
+            Ok(answer) if answer.reply.finish == Finish::Paused => {
                 Ok(Box::pin(self.resume::<P>(answer, request, &style, &mut forwarder)).await)
             }
             Ok(answer) => Ok(answer.reply),
@@ -319,7 +322,7 @@ impl EndpointModel {
             let attempt =
                 self.endpoint.attempt::<P>(&body, url.as_ref(), style, request, forwarder, &context);
             let failure = match attempt.await {
-                Ok(answer) => break Ok(answer),
+                Ok(answer) => break Ok(self.named(answer, model_of(request, &self.model))),
                 Err(failure) if failure.is_malformed => {
                     forwarder.restart();
                     break Ok(malformed());

@@ -98,6 +98,7 @@ fn usual() -> Decoded {
         },
         seals,
         continuation: None,
+        model: None,
     }
 }
 

@@ -18,6 +18,9 @@ pub(crate) struct Chunk<'a> {
     #[serde(borrow)]
     pub(crate) choices: Option<Vec<Choice<'a>>>,
     pub(crate) usage: Option<Box<Tokens>>,
+    /// The model that replies.
+    #[serde(borrow, default)]
+    pub(crate) model: Text<'a>,
     /// An error: an object or a text.
     pub(crate) error: Option<IgnoredAny>,
     #[serde(borrow, default)]

@@ -30,6 +30,9 @@ impl ChatCompletions {
             reply.metered |= reply.began && chunk.choices.as_ref().is_none_or(Vec::is_empty);
             reply.meter(tokens.usage());
         }
+        if reply.model.is_none() {
+            reply.model = chunk.model.get().map(Into::into);
+        }
         chunk.choices.iter().flatten().try_for_each(|choice| self.choice(choice, reply, deltas))
     }
 

@@ -41,6 +41,8 @@ pub(crate) struct Decoded {
     pub(crate) seals: Vec<Seal>,
     /// What the same request is sent with to have the rest, if the provider paused the reply so.
     pub(crate) continuation: Option<String>,
+    /// The model that replied, as its provider names it.
+    pub(crate) model: Option<Box<str>>,
 }
 
 /// The reply so far.
@@ -68,6 +70,8 @@ pub(crate) struct Draft {
     pub(crate) began: bool,
     /// What the same request is sent with to have the rest of the reply.
     pub(crate) continuation: Option<String>,
+    /// The model that replies, as its provider names it.
+    pub(crate) model: Option<Box<str>>,
     size: usize,
 }
 
@@ -253,7 +257,7 @@ impl Draft {
         let Finished { parts, seals, arguments } = self.parts.finish(self.calls.finish(request));
         let verbatim = Verbatim { arguments, seals: None }.some().map(Arc::new);
         let reply = Reply { parts, finish, usage: self.usage, cached: false, verbatim, answered_by: None };
-        Decoded { reply, seals, continuation: self.continuation }
+        Decoded { reply, seals, continuation: self.continuation, model: self.model }
     }
 }
 

@@ -2,8 +2,8 @@
 //! without any part of the row.
 
 use crate::common::{Asked, ask, entry, weather};
-use polylogue_core::{Call, Capability, Entry, Outcome, Params, Part, Reply, ToolChoice};
-use polylogue_models::{Config, Deviations, Endpoint, Provider, Retries, SendReasoning};
+use polylogue_core::{AnyModel, Call, Capability, Entry, Outcome, Params, Part, Price, Reply, ToolChoice};
+use polylogue_models::{Config, Deviations, Endpoint, Env, Models, Prices, Provider, Retries, SendReasoning};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server, Vendor};
 use serde_json::{Value, json};
 
@@ -174,4 +174,52 @@ async fn deepseek_is_sent_reasoning_with_every_message_and_r1_with_none() {
     assert_eq!(reasoning(&server), [json!(""), json!("It may rain."), json!("It does not.")]);
     let server = hold("deepseek", "deepseek-r1", Vendor::DeepSeek, |_| {}).await;
     assert_eq!(reasoning(&server), [Value::Null, Value::Null, Value::Null]);
+}
+
+/// P103: the log and the cost are those of the model that OpenRouter names, if it chose another one, by `openrouter/auto` or by
+/// `models`; the user's price of it counts, or else that of the model that was asked.
+#[tokio::test]
+async fn the_model_that_openrouter_chose_is_logged_and_priced() {
+    let choices =
+        r#"[{"index":0,"delta":{"content":"Hi."},"message":{"content":"Hi."},"finish_reason":"stop"}]"#;
+    let whole = |model: &str| {
+        let usage = r#"{"prompt_tokens":1000000,"completion_tokens":0,"total_tokens":1000000}"#;
+        format!(r#"{{"id":"x","model":"{model}","choices":{choices},"usage":{usage}}}"#)
+    };
+    let dollars = |input| Price { input, ..Price::FREE };
+    let prices = Prices::new([
+        ("openrouter:a/chosen".to_owned(), dollars(3.0).into()),
+        ("openrouter:a/asked".to_owned(), dollars(1.0).into()),
+    ]);
+    for (provider, asked, named, logged, cost) in [
+        ("openrouter", "openrouter/auto", "a/chosen", "openrouter:a/chosen", Some(3)),
+        ("openrouter", "a/asked", "a/chosen", "openrouter:a/chosen", Some(3)),
+        ("openrouter", "a/asked", "b/unpriced", "openrouter:b/unpriced", Some(1)),
+        ("openrouter", "openrouter/auto", "b/unpriced", "openrouter:b/unpriced", None),
+        ("openrouter", "a/asked", "a/asked-2026-01-01", "", Some(1)),
+        ("openrouter", "a/asked:nitro", "a/asked", "", None),
+        ("together", "a/asked", "a/chosen", "", None),
+    ] {
+        for stream in [true, false] {
+            let json = whole(named);
+            let (kind, body) = match stream {
+                true => ("text/event-stream", format!("data: {json}\n\ndata: [DONE]\n\n")),
+                false => ("application/json", json),
+            };
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}", body.len());
+            let server = Server::start(Behavior::raw(format!("{head}\r\n\r\n{body}"))).await;
+            let config = Provider::find(provider).unwrap().config_at(&server.base_url());
+            let models = Models::new(Env::of([("NONE", "")])).with_prices(prices.clone());
+            models.define(Config { stream, ..config }).unwrap();
+            let model = models.model(&format!("{provider}:{asked}")).unwrap();
+            let reply = ask(&model, &Asked::default()).await.0.unwrap();
+            let case = format!("{provider}:{asked} by {named}, streamed: {stream}");
+            assert_eq!(polylogue_core::plain(&reply.parts), "Hi.", "{case}");
+            let by = reply.answered_by.as_deref();
+            assert_eq!(by.map_or("", |by| &*by.model), logged, "{case}");
+            let own = AnyModel::from(model.clone()).call_cost(&reply.usage);
+            let total = by.map_or(own, |by| by.cost).map(|cost| cost.cost.picodollars / 1_000_000_000_000);
+            assert_eq!(total, cost, "{case}");
+        }
+    }
 }

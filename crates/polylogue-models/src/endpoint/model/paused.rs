@@ -18,7 +18,7 @@ impl EndpointModel {
         style: &Style,
         forwarder: &mut Forwarder<'_>,
     ) -> Reply {
-        let Answer { mut reply, mut continuation } = answer;
+        let Answer { mut reply, mut continuation, .. } = answer;
         for _ in 0..MAX_RESUMED {
             if reply.finish != Finish::Paused {
                 break;
