@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use polylogue::{Message, Name};
 use polylogue_core::{Media, Part};
@@ -11,9 +9,6 @@ use polylogue_runtime::{Prepared, media_in_words};
 
 use crate::error::CliError;
 use crate::text_arg::unreadable;
-
-/// The largest file, in bytes.
-const LARGEST: u64 = 20 << 20;
 
 /// The option of the commands that send a message.
 #[derive(Debug, Clone, Default, Args)]
@@ -62,21 +57,19 @@ pub(crate) fn part(file: &Path) -> Result<Part, CliError> {
     if !found.is_file() {
         return Err(wrong("it is not a file".into()));
     }
-    if found.len() > LARGEST {
-        return Err(wrong(format!("it is larger than {} MiB", LARGEST >> 20)));
+    if found.len() > Media::MAX_BYTES {
+        return Err(wrong(format!("it is larger than {} MiB", Media::MAX_BYTES >> 20)));
     }
     let bytes = std::fs::read(file).map_err(|error| wrong(unreadable(&error)))?;
     if bytes.is_empty() {
         return Err(wrong("it is empty".into()));
     }
-    if let Some(kind) = Media::kind_of(&bytes) {
-        let url = format!("data:{kind};base64,{}", STANDARD.encode(&bytes)).into();
-        return Ok(Part::Media(Media { kind: kind.into(), url }));
+    if let Some(media) = Media::of_bytes(&bytes) {
+        return Ok(Part::Media(media));
     }
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
     let text = text.ok_or_else(|| {
-        wrong("its type is not supported".into())
-            .hint("pictures are PNG, JPEG, GIF and WebP, documents PDF, sounds WAV and MP3; texts are UTF-8")
+        wrong("its type is not supported".into()).hint(format!("{}; texts are UTF-8", Media::KINDS))
     })?;
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let fence = fence(&text);

@@ -164,7 +164,8 @@ impl TeamModels {
     /// Refuses media of `team` that an agent receives whose model is known not to read it.
     pub(crate) fn check_media(&self, team: &Team) -> Result<()> {
         for (who, models, media) in team.received_media() {
-            let (who, kind, media) = (who.clone(), media.kind.clone(), media.part());
+            let Some(media) = media.part() else { continue };
+            let (who, kind) = (who.clone(), media.kind.clone());
             let unread = |name: &&str| self.reads(name, &media) == Some(false);
             let Some(model) = model_names(models).find(unread).map(str::to_owned) else { continue };
             let here = Media { kind: kind.clone(), url: format!("data:{kind};base64,AAAA").into() };

@@ -47,7 +47,8 @@ impl Team {
     /// Mistakes in the file.
     pub fn reload(&self) -> Option<Result<Loaded, Diagnostics>> {
         let sources = &self.sources;
-        let are_there = sources.files.keys().all(|path| sources.folder.join(path).is_file());
+        let mut all = sources.files.keys().chain(sources.media.keys());
+        let are_there = all.all(|path| sources.folder.join(path).is_file());
         let path = sources.folder.join(&sources.file);
         (!sources.is_empty() && are_there).then(|| load(path, &sources.overrides))
     }
@@ -87,9 +88,9 @@ impl Team {
         changes
     }
 
-    /// The files of the team and the teams within it that are no team files, with their texts, by absolute paths: one
+    /// The files of the team and the teams within it that are no team files, with their contents, by absolute paths: one
     /// version can be read by a relative path, and the other by an absolute one.
-    fn other_files(&self) -> BTreeSet<(PathBuf, &String)> {
+    fn other_files(&self) -> BTreeSet<(PathBuf, &str)> {
         let mut teams = vec![PathBuf::from(&self.sources.file)];
         let mut rest: Vec<&Self> = vec![self];
         while let Some(team) = rest.pop() {
@@ -98,7 +99,9 @@ impl Team {
         }
         let is_team = |path: &PathBuf| teams.iter().any(|team| path.ends_with(team));
         let files = self.sources.files.iter().filter(|(path, _)| !is_team(path));
-        files.map(|(path, text)| (self.sources.folder.join(path), text)).collect()
+        let media = self.sources.media.iter().map(|(path, media)| (path, &*media.url));
+        let all = files.map(|(path, text)| (path, text.as_str())).chain(media);
+        all.map(|(path, content)| (self.sources.folder.join(path), content)).collect()
     }
 }
 

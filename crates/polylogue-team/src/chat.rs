@@ -81,7 +81,7 @@ impl Chat {
     }
 
     /// The media of its opening and its tasks, each with a participant that receives it.
-    pub(crate) fn received_media(&self) -> impl Iterator<Item = (&Name, &Media)> {
+    pub(crate) fn received_media(&self) -> impl Iterator<Item = (&Name, &At<Media>)> {
         let everyone: Vec<&Name> = self.everyone().map(|who| &who.value).collect();
         let opening = self.opening.0.iter().filter(|line| !line.media.is_empty()).flat_map(move |line| {
             let receivers = if line.to.is_empty() { everyone.clone() } else { line.to.iter().collect() };
@@ -90,6 +90,12 @@ impl Chat {
         });
         let tasks = self.pattern.part().tasks().into_iter();
         opening.chain(tasks.flat_map(|task| task.media.iter().map(|media| (&task.who.value, media))))
+    }
+
+    /// The media of its opening and its tasks.
+    pub(crate) fn media_mut(&mut self) -> impl Iterator<Item = &mut At<Media>> {
+        let opening = self.opening.value.0.iter_mut().flat_map(|line| &mut line.media);
+        opening.chain(self.pattern.media_mut())
     }
 
     /// Whether participants can have turns for results of background tasks at its end.

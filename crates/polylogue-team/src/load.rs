@@ -3,6 +3,8 @@
 mod contents;
 mod file;
 mod mcp;
+mod media;
+mod media_left;
 mod pages;
 mod stored;
 mod work;
@@ -28,6 +30,7 @@ use crate::vars::{self, Vars};
 use crate::yaml::{self, Entry, Node};
 use contents::Contents;
 use file::{BelowFolder, Files, NoFiles, OnDisk, Unreadable};
+use media_left::MediaLeft;
 
 /// Maximum depth of teams within teams.
 const DEEPEST: usize = 8;
@@ -140,6 +143,8 @@ struct Loader<'a> {
     sources: RefCell<Sources>,
     /// The team files outside the folder of the outermost one.
     outside: Vec<String>,
+    /// What can still be attached.
+    media_left: MediaLeft,
 }
 
 impl<'a> Loader<'a> {
@@ -156,6 +161,7 @@ impl<'a> Loader<'a> {
             contents: Contents::default(),
             sources: RefCell::default(),
             outside: Vec::new(),
+            media_left: MediaLeft::default(),
         }
     }
 
@@ -209,6 +215,7 @@ impl<'a> Loader<'a> {
         names.report(report);
         let teams: Vec<_> = team.teams.iter().map(|sub| self.team_within(&sub.file, report)).collect();
         self.read_work_files(&mut team, report);
+        self.read_media(&mut team, report);
         self.read_venv(&mut team, report);
         self.check_cache(&team, report);
         self.read_pages(&mut team, report);

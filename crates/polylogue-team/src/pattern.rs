@@ -101,6 +101,19 @@ impl Pattern {
         }
     }
 
+    /// The media of all tasks that it gives.
+    pub(crate) fn media_mut(&mut self) -> Vec<&mut At<Media>> {
+        let tasks: Vec<&mut Task> = match self {
+            Self::Tasks(tasks) => tasks.iter_mut().collect(),
+            Self::GroupSolve(part) => {
+                let discussed = part.tasks.iter_mut().map(|task| &mut task.value);
+                discussed.chain(&mut part.before).chain(&mut part.after).collect()
+            }
+            _ => Vec::new(),
+        };
+        tasks.into_iter().flat_map(|task| &mut task.media).collect()
+    }
+
     /// The person who selects the speakers.
     pub(crate) const fn human_selector(&self) -> Option<&At<Name>> {
         match self {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use polylogue_core::Media;
 use serde::{Deserialize, Serialize};
 
 /// Values with which a caller overrides a team file.
@@ -32,13 +33,16 @@ pub(crate) struct Sources {
     pub(crate) folder: PathBuf,
     /// The texts of all files, by the paths by which they were read.
     pub(crate) files: BTreeMap<PathBuf, String>,
+    /// The pictures, sounds and documents that the team attaches, in the same way.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) media: BTreeMap<PathBuf, Media>,
     pub(crate) overrides: Overrides,
 }
 
 impl Sources {
     pub(crate) fn of(file: &str, text: &str, folder: PathBuf, overrides: &Overrides) -> Self {
         let files = BTreeMap::from([(PathBuf::from(file), text.to_owned())]);
-        Self { file: file.to_owned(), folder, files, overrides: overrides.clone() }
+        Self { file: file.to_owned(), folder, files, media: BTreeMap::new(), overrides: overrides.clone() }
     }
 
     /// Keeps a file. What is not text is not a part of a team.

@@ -26,6 +26,7 @@ use crate::limits::Limits;
 use crate::mcp::McpServers;
 use crate::memory::TeamMemory;
 use crate::model_list::{FailureKey, ModelList, ReturnText};
+use crate::pattern::Media;
 use crate::price::PriceKey;
 use crate::reasoning::Example;
 use crate::sandbox::SandboxSettings;
@@ -173,6 +174,12 @@ impl Team {
     pub(crate) fn chats_as<'t>(&'t self, name: &'t Name) -> impl Iterator<Item = (&'t Name, &'t Chat)> {
         let inner = self.chats.iter().map(|inner| (&*inner.name, &inner.chat));
         std::iter::once((name, &self.chat)).chain(inner)
+    }
+
+    /// The media of its chats, without those of the teams within it.
+    pub(crate) fn media_mut(&mut self) -> impl Iterator<Item = &mut At<Media>> {
+        let inner = self.chats.iter_mut().map(|inner| &mut inner.chat);
+        std::iter::once(&mut self.chat).chain(inner).flat_map(Chat::media_mut)
     }
 
     /// Name and description of every chat of the team, the outermost first: its participants and its pattern.

@@ -379,7 +379,8 @@ fn media(text: &str) -> Result<(), Illegal> {
     if text.starts_with("https:") || text.starts_with("data:") {
         return Ok(());
     }
-    let hint = "files are not read: put it on the web, or into the address, as `data:image/png;base64,...`";
+    let hint =
+        "name a file with `file`, put it on the web, or into the address, as `data:image/png;base64,...`";
     Err(Illegal::new("`url` must begin with `https:` or `data:`").hint(hint))
 }
 

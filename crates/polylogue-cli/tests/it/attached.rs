@@ -136,6 +136,29 @@ fn media_of_a_team_that_a_known_model_cannot_read_is_an_error_before_any_call() 
     }
 }
 
+/// The content is kept with the conversation: nothing reads the file again.
+#[test]
+fn a_file_that_a_team_attaches_is_sent_and_not_needed_afterwards() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
+    let home = Home::at(&server);
+    let sent = "\"url\":\"data:image/png;base64,iVBORw0KGgouLi4u\"";
+    for chat in [
+        "pattern: {tasks: [{who: Ann, prompt: What is it?, media: [{file: dot.png}]}]}",
+        "pattern: sequential, opening: {text: '{{task}}', media: [{file: dot.png}]}",
+    ] {
+        std::fs::write(home.path("dot.png"), b"\x89PNG\r\n\x1a\n....").unwrap();
+        home.file("team.yaml", &TEAM.replace("pattern: sequential", chat));
+        home.run(&["run", "team.yaml", "-m", "openai:test"]).ok();
+        assert!(last_sent(&server).contains(sent), "{}", last_sent(&server));
+        std::fs::remove_file(home.path("dot.png")).unwrap();
+        let fork = home.run(&["fork", "last", "--at", "0", "--say", "And this?"]).ok();
+        home.run(&["resume", fork.out.trim(), "-m", "openai:test"]).ok();
+        assert!(last_sent(&server).contains(sent), "{}", last_sent(&server));
+        let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(2);
+        assert!(ran.err.contains("team.yaml:4:") && ran.err.contains("does not exist"), "{}", ran.err);
+    }
+}
+
 /// R12: an API that fetches no addresses gets the content.
 #[test]
 fn media_at_an_address_that_an_api_does_not_fetch_is_an_error_before_any_call() {

@@ -3,6 +3,27 @@
 use super::part::Media;
 
 impl Media {
+    /// The largest file that becomes media, in bytes: 20 MiB.
+    pub const MAX_BYTES: u64 = 20 << 20;
+
+    /// The types of [`kind_of`](Self::kind_of), in words.
+    pub const KINDS: &str = "pictures are PNG, JPEG, GIF and WebP, documents PDF, sounds WAV and MP3";
+
+    /// The picture, sound or document with the content `bytes`, in a `data:` URL. `None` if its type is not one of
+    /// [`kind_of`](Self::kind_of).
+    ///
+    /// ```
+    /// use polylogue_core::Media;
+    /// let media = Media::of_bytes(b"%PDF-1.7").unwrap();
+    /// assert_eq!(&*media.url, "data:application/pdf;base64,JVBERi0xLjc=");
+    /// assert_eq!(media.bytes().unwrap(), b"%PDF-1.7");
+    /// ```
+    #[must_use]
+    pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        let kind = Self::kind_of(bytes)?;
+        Some(Self { kind: kind.into(), url: format!("data:{kind};base64,{}", encoded(bytes)).into() })
+    }
+
     /// The type of a picture, a sound or a document that models read, by its first bytes: PNG, JPEG, GIF, WebP, WAV, MP3 and PDF.
     ///
     /// ```
@@ -81,6 +102,20 @@ fn of_jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
 /// The big-endian number of these bytes.
 fn number(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
+}
+
+/// Encodes as base 64.
+fn encoded(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let at = |nth: usize| u32::from(three.get(nth).copied().unwrap_or_default());
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        let digits = [18, 12, 6, 0].map(|shift| DIGITS.get((bits >> shift & 63) as usize).copied());
+        text.extend(digits.into_iter().flatten().take(three.len() + 1).map(char::from));
+        text.extend(std::iter::repeat_n('=', 3 - three.len()));
+    }
+    text
 }
 
 /// Decodes base 64.

@@ -3,7 +3,7 @@
 use polylogue::Message;
 use polylogue_config::types::Type;
 use polylogue_config::yaml::Node;
-use polylogue_config::{Config, Cx, OneOrMany, Ref};
+use polylogue_config::{At, Config, Cx, OneOrMany, Ref};
 use polylogue_core::{Audience, ChatBuilder, Name, Part, TaskFrom};
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ pub struct OpeningLine {
     /// Text of the message.
     pub text: Template,
     /// Images, audio and documents that are attached to the text.
-    pub media: Vec<Media>,
+    pub media: Vec<At<Media>>,
 }
 
 impl OpeningLine {
@@ -69,7 +69,7 @@ impl OpeningLine {
         let to = if self.to.is_empty() { Audience::All } else { Audience::Only(self.to.clone()) };
         let is_nothing = self.from == Name::user() && text.trim().is_empty() && self.media.is_empty();
         let mut message = Message::text(self.from.clone(), text).to(to);
-        message.parts.extend(self.media.iter().map(|media| Part::Media(media.part())));
+        message.parts.extend(self.media.iter().filter_map(|media| media.part()).map(Part::Media));
         (!is_nothing).then_some(message)
     }
 }

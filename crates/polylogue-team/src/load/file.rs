@@ -9,6 +9,7 @@ use crate::codes;
 use crate::diagnostic::{Diagnostics, Report};
 use crate::source::Source;
 use crate::suggest;
+use polylogue_core::Media;
 use polylogue_tools::code::Venv;
 
 /// The largest team file, in bytes.
@@ -17,6 +18,8 @@ const MAX_BYTES: u64 = 4 << 20;
 /// Where files come from.
 pub(super) trait Files {
     fn read(&self, path: &Path) -> Result<Vec<u8>, Unreadable>;
+    /// A picture, sound or document of at most `most` bytes.
+    fn read_media(&self, path: &Path, most: u64) -> Result<Vec<u8>, Unreadable>;
     /// What is in a folder, and whether it is a folder itself.
     fn list(&self, folder: &Path) -> Result<Vec<(String, bool)>, Unreadable>;
     /// The same for all ways of naming the same file.
@@ -46,19 +49,17 @@ pub(super) struct OnDisk;
 
 impl Files for OnDisk {
     fn read(&self, path: &Path) -> Result<Vec<u8>, Unreadable> {
-        let mut bytes = Vec::new();
-        let read = open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
-        match read {
-            Ok(_) if bytes.len() as u64 > MAX_BYTES => Err(Unreadable {
-                why: format!("it is larger than {} MiB", MAX_BYTES >> 20),
-                hint: Some("a team file holds a few pages; is this another file?".to_owned()),
-            }),
-            Ok(_) => Ok(bytes),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(Unreadable { why: "the file does not exist".to_owned(), hint: neighbor(path) })
-            }
-            Err(error) => Err(Unreadable { why: error.to_string(), hint: None }),
-        }
+        read_up_to(MAX_BYTES, path)?.ok_or_else(|| Unreadable {
+            why: format!("it is larger than {} MiB", MAX_BYTES >> 20),
+            hint: Some("a team file holds a few pages; is this another file?".to_owned()),
+        })
+    }
+
+    fn read_media(&self, path: &Path, most: u64) -> Result<Vec<u8>, Unreadable> {
+        read_up_to(most, path)?.ok_or_else(|| Unreadable {
+            why: format!("all that a team attaches has {} MiB at most", Media::MAX_BYTES >> 20),
+            hint: Some("make it smaller, or give its address on the web as `url`".to_owned()),
+        })
     }
 
     fn list(&self, folder: &Path) -> Result<Vec<(String, bool)>, Unreadable> {
@@ -78,6 +79,18 @@ impl Files for OnDisk {
 
     fn identity(&self, path: &Path) -> PathBuf {
         fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    }
+}
+
+/// The content of a file; `None` if it is larger than `most` bytes.
+fn read_up_to(most: u64, path: &Path) -> Result<Option<Vec<u8>>, Unreadable> {
+    let mut bytes = Vec::new();
+    match open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)) {
+        Ok(_) => Ok((bytes.len() as u64 <= most).then_some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(Unreadable { why: "the file does not exist".to_owned(), hint: neighbor(path) })
+        }
+        Err(error) => Err(Unreadable { why: error.to_string(), hint: None }),
     }
 }
 
@@ -112,6 +125,11 @@ pub(super) struct NoFiles;
 impl Files for NoFiles {
     fn read(&self, _: &Path) -> Result<Vec<u8>, Unreadable> {
         let hint = "a team that was not read from a file cannot name files of further teams";
+        Err(Unreadable { why: "files are not read here".to_owned(), hint: Some(hint.to_owned()) })
+    }
+
+    fn read_media(&self, _: &Path, _: u64) -> Result<Vec<u8>, Unreadable> {
+        let hint = "a team that was not read from a file attaches addresses: `{type: ..., url: ...}`";
         Err(Unreadable { why: "files are not read here".to_owned(), hint: Some(hint.to_owned()) })
     }
 
@@ -160,6 +178,10 @@ impl BelowFolder {
 impl Files for BelowFolder {
     fn read(&self, path: &Path) -> Result<Vec<u8>, Unreadable> {
         self.check(path).and_then(|()| OnDisk.read(path))
+    }
+
+    fn read_media(&self, path: &Path, most: u64) -> Result<Vec<u8>, Unreadable> {
+        self.check(path).and_then(|()| OnDisk.read_media(path, most))
     }
 
     fn list(&self, folder: &Path) -> Result<Vec<(String, bool)>, Unreadable> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use polylogue_config::Config as _;
+use polylogue_core::Media;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
 use super::Loader;
@@ -16,6 +17,11 @@ impl Files for Sources {
     fn read(&self, path: &Path) -> Result<Vec<u8>, Unreadable> {
         let missing = || Unreadable { why: "it was not kept".to_owned(), hint: None };
         self.files.get(path).map(|text| text.clone().into_bytes()).ok_or_else(missing)
+    }
+
+    fn read_media(&self, path: &Path, _: u64) -> Result<Vec<u8>, Unreadable> {
+        let missing = || Unreadable { why: "it was not kept".to_owned(), hint: None };
+        self.media.get(path).and_then(Media::bytes).ok_or_else(missing)
     }
 
     fn list(&self, folder: &Path) -> Result<Vec<(String, bool)>, Unreadable> {

@@ -6,7 +6,7 @@ use polylogue_core::Name;
 use crate::diagnostic::Report;
 use crate::outline::Outline;
 use crate::source::Span;
-use crate::text::{MediaText, ParticipantRef, Schema, Template};
+use crate::text::{MediaText, ParticipantRef, PathText, Schema, Template};
 use crate::tooling::{ToolEntry, check_examples};
 
 /// A task of an agent.
@@ -24,7 +24,7 @@ pub struct Task {
     #[key(none = "none", nonempty)]
     pub output_schema: Option<At<Schema>>,
     /// Images, audio and documents that are attached to the prompt.
-    pub media: Vec<Media>,
+    pub media: Vec<At<Media>>,
     /// Asks the agent after each of its turns whether its task is complete.
     #[key(default = false)]
     pub self_terminating: At<bool>,
@@ -36,22 +36,34 @@ pub struct Task {
     pub forget: At<bool>,
 }
 
-/// An image, audio or document.
+/// An image, audio or document, by its address or as a file.
 #[derive(Debug, Clone, PartialEq, Eq, Config)]
+#[config(nonempty)]
 pub struct Media {
-    /// Media type, such as `image/png`.
-    #[key(name = "type", nonempty)]
-    pub kind: String,
+    /// Media type, such as `image/png`. With `url`, it must be given.
+    #[key(name = "type", none = "the type of `file`, by its first bytes", nonempty)]
+    pub kind: Option<At<String>>,
     /// Address, beginning with `https:` or `data:`.
-    #[key(as = MediaText, nonempty)]
-    pub url: String,
+    #[key(as = Option<At<MediaText>>, none = "`file` is attached", nonempty, requires = "type", excludes = "file")]
+    pub url: Option<At<String>>,
+    /// Path of a file: PNG, JPEG, GIF, WebP, PDF, WAV or MP3. It is relative to the folder of the team file and must lie below it.
+    /// All files that a team attaches have 20 MiB at most.
+    #[key(as = Option<At<PathText>>, none = "`url` is attached", nonempty)]
+    pub file: Option<At<String>>,
+    /// The content of `file`.
+    #[key(skip)]
+    pub content: Option<polylogue_core::Media>,
 }
 
 impl Media {
-    /// The part of a message.
+    /// The part of a message. `None` if its file was not read.
     #[must_use]
-    pub fn part(&self) -> polylogue_core::Media {
-        polylogue_core::Media { kind: self.kind.clone(), url: self.url.as_str().into() }
+    pub fn part(&self) -> Option<polylogue_core::Media> {
+        let at_address = || {
+            let (kind, url) = (self.kind.as_ref()?, self.url.as_ref()?);
+            Some(polylogue_core::Media { kind: kind.value.clone(), url: url.as_str().into() })
+        };
+        self.content.clone().or_else(at_address)
     }
 }
 

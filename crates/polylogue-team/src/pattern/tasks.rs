@@ -81,8 +81,8 @@ pub(super) fn task(given: &Task, agents: &dyn Agents) -> Result<library::Task> {
         Some(worker) => library::Task::new(worker, ""),
         None => library::Task::by(agents.participant(&given.who)?, ""),
     };
-    for media in &given.media {
-        task = task.media(media.part());
+    for media in given.media.iter().filter_map(|media| media.part()) {
+        task = task.media(media);
     }
     task = task.set_if(*given.self_terminating, library::Task::self_terminating);
     task = task.set_if(*given.keeps_reflections, library::Task::keeps_reflections);

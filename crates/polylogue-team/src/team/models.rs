@@ -119,11 +119,14 @@ impl Team {
     /// The media of openings and tasks of the team and the teams within it, each with an agent that receives it and the agent's
     /// model, or several with commas between them.
     #[must_use]
-    pub fn received_media(&self) -> Vec<(&Name, &str, &Media)> {
+    pub fn received_media(&self) -> Vec<(&Name, &str, &At<Media>)> {
         self.received_media_within(None)
     }
 
-    fn received_media_within<'t>(&'t self, around: Option<&'t str>) -> Vec<(&'t Name, &'t str, &'t Media)> {
+    fn received_media_within<'t>(
+        &'t self,
+        around: Option<&'t str>,
+    ) -> Vec<(&'t Name, &'t str, &'t At<Media>)> {
         let usual = self.model.as_deref().map(String::as_str).or(around);
         let model_of = |who: &Name| {
             let keys = self.agents.iter().find(|agent| agent.name == *who)?.model()?;

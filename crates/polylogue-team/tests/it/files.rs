@@ -12,8 +12,8 @@ use polylogue_config::{At, Switch};
 use polylogue_core::{Name, Price, ShowNames, TaskFrom, Window};
 use polylogue_team::{
     Agent, AgentMemory, ApprovalRule, CapabilityKeys, CodeApproval, EngineName, Grant, Language,
-    LargeResultsKey, Loaded, ModelKeys, OnlyText, Overrides, Pattern, Reasoning, Summary, Team, Template,
-    ToolEntry, ToolLimits, Web, WebSearch, load, parse,
+    LargeResultsKey, Loaded, Media, ModelKeys, OnlyText, Overrides, Pattern, Reasoning, Summary, Team,
+    Template, ToolEntry, ToolLimits, Web, WebSearch, load, parse,
 };
 use polylogue_tools::http::{Declaration, Header, HttpMethod, Secret};
 
@@ -177,7 +177,8 @@ fn every_key_of_the_format_arrives() {
     let [task, private] = &team.chat.opening.0[..] else { panic!() };
     assert_eq!((task.from.as_str(), task.text.fill("T"), task.to.len()), ("user", "T".into(), 0));
     assert_eq!((private.from.as_str(), private.to[0].as_str()), ("Ann", "work"));
-    assert_eq!(private.media[0].url, "https://e.example/short.png");
+    let url = |media: &Media| media.part().unwrap().url;
+    assert_eq!(&*url(&private.media[0]), "https://e.example/short.png");
     let stop = team.chat.stop.as_ref().unwrap();
     assert!(stop.says.as_ref().unwrap().whole);
     assert_eq!(stop.all[1].any[0].max_turns, Some(3));
@@ -219,7 +220,7 @@ fn every_key_of_the_format_arrives() {
     assert_eq!(solve.tasks[0].prompt.fill("T"), "On T");
     assert!(*solve.tasks[0].self_terminating && *solve.tasks[0].keeps_reflections);
     assert!(*solve.before[0].forget);
-    assert_eq!(solve.before[0].media[0].url, "https://e.example/short.png");
+    assert_eq!(&*url(&solve.before[0].media[0]), "https://e.example/short.png");
     assert_eq!(*solve.check.words.as_ref().unwrap().complete, "e");
     assert_eq!(solve.check.temperature, None);
     assert!(matches!(&team.chats[2].chat.pattern, Pattern::Tasks(tasks) if tasks.len() == 1));

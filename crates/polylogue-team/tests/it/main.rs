@@ -30,6 +30,8 @@ mod fuzz_targets;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod media;
+#[cfg(test)]
 mod memory;
 #[cfg(test)]
 mod mutations;

@@ -442,7 +442,7 @@ fn pictures_are_on_the_web_or_in_the_file() {
               |
             3 | , media: [{type: image/png, url: map.png}]}, {who: B, prompt: b, media: [{type: image/png, url: 'dat
               |                                  ^^^^^^^
-            hint: files are not read: put it on the web, or into the address, as `data:image/png;base64,...`
+            hint: name a file with `file`, put it on the web, or into the address, as `data:image/png;base64,...`
         "#]],
     );
 }
