@@ -1,4 +1,4 @@
-//! The tables of docs/models.md are those of the code. `UPDATE=1 cargo test -p polylogue-models --test page` writes them.
+//! The tables of docs/models.md are those of the code. `UPDATE=1 cargo test -p polylogue-models --test it page` writes them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -18,7 +18,7 @@ fn the_tables_of_the_page_on_models_are_those_of_the_code() {
     } else {
         assert!(
             page == current,
-            "docs/models.md is out of date; run `UPDATE=1 cargo test -p polylogue-models --test page`"
+            "docs/models.md is out of date; run `UPDATE=1 cargo test -p polylogue-models --test it page`"
         );
     }
 }
