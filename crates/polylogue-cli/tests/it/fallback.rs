@@ -62,7 +62,7 @@ fn a_class_that_is_not_named_ends_the_run_with_the_first_models_error() {
 }
 
 #[test]
-fn a_resumed_run_asks_no_other_model_for_a_finished_call() {
+fn the_next_turn_of_a_resumed_run_begins_with_the_first_model() {
     let a = serve(Playbook::list([Answer::status(503), Answer::text("I am back.")]));
     let b = serve(Playbook::list([Answer::text("Hello.")]));
     let home = home(&a, &b, "");
