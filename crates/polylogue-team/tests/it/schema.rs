@@ -153,6 +153,16 @@ fn the_examples_of_the_documentation_are_right() {
     assert!(examples.len() >= 60, "{}", examples.len());
 }
 
+/// An example with agents and a chat looks whole, and is: it can be copied into a file and run.
+#[test]
+fn examples_of_the_documentation_that_look_whole_have_a_name() {
+    let has = |block: &str, key: &str| block.lines().any(|line| line.starts_with(key));
+    let nameless = documented()
+        .into_iter()
+        .filter(|(_, block)| has(block, "agents:") && has(block, "chat:") && !has(block, "name:"));
+    assert_eq!(nameless.collect::<Vec<_>>(), []);
+}
+
 /// A page for users of another system begins with a program of theirs next to the team file that does the same, which
 /// [the test of all examples](the_examples_of_the_documentation_are_right) loads.
 #[test]
