@@ -239,6 +239,14 @@ impl Provider {
         self.urls
     }
 
+    /// The environment variables of which one says where it is: [those with an address](Self::url_variables), and the one with the
+    /// name of a resource of Microsoft Foundry.
+    #[must_use]
+    pub fn address_variables(&self) -> Vec<&'static str> {
+        let resource = (self.name == FOUNDRY).then_some(RESOURCE);
+        self.urls.iter().copied().chain(resource).collect()
+    }
+
     /// Whether `url` is its default address.
     #[must_use]
     pub fn is_at(&self, url: &str) -> bool {
@@ -424,13 +432,13 @@ impl Provider {
     }
 
     fn no_address(&self) -> ModelError {
-        let names: Vec<String> = self.urls.iter().map(|name| format!("`{name}`")).collect();
+        let names: Vec<String> = self.address_variables().iter().map(|name| format!("`{name}`")).collect();
         let message =
             format!("the provider `{}` has no address: {} is not set", self.name, names.join(" or "));
         ModelError::new(ModelErrorKind::Config, self.name, message).hint(match self.name {
             AZURE => "set it to the resource's address, such as `https://NAME.openai.azure.com`",
             FOUNDRY => {
-                "set it to the resource's address, such as `https://NAME.services.ai.azure.com/anthropic`"
+                "set the first to the resource's address, such as `https://NAME.services.ai.azure.com/anthropic`, or the second to `NAME`"
             }
             _ => "set it to the endpoint's base URL, such as `http://127.0.0.1:8000/v1`",
         })

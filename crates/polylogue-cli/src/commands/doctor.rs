@@ -211,7 +211,7 @@ fn lacking(provider: &Provider, error: &ModelError) -> String {
     let lacks = error.message.split_once(" has ").map_or(&*error.message, |(_, lacks)| lacks);
     match &error.hint {
         Some(hint) if !lacks.starts_with("no address") => format!("{lacks}: {hint}"),
-        _ => format!("not configured: set `{}`", provider.url_variables().join("` or `")),
+        _ => format!("not configured: set `{}`", provider.address_variables().join("` or `")),
     }
 }
 

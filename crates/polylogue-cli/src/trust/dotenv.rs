@@ -28,8 +28,7 @@ pub(crate) fn of_folder(place: &StoreLocation) -> Result<Env, CliError> {
 
 /// The addresses and proxies in the file, by name, that nothing was trusted with.
 pub(crate) fn addresses(env: &Env) -> Vec<String> {
-    let of_providers =
-        Provider::all().iter().flat_map(Provider::url_variables).map(|name| (*name).to_owned());
+    let of_providers = Provider::all().iter().flat_map(Provider::address_variables).map(str::to_owned);
     let mut names: Vec<String> = proxies().chain(of_providers).collect();
     names.sort();
     names.dedup();
@@ -60,9 +59,7 @@ impl Addresses {
         }
         for model in models {
             let provider = Provider::find(model.split([':', '/']).next().unwrap_or_default().trim());
-            names.extend(
-                provider.into_iter().flat_map(Provider::url_variables).map(|name| (*name).to_owned()),
-            );
+            names.extend(provider.into_iter().flat_map(Provider::address_variables).map(str::to_owned));
         }
         names.sort();
         names.dedup();
