@@ -51,6 +51,21 @@ pub(crate) fn parse_spec<'a>(
     Ok((name, model.trim()))
 }
 
+/// Checks that `spec` is written `provider:model` or `provider/model`. The provider can be an endpoint that only a team knows.
+///
+/// # Errors
+/// When there is no provider or no model; the error has a suggestion.
+///
+/// ```
+/// use polylogue_models::check_model_name;
+/// assert!(check_model_name("house:mine").is_ok());
+/// assert_eq!(check_model_name("gpt-4o").unwrap_err().hint.as_deref(), Some("write `openai:gpt-4o`"));
+/// ```
+pub fn check_model_name(spec: &str) -> Result<(), ModelError> {
+    let names: Vec<&str> = Provider::all().iter().map(Provider::name).collect();
+    parse_spec(spec, |_| true, &names).map(drop)
+}
+
 /// The provider whose price list has `model`.
 fn known_model(model: &str) -> Option<&'static str> {
     let listed = |provider: &&Provider| !provider.is_local() && list_price(provider.name(), model).is_some();

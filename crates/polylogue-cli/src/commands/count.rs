@@ -1,7 +1,7 @@
 //! `polylogue count`: the tokens of a text, before any call.
 
 use polylogue_core::{Money, Price, Usage};
-use polylogue_models::{Day, TokenCount};
+use polylogue_models::{Day, TokenCount, check_model_name};
 use polylogue_runtime::count_local;
 use serde_json::json;
 
@@ -19,6 +19,7 @@ pub(crate) fn run(cli: &args::Cli, args: &args::models::Count) -> Result<Exit, C
         return Err(CliError::usage("no model is named, and there is no default model")
             .hint("`--model openai:gpt-4o-mini`, or `polylogue config set model openai:gpt-4o-mini`"));
     };
+    check_model_name(&model)?;
     let text = text_of(&args.text)?;
     let is_local = model.starts_with("local:");
     let count = match is_local {
@@ -28,7 +29,7 @@ pub(crate) fn run(cli: &args::Cli, args: &args::models::Count) -> Result<Exit, C
     let usage = Usage { input: Some(count.most()), output: Some(0), ..Usage::default() };
     let prices = user_prices::read()?;
     let listed =
-        || model.split_once(':').and_then(|(provider, name)| prices.of(provider, name, Day::today()));
+        || model.split_once([':', '/']).and_then(|(provider, name)| prices.of(provider, name, Day::today()));
     let price = if is_local { Some(Price::FREE) } else { listed() };
     let cost = price.and_then(|price| price.of(&usage));
     let is_exact = matches!(count, TokenCount::Exact(_));

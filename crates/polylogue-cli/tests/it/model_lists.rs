@@ -93,6 +93,14 @@ fn tokens_are_counted_exactly_or_bounded() {
     assert_eq!(row, json!({"model": "openai:gpt-4o", "tokens": 1, "exact": true, "picodollars": 2_500_000}));
     let ran = home.run(&["count", "Hello"]).exits(2);
     assert!(ran.err.contains("no model is named"), "{}", ran.err);
+    for (model, hint) in [
+        ("gpt-4o", "write `openai:gpt-4o`"),
+        ("mine", "write `provider:model`"),
+        ("openai:", "write `openai:`"),
+    ] {
+        let ran = home.run(&["count", "-m", model, "Hello"]).exits(2);
+        assert!(ran.err.contains(hint) && ran.out.is_empty(), "{model}: {}", ran.err);
+    }
     // The file is missing, or the program is built without models in the process.
     let ran = home.run(&["count", "-m", "local:none.gguf", "Hello"]).exits(2);
     assert!(ran.err.contains("local:none.gguf") && ran.err.contains("hint: "), "{}", ran.err);
