@@ -43,6 +43,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::models::List) -> Result<Ex
         let hint = suggest::hint(&name, names());
         return Err(CliError::usage(format!("there is no provider `{name}`")).hint(hint));
     }
+    if provider.is_none() && args.refresh {
+        let hint = "leave out `--refresh` for the models of the table";
+        return Err(CliError::usage(format!("`{name}` is only in the table: it cannot be asked")).hint(hint));
+    }
     if provider.is_none() {
         print_note(&format!(
             "`{name}` is only in the table: its models can be used over `compatible` or an endpoint of yours"
@@ -89,11 +93,12 @@ fn providers(args: &args::models::List) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// The names that the provider lists. `None` if it is not asked, or does not answer although the table knows models of it.
+/// The names that the provider lists. `None` if it cannot be asked or does not answer, the table knows models of it, and `refresh`
+/// does not insist on its answer.
 async fn served(provider: &Provider, env: &Env, refresh: bool) -> Result<Option<Vec<String>>, CliError> {
     let config = match provider.config(env) {
         Ok(config) => config,
-        Err(error) => return unanswered(provider, error),
+        Err(error) => return unanswered(provider, error, refresh),
     };
     if config.needs_key && config.key.is_none() {
         let variables = config.key_variables.join("` or `");
@@ -102,10 +107,7 @@ async fn served(provider: &Provider, env: &Env, refresh: bool) -> Result<Option<
             provider.name(),
             format!("no key is set (`{variables}`)"),
         );
-        return unanswered(
-            provider,
-            error.hint("set it to ask the provider; the table has none of its models"),
-        );
+        return unanswered(provider, error.hint("set it to ask the provider"), refresh);
     }
     let kept = of_model_lists().map(|folder| folder.join(format!("{}.json", provider.name())));
     // The list of a local server changes with every download.
@@ -123,20 +125,29 @@ async fn served(provider: &Provider, env: &Env, refresh: bool) -> Result<Option<
             }
             Ok(Some(list.models))
         }
-        Err(error) => unanswered(provider, error),
+        Err(error) => unanswered(provider, error, refresh),
     }
 }
 
-/// Falls back to the table, if it knows models of the provider.
-fn unanswered(provider: &Provider, error: ModelError) -> Result<Option<Vec<String>>, CliError> {
-    if KnownModel::of(provider.name()).next().is_some() {
+/// Falls back to the table, if it knows models of the provider and was not ruled out by `refresh`.
+fn unanswered(
+    provider: &Provider,
+    error: ModelError,
+    refresh: bool,
+) -> Result<Option<Vec<String>>, CliError> {
+    let is_in_table = KnownModel::of(provider.name()).next().is_some();
+    if is_in_table && !refresh {
         print_note(&format!("{}: these are the models of the table", error.message));
         return Ok(None);
     }
-    let hint = error.hint.clone().unwrap_or_default();
+    let table = match is_in_table {
+        true => "without `--refresh`, the models of the table are listed",
+        false => "the table has none of its models",
+    };
+    let hint = error.hint.iter().map(String::as_str).chain([table]).collect::<Vec<_>>().join("; ");
     Err(match error.kind {
-        ModelErrorKind::Config => CliError::usage(error.message.clone()),
-        _ => CliError::failed(error.message.clone()),
+        ModelErrorKind::Config => CliError::usage(error.message),
+        _ => CliError::failed(error.message),
     }
     .hint(hint))
 }

@@ -76,6 +76,27 @@ fn a_server_that_refuses_leaves_the_table_and_one_without_a_table_is_an_error() 
     assert!(ran.err.contains("127.0.0.1:1") && ran.out.is_empty(), "{}", ran.err);
 }
 
+/// What was asked for is the list of the provider: that of the table would look like it.
+#[test]
+fn a_refresh_that_cannot_ask_is_an_error() {
+    let home = Home::new().var("ANTHROPIC_API_KEY", KEY).var("ANTHROPIC_BASE_URL", "http://127.0.0.1:1");
+    let table = "hint: ";
+    for (provider, exit, why) in [
+        ("openai", 2, "no key is set (`OPENAI_API_KEY`)"),
+        ("azure", 2, "`AZURE_OPENAI_ENDPOINT`"),
+        ("anthropic", 1, "127.0.0.1:1"),
+        ("fireworks", 2, "only in the table"),
+    ] {
+        for json in [&[][..], &["--json"]] {
+            let ran = home.run(&[&["models", provider, "--refresh"][..], json].concat()).exits(exit);
+            assert!(ran.err.contains(why) && ran.err.contains(table), "{provider}: {}", ran.err);
+            assert!(ran.err.contains("`--refresh`") && ran.out.is_empty(), "{provider}: {}", ran.err);
+        }
+        let ran = home.run(&["models", provider]).ok();
+        assert!(!ran.out.is_empty(), "{provider}: {}", ran.err);
+    }
+}
+
 #[test]
 fn tokens_are_counted_exactly_or_bounded() {
     let home = Home::new();
