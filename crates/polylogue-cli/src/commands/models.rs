@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use polylogue_config::suggest;
 use polylogue_core::{ModelError, ModelErrorKind, Price};
-use polylogue_models::{Day, Endpoint, Env, KnownModel, Prices, Provider};
+use polylogue_models::{Day, Endpoint, Env, KnownModel, Prices, Provider, ServedModel};
 use polylogue_runtime::address::shown;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -25,8 +25,22 @@ const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 struct Row {
     name: String,
     known: Option<KnownModel>,
+    /// What the server says of it.
+    served: Option<ServedModel>,
     /// The user's own price.
     own: Option<Price>,
+}
+
+impl Row {
+    fn max_input(&self) -> Option<u64> {
+        let served = || self.served.as_ref()?.max_input;
+        self.known.as_ref().and_then(|known| known.max_input).or_else(served)
+    }
+
+    fn max_output(&self) -> Option<u64> {
+        let served = || self.served.as_ref()?.max_output;
+        self.known.as_ref().and_then(|known| known.max_output).or_else(served)
+    }
 }
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::models::List) -> Result<Exit, CliError> {
@@ -57,8 +71,11 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::models::List) -> Result<Ex
         Some(provider) if !args.offline => served(provider, &env, args.refresh).await?,
         _ => None,
     };
-    let found = |model: String| row(&prices, &name, model.clone(), KnownModel::find(&name, &model));
-    let mut rows = served.map_or(table, |names| names.into_iter().map(found).collect());
+    let found = |model: ServedModel| {
+        let known = KnownModel::find(&name, &model.name);
+        Row { served: Some(model.clone()), ..row(&prices, &name, model.name, known) }
+    };
+    let mut rows = served.map_or(table, |models| models.into_iter().map(found).collect());
     rows.sort_by(|one, other| one.name.cmp(&other.name));
     print(&name, &rows, args)
 }
@@ -66,7 +83,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::models::List) -> Result<Ex
 /// The row of `model` at `provider`, with what is known of it.
 fn row(prices: &Prices, provider: &str, model: String, known: Option<KnownModel>) -> Row {
     let own = prices.own(provider, &model, Day::today()).cloned();
-    Row { name: model, known, own }
+    Row { name: model, known, served: None, own }
 }
 
 /// The providers whose models can be used, sorted.
@@ -93,9 +110,9 @@ fn providers(args: &args::models::List) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// The names that the provider lists. `None` if it cannot be asked or does not answer, the table knows models of it, and `refresh`
+/// The models that the provider lists. `None` if it cannot be asked or does not answer, the table knows models of it, and `refresh`
 /// does not insist on its answer.
-async fn served(provider: &Provider, env: &Env, refresh: bool) -> Result<Option<Vec<String>>, CliError> {
+async fn served(provider: &Provider, env: &Env, refresh: bool) -> Result<Option<Vec<ServedModel>>, CliError> {
     let config = match provider.config(env) {
         Ok(config) => config,
         Err(error) => return unanswered(provider, error, refresh),
@@ -119,7 +136,7 @@ async fn served(provider: &Provider, env: &Env, refresh: bool) -> Result<Option<
     let models = async { Endpoint::new(config)?.models().await };
     match models.await {
         Ok(models) => {
-            let list = Kept { address, models: models.into_iter().map(|model| model.name).collect() };
+            let list = Kept { address, models };
             if let Some(file) = kept {
                 list.write(&file);
             }
@@ -134,7 +151,7 @@ fn unanswered(
     provider: &Provider,
     error: ModelError,
     refresh: bool,
-) -> Result<Option<Vec<String>>, CliError> {
+) -> Result<Option<Vec<ServedModel>>, CliError> {
     let is_in_table = KnownModel::of(provider.name()).next().is_some();
     if is_in_table && !refresh {
         print_note(&format!("{}: these are the models of the table", error.message));
@@ -157,11 +174,11 @@ fn unanswered(
 struct Kept {
     /// Where it is from.
     address: String,
-    models: Vec<String>,
+    models: Vec<ServedModel>,
 }
 
-/// The names in a file that is not too old, if they are those of the same server.
-fn recent(file: &Path, address: &str) -> Option<Vec<String>> {
+/// The models in a file that is not too old, if they are those of the same server.
+fn recent(file: &Path, address: &str) -> Option<Vec<ServedModel>> {
     let written = std::fs::metadata(file).and_then(|data| data.modified()).ok()?;
     let age = SystemTime::now().duration_since(written).ok()?;
     let text = std::fs::read(file).ok().filter(|_| age < KEPT)?;
@@ -170,7 +187,7 @@ fn recent(file: &Path, address: &str) -> Option<Vec<String>> {
 }
 
 impl Kept {
-    /// Keeps the names for the next time. That it cannot is not an error: the provider is asked again.
+    /// Keeps the models for the next time. That it cannot is not an error: the provider is asked again.
     fn write(&self, file: &Path) {
         if let (Some(folder), Ok(text)) = (file.parent(), serde_json::to_vec(self))
             && std::fs::create_dir_all(folder).is_ok()
@@ -204,14 +221,16 @@ fn print(provider: &str, rows: &[Row], args: &args::models::List) -> Result<Exit
 }
 
 fn line(row: &Row, width: usize, price: bool) -> String {
-    let Row { name, known, own } = row;
+    let Row { name, known, own, .. } = row;
+    let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), short);
+    let (input, output) = (tokens(row.max_input()), tokens(row.max_output()));
+    let mut line = format!("{name:<width$}  {input:>6} in  {output:>6} out");
     let Some(known) = known else {
         let own = own.as_ref().filter(|_| price).map(|own| in_words(own, "*")).unwrap_or_default();
-        return format!("{name:<width$}  not in the table{own}");
+        let has_limits = row.max_input().or_else(|| row.max_output()).is_some();
+        let limits = if has_limits { line } else { format!("{name:<width$}") };
+        return format!("{limits}  not in the table{own}");
     };
-    let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), short);
-    let (input, output) = (tokens(known.max_input), tokens(known.max_output));
-    let mut line = format!("{name:<width$}  {input:>6} in  {output:>6} out");
     if price {
         line.push_str(&own.as_ref().map_or_else(|| in_words(&known.price(), ""), |own| in_words(own, "*")));
     }
@@ -240,8 +259,8 @@ fn as_json(provider: &str, row: &Row) -> Value {
     json!({
         "provider": provider,
         "model": row.name,
-        "max_input": known.and_then(|known| known.max_input),
-        "max_output": known.and_then(|known| known.max_output),
+        "max_input": row.max_input(),
+        "max_output": row.max_output(),
         "can": known.map(|known| &known.can),
         "price": row.own.clone().or_else(|| known.map(KnownModel::price)),
         "price_date": known.filter(|_| row.own.is_none()).map(|_| KnownModel::table_date()),

@@ -62,6 +62,23 @@ fn the_provider_is_asked_once_a_day_and_again_on_request() {
     assert!(offline.out.lines().count() > 50 && lists() == 2);
 }
 
+/// The table knows nothing of the models of a server in the house.
+#[test]
+fn limits_that_a_server_tells_are_listed_and_kept() {
+    let server =
+        serve(Behavior::from(Playbook::always(Answer::text("Hello."))).models(["mine"]).window(32_768));
+    let home = Home::at(&server).var("VLLM_BASE_URL", &server.base_url()).var("OPENROUTER_API_KEY", KEY);
+    let home = home.var("OPENROUTER_BASE_URL", &server.base_url());
+    for provider in ["vllm", "openrouter", "openrouter"] {
+        let ran = home.run(&["models", provider]).ok();
+        assert_eq!(ran.out, "mine     32k in       ? out  not in the table\n", "{provider}");
+        let ran = home.run(&["models", provider, "--json"]).ok();
+        let row: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!((&row["max_input"], &row["max_output"]), (&json!(32_768), &Value::Null));
+    }
+    assert_eq!(server.requests().len(), 3, "that of a provider is kept");
+}
+
 #[test]
 fn a_server_that_refuses_leaves_the_table_and_one_without_a_table_is_an_error() {
     let home =

@@ -69,7 +69,7 @@ impl Endpoint {
         }
         names.sort_unstable();
         names.dedup();
-        Ok(names.into_iter().map(|name| ServedModel { name, bytes: None }).collect())
+        Ok(names.into_iter().map(|name| ServedModel { name, ..ServedModel::default() }).collect())
     }
 
     /// The address of the lists: the one that is set, or that of the region.

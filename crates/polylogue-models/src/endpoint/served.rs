@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use polylogue_core::{ModelError, ModelErrorKind};
 use polylogue_http::{HeaderMap, Method};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
@@ -17,13 +17,54 @@ use crate::timeouts::{Clock, Limit};
 use crate::wire::draft::DecodeError;
 
 /// A model of a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ServedModel {
     /// The name of the model at the server.
     pub name: String,
     /// Its size on disk in bytes, if the server reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+    /// Its context window in tokens, if the server reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_input: Option<u64>,
+    /// The most tokens of a reply, if the server reports them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<u64>,
+}
+
+/// Where servers report the context window of a model: vLLM and SGLang; OpenRouter and Together; Groq; Mistral and LM Studio;
+/// Anthropic; Gemini; llama.cpp, which tells the window of the training and, in newer versions, its own.
+const MAX_INPUT: [&str; 8] = [
+    "/max_model_len",
+    "/context_length",
+    "/context_window",
+    "/max_context_length",
+    "/max_input_tokens",
+    "/inputTokenLimit",
+    "/meta/n_ctx",
+    "/meta/n_ctx_train",
+];
+
+/// Where servers report the most tokens of a reply: Groq; OpenRouter; Anthropic; Gemini.
+const MAX_OUTPUT: [&str; 4] =
+    ["/max_completion_tokens", "/top_provider/max_completion_tokens", "/max_tokens", "/outputTokenLimit"];
+
+impl ServedModel {
+    /// The model of a list, whose name is the value of `id`.
+    fn read(model: &Value, id: &str) -> Option<Self> {
+        let name = model.get(id).and_then(Value::as_str)?;
+        let first = |places: &[&str]| {
+            let mut told = places.iter().filter_map(|place| model.pointer(place)?.as_u64());
+            told.find(|tokens| *tokens > 0)
+        };
+        Some(Self {
+            name: name.strip_prefix("models/").unwrap_or(name).to_owned(),
+            bytes: model.get("size").and_then(Value::as_u64),
+            max_input: first(&MAX_INPUT),
+            max_output: first(&MAX_OUTPUT),
+        })
+    }
 }
 
 /// The reply of `/api/tags` of Ollama, or `/models` of others.
@@ -52,12 +93,7 @@ impl Endpoint {
         let body = self.get(path).await?;
         let List { models, data } = self.parse(&body)?;
         let Some(all) = models.or(data) else { return Err(self.unreadable("it is not a list of models")) };
-        let served = |model: &Value| {
-            let name = model.get(id).and_then(Value::as_str)?;
-            let name = name.strip_prefix("models/").unwrap_or(name).to_owned();
-            Some(ServedModel { name, bytes: model.get("size").and_then(Value::as_u64) })
-        };
-        Ok(all.iter().filter_map(served).collect())
+        Ok(all.iter().filter_map(|model| ServedModel::read(model, id)).collect())
     }
 
     /// The version of an Ollama server; `None` for other APIs.
@@ -101,5 +137,47 @@ impl Endpoint {
             self.0.key_pool.exchange(outgoing, &Permit::default(), (&clock, Limit::Total), context).await?;
         let body = read_body(&mut response, &clock).await;
         body.map_err(|stop| stop.failure(context, timeouts, response.status()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn limits_are_read_where_servers_report_them() {
+        for (model, limits) in [
+            (json!({"id": "m", "max_model_len": 32_768}), (Some(32_768), None)),
+            (
+                json!({"id": "m", "context_length": 131_072, "top_provider": {"max_completion_tokens": 16_384}}),
+                (Some(131_072), Some(16_384)),
+            ),
+            (json!({"id": "m", "context_length": 131_072, "top_provider": null}), (Some(131_072), None)),
+            (
+                json!({"id": "m", "context_window": 8_192, "max_completion_tokens": 4_096}),
+                (Some(8_192), Some(4_096)),
+            ),
+            (json!({"id": "m", "max_context_length": 4_096}), (Some(4_096), None)),
+            (
+                json!({"id": "m", "max_input_tokens": 200_000, "max_tokens": 64_000}),
+                (Some(200_000), Some(64_000)),
+            ),
+            (
+                json!({"id": "m", "inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536}),
+                (Some(1_048_576), Some(65_536)),
+            ),
+            (json!({"id": "m", "meta": {"n_ctx_train": 32_768}}), (Some(32_768), None)),
+            (json!({"id": "m", "meta": {"n_ctx": 4_096, "n_ctx_train": 32_768}}), (Some(4_096), None)),
+            // What is not a number of tokens says nothing.
+            (json!({"id": "m", "context_length": "long", "max_tokens": -1, "meta": [1]}), (None, None)),
+            (json!({"id": "m", "max_model_len": 0, "context_length": 8}), (Some(8), None)),
+        ] {
+            let read = ServedModel::read(&model, "id").unwrap();
+            assert_eq!((read.max_input, read.max_output), limits, "{model}");
+        }
+        assert_eq!(ServedModel::read(&json!({"name": "models/g"}), "name").unwrap().name, "g");
+        assert_eq!(ServedModel::read(&json!({"max_model_len": 8}), "id"), None);
     }
 }

@@ -21,6 +21,7 @@ pub struct Behavior {
     pub(super) play: Play,
     pub(super) latency: Duration,
     pub(super) models: Vec<String>,
+    pub(super) window: Option<u64>,
     pub(super) history: History,
     pub(super) vendor: Option<Vendor>,
     pub(super) text_only: bool,
@@ -56,6 +57,7 @@ impl Behavior {
             play,
             latency: Duration::ZERO,
             models: vec!["scripted".into()],
+            window: None,
             history: History::Strict,
             vendor: None,
             text_only: false,
@@ -79,6 +81,12 @@ impl Behavior {
     #[must_use]
     pub fn models<M: Into<String>>(self, models: impl IntoIterator<Item = M>) -> Self {
         Self { models: models.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The context window, in tokens, that `/v1/models` tells of each model, as vLLM does.
+    #[must_use]
+    pub fn window(self, tokens: u64) -> Self {
+        Self { window: Some(tokens), ..self }
     }
 
     /// How strictly requests are judged; [`History::Strict`] if nothing is said.

@@ -136,7 +136,7 @@ fn route(shared: &Shared, book: &Playbook, received: &Received) -> Plan {
         return complete(shared, book, received);
     }
     match (received.method.as_str(), path) {
-        ("GET", "/v1/models") => plan_json(200, &models(&shared.behavior.models)),
+        ("GET", "/v1/models") => plan_json(200, &models(&shared.behavior)),
         ("GET", "/api/tags") => plan_json(200, &ollama::tags(&shared.behavior.models)),
         ("GET", "/foundation-models") => plan_json(200, &bedrock::foundation_models(&shared.behavior.models)),
         ("GET", "/inference-profiles") => plan_json(200, &bedrock::inference_profiles(&received.path)),
@@ -146,9 +146,14 @@ fn route(shared: &Shared, book: &Playbook, received: &Received) -> Plan {
     }
 }
 
-fn models(names: &[String]) -> Value {
-    let model = |name| json!({"id": name, "object": "model", "created": 0, "owned_by": "test"});
-    json!({"object": "list", "data": names.iter().map(model).collect::<Value>()})
+fn models(behavior: &Behavior) -> Value {
+    let window = behavior.window.map(|tokens| ("max_model_len".to_owned(), json!(tokens)));
+    let model = |name| {
+        let mut model = json!({"id": name, "object": "model", "created": 0, "owned_by": "test"});
+        model.as_object_mut().into_iter().for_each(|model| model.extend(window.clone()));
+        model
+    };
+    json!({"object": "list", "data": behavior.models.iter().map(model).collect::<Value>()})
 }
 
 fn complete(shared: &Shared, book: &Playbook, received: &Received) -> Plan {
