@@ -1,11 +1,11 @@
 //! Requests access tokens, and keeps them until they expire.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use polylogue_core::ModelErrorKind;
 use polylogue_http::header::CONTENT_TYPE;
-use polylogue_http::{HeaderMap, HeaderValue, Key, Method, Proxies, Transport, read_up_to};
+use polylogue_http::{HeaderMap, HeaderName, HeaderValue, Key, Method, Proxies, Transport, read_up_to};
 
 use crate::account_error::AccountError;
 use crate::address::shown;
@@ -18,6 +18,13 @@ use crate::timeouts::Timeouts;
 use url::Url;
 
 const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
+
+/// Shows a metadata server that the request was not made by a page or a redirect.
+const METADATA_FLAVOR: (HeaderName, HeaderValue) =
+    (HeaderName::from_static("metadata-flavor"), HeaderValue::from_static("Google"));
+
+/// How long to connect to a metadata server, which is next to the machine.
+const METADATA_CONNECT: Duration = Duration::from_secs(1);
 
 /// How much of a reply of the token server is read, in bytes.
 const MAX_BODY: usize = 64 << 10;
@@ -38,11 +45,11 @@ impl TokenCredentials {
         }
     }
 
-    /// The body of the request for a token.
-    fn request(&self, now: SystemTime) -> Result<String, TokenError> {
+    /// The body of the request for a token; `None` for a request to a metadata server.
+    fn request(&self, now: SystemTime) -> Result<Option<String>, TokenError> {
         match self {
             Self::Google(credentials) => credentials.request(now),
-            Self::Entra(application) => application.request(),
+            Self::Entra(application) => application.request().map(Some),
         }
     }
 
@@ -54,8 +61,11 @@ impl TokenCredentials {
     }
 
     /// What to do when they give no token.
-    const fn hint(&self) -> &'static str {
+    fn hint(&self) -> &'static str {
         match self {
+            Self::Google(credentials) if credentials.are_of_machine() => {
+                "check the service account of this machine, and `GCE_METADATA_HOST`; or name a file of credentials with `GOOGLE_APPLICATION_CREDENTIALS`"
+            }
             Self::Google(_) => {
                 "check the credentials; `gcloud auth application-default login` writes new ones"
             }
@@ -100,12 +110,25 @@ impl TokenSource {
     async fn request(&self, context: &ErrorContext<'_>) -> Result<AccessToken, Failure> {
         let (now, hint) = (SystemTime::now(), self.credentials.hint());
         let unusable = |why: TokenError| context.unauthorized(&why.to_string(), hint);
-        let body = Bytes::from(self.credentials.request(now).map_err(unusable)?);
-        let headers = [(CONTENT_TYPE, FORM)].into_iter().collect();
+        let body = self.credentials.request(now).map_err(unusable)?;
+        let address = self.credentials.address();
+        let transport = match &body {
+            Some(_) => {
+                let headers = [(CONTENT_TYPE, FORM)].into_iter().collect();
+                Transport::new(address, headers, self.timeouts.connect, &self.proxies)
+            }
+            // It is on this machine, and no proxy leads to it.
+            None => {
+                let headers = [METADATA_FLAVOR].into_iter().collect();
+                let connect = self.timeouts.connect.min(METADATA_CONNECT);
+                Transport::new(address, headers, connect, &Proxies::default())
+            }
+        };
         let transport =
-            Transport::new(self.credentials.address(), headers, self.timeouts.connect, &self.proxies)
-                .map_err(|why| context.unauthorized(&format!("the address for tokens {why}"), hint))?;
-        let sent = transport.ask(Method::POST, None, HeaderMap::new(), body).await;
+            transport.map_err(|why| context.unauthorized(&format!("the address for tokens {why}"), hint))?;
+        let method = if body.is_some() { Method::POST } else { Method::GET };
+        let body = body.map(Bytes::from).unwrap_or_default();
+        let sent = transport.ask(method, None, HeaderMap::new(), body).await;
         let mut response = sent.map_err(|why| context.unsent(why, self.timeouts))?;
         let (status, headers) = (response.status(), response.headers().clone());
         let (body, is_cut) =
@@ -120,7 +143,7 @@ impl TokenSource {
 /// The failure as one of a request for a token. A refusal there is one of the credentials.
 fn of_token(failure: Failure, hint: &str) -> Failure {
     let mut failure = failure;
-    if matches!(failure.error.status, Some(400 | 401 | 403)) {
+    if matches!(failure.error.status, Some(400 | 401 | 403 | 404)) {
         failure.error.kind = ModelErrorKind::Config;
         failure.again = RetryAdvice::No;
         // Credentials are not wrong because of the time.

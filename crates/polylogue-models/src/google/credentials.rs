@@ -19,8 +19,17 @@ const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
 /// The file of credentials in the folder of gcloud's settings.
 const OF_GCLOUD: &str = "application_default_credentials.json";
 
+/// The metadata server of Google's machines.
+const METADATA_HOST: &str = "metadata.google.internal";
+
+/// Where it issues tokens of the machine's service account.
+const METADATA_TOKEN: &str = "computeMetadata/v1/instance/service-accounts/default/token";
+
+/// Variables that Cloud Run sets for services, and for jobs.
+const OF_CLOUD_RUN: [&str; 2] = ["K_SERVICE", "CLOUD_RUN_JOB"];
+
 /// Google's credentials, as in a JSON file: of a service account, or of a user as written by
-/// `gcloud auth application-default login`. Cloning shares the access token, which is requested when it is needed.
+/// `gcloud auth application-default login`; or those of the machine. Cloning shares the access token, which is requested when it is needed.
 ///
 /// ```
 /// use polylogue_models::GoogleCredentials;
@@ -43,6 +52,8 @@ struct Inner {
 enum Kind {
     ServiceAccount(Box<ServiceAccount>),
     User(User),
+    /// The service account of the machine, which its metadata server knows.
+    Machine,
 }
 
 #[derive(Deserialize)]
@@ -88,17 +99,34 @@ impl GoogleCredentials {
         Ok(Self(Arc::new(Inner { kind, address, tokens: TokenCache::default() })))
     }
 
-    /// The credentials of `env`: the file that `GOOGLE_APPLICATION_CREDENTIALS` names, or else the one that gcloud wrote.
-    /// `None` if there is neither.
+    /// The credentials of `env`: the file that `GOOGLE_APPLICATION_CREDENTIALS` names, or else the one that gcloud wrote, or else the
+    /// service account of the machine, on Cloud Run or where `GCE_METADATA_HOST` names the metadata server. `None` if there is none of
+    /// them.
     ///
     /// # Errors
-    /// When a file cannot be read, or has no credentials; with its path and without secrets.
+    /// When a file cannot be read, or has no credentials; with its path and without secrets. When the name of the server is none.
     pub fn of_env(env: &Env) -> Result<Option<Self>, String> {
         let named = env.address("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from);
-        let Some(path) = named.or_else(|| of_gcloud(env)) else { return Ok(None) };
+        let Some(path) = named.or_else(|| of_gcloud(env)) else { return Self::of_machine(env) };
         let fail = |why: &dyn fmt::Display| format!("`{}` cannot be used: {why}", path.display());
         let json = std::fs::read_to_string(&path).map_err(|why| fail(&why))?;
         Self::parsed(&json).map(Some).map_err(|why| fail(&why))
+    }
+
+    fn of_machine(env: &Env) -> Result<Option<Self>, String> {
+        let is_cloud_run = || OF_CLOUD_RUN.iter().any(|name| env.get(name).is_some());
+        let given = env.address("GCE_METADATA_HOST").map(|host| host.trim().to_owned());
+        let Some(host) = given.or_else(|| is_cloud_run().then(|| METADATA_HOST.to_owned())) else {
+            return Ok(None);
+        };
+        let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':');
+        let wrong =
+            || format!("`GCE_METADATA_HOST` is `{host}`, which is not a host such as `{METADATA_HOST}`");
+        if !host.chars().all(is_legal) {
+            return Err(wrong());
+        }
+        let address = Url::parse(&format!("http://{host}/{METADATA_TOKEN}")).map_err(|_| wrong())?;
+        Ok(Some(Self(Arc::new(Inner { kind: Kind::Machine, address, tokens: TokenCache::default() }))))
     }
 
     /// The project that they belong to, or that is billed, if they name one.
@@ -107,6 +135,7 @@ impl GoogleCredentials {
         match &self.0.kind {
             Kind::ServiceAccount(account) => account.project.as_deref(),
             Kind::User(user) => user.quota_project_id.as_deref(),
+            Kind::Machine => None,
         }
     }
 
@@ -118,18 +147,24 @@ impl GoogleCredentials {
     /// What must not be shown.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let secrets = match &self.0.kind {
-            Kind::ServiceAccount(_) => None,
+            Kind::ServiceAccount(_) | Kind::Machine => None,
             Kind::User(user) => Some(user.secrets()),
         };
         secrets.into_iter().flatten()
     }
 
-    /// The body of the request for a token.
-    pub(crate) fn request(&self, now: SystemTime) -> Result<String, TokenError> {
+    /// The body of the request for a token; `None` where it has none, which is a request to the metadata server.
+    pub(crate) fn request(&self, now: SystemTime) -> Result<Option<String>, TokenError> {
         match &self.0.kind {
-            Kind::ServiceAccount(account) => account.request(self.0.address.as_str(), now),
-            Kind::User(user) => Ok(user.request()),
+            Kind::ServiceAccount(account) => account.request(self.0.address.as_str(), now).map(Some),
+            Kind::User(user) => Ok(Some(user.request())),
+            Kind::Machine => Ok(None),
         }
+    }
+
+    /// Whether they are those of the machine.
+    pub(crate) fn are_of_machine(&self) -> bool {
+        matches!(self.0.kind, Kind::Machine)
     }
 
     /// The tokens that were requested with them.
@@ -166,6 +201,23 @@ mod tests {
         assert_eq!(found.project(), Some("acme"));
         assert_eq!(found.address().as_str(), TOKEN_URI);
         assert!(!format!("{found:?}").contains("secret"));
+    }
+
+    #[test]
+    fn the_machine_has_credentials_where_its_metadata_server_is_known() {
+        let address = |variables: &[(&str, &str)]| {
+            let found = GoogleCredentials::of_env(&Env::of(variables.iter().copied()));
+            found.map(|found| found.map(|credentials| credentials.address().to_string()))
+        };
+        let token = |host: &str| Ok(Some(format!("http://{host}/{METADATA_TOKEN}")));
+        assert_eq!(address(&[("GCE_METADATA_HOST", "169.254.169.254")]), token("169.254.169.254"));
+        assert_eq!(address(&[("K_SERVICE", "mine")]), token(METADATA_HOST));
+        assert_eq!(address(&[("CLOUD_RUN_JOB", "mine"), ("GCE_METADATA_HOST", "h:1")]), token("h:1"));
+        assert_eq!(address(&[]), Ok(None));
+        for host in ["evil.example/x", "a@b", "", " "] {
+            let found = address(&[("GCE_METADATA_HOST", host)]);
+            assert!(found.is_err() || found == Ok(None), "{host}: {found:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A server that issues access tokens.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -11,6 +11,8 @@ use tokio::net::TcpListener;
 pub(crate) struct Tokens {
     pub(crate) address: String,
     pub(crate) count: Arc<AtomicUsize>,
+    /// The last request.
+    pub(crate) last: Arc<Mutex<String>>,
 }
 
 impl Tokens {
@@ -21,20 +23,31 @@ impl Tokens {
 
     /// The same, and describes what it refuses with `description`.
     pub(crate) async fn describing(status: u16, last: &'static str, description: &'static str) -> Self {
+        Self::serving(status, format!("&{last}="), description).await
+    }
+
+    /// Replies with `status` to requests without a body, as a metadata server.
+    pub(crate) async fn metadata(status: u16) -> Self {
+        Self::serving(status, "\r\n\r\n".into(), "no service account").await
+    }
+
+    async fn serving(status: u16, end: String, description: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let count = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&count);
+        let last = Arc::new(Mutex::new(String::new()));
+        let (counted, seen) = (Arc::clone(&count), Arc::clone(&last));
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let mut received = Vec::new();
-                while !String::from_utf8_lossy(&received).contains(&format!("&{last}=")) {
+                while !String::from_utf8_lossy(&received).contains(&end) {
                     let mut piece = [0; 4096];
                     match stream.read(&mut piece).await {
                         Ok(length) if length > 0 => received.extend(&piece[..length]),
                         _ => break,
                     }
                 }
+                *seen.lock().unwrap() = String::from_utf8_lossy(&received).into_owned();
                 let nth = counted.fetch_add(1, Ordering::Relaxed) + 1;
                 let body = match status {
                     200 => {
@@ -50,7 +63,12 @@ impl Tokens {
                 let _ = stream.write_all((head + &body).as_bytes()).await;
             }
         });
-        Self { address, count }
+        Self { address, count, last }
+    }
+
+    /// The text of the last request.
+    pub(crate) fn last(&self) -> String {
+        self.last.lock().unwrap().clone()
     }
 
     pub(crate) fn count(&self) -> usize {

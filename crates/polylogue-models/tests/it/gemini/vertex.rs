@@ -59,6 +59,44 @@ async fn a_token_is_requested_once_for_many_requests_and_again_when_it_is_refuse
     assert_eq!(server.requests()[0].header("x-goog-api-key"), None);
 }
 
+/// The endpoint of a machine whose metadata server is `tokens`.
+fn on_machine(server: &Server, tokens: &Tokens, retries: Retries) -> Endpoint {
+    let env = Env::of([
+        ("VERTEX_BASE_URL", server.root_url()),
+        ("GOOGLE_CLOUD_PROJECT", "acme".to_owned()),
+        ("GOOGLE_CLOUD_LOCATION", "europe-west4".to_owned()),
+        ("GCE_METADATA_HOST", tokens.address.trim_start_matches("http://").to_owned()),
+    ]);
+    let config = Provider::find("vertex").unwrap().config(&env).unwrap();
+    assert!(!config.needs_key, "the machine has a service account");
+    Endpoint::new(Config { retries, ..config }).unwrap()
+}
+
+#[tokio::test]
+async fn a_machine_of_google_gets_its_token_from_the_metadata_server() {
+    let tokens = Tokens::metadata(200).await;
+    let server = Server::start(Behavior::from("fine").key("token-1")).await;
+    let model = on_machine(&server, &tokens, Retries::none()).model(NEW);
+    for _ in 0..2 {
+        ask(&model, &Asked::default()).await.0.unwrap();
+    }
+    assert_eq!((tokens.count(), server.count()), (1, 2));
+    let asked = tokens.last().to_lowercase();
+    let path = "get /computemetadata/v1/instance/service-accounts/default/token http/1.1\r\n";
+    assert!(asked.starts_with(path) && asked.contains("\r\nmetadata-flavor: google\r\n"), "{asked}");
+}
+
+#[tokio::test]
+async fn a_metadata_server_without_a_service_account_is_an_error_of_the_machine() {
+    let tokens = Tokens::metadata(404).await;
+    let server = Server::start(Behavior::from("fine")).await;
+    let model = on_machine(&server, &tokens, Retries::none()).model(NEW);
+    let error = ask(&model, &Asked::default()).await.0.unwrap_err();
+    assert!(error.message.starts_with("no access token: "), "{error:?}");
+    assert!(error.hint.clone().unwrap().contains("service account of this machine"), "{error:?}");
+    assert_eq!(server.count(), 0);
+}
+
 #[tokio::test]
 async fn a_server_that_refuses_every_token_is_an_error_and_not_a_loop() {
     let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200, "refresh_token").await);
@@ -102,7 +140,7 @@ async fn a_token_server_that_is_away_is_tried_again() {
     let address = format!("http://{}", gone.local_addr().unwrap());
     drop(gone);
     let server = Server::start(Behavior::from("fine")).await;
-    let file = file_for(&Tokens { address, count: Arc::default() }, &folder);
+    let file = file_for(&Tokens { address, count: Arc::default(), last: Arc::default() }, &folder);
     let endpoint = Endpoint::new(config(&server, &file, quick(3))).unwrap();
     let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
     assert_eq!((&error.kind, server.count()), (&Kind::Connection, 0));
