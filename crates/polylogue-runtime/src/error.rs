@@ -46,18 +46,6 @@ pub enum Error {
         /// The team.
         team: Name,
     },
-    /// A message of the team has media that the model of an agent is known not to read.
-    #[error("`{who}` receives {} from the team, and its model `{model}` cannot read it{}", media_in_words(.kind).0, from_where(.is_elsewhere))]
-    UnreadMedia {
-        /// The agent.
-        who: Name,
-        /// The type of the media, such as `image/png`.
-        kind: String,
-        /// The agent's model.
-        model: String,
-        /// Whether it reads such media, but does not fetch it from an address.
-        is_elsewhere: bool,
-    },
     /// The team asks for more than it was allowed.
     #[error("`{team}` requests permissions that were not granted:\n{}", list(.missing))]
     NotAllowed {
@@ -320,10 +308,6 @@ impl Error {
                 format!("{MODEL_HINT}; `polylogue config set model openai:gpt-4o-mini` sets a default")
             }
             Self::NoScript { .. } => "add a `script`, or leave out `--offline` and use a model".into(),
-            Self::UnreadMedia { is_elsewhere: true, .. } => {
-                "its API takes the content and fetches no addresses: give it as a `data:` address".into()
-            }
-            Self::UnreadMedia { kind, .. } => media_in_words(kind).1.into(),
             Self::NotAllowed { missing, .. } => flags(missing),
             Self::ServersNotAllowed { .. } => {
                 "if you trust it, add `--allow mcp,env`, or `--trust` to remember it".into()
@@ -424,10 +408,6 @@ pub fn media_in_words(kind: &str) -> (&'static str, &'static str) {
             "`openai:gpt-4o-mini` can, and most models of OpenAI, Anthropic and Google; or attach the document as a text file",
         ),
     }
-}
-
-fn from_where(is_elsewhere: &bool) -> &'static str {
-    if *is_elsewhere { " from an address" } else { "" }
 }
 
 fn quoted(ids: &[LogId]) -> String {

@@ -70,7 +70,9 @@ pub use conversation::{Conversation, Resumed};
 pub use error::{Error, ForkError, MODEL_HINT, Result, media_in_words};
 pub use fork::{Fork, ForkPoint, ForkedFiles};
 pub use memory::{memory_of_others, open_memory};
-pub use models::{LocalResources, ModelOptions, count_local, endpoint_allowed, local_resources};
+pub use models::{
+    LocalResources, ModelOptions, count_local, endpoint_allowed, local_resources, unread_media,
+};
 pub use polylogue_postgres::{
     Address as DatabaseAddress, BudgetListing, LivePoint, PostgresWatch, QueueFigures, Recount, WatchedLog,
     token_budget,

@@ -3,6 +3,7 @@
 mod endpoints;
 mod local;
 mod options;
+mod unread_media;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,6 +25,8 @@ use self::local::LocalModels;
 pub use self::local::{LocalResources, count_local, local_resources};
 pub(crate) use self::options::ModelChoice;
 pub use self::options::ModelOptions;
+use self::unread_media::unread;
+pub use self::unread_media::unread_media;
 use crate::address::{listens, shown};
 use crate::{Error, Result};
 
@@ -163,16 +166,8 @@ impl TeamModels {
 
     /// Refuses media of `team` that an agent receives whose model is known not to read it.
     pub(crate) fn check_media(&self, team: &Team) -> Result<()> {
-        for (who, models, media) in team.received_media() {
-            let Some(media) = media.part() else { continue };
-            let (who, kind) = (who.clone(), media.kind.clone());
-            let unread = |name: &&str| self.reads(name, &media) == Some(false);
-            let Some(model) = model_names(models).find(unread).map(str::to_owned) else { continue };
-            let here = Media { kind: kind.clone(), url: format!("data:{kind};base64,AAAA").into() };
-            let is_elsewhere = media.bytes().is_none() && self.reads(&model, &here) != Some(false);
-            return Err(Error::UnreadMedia { who, kind, model, is_elsewhere });
-        }
-        Ok(())
+        let found = unread(team, |name, media| self.reads(name, media));
+        if found.errors() == 0 { Ok(()) } else { Err(Error::Team(found)) }
     }
 
     /// Whether the model called `name` can read `media`, as far as that is known.
@@ -181,7 +176,7 @@ impl TeamModels {
         if local.get(name).is_some() {
             return Some(false);
         }
-        models.model(name).ok()?.reads(media)
+        unread_media::reads(models, name, media)
     }
 
     /// The model called `names`, or several with commas between them, each for the failure of the one before; `script`

@@ -17,6 +17,7 @@ mod models;
 mod names;
 mod reach;
 mod reasoning;
+mod received;
 mod script;
 mod secrets;
 mod texts;

@@ -141,7 +141,7 @@ pub use sandbox::{PythonVenv, SandboxBackend, SandboxSettings};
 pub use schema::{reference, schema};
 pub use sources::Overrides;
 pub use stop::{Matches, Says, Stop};
-pub use team::{SubTeam, Team, Usage};
+pub use team::{ReceivedMedia, SubTeam, Team, Usage};
 pub use text::{Schema, Template};
 pub use tooling::{LargeResultsKey, NamedTool, RunTool, ToolEntry, ToolExample, ToolLimits};
 pub use web::{EngineName, FetchSettings, KeyedEngine, PageFolder, SearchEngine, Web, WebSearch};

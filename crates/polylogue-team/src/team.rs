@@ -4,6 +4,7 @@ mod limits;
 mod models;
 mod permission;
 mod reach;
+mod received_media;
 mod uses;
 mod work_dir;
 
@@ -36,6 +37,7 @@ use crate::text::{OfOutermost, OfTeam, PathText, VarText};
 use crate::web::Web;
 use crate::working::WorkFile;
 pub use permission::Usage;
+pub use received_media::ReceivedMedia;
 
 /// A team: its agents, its chats, and the task.
 ///

@@ -6,7 +6,7 @@ mod sarif;
 
 use std::path::Path;
 
-use polylogue_runtime::{RequestedPermission, permission_text};
+use polylogue_runtime::{ModelOptions, RequestedPermission, permission_text, unread_media};
 use polylogue_team::{Diagnostic, Diagnostics, Loaded, Overrides, TeamBound, Usage};
 use serde_json::{Value, json};
 
@@ -33,7 +33,10 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
     let mut exit = Exit::Done;
     let mut findings: Vec<Diagnostic> = Vec::new();
     for file in &args.teams {
-        let read = trust::read(file, &overrides);
+        let read = match trust::read(file, &overrides) {
+            Ok(loaded) => read_by_models(cli, args, loaded)?,
+            Err(found) => Err(found),
+        };
         let (found, is_right) = match &read {
             Ok(loaded) => (&loaded.warnings, true),
             Err(diagnostics) => (diagnostics, false),
@@ -66,6 +69,21 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
         line(&sarif::document(&findings))?;
     }
     Ok(exit)
+}
+
+/// The team, unless it attaches what models of its agents are known not to read. No model is asked.
+fn read_by_models(
+    cli: &args::Cli,
+    args: &args::Check,
+    loaded: Loaded,
+) -> Result<Result<Loaded, Diagnostics>, CliError> {
+    if loaded.team.received_media().is_empty() {
+        return Ok(Ok(loaded));
+    }
+    let env = trust::of_folder(&place::or_none(cli.store.as_deref()))?;
+    let access = trust::known(env, &args.permits, &loaded.digest)?;
+    let found = unread_media(&loaded.team, &access, &ModelOptions::default());
+    Ok(if found.errors() == 0 { Ok(loaded) } else { Err(found) })
 }
 
 /// What a team asks for.

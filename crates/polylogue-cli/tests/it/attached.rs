@@ -127,7 +127,9 @@ fn media_of_a_team_that_a_known_model_cannot_read_is_an_error_before_any_call() 
                 let ran = home.run(&[command, "team.yaml", "-m", model]).exits(2);
                 let why =
                     format!("`Ann` receives a sound from the team, and its model `{model}` cannot read it");
-                assert!(ran.err.contains(&why) && ran.err.contains("hint: "), "{}", ran.err);
+                let place = " --> team.yaml:4:";
+                assert!(ran.err.contains(&why) && ran.err.contains(place), "{}", ran.err);
+                assert!(ran.err.contains("hint: "), "{}", ran.err);
             }
         }
         assert!(server.count() == sent && home.listed().len() == sent);
@@ -169,12 +171,51 @@ fn media_at_an_address_that_an_api_does_not_fetch_is_an_error_before_any_call() 
     for model in ["bedrock:amazon.nova-pro-v1:0", "ollama:llava"] {
         let ran = home.run(&["run", "team.yaml", "-m", model]).exits(2);
         let why = format!(
-            "`Ann` receives a picture from the team, and its model `{model}` cannot read it from an address\n  hint: its API \
-             takes the content and fetches no addresses"
+            "`Ann` receives a picture from the team, and its model `{model}` cannot read it from an address\n"
         );
-        assert!(ran.err.contains(&why), "{}", ran.err);
+        let hint = "hint: its API takes the content and fetches no addresses";
+        assert!(ran.err.contains(&why) && ran.err.contains(hint), "{}", ran.err);
+        assert!(ran.err.contains(" --> team.yaml:4:"), "{}", ran.err);
     }
     assert!(home.listed().is_empty());
+}
+
+/// All of it at once, each at its place; also in a team within the team, whose agent has the model of the outer one.
+#[test]
+fn check_finds_media_that_a_known_model_cannot_read() {
+    let home = Home::new();
+    let sound = "{type: audio/wav, url: 'data:audio/wav;base64,AA=='}";
+    let inner = format!(
+        "name: inner\nagents: [{{name: Cy}}]\nchat:\n  participants: [Cy]\n  pattern:\n    tasks:\n      - who: Cy\n        prompt: What is it?\n        media: [{sound}]\n"
+    );
+    home.file("inner.yaml", &inner);
+    let team = |model: &str| {
+        format!(
+            "name: outer\nmodel: {model}\nteams: [{{name: Inner, file: inner.yaml}}]\nagents: [{{name: Ann}}, {{name: Bob, model: 'openai:gpt-4o-audio-preview'}}]\nchat:\n  \
+             participants: [Ann, Bob, Inner]\n  pattern: sequential\n  opening:\n    text: '{{{{task}}}}'\n    media:\n      - {sound}\n"
+        )
+    };
+    home.file("outer.yaml", &team("anthropic:claude-sonnet-5"));
+    let ran = home.run(&["check", "outer.yaml"]).exits(2);
+    let says = |who: &str| {
+        format!(
+            "`{who}` receives a sound from the team, and its model `anthropic:claude-sonnet-5` cannot read it"
+        )
+    };
+    for expected in
+        [says("Ann"), says("Cy"), "outer.yaml:11:32".into(), "inner.yaml:9:40".into(), "hint: ".into()]
+    {
+        assert!(ran.err.contains(&expected), "{expected}: {}", ran.err);
+    }
+    assert_eq!(ran.err.matches("cannot read it").count(), 2, "{}", ran.err);
+    let ran = home.run(&["check", "outer.yaml", "--json"]).exits(2);
+    let found: Value = serde_json::from_str(ran.out.trim()).unwrap();
+    assert_eq!((&found["ok"], &found["problems"][0]["place"]["line"]), (&false.into(), &11.into()));
+    // Of a model that nothing is known of, nothing is said.
+    home.file("outer.yaml", &team("ollama-openai:mine"));
+    home.run(&["check", "outer.yaml"]).ok();
+    home.file("outer.yaml", &team("openai:gpt-4o-audio-preview"));
+    home.run(&["check", "outer.yaml"]).ok();
 }
 
 #[test]

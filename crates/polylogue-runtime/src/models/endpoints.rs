@@ -15,24 +15,13 @@ use crate::{Access, RequestedPermission};
 pub(super) struct EndpointResolver {
     pub(super) models: Models,
     pub(super) local: LocalModels,
-    /// The endpoints that the team speaks of, by name, or why one cannot be used.
-    own: BTreeMap<String, Result<Config, ModelError>>,
+    own: OwnEndpoints,
 }
 
 impl EndpointResolver {
     /// Makes the endpoints of `team` known. One that cannot be used, or is not trusted, is an error only when it is needed.
     pub(super) fn of(team: &Team, choosing: &ModelChoice<'_>) -> Self {
-        let env = &choosing.access.env;
-        let models = Models::new(env.clone()).with_prices(choosing.options.prices.clone());
-        let models = models.with_cluster(choosing.cluster.clone());
-        let mut own = BTreeMap::new();
-        for (name, endpoint) in team.all_endpoints() {
-            let config =
-                endpoint_allowed(team, name, choosing.access).and_then(|()| endpoint.config(name, env));
-            let config = config.map(|config| tuned(config, choosing));
-            let defined = config.and_then(|config| models.define(config.clone()).map(|_| config));
-            own.insert(name.to_owned(), defined);
-        }
+        let (models, own) = defined(team, choosing);
         Self { models, local: LocalModels::of(team, choosing), own }
     }
 
@@ -59,6 +48,24 @@ impl EndpointResolver {
         }
         self.models.model(name).map(|_| address)
     }
+}
+
+/// The endpoints that a team speaks of, by name, or why one cannot be used.
+type OwnEndpoints = BTreeMap<String, Result<Config, ModelError>>;
+
+/// The models of providers, and those of the endpoints of `team`.
+pub(super) fn defined(team: &Team, choosing: &ModelChoice<'_>) -> (Models, OwnEndpoints) {
+    let env = &choosing.access.env;
+    let models = Models::new(env.clone()).with_prices(choosing.options.prices.clone());
+    let models = models.with_cluster(choosing.cluster.clone());
+    let mut own = BTreeMap::new();
+    for (name, endpoint) in team.all_endpoints() {
+        let config = endpoint_allowed(team, name, choosing.access).and_then(|()| endpoint.config(name, env));
+        let config = config.map(|config| tuned(config, choosing));
+        let defined = config.and_then(|config| models.define(config.clone()).map(|_| config));
+        own.insert(name.to_owned(), defined);
+    }
+    (models, own)
 }
 
 /// Whether the endpoint that the team calls `name` may be used: otherwise nothing is sent to it, and no key is looked up.

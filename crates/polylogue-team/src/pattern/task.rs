@@ -65,6 +65,11 @@ impl Media {
         };
         self.content.clone().or_else(at_address)
     }
+
+    /// Where the team file says what is attached.
+    pub(crate) fn span(&self) -> Option<&Span> {
+        self.file.as_ref().or(self.url.as_ref()).map(|given| &given.span)
+    }
 }
 
 /// Where a switch is given, if it is on.

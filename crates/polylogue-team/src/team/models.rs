@@ -12,7 +12,6 @@ use crate::Overrides;
 use crate::agent::AgentKind;
 use crate::compaction::CompactionKeys;
 use crate::endpoint::{Endpoint, canonical};
-use crate::pattern::Media;
 
 impl Team {
     /// Gives every agent of the team and of the teams within it the model `model`, or several with commas between them.
@@ -114,27 +113,6 @@ impl Team {
     pub fn answering_without_model(&self) -> Vec<Name> {
         let users = self.model_users(&self.name, None).into_iter();
         users.filter(|(_, model)| model.is_none()).map(|(name, _)| name).collect()
-    }
-
-    /// The media of openings and tasks of the team and the teams within it, each with an agent that receives it and the agent's
-    /// model, or several with commas between them.
-    #[must_use]
-    pub fn received_media(&self) -> Vec<(&Name, &str, &At<Media>)> {
-        self.received_media_within(None)
-    }
-
-    fn received_media_within<'t>(
-        &'t self,
-        around: Option<&'t str>,
-    ) -> Vec<(&'t Name, &'t str, &'t At<Media>)> {
-        let usual = self.model.as_deref().map(String::as_str).or(around);
-        let model_of = |who: &Name| {
-            let keys = self.agents.iter().find(|agent| agent.name == *who)?.model()?;
-            keys.model.as_ref().map(|model| model.as_str()).or(usual)
-        };
-        let own = self.chats_as(&self.name).flat_map(|(_, chat)| chat.received_media());
-        let own = own.filter_map(|(who, media)| Some((who, model_of(who)?, media)));
-        own.chain(self.teams.iter().flat_map(|sub| sub.team.received_media_within(usual))).collect()
     }
 
     /// All that call a model, each with its own, that of the team, or that of the team `around` it.
