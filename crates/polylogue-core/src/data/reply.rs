@@ -106,7 +106,7 @@ pub struct ModelReply {
     pub who: Name,
     /// The model that replied, as `provider:model`.
     pub model: Arc<str>,
-    /// The model that was asked first, if it failed and another one replied.
+    /// The model that was asked first, if another one replied because it failed, or because its provider chose that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Arc<str>>,
     /// Identifies the request.
