@@ -5,8 +5,9 @@ use polylogue_core::Params;
 
 use super::amount::Effect;
 use super::case::{MESSAGE, PROMPT};
+use super::scene::{Messages, Scene, overhead};
 use super::task::{MEDIA, role_play_opening};
-use super::walk::{Messages, Scene, Walk, overhead};
+use super::walk::Walk;
 use crate::build::AgentBuilder;
 use crate::chat::{Chat, Introductions, Summary};
 use crate::condition::{Condition, Verdict};

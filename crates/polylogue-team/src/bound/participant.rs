@@ -9,8 +9,9 @@ use polylogue_core::{Outcome, Params, TaskFrom};
 use super::amount::{Effect, Sum};
 use super::case::{CALL, CALL_TOKENS, Case, MESSAGE, PERSON, PROMPT};
 use super::model;
+use super::scene::{Scene, overhead};
 use super::speaker::longest_of;
-use super::walk::{Executed, InnerRun, Scene, Walk, overhead};
+use super::walk::{Executed, InnerRun, Walk};
 use crate::agent::{Agent, ModelKeys};
 use crate::build::AgentBuilder;
 use crate::chat::InnerChat;
@@ -252,6 +253,7 @@ impl Walk<'_> {
         let (case, task) = (self.case, scene.task);
         let context = speaker.view(case, context, scene.longest);
         let mut effect = match keys.reasoning.as_deref() {
+            None if scene.is_silent => speaker.silent_turn(case, context, task, scene.longest),
             None => speaker.turn_after(case, context, task, scene.longest),
             Some(Reasoning::React(react)) => {
                 speaker.react(case, context, task, (react.rounds.into(), react.summarize))

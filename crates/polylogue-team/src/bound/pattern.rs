@@ -9,18 +9,15 @@ use polylogue::{Name, Result};
 use polylogue_config::At;
 use polylogue_core::Params;
 
+use super::amount::Sum;
 use super::case::{PROMPT, SCHEMA};
-use super::walk::{Scene, Walk, overhead};
-use crate::agent::Agent;
+use super::paths::{Order, names};
+use super::scene::{Scene, overhead};
+use super::walk::Walk;
 use crate::build::AgentBuilder;
 use crate::chat::Chat;
-use crate::pattern::{
-    Debate, Edge, Graph, Group, Orchestrator, Pattern, SelectSpeaker, Selector, StateMachine,
-};
+use crate::pattern::{Debate, Edge, Graph, Group, Pattern, SelectSpeaker, Selector};
 use crate::private_agents::PrivateRole;
-
-/// State machines of more turns are not followed one by one.
-const STATES: u128 = 300;
 
 impl Walk<'_> {
     /// The turns of `chat`.
@@ -50,8 +47,11 @@ impl Walk<'_> {
                 let order = by_level(everyone, graph.edges.iter().flat_map(each));
                 self.once_each(builder, scene, &order, turns)
             }
-            Pattern::StateMachine(states) if self.is_walked(builder, chat, turns) => {
-                self.states(builder, scene, chat, (states, turns))
+            Pattern::StateMachine(_) | Pattern::Handoffs(_)
+                if let Some(order) = self.order(builder, scene, (chat, turns)) =>
+            {
+                let first = first_of(chat, &everyone)?;
+                self.follow(builder, scene, (first, &order, turns), None)
             }
             Pattern::StateMachine(_) | Pattern::Handoffs(_) | Pattern::Graph(_) => {
                 let turns = match &chat.pattern {
@@ -108,29 +108,36 @@ impl Walk<'_> {
         (group, turns): (&'a Group, u128),
     ) -> Result<()> {
         let (everyone, cycle) = (names(chat), scene.cycle());
-        match &group.select {
-            SelectSpeaker::RoundRobin if group.transitions.is_none() && may_repeat(group) => {
-                self.in_order(builder, scene, chat, turns)
-            }
-            SelectSpeaker::Model(selector) => self.repeat(scene, (turns, cycle), |walk, scene, _| {
-                walk.select(builder, scene, (name, chat), selector)?;
-                walk.say(builder, scene, &everyone)
-            }),
-            SelectSpeaker::RoundRobin | SelectSpeaker::Random(_) | SelectSpeaker::Human(_) => {
-                self.repeat(scene, (turns, cycle), |walk, scene, _| walk.say(builder, scene, &everyone))
-            }
+        let is_in_order = matches!(group.select, SelectSpeaker::RoundRobin);
+        if is_in_order && group.transitions.is_none() && may_repeat(group) {
+            return self.in_order(builder, scene, chat, turns);
         }
+        let selects = match &group.select {
+            SelectSpeaker::Model(selector) => Some((name, chat, &***selector)),
+            SelectSpeaker::RoundRobin | SelectSpeaker::Random(_) | SelectSpeaker::Human(_) => None,
+        };
+        if let Some(order) = self.order(builder, scene, (chat, turns)) {
+            return self.follow(builder, scene, (everyone, &order, turns), selects);
+        }
+        self.repeat(scene, (turns, cycle), |walk, scene, _| {
+            if let Some((name, chat, selector)) = selects {
+                let sum = walk.selection(builder, scene, (name, chat), selector)?;
+                walk.note_selection(name, sum);
+                scene.sum.add(sum);
+            }
+            walk.say(builder, scene, &everyone)
+        })
     }
 
     /// One selection of a speaker by a model.
-    fn select<'a>(
+    pub(super) fn selection(
         &mut self,
-        builder: &AgentBuilder<'a>,
-        scene: &mut Scene,
-        (name, chat): (&Name, &'a Chat),
+        builder: &AgentBuilder<'_>,
+        scene: &Scene,
+        (name, chat): (&Name, &Chat),
         selector: &Selector,
-    ) -> Result<()> {
-        let Some(who) = PrivateRole::Selector.of(name) else { return Ok(()) };
+    ) -> Result<Sum> {
+        let Some(who) = PrivateRole::Selector.of(name) else { return Ok(Sum::default()) };
         let each = |who: &Name| builder.team.description_of(who).len() as u128 + overhead(who.as_str().len());
         let roles = chat.everyone().map(|who| each(who)).fold(PROMPT, u128::saturating_add);
         let given = [&selector.system, &selector.prompt, &selector.none, &selector.several];
@@ -143,54 +150,17 @@ impl Walk<'_> {
         let tries = self.case.times(selector.attempts.into(), 1);
         let mut effect = speaker.react(self.case, scene.shared.saturating_add(prompt), 0, (tries - 1, false));
         effect.sum.base = effect.sum.base.saturating_add(prompt);
-        self.note(&scene.chat, who.as_str(), effect.sum);
-        scene.sum.add(effect.sum);
-        Ok(())
+        Ok(effect.sum)
     }
 
-    /// Whether the turns of a state machine are followed one by one: no agent executes calls between two states.
-    fn is_walked(&self, builder: &AgentBuilder<'_>, chat: &Chat, turns: u128) -> bool {
-        let executes = |agent: &Agent| !agent.executes_tools.is_empty();
-        !self.case.is_typical()
-            && turns <= STATES
-            && chat.late_joiners.is_empty()
-            && !builder.team.agents.iter().any(executes)
-    }
-
-    /// The turns of a state machine: after each of them, only those that its conditions can select.
-    fn states<'a>(
-        &mut self,
-        builder: &AgentBuilder<'a>,
-        scene: &mut Scene,
-        chat: &'a Chat,
-        (given, turns): (&'a StateMachine, u128),
-    ) -> Result<()> {
-        let everyone = names(chat);
-        let of =
-            |name: &str| given.after.iter().find(|(who, _)| who.as_str() == name).map(|(_, states)| states);
-        let opened = chat.opening.0.iter().filter_map(|line| of(line.from.as_str()));
-        let mut next: BTreeSet<&Name> = BTreeSet::new();
-        for states in given.start.iter().chain(opened) {
-            next.extend(states.possible(0, "")?);
-        }
-        if given.start.is_none() {
-            next.extend(everyone.first());
-        }
-        for turn in 1..=u64::try_from(turns).unwrap_or(u64::MAX) {
-            next.retain(|who| everyone.contains(who));
-            if next.is_empty() {
-                return Ok(());
-            }
-            let speakers: Vec<&Name> = next.iter().copied().collect();
-            self.say(builder, scene, &speakers)?;
-            next.clear();
-            for who in speakers {
-                if let Some(states) = of(who.as_str()) {
-                    next.extend(states.possible(turn, who.as_str())?);
-                }
-            }
-        }
-        Ok(())
+    /// The order in which the turns of `chat` are followed one by one, if they are.
+    fn order<'c>(
+        &self,
+        builder: &AgentBuilder<'c>,
+        scene: &Scene,
+        (chat, turns): (&'c Chat, u128),
+    ) -> Option<Order<'c>> {
+        Order::of(builder.team, chat).filter(|_| self.is_followed(scene, turns))
     }
 
     fn debate<'a>(
@@ -226,52 +196,31 @@ impl Walk<'_> {
             _ => Ok(()),
         }
     }
-
-    fn orchestrator<'a>(
-        &mut self,
-        builder: &AgentBuilder<'a>,
-        scene: &mut Scene,
-        (given, turns): (&Orchestrator, u128),
-        everyone: &[&Name],
-    ) -> Result<()> {
-        let turns = turns.min(given.max_turns.into());
-        let plans = self.case.times(given.max_plans.into(), 1);
-        let planner = &*given.planner;
-        let author = given.progress_agent.as_deref().unwrap_or(planner);
-        let prompts = &given.prompts;
-        let texts = [&prompts.facts, &prompts.plan, &prompts.briefing, &prompts.progress, &prompts.answer];
-        let more = [&prompts.unreadable, &prompts.updated_facts, &prompts.updated_plan];
-        let texts = texts.into_iter().chain(more).map(String::len).max().unwrap_or_default() as u128;
-        let each =
-            |who: &&Name| builder.team.description_of(who).len() as u128 + 2 * overhead(who.as_str().len());
-        let team = everyone.iter().map(each).fold(4 * PROMPT, u128::saturating_add);
-        let about = texts.saturating_add(team).saturating_add(scene.task.saturating_mul(2));
-        for _ in 0..plans {
-            let facts = self.ask(builder, scene, planner, about)?;
-            let plan = self.ask(builder, scene, planner, about.saturating_add(facts))?;
-            scene.post(planner.as_str().len(), about.saturating_add(facts).saturating_add(plan));
-        }
-        let tries = 1 + self.case.times(given.max_retries.into(), 0);
-        // Ledgers that cannot be read lead to no turn: they count as stalls.
-        let stalls = self.case.times(plans.saturating_mul(given.max_stalls.into()).saturating_add(turns), 0);
-        self.repeat(scene, (turns.saturating_add(stalls).saturating_add(1), 1), |walk, scene, nth| {
-            let mut said = 0;
-            for _ in 0..tries {
-                said = walk.ask(builder, scene, author, about.saturating_add(said))?;
-            }
-            if nth >= turns {
-                return Ok(());
-            }
-            scene.post(planner.as_str().len(), said);
-            walk.say(builder, scene, everyone)
-        })?;
-        self.ask(builder, scene, planner, about).map(|_| ())
-    }
 }
 
-/// The participants, late joiners included.
-fn names(chat: &Chat) -> Vec<&Name> {
-    chat.everyone().map(|name| &name.value).collect()
+/// Who can speak first in `chat`, whose order depends on the last speaker.
+fn first_of<'c>(chat: &'c Chat, everyone: &[&'c Name]) -> Result<Vec<&'c Name>> {
+    let mut first: BTreeSet<&Name> = BTreeSet::new();
+    let start = match &chat.pattern {
+        Pattern::StateMachine(states) => {
+            let of =
+                |name: &Name| states.after.iter().find(|(who, _)| who.value == *name).map(|(_, next)| next);
+            let opened = chat.opening.0.iter().filter_map(|line| of(&line.from));
+            for next in states.start.iter().chain(opened) {
+                first.extend(next.possible(0, "")?);
+            }
+            states.start.is_some()
+        }
+        Pattern::Handoffs(handoffs) => {
+            first.extend(&handoffs.start);
+            handoffs.start.is_some()
+        }
+        _ => false,
+    };
+    if !start {
+        first.extend(everyone.first());
+    }
+    Ok(first.into_iter().filter(|who| everyone.contains(who)).collect())
 }
 
 fn may_repeat(group: &Group) -> bool {

@@ -6,8 +6,10 @@ use polylogue::Name;
 
 use super::amount::{Amount, NO_LIMIT, Sum};
 use super::case::Case;
+use super::paths::Order;
+use super::scene::Free;
 use super::speaker::Speaker;
-use super::walk::{Free, Walk};
+use super::walk::Walk;
 use crate::agent::Agent;
 use crate::pattern::Pattern;
 use crate::team::Team;
@@ -101,7 +103,11 @@ fn most_silent(team: &Team) -> Option<u128> {
         Pattern::StateMachine(states) => {
             states.after.iter().map(|(who, then)| (&who.value, then.targets())).collect()
         }
-        _ => return None,
+        _ => {
+            let order = Order::of(team, chat)?;
+            let names = chat.everyone().map(|name| &name.value);
+            names.map(|who| Some((who, order.after(0, who).ok()?))).collect::<Option<_>>()?
+        }
     };
     let is_silent = |who: &Name| {
         let agent = team.agents.iter().find(|agent| agent.name == *who);

@@ -82,6 +82,12 @@ struct Dialog {
     is_continued: bool,
     /// The most calls that succeed.
     calls: u128,
+    /// How often the message that is answered is quoted before the answer is asked for.
+    quotes: u128,
+    /// Whether the result of the one tool is the message, for which the model is not asked.
+    says_result: bool,
+    /// Whether an explanation of each call stays in the history, too.
+    explains: bool,
     /// Bytes of the examples of the tools.
     examples: u128,
     /// Whether calls stay in the history, and not only the answer.
@@ -260,7 +266,7 @@ impl Tools {
         let result = longest_result(agent, keys, specs).saturating_add(asked);
         let one = speaker.params.parallel_tool_calls == Some(false);
         let calls = if one { 1 } else { (speaker.output(Case::Worst) / CALL_TOKENS).max(1) };
-        let by_text = Dialog::of(keys, specs, speaker);
+        let by_text = Dialog::of(agent, keys, specs, speaker);
         Some(Self {
             bytes: bytes(&specs),
             rounds: (*keys.max_tool_rounds).into(),
@@ -311,10 +317,10 @@ fn writes_json(keys: &ModelKeys, speaker: &Speaker, capability: Capability) -> b
 }
 
 impl Dialog {
-    /// How an agent with these `keys` calls tools of `specs`; `None` by function calls.
-    fn of(keys: &ModelKeys, specs: &[ToolSpec], speaker: &Speaker) -> Option<Self> {
+    /// How `agent` calls tools of `specs`; `None` by function calls.
+    fn of(agent: &Agent, keys: &ModelKeys, specs: &[ToolSpec], speaker: &Speaker) -> Option<Self> {
         let calls_functions = speaker.model.capabilities().has(Capability::Tools) == Some(true);
-        let (text, objects) = (Self::of_text(keys, specs, speaker), Self::of_objects(keys, specs));
+        let (text, objects) = (Self::of_text(agent, keys, specs, speaker), Self::of_objects(keys, specs));
         match *keys.tool_calling {
             ToolCalling::Native => None,
             ToolCalling::Schema => Some(objects),
@@ -326,6 +332,9 @@ impl Dialog {
                 objects: text.objects.saturating_add(objects.objects),
                 is_continued: true,
                 calls: text.calls.saturating_add(objects.calls),
+                quotes: text.quotes.saturating_add(objects.quotes),
+                says_result: false,
+                explains: true,
                 is_certain: false,
                 ..text
             }),
@@ -333,7 +342,7 @@ impl Dialog {
     }
 
     /// What a tool is defined with, whether any helps, which one, its arguments, and whether another call is needed.
-    fn of_text(keys: &ModelKeys, specs: &[ToolSpec], speaker: &Speaker) -> Self {
+    fn of_text(agent: &Agent, keys: &ModelKeys, specs: &[ToolSpec], speaker: &Speaker) -> Self {
         let must = own(keys).any(|tool| *tool.mandatory);
         let rounds: u128 = (*keys.max_tool_rounds).into();
         let (replies, calls) = match specs.len() as u128 {
@@ -344,11 +353,23 @@ impl Dialog {
                 (1 + DECISION + rounds.saturating_mul(CHOICES + DECISION), rounds)
             }
         };
+        // A result that is rejected, or that another agent is asked for, is no message; and a message by a schema is asked for. Without `approval`, a
+        // person can be asked about programs, and not about tools that only compute, whose results are short.
+        let most = |spec: &ToolSpec| spec.max_bytes as u128;
+        let only_computes = specs.iter().all(|spec| most(spec) <= PROMPT)
+            && u128::from(agent.tool_limits.max_output_bytes) > PROMPT;
+        let is_sure = only_computes
+            && agent.approval.is_none()
+            && keys.suggests_tools.is_empty()
+            && keys.output_schema.is_none();
         Self {
             replies,
             objects: calls.saturating_mul(tries(keys, specs)),
             is_continued: !writes_json(keys, speaker, Capability::Json),
             calls,
+            quotes: calls.saturating_add(u128::from(!must)),
+            says_result: must && specs.len() == 1 && keeps_calls(keys) && is_sure,
+            explains: specs.len() > 1,
             ..Self::new(keys)
         }
     }
@@ -357,7 +378,7 @@ impl Dialog {
     fn of_objects(keys: &ModelKeys, specs: &[ToolSpec]) -> Self {
         let calls: u128 = (*keys.max_tool_rounds).into();
         let objects = (calls + 1).saturating_mul(tries(keys, specs) + CHOICES - 1);
-        Self { objects, calls, ..Self::new(keys) }
+        Self { objects, calls, quotes: calls.saturating_add(1), explains: true, ..Self::new(keys) }
     }
 
     fn new(keys: &ModelKeys) -> Self {
@@ -370,6 +391,9 @@ impl Dialog {
             objects: 0,
             is_continued: false,
             calls: 0,
+            quotes: 0,
+            says_result: false,
+            explains: false,
             examples: own(keys).flat_map(|tool| tool.examples.iter().map(example)).sum(),
             keeps_calls: keeps_calls(keys),
             is_certain: true,

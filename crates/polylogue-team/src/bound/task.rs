@@ -1,12 +1,14 @@
 //! The turns of tasks: role-play, tasks that are solved alone, and discussions.
 
+use polylogue::tasks::EndMode;
 use polylogue::{Name, Result};
 
 use super::amount::{Effect, Sum};
 use super::case::{MESSAGE, PROMPT};
+use super::scene::{Scene, overhead};
 use super::speaker::Speaker;
 use super::summaries;
-use super::walk::{Scene, Walk, overhead};
+use super::walk::Walk;
 use crate::build::{AgentBuilder, BuildScope};
 use crate::pattern::{GroupSolve, RolePlay, Task};
 
@@ -157,7 +159,7 @@ impl Walk<'_> {
         self.note_model(&speaker);
         let context = scene.seen_by(agent.name.as_str());
         let context = speaker.view(self.case, context, scene.longest);
-        let effect = speaker.turn_after(self.case, context, scene.task, last);
+        let effect = speaker.task_turn(self.case, context, scene.task, last);
         self.note(&scene.chat, agent.name.as_str(), effect.sum);
         Ok(effect)
     }
@@ -171,35 +173,49 @@ impl Walk<'_> {
     ) -> Result<()> {
         given.before.iter().try_for_each(|task| self.alone(builder, scene, task))?;
         let count = given.tasks.len() as u128;
+        let is_pair = count == 2;
         for task in &given.tasks {
-            // Both agents of a pair can learn the task and the answer of the other one.
+            // In a pair, each speaks alone first, and can then learn the task and the answer of the other one.
+            if is_pair && !*given.reconcile {
+                self.alone(builder, scene, task)?;
+                continue;
+            }
             let effect = self.work(builder, scene, task)?;
             scene.sum.add(effect.sum);
             scene.keep(task.who.as_str(), effect.kept);
             scene.post(task.who.as_str().len(), effect.message.saturating_add(prompt_of(scene, task)));
-            // In a pair, each speaks alone first.
-            if count > 2 {
-                self.judge(builder, scene, task)?;
+            if !is_pair {
+                self.judge(builder, scene, (given, task))?;
             }
         }
         let shift = given.shift.says.as_ref().map_or(scene.longest, |text| text.len() as u128);
         scene.post(0, shift);
         let turns = self.case.times(given.max_iterations.into(), 3).saturating_mul(count);
+        // In a pair, the one that receives the first message speaks first: by default, the second.
+        let is_to = |to: &Name| given.tasks.iter().position(|task| task.who == *to);
+        let first = if is_pair { given.shift.to.as_ref().and_then(is_to).unwrap_or(1) } else { 0 };
+        // A manager calls on the speakers of larger groups.
+        let words = if is_pair { 0 } else { WORDS };
         self.repeat(scene, (turns, count), |walk, scene, nth| {
-            let at = usize::try_from(nth % count.max(1)).unwrap_or_default();
+            let at = usize::try_from((nth + first as u128) % count.max(1)).unwrap_or_default();
             let Some(task) = given.tasks.get(at) else { return Ok(()) };
             let effect = walk.worker(builder, scene, task, scene.longest)?;
             scene.sum.add(effect.sum);
             scene.keep(task.who.as_str(), effect.kept);
-            scene.post(task.who.as_str().len(), effect.message.saturating_add(WORDS));
-            walk.judge(builder, scene, task)
+            scene.post(task.who.as_str().len(), effect.message.saturating_add(words));
+            walk.judge(builder, scene, (given, task))
         })?;
         given.after.iter().try_for_each(|task| self.alone(builder, scene, task))
     }
 
     /// The questions that ask an agent whether its task is complete: what remains, the decision, and once more.
-    fn judge<'a>(&mut self, builder: &AgentBuilder<'a>, scene: &mut Scene, task: &'a Task) -> Result<()> {
-        if !*task.self_terminating {
+    fn judge<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        (given, task): (&GroupSolve, &'a Task),
+    ) -> Result<()> {
+        if !*task.self_terminating || *given.end == EndMode::MaxIterations {
             return Ok(());
         }
         let before = scene.own.get(task.who.as_str()).copied();

@@ -9,6 +9,7 @@ use polylogue_core::{Model as _, Params};
 use super::amount::{Effect, Sum};
 use super::case::{Case, MESSAGE};
 use super::model;
+use super::scene::{Free, Scene, grown};
 use super::speaker::Speaker;
 use super::summaries;
 use crate::agent::{Agent, ModelKeys};
@@ -78,153 +79,11 @@ pub(super) struct Walk<'s> {
     pub(super) depth: usize,
 }
 
-/// The turns of a chat that have messages; the others are silent.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Messages {
-    /// All of them.
-    All,
-    /// So many more, from now on: that is the most that later turns read.
-    First(u128),
-    /// The last one of each group of so many turns, and how many turns of the next group there were: no more turns can read the same number of messages.
-    Every(u128, u128),
-}
-
-/// Bytes that are in histories without a model call.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Free {
-    /// Of prompts and rules.
-    pub(super) prompts: u128,
-    /// Of turns, in all, and of the longest one.
-    pub(super) turns: u128,
-    pub(super) turn: u128,
-}
-
-impl Free {
-    fn add_turn(&mut self, bytes: u128) {
-        self.turns = self.turns.saturating_add(bytes);
-        self.turn = self.turn.max(bytes);
-    }
-
-    /// What is there after `cycles` more of what was added since `then`.
-    fn after(self, then: Self, cycles: u128) -> Self {
-        let grown = |now: u128, then: u128| grown(now, then, cycles);
-        Self {
-            prompts: grown(self.prompts, then.prompts),
-            turns: grown(self.turns, then.turns),
-            turn: self.turn,
-        }
-    }
-}
-
-/// `now` after `cycles` more of what it grew since `then`.
-const fn grown(now: u128, then: u128, cycles: u128) -> u128 {
-    now.saturating_add(now.saturating_sub(then).saturating_mul(cycles))
-}
-
-/// One chat while it is walked through.
-pub(super) struct Scene {
-    pub(super) chat: String,
-    /// Bytes of its task.
-    pub(super) task: u128,
-    pub(super) sum: Sum,
-    /// Bytes of the messages that every participant sees.
-    pub(super) shared: u128,
-    /// Bytes that only one agent sees.
-    pub(super) own: BTreeMap<String, u128>,
-    /// Which turns have messages.
-    pub(super) messages: Messages,
-    /// Bytes that were added without a model call: names, prompts, and what people and programs say.
-    pub(super) free: Free,
-    /// Bytes of the longest message, the task included, and of the longest one that is said.
-    pub(super) longest: u128,
-    pub(super) said: u128,
-    /// Agents in whose turns it runs: these do not nest again.
-    pub(super) owners: Vec<Name>,
-    /// Participants whose turns are background tasks.
-    pub(super) background: Vec<Name>,
-}
-
-impl Scene {
-    pub(super) fn new(chat: &Name, task: u128, owners: &[Name]) -> Self {
-        Self {
-            chat: chat.to_string(),
-            task,
-            sum: Sum::default(),
-            shared: 0,
-            own: BTreeMap::new(),
-            messages: Messages::All,
-            free: Free::default(),
-            longest: task,
-            said: 0,
-            owners: owners.to_vec(),
-            background: Vec::new(),
-        }
-    }
-
-    /// Adds a message that all see.
-    pub(super) fn post(&mut self, name: usize, bytes: u128) {
-        self.longest = self.longest.max(bytes);
-        self.said = self.said.max(bytes);
-        self.shared = self.shared.saturating_add(bytes).saturating_add(overhead(name));
-    }
-
-    /// Adds what a turn takes, with a name of `name` bytes. A message has its author, whether it took a call or not.
-    pub(super) fn take(&mut self, name: usize, mut effect: Effect) {
-        if effect.sum.growth > 0 {
-            effect.sum.growth = effect.sum.growth.saturating_add(overhead(name));
-        }
-        if effect.free > 0 {
-            self.free.add_turn(effect.free.saturating_add(overhead(name)));
-        }
-        self.sum.add(effect.sum);
-    }
-
-    /// Adds the message of a turn, unless there can be no more of them.
-    fn post_of_turn(&mut self, name: usize, bytes: u128) {
-        match &mut self.messages {
-            Messages::First(0) => return,
-            Messages::First(left) => *left -= 1,
-            Messages::Every(turns, before) => {
-                *before = (*before + 1) % (*turns).max(1);
-                if *before > 0 {
-                    return;
-                }
-            }
-            Messages::All => {}
-        }
-        self.post(name, bytes);
-    }
-
-    /// After how many turns it is the same again.
-    pub(super) const fn cycle(&self) -> u128 {
-        match self.messages {
-            Messages::Every(turns, _) => turns,
-            Messages::All | Messages::First(_) => 1,
-        }
-    }
-
-    /// Adds `bytes` that only `who` sees.
-    pub(super) fn keep(&mut self, who: &str, bytes: u128) {
-        let own = self.own.entry(who.to_owned()).or_default();
-        *own = own.saturating_add(bytes);
-    }
-
-    /// The bytes that `who` sees.
-    pub(super) fn seen_by(&self, who: &str) -> u128 {
-        self.shared.saturating_add(self.own.get(who).copied().unwrap_or_default())
-    }
-}
-
 /// Whether a chat or an agent called as a tool continues its earlier conversations, in `team` or in one within it.
 fn continues(team: &Team) -> bool {
     team.chats.iter().any(|inner| inner.continues.is_some())
         || team.agents.iter().filter_map(Agent::model).any(|keys| !keys.agent_tools.is_empty())
         || team.teams.iter().any(|sub| continues(&sub.team))
-}
-
-/// Bytes that a message has in views besides its text: its frame, and the name of its author.
-pub(super) const fn overhead(name: usize) -> u128 {
-    MESSAGE + name as u128 + 48
 }
 
 impl<'s> Walk<'s> {
@@ -364,12 +223,14 @@ impl<'s> Walk<'s> {
         names: &[&Name],
     ) -> Result<()> {
         let (mut most, mut longest) = (Effect::default(), 0);
+        scene.is_silent = scene.messages.is_over();
         for who in names {
             let effect = self.participant(builder, scene, who)?;
             scene.keep(who.as_str(), effect.kept);
             longest = longest.max(who.as_str().len());
             most = most.max(effect);
         }
+        scene.is_silent = false;
         scene.take(longest, most);
         scene.post_of_turn(longest, most.message);
         Ok(())

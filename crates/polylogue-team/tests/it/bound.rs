@@ -3,6 +3,7 @@
 mod adversary;
 mod stage;
 mod sweep;
+mod tightness;
 
 use polylogue_team::{Overrides, Team, TeamBound, parse};
 
@@ -83,11 +84,99 @@ fn calls_of_tools_by_text_count_each_question() {
         ("tools: [calculator]", 1 + 3 + tries + 1),
         ("tools: [calculator], tool_history: full", 2 + 3 + tries + 1),
         (must, 1 + tries + 1),
+        (&format!("{must}, tool_history: full"), 2 + tries + 1),
         (few, 1 + 3 + 2 + 1),
         (two, 1 + 3 + 3 * (5 + tries + 3) + 1),
     ] {
         assert_eq!(calls(&agent(more), chat), expected, "{more}");
     }
+}
+
+/// A task whose one tool is mandatory has its result as the message: it is not asked for, and others read no reply.
+#[test]
+fn results_of_tasks_that_are_the_message_are_not_asked_for() {
+    let of = |agent: &str| {
+        let tool = "{tool: high_low, mandatory: true}";
+        let text = format!(
+            "{{name: t, model: 'a:b', task: hi, agents: [{{name: A, tool_calling: text{agent}}}, {{name: B}}], chat: {{participants: [A, B], \
+              pattern: {{group_solve: {{max_iterations: 1, tasks: [{{who: B, prompt: Guess.}}, {{who: A, prompt: Compare., tools: [{tool}]}}]}}}}}}}}"
+        );
+        let rows = bound(&team(&text)).rows;
+        ["A", "B"].map(|who| rows.iter().find(|row| row.agent == who).unwrap().at_most)
+    };
+    let (full, answer) = (", tool_history: full", "");
+    // Twice: how it is called, arguments with five errors of each kind; an answer otherwise. Replies have four pieces.
+    let calls = |more| of(more)[0].calls().unwrap();
+    assert_eq!((calls(full), calls(answer)), (2 * (2 * 4 + 11), 2 * (4 + 11 + 4)));
+    assert_eq!(calls(", tool_history: full, approval: always"), 2 * (2 * 4 + 11 + 4));
+    // The second one speaks first in the discussion, so that the other one reads what it says.
+    let input = |more| of(more)[1].input().unwrap();
+    assert!(input(full) + 4 * 3 * 3_200 < input(answer), "{} {}", input(full), input(answer));
+}
+
+/// Only one that can follow the last speaker counts: a program every other turn, and no selection of one among one.
+#[test]
+fn turns_that_cannot_follow_each_other_do_not_count() {
+    let pair = "participants: [A, B], max_turns: 4, pattern: {group: {select: {model: {attempts: 2}}";
+    let lists = "transitions: {allowed: {A: B, B: A}}";
+    for (pattern, expected) in [
+        (format!("{pair}}}}}"), 4 * 3),
+        (format!("{pair}, {lists}}}}}"), 2 + 4),
+        (format!("{pair}, transitions: {{disallowed: {{A: A, B: B}}}}}}}}"), 2 + 4),
+        (format!("{pair}, allow_repeat_speaker: false}}}}"), 2 + 4),
+        (format!("{pair}, allow_repeat_speaker: A}}}}"), 3 * 4),
+        (format!("{pair}, transitions: {{allowed: {{A: B}}}}}}}}"), 2 + 2),
+    ] {
+        assert_eq!(calls(PAIR, &pattern), expected, "{pattern}");
+    }
+    let programs = |order: &str| {
+        let text = format!(
+            "{{name: t, model: 'a:b', task: hi, \
+              agents: [{{name: A, parameters: {{max_tokens: 9}}}}, {{name: R, model: none, code_execution: {{languages: [python]}}}}], \
+              chat: {{participants: [A, R], max_turns: 8, pattern: {{group: {{select: random{order}}}}}}}}}"
+        );
+        bound(&team(&text)).at_most.input().unwrap() / 65_536
+    };
+    // Each of its turns reads the results before it: seven after the first, or one more each other turn.
+    assert_eq!(
+        (programs(""), programs(", allow_repeat_speaker: false")),
+        (1 + 2 + 3 + 4 + 5 + 6 + 7, 1 + 2 + 3 + 4)
+    );
+}
+
+/// An agent that hands over is not the next one.
+#[test]
+fn agents_that_hand_over_keep_what_they_did_in_every_other_turn() {
+    let of = |then: &str| {
+        let text = format!(
+            "{{name: t, model: 'a:b', task: hi, limits: {{calls: 100000}}, \
+              agents: [{{name: A, handoffs: [B]}}, {{name: B, handoffs: [A]}}, {{name: C}}], \
+              chat: {{participants: [A, B, C], max_turns: 20, pattern: {{handoffs: {{start: A, then: {then}}}}}}}}}"
+        );
+        bound(&team(&text)).at_most.input().unwrap()
+    };
+    let (other, stays) = (of("C"), of("stay"));
+    assert!(other < stays / 3 * 2, "{other} {stays}");
+}
+
+/// Facts and a plan, twice; ledgers of which each is asked for twice: for two turns, for two stalls of each plan, and for those that turns
+/// take back; two turns; the answer.
+#[test]
+fn ledgers_count_as_stalls_that_turns_take_back() {
+    let chat = "participants: [B], pattern: {orchestrator: {planner: A, max_turns: 2, max_plans: 2, max_stalls: 2, max_retries: 1}}";
+    assert_eq!(calls(PAIR, chat), 2 * 2 + 2 * (2 + 2 * 2 + 2) + 2 + 1);
+    // A prompt counts with what it quotes.
+    let of = |answer: &str| {
+        let chat = format!(
+            "participants: [B], pattern: {{orchestrator: {{planner: A, prompts: {{answer: '{answer}'}}}}}}"
+        );
+        let text = format!(
+            "{{name: t, model: 'a:b', task: '{}', agents: [{PAIR}], chat: {{{chat}}}}}",
+            "x".repeat(1_000)
+        );
+        bound(&team(&text)).at_most.input().unwrap()
+    };
+    assert_eq!(of("{task}{task}{task}") - of("{task}"), 2 * (1_000 + 6));
 }
 
 /// Two critics that read the same draft lead to one turn of the editor.
@@ -143,6 +232,9 @@ fn turns_after_the_last_message_are_silent() {
     assert!(messages.input() < turns.input(), "{messages:?} {turns:?}");
     let other = of("any: [{max_messages: 10}, {says: x}], max_turns: 20");
     assert_eq!(other.input(), messages.input());
+    // A blank reply is not continued.
+    let agents = "{name: A}, {name: B}";
+    assert_eq!(calls(agents, "participants: [A, B], stop: {max_messages: 10}"), 10 * 4 + 10);
     let both = of("all: [{max_messages: 10}, {says: x}], max_turns: 20");
     assert_eq!(both.input(), turns.input(), "it continues until the other holds, too");
 }

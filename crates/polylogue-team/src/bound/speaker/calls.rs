@@ -13,13 +13,34 @@ impl Speaker {
 
     /// The same after a message of `last` bytes.
     pub(in crate::bound) fn turn_after(&self, case: Case, context: u128, task: u128, last: u128) -> Effect {
+        self.turn_saying(case, (context, task, last), 1 + self.continuations)
+    }
+
+    /// The same without a message: a blank reply is not continued.
+    pub(in crate::bound) fn silent_turn(&self, case: Case, context: u128, task: u128, last: u128) -> Effect {
+        self.turn_saying(case, (context, task, last), 1)
+    }
+
+    /// The same about a task, and not a question of a policy, which an agent answers without tools: the message can be the result of one.
+    pub(in crate::bound) fn task_turn(&self, case: Case, context: u128, task: u128, last: u128) -> Effect {
+        let dialog = self.tools.and_then(|tools| tools.by_text);
+        if case.is_typical() || !dialog.is_some_and(|dialog| dialog.says_result) {
+            return self.turn_after(case, context, task, last);
+        }
+        let effect = self.turn_saying(case, (context, task, last), 0);
+        let result = self.tools.map_or(0, |tools| tools.result);
+        Effect { message: result.saturating_add(PROMPT), ..effect }
+    }
+
+    /// A turn whose message takes so many calls.
+    fn turn_saying(&self, case: Case, (context, task, last): (u128, u128, u128), pieces: u128) -> Effect {
         let mut calls = Calls::begin(self, case, context, task);
         calls.last = last.max(task);
         if let Some(tools) = &self.tools {
             calls.make_tool_rounds(tools);
         }
         match self.schema.filter(|_| !case.is_typical()) {
-            None => calls.say(1 + calls.continuations()),
+            None => calls.say(case.times(pieces, 1)),
             Some(form) => {
                 if self.tools.is_some_and(|tools| tools.by_text.is_none_or(|dialog| !dialog.is_certain)) {
                     calls.draft();
@@ -150,21 +171,26 @@ impl<'s> Calls<'s> {
             Some(dialog) => {
                 // The tools are described in each prompt. The message that is answered is quoted for each call, before it and at the end.
                 let prompt = PROMPT.saturating_add(tools.bytes).saturating_add(dialog.examples);
-                let quoted = self.last.saturating_add(MESSAGE).saturating_mul(dialog.calls + 2);
+                let quote = self.last.saturating_add(MESSAGE);
+                let quoted = quote.saturating_mul(dialog.quotes);
                 self.context = self.context.saturating_add(quoted);
-                self.sum.base = self.sum.base.saturating_add(prompt).saturating_add(quoted);
+                self.sum.base =
+                    self.sum.base.saturating_add(prompt).saturating_add(quoted).saturating_add(quote);
                 let (again, growth) = (1 + self.continuations(), self.reply.saturating_add(REST + prompt));
                 let objects = dialog.objects.saturating_mul(if dialog.is_continued { again } else { 1 });
                 // The longer prompts first: that is the most.
                 self.make(objects, growth.saturating_add(results));
                 self.make(dialog.replies.saturating_mul(again), growth);
+                self.context = self.context.saturating_add(quote);
             }
         }
     }
 
     /// What stays of a turn in which tools were called by text, besides its message: calls and results, if anything.
     fn kept_of(&self, tools: &Tools, dialog: Dialog) -> u128 {
-        let said = self.reply.saturating_mul(2 + self.continuations());
+        let whole = 1 + self.continuations();
+        let args = if dialog.is_continued { whole } else { 1 };
+        let said = self.reply.saturating_mul(args + if dialog.explains { whole } else { 0 });
         let call = said.saturating_add(tools.results(self.case)).saturating_add(4 * (PROMPT + MESSAGE));
         let calls = if dialog.keeps_calls { dialog.calls } else { 0 };
         calls.saturating_mul(call).saturating_add(PROMPT)

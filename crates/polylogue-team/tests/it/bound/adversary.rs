@@ -91,6 +91,8 @@ pub(super) struct Adversary {
     pub(super) window: Option<u64>,
     /// Replies that make one text: all but the last one are cut off.
     pub(super) pieces: usize,
+    /// In so many turns of the conversation, texts have one piece: histories grow in fewer calls.
+    pub(super) swift: u64,
     /// Which half of the agents has long turns, if not all of them: a bit of the sum of their names, and its value.
     pub(super) only: Option<u64>,
     /// How many turns of agents have begun in the conversation.
@@ -110,7 +112,17 @@ const HUGE: usize = 10_000_000;
 
 impl Adversary {
     pub(super) fn new(behavior: Behavior, seed: u64) -> Self {
-        Self { behavior, seed, output: 400, window: None, pieces: PIECES, only: None, turn: 0, formless: 0 }
+        Self {
+            behavior,
+            seed,
+            output: 400,
+            window: None,
+            pieces: PIECES,
+            swift: 0,
+            only: None,
+            turn: 0,
+            formless: 0,
+        }
     }
 
     pub(super) fn model(self) -> AnyModel {
@@ -172,6 +184,11 @@ impl Adversary {
         self.text(&text, request.params)
     }
 
+    /// The pieces of a text in this turn.
+    const fn pieces(&self) -> usize {
+        if self.turn <= self.swift { 1 } else { self.pieces }
+    }
+
     /// Whether the reply is the last piece of a text.
     fn is_last_piece(&self, request: &Request<'_>, last: &str) -> bool {
         let is_rest = last.starts_with("Your last message was cut off");
@@ -179,8 +196,8 @@ impl Adversary {
             Entry::Assistant { parts, .. } => Some(polylogue_core::plain(parts).len()),
             _ => None,
         });
-        let whole = (self.pieces - 1) * self.bytes(request.params);
-        self.pieces == 1 || is_rest && written.is_some_and(|written| written >= whole * 9 / 10)
+        let whole = (self.pieces() - 1) * self.bytes(request.params);
+        self.pieces() == 1 || is_rest && written.is_some_and(|written| written >= whole * 9 / 10)
     }
 
     /// In a round of tools: the longest text, which is continued as often as it can be, and then calls.
@@ -317,6 +334,9 @@ impl Model for Adversary {
         let text = |text: &str| self.text(text, request.params);
         let parts = match (self.behavior(request), first) {
             _ if self.is_brief(request) => text(&format!("ok {}", request.origin.nth)),
+            (Behavior::Coder | Behavior::Formal, _) if let Some(name) = self.selects(request, &last) => {
+                text(&name)
+            }
             (Behavior::Sparse, _) if self.is_public(request) && self.turn.is_multiple_of(2) => Vec::new(),
             (Behavior::Late, _) if !self.is_late() => self.longest(request),
             (
@@ -348,7 +368,7 @@ impl Model for Adversary {
             _ => self.longest(request),
         };
         let has_calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
-        let is_whole = self.is_brief(request) || self.pieces < PIECES && self.is_last_piece(request, &last);
+        let is_whole = self.is_brief(request) || self.pieces() < PIECES && self.is_last_piece(request, &last);
         let text_end = if is_whole { Finish::Stop } else { Finish::Length };
         let input = Bound::of(self, request).input;
         let output = Some(self.tokens(request.params));

@@ -10,6 +10,7 @@ use polylogue_core::{
     AnyTool, Audience, Body, BoundException, Outcome, RunBound, Status, Tool, ToolCx, ToolError, ToolSpec,
     TotalUsage,
 };
+use polylogue_mcp::{Catalog, Servers};
 use polylogue_store::Facts;
 use polylogue_team::{BuildContext, Grant, Team, TeamBound};
 use serde_json::Value;
@@ -52,6 +53,7 @@ pub(super) struct Stage {
     team: Team,
     chat: Chat,
     model: Switched,
+    tools: Catalog,
     bounds: BTreeMap<(Setting, u64), TeamBound>,
 }
 
@@ -62,6 +64,8 @@ pub(super) struct Played {
     pub(super) exception: Option<BoundException>,
     /// The shares of the bound that it reached, in percent: calls, tokens, money.
     pub(super) shares: [u64; 3],
+    /// That bound: calls, tokens, money.
+    pub(super) most: [u64; 3],
     /// Whether people are asked.
     pub(super) asks: bool,
     /// Whether a participant said anything.
@@ -97,10 +101,12 @@ impl Stage {
         let model = Switched::default();
         let facts = place.join(format!("{name}.db"));
         let memory = AnyMemory::new(Facts::open(facts).unwrap());
-        let context = and(BuildContext::at(place).grant(Grant::ALL).with_memory(memory));
+        let tools = served(&team);
+        let context = BuildContext::at(place).grant(Grant::ALL).with_memory(memory).with_tools(tools.clone());
+        let context = and(context);
         let any = AnyModel::new(model.clone());
         let chat = team.build_at(&|_| Ok(any.clone()), &context).unwrap_or_else(|e| panic!("{name}: {e}"));
-        Self { name, team, chat, model, bounds: BTreeMap::new() }
+        Self { name, team, chat, model, tools, bounds: BTreeMap::new() }
     }
 
     fn limits(&self, setting: Setting) -> Limits {
@@ -111,7 +117,7 @@ impl Stage {
     fn bound(&mut self, setting: Setting, output: u64) -> TeamBound {
         let limits = self.limits(setting);
         let (team, any) = (&self.team, AnyModel::new(self.model.clone()));
-        let of = || team.bound(&|_| Ok(any.clone()), &limits).unwrap();
+        let of = || team.bound_with(&|_| Ok(any.clone()), &limits, self.tools.clone()).unwrap();
         self.bounds.entry((setting, output)).or_insert_with(of).clone()
     }
 
@@ -120,7 +126,9 @@ impl Stage {
         self.model.play(adversary);
         let bound = self.bound(setting, adversary.output);
         let played = self.run(self.limits(setting), bound.to_enforce()).await;
-        Played { shares: shares(&played.used, &bound), ..played }
+        let most =
+            [bound.at_most.calls(), bound.at_most.tokens(), cost_of(&bound)].map(Option::unwrap_or_default);
+        Played { shares: shares(&played.used, &bound), most, ..played }
     }
 
     /// Plays a conversation within another bound.
@@ -156,6 +164,7 @@ impl Stage {
             end: run.map(|run| run.status).map_err(|error| error.to_string()),
             exception: log.bound_exception().await,
             shares: [0; 3],
+            most: [0; 3],
             max_calls: limits.max_calls(),
             asks,
             has_output: log.events().await.iter().any(|event| event.at.is_root() && says(&event.body)),
@@ -163,13 +172,32 @@ impl Stage {
     }
 }
 
+/// The tools of the MCP servers of `team`, as the servers describe them. The servers do not run any more.
+fn served(team: &Team) -> Catalog {
+    let names: Vec<String> = team.mcp_wanted().into_iter().map(str::to_owned).collect();
+    if names.is_empty() {
+        return Catalog::default();
+    }
+    let servers = Servers::from_json(&team.mcp_document().to_string()).unwrap();
+    // The clock of a test does not wait for a process.
+    let list = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let catalog = runtime.block_on(servers.catalog(names.iter().map(String::as_str))).unwrap();
+        catalog.described()
+    };
+    Catalog::of_described(std::thread::spawn(list).join().unwrap())
+}
+
+fn cost_of(bound: &TeamBound) -> Option<u64> {
+    bound.at_most.picodollars().and_then(|cost| u64::try_from(cost).ok())
+}
+
 fn shares(used: &TotalUsage, bound: &TeamBound) -> [u64; 3] {
     let of =
         |used: u64, most: Option<u64>| most.map_or(0, |most| used.saturating_mul(100).div_ceil(most.max(1)));
-    let cost = bound.at_most.picodollars().and_then(|cost| u64::try_from(cost).ok());
     [
         of(used.counted_calls(), bound.at_most.calls()),
         of(used.counted_tokens(), bound.at_most.tokens()),
-        of(used.counted_cost().picodollars, cost),
+        of(used.counted_cost().picodollars, cost_of(bound)),
     ]
 }

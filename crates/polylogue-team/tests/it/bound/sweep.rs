@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use polylogue::Log;
 use polylogue_core::{BoundException, Money, RunBound, Status, StopReason};
-use polylogue_team::{Agent, BuildContext, Overrides, Team, ToolEntry, load, parse};
+use polylogue_team::{BuildContext, Overrides, Team, load, parse};
 
 use super::adversary::{Adversary, Behavior};
 use super::stage::{Played, Setting, Stage};
@@ -18,7 +18,7 @@ const CONVERSATIONS: u64 = 20_000;
 const WINDOW: u64 = 20_000;
 
 /// The teams that ship, by name.
-fn shipped() -> BTreeMap<String, Team> {
+pub(super) fn shipped() -> BTreeMap<String, Team> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../teams");
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|is| is == "yaml"));
@@ -86,13 +86,10 @@ const PROGRAMS: [&str; 6] = [
     "year-to-date",
 ];
 
-/// The team whose tools come from an MCP server, of which the stage starts none.
-const SERVED: &str = "spare-parts";
-
 /// In how many conversations there is one that takes long: a team that runs programs, or no limit on calls but that of the team.
 const RARE: u64 = 1_000;
 
-fn setting(name: &str) -> Option<u64> {
+pub(super) fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
@@ -123,7 +120,7 @@ fn drawn(seed: u64) -> (Adversary, Setting) {
 }
 
 /// Why `played` is not as the bound of its team says.
-fn flaw(played: &Played, behavior: Behavior) -> Option<String> {
+pub(super) fn flaw(played: &Played, behavior: Behavior) -> Option<String> {
     let reason = match &played.end {
         Err(error) => return Some(format!("it failed: {error}")),
         Ok(Status::Waiting(_)) if played.asks => return None,
@@ -154,7 +151,7 @@ async fn play_seeds(part: u64) {
     let seeds: Vec<u64> = (first..last).filter(|seed| seed % PARTS == part).collect();
     let only = std::env::var("POLYLOGUE_TEAM").ok();
     let place = tempfile::tempdir().unwrap();
-    let teams = shipped().into_iter().filter(|(name, _)| name != SERVED).chain(patterns());
+    let teams = shipped().into_iter().chain(patterns());
     let teams = teams.filter(|(name, _)| only.as_ref().is_none_or(|only| only == name));
     let stages = teams.map(|(name, team)| Stage::new(name, team, place.path()));
     let is_slow = |stage: &Stage| only.is_none() && PROGRAMS.contains(&stage.name.as_str());
@@ -203,112 +200,6 @@ async fn seeded_conversations_end_within_their_bounds_third_part() {
 async fn seeded_conversations_end_within_their_bounds_fourth_part() {
     play_seeds(3).await;
 }
-
-/// The behaviors that reach most of a bound.
-const EXPENSIVE: [Behavior; 7] = [
-    Behavior::Worst,
-    Behavior::Mistaken,
-    Behavior::Longest,
-    Behavior::Sparse,
-    Behavior::Coder,
-    Behavior::EndlessCalls,
-    Behavior::NeverDone,
-];
-
-/// Prints what share of its bound each shipped team reaches, which is the tightness of the bounds. `POLYLOGUE_SEEDS` adds so many random
-/// models; without it, teams that run programs or take seconds are left out.
-#[tokio::test(start_paused = true)]
-async fn tightness() {
-    let seeds = setting("POLYLOGUE_SEEDS");
-    let only = std::env::var("POLYLOGUE_TEAM").ok();
-    let place = tempfile::tempdir().unwrap();
-    let is_wanted = |name: &String| match &only {
-        Some(only) => only == name,
-        None => seeds.is_some() || QUICK.contains(&name.as_str()),
-    };
-    let (mut half, mut count, mut flaws) = (0_u64, 0_u64, Vec::new());
-    println!("{:30} calls  tokens  money, % of the bound", "");
-    for (name, team) in shipped().into_iter().filter(|(name, _)| is_wanted(name)) {
-        let is_heavy = uses_tools(&team, &|_| true);
-        let output = match is_heavy {
-            true if uses_tools(&team, &|tool| !TERSE.contains(&tool)) => SHORT,
-            true => MEDIUM,
-            false => Adversary::default().output,
-        };
-        let mut stage = Stage::with_loud_tools(name, team, place.path());
-        let (mut highest, mut by) = ([0; 3], None);
-        for model in expensive(seeds.unwrap_or(0), is_heavy) {
-            let model = Adversary { output, ..model };
-            let setting = Setting { window: None, calls: None };
-            let played = stage.play(model, setting).await;
-            flaws.extend(
-                flaw(&played, model.behavior).map(|flaw| format!("{}, {model:?}: {flaw}", stage.name)),
-            );
-            if played.shares[2] > highest[2] {
-                by = Some((model.behavior, model.seed, model.pieces, played.code()));
-            }
-            highest = [0, 1, 2].map(|at| played.shares[at].max(highest[at]));
-        }
-        let [calls, tokens, money] = highest;
-        println!("{:30} {calls:5}  {tokens:6}  {money:5}  {by:?}", stage.name);
-        count += 1;
-        half += u64::from(money >= 50);
-    }
-    println!("{half} of {count} teams reach half of their bound in money");
-    assert!(flaws.is_empty(), "{}", flaws.join("\n"));
-    assert!(count > 0, "no team is played");
-}
-
-/// The longest reply of models in teams with tools, where results are what is long: longer ones can call more tools at once, and take
-/// longer to play. With tools of short results it is longer.
-const SHORT: u64 = 16;
-const MEDIUM: u64 = 48;
-
-/// Tools whose results are always short.
-const TERSE: [&str; 3] = ["calculator", "chess", "high_low"];
-
-/// Whether the histories of `team` are results of programs and tools, such as `counts`.
-fn uses_tools(team: &Team, counts: &impl Fn(&str) -> bool) -> bool {
-    let has_tools = |agent: &Agent| {
-        let keys = agent.model();
-        let named = |tool: &ToolEntry| match tool {
-            ToolEntry::Own(own) => counts(&own.tool),
-            ToolEntry::Mcp(_) => true,
-        };
-        keys.is_some_and(|keys| keys.tools.iter().any(|tool| named(tool)) || keys.memory.on().is_some())
-            || agent.executes_tools.iter().any(|given| counts(&given.tool))
-            || agent.code_execution.on().is_some()
-    };
-    team.agents.iter().any(has_tools) || team.teams.iter().any(|sub| uses_tools(&sub.team, counts))
-}
-
-/// The models that play for the table, with so many random ones. Long histories are played by few.
-fn expensive(random: u64, is_heavy: bool) -> Vec<Adversary> {
-    let seeded =
-        |behavior, seeds: std::ops::Range<u64>| seeds.map(move |seed| Adversary::new(behavior, seed));
-    let whole = if is_heavy { &HEAVY[..] } else { &EXPENSIVE[..] };
-    let mut all: Vec<Adversary> = whole.iter().map(|behavior| Adversary::new(*behavior, 0)).collect();
-    for pieces in [1, 2] {
-        all.extend(
-            [Behavior::Coder, Behavior::Worst].map(|of| Adversary { pieces, ..Adversary::new(of, 0) }),
-        );
-    }
-    let one = |only| Adversary { pieces: 1, only: Some(only), ..Adversary::new(Behavior::Worst, 0) };
-    all.extend((0..6).map(one));
-    all.extend(seeded(Behavior::Formal, if is_heavy { 10..11 } else { 0..24 }));
-    if !is_heavy {
-        all.extend(seeded(Behavior::Late, 0..8).chain(seeded(Behavior::Word, 0..7)));
-        all.extend(seeded(Behavior::Any, 1..random + 1));
-    }
-    all
-}
-
-/// Those of them whose results of tools and programs are long.
-const HEAVY: [Behavior; 3] = [Behavior::Worst, Behavior::Mistaken, Behavior::Coder];
-
-/// Shipped teams whose worst conversations take no second.
-const QUICK: [&str; 6] =
-    ["amusement-park", "arithmetic-sequence", "blogger", "council", "counting", "writer-critic"];
 
 /// The bounds of a broken analysis: a run ends before it exceeds them, and says which quantity it was.
 #[tokio::test(start_paused = true)]

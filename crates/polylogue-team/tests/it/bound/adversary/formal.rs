@@ -22,7 +22,15 @@ impl Adversary {
         let wanted = wanted(request).filter(|_| self.behavior == Behavior::Formal)?;
         match wanted {
             Wanted::Decision => None,
-            _ => Some(self.formless >= self.seed),
+            _ => Some(self.formless >= self.patience(&wanted)),
+        }
+    }
+
+    /// After how many replies without an object there is one: a message by a schema is repaired less often than arguments.
+    fn patience(&self, wanted: &Wanted) -> u64 {
+        match wanted {
+            Wanted::Object(_) => self.seed.min(REPAIRS),
+            _ => self.seed,
         }
     }
 
@@ -41,8 +49,8 @@ impl Adversary {
             }
             // Errors of the two kinds count apart: no JSON, and JSON that is no object.
             Wanted::Arguments(_) if (ERRORS..self.seed).contains(&self.formless) => json!([1]),
-            _ if self.formless < self.seed => return Some(self.longest(request)),
-            Wanted::Object(schema) => instance(&schema, most / 2),
+            ref wanted if self.formless < self.patience(wanted) => return Some(self.longest(request)),
+            Wanted::Object(schema) => instance(&schema, most.saturating_sub(written(&instance(&schema, 0)))),
             Wanted::Ledger(name) => {
                 let begin = ledger(&name).to_string();
                 let begin = begin.strip_suffix(LEDGER_END)?;
@@ -57,6 +65,32 @@ impl Adversary {
         text += &polylogue_core::plain(&filler);
         Some(self.text(&text, request.params))
     }
+}
+
+/// How often a selector is asked for one speaker by default.
+const SELECTIONS: usize = 3;
+
+impl Adversary {
+    /// The name of a speaker that is asked for the last time: the first of those who may speak, or the last one by an odd seed.
+    pub(super) fn selects(&self, request: &Request<'_>, last: &str) -> Option<String> {
+        let (_, names) = last.split_once("ne of: ")?;
+        let (names, _) = names.split_once(". ")?;
+        let is_correction = |entry: &&Entry| {
+            polylogue_core::plain(entry.parts()).starts_with("You named ")
+                && matches!(entry, Entry::User { .. })
+        };
+        let corrections = request.entries.iter().filter(is_correction).count();
+        let named =
+            if self.seed.is_multiple_of(2) { names.split(", ").next() } else { names.rsplit(", ").next() };
+        named.filter(|_| corrections + 1 >= SELECTIONS).map(str::to_owned)
+    }
+}
+
+/// How often a message by a schema is repaired by default.
+const REPAIRS: u64 = 3;
+
+fn written(value: &Value) -> usize {
+    value.to_string().len()
 }
 
 /// The errors of one kind after which an agent gives up by default.
@@ -147,7 +181,11 @@ fn instance(schema: &Value, bytes: usize) -> Value {
         Some("null") => Value::Null,
         _ => {
             let properties = schema.get("properties").and_then(Value::as_object);
-            let count = properties.map_or(1, Map::len).max(1);
+            let is_long = |inner: &&Value| {
+                let kind = inner.get("type").and_then(Value::as_str);
+                inner.get("enum").is_none() && matches!(kind, None | Some("string" | "object"))
+            };
+            let count = properties.map_or(1, |all| all.values().filter(is_long).count()).max(1);
             let each = |(name, inner): (&String, &Value)| (name.clone(), instance(inner, bytes / count));
             Value::Object(properties.into_iter().flatten().map(each).collect())
         }

@@ -1,0 +1,191 @@
+//! One chat while it is walked through: what its participants see, and what it took so far.
+
+use std::collections::BTreeMap;
+
+use polylogue::Name;
+
+use super::amount::{Effect, Sum};
+use super::case::MESSAGE;
+
+/// The turns of a chat that have messages; the others are silent.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Messages {
+    /// All of them.
+    All,
+    /// So many more, from now on: that is the most that later turns read.
+    First(u128),
+    /// The last one of each group of so many turns, and how many turns of the next group there were: no more turns can read the same number of messages.
+    Every(u128, u128),
+}
+
+impl Messages {
+    /// Whether the next turn has none.
+    pub(super) const fn is_over(self) -> bool {
+        match self {
+            Self::All => false,
+            Self::First(left) => left == 0,
+            Self::Every(turns, before) => before + 1 < turns,
+        }
+    }
+}
+
+/// Bytes that are in histories without a model call.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Free {
+    /// Of prompts and rules.
+    pub(super) prompts: u128,
+    /// Of turns, in all, and of the longest one.
+    pub(super) turns: u128,
+    pub(super) turn: u128,
+}
+
+impl Free {
+    fn add_turn(&mut self, bytes: u128) {
+        self.turns = self.turns.saturating_add(bytes);
+        self.turn = self.turn.max(bytes);
+    }
+
+    fn max(self, other: Self) -> Self {
+        let of = u128::max;
+        Self {
+            prompts: of(self.prompts, other.prompts),
+            turns: of(self.turns, other.turns),
+            turn: of(self.turn, other.turn),
+        }
+    }
+
+    /// What is there after `cycles` more of what was added since `then`.
+    pub(super) fn after(self, then: Self, cycles: u128) -> Self {
+        let grown = |now: u128, then: u128| grown(now, then, cycles);
+        Self {
+            prompts: grown(self.prompts, then.prompts),
+            turns: grown(self.turns, then.turns),
+            turn: self.turn,
+        }
+    }
+}
+
+/// `now` after `cycles` more of what it grew since `then`.
+pub(super) const fn grown(now: u128, then: u128, cycles: u128) -> u128 {
+    now.saturating_add(now.saturating_sub(then).saturating_mul(cycles))
+}
+
+/// One chat while it is walked through.
+#[derive(Clone)]
+pub(super) struct Scene {
+    pub(super) chat: String,
+    /// Bytes of its task.
+    pub(super) task: u128,
+    pub(super) sum: Sum,
+    /// Bytes of the messages that every participant sees.
+    pub(super) shared: u128,
+    /// Bytes that only one agent sees.
+    pub(super) own: BTreeMap<String, u128>,
+    /// Which turns have messages.
+    pub(super) messages: Messages,
+    /// Whether the turn that is computed has no message.
+    pub(super) is_silent: bool,
+    /// Bytes that were added without a model call: names, prompts, and what people and programs say.
+    pub(super) free: Free,
+    /// Bytes of the longest message, the task included, and of the longest one that is said.
+    pub(super) longest: u128,
+    pub(super) said: u128,
+    /// Agents in whose turns it runs: these do not nest again.
+    pub(super) owners: Vec<Name>,
+    /// Participants whose turns are background tasks.
+    pub(super) background: Vec<Name>,
+}
+
+impl Scene {
+    pub(super) fn new(chat: &Name, task: u128, owners: &[Name]) -> Self {
+        Self {
+            chat: chat.to_string(),
+            task,
+            sum: Sum::default(),
+            shared: 0,
+            own: BTreeMap::new(),
+            messages: Messages::All,
+            is_silent: false,
+            free: Free::default(),
+            longest: task,
+            said: 0,
+            owners: owners.to_vec(),
+            background: Vec::new(),
+        }
+    }
+
+    /// Adds a message that all see.
+    pub(super) fn post(&mut self, name: usize, bytes: u128) {
+        self.longest = self.longest.max(bytes);
+        self.said = self.said.max(bytes);
+        self.shared = self.shared.saturating_add(bytes).saturating_add(overhead(name));
+    }
+
+    /// Adds what a turn takes, with a name of `name` bytes. A message has its author, whether it took a call or not.
+    pub(super) fn take(&mut self, name: usize, mut effect: Effect) {
+        if effect.sum.growth > 0 {
+            effect.sum.growth = effect.sum.growth.saturating_add(overhead(name));
+        }
+        if effect.free > 0 {
+            self.free.add_turn(effect.free.saturating_add(overhead(name)));
+        }
+        self.sum.add(effect.sum);
+    }
+
+    /// Adds the message of a turn, unless there can be no more of them.
+    pub(super) fn post_of_turn(&mut self, name: usize, bytes: u128) {
+        match &mut self.messages {
+            Messages::First(0) => return,
+            Messages::First(left) => *left -= 1,
+            Messages::Every(turns, before) => {
+                *before = (*before + 1) % (*turns).max(1);
+                if *before > 0 {
+                    return;
+                }
+            }
+            Messages::All => {}
+        }
+        self.post(name, bytes);
+    }
+
+    /// After how many turns it is the same again.
+    pub(super) const fn cycle(&self) -> u128 {
+        match self.messages {
+            Messages::Every(turns, _) => turns,
+            Messages::All | Messages::First(_) => 1,
+        }
+    }
+
+    /// The most of both: the same chat after other turns.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.sum = self.sum.max(other.sum);
+        self.shared = self.shared.max(other.shared);
+        for (who, bytes) in &other.own {
+            let own = self.own.entry(who.clone()).or_default();
+            *own = (*own).max(*bytes);
+        }
+        self.messages = match (self.messages, other.messages) {
+            (Messages::First(one), Messages::First(other)) => Messages::First(one.max(other)),
+            (messages, _) => messages,
+        };
+        self.free = self.free.max(other.free);
+        self.longest = self.longest.max(other.longest);
+        self.said = self.said.max(other.said);
+    }
+
+    /// Adds `bytes` that only `who` sees.
+    pub(super) fn keep(&mut self, who: &str, bytes: u128) {
+        let own = self.own.entry(who.to_owned()).or_default();
+        *own = own.saturating_add(bytes);
+    }
+
+    /// The bytes that `who` sees.
+    pub(super) fn seen_by(&self, who: &str) -> u128 {
+        self.shared.saturating_add(self.own.get(who).copied().unwrap_or_default())
+    }
+}
+
+/// Bytes that a message has in views besides its text: its frame, and the name of its author.
+pub(super) const fn overhead(name: usize) -> u128 {
+    MESSAGE + name as u128 + 48
+}
