@@ -2,10 +2,14 @@
 import { html, useEffect, useRef, useSignal } from './lib.js';
 import { attempt, get, post } from './api.js';
 import { address, go, refine, route } from './router.js';
+import { followList } from './stream.js';
 import { ago, counted, dollars } from './format.js';
 
-/** How often the list is read again, in milliseconds. */
-const EVERY = 2000;
+/** How soon the list is read again after a change of a run that it does not show, in milliseconds. */
+const SOON = 500;
+
+/** How often it is read in any case, in milliseconds: the stream has changes of the newest runs alone, and times pass. */
+const EVERY = 15_000;
 
 const STATES = ['running', 'waiting', 'halted', 'closed'];
 
@@ -62,7 +66,7 @@ function Filters({ teams }) {
             <option value="">all</option>${values.map((value) => html`<option value=${value}>${value}</option>`)}
         </select></label>`;
     return html`<search class="filters">
-        <label>Search <input type="search" id="search" value=${query.get('q') ?? ''} placeholder="text in the task" onInput=${set('q')} /></label>
+        <label>Search <input type="search" id="search" value=${query.get('q') ?? ''} placeholder="text in task or title" onInput=${set('q')} /></label>
         ${choice('state', 'State', STATES)}${choice('team', 'Team', teams.map((/** @type {any} */ team) => team.id))}
         <span class="spring"></span>
         <${Import} />
@@ -78,31 +82,60 @@ function pathOf(query, cursor) {
     return `/conversations?${wanted}`;
 }
 
-export function Runs() {
+/** The rows of the list, which follow what happens: the first page, and what was read beyond. @param {URLSearchParams} query */
+function useRows(query) {
     const rows = useSignal(/** @type {any[] | null} */ (null));
     const more = useSignal(/** @type {{rows: any[], cursor: string | null}} */ ({ rows: [], cursor: null }));
-    const teams = useSignal(/** @type {any[]} */ ([]));
-    const path = pathOf(route.value.query);
-    useEffect(() => void attempt(async () => (teams.value = (await get('/teams')).teams)), []);
+    const path = pathOf(query);
     useEffect(() => {
         let isOver = false;
         let timer = 0;
+        let at = Infinity;
         more.value = { rows: [], cursor: null };
-        const read = async () => {
-            if (!document.hidden) {
-                const page = await attempt(() => get(path));
-                if (isOver) return;
-                if (page) rows.value = page.conversations;
-                if (page && more.value.rows.length === 0) more.value = { rows: [], cursor: page.next_cursor };
-            }
-            timer = setTimeout(read, EVERY);
+        const later = (/** @type {number} */ ms) => {
+            if (Date.now() + ms >= at) return;
+            clearTimeout(timer);
+            at = Date.now() + ms;
+            timer = setTimeout(read, ms);
         };
+        const read = async () => {
+            at = Infinity;
+            const page = document.hidden ? null : await attempt(() => get(path));
+            if (isOver) return;
+            if (page) rows.value = page.conversations;
+            if (page && more.value.rows.length === 0) more.value = { rows: [], cursor: page.next_cursor };
+            later(EVERY);
+        };
+        const change = (/** @type {string} */ id, /** @type {(rows: any[]) => any[]} */ how) => {
+            if (rows.value?.some((row) => row.id === id)) rows.value = how(rows.value);
+            else if (!more.value.rows.some((row) => row.id === id)) return false;
+            else more.value = { ...more.value, rows: how(more.value.rows) };
+            return true;
+        };
+        const end = followList({
+            opened: () => later(0),
+            changed(run) {
+                const isWanted = ['state', 'team'].every((name) => !query.get(name) || query.get(name) === run[name]);
+                const isShown = change(run.id, (all) => all.flatMap((row) => (row.id !== run.id ? [row] : isWanted ? [run] : [])));
+                // Whether it belongs here is known by the server, which knows its task.
+                if (isWanted && !isShown) later(SOON);
+            },
+            removed: (id) => change(id, (all) => all.filter((row) => row.id !== id)),
+        });
         read();
         return () => {
             isOver = true;
             clearTimeout(timer);
+            end();
         };
     }, [path]);
+    return { rows, more };
+}
+
+export function Runs() {
+    const { rows, more } = useRows(route.value.query);
+    const teams = useSignal(/** @type {any[]} */ ([]));
+    useEffect(() => void attempt(async () => (teams.value = (await get('/teams')).teams)), []);
     const further = () => attempt(async () => {
         const page = await get(pathOf(route.value.query, more.value.cursor ?? ''));
         more.value = { rows: [...more.value.rows, ...page.conversations], cursor: page.next_cursor };

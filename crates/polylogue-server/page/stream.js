@@ -1,10 +1,26 @@
-// One event stream: the events of a conversation as they happen, across lost connections and restarts of the server.
+// The event stream of a tab: a conversation or the list as it happens, across lost connections and restarts of the server. A browser has
+// six connections to a server for all of its tabs, and a stream holds one of them, so a hidden tab has none.
 import { signal } from './lib.js';
 import { get } from './api.js';
 import { add, addDelta, dropDrafts, newRun } from './fold.js';
 
-/** How often a conversation that is over is looked at, in milliseconds: someone may continue it. */
+/** How often a conversation without a stream is looked at, in milliseconds: someone may continue it, and the title of a tab says what waits. */
 const LOOK = 4000;
+
+/** How long after a lost connection another one is tried, in milliseconds. */
+const RETRY = 2000;
+
+/**
+ * Calls `show` now if the tab is visible, and whenever it becomes so; otherwise `hide`. Returns what ends that.
+ * @param {() => void} show
+ * @param {() => void} hide
+ */
+function whileVisible(show, hide) {
+    const turn = () => (document.hidden ? hide() : show());
+    document.addEventListener('visibilitychange', turn);
+    turn();
+    return () => document.removeEventListener('visibilitychange', turn);
+}
 
 /**
  * Follows a conversation until `stop` is called.
@@ -37,7 +53,9 @@ export function follow(id) {
 
     function open() {
         close();
+        clearTimeout(timer);
         if (isStopped) return;
+        if (document.hidden) return later(look, 0);
         source = new EventSource(`/api/v1/conversations/${encodeURIComponent(id)}/events?from=${run.seq}`);
         /** @param {string} type @param {(data: any) => void} action */
         const on = (type, action) => source?.addEventListener(type, (event) => {
@@ -61,7 +79,7 @@ export function follow(id) {
         source.onerror = () => {
             isLive.value = false;
             // Else the browser connects again by itself, from the last number on.
-            if (source?.readyState === EventSource.CLOSED) later(retry, 2000);
+            if (source?.readyState === EventSource.CLOSED) later(retry, RETRY);
         };
     }
 
@@ -71,29 +89,73 @@ export function follow(id) {
         isLive.value = false;
     }
 
+    function hide() {
+        close();
+        // Pieces of what is being written are missed from now on.
+        dropDrafts(run);
+        later(look, 0);
+    }
+
     async function retry() {
         try {
             await get('/session');
             open();
         } catch {
-            later(retry, 2000);
+            later(retry, RETRY);
         }
     }
 
     async function look() {
-        const now = document.hidden ? null : await get(`/conversations/${encodeURIComponent(id)}`).catch(() => null);
-        if (isStopped) return;
-        if (now && (now.state !== 'closed' || now.seq > run.seq)) open();
-        else later(look, LOOK);
+        const now = await get(`/conversations/${encodeURIComponent(id)}`).catch(() => null);
+        // It may have been shown meanwhile.
+        if (isStopped || source) return;
+        if (now && document.hidden) state.value = now;
+        else if (now && (now.state !== 'closed' || now.seq > run.seq)) return open();
+        later(look, LOOK);
     }
 
-    open();
+    const end = whileVisible(open, hide);
     return {
         run, state, version, isLive, wake: open,
         stop() {
             isStopped = true;
+            end();
             clearTimeout(timer);
             close();
         },
+    };
+}
+
+/**
+ * Follows the list of conversations until what is returned is called: `changed` receives each of the newest that is new or has changed,
+ * `removed` the id of one that was removed, and `opened` says that there may be more.
+ * @param {{changed: (conversation: any) => void, removed: (id: string) => void, opened: () => void}} on
+ */
+export function followList(on) {
+    /** @type {EventSource | null} */
+    let source = null;
+    let timer = 0;
+    const close = () => {
+        clearTimeout(timer);
+        source?.close();
+        source = null;
+    };
+    const open = () => {
+        close();
+        source = new EventSource('/api/v1/feed');
+        const data = (/** @type {Event} */ event) => JSON.parse(/** @type {MessageEvent} */ (event).data);
+        source.onopen = on.opened;
+        source.addEventListener('conversation', (event) => on.changed(data(event)));
+        source.addEventListener('removed', (event) => on.removed(data(event).id));
+        source.onerror = () => {
+            if (source?.readyState !== EventSource.CLOSED) return;
+            clearTimeout(timer);
+            timer = setTimeout(() => document.hidden || open(), RETRY);
+        };
+    };
+    const end = whileVisible(open, close);
+    return () => {
+        end();
+        close();
     };
 }

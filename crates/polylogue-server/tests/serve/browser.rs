@@ -13,13 +13,16 @@ const PROGRAM: &str = "/usr/bin/chromium";
 /// How long the page may take for what a test waits for: a machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A browser with one page.
+/// A tab of a browser that is open, and not the one that is used.
+pub(crate) struct Tab(String);
+
+/// A browser, of which one page is used at a time.
 pub(crate) struct Browser {
     child: Child,
     input: ChildStdin,
     messages: mpsc::UnboundedReceiver<Value>,
     next: u64,
-    /// Of the page.
+    /// Of the page that is used.
     session: String,
     /// What has happened besides replies.
     events: Vec<Value>,
@@ -80,7 +83,25 @@ impl Browser {
                 break page;
             }
         };
-        let attach = json!({"targetId": page["targetId"], "flatten": true});
+        self.attach_to(&page["targetId"]).await;
+    }
+
+    /// Opens an address in a further tab, to which all that follows is done. Returns the tab before.
+    pub(crate) async fn open_tab(&mut self, url: &str) -> Tab {
+        let before = Tab(std::mem::take(&mut self.session));
+        let made = self.command("Target.createTarget", json!({"url": "about:blank"})).await;
+        self.attach_to(&made["targetId"]).await;
+        self.open(url).await;
+        before
+    }
+
+    /// Does what follows to this tab. Returns the tab before.
+    pub(crate) fn turn_to(&mut self, tab: Tab) -> Tab {
+        Tab(std::mem::replace(&mut self.session, tab.0))
+    }
+
+    async fn attach_to(&mut self, target: &Value) {
+        let attach = json!({"targetId": target, "flatten": true});
         let attached = self.command("Target.attachToTarget", attach).await;
         self.session = attached["sessionId"].as_str().unwrap().to_owned();
         for domain in ["Page", "Runtime", "Network", "Log"] {

@@ -1,4 +1,4 @@
-//! The page while a model writes, and by the keyboard alone: S93, S99.
+//! The page while a model writes, in many tabs, and by the keyboard alone: S93, S94, S99.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use polylogue_test::server::{Answer, PieceGate, Playbook};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
+use crate::conversations::{self, until};
 use crate::live::{Cluster, Node, model, run};
 use crate::page_browser::{browser_of, check_clean, choose, id_of, until_state};
 use crate::world::{LONG, World};
@@ -95,6 +96,99 @@ async fn s99_nothing_moves_where_motion_is_not_wanted() {
     }
     gate.lift();
     until_state(&mut browser, "closed").await;
+    check_clean(&browser, &world);
+}
+
+/// Hides or shows the tab, as its script sees it: without a window, all tabs count as visible.
+async fn hide(browser: &mut Browser, hidden: bool) {
+    browser
+        .eval(&format!(
+            "Object.defineProperty(document, 'hidden', {{value: {hidden}, configurable: true}}), document.dispatchEvent(new Event('visibilitychange'))"
+        ))
+        .await;
+}
+
+/// How many event streams the server has.
+async fn streams(world: &World) -> String {
+    let text = world.get("/metrics").await.body;
+    let line = text.lines().find_map(|line| line.strip_prefix("polylogue_streams "));
+    line.unwrap().trim().to_owned()
+}
+
+async fn until_streams(world: &World, number: &str) {
+    let are_there = async {
+        while streams(world).await != number {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), are_there).await.unwrap();
+}
+
+/// A browser has six connections to a server for all of its tabs.
+#[tokio::test]
+async fn s94_eight_tabs_show_their_questions_since_a_hidden_one_holds_no_connection() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    hide(&mut browser, true).await;
+    let (mut tabs, mut ids) = (Vec::new(), Vec::new());
+    for _ in 0..8 {
+        let id = conversations::begin(&world, &json!({"team": "ask"})).await;
+        until(&world, &id, "waiting").await;
+        tabs.push(browser.open_tab(&format!("{}/#/runs/{id}", world.url)).await);
+        browser.until("document.querySelector('.question textarea')").await;
+        until_streams(&world, "1").await;
+        hide(&mut browser, true).await;
+        until_streams(&world, "0").await;
+        ids.push(id);
+    }
+    // The last one is answered elsewhere: its title says so while it is hidden, and its text follows when it is shown.
+    let last = ids.last().unwrap();
+    browser.until("document.title.startsWith('● ')").await;
+    let path = format!("/api/v1/conversations/{last}");
+    let question = world.get(&path).await.json()["asked"][0]["question"].clone();
+    world.post(&format!("{path}/answers"), &json!({"question": question, "text": "Hm."})).await;
+    browser.until("!document.title.startsWith('● ')").await;
+    assert_eq!(streams(&world).await, "0");
+    hide(&mut browser, false).await;
+    browser.until_text("Thanks.").await;
+    let turns = "document.querySelectorAll('.turn').length";
+    assert_eq!(browser.eval(turns).await, 3, "each message once");
+    hide(&mut browser, true).await;
+    // The first run, in the second tab.
+    browser.turn_to(tabs.swap_remove(1));
+    hide(&mut browser, false).await;
+    browser.fill(".question textarea", "I am stuck.").await;
+    browser.press("Answer").await;
+    until_state(&mut browser, "closed").await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn the_list_follows_its_runs_by_one_stream() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    until_streams(&world, "1").await;
+    let id = conversations::begin(&world, &json!({"team": "ask"})).await;
+    let row = |state: &str| format!("document.querySelector('.run-row a[href$=\"{id}\"] .state.{state}')");
+    browser.until(&row("waiting")).await;
+    let path = format!("/api/v1/conversations/{id}");
+    world.post(&format!("{path}/messages"), &json!({"text": "And?"})).await;
+    let question = world.get(&path).await.json()["asked"][0]["question"].clone();
+    world.post(&format!("{path}/answers"), &json!({"question": question, "text": "Hm."})).await;
+    browser.until(&row("closed")).await;
+    // One that leaves a filtered list, which is not followed while it is hidden.
+    browser.eval("location.hash = '#/?state=waiting'").await;
+    browser.until("document.querySelectorAll('.run-row').length === 0").await;
+    let other = conversations::begin(&world, &json!({"team": "ask"})).await;
+    browser.until("document.querySelectorAll('.run-row').length === 1").await;
+    hide(&mut browser, true).await;
+    until_streams(&world, "0").await;
+    let removed = world.send(world.request("DELETE", &format!("/api/v1/conversations/{other}"))).await;
+    assert_eq!(removed.status, 200);
+    hide(&mut browser, false).await;
+    browser.until("document.querySelectorAll('.run-row').length === 0").await;
+    let feeds = browser.requests().iter().filter(|url| url.ends_with("/api/v1/feed")).count();
+    assert_eq!(feeds, 3, "one for each view, and one after it was hidden");
     check_clean(&browser, &world);
 }
 
