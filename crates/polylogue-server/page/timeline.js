@@ -1,15 +1,23 @@
 // The calls of a run in time: one row for each agent, bars for its calls, and all calls in a table.
-import { html, useEffect, useSignal } from './lib.js';
+import { html, useEffect, useRef, useSignal } from './lib.js';
 import { attempt, get } from './api.js';
 import { refine, route } from './router.js';
 import { openRequest } from './calls.js';
 import { Avatar, Name } from './names.js';
 import { dollars, short, span } from './format.js';
 
-/** All pages of the timeline. @param {string} id */
-async function read(id) {
-    const rows = [];
-    for (let from = /** @type {number | null} */ (0); from !== null;) {
+/** How often the timeline of a run that is running is read, in milliseconds. */
+const EVERY = 500;
+
+/**
+ * The timeline, of which `known` was read before: from the first call on that had not ended.
+ * @param {string} id
+ * @param {any[]} known
+ */
+async function read(id, known) {
+    const open = known.findIndex((row) => row.end_ms === null);
+    const rows = known.slice(0, open < 0 ? known.length : open);
+    for (let from = /** @type {number | null} */ (rows.length); from !== null;) {
         const page = await get(`/conversations/${encodeURIComponent(id)}/calls?from=${from}`);
         rows.push(...page.calls);
         from = page.next;
@@ -90,11 +98,20 @@ function Table({ rows, run, begin, now }) {
 export function Timeline({ id, run }) {
     const rows = useSignal(/** @type {any[] | null} */ (null));
     const zoom = Math.min(16, Math.max(1, Number(route.value.query.get('zoom')) || 1));
+    const reading = useRef({ timer: 0, isOver: false }).current;
     useEffect(() => {
-        // Not for each event of a run that goes fast.
-        const timer = setTimeout(() => attempt(async () => (rows.value = await read(id))), rows.value ? 500 : 0);
-        return () => clearTimeout(timer);
+        const next = async () => {
+            const { seq } = run;
+            await attempt(async () => (rows.value = await read(id, rows.value ?? [])));
+            reading.timer = seq < run.seq && !reading.isOver ? setTimeout(next, EVERY) : 0;
+        };
+        // Not for each event of a run that goes fast, and not only once that is quiet.
+        reading.timer ||= setTimeout(next, rows.value ? EVERY : 0);
     }, [id, run.seq]);
+    useEffect(() => () => {
+        reading.isOver = true;
+        clearTimeout(reading.timer);
+    }, []);
     if (!rows.value) return html`<p aria-busy="true">…</p>`;
     if (rows.value.length === 0) return html`<p class="empty">There is no call yet.</p>`;
     const begin = Math.min(...rows.value.map((row) => row.start_ms));

@@ -1,5 +1,6 @@
 //! The page while a model writes, in many tabs, and by the keyboard alone: S93, S94, S99.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_store::parts::this_process;
@@ -10,7 +11,7 @@ use crate::browser::Browser;
 use crate::conversations::{self, until};
 use crate::live::{Cluster, Node, model, run};
 use crate::page_browser::{browser_of, check_clean, choose, id_of, until_state};
-use crate::world::{LONG, World};
+use crate::world::{Gate, LONG, World};
 
 const WHOLE: &str = "alpha beta gamma";
 
@@ -96,6 +97,52 @@ async fn s99_nothing_moves_where_motion_is_not_wanted() {
     }
     gate.lift();
     until_state(&mut browser, "closed").await;
+    check_clean(&browser, &world);
+}
+
+/// Its calls never end by themselves, and no two replies are equal.
+const ENDLESS: &str = "
+name: endless
+task: Count.
+agents: [{name: Ann, model: 'openai:gpt-4o-mini'}]
+chat: {participants: [Ann], pattern: round_robin, stop: {max_turns: 100000}}
+";
+
+/// The timeline grows during a run whose events never leave half a second without one.
+#[tokio::test]
+async fn s93_the_timeline_grows_while_calls_follow_each_other_fast() {
+    let gate = Arc::new(Gate::until(1));
+    let passed = Arc::clone(&gate);
+    let model = Playbook::new(move |_, number| {
+        passed.pass(number);
+        Answer::text(format!("number {number}"))
+    });
+    let world = World::with_playbook("endless", ENDLESS, model).await;
+    let Some(mut browser) = browser_of(&world).await else { return gate.lift() };
+    let id = conversations::begin(&world, &json!({"team": "endless"})).await;
+    browser.eval(&format!("location.hash = '#/runs/{id}/timeline'")).await;
+    let rows = "document.querySelectorAll('.calls tbody tr').length";
+    browser.until(&format!("{rows} === 1")).await;
+    let opened = Arc::clone(&gate);
+    let opening = tokio::spawn(async move {
+        for open in 2.. {
+            opened.open_until(open);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
+    for least in [2, 6, 12] {
+        browser.until(&format!("{rows} >= {least}")).await;
+    }
+    until_state(&mut browser, "running").await;
+    opening.abort();
+    world.post(&format!("/api/v1/conversations/{id}/stop"), &json!({"when": "now"})).await;
+    gate.lift();
+    until(&world, &id, "halted").await;
+    // Each call once, and all of them.
+    until_state(&mut browser, "halted").await;
+    let calls = world.get(&format!("/api/v1/conversations/{id}/calls")).await.json();
+    let calls = calls["calls"].as_array().unwrap().len();
+    browser.until(&format!("{rows} === {}", calls.min(200))).await;
     check_clean(&browser, &world);
 }
 

@@ -117,7 +117,7 @@ impl Gate {
     }
 
     /// Waits in the thread of the model.
-    fn pass(&self, number: usize) {
+    pub(crate) fn pass(&self, number: usize) {
         drop(self.changed.wait_while(self.open.lock().unwrap(), |open| number >= *open).unwrap());
     }
 }
@@ -445,12 +445,12 @@ impl World {
         routes
     }
 
-    /// Stops the server and waits until it has ended.
     /// Tells the server to stop, and does not wait until it has.
     pub(crate) fn begin_stop(&mut self) {
         drop(self.stop.take());
     }
 
+    /// Stops the server and waits until it has ended.
     pub(crate) async fn stop(mut self) -> tempfile::TempDir {
         self.begin_stop();
         self.serving.await.unwrap();
