@@ -63,6 +63,8 @@ pub(crate) struct App {
     pub(crate) mcp: Box<dyn Transport>,
     /// Authenticates what clients send back.
     pub(crate) state_key: StateKey,
+    /// Whether what an earlier process was running runs again.
+    pub(crate) resumed: watch::Sender<bool>,
     /// Whether the server is stopping.
     pub(crate) stopping: watch::Sender<bool>,
 }
@@ -86,6 +88,7 @@ impl App {
             edits: tokio::sync::Mutex::default(),
             metrics: Metrics::new(),
             promised: Promised::at(tenants.running_folder()),
+            attendance: Attendance::at(tenants.requests_file()),
             mcp,
             state_key: StateKey::at(tenants.state_key_file()),
             tenants,
@@ -99,7 +102,7 @@ impl App {
             openapi,
             streams: Mutex::default(),
             in_flight: InFlight::default(),
-            attendance: Attendance::default(),
+            resumed: watch::Sender::new(false),
             stopping: watch::Sender::new(false),
         }
     }

@@ -6,6 +6,7 @@ use polylogue_core::{ListQuery, Listing, LogId, Store as _};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::app::App;
+use crate::attendance::RequestDigest;
 use crate::call::Call;
 use crate::problem::Problem;
 use crate::tenants::Tenant;
@@ -48,6 +49,11 @@ impl Key {
         Ok(Some(Self { scope, body, _only: only }))
     }
 
+    /// What tells the request from others that chat completions have begun.
+    pub(crate) fn digest(&self) -> RequestDigest {
+        RequestDigest { request: self.scope.clone(), body: self.body.clone(), has_key: true }
+    }
+
     /// The id of the conversation that the request makes.
     pub(crate) fn log_id(&self) -> Result<LogId, Problem> {
         LogId::new(&format!("{}{}", self.log_prefix(), self.body))
@@ -74,18 +80,33 @@ impl Key {
 
     /// Whether an earlier request with this key has put a message into the inbox of `id`.
     pub(crate) async fn was_posted(&self, tenant: &Tenant, id: &LogId) -> Result<bool, Problem> {
+        Ok(self.posted(tenant, id).await?.is_some())
+    }
+
+    /// The number of the message that an earlier request with this key has put into the inbox of `id`.
+    async fn posted(&self, tenant: &Tenant, id: &LogId) -> Result<Option<u64>, Problem> {
         let prefix = format!("http-{}-", self.scope);
         let posted = tenant.runtime.store().inbox(id, 0).await?;
         let earlier = posted.iter().find(|(_, message)| message.key.starts_with(&prefix));
         match earlier {
-            None => Ok(false),
-            Some((_, message)) if *message.key == *self.inbox_key() => Ok(true),
+            None => Ok(None),
+            Some((number, message)) if *message.key == *self.inbox_key() => Ok(Some(*number)),
             Some(_) => Err(mismatch()),
         }
     }
+
+    /// The event that carries out what an earlier request with this key has put into the inbox of `id`, or the next one, if none does
+    /// yet.
+    pub(crate) async fn carried_out(&self, tenant: &Tenant, id: &LogId) -> Result<Option<u64>, Problem> {
+        let Some(number) = self.posted(tenant, id).await? else { return Ok(None) };
+        let events = tenant.runtime.store().read(id, 0).await?;
+        let carries = events.iter().find(|event| event.inbox == Some(number));
+        Ok(Some(carries.map_or(events.len() as u64, |event| event.seq)))
+    }
 }
 
-fn mismatch() -> Problem {
+/// The same key came with another body.
+pub(crate) fn mismatch() -> Problem {
     Problem::other_body("an earlier request with this `Idempotency-Key` had another body")
         .hint("use a new key for each request that is not a repetition")
 }

@@ -1,5 +1,6 @@
 //! OpenAI's chat completions: a team is a model. The log is the only state; a response is a projection of it.
 
+mod beginning;
 mod chores;
 mod chunks;
 mod completions;

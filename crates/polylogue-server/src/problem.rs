@@ -174,6 +174,11 @@ impl Problem {
         self.0.status == StatusCode::UNAUTHORIZED
     }
 
+    /// Whether there is no such thing, or none that the caller may see.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.0.status == StatusCode::NOT_FOUND
+    }
+
     /// Whether a question was answered before.
     pub(crate) fn is_answered(&self) -> bool {
         self.0.word == "answered"

@@ -284,6 +284,7 @@ impl Server {
             if resume {
                 resume_all(&app).await;
             }
+            app.resumed.send_replace(true);
             tokio::select! {
                 () = stop => {}
                 () = watching => {}

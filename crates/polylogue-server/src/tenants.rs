@@ -186,6 +186,11 @@ impl Tenants {
         server_folder(&self.place).join("spending.jsonl")
     }
 
+    /// Where what requests for chat completions have begun is noted.
+    pub(crate) fn requests_file(&self) -> PathBuf {
+        server_folder(&self.place).join("requests.jsonl")
+    }
+
     /// Where the key is that authenticates what clients send back.
     pub(crate) fn state_key_file(&self) -> PathBuf {
         server_folder(&self.place).join("state.key")

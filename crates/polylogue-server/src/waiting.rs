@@ -1,11 +1,18 @@
-//! Who waits for a response: a run for which no client waits any more is stopped after a time.
+//! Who waits for a response: a run for which no client waits any more is stopped after a time. A response that a client has not received
+//! whole can be joined.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
+use axum::body::Body;
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
 use polylogue_core::LogId;
 use tokio::time::sleep;
 
 use crate::app::App;
+use crate::attendance::{Begun, Clients};
 use crate::tenants::Tenant;
 
 /// A client that waits for a response. If it goes away before the response has ended, and no other client waits for the conversation
@@ -49,5 +56,63 @@ impl Drop for Waiting {
                 }
             });
         }
+    }
+}
+
+/// The client of a request: while it exists, no repeated request without a key joins what the request has begun.
+pub(crate) struct Client {
+    app: Arc<App>,
+    begun: Begun,
+    has_key: bool,
+    _one_of: Clients,
+}
+
+impl Client {
+    pub(crate) fn new(app: &Arc<App>, begun: &Begun, has_key: bool, clients: Clients) -> Self {
+        Self { app: Arc::clone(app), begun: begun.clone(), has_key, _one_of: clients }
+    }
+
+    /// The body of its response.
+    pub(crate) fn receives(self, body: Body) -> Body {
+        Body::new(Received { body, client: Some(self) })
+    }
+
+    /// It has the whole response: what it sends after that is another request, unless it has a key. The streams of a server that stops
+    /// end early.
+    fn has_all(self) {
+        if !self.has_key && !self.app.is_stopping() {
+            self.app.attendance.forget(&self.begun);
+        }
+    }
+}
+
+/// A body that knows whether it was read whole.
+struct Received {
+    body: Body,
+    client: Option<Client>,
+}
+
+impl hyper::body::Body for Received {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        let is_read = frame.is_none() || self.body.is_end_stream();
+        if let Some(client) = self.client.take_if(|_| is_read) {
+            client.has_all();
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

@@ -80,6 +80,10 @@ fn kill_under_load(kills: usize) {
         let client = Arc::clone(&client);
         move || client.post_until_told()
     });
+    let completing = spawn({
+        let client = Arc::clone(&client);
+        move || client.complete_until_told()
+    });
     let telling = spawn({
         let client = Arc::clone(&client);
         move || client.tell_until_told()
@@ -94,7 +98,10 @@ fn kill_under_load(kills: usize) {
         process = serve(&place, &client);
     }
     client.is_enough.store(true, Ordering::SeqCst);
-    let (acknowledged, followed) = posting.join().unwrap();
+    let (mut acknowledged, followed) = posting.join().unwrap();
+    let completed = completing.join().unwrap();
+    assert!(!completed.is_empty());
+    acknowledged.extend(completed);
     telling.join().unwrap();
     client.check_told();
     client.until_all_closed();
@@ -233,6 +240,22 @@ impl Client {
             acknowledged.insert(number, id);
         }
         (acknowledged, followed)
+    }
+
+    /// Asks for chat completions, each until the whole response is there: their conversations by number, from a million on.
+    fn complete_until_told(&self) -> BTreeMap<usize, String> {
+        let mut completed = BTreeMap::new();
+        while !self.is_enough.load(Ordering::SeqCst) {
+            let number = 1_000_000 + completed.len();
+            let message = json!({"role": "user", "content": format!("Talk about the number {number}.")});
+            let body = json!({"model": "team", "messages": [message]});
+            let head = format!("Idempotency-Key: chat-{number}\r\n");
+            let completion = self.ask("POST", "/v1/chat/completions", &head, &body.to_string());
+            let (state, id) = (&completion["polylogue"]["state"], &completion["polylogue"]["conversation"]);
+            assert_eq!(state, "closed", "{completion}");
+            completed.insert(number, id.as_str().unwrap().to_owned());
+        }
+        completed
     }
 
     /// Those of the team that talks.

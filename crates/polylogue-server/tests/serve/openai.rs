@@ -233,9 +233,95 @@ async fn s55_s56_a_retry_joins_and_two_equal_requests_are_two_runs() {
     let (joined, is_done) = chunks(retry).await;
     assert!(is_done && joined.len() > 3, "{joined:?}");
     assert_eq!(count(&world).await, 1, "one log");
+    assert_eq!(world.model_requests().len(), 8, "each call once, until the loop detection ends it");
     let (one, two) = tokio::join!(request.send(world.address), request.send(world.address));
     assert_eq!((one.status, two.status), (200, 200));
     assert_eq!(count(&world).await, 3, "two more");
+}
+
+#[tokio::test]
+async fn s55_s56_a_retry_joins_no_run_whose_client_is_there_or_has_the_whole_answer() {
+    let gate = Arc::new(Gate::until(0));
+    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let body = json!({"model": "long", "messages": [user("Talk.")], "stream": true});
+    let request = world.request("POST", COMPLETIONS).json(&body);
+    let mut first = request.open(world.address).await;
+    first.frame().await.unwrap();
+    let again = request.clone().header("x-stainless-retry-count", "1");
+    let second = again.open(world.address).await;
+    assert_eq!(count(&world).await, 2, "the first is still connected");
+    gate.lift();
+    let (whole, is_done) = chunks(first).await;
+    assert!(is_done && chunks(second).await.1);
+    // Streams, and whole responses.
+    let (third, _) = chunks(again.open(world.address).await).await;
+    assert_ne!(third[0]["id"], whole[0]["id"]);
+    assert_eq!(count(&world).await, 3, "what was received is asked for again");
+    let body = json!({"model": "long", "messages": [user("Talk.")]});
+    let request = world.request("POST", COMPLETIONS).json(&body);
+    let first = request.send(world.address).await.json();
+    let again = request.header("x-stainless-retry-count", "1").send(world.address).await.json();
+    assert_ne!(conversation(&first), conversation(&again));
+}
+
+/// A request whose run a restart interrupts is the same afterwards, with a key and, of an SDK that tries again, without.
+#[tokio::test]
+async fn s24_s55_a_repeated_chat_completion_joins_its_run_across_a_restart() {
+    for (header, value) in [("Idempotency-Key", "once"), ("x-stainless-retry-count", "1")] {
+        let gate = Arc::new(Gate::until(1));
+        // The call in flight is given up.
+        let limits = ServerLimits { stop_time: Duration::from_millis(10), ..generous() };
+        let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+        let body = json!({"model": "long", "messages": [user("Talk.")], "stream": true});
+        let begin = world.request("POST", COMPLETIONS).json(&body);
+        let begin = if header == "Idempotency-Key" { begin.header(header, value) } else { begin };
+        let mut first = begin.open(world.address).await;
+        let id = first.frame().await.unwrap().json()["id"].clone();
+        while world.model_requests().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let world = world.restart().await;
+        gate.lift();
+        let again = world.request("POST", COMPLETIONS).json(&body).header(header, value);
+        let (joined, is_done) = chunks(again.open(world.address).await).await;
+        assert!(is_done && joined[0]["id"] == id, "{header}: {joined:?}");
+        assert_eq!(count(&world).await, 1, "{header}");
+        // Of the eight calls, that in flight came again.
+        assert_eq!(world.model_requests().len(), 9, "{header}");
+    }
+}
+
+#[tokio::test]
+async fn s24_one_key_makes_one_chat_completion() {
+    let world = World::with_model("more", generous()).await;
+    let keyed = |body: &Value, key: &str| {
+        world.request("POST", COMPLETIONS).json(body).header("Idempotency-Key", key)
+    };
+    let mut history = vec![user("Talk.")];
+    let mut id = None;
+    for key in ["one", "two", "three"] {
+        let body = json!({"model": "long", "messages": history});
+        let request = keyed(&body, key);
+        let (first, second) = tokio::join!(request.send(world.address), request.send(world.address));
+        let third = request.send(world.address).await;
+        assert_eq!(third.header("idempotent-replayed"), Some("true"), "{key}");
+        let replayed = [&first, &second].map(|one| one.header("idempotent-replayed").is_some());
+        assert_ne!(replayed[0], replayed[1], "{key}: one of them waited");
+        for other in [&second, &third] {
+            assert_eq!((other.status, &other.json()["id"]), (200, &first.json()["id"]), "{key}");
+            assert_eq!(content(&other.json()), content(&first.json()));
+        }
+        let first = first.json();
+        let of = id.get_or_insert_with(|| conversation(&first).to_owned());
+        assert_eq!(conversation(&first), of, "{key}");
+        history.extend([assistant(content(&first)), user(&format!("And after {key}?"))]);
+        let other = json!({"model": "long", "messages": [user("Something else.")]});
+        let refused = keyed(&other, key).send(world.address).await;
+        assert_eq!(refused.status, 422, "{key}: {}", refused.body);
+    }
+    assert_eq!(count(&world).await, 1);
+    let said = events(&world, &id.unwrap()).await;
+    assert_eq!(said.iter().filter(|event| event["type"] == "reopened").count(), 2, "each message once");
 }
 
 #[tokio::test]

@@ -131,7 +131,9 @@ async fn s46_s48_s63_streams_of_random_teams_are_those_of_their_finished_logs() 
             assert_eq!(ends.count(), 1);
             // The response that is no stream says the same.
             let plain = json!({"model": name, "messages": [user("Talk.")]});
-            let plain = world.send(Request { body: plain.to_string().into_bytes(), ..request }).await.json();
+            let plain = Request { body: plain.to_string().into_bytes(), ..request };
+            let plain = plain.header("Idempotency-Key", &format!("{name} {show} whole"));
+            let plain = world.send(plain).await.json();
             assert_eq!(content(&plain), joined(&live, "content").trim_end());
         }
     }

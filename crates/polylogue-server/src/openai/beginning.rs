@@ -1,0 +1,238 @@
+//! From a request for a chat completion to a run: a repeated one joins the run of the first.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use polylogue_core::{Instruction, LimitOverrides, LogId, Message, Name, Part, Store as _, Subscription};
+use polylogue_runtime::{Conversation, ForkPoint, Steered, fresh_id};
+use polylogue_wire::Scope;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+
+use super::history::{self, Continuation};
+use super::request::ChatRequest;
+use crate::attendance::{Begun, Earlier, RequestDigest};
+use crate::beginning::made_before;
+use crate::call::Call;
+use crate::conversation::{find, listing, served_team};
+use crate::idempotency::{Key, mismatch};
+use crate::problem::Problem;
+use crate::runs::{self, Opened, Stretch, run_stored, run_stretch};
+use crate::tenants::Tenant;
+use crate::token::Token;
+use crate::waiting::{Client, Waiting};
+
+/// How long it is waited for the server to notice that the client of an equal request is gone.
+const LEAVES: Duration = Duration::from_secs(1);
+/// How often it is looked.
+const POLL: Duration = Duration::from_millis(20);
+
+/// A request, and who sends it.
+pub(super) struct Request {
+    pub(super) call: Arc<Call>,
+    pub(super) token: Arc<Token>,
+    pub(super) tenant: Arc<Tenant>,
+    pub(super) chat: Arc<ChatRequest>,
+}
+
+/// What a request has begun or joined, and that its client waits for it.
+pub(super) struct Started {
+    pub(super) begun: Begun,
+    /// What happens from its beginning on, unless it has begun before.
+    pub(super) begins: Option<oneshot::Receiver<Subscription>>,
+    pub(super) waiting: Waiting,
+    pub(super) client: Client,
+    /// Whether an earlier request with the same key has begun it.
+    pub(super) is_replayed: bool,
+}
+
+/// What a request has begun.
+type Beginning = (Begun, Option<oneshot::Receiver<Subscription>>);
+
+/// Joins the run that an equal request has begun whose connection was lost, or begins.
+pub(super) async fn join_or_begin(request: Request) -> Result<Started, Problem> {
+    let Request { call, token, .. } = &request;
+    let key = Key::among(&call.app, (token, "chat"), &call.headers, || call.body_digest()).await?;
+    let digest = key.as_ref().map_or_else(|| request.digest(), Key::digest);
+    let is_repeated = digest.has_key || request.is_retry();
+    let until = Instant::now() + LEAVES;
+    loop {
+        // A key waits by itself.
+        let only = match digest.has_key {
+            true => None,
+            false => Some(call.app.in_flight.enter(&digest.request).await),
+        };
+        match call.app.attendance.find(&digest) {
+            Earlier::OtherBody => return Err(mismatch()),
+            Earlier::Lost(begun, clients) if is_repeated => match request.continues(&begun).await? {
+                true => return Ok(request.started((begun, None), digest.has_key, clients)),
+                false => call.app.attendance.forget(&begun),
+            },
+            Earlier::Attended if is_repeated && Instant::now() < until => {
+                drop(only);
+                sleep(POLL).await;
+            }
+            _ => return request.begin(&digest, key.as_ref()).await,
+        }
+    }
+}
+
+impl Request {
+    /// What tells it from others that have no key.
+    fn digest(&self) -> RequestDigest {
+        let body = self.call.body_digest();
+        let of = self.chat.conversation.as_deref().unwrap_or_default();
+        let request = blake3::hash(format!("{}\0{of}\0{body}", self.token.id).as_bytes());
+        RequestDigest { request: request.to_string(), body: body.to_string(), has_key: false }
+    }
+
+    /// Whether an SDK sends it again.
+    fn is_retry(&self) -> bool {
+        let count = self.call.headers.get("x-stainless-retry-count").and_then(|value| value.to_str().ok());
+        count.and_then(|count| count.parse::<u32>().ok()).is_some_and(|count| count > 0)
+    }
+
+    fn started(&self, (begun, begins): Beginning, is_replayed: bool, clients: Arc<()>) -> Started {
+        let app = &self.call.app;
+        let waiting = Waiting::new(app, &self.tenant, &begun.id);
+        let client = Client::new(app, &begun, self.call.headers.contains_key("idempotency-key"), clients);
+        Started { begun, begins, waiting, client, is_replayed }
+    }
+
+    /// Whether the log has what an earlier request has begun. It runs, if the process was killed before it could.
+    async fn continues(&self, begun: &Begun) -> Result<bool, Problem> {
+        let Self { call, token, tenant, .. } = self;
+        // After a restart, a client may be faster than the server, which continues what was running.
+        let _ = call.app.resumed.subscribe().wait_for(|resumed| *resumed).await;
+        let found = listing(tenant, &begun.id).await;
+        let listing = match found {
+            Err(problem) if problem.is_not_found() => return Ok(false),
+            listing => listing?,
+        };
+        let has_run = match &begun.message {
+            None => listing.summary.events > 0,
+            Some(key) => {
+                let store = tenant.runtime.store();
+                let posted = store.inbox(&begun.id, 0).await?;
+                let Some((number, _)) = posted.iter().find(|(_, message)| *message.key == **key) else {
+                    return Ok(false);
+                };
+                // Another event follows the one that carries it out.
+                let events = store.read(&begun.id, begun.from).await?;
+                events.iter().rev().skip(1).any(|event| event.inbox == Some(*number))
+            }
+        };
+        if !has_run {
+            run_stored(&call.app, tenant, &begun.id, call.app.wait(token));
+        }
+        Ok(true)
+    }
+
+    async fn begin(&self, digest: &RequestDigest, key: Option<&Key>) -> Result<Started, Problem> {
+        let Self { call, token, tenant, chat } = self;
+        let app = &call.app;
+        if let Some(made) = made_before(app, tenant, token, key).await? {
+            let begun = Begun { id: made.id, from: 0, message: None };
+            self.continues(&begun).await?;
+            return Ok(self.started((begun, None), true, Arc::default()));
+        }
+        if app.is_stopping() {
+            return Err(Problem::stopping());
+        }
+        let found = match &chat.conversation {
+            Some(id) => Some(Continuation::Tip(find(tenant, token, id).await?.id)),
+            None => {
+                let name = tenant.name_of_team(&chat.model).unwrap_or_default();
+                history::find(tenant, token, name, chat).await?
+            }
+        };
+        match found {
+            None => self.begin_new(digest, key).await,
+            Some(Continuation::Tip(id)) => self.say(&id, digest, key).await,
+            Some(Continuation::Earlier { id, events, is_edited }) => {
+                let point = ForkPoint { event: Some(events), text: None, is_edited };
+                let fork = tenant.runtime.fork_as(&id, &point, fresh_id(), None).await?;
+                self.say(&fork.id, digest, key).await
+            }
+        }
+    }
+
+    async fn begin_new(&self, digest: &RequestDigest, key: Option<&Key>) -> Result<Started, Problem> {
+        let Self { call, token, tenant, chat } = self;
+        let prepared = served_team(call, tenant, &chat.model).await?;
+        prepared.reread_memory().await?;
+        let slot = call.app.join(token).await?;
+        let limits = LimitOverrides { reply_tokens: chat.max_tokens, ..LimitOverrides::default() };
+        let of_team = prepared.run().with_task(history::task(&chat.messages)).with_limits(limits);
+        let of_team = of_team.with_budgets(slot.payer.budgets()).with_daily(slot.payer.daily());
+        let id = key.map_or_else(|| Ok(fresh_id()), Key::log_id)?;
+        let begun = Begun { id: id.clone(), from: 0, message: None };
+        let clients = call.app.attendance.note(digest, &begun);
+        let conversation = tenant.runtime.begin_as(&of_team, id.clone(), None).await?;
+        let pictures = chat.messages.iter().flat_map(|message| &message.pictures);
+        conversation.attach(pictures.cloned().map(Part::Media).collect());
+        tenant.runs.enter(&id);
+        let opened = Opened { conversation, prepared };
+        let (follower, begins) = oneshot::channel();
+        let stretch = Stretch { follower: Some(follower), reply_tokens: None };
+        runs::begin(&call.app, tenant, &id, slot, (Some(opened), stretch));
+        Ok(self.started((begun, Some(begins)), false, clients))
+    }
+
+    /// Says the user's message in a conversation: as the answer to its oldest question, if it waits for one.
+    async fn say(&self, id: &LogId, digest: &RequestDigest, key: Option<&Key>) -> Result<Started, Problem> {
+        let Self { call, token, tenant, chat } = self;
+        if let Some(key) = key
+            && let Some(from) = key.carried_out(tenant, id).await?
+        {
+            let begun = Begun { id: id.clone(), from, message: Some(key.inbox_key()) };
+            self.continues(&begun).await?;
+            return Ok(self.started((begun, None), true, Arc::default()));
+        }
+        if chat.max_tokens.is_some() && tenant.runs.is_running(id) {
+            return Err(Problem::busy(format!("`{id}` is running: a limit is for what has not begun"))
+                .hint("wait until it has ended, or leave `max_tokens` out"));
+        }
+        let from = listing(tenant, id).await?.summary.events;
+        let instruction = self.instruction(id).await?;
+        let slot = call.app.join(token).await?;
+        let message = key.map_or_else(|| fresh_id().to_string(), Key::inbox_key);
+        let begun = Begun { id: id.clone(), from, message: Some(message.clone()) };
+        let clients = call.app.attendance.note(digest, &begun);
+        if let Steered::Refused(why) = tenant.runtime.steer_once(id, instruction, &message).await? {
+            call.app.attendance.forget(&begun);
+            return Err(Problem::refused(why.to_string()));
+        }
+        let (follower, begins) = oneshot::channel();
+        // One of an earlier request does not count for this one.
+        let reply_tokens = Some(chat.max_tokens.unwrap_or(Conversation::ANY_REPLY_LENGTH));
+        let stretch = Stretch { follower: Some(follower), reply_tokens };
+        run_stretch(&call.app, tenant, id, slot, stretch);
+        Ok(self.started((begun, Some(begins)), false, clients))
+    }
+
+    /// What the user's message is to the conversation.
+    async fn instruction(&self, id: &LogId) -> Result<Instruction, Problem> {
+        let Self { token, tenant, chat, .. } = self;
+        let (text, has_pictures) = (chat.last(), !chat.last_pictures().is_empty());
+        match tenant.runtime.open_questions(id).await?.first() {
+            // A question can be whether a call is allowed.
+            Some(_) if !token.has(Scope::Answer) => Err(Problem::may_not_answer()),
+            Some(_) if has_pictures => {
+                Err(Problem::unsupported_parameter("the team waits for an answer, which is a text")
+                    .at(format!("/messages/{}", chat.messages.len() - 1), "no pictures")
+                    .hint("answer with text, and send the picture afterwards"))
+            }
+            Some(open) => Ok(Instruction::Answer {
+                question: open.seq,
+                text: text.into(),
+                by: Some(token.name.as_str().into()),
+            }),
+            None => {
+                let mut message = Message::text(Name::user(), text);
+                message.parts.extend(chat.last_pictures().iter().cloned().map(Part::Media));
+                Ok(Instruction::Send(message))
+            }
+        }
+    }
+}
