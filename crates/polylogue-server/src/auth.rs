@@ -57,18 +57,14 @@ async fn admit(
     if route.is_some_and(|route| route.access == Access::Open) {
         return Ok(None);
     }
-    let tried = peer.and_then(|peer| app.failed_logins.wait(&peer));
-    if let Some(wait) = tried {
-        return Err(Problem::too_many("too many wrong tokens came from this address").retry_after(wait));
-    }
     let (kind, text) = presented?;
+    // Looked up before anything else: who guesses locks out no one who shares the address, such as that of a proxy.
     let token = match identified(app, kind, &text).await {
         Err(problem) if problem.is_unauthorized() => {
-            if let Some(peer) = peer {
-                // More than the rate are refused above.
-                let _ = app.failed_logins.take(peer);
-            }
-            return Err(problem);
+            let wait = peer.and_then(|peer| app.failed_logins.take(peer).err());
+            return Err(wait.map_or(problem, |wait| {
+                Problem::too_many("too many wrong tokens came from this address").retry_after(wait)
+            }));
         }
         token => token?,
     };

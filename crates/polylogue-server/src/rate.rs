@@ -41,7 +41,7 @@ impl<K: Eq + Hash> Rates<K> {
     }
 
     /// How long until one of `key` can be taken; `None` if it can be now.
-    pub(crate) fn wait(&self, key: &K) -> Option<Duration> {
+    fn wait(&self, key: &K) -> Option<Duration> {
         let now = Instant::now();
         let full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
         let until_full = full_at.get(key).map_or(Duration::ZERO, |at| at.saturating_duration_since(now));

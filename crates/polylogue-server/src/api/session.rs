@@ -36,13 +36,9 @@ async fn login(call: Call) -> Reply {
     if !session_cookie::is_from_page(&Method::POST, &call.headers) {
         return Err(Problem::foreign_origin("only the page of this server logs in").hint("open the link"));
     }
-    if let Some(wait) = call.peer.and_then(|peer| app.failed_logins.wait(&peer)) {
-        return Err(Problem::too_many("too many wrong tokens came from this address").retry_after(wait));
-    }
     let Some((token, text)) = app.tokens.exchange(&code)? else {
-        if let Some(peer) = call.peer {
-            // More than the rate are refused above.
-            let _ = app.failed_logins.take(peer);
+        if let Some(Err(wait)) = call.peer.map(|peer| app.failed_logins.take(peer)) {
+            return Err(Problem::too_many("too many wrong tokens came from this address").retry_after(wait));
         }
         return Err(Problem::unauthorized("the link was used before, or has expired")
             .hint("`polylogue token link` makes another one"));

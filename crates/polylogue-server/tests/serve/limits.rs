@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_server::{Scope, ServerLimits};
+use polylogue_server::{NewToken, Scope, ServerLimits};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
@@ -103,6 +103,16 @@ async fn too_many_requests_and_wrong_tokens_are_refused_for_a_time() {
     let response = get("ply_wrong").send(world.address).await;
     assert_eq!(response.status, 429);
     response.problem();
+    // Others may share the address, such as that of a proxy.
+    let (_, valid) = world.new_token("local", &[Scope::Read]);
+    assert_eq!(get(&valid).send(world.address).await.status, 200, "a valid token is never locked out");
+    let link = world.tokens().create_link(NewToken::local("page")).unwrap();
+    let login = |code: &str| {
+        let request = Request::new("POST", "/api/v1/session").json(&json!({"code": code}));
+        request.header("Sec-Fetch-Site", "same-origin")
+    };
+    assert_eq!(login("wrong").send(world.address).await.status, 429);
+    assert_eq!(login(link.reveal()).send(world.address).await.status, 201, "and neither is a link");
 }
 
 #[tokio::test]
