@@ -216,7 +216,10 @@ pub(crate) async fn instruct(
             _ => Problem::refused(why.to_string()),
         });
     }
-    run_stored(app, tenant, id, slot);
+    // What a person has paused does not continue by that.
+    if !listing(tenant, id).await?.summary.is_paused {
+        run_stored(app, tenant, id, slot);
+    }
     Ok((seq_of(tenant, id, instruction, &inbox_key).await?, was_posted))
 }
 

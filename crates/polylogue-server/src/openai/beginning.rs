@@ -207,7 +207,10 @@ impl Request {
         // One of an earlier request does not count for this one.
         let reply_tokens = Some(chat.max_tokens.unwrap_or(Conversation::ANY_REPLY_LENGTH));
         let stretch = Stretch { follower: Some(follower), reply_tokens };
-        run_stretch(&call.app, tenant, id, slot, stretch);
+        // What a person has paused does not continue by that.
+        if !listing(tenant, id).await?.summary.is_paused {
+            run_stretch(&call.app, tenant, id, slot, stretch);
+        }
         Ok(self.started((begun, Some(begins)), false, clients))
     }
 

@@ -197,6 +197,26 @@ async fn a_conversation_that_does_not_run_is_paused_until_it_is_resumed() {
 }
 
 #[tokio::test]
+async fn an_answer_and_a_message_do_not_end_a_pause() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    let question = asked(&world, &id).await;
+    assert_eq!(post(&world, &id, "pause", json!({})).await.status, 202);
+    let answer = json!({"question": question, "text": "Hm."});
+    assert_eq!(post(&world, &id, "answers", answer).await.status, 202);
+    assert_eq!(post(&world, &id, "messages", json!({"text": "And now?"})).await.status, 202);
+    let world = world.restart().await;
+    let halted = until(&world, &id, "halted").await;
+    assert_eq!(halted["paused"], true, "{halted}");
+    let before = events(&world, &id).await;
+    assert!(before.iter().any(|event| event["type"] == "input_provided"), "the answer is there");
+    assert!(!said(&before).contains(&"Thanks.".to_owned()), "{before:?}");
+    assert_eq!(post(&world, &id, "resume", json!({})).await.status, 202);
+    until(&world, &id, "closed").await;
+    assert!(said(&events(&world, &id).await).contains(&"Thanks.".to_owned()));
+}
+
+#[tokio::test]
 async fn a_conversation_is_verified_and_damage_is_named_without_the_path_of_the_store() {
     let world = World::new().await;
     let id = begin(&world, &json!({"team": "talk"})).await;
