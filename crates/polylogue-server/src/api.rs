@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod conversations;
 pub(crate) mod feed;
+pub(crate) mod forking;
 pub(crate) mod graph;
 pub(crate) mod health;
 pub(crate) mod memory;

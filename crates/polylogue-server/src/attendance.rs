@@ -12,6 +12,7 @@ use polylogue_core::LogId;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
+use crate::request::RequestDigest;
 use crate::token_file::now_ms;
 
 /// For how long a repeated request joins the run of the first: without a key, and with one.
@@ -30,23 +31,6 @@ pub(crate) struct Begun {
     pub(crate) message: Option<String>,
 }
 
-/// A request, as it is told from others.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct RequestDigest {
-    /// Digest of the token and the key, or of the token and all that was sent.
-    pub(crate) request: String,
-    /// Digest of the body.
-    pub(crate) body: String,
-    pub(crate) has_key: bool,
-}
-
-impl RequestDigest {
-    fn joins(&self) -> Duration {
-        let [without, with] = JOINS;
-        if self.has_key { with } else { without }
-    }
-}
-
 /// A line of the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Line {
@@ -61,8 +45,9 @@ struct Line {
 
 impl Line {
     fn is_fresh(&self) -> bool {
-        let age = now_ms().saturating_sub(self.at_ms);
-        u128::from(age) < self.of.joins().as_millis()
+        let ([without, with], age) = (JOINS, now_ms().saturating_sub(self.at_ms));
+        let joins = if self.of.has_key { with } else { without };
+        u128::from(age) < joins.as_millis()
     }
 }
 

@@ -6,9 +6,9 @@ use polylogue_core::{ListQuery, Listing, LogId, Store as _};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::app::App;
-use crate::attendance::RequestDigest;
 use crate::call::Call;
 use crate::problem::Problem;
+use crate::request::RequestDigest;
 use crate::tenants::Tenant;
 use crate::token::Token;
 

@@ -84,6 +84,7 @@ problems! {
     method_not_allowed: METHOD_NOT_ALLOWED, "method-not-allowed", "The path has no such method";
     busy: CONFLICT, "busy", "Another process or request changes the conversation";
     answered: CONFLICT, "answered", "The question was answered";
+    token_made: CONFLICT, "token-made", "The token was made before";
     over: CONFLICT, "over", "The conversation is over";
     refused: CONFLICT, "refused", "The conversation does not allow this";
     other_body: UNPROCESSABLE_ENTITY, "idempotency-mismatch", "The key was used for another request";

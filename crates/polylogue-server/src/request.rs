@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderName};
+use serde::{Deserialize, Serialize};
 
 /// Identifies a request in errors, in the log and in the response.
 #[derive(Debug, Clone, Default)]
@@ -13,7 +14,17 @@ pub(crate) struct RequestId(pub(crate) Arc<str>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// The header with it.
+/// What distinguishes a request from others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RequestDigest {
+    /// Digest of the token and the key, or of the token and all that was sent.
+    pub(crate) request: String,
+    /// Digest of the body.
+    pub(crate) body: String,
+    pub(crate) has_key: bool,
+}
+
+/// The header with the id.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 impl RequestId {

@@ -7,6 +7,8 @@ use polylogue_wire::Scope;
 use polylogue_wire::token::DailyBudget;
 use serde::{Deserialize, Serialize};
 
+use crate::request::RequestDigest;
+
 /// What the text of every token begins with, so that scanners of secrets find it.
 const PREFIX: &str = "ply_";
 
@@ -108,6 +110,9 @@ pub struct Token {
     /// How it is used. Default: by a header of requests.
     #[serde(default, skip_serializing_if = "TokenKind::is_key")]
     pub kind: TokenKind,
+    /// The request with an idempotency key that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) request: Option<RequestDigest>,
 }
 
 impl Token {
@@ -117,8 +122,26 @@ impl Token {
     pub(crate) fn new(id: String, text: &TokenText, new: NewToken, created_ms: u64) -> Self {
         let NewToken { name, tenant, scopes, teams, per_day, expires_ms } = new;
         let digest = blake3::hash(text.0.as_bytes()).to_hex().to_string();
-        let (kind, within) = (TokenKind::Key, Vec::new());
-        Self { id, name, digest, tenant, scopes, teams, per_day, within, created_ms, expires_ms, kind }
+        let (kind, within, request) = (TokenKind::Key, Vec::new(), None);
+        Self {
+            id,
+            name,
+            digest,
+            tenant,
+            scopes,
+            teams,
+            per_day,
+            within,
+            created_ms,
+            expires_ms,
+            kind,
+            request,
+        }
+    }
+
+    /// Whether a request with the same key made it.
+    pub(crate) fn has_key_of(&self, request: &RequestDigest) -> bool {
+        self.request.as_ref().is_some_and(|made| made.request == request.request)
     }
 
     /// A token that an authorization server has made.
@@ -135,6 +158,7 @@ impl Token {
             created_ms: 0,
             expires_ms: Some(expires_ms),
             kind: TokenKind::Issued,
+            request: None,
         }
     }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::request::RequestDigest;
 use crate::token::{DailyLimit, NewToken, Token, TokenError, TokenKind, TokenText};
 
 /// How long a link to the page can be exchanged.
@@ -23,6 +24,13 @@ pub struct TokenFile {
 
 /// The tokens of a version of the file. One that does not exist has no stamp.
 type Version = (Option<Stamp>, Arc<Vec<Token>>);
+
+/// A token that a request has made.
+pub(crate) enum Made {
+    Now(Token, TokenText),
+    /// An earlier request with the same key has.
+    Before(Token),
+}
 
 /// Tells versions of the file apart: each is a new file.
 type Stamp = (Option<SystemTime>, u64, u64);
@@ -87,13 +95,29 @@ impl TokenFile {
         self.change(|tokens| add(tokens, TokenKind::Key, new, Vec::new()))
     }
 
-    /// Makes a token for `maker`, whose budget is that of the new one, too.
+    /// Makes a token for `maker`, whose budget is that of the new one, too, once for each key of `request`.
     ///
     /// # Errors
     /// When `new` is not legal, or the file cannot be written.
-    pub(crate) fn create_for(&self, maker: &Token, new: NewToken) -> Result<(Token, TokenText), TokenError> {
+    pub(crate) fn create_for(
+        &self,
+        maker: &Token,
+        new: NewToken,
+        request: Option<&RequestDigest>,
+    ) -> Result<Made, TokenError> {
         new.check()?;
-        self.change(|tokens| add(tokens, TokenKind::Key, new, maker.daily_limits()))
+        self.change(|tokens| {
+            let same = |token: &&Token| request.is_some_and(|request| token.has_key_of(request));
+            if let Some(before) = tokens.iter().find(same) {
+                return Ok(Made::Before(before.clone()));
+            }
+            let (mut token, text) = add(tokens, TokenKind::Key, new, maker.daily_limits())?;
+            token.request = request.cloned();
+            if let Some(last) = tokens.last_mut() {
+                *last = token.clone();
+            }
+            Ok(Made::Now(token, text))
+        })
     }
 
     /// Makes a link to the page: its text can be exchanged once, within ten minutes, for a session with the rights of `new`.

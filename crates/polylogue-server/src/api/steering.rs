@@ -1,30 +1,31 @@
-//! What changes a conversation: messages, answers, stopping, resuming, forks.
+//! What changes a conversation: messages, answers, stopping, resuming.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use polylogue_core::{
-    Body, Confirmation, InboxMessage, Instruction, InstructionError, LimitOverrides, Listing, LogId, Message,
-    Name, Progress, StopReason, Store as _, StoreError,
+    Body, Confirmation, InboxMessage, Instruction, InstructionError, LimitOverrides, Listing, LogId,
+    LogState, Message, Name, Progress, StopReason, Store as _, StoreError,
 };
-use polylogue_runtime::{Continuation as Way, ForkPoint, Resumed, Steered, fresh_id};
+use polylogue_runtime::{Continuation as Way, Resumed, Steered, fresh_id};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::{
-    Accepted, Answer, Continuation, Fork, NewMessage, NextSpeaker, Pause, Resume, Stop, When,
+    Accepted, Answer, Continuation, NewMessage, NextSpeaker, Pause, Resume, Stop, When,
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::conversations::{created, limits_schema, replayed};
+use super::conversations::{limits_schema, replayed};
 
 use crate::app::App;
+use crate::attendance::{Begun, Earlier};
 use crate::call::{Call, Reply, json_reply};
-use crate::conversation::{describe, describe_begun, find, listing, served_team};
-use crate::idempotency::Key;
+use crate::conversation::{describe, find, listing};
+use crate::idempotency::{Key, mismatch};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
-use crate::runs::{Opened, open, promise, run, run_stored, take_back};
+use crate::runs::{Opened, open, run, run_stored};
 use crate::spending::Payer;
 use crate::tenants::Tenant;
 use crate::token::Token;
@@ -78,10 +79,6 @@ pub(crate) fn routes() -> Vec<Route> {
             "What continues a conversation that has ended",
             |call| Box::pin(continuation(call)),
         ),
-        Route::new(Method::POST, "/api/v1/conversations/{id}/fork", run, "Fork a conversation", |call| {
-            Box::pin(fork(call))
-        })
-        .body(fork_schema),
     ]
 }
 
@@ -114,18 +111,6 @@ fn next_schema() -> Value {
 fn resume_schema() -> Value {
     let about = "How much more it may use than it has used so far";
     json!({"type": "object", "properties": {"limits": limits_schema(about)}})
-}
-
-fn fork_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "seq": {"type": "integer", "minimum": 0, "description": "The first event that is not copied. Default: all are"},
-            "text": {"type": "string", "description": "Replaces the text of that event; without `seq`, the next message"},
-            "team": {"type": "string", "description": "The team that continues it, with the same participants. Default: that of the source"},
-            "run": {"type": "boolean", "description": "Whether the fork runs at once. Default: false"},
-        },
-    })
 }
 
 async fn send(call: Call) -> Reply {
@@ -337,7 +322,12 @@ async fn resume(call: Call) -> Reply {
     if app.is_stopping() {
         return Err(Problem::stopping());
     }
-    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
+    let found = find(&tenant, token, call.param("id")).await?;
+    let key = Key::of(&call, &format!("{}/{}", found.id, call.path)).await?;
+    let id = match once(&call, found, key.as_ref())? {
+        Some(id) => id,
+        None => return resumed_before(&call, &tenant).await,
+    };
     let slot = app.join(token).await?;
     if !tenant.runs.enter(&id) {
         raise(&tenant, &id, limits).await?;
@@ -364,6 +354,37 @@ async fn resume(call: Call) -> Reply {
         }
     }
     json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?)
+}
+
+/// The conversation, if no earlier request with the key has continued it. The events that do so cannot name the key: it is noted how many
+/// there were before, and the log has more since.
+fn once(
+    call: &Call,
+    Listing { id, summary, .. }: Listing,
+    key: Option<&Key>,
+) -> Result<Option<LogId>, Problem> {
+    let Some(key) = key else { return Ok(Some(id)) };
+    let attendance = &call.app.attendance;
+    match attendance.find(&key.digest()) {
+        Earlier::OtherBody => return Err(mismatch()),
+        Earlier::Lost(before, _) if summary.events > before.from => return Ok(None),
+        Earlier::Lost(before, _) => attendance.forget(&before),
+        Earlier::Nothing | Earlier::Attended => {}
+    }
+    let message = Some(key.inbox_key());
+    let _ = attendance.note(&key.digest(), &Begun { id: id.clone(), from: summary.events, message });
+    Ok(Some(id))
+}
+
+/// The response to a repeated request. It runs, if the process was killed before it could.
+async fn resumed_before(call: &Call, tenant: &Arc<Tenant>) -> Reply {
+    let token = call.token()?;
+    let found = find(tenant, token, call.param("id")).await?;
+    if found.state() == LogState::Open && !tenant.runs.is_running(&found.id) {
+        check_free(tenant, &found.id).await?;
+        run_stored(&call.app, tenant, &found.id, call.app.wait(token));
+    }
+    Ok(replayed(json_reply(StatusCode::ACCEPTED, &describe(tenant, &found).await?)?, true))
 }
 
 /// What continues a conversation that has ended. It is opened for that, so that one that another process runs is busy.
@@ -432,50 +453,4 @@ async fn carried_out(id: &LogId, confirmation: Confirmation) -> Result<(), Probl
 
 fn about_to_stop(id: &LogId) -> Problem {
     Problem::busy(format!("`{id}` is about to stop")).hint("try again when it has stopped")
-}
-
-async fn fork(call: Call) -> Reply {
-    let (token, Fork { seq, text, team, run }) = (call.token()?, call.json()?);
-    let (app, tenant) = (&call.app, call.app.tenant(token)?);
-    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
-    let key = Key::of(&call, &format!("{id}/fork")).await?;
-    if let Some(key) = &key
-        && let Some(listing) = key.made(&tenant).await?
-    {
-        if listing.summary.events > 0 {
-            return created(&describe_begun(&tenant, &listing), true);
-        }
-        // The process was killed before its events were stored.
-        tenant.runtime.remove(&listing.id).await?;
-    }
-    if text.is_some() && !token.has(Scope::Answer) && is_answer(&tenant, &id, seq).await? {
-        return Err(Problem::may_not_answer());
-    }
-    let slot = if run { Some(app.join(token).await?) } else { None };
-    let new = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
-    let team = match &team {
-        Some(team) => Some(served_team(&call, &tenant, team).await?),
-        None => None,
-    };
-    let point = ForkPoint { event: seq, text, ..ForkPoint::default() };
-    if let Some(slot) = &slot {
-        // Before it is made: a process that is killed in between leaves none that never runs.
-        promise(app, &tenant, &new, &slot.payer);
-    }
-    let made = tenant.runtime.fork_as(&id, &point, new.clone(), team.as_deref()).await;
-    if made.is_err() && slot.is_some() {
-        take_back(app, &tenant, &new);
-    }
-    let fork = made?;
-    if let Some(slot) = slot {
-        run_stored(app, &tenant, &fork.id, slot);
-    }
-    created(&describe_begun(&tenant, &listing(&tenant, &fork.id).await?), false)
-}
-
-/// Whether the event `seq` answers a question: a fork with another text of it has another answer.
-async fn is_answer(tenant: &Tenant, id: &LogId, seq: Option<u64>) -> Result<bool, Problem> {
-    let Some(seq) = seq else { return Ok(false) };
-    let events = tenant.runtime.store().read_range(id, seq..seq.saturating_add(1)).await?;
-    Ok(events.first().is_some_and(|event| matches!(event.body, Body::InputProvided { .. })))
 }

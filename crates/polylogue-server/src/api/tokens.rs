@@ -5,9 +5,11 @@ use polylogue_wire::{Scope, token as wire};
 use serde_json::{Value, json};
 
 use crate::call::{Call, Reply, json_reply};
+use crate::idempotency::{Key, mismatch};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
 use crate::token::{NewToken, Token, TokenKind};
+use crate::token_file::Made;
 
 const ADMIN: Access = Access::Scope(Scope::Admin);
 const PATH: &str = "/api/v1/tokens";
@@ -77,7 +79,16 @@ async fn create(call: Call) -> Reply {
             .at("/per_day", "more than the budget of the token"));
     }
     let new = NewToken { name, tenant: own.tenant.clone(), scopes, teams, per_day, expires_ms };
-    let (token, text) = call.app.tokens.create_for(own, new)?;
+    let key = Key::of(&call, call.path).await?;
+    let request = key.as_ref().map(Key::digest);
+    let (token, text) = match call.app.tokens.create_for(own, new, request.as_ref())? {
+        Made::Now(token, text) => (token, text),
+        Made::Before(token) if token.request == request => {
+            return Err(Problem::token_made(format!("an earlier request has made the token `{}`", token.id))
+                .hint("its text was shown then, and cannot be shown again: revoke it, and make one with another key"));
+        }
+        Made::Before(_) => return Err(mismatch()),
+    };
     let text = wire::TokenText::new(text.reveal());
     json_reply(StatusCode::CREATED, &wire::MadeToken { about: describe(&token), token: text })
 }

@@ -11,12 +11,13 @@ use tokio::time::{Instant, sleep};
 
 use super::history::{self, Continuation};
 use super::request::ChatRequest;
-use crate::attendance::{Begun, Earlier, RequestDigest};
+use crate::attendance::{Begun, Earlier};
 use crate::beginning::made_before;
 use crate::call::Call;
 use crate::conversation::{find, listing, served_team};
 use crate::idempotency::{Key, mismatch};
 use crate::problem::Problem;
+use crate::request::RequestDigest;
 use crate::runs::{self, Opened, Stretch, run_stored, run_stretch};
 use crate::tenants::Tenant;
 use crate::token::Token;

@@ -69,6 +69,60 @@ async fn a_repeated_answer_and_message_count_once() {
 }
 
 #[tokio::test]
+async fn a_repeated_resume_and_token_count_once() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "short"})).await;
+    assert_eq!(until(&world, &id, "closed").await["turns"], 3);
+    let path = format!("{PATH}/{id}/resume");
+    let resume = async |world: &World, key: &str, calls: u64| {
+        let request = world.request("POST", &path).json(&json!({"limits": {"calls": calls}}));
+        world.send(request.header("Idempotency-Key", key)).await
+    };
+    let first = resume(&world, "r1", 1).await;
+    assert_eq!((first.status, first.header("idempotent-replayed")), (202, None), "{}", first.body);
+    assert_eq!(until(&world, &id, "closed").await["turns"], 4);
+    let world = world.restart().await;
+    let again = resume(&world, "r1", 1).await;
+    assert_eq!((again.status, again.header("idempotent-replayed")), (202, Some("true")), "{}", again.body);
+    assert_eq!(again.json()["turns"], 4, "it has not run again");
+    assert_eq!(resume(&world, "r1", 2).await.status, 422);
+    assert_eq!(resume(&world, "r2", 1).await.status, 202);
+    assert_eq!(until(&world, &id, "closed").await["turns"], 5, "another key allows more");
+
+    let make = async |name: &str| {
+        let request =
+            world.request("POST", "/api/v1/tokens").json(&json!({"name": name, "scopes": ["read"]}));
+        world.send(request.header("Idempotency-Key", "t1")).await
+    };
+    let first = make("one").await;
+    assert_eq!(first.status, 201, "{}", first.body);
+    let again = make("one").await;
+    assert_eq!((again.status, &again.problem()["type"]), (409, &json!("/problems/token-made")));
+    assert!(again.body.contains(first.json()["id"].as_str().unwrap()), "{}", again.body);
+    assert_eq!(make("two").await.status, 422);
+    let tokens = world.tokens().all().unwrap();
+    assert_eq!(tokens.iter().filter(|token| token.name == "one" || token.name == "two").count(), 1);
+}
+
+/// A new route must be put into one of these lists, and into the test that shows it.
+#[tokio::test]
+async fn each_post_route_is_known_to_replay_a_key_or_to_have_no_second_effect() {
+    let document = World::new().await.get("/openapi.json").await.json();
+    let paths = document["paths"].as_object().unwrap();
+    let mut posts: Vec<&str> =
+        paths.iter().filter(|(_, of)| of.get("post").is_some()).map(|(path, _)| path.as_str()).collect();
+    let keyed = ["messages", "answers", "pause", "next", "resume", "fork"];
+    let keyed = keyed.map(|what| format!("{PATH}/{{id}}/{what}"));
+    let others = [PATH, "/api/v1/imports", "/api/v1/tokens", "/v1/chat/completions", "/mcp", "/mcp/{team}"];
+    // A link logs in once, and what is stopped is stopped.
+    let harmless = ["/api/v1/conversations/{id}/stop", "/api/v1/session", "/api/v1/teams/check"];
+    let mut known: Vec<&str> = keyed.iter().map(String::as_str).chain(others).chain(harmless).collect();
+    posts.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(posts, known);
+}
+
+#[tokio::test]
 async fn s27_a_message_is_said_into_a_running_chat_and_reopens_a_closed_one() {
     let gate = Arc::new(Gate::until(2));
     let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;

@@ -1,0 +1,85 @@
+//! Forks of conversations.
+
+use axum::http::Method;
+use polylogue_core::{Body, Listing, LogId, Store as _};
+use polylogue_runtime::{ForkPoint, fresh_id};
+use polylogue_wire::Scope;
+use polylogue_wire::conversation::Fork;
+use serde_json::{Value, json};
+
+use super::conversations::created;
+use crate::call::{Call, Reply};
+use crate::conversation::{describe_begun, find, listing, served_team};
+use crate::idempotency::Key;
+use crate::problem::Problem;
+use crate::route::{Access, Route};
+use crate::runs::{promise, run_stored, take_back};
+use crate::tenants::Tenant;
+
+pub(crate) fn routes() -> Vec<Route> {
+    let run = Access::Scope(Scope::Run);
+    vec![
+        Route::new(Method::POST, "/api/v1/conversations/{id}/fork", run, "Fork a conversation", |call| {
+            Box::pin(fork(call))
+        })
+        .body(fork_schema),
+    ]
+}
+
+fn fork_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "seq": {"type": "integer", "minimum": 0, "description": "The first event that is not copied. Default: all are"},
+            "text": {"type": "string", "description": "Replaces the text of that event; without `seq`, the next message"},
+            "team": {"type": "string", "description": "The team that continues it, with the same participants. Default: that of the source"},
+            "run": {"type": "boolean", "description": "Whether the fork runs at once. Default: false"},
+        },
+    })
+}
+
+async fn fork(call: Call) -> Reply {
+    let (token, Fork { seq, text, team, run }) = (call.token()?, call.json()?);
+    let (app, tenant) = (&call.app, call.app.tenant(token)?);
+    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
+    let key = Key::of(&call, &format!("{id}/fork")).await?;
+    if let Some(key) = &key
+        && let Some(listing) = key.made(&tenant).await?
+    {
+        if listing.summary.events > 0 {
+            return created(&describe_begun(&tenant, &listing), true);
+        }
+        // The process was killed before its events were stored.
+        tenant.runtime.remove(&listing.id).await?;
+    }
+    if text.is_some() && !token.has(Scope::Answer) && is_answer(&tenant, &id, seq).await? {
+        return Err(Problem::may_not_answer());
+    }
+    let slot = if run { Some(app.join(token).await?) } else { None };
+    let new = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
+    let team = match &team {
+        Some(team) => Some(served_team(&call, &tenant, team).await?),
+        None => None,
+    };
+    let point = ForkPoint { event: seq, text, ..ForkPoint::default() };
+    if let Some(slot) = &slot {
+        // Before it is made: a process that is killed in between leaves none that never runs.
+        promise(app, &tenant, &new, &slot.payer);
+    }
+    let made = tenant.runtime.fork_as(&id, &point, new.clone(), team.as_deref()).await;
+    if made.is_err() && slot.is_some() {
+        take_back(app, &tenant, &new);
+    }
+    let fork = made?;
+    if let Some(slot) = slot {
+        run_stored(app, &tenant, &fork.id, slot);
+    }
+    created(&describe_begun(&tenant, &listing(&tenant, &fork.id).await?), false)
+}
+
+/// Whether the event `seq` answers a question: a fork with another text of it has another answer.
+async fn is_answer(tenant: &Tenant, id: &LogId, seq: Option<u64>) -> Result<bool, Problem> {
+    let Some(seq) = seq else { return Ok(false) };
+    let events = tenant.runtime.store().read_range(id, seq..seq.saturating_add(1)).await?;
+    Ok(events.first().is_some_and(|event| matches!(event.body, Body::InputProvided { .. })))
+}
