@@ -141,7 +141,14 @@ impl Request {
             return Err(Problem::stopping());
         }
         let found = match &chat.conversation {
-            Some(id) => Some(Continuation::Tip(find(tenant, token, id).await?.id)),
+            Some(id) => {
+                let found = find(tenant, token, id).await?;
+                // That of another team is not continued as one of this team.
+                if tenant.team_of_title(&found.title).is_none_or(|(team, _)| team != chat.model) {
+                    return Err(Problem::unknown_conversation());
+                }
+                Some(Continuation::Tip(found.id))
+            }
             None => {
                 let name = tenant.name_of_team(&chat.model).unwrap_or_default();
                 history::find(tenant, token, name, chat).await?

@@ -208,6 +208,13 @@ async fn s53_a_named_conversation_continues_whatever_the_history_says() {
     let mut by_metadata = body.clone();
     by_metadata["metadata"] = json!({"conversation": id});
     assert_eq!(conversation(&world.post(COMPLETIONS, &by_metadata).await.json()), id);
+    // Another team does not continue it, and does not say that it has.
+    let of_other = json!({"model": "talk", "messages": [user("And now?")]});
+    let by_other = world.request("POST", COMPLETIONS).json(&of_other).header("X-Polylogue-Conversation", id);
+    let unknown =
+        world.request("POST", COMPLETIONS).json(&of_other).header("X-Polylogue-Conversation", "none");
+    let (by_other, unknown) = (world.send(by_other).await, world.send(unknown).await);
+    assert_eq!((by_other.status, &by_other.body), (404, &unknown.body));
     // Another tenant gets what an unknown id gets, and its equal history begins a conversation of its own.
     let (_, foreign) = world.new_token("other", &Scope::ALL);
     let refused = world.send(by_header.token(&foreign)).await;
