@@ -34,7 +34,8 @@ pub struct Conversation {
     pub seq: u64,
     /// The number of turns in all chats.
     pub turns: u64,
-    /// The usage and cost of all model calls.
+    /// The usage and cost of all model calls. On the wire, what is not known of any call is left out.
+    #[serde(with = "crate::spent")]
     pub spent: TotalUsage,
     /// The open questions.
     pub asked: Vec<Asked>,

@@ -10,6 +10,7 @@
 //! | [`calls`] | the timeline of calls, and what models were sent |
 //! | [`compare`] | two conversations side by side |
 //! | [`memory`] | what agents remember |
+//! | [`spent`] | usage and cost, of which what is not known is left out |
 //! | [`team`] | teams, and the check of their texts |
 //! | [`token`] | tokens and their scopes |
 //! | [`problem`] | errors |
@@ -24,6 +25,7 @@ pub mod compare;
 pub mod conversation;
 pub mod memory;
 pub mod problem;
+pub mod spent;
 pub mod stream;
 pub mod team;
 pub mod token;

@@ -1,6 +1,7 @@
 //! How a run ended, in the words of chat completions.
 
 use polylogue_core::{Event, StopReason};
+use polylogue_wire::spent;
 use serde_json::{Value, json};
 
 use crate::stretch::{Stretch, content, is_limit_of_run};
@@ -58,7 +59,7 @@ impl Outcome {
             "state": field("state"),
             "ended": field("ended"),
             "asked": field("asked"),
-            "spent": self.0.summary.usage,
+            "spent": spent::known(&self.0.summary.usage).unwrap_or_default(),
         })
     }
 }
