@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{ListQuery, Listing, LogId, LogState, Progress, StopReason};
-use polylogue_runtime::Prepared;
+use polylogue_core::{ListQuery, Listing, LogId, LogState, Progress, StopReason, StoreError};
+use polylogue_runtime::{Error, Prepared};
 use polylogue_wire::conversation::{Asked, Conversation, Ended, Ending, Parent, State};
 use polylogue_wire::stream::Status;
 use serde_json::Value;
+use tracing::warn;
 
 use crate::call::Call;
 use crate::problem::Problem;
@@ -96,11 +97,29 @@ pub(crate) async fn state_of(tenant: &Tenant, id: &LogId) -> Result<Value, Probl
 
 async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
     let (state, ended) = state(tenant, listing).await?;
-    let asked = match state {
-        State::Waiting => tenant.runtime.open_questions(&listing.id).await?.iter().map(Asked::from).collect(),
-        _ => Vec::new(),
-    };
-    Ok(Status { state, ended, asked })
+    if state != State::Waiting {
+        return Ok(Status { state, ended, asked: Vec::new() });
+    }
+    match tenant.runtime.open_questions(&listing.id).await {
+        Ok(open) => Ok(Status { state, ended, asked: open.iter().map(Asked::from).collect() }),
+        // The others can be listed.
+        Err(error) if is_damage(&error) => {
+            warn!(conversation = %listing.id, %error, "a conversation is shown as damaged");
+            Ok(Status { state: State::Halted, ended: Some(damaged(&listing.id)), asked: Vec::new() })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether what is stored cannot be read, or only by another version.
+const fn is_damage(error: &Error) -> bool {
+    let Error::Run(polylogue_core::Error::Store(error)) = error else { return false };
+    matches!(error, StoreError::Damaged { .. } | StoreError::Older { .. } | StoreError::Newer { .. })
+}
+
+fn damaged(id: &LogId) -> Ended {
+    let detail = format!("what is stored of it is damaged: `polylogue verify {id}` says how");
+    Ended { word: Ending::Failed, detail }
 }
 
 /// Its state, and how it ended.
@@ -113,7 +132,8 @@ async fn state(tenant: &Tenant, listing: &Listing) -> Result<(State, Option<Ende
         (Progress::Failed(why), _) => {
             (State::Halted, Some(Ended { word: Ending::Failed, detail: why.clone() }))
         }
-        (_, LogState::Paused | LogState::Damaged) => (State::Halted, None),
+        (_, LogState::Damaged) => (State::Halted, Some(damaged(&listing.id))),
+        (_, LogState::Paused) => (State::Halted, None),
         // It has begun, and another process may run it.
         _ if tenant.runtime.is_claimed(&listing.id).await? => (State::Running, None),
         _ => (State::Halted, None),

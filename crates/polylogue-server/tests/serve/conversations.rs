@@ -255,3 +255,25 @@ async fn s33_filters_of_the_list_combine() {
         assert!(world.get(&format!("{PATH}?{wrong}")).await.status >= 400, "{wrong}");
     }
 }
+
+/// One conversation whose head is damaged is shown as that, and the others as they are.
+#[tokio::test]
+async fn a_damaged_conversation_does_not_hide_the_others_of_the_list() {
+    let world = World::new().await;
+    let damaged = begin(&world, &json!({"team": "ask"})).await;
+    until(&world, &damaged, "waiting").await;
+    let intact = begin(&world, &json!({"team": "ask"})).await;
+    until(&world, &intact, "waiting").await;
+    world.change_store(&format!("UPDATE logs SET title = title || 'x' WHERE id = '{damaged}'"));
+    let list = world.get(PATH).await;
+    assert_eq!(list.status, 200, "{}", list.body);
+    let list = list.json()["conversations"].as_array().unwrap().clone();
+    let of = |id: &str| list.iter().find(|one| one["id"] == id).unwrap();
+    assert_eq!(of(&intact)["state"], "waiting");
+    assert_eq!(
+        (&of(&damaged)["state"], &of(&damaged)["ended"]["word"]),
+        (&json!("halted"), &json!("failed"))
+    );
+    let why = of(&damaged)["ended"]["detail"].as_str().unwrap();
+    assert!(why.contains("damaged") && why.contains(&format!("polylogue verify {damaged}")), "{why}");
+}
