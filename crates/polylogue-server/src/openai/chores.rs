@@ -1,36 +1,50 @@
 //! Requests that user interfaces send on their own, such as for a title: they are answered here, and never begin a run.
 
+use serde_json::json;
+
 use super::request::ChatRequest;
 
 /// The words of a title.
 const WORDS: usize = 6;
 
-/// The answer to a request of a user interface; `None` if it is one of a person.
-pub(super) fn answer(request: &ChatRequest) -> Option<String> {
-    let text = request.last();
-    let lower = text.chars().take(400).collect::<String>().to_lowercase();
-    let is_task = text.starts_with("### Task:");
-    let is_title = lower.contains("title for") && lower.contains("conversation") && lower.contains("word");
-    if !is_task && !is_title {
-        return None;
-    }
-    let wants = |key: &str| is_task && text.contains(&format!("\"{key}\""));
-    Some(match () {
-        () if wants("tags") => r#"{"tags": ["General"]}"#.to_owned(),
-        () if wants("follow_ups") => r#"{"follow_ups": []}"#.to_owned(),
-        () if wants("queries") => r#"{"queries": []}"#.to_owned(),
-        () if wants("title") => serde_json::json!({"title": title(text)}).to_string(),
-        () if is_title => title(text),
-        () => "-".to_owned(),
-    })
+/// A request of a user interface, and its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Chore {
+    /// What is asked for.
+    pub(super) kind: &'static str,
+    pub(super) answer: String,
 }
 
-/// The first words that the user says in the history that the request quotes.
-fn title(text: &str) -> String {
-    let said = ["USER:", "User:", "user:"].iter().find_map(|who| text.split_once(who)).map(|(_, said)| said);
-    let line = said.unwrap_or_default().trim_start().lines().next().unwrap_or_default();
+/// What such requests show: the key of the answer that they ask for.
+const KINDS: [&str; 4] = ["tags", "follow_ups", "queries", "title"];
+
+/// The answer to a request that is surely one of a user interface: it begins with a heading and names the key of its answer, or asks for the
+/// title of a history that it quotes. All others are for the team.
+pub(super) fn answer(request: &ChatRequest) -> Option<Chore> {
+    let text = request.last();
+    if text.starts_with("### Task:") {
+        let kind = KINDS.into_iter().find(|kind| text.contains(&format!("\"{kind}\"")))?;
+        let value = match kind {
+            "tags" => json!(["General"]),
+            "title" => title(text).unwrap_or_else(|| "Conversation".to_owned()).into(),
+            _ => json!([]),
+        };
+        return Some(Chore { kind, answer: json!({kind: value}).to_string() });
+    }
+    let lower = text.chars().take(400).collect::<String>().to_lowercase();
+    let is_title = lower.contains("title for") && lower.contains("conversation") && lower.contains("word");
+    let answer = title(text).filter(|_| is_title)?;
+    Some(Chore { kind: "title", answer })
+}
+
+/// The first words that the user says in the history that the request quotes, if it quotes one.
+fn title(text: &str) -> Option<String> {
+    let line = text.lines().find_map(|line| {
+        let line = line.trim_start();
+        ["USER:", "User:", "user:"].iter().find_map(|who| line.strip_prefix(who))
+    })?;
     let words: Vec<&str> = line.split_whitespace().take(WORDS).collect();
-    if words.is_empty() { "Conversation".to_owned() } else { words.join(" ") }
+    Some(words.join(" ")).filter(|title| !title.is_empty())
 }
 
 #[cfg(test)]
@@ -39,9 +53,9 @@ mod tests {
     use super::super::voice::Show;
     use super::*;
 
-    fn answered(text: &str) -> Option<String> {
+    fn answered(text: &str) -> Option<(&'static str, String)> {
         let messages = vec![ChatMessage { role: Role::User, text: text.into(), pictures: Vec::new() }];
-        answer(&ChatRequest {
+        let chore = answer(&ChatRequest {
             model: String::new(),
             messages,
             pictures: Vec::new(),
@@ -53,19 +67,34 @@ mod tests {
             is_kept_alive_by_chunks: false,
             max_tokens: None,
             ignored: Vec::new(),
-        })
+        })?;
+        Some((chore.kind, chore.answer))
     }
 
     #[test]
     fn s59_requests_of_user_interfaces_are_answered_from_their_own_text() {
         let open_webui = "### Task:\nGenerate a title.\n### Output:\nJSON format: { \"title\": \"...\" }\n\
                           <chat_history>\nUSER: How many moons has Jupiter got in all?\nASSISTANT: 95";
-        assert_eq!(answered(open_webui).unwrap(), r#"{"title":"How many moons has Jupiter got"}"#);
+        let title = |title: &str| Some(("title", title.to_owned()));
+        assert_eq!(answered(open_webui), title(r#"{"title":"How many moons has Jupiter got"}"#));
         let libre_chat =
             "Provide a concise, 5-word-or-less title for the conversation.\nUser: Hello there\nAI: Hi";
-        assert_eq!(answered(libre_chat).unwrap(), "Hello there");
-        assert_eq!(answered("### Task:\nSuggest { \"follow_ups\": [] }").unwrap(), r#"{"follow_ups": []}"#);
-        assert_eq!(answered("### Task:\nSomething else.").unwrap(), "-");
-        assert_eq!(answered("Write a title for my book."), None);
+        assert_eq!(answered(libre_chat), title("Hello there"));
+        let follow_ups = answered("### Task:\nSuggest { \"follow_ups\": [] }");
+        assert_eq!(follow_ups, Some(("follow_ups", r#"{"follow_ups":[]}"#.to_owned())));
+        let tags = answered("### Task:\nGenerate tags { \"tags\": [] }");
+        assert_eq!(tags, Some(("tags", r#"{"tags":["General"]}"#.to_owned())));
+    }
+
+    #[test]
+    fn s59_what_only_resembles_one_is_for_the_team() {
+        for text in [
+            "Write a title for my book.",
+            "### Task:\nSummarize this incident report in one sentence: the pump failed.",
+            "Please write a title for my podcast about conversation design, and choose each word with care.",
+            "Find a title for a conversation of ten words. The new user: shy.",
+        ] {
+            assert_eq!(answered(text), None, "{text}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tracing::Instrument as _;
 
 use super::beginning::{Request, Started, join_or_begin};
-use super::chores;
+use super::chores::{self, Chore};
 use super::chunks::Chunks;
 use super::document::{Head, now};
 use super::outcome::{Finish, Outcome};
@@ -57,8 +57,8 @@ pub(super) async fn complete(call: Call) -> Reply {
     let is_single = team.team().has_single_reply();
     request.form.iter().try_for_each(|form| form.check(team.team()))?;
     pictures::check(&team, request.pictures.iter())?;
-    if let Some(text) = chores::answer(&request) {
-        return chore(&call, &request, text);
+    if let Some(chore) = chores::answer(&request) {
+        return answered(&call, &request, chore);
     }
     let asked = Request {
         call: Arc::clone(&call),
@@ -150,7 +150,7 @@ fn completion(head: &Head, finish: &Finish, usage: Option<Value>, extension: Opt
 }
 
 /// The answer to a request of a user interface.
-fn chore(call: &Call, request: &ChatRequest, content: String) -> Reply {
+fn answered(call: &Call, request: &ChatRequest, Chore { kind, answer: content }: Chore) -> Reply {
     let head = Head {
         id: format!("chatcmpl-{}", fresh_id()),
         created: now(),
@@ -158,14 +158,16 @@ fn chore(call: &Call, request: &ChatRequest, content: String) -> Reply {
         conversation: String::new(),
     };
     let finish = Finish { reason: "stop", content };
+    let extension = json!({"chore": kind});
     if !request.streams {
-        return json_reply(StatusCode::OK, &completion(&head, &finish, None, None));
+        return json_reply(StatusCode::OK, &completion(&head, &finish, None, Some(extension)));
     }
     let delta = |delta: Value, reason: Option<&str>| {
         let mut chunk = head.document("chat.completion.chunk");
         if let Some(fields) = chunk.as_object_mut() {
             let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
             fields.insert("choices".into(), json!([choice]));
+            fields.insert("polylogue".into(), extension.clone());
         }
         format!("data: {chunk}\n\n")
     };

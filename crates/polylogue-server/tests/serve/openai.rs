@@ -370,7 +370,18 @@ async fn s59_chores_of_user_interfaces_begin_no_run() {
     let body = json!({"model": "talk", "messages": [user(text)], "stream": true});
     let (chunks, is_done) = streamed(&world, &body).await;
     assert!(is_done && chunks.len() == 2, "{chunks:?}");
+    for answer in [&title, &chunks[0], &chunks[1]] {
+        assert_eq!(answer["polylogue"], json!({"chore": "title"}), "it says that no team has answered");
+    }
     assert_eq!(count(&world).await, 0);
+    // What only resembles one reaches the team.
+    for text in [
+        "### Task:\nSummarize this incident report in one sentence: the pump failed.",
+        "Please write a title for my podcast about conversation design, and choose each word with care.",
+    ] {
+        assert_eq!(content(&complete(&world, "talk", json!([user(text)])).await), "four");
+    }
+    assert_eq!(count(&world).await, 2);
 }
 
 #[tokio::test]
