@@ -106,8 +106,8 @@ impl ChatRequest {
             messages,
             pictures,
             form: Form::of(body)?,
-            streams: is_true(body.get("stream")),
-            usage: is_true(body.pointer("/stream_options/include_usage")),
+            streams: is_true(body, "/stream")?,
+            usage: is_true(body, "/stream_options/include_usage")?,
             conversation: header("x-polylogue-conversation").or(of_metadata).map(str::to_owned),
             show,
             is_kept_alive_by_chunks,
@@ -143,8 +143,17 @@ fn max_tokens(body: &Value) -> Result<Option<u64>, Problem> {
     Ok(lowest)
 }
 
-fn is_true(value: Option<&Value>) -> bool {
-    value.and_then(Value::as_bool).unwrap_or(false)
+/// Whether the field at `pointer` is set to `true`.
+fn is_true(body: &Value, pointer: &str) -> Result<bool, Problem> {
+    match body.pointer(pointer) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(is_true)) => Ok(*is_true),
+        Some(_) => {
+            let name = pointer.trim_start_matches('/').replace('/', ".");
+            Err(Problem::bad_request(format!("`{name}` must be `true` or `false`"))
+                .at(pointer, "`true` or `false`"))
+        }
+    }
 }
 
 fn unsupported(param: &str, detail: &str) -> Problem {
@@ -185,6 +194,17 @@ fn messages(body: &Value) -> Result<(Vec<ChatMessage>, Vec<Picture>), Problem> {
     })?;
     let (mut messages, mut pictures) = (Vec::new(), Vec::new());
     for (index, RawMessage { role, content }) in raw.into_iter().enumerate() {
+        if role == Role::Tool {
+            let what = format!(
+                "`messages[{index}]` is the result of a tool: a team does not call tools of the caller"
+            );
+            return Err(Problem::unsupported_parameter(what)
+                .at(
+                    format!("/messages/{index}/role"),
+                    "only `system`, `developer`, `user` and `assistant` are supported",
+                )
+                .hint("leave such messages out, and calls of tools with them"));
+        }
         let (text, shown) = content_of(&content, role, index)?;
         let text = if role == Role::Assistant { said(&text) } else { text };
         let media = shown.iter().map(|picture: &Picture| picture.media.clone()).collect();
@@ -295,6 +315,27 @@ mod tests {
         {
             assert!(messages(&wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn results_of_tools_and_flags_of_other_types_are_refused_by_their_places() {
+        let called = json!({"role": "assistant", "content": null, "tool_calls": []});
+        for role in ["tool", "function"] {
+            let of_tool = json!({"messages": [called, {"role": role, "content": "42"}, {"role": "user", "content": "and?"}]});
+            let problem = messages(&of_tool).unwrap_err();
+            assert_eq!(problem.param().as_deref(), Some("messages.1.role"));
+        }
+        for wrong in [json!("yes"), json!(1), json!([])] {
+            let body = json!({"stream": wrong, "stream_options": {"include_usage": wrong}});
+            for (pointer, param) in
+                [("/stream", "stream"), ("/stream_options/include_usage", "stream_options.include_usage")]
+            {
+                assert_eq!(is_true(&body, pointer).unwrap_err().param().as_deref(), Some(param), "{body}");
+            }
+        }
+        let body = json!({"stream": true, "stream_options": null});
+        assert!(is_true(&body, "/stream").unwrap());
+        assert!(!is_true(&body, "/stream_options/include_usage").unwrap());
     }
 
     #[test]

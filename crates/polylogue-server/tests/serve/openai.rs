@@ -391,6 +391,12 @@ async fn s60_s61_what_is_refused_has_four_keys_and_what_is_not_used_is_named() {
     let two = post(&json!({"model": "talk", "messages": [user("x")], "n": 2})).await;
     assert_eq!((two.status, &two.problem()["error"]["param"]), (400, &json!("n")));
     assert_eq!(two.header("x-should-retry"), Some("false"));
+    let streams = post(&json!({"model": "talk", "messages": [user("x")], "stream": "yes"})).await;
+    assert_eq!((streams.status, &streams.problem()["error"]["param"]), (400, &json!("stream")));
+    let tool = json!({"role": "tool", "tool_call_id": "a", "content": "42"});
+    let of_tool =
+        post(&json!({"model": "talk", "messages": [user("x"), assistant(""), tool, user("and?")]})).await;
+    assert_eq!((of_tool.status, &of_tool.problem()["error"]["param"]), (400, &json!("messages.2.role")));
     let unknown = post(&json!({"model": "none", "messages": [user("x")]})).await;
     assert_eq!((unknown.status, &unknown.problem()["error"]["code"]), (404, &json!("model_not_found")));
     let body = json!({"model": "talk", "messages": [user("x")], "temperature": 0.5, "new_field": {"a": 1}});
