@@ -235,8 +235,41 @@ fn the_memory_is_known_before_and_too_much_is_refused() {
     assert!(error.hint().contains("POLYLOGUE_LOCAL_WINDOW"));
 }
 
+/// The order in which replies end does not depend on how fast they are computed: each sequence has a token in turn.
 #[test]
-fn fewer_caches_than_chats_take_turns() {
+fn a_short_reply_does_not_wait_for_a_long_one_that_began_before() {
+    let (_folder, model) =
+        model_with(&Tiny::default(), LocalOptions { sequences: 2, ..LocalOptions::default() });
+    // Only a text of this length ends.
+    let long = Asked::new("long").with(|params| {
+        params.schema = Some(json!({ "type": "string", "minLength": 1500 }));
+        params.max_tokens = None;
+    });
+    let short = Asked::new("short").with(|params| params.max_tokens = Some(3));
+    let pieces = Pieces::default();
+    let mut sink = pieces.clone();
+    let ended = run(async {
+        let mut first = pin!(long.stream(&model, &mut sink));
+        // It has begun.
+        std::future::poll_fn(|context| {
+            assert!(first.as_mut().poll(context).is_pending());
+            if pieces.count() > 0 { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        tokio::select! {
+            biased;
+            reply = &mut first => ("long", reply),
+            reply = short.ask(&model) => ("short", reply),
+        }
+    });
+    let (which, reply) = ended;
+    assert_eq!(which, "short");
+    assert!(reply.unwrap().usage.output.is_some_and(|count| count <= 3));
+}
+
+/// With one cache the second reply begins when the first has ended, and both are whole.
+#[test]
+fn fewer_caches_than_chats_reply_one_after_the_other() {
     let tiny = Tiny::default();
     let (_folder, model) = model_with(&tiny, LocalOptions { sequences: 1, ..LocalOptions::default() });
     let (one, two) = (Asked::new("one"), Asked::new("two"));
