@@ -211,12 +211,24 @@ fn a_batch_that_is_killed_repeatedly_is_billed_no_more_than_its_budget() {
 /// No call is ever answered: all that counts was in flight at a death, first that of two rows at once, then that of one.
 #[test]
 fn calls_of_other_rows_in_flight_at_a_death_count_in_the_budget_of_a_batch() {
-    let batch = Victim { team: team(), dollars: 14.0, pause: Duration::from_secs(600), rows: Some(&rows()) };
+    const DOLLARS: u64 = 14;
+    let (pause, rows) = (Duration::from_secs(600), rows());
+    let batch = Victim { team: team(), dollars: DOLLARS as f64, pause, rows: Some(&rows) };
     let limit = format!("--budget={}", batch.dollars);
+    // Each row has three calls in flight. A process is killed when all of them came to the server, which bills nothing else: as long as three fit
+    // into what is left. At the end it is killed after one of them, and the others may have been reserved and not sent.
+    let texts = "You are Ann.Task 0".len() as u64;
+    let call = picodollars(Bound::REQUEST_TOKENS + Bound::MESSAGE_TOKENS + texts, LONGEST);
+    let calls = usize::try_from(DOLLARS * 1_000_000_000_000 / call).unwrap();
+    let whole = (calls - 6) / 3 - 1;
     let came = batch.kill(|start, _| {
-        let (at_once, calls) = if start == 0 { ("--at-once=2", 6) } else { ("--at-once=1", 1) };
+        let (at_once, calls) = match start {
+            0 => ("--at-once=2", 6),
+            _ if start <= whole => ("--at-once=1", 3),
+            _ => ("--at-once=1", 1),
+        };
         (words(&BATCH, &[&limit, at_once]), Moment::Request(calls, Duration::from_millis(20)))
     });
     println!("{came:?}");
-    assert!(came.kills >= 12 && came.share > 0.75, "{came:?}");
+    assert!(came.kills >= 12 && came.share > 0.8, "{came:?}");
 }
