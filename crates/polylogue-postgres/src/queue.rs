@@ -19,7 +19,7 @@ const CLAIM_DUE: &str = "WITH RECURSIVE needed AS (
     next AS (
         SELECT candidate.* FROM needed CROSS JOIN LATERAL (
             SELECT nr, due AS since, id AS name, tries >= $7 AS is_failing FROM polylogue.logs
-            WHERE tenant = $1 AND needs = needed.needs AND due <= now() AND (holder IS NULL OR lease < now())
+            WHERE tenant = $1 AND needs = needed.needs AND due <= now() AND (holder IS NULL OR lease < now()) AND id <> ALL($8::text[])
             ORDER BY due LIMIT $2 FOR UPDATE SKIP LOCKED) AS candidate
         WHERE string_to_array(needed.needs, ' ') <@ $3::text[]
         ORDER BY since, name LIMIT $2),
@@ -53,6 +53,13 @@ const RELEASE_FAILED: &str = "UPDATE polylogue.logs SET holder = NULL, lease = N
             coalesce(now() + $5::float8 * interval '1 millisecond', to_timestamp($6::float8 / 1000)) END
     WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4";
 
+/// The release for other workers: the claim was no try.
+const RELEASE_TO_OTHERS: &str =
+    "UPDATE polylogue.logs SET holder = NULL, lease = NULL, claim_key = NULL, woken = false,
+        failure = $5, tries = greatest(tries - (worker IS NOT DISTINCT FROM holder)::int, 0),
+        due = CASE WHEN woken OR due IS NOT NULL THEN now() END
+    WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4";
+
 /// A log that is held is due when it is released, and one whose lease has expired also now: its holder may go on.
 const SCHEDULE: &str = "UPDATE polylogue.logs SET is_parked = false, needs = coalesce($5, needs),
         tries = CASE WHEN is_parked THEN 0 ELSE tries END, failure = CASE WHEN is_parked THEN NULL ELSE failure END,
@@ -77,12 +84,18 @@ const PARKED: &str = "SELECT logs.id, coalesce(process, worker, ''), tries, fail
     WHERE tenant = $1 AND is_parked ORDER BY logs.id";
 
 impl Logs {
-    pub(crate) async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
+    pub(crate) async fn claim_due(
+        &self,
+        room: usize,
+        offers: &Features,
+        except: &[LogId],
+    ) -> Result<Vec<Claim>, StoreError> {
         self.register().await?;
         let room = i64::try_from(room).unwrap_or(i64::MAX);
         let (key, lease, tries) = (self.claim_key(), lease_ms(), MAX_TRIES.cast_signed());
         let offers: Vec<&str> = offers.words().collect();
-        let parameters: [Parameter<'_>; 7] = [
+        let except: Vec<&str> = except.iter().map(LogId::as_str).collect();
+        let parameters: [Parameter<'_>; 8] = [
             (&self.tenant, Type::TEXT),
             (&room, Type::INT8),
             (&offers, Type::TEXT_ARRAY),
@@ -90,6 +103,7 @@ impl Logs {
             (&key, Type::INT8),
             (&lease, Type::INT8),
             (&tries, Type::INT4),
+            (&except, Type::TEXT_ARRAY),
         ];
         // Claims whose answer was lost expire.
         let rows = self.database.query(Access::Write, CLAIM_DUE, &parameters).await?;
@@ -124,6 +138,11 @@ impl Logs {
         let more: [Parameter<'_>; 4] =
             [(&after, Type::FLOAT8), (&at, Type::FLOAT8), (&why, Type::TEXT), (&tries, Type::INT4)];
         self.of_claim(RELEASE_FAILED, claim, &more).await.map(drop)
+    }
+
+    pub(crate) async fn release_to_others(&self, claim: &Claim, why: &str) -> Result<(), StoreError> {
+        self.forget(claim);
+        self.of_claim(RELEASE_TO_OTHERS, claim, &[(&as_json(why), Type::TEXT)]).await.map(drop)
     }
 
     pub(crate) async fn schedule(

@@ -264,10 +264,15 @@ impl Store for Postgres {
 }
 
 impl Queue for Postgres {
-    async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
-        let offers = offers.clone();
+    async fn claim_due(
+        &self,
+        room: usize,
+        offers: &Features,
+        except: &[LogId],
+    ) -> Result<Vec<Claim>, StoreError> {
+        let (offers, except) = (offers.clone(), except.to_vec());
         // Claims that the caller does not receive expire.
-        self.run(|logs| async move { logs.claim_due(room, &offers).await }).await
+        self.run(|logs| async move { logs.claim_due(room, &offers, &except).await }).await
     }
 
     async fn release_at_rest(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
@@ -281,6 +286,11 @@ impl Queue for Postgres {
     async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {
         let why = why.to_owned();
         self.run(|logs| async move { logs.release_failed(&claim, due, &why).await }).await
+    }
+
+    async fn release_to_others(&self, claim: Claim, why: &str) -> Result<(), StoreError> {
+        let why = why.to_owned();
+        self.run(|logs| async move { logs.release_to_others(&claim, &why).await }).await
     }
 
     async fn schedule(&self, id: &LogId, due: Due, needs: Option<&Features>) -> Result<(), StoreError> {

@@ -99,4 +99,8 @@ impl QueueWrapper for LeaseRenewal {
         locked(&self.held).remove(&claim.fence);
         self.queue()?.release_failed(claim, due, why).await
     }
+    async fn release_to_others(&self, claim: Claim, why: &str) -> Result<(), StoreError> {
+        locked(&self.held).remove(&claim.fence);
+        self.queue()?.release_to_others(claim, why).await
+    }
 }

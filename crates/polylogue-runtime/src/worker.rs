@@ -161,7 +161,11 @@ impl Worker {
         let conversation = match self.open(claimed).await {
             Ok(conversation) => conversation,
             Err(error) => {
-                let rest = Rest::failed(&error.clone().into_run());
+                let rest = match &error {
+                    // Another worker may have the key, the program or the permission.
+                    Error::Unprepared { .. } => Rest::ForOthers { why: error.to_string() },
+                    error => Rest::failed(&error.clone().into_run()),
+                };
                 return (Err(error), rest);
             }
         };
@@ -207,6 +211,9 @@ fn log(event: &WorkerEvent) {
         WorkerEvent::Released(id, due) => info!(conversation = %id, ?due, "a conversation is at rest"),
         WorkerEvent::Failed(id, due, error) => {
             warn!(conversation = %id, ?due, error, "a conversation has failed");
+        }
+        WorkerEvent::LeftToOthers(id, why) => {
+            warn!(conversation = %id, why, "a conversation is left to other workers");
         }
         WorkerEvent::Lost(id) => warn!(conversation = %id, "the claim was lost: its calls are aborted"),
         WorkerEvent::StoreFailed(error) => warn!(%error, "the store does not work: it is tried again"),

@@ -1,6 +1,7 @@
 //! `worker`, `cluster` and `--detach` as commands: what they print, their exit codes and hints.
 
 use polylogue_test::postgres::PostgresServer;
+use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 
 use crate::answers::OFFICE;
 use crate::place::{Place, of_type, until};
@@ -243,6 +244,28 @@ fn a_changed_team_file_changes_no_conversation_that_was_handed_over() {
     let _worker = place.worker(&[]);
     until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
     assert_eq!(of_type(&place.events(&id), "message")[0]["parts"][0]["text"], "Hello!");
+}
+
+/// A worker without a key leaves a conversation to others, however often it tries, and `cluster` says why it waits.
+#[test]
+fn a_conversation_that_one_worker_cannot_prepare_is_run_by_another_one() {
+    let Some(server) = PostgresServer::start() else { return };
+    let book = Playbook::new(|_, _| Answer::text("Hello."));
+    let model = Server::bind((std::net::Ipv4Addr::LOCALHOST, 0).into(), Behavior::from(book)).unwrap();
+    let with_key = Place::new(&server.url()).with_model(&model);
+    let without_key = Place::new(&server.url());
+    with_key.file("team.yaml", TALK.split("script").next().unwrap());
+    let id = with_key.detach(&["team.yaml", "--model", "openai:test"]);
+    let first = without_key.worker(&[]);
+    until("it has tried twice", || first.log().matches("is left to other workers").count() > 1);
+    let shown = with_key.run(&["cluster"], 0).out;
+    let row = shown.lines().find(|line| line.contains(&id)).unwrap();
+    assert!(row.starts_with("ready") && row.contains("cannot be prepared"), "{row}");
+    assert!(row.contains("OPENAI_API_KEY"), "{row}");
+    assert_eq!(server.sql("SELECT tries FROM polylogue.logs"), "0");
+    let _second = with_key.worker(&[]);
+    until("it has ended", || of_type(&with_key.events(&id), "closed").len() == 1);
+    until("it is idle", || with_key.cluster().1.is_empty());
 }
 
 /// A conversation that cannot be run is parked with the reason, and is handed over again by a command.

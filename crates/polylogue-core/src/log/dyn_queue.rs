@@ -14,13 +14,20 @@ pub(super) type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>
 /// A [`Queue`](super::Queue) of any type: what [`Store::as_queue`](super::Store::as_queue) returns. Every queue is one.
 pub trait DynQueue: Send + Sync {
     /// [`Queue::claim_due`](super::Queue::claim_due).
-    fn claim_due<'a>(&'a self, room: usize, offers: &'a Features) -> Boxed<'a, Vec<Claim>>;
+    fn claim_due<'a>(
+        &'a self,
+        room: usize,
+        offers: &'a Features,
+        except: &'a [LogId],
+    ) -> Boxed<'a, Vec<Claim>>;
     /// [`Queue::release_until`](super::Queue::release_until).
     fn release_until(&self, claim: Claim, due: Due) -> Boxed<'_, ()>;
     /// [`Queue::release_at_rest`](super::Queue::release_at_rest).
     fn release_at_rest(&self, claim: Claim, due: Due) -> Boxed<'_, ()>;
     /// [`Queue::release_failed`](super::Queue::release_failed).
     fn release_failed<'a>(&'a self, claim: Claim, due: Due, why: &'a str) -> Boxed<'a, ()>;
+    /// [`Queue::release_to_others`](super::Queue::release_to_others).
+    fn release_to_others<'a>(&'a self, claim: Claim, why: &'a str) -> Boxed<'a, ()>;
     /// [`Queue::schedule`](super::Queue::schedule).
     fn schedule<'a>(&'a self, id: &'a LogId, due: Due, needs: Option<&'a Features>) -> Boxed<'a, ()>;
     /// [`Queue::needs`](super::Queue::needs).

@@ -34,8 +34,8 @@ use crate::{LogId, StoreError};
 /// `polylogue_test::queue` has conformance tests for every queue.
 pub trait Queue: Store {
     /// Claims logs that are due and need nothing but what the worker `offers`: those that have waited longest first, up to `room`;
-    /// none if none is due. Logs of workers whose leases have expired are due. One that was claimed
-    /// [`MAX_TRIES`](super::MAX_TRIES) times without an append or a release is parked instead.
+    /// none if none is due, and none of those that are named by `except`. Logs of workers whose leases have expired are due. One that
+    /// was claimed [`MAX_TRIES`](super::MAX_TRIES) times without an append or a release is parked instead.
     ///
     /// Read the log after this, not before.
     ///
@@ -45,6 +45,7 @@ pub trait Queue: Store {
         &self,
         room: usize,
         offers: &Features,
+        except: &[LogId],
     ) -> impl Future<Output = Result<Vec<Claim>, StoreError>> + Send;
 
     /// Releases a claim, and has the log looked at again at `due`, or at once if an inbox message came since it was claimed. Clears the
@@ -70,6 +71,17 @@ pub trait Queue: Store {
         &self,
         claim: Claim,
         due: Due,
+        why: &str,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Releases a claim for other workers, because this one cannot run its log, for the reason `why`: the log is due at once if a worker
+    /// had to look at it, and the claim is no try. A claim that was lost is left alone.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn release_to_others(
+        &self,
+        claim: Claim,
         why: &str,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
@@ -165,10 +177,11 @@ macro_rules! argument {
 }
 
 forwarded! {
-    claim_due(room: val usize, offers: by Features) -> Vec<Claim>;
+    claim_due(room: val usize, offers: by Features, except: by [LogId]) -> Vec<Claim>;
     release_until(claim: val Claim, due: val Due) -> ();
     release_at_rest(claim: val Claim, due: val Due) -> ();
     release_failed(claim: val Claim, due: val Due, why: by str) -> ();
+    release_to_others(claim: val Claim, why: by str) -> ();
     schedule(id: by LogId, due: val Due, needs: maybe Features) -> ();
     needs(id: by LogId) -> Features;
     heartbeat(claims: by [Claim]) -> Vec<Heartbeat>;

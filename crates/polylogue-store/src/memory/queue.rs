@@ -9,12 +9,18 @@ use super::{Memory, not_found};
 use crate::claims;
 
 impl Queue for Memory {
-    async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
+    async fn claim_due(
+        &self,
+        room: usize,
+        offers: &Features,
+        except: &[LogId],
+    ) -> Result<Vec<Claim>, StoreError> {
         let (now, lease) = (self.now(), self.lease());
         let mut logs = self.logs();
         let mut claims: Vec<Claim> = Vec::new();
         loop {
-            let is_free = |id: &LogId| logs.by_id.get(id).is_some_and(|log| !log.is_held(now));
+            let is_free =
+                |id: &LogId| !except.contains(id) && logs.by_id.get(id).is_some_and(|log| !log.is_held(now));
             let due = logs.due.due(now, offers, room.saturating_sub(claims.len()), is_free);
             if due.is_empty() {
                 return Ok(claims);
@@ -63,6 +69,19 @@ impl Queue for Memory {
         } else {
             logs.end_claim(&claim, Some(time(due, now)), now);
         }
+        Ok(())
+    }
+
+    async fn release_to_others(&self, claim: Claim, why: &str) -> Result<(), StoreError> {
+        let now = self.now();
+        let mut logs = self.logs();
+        let Some(log) = logs.by_id.get_mut(&claim.id).filter(|log| log.is_claimed_by(&claim)) else {
+            return Ok(());
+        };
+        let queued = &mut log.queued;
+        (queued.why, queued.tries) = (Some(why.to_owned()), queued.tries.saturating_sub(1));
+        let due = queued.due.map(|_| now);
+        logs.end_claim(&claim, Some(due), now);
         Ok(())
     }
 

@@ -59,22 +59,27 @@ pub(super) fn time_column(ms: u64) -> i64 {
 
 impl WriteTransaction<'_> {
     /// Claims logs that are due, and parks those that were claimed too often.
-    pub(super) fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, WriteError> {
+    pub(super) fn claim_due(
+        &self,
+        room: usize,
+        offers: &Features,
+        except: &[LogId],
+    ) -> Result<Vec<Claim>, WriteError> {
         let (now, mut heads, mut due) = (self.state.now(), OtherHeads::new(), Vec::new());
         for needs in needed(self.connection(), now)?.iter().filter(|needs| is_served(needs, offers)) {
-            due.extend(self.due(needs, now, room, &mut heads)?);
+            due.extend(self.due(needs, (now, room), except, &mut heads)?);
         }
         due.sort_by(|one, other| (one.due, &one.id).cmp(&(other.due, &other.id)));
         due.truncate(room);
         due.iter().map(|log| self.grant(log, now)).collect()
     }
 
-    /// Those of one need, up to `room`, that no process holds.
+    /// Those of one need, up to `room`, that no process holds, without those of `except`.
     fn due(
         &self,
         needs: &str,
-        now: u64,
-        room: usize,
+        (now, room): (u64, usize),
+        except: &[LogId],
         heads: &mut OtherHeads,
     ) -> Result<Vec<DueLog>, WriteError> {
         let sql = "SELECT due_ms, id, log, tries FROM queue JOIN logs ON nr = log
@@ -88,6 +93,9 @@ impl WriteTransaction<'_> {
             {
                 let (id, log): (String, i64) = (row.get(1)?, row.get(2)?);
                 let id = LogId::new(&id)?;
+                if except.contains(&id) {
+                    continue;
+                }
                 match self.claimed_now(&id, log, heads)? {
                     Claimed::Held => {}
                     _ if row.get::<_, u32>(3)? >= MAX_TRIES => failing.push(log),
@@ -206,6 +214,19 @@ impl WriteTransaction<'_> {
                 self.release(claim)?;
                 return self.park(log);
             }
+        }
+        self.release(claim)
+    }
+
+    /// Leaves a log to other workers: the claim is no try.
+    pub(super) fn release_to_others(&self, claim: &Claim, why: &str) -> Result<(), WriteError> {
+        if self.is_own(claim)? {
+            let (log, now) = (self.queued(&claim.id)?, time_column(self.state.now()));
+            self.execute(
+                "UPDATE queue SET due_ms = CASE WHEN due_ms IS NOT NULL THEN ?2 END, why = ?3, tries = max(tries - 1, 0)
+                 WHERE log = ?1",
+                params![log, now, why],
+            )?;
         }
         self.release(claim)
     }

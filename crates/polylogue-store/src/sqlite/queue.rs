@@ -17,7 +17,12 @@ impl Sqlite {
 }
 
 impl Queue for Sqlite {
-    async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
+    async fn claim_due(
+        &self,
+        room: usize,
+        offers: &Features,
+        except: &[LogId],
+    ) -> Result<Vec<Claim>, StoreError> {
         // Mostly nothing is due, and no other process has to wait for the lock of the database.
         let now = self.clock.now();
         let needs =
@@ -25,9 +30,9 @@ impl Queue for Sqlite {
         if room == 0 || !needs.await?.iter().any(|needs| is_served(needs, offers)) {
             return Ok(Vec::new());
         }
-        let (offers, issuer) = (offers.clone(), self.issuer());
+        let (offers, except, issuer) = (offers.clone(), except.to_vec(), self.issuer());
         let claims = self.writing(None, move |transaction| {
-            let claims = transaction.claim_due(room, &offers)?;
+            let claims = transaction.claim_due(room, &offers, &except)?;
             Ok(claims.into_iter().map(|claim| issuer.grant(claim)).collect::<Vec<_>>())
         });
         Ok(claims.await?.into_iter().map(ClaimGuard::accept).collect())
@@ -46,6 +51,11 @@ impl Queue for Sqlite {
     async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {
         let (due, why) = (self.time(due), why.to_owned());
         self.writing(None, move |transaction| transaction.release_failed(&claim, due, &why)).await
+    }
+
+    async fn release_to_others(&self, claim: Claim, why: &str) -> Result<(), StoreError> {
+        let why = why.to_owned();
+        self.writing(None, move |transaction| transaction.release_to_others(&claim, &why)).await
     }
 
     async fn schedule(&self, id: &LogId, due: Due, needs: Option<&Features>) -> Result<(), StoreError> {

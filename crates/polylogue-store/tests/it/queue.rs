@@ -127,19 +127,24 @@ impl StoreWrapper for Faulty {
 }
 
 impl QueueWrapper for Faulty {
-    async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
+    async fn claim_due(
+        &self,
+        room: usize,
+        offers: &Features,
+        except: &[LogId],
+    ) -> Result<Vec<Claim>, StoreError> {
         let inner = &self.inner;
         if self.wrong == Wrong::LeasesNeverEnd {
             Queue::heartbeat(inner, &self.granted()).await?;
         }
         let all = Features::parse("gpu mcp:files other").unwrap();
         let offers = if self.wrong == Wrong::IgnoresNeeds { &all } else { offers };
-        let mut claims = Queue::claim_due(inner, room, offers).await?;
+        let mut claims = Queue::claim_due(inner, room, offers, except).await?;
         if self.wrong == Wrong::NeverParks {
             for log in Queue::parked(inner).await? {
                 Queue::schedule(inner, &log.id, Due::Now, None).await?;
             }
-            claims.extend(Queue::claim_due(inner, room - claims.len(), offers).await?);
+            claims.extend(Queue::claim_due(inner, room - claims.len(), offers, except).await?);
         }
         match self.wrong {
             Wrong::NewestFirst => claims.reverse(),

@@ -25,7 +25,7 @@ async fn two_workers_on_one_file_share_its_logs_and_take_over_from_one_another()
     let none = Features::none();
     let mut held = [Vec::new(), Vec::new()];
     for _ in 0..LOGS / 4 {
-        let (mine, theirs) = tokio::join!(one.claim_due(2, &none), other.claim_due(2, &none));
+        let (mine, theirs) = tokio::join!(one.claim_due(2, &none, &[]), other.claim_due(2, &none, &[]));
         held[0].extend(mine.unwrap());
         held[1].extend(theirs.unwrap());
     }
@@ -36,7 +36,7 @@ async fn two_workers_on_one_file_share_its_logs_and_take_over_from_one_another()
     time.pass(LEASE * 2 / 3);
     assert_eq!(one.heartbeat(&held[0]).await.unwrap().len(), LOGS / 2);
     time.pass(LEASE * 2 / 3);
-    assert!(one.claim_due(LOGS, &none).await.unwrap().len() == LOGS / 2, "those of the other one");
+    assert!(one.claim_due(LOGS, &none, &[]).await.unwrap().len() == LOGS / 2, "those of the other one");
     for claim in &held[1] {
         let late = other.append(claim, &[]).await;
         assert_eq!(late, Err(StoreError::Fenced { id: claim.id.clone() }));

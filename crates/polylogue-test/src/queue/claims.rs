@@ -61,7 +61,7 @@ async fn in_order(Fixture { queue, pass }: Fixture) -> Verdict {
     }
     let mut order = Vec::new();
     for room in [0, 3, 3, 3] {
-        let claims = done("claim_due", queue.claim_due(room, &Features::none()).await)?;
+        let claims = done("claim_due", queue.claim_due(room, &Features::none(), &[]).await)?;
         order.push(claims.iter().map(|claim| claim.id.as_str()).collect::<String>());
     }
     same("the batches", &order, &["", "cab", "d", ""].map(str::to_owned).to_vec())
@@ -96,7 +96,7 @@ async fn needs(Fixture { queue, pass }: Fixture) -> Verdict {
     }
     let mut batches = Vec::new();
     for offers in ["other", "mcp:files", "", "gpu mcp:files other"] {
-        let claims = done("claim_due", queue.claim_due(16, &features(offers)?).await)?;
+        let claims = done("claim_due", queue.claim_due(16, &features(offers)?, &[]).await)?;
         batches.push(claims.iter().map(|claim| claim.id.as_str()).collect::<Vec<_>>().join(" "));
     }
     same(

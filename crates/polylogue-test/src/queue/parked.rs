@@ -2,7 +2,7 @@
 
 use polylogue_core::{Due, LEASE, LogId, MAX_TRIES, ParkedLog, Queue as _, Store as _};
 
-use super::support::{Fixture, none_due, parked_ids, post, ready, take_one};
+use super::support::{Fixture, idle, none_due, parked_ids, post, ready, take_one};
 use crate::store::support::{Report, Verdict, done, same, some};
 
 pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
@@ -11,6 +11,7 @@ pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
     report.check("an append clears the count of tries", progress(make())).await;
     report.check("a release clears the count of tries", released(make())).await;
     report.check("parked logs take no room", room(make())).await;
+    report.check("a log that a worker leaves to others was not tried", left_to_others(make())).await;
 }
 
 async fn the_parked(queue: &polylogue_core::AnyQueue) -> Result<ParkedLog, String> {
@@ -103,10 +104,50 @@ async fn room(fixture: Fixture) -> Verdict {
         pass(LEASE * 2);
     }
     ready(queue, "b").await?;
-    let claims = done("claim_due", queue.claim_due(1, &polylogue_core::Features::none()).await)?;
+    let claims = done("claim_due", queue.claim_due(1, &polylogue_core::Features::none(), &[]).await)?;
     let mut ids: Vec<String> = claims.iter().map(|claim| claim.id.to_string()).collect();
     // A queue may look at one log at a time.
-    let claims = done("claim_due", queue.claim_due(1, &polylogue_core::Features::none()).await)?;
+    let claims = done("claim_due", queue.claim_due(1, &polylogue_core::Features::none(), &[]).await)?;
     ids.extend(claims.iter().map(|claim| claim.id.to_string()));
     same("what is claimed", &ids, &vec!["b".to_owned()])
+}
+
+async fn left_to_others(Fixture { queue, .. }: Fixture) -> Verdict {
+    let (id, other) = (ready(&queue, "a").await?, ready(&queue, "b").await?);
+    let claim_without = async |except: &[LogId]| {
+        let none = polylogue_core::Features::none();
+        done("claim_due", queue.claim_due(16, &none, except).await)
+    };
+    let claims = claim_without(std::slice::from_ref(&other)).await?;
+    same("what is claimed without `b`", &ids(&claims), &vec!["a".to_owned()])?;
+    for claim in claims {
+        done("release_to_others", queue.release_to_others(claim, "no key").await)?;
+    }
+    for round in 0..MAX_TRIES * 2 {
+        let claims = claim_without(std::slice::from_ref(&other)).await?;
+        same(&format!("what is claimed in round {round}"), &ids(&claims), &vec!["a".to_owned()])?;
+        for claim in claims {
+            done("release_to_others", queue.release_to_others(claim.clone(), "no key").await)?;
+            done("release_to_others of a claim that has ended", queue.release_to_others(claim, "?").await)?;
+        }
+    }
+    same("what is parked", &parked_ids(&queue).await?, &Vec::new())?;
+    // Those that do not count leave the others as they are.
+    for number in 1..=MAX_TRIES {
+        let claims = claim_without(std::slice::from_ref(&other)).await?;
+        for claim in claims {
+            done("release_failed", queue.release_failed(claim, Due::Now, &format!("error {number}")).await)?;
+        }
+    }
+    let parked = the_parked(&queue).await?;
+    same("the tries", &(parked.id, parked.tries), &(id, MAX_TRIES))?;
+    // One that is idle stays so.
+    let idle = idle(&queue, "c").await?.id;
+    let claim = done("claim", queue.claim(&idle).await)?;
+    done("release_to_others", queue.release_to_others(claim, "no key").await)?;
+    same("what is due", &take_one(&queue).await?.id, &other)
+}
+
+fn ids(claims: &[polylogue_core::Claim]) -> Vec<String> {
+    claims.iter().map(|claim| claim.id.to_string()).collect()
 }

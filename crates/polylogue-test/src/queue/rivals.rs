@@ -20,7 +20,7 @@ async fn rivals(Fixture { queue, .. }: Fixture) -> Verdict {
     let rival = || async {
         let mut taken = Vec::new();
         loop {
-            let claims = done("claim_due", queue.claim_due(5, &Features::none()).await)?;
+            let claims = done("claim_due", queue.claim_due(5, &Features::none(), &[]).await)?;
             // More than there are is an error already.
             if claims.is_empty() || taken.len() > LOGS {
                 return Ok::<_, String>(taken);

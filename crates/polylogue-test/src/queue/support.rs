@@ -55,7 +55,7 @@ pub(super) fn features(text: &str) -> Result<Features, String> {
 
 /// Claims what is due, by a worker that offers nothing.
 pub(super) async fn take(queue: &AnyQueue) -> Result<Vec<Claim>, String> {
-    done("claim_due", queue.claim_due(16, &Features::none()).await)
+    done("claim_due", queue.claim_due(16, &Features::none(), &[]).await)
 }
 
 /// Claims the only log that is due.

@@ -53,6 +53,7 @@ mod pace;
 mod rest;
 mod store;
 mod time;
+mod unsuited;
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -72,6 +73,7 @@ pub use self::pace::Pace;
 pub use self::rest::{BACKOFF, Rest, backoff, is_stopped};
 pub use self::store::{GUARD, HEARTBEAT, Woken, WorkerStore};
 pub use self::time::WorkerTime;
+use self::unsuited::Unsuited;
 
 /// Runs the conversations of a queue. See the [module](self).
 #[derive(Debug, Clone)]
@@ -85,6 +87,7 @@ pub struct Worker {
     drain: Drain,
     observe: Observe,
     running: Arc<Mutex<BTreeMap<u64, Cancellation>>>,
+    unsuited: Arc<Mutex<Unsuited>>,
 }
 
 /// What happened to a worker.
@@ -97,6 +100,8 @@ pub enum WorkerEvent {
     Released(LogId, Due),
     /// It could not run one, which is tried again at that time unless it is parked.
     Failed(LogId, Due, String),
+    /// It cannot run one, for that reason, and leaves it to others.
+    LeftToOthers(LogId, String),
     /// Another worker has a conversation now, or may have it: what ran here was dropped.
     Lost(LogId),
     /// An operation of the store failed; it is tried again.
@@ -167,6 +172,7 @@ impl Worker {
             drain: Drain::default(),
             observe: Observe(Arc::new(|_| {})),
             running: Arc::default(),
+            unsuited: Arc::default(),
         }
     }
 
@@ -283,7 +289,10 @@ impl Worker {
     async fn find(&self, pause: Duration, room: usize) -> Result<Vec<Claim>, StoreError> {
         let pause = self.store.time().sleep(pause);
         match select(pause, pin!(self.drain.wait())).await {
-            Either::Left(_) => self.store.claim_due(room, &self.offers).await,
+            Either::Left(_) => {
+                let except = self.unsuited().at(self.store.time().now());
+                self.store.claim_due(room, &self.offers, &except).await
+            }
             Either::Right(_) => Ok(Vec::new()),
         }
     }
@@ -332,6 +341,9 @@ impl Worker {
 
     async fn release(&self, claim: Claim, rest: Rest) {
         let (id, has_progress) = (claim.id.clone(), self.store.has_progress(&claim));
+        if !matches!(rest, Rest::ForOthers { .. }) {
+            self.unsuited().forget(&id);
+        }
         let (released, event) = match rest {
             // Nothing happened and nothing would: not at once again.
             Rest::Until(Due::Now) if !has_progress && !self.drain.is_requested() => {
@@ -341,6 +353,10 @@ impl Worker {
             Rest::Until(due) => (self.store.release_until(claim, due).await, WorkerEvent::Released(id, due)),
             Rest::Failed { due, why } => {
                 (self.store.release_failed(claim, due, &why).await, WorkerEvent::Failed(id, due, why))
+            }
+            Rest::ForOthers { why } => {
+                self.unsuited().note(&id, self.store.time().now());
+                (self.store.release_to_others(claim, &why).await, WorkerEvent::LeftToOthers(id, why))
             }
             Rest::Lost => (Ok(()), WorkerEvent::Lost(id)),
         };
@@ -391,6 +407,10 @@ impl Worker {
 
     fn stops(&self) -> MutexGuard<'_, BTreeMap<u64, Cancellation>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unsuited(&self) -> MutexGuard<'_, Unsuited> {
+        self.unsuited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tell(&self, event: &WorkerEvent) {

@@ -19,6 +19,12 @@ pub enum Rest {
         /// Why it failed.
         why: String,
     },
+    /// This worker cannot run it, and others may: it is due for them at once, and was not tried. This one claims it again after
+    /// [`BACKOFF`], if no other one has it then, and after twice as long each time.
+    ForOthers {
+        /// Why it cannot.
+        why: String,
+    },
     /// Its claim was lost: nothing is released.
     Lost,
 }

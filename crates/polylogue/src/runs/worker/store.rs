@@ -258,9 +258,14 @@ impl StoreWrapper for WorkerStore {
 }
 
 impl QueueWrapper for WorkerStore {
-    async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
+    async fn claim_due(
+        &self,
+        room: usize,
+        offers: &Features,
+        except: &[LogId],
+    ) -> Result<Vec<Claim>, StoreError> {
         let sent = self.time().now();
-        let claims = Queue::claim_due(&self.0.queue, room, offers).await?;
+        let claims = Queue::claim_due(&self.0.queue, room, offers, except).await?;
         claims.iter().for_each(|claim| self.hold(claim, sent));
         Ok(claims)
     }
@@ -279,6 +284,10 @@ impl QueueWrapper for WorkerStore {
     async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {
         self.forget(&claim);
         Queue::release_failed(&self.0.queue, claim, due, why).await
+    }
+    async fn release_to_others(&self, claim: Claim, why: &str) -> Result<(), StoreError> {
+        self.forget(&claim);
+        Queue::release_to_others(&self.0.queue, claim, why).await
     }
     async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
         self.renew_all(claims).await

@@ -97,7 +97,7 @@ async fn ready(queue: &AnyQueue, name: &str) -> LogId {
 }
 
 async fn due(queue: &AnyQueue) -> Vec<Claim> {
-    Queue::claim_due(queue, 16, &Features::none()).await.unwrap()
+    Queue::claim_due(queue, 16, &Features::none(), &[]).await.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -132,6 +132,45 @@ async fn conversations_run_at_once_and_are_due_when_they_say() {
     assert!(begun.elapsed() > Duration::from_mins(10));
     sleep(Duration::from_hours(1)).await;
     assert!(due(&queue).await.is_empty(), "they are idle");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_worker_cannot_run_is_left_to_others_and_is_not_tried() {
+    let Setup { queue, worker, told, .. } = setup();
+    let id = ready(&queue, "a").await;
+    let (tried, drain, begun) = (Mutex::new(Vec::new()), worker.drain(), Instant::now());
+    {
+        let (tried, drain, queue) = (&tried, &drain, &queue);
+        let run = |_: Claimed| async move {
+            tried.lock().unwrap().push(begun.elapsed());
+            if tried.lock().unwrap().len() == 7 {
+                drain.request();
+            }
+            Rest::ForOthers { why: "no key".into() }
+        };
+        let others = async {
+            sleep(Duration::from_millis(100)).await;
+            let claims = due(queue).await;
+            assert_eq!(claims.len(), 1, "another worker can claim it at once");
+            for claim in claims {
+                Queue::release_to_others(queue, claim, "no key here").await.unwrap();
+            }
+        };
+        tokio::join!(worker.run(run), others);
+    }
+    let tried = tried.into_inner().unwrap();
+    for (number, pair) in tried.windows(2).enumerate() {
+        let (pause, least) = (pair[1] - pair[0], Duration::from_secs(5 << number));
+        assert!((least..least + Duration::from_secs(1)).contains(&pause), "{number}: {pause:?}");
+    }
+    assert!(Queue::parked(&queue).await.unwrap().is_empty());
+    let left = told
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|event| **event == WorkerEvent::LeftToOthers(id.clone(), "no key".into()))
+        .count();
+    assert_eq!(left, 7);
 }
 
 /// W11.
@@ -283,7 +322,7 @@ async fn a_log_that_is_dropped_leaves_the_release_to_its_worker() {
 async fn no_call_begins_under_a_claim_that_was_lost() {
     let Setup { queue, store, is_slow, .. } = setup();
     let id = ready(&queue, "a").await;
-    let claim = Queue::claim_due(&store, 1, &Features::none()).await.unwrap().pop().unwrap();
+    let claim = Queue::claim_due(&store, 1, &Features::none(), &[]).await.unwrap().pop().unwrap();
     let model = models::scripted(r#"[{"Ann": "Hello."}]"#).unwrap();
     let chat = Chat::named("solo").participant(Assistant::new("Ann", &model).unwrap()).policy(sequential());
     let chat = chat.build().unwrap();

@@ -274,9 +274,14 @@ impl StoreWrapper for Network {
 }
 
 impl QueueWrapper for Network {
-    async fn claim_due(&self, room: usize, offers: &Features) -> Result<Vec<Claim>, StoreError> {
+    async fn claim_due(
+        &self,
+        room: usize,
+        offers: &Features,
+        except: &[LogId],
+    ) -> Result<Vec<Claim>, StoreError> {
         let claim = async {
-            let mut claims = Queue::claim_due(self.inner_queue(), room, offers).await?;
+            let mut claims = Queue::claim_due(self.inner_queue(), room, offers, except).await?;
             for claim in &claims {
                 self.world.does(self.worker, &format!("claims {}", claim.id));
                 let mut state = self.world.state();
