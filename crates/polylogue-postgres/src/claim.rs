@@ -161,7 +161,9 @@ impl Logs {
     }
 
     pub(crate) async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
-        let sql = "UPDATE polylogue.logs SET lease = now() + $5 * interval '1 millisecond'
+        // One that workers continue if this claim is lost is due after it, so that those who ask for due logs need not look at it.
+        let sql = "UPDATE polylogue.logs SET lease = now() + $5 * interval '1 millisecond',
+                due = CASE WHEN due IS NOT NULL THEN greatest(due, now() + $5 * interval '1 millisecond') END
             WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4 RETURNING nr";
         let rows = self.of_claim(sql, claim, &[(&lease_ms(), Type::INT8)]).await?;
         if !rows.is_empty() {

@@ -170,6 +170,12 @@ impl Logs {
         Ok(Features::parse(&self.get::<String>(row, 0)?).unwrap_or_default())
     }
 
+    pub(crate) async fn continue_if_lost(&self, claim: &Claim) -> Result<(), StoreError> {
+        let sql = "UPDATE polylogue.logs SET due = coalesce(due, lease)
+            WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4";
+        self.of_claim(sql, claim, &[]).await.map(drop)
+    }
+
     pub(crate) async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
         let ids: Vec<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
         let fences: Vec<i64> = claims.iter().map(|claim| claim.fence.cast_signed()).collect();

@@ -303,6 +303,11 @@ impl Queue for Postgres {
         self.run(|logs| async move { logs.needs(&id).await }).await
     }
 
+    async fn continue_if_lost(&self, claim: &Claim) -> Result<(), StoreError> {
+        let claim = claim.clone();
+        self.run(|logs| async move { logs.continue_if_lost(&claim).await }).await
+    }
+
     async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
         let claims = claims.to_vec();
         self.run(|logs| async move { logs.heartbeat(&claims).await }).await

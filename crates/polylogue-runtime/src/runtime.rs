@@ -35,6 +35,8 @@ struct Inner {
     budget: Option<Budget>,
     /// The budgets that they share with other processes.
     shared: SharedBudgets,
+    /// Whether workers continue what begins here if this process dies.
+    has_successors: bool,
     /// Of all runtimes that were made of one.
     open: Arc<Mutex<HashMap<LogId, Weak<Shared>>>>,
 }
@@ -78,6 +80,7 @@ impl Runtime {
             store,
             budget: None,
             shared: SharedBudgets::default(),
+            has_successors: false,
             open: Arc::default(),
         }))
     }
@@ -91,6 +94,7 @@ impl Runtime {
             store,
             budget,
             shared: self.0.shared.clone(),
+            has_successors: self.0.has_successors,
             open: Arc::clone(&self.0.open),
         }))
     }
@@ -101,7 +105,24 @@ impl Runtime {
     pub(crate) fn with_shared(self, shared: SharedBudgets) -> Self {
         let (place, store) = (self.place().clone(), self.store().clone());
         let budget = self.0.budget.clone();
-        Self(Arc::new(Inner { place, store, budget, shared, open: Arc::clone(&self.0.open) }))
+        let (has_successors, open) = (self.0.has_successors, Arc::clone(&self.0.open));
+        Self(Arc::new(Inner { place, store, budget, shared, has_successors, open }))
+    }
+
+    /// The same store, for a process that does not stay: what it begins is continued by workers if it dies, if its store is one that processes
+    /// share, and its files are not here. [`Conversation::continue_if_lost`] does so for what it opens.
+    #[must_use]
+    pub fn with_successors(self) -> Self {
+        let (place, store, budget) = (self.place().clone(), self.store().clone(), self.0.budget.clone());
+        let (shared, open) = (self.0.shared.clone(), Arc::clone(&self.0.open));
+        let has_successors = place.is_shared() && place.files_feature().is_none();
+        Self(Arc::new(Inner { place, store, budget, shared, has_successors, open }))
+    }
+
+    /// Whether workers continue what this process runs if it dies.
+    #[must_use]
+    pub fn has_successors(&self) -> bool {
+        self.0.has_successors
     }
 
     /// The budgets that they share with other processes.
@@ -114,7 +135,8 @@ impl Runtime {
     pub(crate) fn for_worker(&self, store: AnyStore, patience: Duration) -> Self {
         let (place, budget) = (self.place().clone().with_patience(patience), self.0.budget.clone());
         let shared = self.0.shared.clone();
-        Self(Arc::new(Inner { place, store, budget, shared, open: Arc::clone(&self.0.open) }))
+        let (has_successors, open) = (false, Arc::clone(&self.0.open));
+        Self(Arc::new(Inner { place, store, budget, shared, has_successors, open }))
     }
 
     /// What pays for a conversation that has also budgets of its `own`.
@@ -217,6 +239,9 @@ impl Runtime {
             None => log,
         };
         run.make_work_dir(log.id())?;
+        if self.has_successors() {
+            log.continue_if_lost().await?;
+        }
         let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
         let opened = Opened { task, limits, changed: None, more };
         Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{LimitOverrides, LogId, LogState, Status, Subscription};
+use polylogue_core::{Due, LimitOverrides, LogId, LogState, Status, Subscription};
 use polylogue_runtime::{Conversation, OpenOptions, Prepared};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -118,7 +118,7 @@ impl Task {
         };
         if running.is_none() {
             if let Some(opened) = next {
-                close(opened).await;
+                close(opened, if self.app.is_stopping() { Due::Now } else { Due::Never }).await;
             }
             self.leave();
             return;
@@ -151,6 +151,11 @@ impl Task {
                 }
             },
         };
+        if tenant.runtime.has_successors()
+            && let Err(error) = opened.conversation.continue_if_lost().await
+        {
+            warn!(conversation = %id, %error, "no worker will continue a conversation if this server dies");
+        }
         if let Some(follower) = stretch.follower {
             // Fails only if the client has gone away.
             drop(follower.send(opened.conversation.subscribe().await));
@@ -159,7 +164,7 @@ impl Task {
         let from = opened.conversation.events().await.len() as u64;
         if let Err(error) = app.spending.note(payer, &tenant.name, id, from) {
             warn!(conversation = %id, %error, "a conversation does not run: what it spends could not be counted");
-            close(opened).await;
+            close(opened, Due::Now).await;
             return false;
         }
         let limited = match stretch.reply_tokens {
@@ -174,8 +179,10 @@ impl Task {
             Ok(_) => info!(conversation = %id, "a conversation has stopped running"),
             Err(error) => warn!(conversation = %id, %error, "a conversation has failed"),
         }
-        close(opened).await;
-        !(app.is_stopping() && matches!(status, Ok(Status::Cancelled)))
+        let stays = !(app.is_stopping() && matches!(status, Ok(Status::Cancelled)));
+        // Workers continue what a server that stops was running. What has failed waits for a person.
+        close(opened, if stays { Due::Never } else { Due::Now }).await;
+        stays
     }
 
     fn leave(&self) {
@@ -205,9 +212,9 @@ pub(crate) fn take_back(app: &App, tenant: &Tenant, id: &LogId) {
     }
 }
 
-/// Closes a conversation here, so that others can open it.
-async fn close(Opened { conversation, prepared }: Opened) {
-    if let Err(error) = conversation.release().await {
+/// Closes a conversation here, so that others can open it. Workers continue it at `due`, unless it is at rest.
+async fn close(Opened { conversation, prepared }: Opened, due: Due) {
+    if let Err(error) = conversation.release_until(due).await {
         warn!(conversation = %conversation.id(), %error, "a conversation cannot be released");
     }
     drop(conversation);

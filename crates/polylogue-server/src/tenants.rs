@@ -228,7 +228,7 @@ impl Tenants {
         let place = place.with_live(point.clone());
         let inner = place.open().map_err(Box::new)?;
         let store = AnyStore::new(TimedStore { inner, seconds: self.store_seconds.clone() });
-        let runtime = Runtime::with_store(place, store).with_budget(self.budget.clone());
+        let runtime = Runtime::with_store(place, store).with_budget(self.budget.clone()).with_successors();
         let runtime = runtime.paid_by(self.shared_budgets.clone()).map_err(Box::new)?;
         if let (Some(live), Some(point)) = (&self.live, &point) {
             live.offer(point, &runtime);

@@ -14,7 +14,7 @@ use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Server};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::place::{Place, WorkerProcess, expire, until};
+use crate::place::{Place, WorkerProcess, expire, of_type, until};
 
 const TURNS: usize = 24;
 
@@ -171,6 +171,52 @@ fn a_client_follows_a_worker_over_a_drain_and_a_kill() {
     assert!(whole > 0, "no reply came live");
     println!("{} events, {whole} of {TURNS} replies whole live", events.len());
     drop(client);
+}
+
+/// A server that dies or stops leaves what it runs to workers. It has a data folder of its own, as in a container; a client of another server
+/// has one stream.
+#[test]
+fn a_worker_continues_what_a_server_began() {
+    let Some(database) = PostgresServer::start() else { return };
+    let model = model();
+    let machine = || {
+        let place = Place::new(&database.url()).with_model(&model);
+        place.file("team.yaml", &talk());
+        place
+    };
+    const SERVE: [&str; 6] = ["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"];
+    let server = |place: &Place| {
+        let token = place.run(&["token", "new", "client"], 0).out.trim().to_owned();
+        let server = place.begin(&SERVE, "served");
+        (server, Client::of(place, token, "served"))
+    };
+    let other = machine();
+    let (_second, follower) = server(&other);
+    let worker = other.worker(&[]);
+    for is_killed in [true, false] {
+        let place = machine();
+        let (mut first, client) = server(&place);
+        let (status, begun) = client.post("/api/v1/conversations", &serde_json::json!({"team": "team"}));
+        assert_eq!(status, 201, "{begun}");
+        let id = begun["id"].as_str().unwrap().to_owned();
+        let pieces = Arc::new(AtomicUsize::new(0));
+        let following = follower.follow(&id, Arc::clone(&pieces));
+        until("the first server runs it", || pieces.load(Ordering::Relaxed) > 0);
+        let (_, logs) = other.cluster();
+        assert!(logs[0]["holder"].as_str().unwrap().contains(&first.id().to_string()), "{logs:?}");
+        if is_killed {
+            expire(&database, first.kill());
+        } else {
+            first.signal(Signal::TERM);
+            assert_eq!(first.end(), 0, "{}", first.log());
+        }
+        let (events, _) = following.join().unwrap();
+        assert_eq!(events, place.events(&id), "{}", worker.log());
+        assert_eq!(of_type(&events, "message").len(), TURNS);
+        let takeovers = database.sql(&format!("SELECT takeovers FROM polylogue.logs WHERE id = '{id}'"));
+        assert_eq!(takeovers, if is_killed { "1" } else { "0" });
+        until("it is at rest", || other.cluster().1.is_empty());
+    }
 }
 
 /// An address that others cannot know is refused with a hint, and so is one that is none.

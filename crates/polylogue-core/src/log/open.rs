@@ -104,6 +104,15 @@ impl Log {
         Ok(())
     }
 
+    /// Has workers continue it if this process loses its claim, such as by dying: [`Queue::continue_if_lost`](crate::Queue::continue_if_lost).
+    ///
+    /// # Errors
+    /// When the store cannot be written, or is no queue.
+    pub async fn continue_if_lost(&self) -> Result<()> {
+        let queue = self.store.queue().ok_or_else(crate::AnyQueue::none)?;
+        Ok(queue.continue_if_lost(&self.claim).await?)
+    }
+
     /// Closes it here and keeps its claim, to be [released](crate::Queue::release_until) until a time.
     #[must_use]
     pub fn into_claim(mut self) -> Claim {

@@ -104,6 +104,14 @@ pub trait Queue: Store {
     /// [`StoreError::NotFound`], or when the store cannot be read.
     fn needs(&self, id: &LogId) -> impl Future<Output = Result<Features, StoreError>> + Send;
 
+    /// Has workers continue the log of a claim if the claim is lost: from now on it is due when the lease of the claim ends. For a process
+    /// that has claimed a log by its id and does not stay, such as a server; it [releases](Self::release_at_rest) the log at its rest. A claim
+    /// that was lost is left alone.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn continue_if_lost(&self, claim: &Claim) -> impl Future<Output = Result<(), StoreError>> + Send;
+
     /// Renews the leases of claims in one operation. Returns those that are still valid, in their order: what the others ran must
     /// stop, and append nothing.
     ///
@@ -184,6 +192,7 @@ forwarded! {
     release_to_others(claim: val Claim, why: by str) -> ();
     schedule(id: by LogId, due: val Due, needs: maybe Features) -> ();
     needs(id: by LogId) -> Features;
+    continue_if_lost(claim: by Claim) -> ();
     heartbeat(claims: by [Claim]) -> Vec<Heartbeat>;
     parked() -> Vec<ParkedLog>;
     announce(worker: by WorkerInfo) -> ();

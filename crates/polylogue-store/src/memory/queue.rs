@@ -109,6 +109,15 @@ impl Queue for Memory {
         self.logs().by_id.get(id).map(|log| log.queued.needs.clone()).ok_or_else(|| not_found(id))
     }
 
+    async fn continue_if_lost(&self, claim: &Claim) -> Result<(), StoreError> {
+        let mut logs = self.logs();
+        let lease = logs.by_id.get(&claim.id).and_then(|log| log.writer);
+        if let Some((_, lease)) = lease.filter(|(fence, _)| *fence == claim.fence) {
+            logs.requeue(&claim.id, |log| log.queued.due = Some(log.queued.due.unwrap_or(lease)));
+        }
+        Ok(())
+    }
+
     async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
         let lease = self.lease();
         let mut logs = self.logs();

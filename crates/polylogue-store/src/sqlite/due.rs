@@ -231,6 +231,18 @@ impl WriteTransaction<'_> {
         self.release(claim)
     }
 
+    /// Has the log of a claim looked at when its lease ends.
+    pub(super) fn continue_if_lost(&self, claim: &Claim) -> Result<(), WriteError> {
+        if self.is_own(claim)? {
+            let (log, lease) = (self.queued(&claim.id)?, time_column(lease_from(self.state.now())));
+            self.execute(
+                "UPDATE queue SET due_ms = coalesce(due_ms, ?2) WHERE log = ?1",
+                params![log, lease],
+            )?;
+        }
+        Ok(())
+    }
+
     /// Renews the leases of valid claims.
     pub(super) fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, WriteError> {
         let mut valid = Vec::with_capacity(claims.len());

@@ -68,6 +68,11 @@ impl Queue for Sqlite {
         self.reading(move |reader, place| reader.needs(place, &id)).await
     }
 
+    async fn continue_if_lost(&self, claim: &Claim) -> Result<(), StoreError> {
+        let claim = claim.clone();
+        self.writing(None, move |transaction| transaction.continue_if_lost(&claim)).await
+    }
+
     async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
         let claims = claims.to_vec();
         self.writing(None, move |transaction| transaction.heartbeat(&claims)).await

@@ -18,6 +18,7 @@ pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
     report.check("heartbeats keep valid claims, and no others", heartbeats(make())).await;
     report.check("appends renew the lease", appends(make())).await;
     report.check("a log that is claimed by its id is not due", claimed_by_id(make())).await;
+    report.check("a claim that is to be continued is due once it is lost", continued(make())).await;
     report.check("an idle log that is run by its id stays idle", at_rest(make())).await;
     report
         .check("what does not exist is not found, and nothing of a removed log is due", absent(make()))
@@ -52,6 +53,36 @@ async fn at_rest(Fixture { queue, pass }: Fixture) -> Verdict {
     post(&queue, &id, "k").await?;
     done("release_at_rest", queue.release_at_rest(claim, Due::Never).await)?;
     same("its id", &take_one(&queue).await?.id, &id)
+}
+
+/// As a server does, which does not stay.
+async fn continued(Fixture { queue, pass }: Fixture) -> Verdict {
+    let id = idle(&queue, "a").await?.id;
+    let claim = done("claim", queue.claim(&id).await)?;
+    done("continue_if_lost", queue.continue_if_lost(&claim).await)?;
+    done("continue_if_lost again", queue.continue_if_lost(&claim).await)?;
+    none_due("while it is held", &queue).await?;
+    for _ in 0..3 {
+        pass(LEASE * 2 / 3);
+        done("renew", queue.renew(&claim).await)?;
+        none_due("while its claim is renewed", &queue).await?;
+    }
+    pass(LEASE * 2);
+    let taken = take_one(&queue).await?;
+    same("its id", &taken.id, &id)?;
+    done("release_until", queue.release_until(taken, Due::Never).await)?;
+    // One that was lost changes nothing.
+    done("continue_if_lost of a claim that was lost", queue.continue_if_lost(&claim).await)?;
+    pass(LEASE * 2);
+    none_due("after a claim that was lost", &queue).await?;
+    for (due, is_due) in [(Due::Never, false), (Due::Now, true)] {
+        let claim = done("claim", queue.claim(&id).await)?;
+        done("continue_if_lost", queue.continue_if_lost(&claim).await)?;
+        done("release_at_rest", queue.release_at_rest(claim, due).await)?;
+        pass(LEASE * 2);
+        same("whether it is due after its release", &(take(&queue).await?.len() == 1), &is_due)?;
+    }
+    Ok(())
 }
 
 async fn in_order(Fixture { queue, pass }: Fixture) -> Verdict {
