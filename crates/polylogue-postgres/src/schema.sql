@@ -38,6 +38,7 @@ CREATE TABLE polylogue.logs(
 CREATE INDEX logs_newest ON polylogue.logs(tenant, created_ms DESC, id DESC);
 CREATE INDEX logs_due ON polylogue.logs(tenant, needs, due) WHERE due IS NOT NULL;
 CREATE INDEX logs_parked ON polylogue.logs(tenant, id) WHERE is_parked;
+CREATE INDEX logs_held ON polylogue.logs(holder) WHERE holder IS NOT NULL;
 CREATE INDEX logs_parent ON polylogue.logs(tenant, parent_id) WHERE parent_id IS NOT NULL;
 -- Text: bytes come back as they went.
 CREATE TABLE polylogue.events(
@@ -101,7 +102,7 @@ CREATE VIEW polylogue.cluster AS SELECT tenant, logs.id,
     CASE WHEN holder IS NULL OR lease < now() THEN now() - due END AS overdue,
     holder, coalesce(process, holder, worker) AS process, needs, tries, takeovers, failure
     FROM polylogue.logs LEFT JOIN polylogue.nodes ON nodes.id = coalesce(holder, worker)
-    WHERE due IS NOT NULL OR is_parked OR (holder IS NOT NULL AND lease >= now());
+    WHERE due IS NOT NULL OR is_parked OR holder IS NOT NULL;
 -- Over all logs, so that a claim on a removed log is void in the next one of that id.
 CREATE SEQUENCE polylogue.fences;
 -- Rates of model providers, by account (a digest of the address and the key) and model: when the next request and token may be sent,

@@ -165,6 +165,9 @@ fn log_row(log: &QueuedLog, overview: &QueueOverview) -> Sanitized {
     if let Some(missing) = missing(log, overview) {
         facts.push(format!("no worker offers {missing}"));
     }
+    if *state == QueueState::Lost && overdue_ms.is_none() {
+        facts.push("no worker continues it".into());
+    }
     if *takeovers > 0 {
         facts.push(counted(*takeovers, "takeover"));
     }
@@ -200,6 +203,9 @@ fn print_summary(overview: &QueueOverview) {
     print_note_wrapped(&format!("{workers}; {}; {}", states.join(", "), counted(takeovers, "takeover")));
     if overview.workers.is_empty() && count(QueueState::Ready) + count(QueueState::Lost) > 0 {
         print_note_wrapped("hint: no worker runs: start one with `polylogue worker`");
+    }
+    if overview.logs.iter().any(|log| log.state == QueueState::Lost && log.overdue_ms.is_none()) {
+        print_note_wrapped("hint: `polylogue resume ID` continues a conversation that was not handed over");
     }
     if count(QueueState::Parked) > 0 {
         print_note_wrapped("hint: `polylogue resume ID --detach` hands a parked conversation over again");

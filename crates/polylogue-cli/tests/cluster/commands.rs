@@ -4,7 +4,7 @@ use polylogue_test::postgres::PostgresServer;
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 
 use crate::answers::OFFICE;
-use crate::place::{Place, of_type, until};
+use crate::place::{Place, expire, of_type, until};
 
 /// A team whose agents speak by its script.
 pub(crate) const TALK: &str = "
@@ -101,6 +101,33 @@ fn what_cannot_be_a_cluster_is_refused_with_a_hint() {
         let refused = place.run(args, 2);
         assert!(refused.err.contains(wrong), "{args:?}: {}", refused.err);
     }
+}
+
+/// What a process was running that died is shown, whether it was handed over or not.
+#[test]
+fn a_conversation_whose_process_has_died_is_lost_until_it_is_resumed() {
+    let Some(server) = PostgresServer::start() else { return };
+    let book = Playbook::new(|_, _| Answer::text("Hello."));
+    let behavior = Behavior::from(book).latency(std::time::Duration::from_secs(3600));
+    let slow = Server::bind((std::net::Ipv4Addr::LOCALHOST, 0).into(), behavior).unwrap();
+    let place = Place::new(&server.url()).with_model(&slow);
+    place.file("team.yaml", TALK.split("script").next().unwrap());
+    let running = place.begin(&["run", "team.yaml", "--model", "openai:test"], "run.out");
+    let states = || place.cluster().1.iter().map(|log| log["state"].to_string()).collect::<Vec<_>>();
+    until("it runs", || states() == ["\"held\""] && slow.count() == 1);
+    expire(&server, running.kill());
+    assert_eq!(states(), ["\"lost\""]);
+    let _worker = place.worker(&[]);
+    let shown = place.run(&["cluster"], 0);
+    assert!(shown.out.contains("no worker continues it"), "{}", shown.out);
+    assert!(shown.err.contains("1 lost") && shown.err.contains("`polylogue resume ID`"), "{}", shown.err);
+    let count = server.sql("SELECT count(*) FROM polylogue.cluster WHERE state = 'lost' AND overdue IS NULL");
+    assert_eq!(count, "1");
+    let quick = Playbook::new(|_, _| Answer::text("Hello."));
+    let quick = Server::bind((std::net::Ipv4Addr::LOCALHOST, 0).into(), Behavior::from(quick)).unwrap();
+    let there = Place::new(&server.url()).with_model(&quick);
+    there.run(&["resume", "last"], 0);
+    assert!(states().is_empty());
 }
 
 /// W45.
