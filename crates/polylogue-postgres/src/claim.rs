@@ -13,7 +13,8 @@ use crate::live_point::LivePoint;
 use crate::logs::{LogEnd, Logs, as_json, lease_ms};
 
 /// What a claim needs to know of its log.
-const CLAIMED: &str = "RETURNING nr, fence, events, chain, summary, team IS NOT NULL, EXISTS(SELECT FROM polylogue.archives WHERE log = nr) AS is_archived";
+const CLAIMED: &str = "RETURNING nr, fence, events, chain, summary, team IS NOT NULL, EXISTS(SELECT FROM polylogue.archives WHERE log = nr) AS is_archived,
+    EXISTS(SELECT FROM polylogue.nodes WHERE nodes.id = holder) AS is_known";
 
 const REMOVE: &str = "WITH gone AS (
         DELETE FROM polylogue.logs WHERE tenant = $1 AND id = $2 AND (holder IS NULL OR lease < now()) RETURNING nr, team),
@@ -30,22 +31,26 @@ const TRIES: usize = 5;
 impl Logs {
     /// Introduces this store to others, once.
     pub(crate) async fn register(&self) -> Result<(), StoreError> {
-        let register = || async {
-            let sql = "WITH gone AS (DELETE FROM polylogue.nodes WHERE seen < now() - interval '30 days')
+        self.registered.get_or_try_init(|| self.introduce()).await.map(drop)
+    }
+
+    /// Introduces this store to others. Forgets those that hold nothing, and were introduced or worked for the last time a month ago: one that
+    /// lives introduces itself again when it claims something.
+    async fn introduce(&self) -> Result<(), StoreError> {
+        let sql = "WITH gone AS (DELETE FROM polylogue.nodes WHERE seen < now() - interval '30 days'
+                    AND NOT EXISTS (SELECT FROM polylogue.logs WHERE holder = nodes.id))
                 INSERT INTO polylogue.nodes(id, process, version, live, live_secret) VALUES($1, $2, $3, $4, $5)
                 ON CONFLICT (id) DO UPDATE SET seen = now(), live = excluded.live, live_secret = excluded.live_secret";
-            let (process, version) = (this_process(), env!("CARGO_PKG_VERSION"));
-            let (live, secret) = self.live.as_ref().map(LivePoint::columns).unzip();
-            let parameters: [Parameter<'_>; 5] = [
-                (&self.node, Type::TEXT),
-                (&process, Type::TEXT),
-                (&version, Type::TEXT),
-                (&live, Type::TEXT),
-                (&secret, Type::BYTEA),
-            ];
-            self.database.query(Access::Write, sql, &parameters).await.map(drop)
-        };
-        self.registered.get_or_try_init(register).await.map(drop)
+        let (process, version) = (this_process(), env!("CARGO_PKG_VERSION"));
+        let (live, secret) = self.live.as_ref().map(LivePoint::columns).unzip();
+        let parameters: [Parameter<'_>; 5] = [
+            (&self.node, Type::TEXT),
+            (&process, Type::TEXT),
+            (&version, Type::TEXT),
+            (&live, Type::TEXT),
+            (&secret, Type::BYTEA),
+        ];
+        self.database.query(Access::Write, sql, &parameters).await.map(drop)
     }
 
     pub(crate) async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
@@ -146,6 +151,9 @@ impl Logs {
         let claim = Claim { id: id.clone(), fence: fence.cast_unsigned() };
         if row.try_get("is_archived").unwrap_or(false) {
             self.unpack(&claim).await?;
+        }
+        if !row.try_get("is_known").unwrap_or(true) {
+            self.introduce().await?;
         }
         let (link, events) = (Link::from_bytes(&chain), events.cast_unsigned());
         let summary = match link.and_then(|link| unsealed(summary.into_bytes(), link)) {

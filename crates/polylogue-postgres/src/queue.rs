@@ -32,7 +32,8 @@ const CLAIM_DUE: &str = "WITH RECURSIVE needed AS (
         lease = now() + $6 * interval '1 millisecond', due = now() + $6 * interval '1 millisecond'
     FROM next WHERE logs.nr = next.nr AND NOT is_failing
     RETURNING logs.nr, fence, events, chain, summary, team IS NOT NULL, id, extract(epoch FROM since)::float8,
-        EXISTS(SELECT FROM polylogue.archives WHERE log = logs.nr) AS is_archived";
+        EXISTS(SELECT FROM polylogue.archives WHERE log = logs.nr) AS is_archived,
+        EXISTS(SELECT FROM polylogue.nodes WHERE nodes.id = $4) AS is_known";
 
 /// The release of a claim. `$5` are milliseconds from now, `$6` milliseconds since 1970: neither is never.
 const RELEASE_UNTIL: &str =

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use polylogue_core::{AnyQueue, Due, Features, LogId, MAX_TRIES, Meta, Queue as _, Store as _};
+use polylogue_postgres::{Address, LivePoint, Postgres, PostgresWatch};
 use polylogue_test::postgres::PostgresServer;
 use polylogue_test::queue::{Fixture, conforms};
 
@@ -177,4 +178,33 @@ async fn of_a_hundred_thousand_ready_logs_of_three_needs_the_oldest_are_claimed(
         assert_eq!(claims.iter().map(|claim| number(&claim.id)).collect::<Vec<_>>(), wanted);
     }
     println!("claiming 16 of {LOGS} ready logs of three needs: {:?}", begun.elapsed() / 20);
+}
+
+/// Another process forgets those that were introduced more than a month ago, and hold nothing.
+#[tokio::test]
+async fn a_process_that_lives_for_months_is_known_while_it_holds_a_log_and_when_it_claims_one() {
+    let Some(server) = PostgresServer::start() else { return };
+    let address = || Address::parse(&server.url()).unwrap();
+    let point = |secret| LivePoint { address: "127.0.0.1:1/a".into(), secret: [secret; 32] };
+    let store = |secret| Postgres::open(address()).unwrap().with_live(point(secret)).unwrap();
+    let (holding, idle) = (store(1), store(2));
+    let _held = holding.create(&id("held"), &Meta::default()).await.unwrap();
+    let free = idle.create(&id("free"), &Meta::default()).await.unwrap();
+    idle.release(free).await.unwrap();
+    let _ = server.sql("UPDATE polylogue.nodes SET seen = now() - interval '31 days'");
+    let other = open(&server);
+    let held = other.create(&id("other"), &Meta::default()).await.unwrap();
+    assert_eq!(server.sql("SELECT count(*) FROM polylogue.nodes"), "2", "the idle one is forgotten");
+    let watch = PostgresWatch::new(address(), Postgres::LOCAL);
+    let live = async |log: &str| watch.look(&[id(log)]).await.unwrap().remove(0).live;
+    assert_eq!(live("held").await, Some(point(1)));
+    let busy = other.claim(&id("held")).await.unwrap_err();
+    assert!(busy.to_string().contains(&format!("process {}", std::process::id())), "{busy}");
+    let _free = idle.claim(&id("free")).await.unwrap();
+    assert_eq!(live("free").await, Some(point(2)));
+    let _ = server.sql("DELETE FROM polylogue.nodes");
+    idle.schedule(&id("other"), Due::Now, None).await.unwrap();
+    other.release(held).await.unwrap();
+    assert_eq!(idle.claim_due(1, &Features::none(), &[]).await.unwrap().len(), 1);
+    assert_eq!(live("other").await, Some(point(2)), "also by its queue");
 }
