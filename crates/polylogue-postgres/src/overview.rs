@@ -25,7 +25,12 @@ const LOGS: &str = "SELECT id, state, (extract(epoch FROM overdue) * 1000)::bigi
     FROM polylogue.cluster WHERE tenant = $1 ORDER BY overdue DESC NULLS LAST, id LIMIT 10000";
 
 impl Logs {
-    pub(crate) async fn announce(&self, worker: &WorkerInfo) -> Result<(), StoreError> {
+    pub(crate) async fn announce(&self, worker: Option<&WorkerInfo>) -> Result<(), StoreError> {
+        let Some(worker) = worker else {
+            let sql =
+                "UPDATE polylogue.nodes SET offers = NULL, at_once = NULL, address = NULL WHERE id = $1";
+            return self.database.query(Access::Write, sql, &[(&self.node, Type::TEXT)]).await.map(drop);
+        };
         let (process, version) = (this_process(), env!("CARGO_PKG_VERSION"));
         let (offers, at_once) =
             (worker.offers.to_string(), i64::try_from(worker.at_once).unwrap_or(i64::MAX));

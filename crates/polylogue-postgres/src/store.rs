@@ -317,9 +317,9 @@ impl Queue for Postgres {
         self.run(|logs| async move { logs.parked().await }).await
     }
 
-    async fn announce(&self, worker: &WorkerInfo) -> Result<(), StoreError> {
-        let worker = worker.clone();
-        self.run(|logs| async move { logs.announce(&worker).await }).await
+    async fn announce(&self, worker: Option<&WorkerInfo>) -> Result<(), StoreError> {
+        let worker = worker.cloned();
+        self.run(|logs| async move { logs.announce(worker.as_ref()).await }).await
     }
 
     async fn overview(&self) -> Result<QueueOverview, StoreError> {

@@ -29,6 +29,12 @@ fn a_worker_that_is_drained_leaves_its_conversations_to_others_at_once() {
     assert_eq!(first.end(), 0, "{}", first.log());
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     assert!(!first.log().contains("taken over"), "nothing of it was taken away: {}", first.log());
+    let workers = place.cluster().0;
+    assert_eq!(workers.len(), 1, "one that has ended is shown no more: {workers:?}");
+    assert!(
+        workers[0]["worker"].as_str().unwrap().contains(&format!("process {} ", other.id())),
+        "{workers:?}"
+    );
     // Nothing waits for a lease: what is left is held by the other, or ready.
     let of_first = place
         .cluster()

@@ -39,7 +39,7 @@ pub trait DynQueue: Send + Sync {
     /// [`Queue::parked`](super::Queue::parked).
     fn parked(&self) -> Boxed<'_, Vec<ParkedLog>>;
     /// [`Queue::announce`](super::Queue::announce).
-    fn announce<'a>(&'a self, worker: &'a WorkerInfo) -> Boxed<'a, ()>;
+    fn announce<'a>(&'a self, worker: Option<&'a WorkerInfo>) -> Boxed<'a, ()>;
     /// [`Queue::overview`](super::Queue::overview).
     fn overview(&self) -> Boxed<'_, QueueOverview>;
 }

@@ -125,11 +125,12 @@ pub trait Queue: Store {
     /// When the store cannot be read.
     fn parked(&self) -> impl Future<Output = Result<Vec<ParkedLog>, StoreError>> + Send;
 
-    /// Says that this process is a worker, and is well. Workers repeat it as often as their heartbeats. Default: does nothing.
+    /// Says that this process is a worker, and is well; without a value, that it is none any more. Workers repeat it as often as their
+    /// heartbeats. Default: does nothing.
     ///
     /// # Errors
     /// When the store cannot be written.
-    fn announce(&self, worker: &WorkerInfo) -> impl Future<Output = Result<(), StoreError>> + Send {
+    fn announce(&self, worker: Option<&WorkerInfo>) -> impl Future<Output = Result<(), StoreError>> + Send {
         let _ = worker;
         async { Ok(()) }
     }
@@ -195,7 +196,7 @@ forwarded! {
     continue_if_lost(claim: by Claim) -> ();
     heartbeat(claims: by [Claim]) -> Vec<Heartbeat>;
     parked() -> Vec<ParkedLog>;
-    announce(worker: by WorkerInfo) -> ();
+    announce(worker: maybe WorkerInfo) -> ();
     overview() -> QueueOverview;
 }
 

@@ -82,9 +82,9 @@ impl Queue for Sqlite {
         self.reading(|reader, place| reader.parked(place)).await
     }
 
-    async fn announce(&self, worker: &WorkerInfo) -> Result<(), StoreError> {
-        let worker = worker.clone();
-        self.writing(None, move |transaction| transaction.announce(&worker)).await
+    async fn announce(&self, worker: Option<&WorkerInfo>) -> Result<(), StoreError> {
+        let worker = worker.cloned();
+        self.writing(None, move |transaction| transaction.announce(worker.as_ref())).await
     }
 
     async fn overview(&self) -> Result<QueueOverview, StoreError> {

@@ -24,8 +24,11 @@ const LOGS: &str = "SELECT id, nr, due_ms, coalesce(needs, ''), coalesce(tries, 
     WHERE due_ms IS NOT NULL OR is_parked OR writer IS NOT NULL ORDER BY due_ms IS NULL, due_ms, id";
 
 impl WriteTransaction<'_> {
-    pub(super) fn announce(&self, worker: &WorkerInfo) -> Result<(), WriteError> {
+    pub(super) fn announce(&self, worker: Option<&WorkerInfo>) -> Result<(), WriteError> {
         let (writer, now) = (self.token()?, time_column(self.state.now()));
+        let Some(worker) = worker else {
+            return Ok(self.execute("DELETE FROM workers WHERE writer = ?1", [writer])?);
+        };
         let at_once = i64::try_from(worker.at_once).unwrap_or(i64::MAX);
         self.execute("DELETE FROM workers WHERE seen_ms < ?1", [now.saturating_sub(SHOWN)])?;
         self.execute(

@@ -31,7 +31,7 @@ async fn two_workers_on_one_file_share_its_logs_and_take_over_from_one_another()
     }
     assert_eq!((held[0].len(), held[1].len()), (LOGS / 2, LOGS / 2), "each log is claimed once");
     let info = WorkerInfo { at_once: 7, ..WorkerInfo::default() };
-    one.announce(&info).await.unwrap();
+    one.announce(Some(&info)).await.unwrap();
     // One of them is silent.
     time.pass(LEASE * 2 / 3);
     assert_eq!(one.heartbeat(&held[0]).await.unwrap().len(), LOGS / 2);
@@ -47,4 +47,6 @@ async fn two_workers_on_one_file_share_its_logs_and_take_over_from_one_another()
     assert!(overview.logs.iter().all(|log| log.state == QueueState::Held), "{:?}", overview.logs);
     let [worker] = overview.workers.as_slice() else { panic!("{:?}", overview.workers) };
     assert_eq!((worker.held, &worker.info), (LOGS as u64, &info));
+    one.announce(None).await.unwrap();
+    assert_eq!(other.overview().await.unwrap().workers, [], "it has ended");
 }

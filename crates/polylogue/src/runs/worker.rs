@@ -252,6 +252,12 @@ impl Worker {
         match select(pin!(work), select(keep, drained)).await {
             Either::Left(_) | Either::Right(_) => {}
         }
+        // Others need not wait until it is silent for long to know that it has ended.
+        let farewell = self.store.announce(None);
+        match select(pin!(farewell), self.store.time().sleep(LEASE / 15)).await {
+            Either::Left((Err(error), _)) => self.tell(&WorkerEvent::StoreFailed(error)),
+            Either::Left((Ok(()), _)) | Either::Right(_) => {}
+        }
     }
 
     async fn work<R, F>(&self, run: &R)
@@ -373,7 +379,7 @@ impl Worker {
         let info = WorkerInfo { offers, at_once, address: self.address.clone() };
         loop {
             let is_well = self.in_time(self.store.heartbeat_all()).await;
-            self.in_time(self.store.announce(&info)).await;
+            self.in_time(self.store.announce(Some(&info))).await;
             // One that fails is harmless if the next ones do not.
             let pause = if is_well { HEARTBEAT } else { LEASE / 30 };
             self.store.time().sleep(pause).await;
