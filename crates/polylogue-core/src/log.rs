@@ -78,7 +78,7 @@ pub use self::list::{Cursor, ListQuery, Listing, LogState, Page};
 pub use self::meta::{Meta, Parent, TeamChanged};
 pub use self::meter::Meter;
 pub use self::open_question::OpenQuestion;
-pub use self::overview::{QueueOverview, QueueState, QueuedLog, SeenWorker, WorkerInfo};
+pub use self::overview::{QueueFigures, QueueOverview, QueueState, QueuedLog, SeenWorker, WorkerInfo};
 pub use self::question::{DefaultAnswer, Question, Responder};
 pub use self::queue::{AnyQueue, Queue, QueueWrapper};
 pub use self::request::{Choice, Chooser, TurnRequest};

@@ -53,4 +53,4 @@ pub use budgets::{BudgetListing, PostgresBudgets, Recount, is_daily, token_budge
 pub use limits::PostgresLimits;
 pub use live_point::LivePoint;
 pub use store::Postgres;
-pub use watch::{PostgresWatch, QueueFigures, WatchedLog};
+pub use watch::{PostgresWatch, WatchedLog};

@@ -1,16 +1,15 @@
 //! The queue from outside: workers, and what waits for them.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use polylogue_core::{
-    Features, LogId, QueueOverview, QueueState, QueuedLog, SeenWorker, StoreError, WorkerInfo,
+    Features, LogId, QueueFigures, QueueOverview, QueueState, QueuedLog, SeenWorker, StoreError, WorkerInfo,
 };
 use polylogue_store::parts::this_process;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::database::{Access, Parameter};
+use crate::database::{Access, Database, Parameter};
 use crate::logs::Logs;
 
 /// A heartbeat of a worker.
@@ -18,11 +17,32 @@ const ANNOUNCE: &str = "INSERT INTO polylogue.nodes(id, process, version, offers
     ON CONFLICT (id) DO UPDATE SET seen = now(), offers = excluded.offers, at_once = excluded.at_once, address = excluded.address";
 
 /// How long after its last heartbeat a worker is shown.
-const WORKERS: &str = "SELECT id, process, version, offers, at_once, address, extract(epoch FROM now() - seen)::float8
+const WORKERS: &str = "SELECT process, version, offers, at_once, address, extract(epoch FROM now() - seen)::float8,
+        (SELECT count(*) FROM polylogue.logs WHERE holder = nodes.id AND lease >= now())
     FROM polylogue.nodes WHERE offers IS NOT NULL AND seen > now() - interval '1 minute' ORDER BY process, id";
 
-const LOGS: &str = "SELECT id, state, (extract(epoch FROM overdue) * 1000)::bigint, process, needs, tries, takeovers, failure, holder
-    FROM polylogue.cluster WHERE tenant = $1 ORDER BY overdue DESC NULLS LAST, id LIMIT 10000";
+const LOGS: &str = "SELECT id, state, (extract(epoch FROM overdue) * 1000)::bigint, process, needs, tries, takeovers, failure
+    FROM polylogue.cluster WHERE tenant = $1 ORDER BY array_position($3, state), overdue DESC NULLS LAST, id LIMIT $2";
+
+const FIGURES: &str =
+    "SELECT state, count(*), coalesce(max(extract(epoch FROM overdue)) FILTER (WHERE state IN ('ready', 'lost')), 0)::float8,
+        coalesce(sum(takeovers), 0)::bigint
+    FROM polylogue.cluster WHERE tenant = $1 GROUP BY state";
+
+/// How many logs of a tenant are in which state.
+pub(crate) async fn figures(database: &Database, tenant: &str) -> Result<QueueFigures, StoreError> {
+    let rows = database.query(Access::Read, FIGURES, &[(&tenant, Type::TEXT)]).await?;
+    let mut figures = QueueFigures::default();
+    for row in &rows {
+        let count: i64 = database.get(row, 1)?;
+        if let Some(state) = QueueState::of(&database.get::<String>(row, 0)?) {
+            figures.logs.push((state, count.cast_unsigned()));
+        }
+        figures.overdue_seconds = figures.overdue_seconds.max(database.get(row, 2)?);
+        figures.takeovers += database.get::<i64>(row, 3)?.cast_unsigned();
+    }
+    Ok(figures)
+}
 
 impl Logs {
     pub(crate) async fn announce(&self, worker: Option<&WorkerInfo>) -> Result<(), StoreError> {
@@ -45,20 +65,18 @@ impl Logs {
         self.database.query(Access::Write, ANNOUNCE, &parameters).await.map(drop)
     }
 
-    pub(crate) async fn overview(&self) -> Result<QueueOverview, StoreError> {
+    pub(crate) async fn overview(&self, most: usize) -> Result<QueueOverview, StoreError> {
         let workers = self.database.query(Access::Read, WORKERS, &[]).await?;
-        let rows = self.database.query(Access::Read, LOGS, &[(&self.tenant, Type::TEXT)]).await?;
-        let mut held: HashMap<String, u64> = HashMap::new();
-        let mut logs = Vec::with_capacity(rows.len());
-        for row in &rows {
-            let log = self.queued(row)?;
-            if let (QueueState::Held, Some(node)) = (log.state, self.get::<Option<String>>(row, 8)?) {
-                *held.entry(node).or_default() += 1;
-            }
-            logs.push(log);
-        }
-        let workers: Result<_, StoreError> = workers.iter().map(|row| self.seen(row, &held)).collect();
-        Ok(QueueOverview { workers: workers?, logs })
+        let (most, order) =
+            (i64::try_from(most).unwrap_or(i64::MAX), QueueState::ALL.map(QueueState::as_str));
+        let order = order.as_slice();
+        let parameters: [Parameter<'_>; 3] =
+            [(&self.tenant, Type::TEXT), (&most, Type::INT8), (&order, Type::TEXT_ARRAY)];
+        let rows = self.database.query(Access::Read, LOGS, &parameters).await?;
+        let logs: Result<_, StoreError> = rows.iter().map(|row| self.queued(row)).collect();
+        let workers: Result<_, StoreError> = workers.iter().map(|row| self.seen(row)).collect();
+        let figures = figures(&self.database, &self.tenant).await?;
+        Ok(QueueOverview { workers: workers?, logs: logs?, figures })
     }
 
     fn queued(&self, row: &Row) -> Result<QueuedLog, StoreError> {
@@ -78,19 +96,19 @@ impl Logs {
         })
     }
 
-    fn seen(&self, row: &Row, held: &HashMap<String, u64>) -> Result<SeenWorker, StoreError> {
-        let (id, seconds): (String, f64) = (self.get(row, 0)?, self.get(row, 6)?);
+    fn seen(&self, row: &Row) -> Result<SeenWorker, StoreError> {
+        let (seconds, held): (f64, i64) = (self.get(row, 5)?, self.get(row, 6)?);
         let info = WorkerInfo {
-            offers: Features::parse(&self.get::<String>(row, 3)?).unwrap_or_default(),
-            at_once: u64::try_from(self.get::<i64>(row, 4)?).unwrap_or_default(),
-            address: self.get(row, 5)?,
+            offers: Features::parse(&self.get::<String>(row, 2)?).unwrap_or_default(),
+            at_once: u64::try_from(self.get::<i64>(row, 3)?).unwrap_or_default(),
+            address: self.get(row, 4)?,
         };
         Ok(SeenWorker {
-            process: self.get(row, 1)?,
-            version: self.get(row, 2)?,
+            process: self.get(row, 0)?,
+            version: self.get(row, 1)?,
             info,
             seen: Duration::try_from_secs_f64(seconds).unwrap_or_default(),
-            held: held.get(&id).copied().unwrap_or_default(),
+            held: held.cast_unsigned(),
         })
     }
 }

@@ -322,7 +322,7 @@ impl Queue for Postgres {
         self.run(|logs| async move { logs.announce(worker.as_ref()).await }).await
     }
 
-    async fn overview(&self) -> Result<QueueOverview, StoreError> {
-        self.run(|logs| async move { logs.overview().await }).await
+    async fn overview(&self, most: usize) -> Result<QueueOverview, StoreError> {
+        self.run(|logs| async move { logs.overview(most).await }).await
     }
 }

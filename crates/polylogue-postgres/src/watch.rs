@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use polylogue_core::{LogId, QueueState, StoreError};
+use polylogue_core::{LogId, QueueFigures, StoreError};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio_postgres::Row;
@@ -16,6 +16,7 @@ use crate::bell::CHANNEL;
 use crate::connection::open_with;
 use crate::database::{Access, Database, Parameter};
 use crate::live_point::LivePoint;
+use crate::overview::figures;
 
 /// What is seen of a log that is followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,17 +31,6 @@ pub struct WatchedLog {
     pub is_held: bool,
     /// Where that process is followed, if it can be.
     pub live: Option<LivePoint>,
-}
-
-/// How many logs are in which state, for monitoring.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct QueueFigures {
-    /// How many are in a state, for those that are not idle.
-    pub logs: Vec<(QueueState, u64)>,
-    /// For how many seconds the first of those has waited that are ready, or whose worker is lost.
-    pub overdue_seconds: f64,
-    /// How often those that are not idle were taken over from a worker that was lost.
-    pub takeovers: u64,
 }
 
 /// Follows logs of a tenant in a database: how many events they have, and which process runs them. It claims nothing.
@@ -65,11 +55,6 @@ const ASK: &str = "INSERT INTO polylogue.watched(log, until)
 
 /// Those that no process has asked for for long.
 const CLEAN: &str = "DELETE FROM polylogue.watched WHERE until < now() - interval '1 hour'";
-
-const FIGURES: &str =
-    "SELECT state, count(*), coalesce(max(extract(epoch FROM overdue)) FILTER (WHERE state IN ('ready', 'lost')), 0)::float8,
-        coalesce(sum(takeovers), 0)::bigint
-    FROM polylogue.cluster WHERE tenant = $1 GROUP BY state";
 
 /// The pauses before listening is tried again, from the first to the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
@@ -132,17 +117,7 @@ impl PostgresWatch {
     /// # Errors
     /// When the database cannot be read.
     pub async fn figures(&self) -> Result<QueueFigures, StoreError> {
-        let rows = self.database.query(Access::Read, FIGURES, &[(&self.tenant, Type::TEXT)]).await?;
-        let mut figures = QueueFigures::default();
-        for row in &rows {
-            let count: i64 = self.get(row, 1)?;
-            if let Some(state) = QueueState::of(&self.get::<String>(row, 0)?) {
-                figures.logs.push((state, count.cast_unsigned()));
-            }
-            figures.overdue_seconds = figures.overdue_seconds.max(self.get(row, 2)?);
-            figures.takeovers += self.get::<i64>(row, 3)?.cast_unsigned();
-        }
-        Ok(figures)
+        figures(&self.database, &self.tenant).await
     }
 
     fn get<T: FromSqlOwned>(&self, row: &Row, column: usize) -> Result<T, StoreError> {

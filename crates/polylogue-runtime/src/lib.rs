@@ -74,8 +74,7 @@ pub use models::{
     LocalResources, ModelOptions, count_local, endpoint_allowed, local_resources, unread_media,
 };
 pub use polylogue_postgres::{
-    Address as DatabaseAddress, BudgetListing, LivePoint, PostgresWatch, QueueFigures, Recount, WatchedLog,
-    token_budget,
+    Address as DatabaseAddress, BudgetListing, LivePoint, PostgresWatch, Recount, WatchedLog, token_budget,
 };
 pub use prepared::{Prepared, RunOptions, TeamRun};
 pub use rebuilt_request::RebuiltRequest;

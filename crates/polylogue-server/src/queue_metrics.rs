@@ -10,8 +10,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{Response, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::get;
-use polylogue_core::{Queue as _, QueueOverview, QueueState, StoreError};
-use polylogue_runtime::{PostgresWatch, QueueFigures, Runtime};
+use polylogue_core::{Queue as _, QueueState, StoreError};
+use polylogue_runtime::{PostgresWatch, Runtime};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;
@@ -33,10 +33,6 @@ struct StateLabels {
     state: &'static str,
 }
 
-/// All states, so that none is absent because there is no conversation in it.
-const STATES: [QueueState; 5] =
-    [QueueState::Held, QueueState::Ready, QueueState::Timed, QueueState::Lost, QueueState::Parked];
-
 /// A registry that has the version of the program.
 pub(crate) fn registry() -> Registry {
     let mut registry = Registry::with_prefix("polylogue");
@@ -52,13 +48,14 @@ pub(crate) async fn register(
 ) -> Result<(), StoreError> {
     let figures = match (watch, runtime.queue()) {
         (Some(watch), _) => watch.figures().await?,
-        (None, Ok(queue)) => of_overview(&queue.overview().await?),
+        (None, Ok(queue)) => queue.overview(0).await?.figures,
         (None, Err(_)) => return Ok(()),
     };
     let states = Family::<StateLabels, Gauge>::default();
-    for state in STATES {
-        let count = figures.logs.iter().filter(|(of, _)| *of == state).map(|(_, count)| *count).sum();
-        states.get_or_create(&StateLabels { state: state.as_str() }).set(number(count));
+    // All, so that none is absent because there is no conversation in it.
+    for state in QueueState::ALL {
+        let count = number(figures.count(state));
+        states.get_or_create(&StateLabels { state: state.as_str() }).set(count);
     }
     let help = "Conversations that are not idle, on all workers";
     registry.register("cluster_conversations", help, states);
@@ -75,19 +72,6 @@ pub(crate) async fn register(
 
 fn number(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-fn of_overview(overview: &QueueOverview) -> QueueFigures {
-    let mut figures = QueueFigures::default();
-    for log in &overview.logs {
-        figures.logs.push((log.state, 1));
-        figures.takeovers += log.takeovers;
-        let waits = matches!(log.state, QueueState::Ready | QueueState::Lost);
-        let waited = log.overdue_ms.filter(|_| waits).and_then(|ms| u64::try_from(ms).ok());
-        let seconds = waited.map(|ms| std::time::Duration::from_millis(ms).as_secs_f64());
-        figures.overdue_seconds = figures.overdue_seconds.max(seconds.unwrap_or_default());
-    }
-    figures
 }
 
 /// `/metrics` of a worker, at an address of its own. It has numbers only, and asks for no token.

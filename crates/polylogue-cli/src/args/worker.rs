@@ -58,6 +58,10 @@ pub(crate) struct Cluster {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// Show at most so many conversations: lost ones first, then parked, ready, held and timed ones
+    #[arg(long, value_name = "N", default_value_t = 10_000, conflicts_with = "recount")]
+    pub(crate) limit: usize,
+
     /// Set what was used of this shared budget to what the logs of its conversations say
     #[arg(long, value_name = "BUDGET")]
     pub(crate) recount: Option<String>,

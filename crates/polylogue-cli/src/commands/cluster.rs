@@ -21,7 +21,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Cluster) -> Result
     if let Some(name) = &args.recount {
         return recount(&runtime, name, args.json).await;
     }
-    let overview = runtime.queue()?.overview().await?;
+    let overview = runtime.queue()?.overview(args.limit).await?;
     let budgets = runtime.shared_budgets().await?;
     let workers = overview.workers.iter();
     let logs = overview.logs.iter();
@@ -39,6 +39,13 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Cluster) -> Result
     write(&text)?;
     if !args.json {
         print_summary(&overview);
+    }
+    let (shown, all) = (overview.logs.len() as u64, overview.figures.all());
+    if shown < all {
+        print_note_wrapped(&format!(
+            "{shown} of {} are shown: `--limit N` shows more",
+            counted(all, "conversation")
+        ));
     }
     Ok(Exit::Done)
 }
@@ -193,11 +200,11 @@ fn log_json(log: &QueuedLog, overview: &QueueOverview) -> Result<Sanitized, CliE
 }
 
 fn print_summary(overview: &QueueOverview) {
-    let count = |state| overview.logs.iter().filter(|log| log.state == state).count() as u64;
+    let count = |state| overview.figures.count(state);
     let of = |state: QueueState| format!("{} {}", count(state), state.as_str());
     let states =
         [QueueState::Held, QueueState::Ready, QueueState::Lost, QueueState::Timed, QueueState::Parked];
-    let takeovers: u64 = overview.logs.iter().map(|log| log.takeovers).sum();
+    let takeovers = overview.figures.takeovers;
     let workers = counted(overview.workers.len() as u64, "worker");
     let states: Vec<String> = states.into_iter().map(of).collect();
     print_note_wrapped(&format!("{workers}; {}; {}", states.join(", "), counted(takeovers, "takeover")));

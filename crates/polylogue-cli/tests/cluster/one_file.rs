@@ -19,6 +19,13 @@ fn a_conversation_in_a_file_is_handed_over_to_a_worker() {
         let shown = place.run(&["cluster"], 0);
         assert!(shown.out.contains(&format!("ready   {id}")), "{}", shown.out);
         assert!(shown.err.contains("start one with `polylogue worker`"), "{}", shown.err);
+        let few = place.run(&["cluster", "--limit", "1"], 0);
+        assert_eq!(few.out.lines().count(), 1, "{}", few.out);
+        assert!(
+            few.err.contains("2 ready") && few.err.contains("1 of 2 conversations are shown"),
+            "{}",
+            few.err
+        );
         let worker = place.worker(&["--at-once", "3"]);
         until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
         until("only the other one is left", || place.cluster().1.len() == 1);

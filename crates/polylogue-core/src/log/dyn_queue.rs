@@ -41,5 +41,5 @@ pub trait DynQueue: Send + Sync {
     /// [`Queue::announce`](super::Queue::announce).
     fn announce<'a>(&'a self, worker: Option<&'a WorkerInfo>) -> Boxed<'a, ()>;
     /// [`Queue::overview`](super::Queue::overview).
-    fn overview(&self) -> Boxed<'_, QueueOverview>;
+    fn overview(&self, most: usize) -> Boxed<'_, QueueOverview>;
 }

@@ -48,6 +48,9 @@ pub enum QueueState {
 }
 
 impl QueueState {
+    /// All, in the order in which they are listed: what needs a person first.
+    pub const ALL: [Self; 5] = [Self::Lost, Self::Parked, Self::Ready, Self::Held, Self::Timed];
+
     /// As one word.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -63,8 +66,7 @@ impl QueueState {
     /// The state that [`as_str`](Self::as_str) returns this word for.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
-        let all = [Self::Timed, Self::Ready, Self::Held, Self::Lost, Self::Parked];
-        all.into_iter().find(|state| state.as_str() == word)
+        Self::ALL.into_iter().find(|state| state.as_str() == word)
     }
 }
 
@@ -96,13 +98,72 @@ impl From<ParkedLog> for QueuedLog {
     }
 }
 
+/// How many logs are in which state, for monitoring.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct QueueFigures {
+    /// How many are in a state, for those that are not idle.
+    pub logs: Vec<(QueueState, u64)>,
+    /// For how many seconds the first of those has waited that are ready, or whose worker is lost.
+    pub overdue_seconds: f64,
+    /// How often those that are not idle were taken over from a worker that was lost.
+    pub takeovers: u64,
+}
+
+impl QueueFigures {
+    /// Counts a log.
+    pub fn add(&mut self, log: &QueuedLog) {
+        match self.logs.iter_mut().find(|(state, _)| *state == log.state) {
+            Some((_, count)) => *count += 1,
+            None => self.logs.push((log.state, 1)),
+        }
+        self.takeovers += log.takeovers;
+        let waits = matches!(log.state, QueueState::Ready | QueueState::Lost);
+        let waited = log.overdue_ms.filter(|_| waits).and_then(|ms| u64::try_from(ms).ok());
+        let seconds = waited.map(|ms| Duration::from_millis(ms).as_secs_f64());
+        self.overdue_seconds = self.overdue_seconds.max(seconds.unwrap_or_default());
+    }
+
+    /// How many are in this state.
+    #[must_use]
+    pub fn count(&self, state: QueueState) -> u64 {
+        self.logs.iter().filter(|(of, _)| *of == state).map(|(_, count)| *count).sum()
+    }
+
+    /// How many are not idle.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        self.logs.iter().map(|(_, count)| *count).sum()
+    }
+}
+
 /// Workers and logs of a queue, at one moment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueueOverview {
     /// The workers that were seen lately.
     pub workers: Vec<SeenWorker>,
-    /// The logs that are not idle: those that have waited longest first.
+    /// The first logs that are not idle, by [state](QueueState::ALL): of each state those that have waited longest first.
     pub logs: Vec<QueuedLog>,
+    /// Counts of all logs that are not idle.
+    pub figures: QueueFigures,
+}
+
+impl QueueOverview {
+    /// Of all logs that are not idle, in the order of their waits: the first `most` of them are listed, and all are counted.
+    #[must_use]
+    pub fn of_logs(logs: impl IntoIterator<Item = QueuedLog>, most: usize) -> Self {
+        let mut figures = QueueFigures::default();
+        let mut of_states: [Vec<QueuedLog>; QueueState::ALL.len()] = Default::default();
+        for log in logs {
+            figures.add(&log);
+            let of_state =
+                QueueState::ALL.into_iter().zip(&mut of_states).find(|(state, _)| *state == log.state);
+            if let Some((_, of_state)) = of_state.filter(|(_, of_state)| of_state.len() < most) {
+                of_state.push(log);
+            }
+        }
+        let logs = of_states.into_iter().flatten().take(most).collect();
+        Self { workers: Vec::new(), logs, figures }
+    }
 }
 
 impl QueueOverview {
@@ -139,7 +200,8 @@ mod tests {
             why: None,
         };
         let none = QueueOverview::default();
-        let some = QueueOverview { workers: vec![worker("gpu"), worker("browser x")], logs: Vec::new() };
+        let workers = vec![worker("gpu"), worker("browser x")];
+        let some = QueueOverview { workers, ..QueueOverview::default() };
         let missing = |overview: &QueueOverview, needs: &str| {
             overview.missing(&log(needs)).map(|lacks| lacks.to_string())
         };
@@ -157,5 +219,36 @@ mod tests {
             assert_eq!(QueueState::of(word).map(QueueState::as_str), Some(word));
         }
         assert_eq!(QueueState::of("idle"), None);
+    }
+
+    #[test]
+    fn what_needs_a_person_is_listed_first_and_all_are_counted() {
+        let log = |id: &str, state, overdue_ms| QueuedLog {
+            id: LogId::new(id).unwrap(),
+            state,
+            overdue_ms,
+            holder: None,
+            needs: Features::none(),
+            tries: 0,
+            takeovers: 1,
+            why: None,
+        };
+        let logs = [
+            log("timed", QueueState::Timed, Some(-5)),
+            log("held", QueueState::Held, Some(90_000)),
+            log("ready-1", QueueState::Ready, Some(3000)),
+            log("parked", QueueState::Parked, None),
+            log("ready-2", QueueState::Ready, Some(2000)),
+            log("lost", QueueState::Lost, None),
+        ];
+        let listed = |most| -> Vec<String> {
+            let overview = QueueOverview::of_logs(logs.clone(), most);
+            assert_eq!((overview.figures.all(), overview.figures.count(QueueState::Ready)), (6, 2));
+            assert_eq!((overview.figures.overdue_seconds, overview.figures.takeovers), (3.0, 6));
+            overview.logs.iter().map(|log| log.id.to_string()).collect()
+        };
+        assert_eq!(listed(0), [""; 0]);
+        assert_eq!(listed(3), ["lost", "parked", "ready-1"]);
+        assert_eq!(listed(100), ["lost", "parked", "ready-1", "ready-2", "held", "timed"]);
     }
 }

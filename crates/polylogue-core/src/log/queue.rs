@@ -135,14 +135,14 @@ pub trait Queue: Store {
         async { Ok(()) }
     }
 
-    /// Which workers there are, and which logs are not idle. Default: the parked ones.
+    /// Which workers there are, and which logs are not idle: the first `most` of them, and counts of all. Default: the parked ones.
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn overview(&self) -> impl Future<Output = Result<QueueOverview, StoreError>> + Send {
-        async {
-            let logs = self.parked().await?.into_iter().map(QueuedLog::from).collect();
-            Ok(QueueOverview { workers: Vec::new(), logs })
+    fn overview(&self, most: usize) -> impl Future<Output = Result<QueueOverview, StoreError>> + Send {
+        async move {
+            let logs = self.parked().await?.into_iter().map(QueuedLog::from);
+            Ok(QueueOverview::of_logs(logs, most))
         }
     }
 }
@@ -197,7 +197,7 @@ forwarded! {
     heartbeat(claims: by [Claim]) -> Vec<Heartbeat>;
     parked() -> Vec<ParkedLog>;
     announce(worker: maybe WorkerInfo) -> ();
-    overview() -> QueueOverview;
+    overview(most: val usize) -> QueueOverview;
 }
 
 fn queue_of(store: &AnyStore) -> Result<&dyn DynQueue, StoreError> {

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use polylogue_core::{AnyQueue, Due, Features, LogId, MAX_TRIES, Meta, Queue as _, Store as _};
+use polylogue_core::{
+    AnyQueue, Due, Features, LogId, MAX_TRIES, Meta, Queue as _, QueueState, Store as _, WorkerInfo,
+};
 use polylogue_postgres::{Address, LivePoint, Postgres, PostgresWatch};
 use polylogue_test::postgres::PostgresServer;
 use polylogue_test::queue::{Fixture, conforms};
@@ -207,4 +209,23 @@ async fn a_process_that_lives_for_months_is_known_while_it_holds_a_log_and_when_
     other.release(held).await.unwrap();
     assert_eq!(idle.claim_due(1, &Features::none(), &[]).await.unwrap().len(), 1);
     assert_eq!(live("other").await, Some(point(2)), "also by its queue");
+}
+
+/// What is held is listed before what has its time later, and all are counted.
+#[tokio::test]
+async fn of_many_logs_the_first_are_listed_and_all_are_counted() {
+    let Some(server) = PostgresServer::start() else { return };
+    fill(&server, 10_001, "now() + interval '1 hour'", "''").await;
+    let worker = open(&server);
+    for held in ["held-1", "held-2", "held-3"] {
+        let _claim = worker.create(&id(held), &Meta::default()).await.unwrap();
+    }
+    worker.announce(Some(&WorkerInfo::default())).await.unwrap();
+    let overview = open(&server).overview(10_000).await.unwrap();
+    assert_eq!(overview.logs.len(), 10_000);
+    let first: Vec<&str> = overview.logs.iter().take(3).map(|log| log.id.as_str()).collect();
+    assert_eq!(first, ["held-1", "held-2", "held-3"]);
+    let figures = &overview.figures;
+    assert_eq!((figures.count(QueueState::Held), figures.count(QueueState::Timed)), (3, 10_001));
+    assert_eq!((overview.workers.len(), overview.workers[0].held), (1, 3));
 }

@@ -87,8 +87,8 @@ impl Queue for Sqlite {
         self.writing(None, move |transaction| transaction.announce(worker.as_ref())).await
     }
 
-    async fn overview(&self) -> Result<QueueOverview, StoreError> {
+    async fn overview(&self, most: usize) -> Result<QueueOverview, StoreError> {
         // As a write, so that no two processes examine the lock of a third one at once.
-        self.writing(None, |transaction| transaction.overview()).await
+        self.writing(None, move |transaction| transaction.overview(most)).await
     }
 }

@@ -47,20 +47,31 @@ impl WriteTransaction<'_> {
         Ok(self.free_logs_of_the_dead()?)
     }
 
-    pub(super) fn overview(&self) -> Result<QueueOverview, WriteError> {
-        let (mut heads, mut held, mut logs) = (HashMap::new(), HashMap::<String, u64>::new(), Vec::new());
+    pub(super) fn overview(&self, most: usize) -> Result<QueueOverview, WriteError> {
+        let (mut heads, mut held, mut failure) = (HashMap::new(), HashMap::<String, u64>::new(), None);
         let mut select = self.connection().prepare_cached(LOGS)?;
         let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
+        let mut next = || -> Result<Option<QueuedLog>, WriteError> {
+            let Some(row) = rows.next()? else { return Ok(None) };
             let id = LogId::new(&row.get::<_, String>(0)?)?;
             let claimed = self.claimed_now(&id, row.get(1)?, &mut heads)?;
             let log = self.queued_log(id, claimed, row)?;
             if let (QueueState::Held, Some(writer)) = (log.state, row.get::<_, Option<String>>(9)?) {
                 *held.entry(writer).or_default() += 1;
             }
-            logs.push(log);
+            Ok(Some(log))
+        };
+        let logs = std::iter::from_fn(|| {
+            next().unwrap_or_else(|error| {
+                failure = Some(error);
+                None
+            })
+        });
+        let overview = QueueOverview::of_logs(logs, most);
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(QueueOverview { workers: self.workers(&held)?, ..overview }),
         }
-        Ok(QueueOverview { workers: self.workers(&held)?, logs })
     }
 
     fn queued_log(&self, id: LogId, claimed: Claimed, row: &Row<'_>) -> Result<QueuedLog> {
