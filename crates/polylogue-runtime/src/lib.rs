@@ -73,6 +73,7 @@ pub use memory::{memory_of_others, open_memory};
 pub use models::{
     LocalResources, ModelOptions, count_local, endpoint_allowed, local_resources, unread_media,
 };
+pub use polylogue::runs::worker::WorkerEvent;
 pub use polylogue_postgres::{
     Address as DatabaseAddress, BudgetListing, LivePoint, PostgresWatch, Recount, WatchedLog, token_budget,
 };
@@ -86,4 +87,4 @@ pub use steering::{Steered, WaitingRun};
 pub use store_location::{FilesPolicy, StoreLocation};
 pub use stored::{Sealer, StoredBound, StoredDocument, StoredTeam, fresh_id, is_imported, limits_of};
 pub use work_dir::refused_programs;
-pub use worker::{StoredTeams, Worker, WorkerOptions};
+pub use worker::{StoredTeams, Worker, WorkerMeter, WorkerOptions};

@@ -1,6 +1,7 @@
 //! Workers of a runtime: the loop of [`polylogue::runs::worker`], with conversations whose teams are stored with them.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::panic::resume_unwind;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +12,8 @@ use polylogue::runs::worker::{
     Claimed, Pace, Rest, Worker as WorkerLoop, WorkerEvent, WorkerStore, WorkerTime, is_stopped,
 };
 use polylogue_core::{
-    Due, Event, Features, LogId, LogState, Queue as _, Status, Store as _, StoreError, Summary, Timer,
+    AnyStore, Due, Event, Features, LogId, LogState, Queue as _, Status, Store as _, StoreError, Summary,
+    Timer,
 };
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
@@ -31,6 +33,20 @@ pub trait StoredTeams: Send + Sync + 'static {
     ) -> BoxFuture<'a, std::result::Result<Prepared, String>>;
 }
 
+/// Runs the conversations of a worker, and counts what they take.
+pub trait WorkerMeter: fmt::Debug + Send + Sync + 'static {
+    /// Runs a conversation of the team of this name, which `store` has, as [`Conversation::run`].
+    fn run<'a>(
+        &'a self,
+        store: &'a AnyStore,
+        team: &'a str,
+        conversation: &'a Conversation,
+    ) -> BoxFuture<'a, Result<Status>>;
+
+    /// Notes what has happened to the worker.
+    fn note(&self, event: &WorkerEvent);
+}
+
 /// What a worker takes.
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
@@ -40,12 +56,14 @@ pub struct WorkerOptions {
     pub offers: Features,
     /// Where others reach this process over HTTP.
     pub address: Option<String>,
+    /// Counts what its conversations take. Default: nothing is counted.
+    pub meter: Option<Arc<dyn WorkerMeter>>,
 }
 
 impl Default for WorkerOptions {
     /// 200 conversations, and nothing special.
     fn default() -> Self {
-        Self { at_once: WorkerLoop::AT_ONCE, offers: Features::none(), address: None }
+        Self { at_once: WorkerLoop::AT_ONCE, offers: Features::none(), address: None, meter: None }
     }
 }
 
@@ -61,6 +79,7 @@ pub struct Worker {
     worker: WorkerLoop,
     teams: Arc<dyn StoredTeams>,
     offers: Features,
+    meter: Option<Arc<dyn WorkerMeter>>,
 }
 
 impl Worker {
@@ -72,16 +91,15 @@ impl Worker {
         let begun = Instant::now();
         let time = WorkerTime::new(move || begun.elapsed(), Timer::new(tokio::time::sleep));
         let store = WorkerStore::new(runtime.queue()?, time);
-        let WorkerOptions { at_once, offers, address } = options;
+        let WorkerOptions { at_once, offers, address, meter } = options;
         let worker = WorkerLoop::new(store.clone()).at_once(at_once).offers(offers.clone()).address(address);
-        let worker = worker.pace(Pace::of_process(std::process::id())).observe(log);
-        Ok(Arc::new(Self {
-            runtime: runtime.for_worker(store.store(), PATIENCE),
-            store,
-            worker,
-            teams,
-            offers,
-        }))
+        let noted = meter.clone();
+        let worker = worker.pace(Pace::of_process(std::process::id())).observe(move |event| {
+            log(event);
+            noted.iter().for_each(|meter| meter.note(event));
+        });
+        let runtime = runtime.for_worker(store.store(), PATIENCE);
+        Ok(Arc::new(Self { runtime, store, worker, teams, offers, meter }))
     }
 
     /// Runs what is due until `stop` resolves. Then it claims nothing more, lets steps end, for at most
@@ -158,8 +176,8 @@ impl Worker {
     }
 
     async fn run_to_rest(&self, claimed: &Claimed) -> (Result<Status>, Rest) {
-        let conversation = match self.open(claimed).await {
-            Ok(conversation) => conversation,
+        let (conversation, team) = match self.open(claimed).await {
+            Ok(opened) => opened,
             Err(error) => {
                 let rest = match &error {
                     // Another worker may have the key, the program or the permission.
@@ -173,7 +191,7 @@ impl Worker {
         let ended = match Rest::before(&before) {
             Some(rest) => (Ok(Status::Cancelled), rest),
             None => {
-                let status = conversation.run().await;
+                let status = self.run_metered(&conversation, &team).await;
                 let outcome = status.clone().map_err(Error::into_run);
                 let events = conversation.events().await;
                 let rest = Rest::after(&outcome, &events, before.len(), claimed.is_draining());
@@ -185,12 +203,21 @@ impl Worker {
         ended
     }
 
-    async fn open(&self, claimed: &Claimed) -> Result<Conversation> {
+    async fn run_metered(&self, conversation: &Conversation, team: &str) -> Result<Status> {
+        match &self.meter {
+            Some(meter) => meter.run(self.runtime.store(), team, conversation).await,
+            None => conversation.run().await,
+        }
+    }
+
+    /// The conversation, and the name of its team.
+    async fn open(&self, claimed: &Claimed) -> Result<(Conversation, String)> {
         let id = &claimed.claim.id;
         let prepared = self.teams.prepare(&self.runtime, id).await;
         let prepared = prepared.map_err(|why| Error::Unprepared { id: id.clone(), why })?;
         let options = OpenOptions { stop: Some(claimed.stop.clone()), ..OpenOptions::default() };
-        self.runtime.open_claimed(&claimed.claim, &prepared, options).await
+        let conversation = self.runtime.open_claimed(&claimed.claim, &prepared, options).await?;
+        Ok((conversation, prepared.team().name.to_string()))
     }
 }
 

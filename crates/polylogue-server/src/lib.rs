@@ -60,6 +60,7 @@ mod token_file;
 mod totals;
 mod transport;
 mod waiting;
+mod worker_meters;
 
 pub use issuer::IssuerOptions;
 pub use limits::ServerLimits;
@@ -71,3 +72,4 @@ pub use server::{Reload, Server, ServerError, ServerOptions, login_url, tokens_a
 pub use source::{SourceError, TeamSource};
 pub use token::{NewToken, Token, TokenError, TokenKind, TokenText};
 pub use token_file::TokenFile;
+pub use worker_meters::WorkerMeters;

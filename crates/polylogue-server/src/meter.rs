@@ -5,7 +5,8 @@ use std::pin::pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use polylogue_core::{
-    Body, Delta, Event, ModelReply, Name, Path, Status, Store as _, Summary, Timestamp, TotalUsage, Update,
+    AnyStore, Body, Delta, Event, ModelReply, Name, Path, Status, Store as _, Summary, Timestamp, TotalUsage,
+    Update,
 };
 use polylogue_runtime::Conversation;
 use polylogue_wire::calls::CallStarts;
@@ -13,12 +14,23 @@ use tracing::warn;
 
 use crate::conversation::listing;
 use crate::tenants::Tenant;
-use crate::totals::{CallTime, OTHER};
+use crate::totals::{CallTime, Meters, OTHER};
 
-/// Runs `conversation` and counts its events.
+/// Runs `conversation` of a tenant and counts its events.
 pub(crate) async fn run(tenant: &Tenant, conversation: &Conversation) -> polylogue_runtime::Result<Status> {
+    let title = listing(tenant, conversation.id()).await.map(|listing| listing.title).unwrap_or_default();
+    let team = tenant.team_of_title(&title).map_or_else(|| OTHER.to_owned(), |(id, _)| id);
+    run_counted((&tenant.meters, tenant.runtime.store()), team, conversation).await
+}
+
+/// Runs `conversation`, which the store has, and counts its events as those of `team`.
+pub(crate) async fn run_counted(
+    to: (&Meters, &AnyStore),
+    team: String,
+    conversation: &Conversation,
+) -> polylogue_runtime::Result<Status> {
     let mut live = conversation.subscribe().await;
-    let mut meter = Meter::of(tenant, conversation).await;
+    let mut meter = Meter::of(to, team, conversation).await;
     let mut running = pin!(conversation.run());
     let status = loop {
         let update = tokio::select! {
@@ -39,7 +51,8 @@ pub(crate) async fn run(tenant: &Tenant, conversation: &Conversation) -> polylog
 
 /// Counts the events of one conversation while it runs.
 struct Meter<'m> {
-    tenant: &'m Tenant,
+    meters: &'m Meters,
+    store: &'m AnyStore,
     conversation: &'m Conversation,
     team: String,
     /// All events that were counted, now or by an earlier process, without their usage.
@@ -51,17 +64,19 @@ struct Meter<'m> {
 }
 
 impl<'m> Meter<'m> {
-    async fn of(tenant: &'m Tenant, conversation: &'m Conversation) -> Self {
+    async fn of(
+        (meters, store): (&'m Meters, &'m AnyStore),
+        team: String,
+        conversation: &'m Conversation,
+    ) -> Self {
         let events = conversation.events().await;
         let summary = Summary::of(events.iter().map(AsRef::as_ref), true);
-        let title = listing(tenant, conversation.id()).await.map(|listing| listing.title).unwrap_or_default();
-        let team = tenant.team_of_title(&title).map_or_else(|| OTHER.to_owned(), |(id, _)| id);
         let mut starts = CallStarts::default();
         for event in &events {
             starts.take(event);
         }
         let first_pieces = HashMap::new();
-        Self { tenant, conversation, team, turns: summary.turns, summary, starts, first_pieces }
+        Self { meters, store, conversation, team, turns: summary.turns, summary, starts, first_pieces }
     }
 
     /// Notes when the first piece of a reply comes.
@@ -87,8 +102,7 @@ impl<'m> Meter<'m> {
 
     /// Counts what is stored and was not counted yet.
     async fn catch_up(&mut self) {
-        let store = self.tenant.runtime.store();
-        match store.read(self.conversation.id(), self.summary.events).await {
+        match self.store.read(self.conversation.id(), self.summary.events).await {
             Ok(events) => events.iter().for_each(|event| self.take(event)),
             Err(error) => warn!(conversation = %self.conversation.id(), %error, "events are not counted"),
         }
@@ -104,7 +118,7 @@ impl<'m> Meter<'m> {
         let turns = self.summary.turns.saturating_sub(self.turns);
         self.turns += turns;
         let time = self.time_of(event);
-        self.tenant.meters.add(&self.team, event, (turns, &self.summary.usage), time);
+        self.meters.add(&self.team, event, (turns, &self.summary.usage), time);
     }
 }
 

@@ -24,6 +24,7 @@ use tokio::sync::watch;
 use crate::limits::ServerLimits;
 use crate::listen::listen;
 use crate::live::LiveError;
+use crate::worker_meters::WorkerMeters;
 
 /// The form of `/metrics`.
 pub(crate) const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -74,7 +75,7 @@ fn number(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// `/metrics` of a worker, at an address of its own. It has numbers only, and asks for no token.
+/// `/metrics` of a worker, at an address of its own: what it counts, and figures of the queue. It has numbers only, and asks for no token.
 pub struct WorkerMetrics {
     listener: TcpListener,
     address: SocketAddr,
@@ -84,18 +85,19 @@ pub struct WorkerMetrics {
 struct Read {
     runtime: Runtime,
     watch: Option<PostgresWatch>,
+    meters: WorkerMeters,
 }
 
 impl WorkerMetrics {
-    /// Listens for requests about the store of `runtime`.
+    /// Listens for requests about the store of `runtime`, and what `meters` has counted.
     ///
     /// # Errors
     /// [`LiveError::Listen`].
-    pub async fn bind(listen: SocketAddr, runtime: Runtime) -> Result<Self, LiveError> {
+    pub async fn bind(listen: SocketAddr, runtime: Runtime, meters: WorkerMeters) -> Result<Self, LiveError> {
         let bound = async { TcpListener::bind(listen).await.and_then(|l| Ok((l.local_addr()?, l))) };
         let (address, listener) = bound.await.map_err(|why| LiveError::Listen { address: listen, why })?;
         let watch = runtime.place().watch();
-        Ok(Self { listener, address, read: Arc::new(Read { runtime, watch }) })
+        Ok(Self { listener, address, read: Arc::new(Read { runtime, watch, meters }) })
     }
 
     /// The address that it listens on, with its real port.
@@ -117,6 +119,7 @@ impl WorkerMetrics {
 
 async fn metrics(State(read): State<Arc<Read>>) -> Response<Body> {
     let mut registry = registry();
+    read.meters.register(&mut registry);
     let mut text = String::new();
     let registered = register(&mut registry, &read.runtime, read.watch.as_ref()).await;
     match registered.is_ok() && encode(&mut text, &registry).is_ok() {

@@ -17,6 +17,9 @@ use prometheus_client::registry::Unit;
 /// The most models that are counted apart. Names of models are of team files, of which there can be any number.
 const MODELS: usize = 200;
 
+/// The most teams that a worker counts apart: those of its conversations, of which there can be any number.
+const TEAMS: usize = 200;
+
 /// The label of what is not counted apart.
 pub(crate) const OTHER: &str = "other";
 
@@ -80,6 +83,12 @@ impl Meters {
             Some(totals) => change(totals),
             None => change(all.entry(team.to_owned()).or_default()),
         }
+    }
+
+    /// Under which name a team is counted, of those whose number nothing bounds.
+    pub(crate) fn name_of<'t>(&self, team: &'t str) -> &'t str {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.contains_key(team) || all.len() < TEAMS { team } else { OTHER }
     }
 
     /// Those of the teams that `sees` names.

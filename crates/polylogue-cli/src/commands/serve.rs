@@ -126,7 +126,7 @@ async fn work(
     location.check_volume()?;
     let offers = features(&location.files_feature().into_iter().collect::<Vec<_>>())?;
     let takes = WorkerOptions { offers, address: args.public_url.clone(), ..WorkerOptions::default() };
-    let worker = worker_of(&runtime_of(cli, live).await?, &args.options, takes)?;
+    let worker = worker_of(&runtime_of(cli, live, None).await?, &args.options, takes)?;
     worker.run(stop).await;
     Ok(())
 }

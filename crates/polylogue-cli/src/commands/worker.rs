@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use polylogue_core::LogId;
-use polylogue_runtime::{Prepared, Runtime, StoredTeams, Worker, WorkerOptions};
-use polylogue_server::{LiveError, LiveNode, LiveOptions, WorkerMetrics};
+use polylogue_runtime::{Prepared, Runtime, StoredTeams, Worker, WorkerMeter, WorkerOptions};
+use polylogue_server::{LiveError, LiveNode, LiveOptions, WorkerMeters, WorkerMetrics};
 
 use super::resume::Stored;
 use super::team_version::TeamVersion;
@@ -29,13 +29,15 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
     let location = place::of(cli.store.as_deref())?;
     location.check_volume()?;
     let offers: Vec<String> = args.offers.iter().cloned().chain(location.files_feature()).collect();
+    let meters = args.metrics.map(|_| WorkerMeters::default());
     let options = WorkerOptions {
         at_once: usize::try_from(args.at_once).unwrap_or(usize::MAX),
         offers: features(&offers)?,
         address: None,
+        meter: meters.clone().map(|meters| Arc::new(meters) as Arc<dyn WorkerMeter>),
     };
     let live = internal_stream(cli, &args.internal).await?;
-    let runtime = args.budgets.pay_for(runtime_of(cli, live.as_ref()).await?).await?;
+    let runtime = args.budgets.pay_for(runtime_of(cli, live.as_ref(), meters.as_ref()).await?).await?;
     let worker = worker(&runtime, &args.options, options.clone())?;
     let mut signals = Signals::new()?;
     if let Some(text) = &args.only {
@@ -51,10 +53,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
         runtime.place().shown(),
         options.at_once
     ));
-    match args.metrics {
+    match args.metrics.zip(meters) {
         None => worker.run(signals.next()).await,
-        Some(address) => {
-            let metrics = WorkerMetrics::bind(address, runtime.clone()).await.map_err(with_hint)?;
+        Some((address, meters)) => {
+            let metrics = WorkerMetrics::bind(address, runtime.clone(), meters).await.map_err(with_hint)?;
             print_note(&format!("metrics at http://{}/metrics", metrics.address()));
             // They are served until it has ended.
             tokio::select! {
@@ -90,12 +92,17 @@ fn with_hint(error: LiveError) -> CliError {
     .hint(hint)
 }
 
-/// The conversations of a process whose worker renews its claims. Servers follow them at `live`.
-pub(super) async fn runtime_of(cli: &args::Cli, live: Option<&LiveNode>) -> Result<Runtime, CliError> {
+/// The conversations of a process whose worker renews its claims. Servers follow them at `live`; `meters` times the store.
+pub(super) async fn runtime_of(
+    cli: &args::Cli,
+    live: Option<&LiveNode>,
+    meters: Option<&WorkerMeters>,
+) -> Result<Runtime, CliError> {
     let random = |error| CliError::failed(format!("the system has no random numbers: {error}"));
     let point = live.map(LiveNode::point).transpose().map_err(random)?;
     let location = place::of(cli.store.as_deref())?.with_live(point.clone());
     let store = location.open_for_worker()?;
+    let store = meters.iter().fold(store, |store, meters| meters.timed(store));
     let runtime = Runtime::with_store(location, store);
     if let (Some(live), Some(point)) = (live, &point) {
         live.offer(point, &runtime);

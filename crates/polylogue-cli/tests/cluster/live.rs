@@ -160,8 +160,21 @@ fn a_client_follows_a_worker_over_a_drain_and_a_kill() {
     let of_worker =
         second.log().split("metrics at http://").nth(1).map(|rest| rest.lines().next().unwrap().to_owned());
     let address = of_worker.unwrap().trim_end_matches("/metrics").to_owned();
-    let metrics = Client { address, token: String::new() }.text("/metrics");
-    assert!(metrics.contains("polylogue_cluster_conversations{state=\"held\"} 1"), "{metrics}");
+    let of_worker = Client { address, token: String::new() };
+    let metrics = of_worker.text("/metrics");
+    for line in [
+        "cluster_conversations{state=\"held\"} 1",
+        "worker_events_total{event=\"claimed\"} 1",
+        "worker_running 1",
+    ] {
+        assert!(metrics.contains(&format!("polylogue_{line}")), "{metrics}");
+    }
+    assert!(metrics.contains("polylogue_store_seconds_count{op=\"append\"}"), "{metrics}");
+    until("its model calls are counted", || {
+        let calls =
+            "polylogue_model_calls_total{team=\"talk\",provider=\"openai\",model=\"test\",outcome=\"stop\"}";
+        of_worker.text("/metrics").contains(calls)
+    });
     let killed = second.kill();
     let third = place.worker(&[]);
     expire(&database, killed);

@@ -1,0 +1,95 @@
+//! What a worker counts of the conversations that it runs.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use polylogue_core::{AnyStore, Status};
+use polylogue_runtime::{Conversation, WorkerEvent, WorkerMeter};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::meter::run_counted;
+use crate::store_metrics::{StoreSeconds, TimedStore};
+use crate::totals::Meters;
+
+/// The counts of a worker: what its conversations take, how long its store takes, and what happens to it. Cloning shares them.
+#[derive(Clone)]
+pub struct WorkerMeters(Arc<Inner>);
+
+struct Inner {
+    meters: Meters,
+    store_seconds: StoreSeconds,
+    events: Family<EventLabels, Counter>,
+    running: Gauge,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EventLabels {
+    event: &'static str,
+}
+
+impl Default for WorkerMeters {
+    /// Nothing is counted yet.
+    fn default() -> Self {
+        Self(Arc::new(Inner {
+            meters: Meters::default(),
+            store_seconds: StoreSeconds::new(),
+            events: Family::default(),
+            running: Gauge::default(),
+        }))
+    }
+}
+
+impl WorkerMeters {
+    /// `store`, whose operations are timed.
+    #[must_use]
+    pub fn timed(&self, store: AnyStore) -> AnyStore {
+        AnyStore::new(TimedStore { inner: store, seconds: self.0.store_seconds.clone() })
+    }
+
+    /// Adds them to `registry`.
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        registry.register_collector(Box::new(self.0.meters.of(|_| true)));
+        self.0.store_seconds.register(registry);
+        let help = "Conversations that this worker has claimed, released, failed to run, left to others or lost, and failed operations of its store";
+        registry.register("worker_events", help, self.0.events.clone());
+        registry.register("worker_running", "Conversations that this worker runs", self.0.running.clone());
+    }
+}
+
+impl fmt::Debug for WorkerMeters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerMeters").finish_non_exhaustive()
+    }
+}
+
+impl WorkerMeter for WorkerMeters {
+    fn run<'a>(
+        &'a self,
+        store: &'a AnyStore,
+        team: &'a str,
+        conversation: &'a Conversation,
+    ) -> BoxFuture<'a, polylogue_runtime::Result<Status>> {
+        let meters = &self.0.meters;
+        let team = meters.name_of(team).to_owned();
+        Box::pin(run_counted((meters, store), team, conversation))
+    }
+
+    fn note(&self, event: &WorkerEvent) {
+        let (word, running) = match event {
+            WorkerEvent::Claimed(_) => ("claimed", 1),
+            WorkerEvent::Released(..) => ("released", -1),
+            WorkerEvent::Failed(..) => ("failed", -1),
+            WorkerEvent::LeftToOthers(..) => ("left_to_others", -1),
+            WorkerEvent::Lost(_) => ("lost", -1),
+            WorkerEvent::StoreFailed(_) => ("store_failed", 0),
+            _ => return,
+        };
+        self.0.events.get_or_create(&EventLabels { event: word }).inc();
+        self.0.running.inc_by(running);
+    }
+}
