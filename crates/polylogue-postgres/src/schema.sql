@@ -78,6 +78,7 @@ CREATE TABLE polylogue.archives(log bigint PRIMARY KEY, bytes bytea NOT NULL);
 CREATE TABLE polylogue.inbox(
     log bigint, nr bigint, key text NOT NULL, json text NOT NULL, at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY(log, nr), UNIQUE(log, key));
+CREATE INDEX inbox_oldest ON polylogue.inbox(at);
 -- Large results of tool calls and files of work directories, by their digests.
 CREATE TABLE polylogue.blobs(
     log bigint, id text, bytes bytea NOT NULL,

@@ -155,7 +155,9 @@ impl Worker {
     async fn is_at_rest(&self, id: &LogId) -> std::result::Result<bool, StoreError> {
         let events = self.runtime.store().read(id, 0).await?;
         let taken: BTreeSet<u64> = events.iter().filter_map(|event| event.inbox).collect();
-        let inbox = self.runtime.store().inbox(id, 0).await?;
+        // Those that it has, from the first one on, are not read again.
+        let until = (1..).take_while(|number| taken.contains(number)).last().unwrap_or_default();
+        let inbox = self.runtime.store().inbox(id, until).await?;
         let is_over = matches!(Summary::of(&events, true).state(), LogState::Done | LogState::Ended);
         let events: Vec<Arc<Event>> = events.into_iter().map(Arc::new).collect();
         let has_news = inbox.iter().any(|(number, _)| !taken.contains(number));

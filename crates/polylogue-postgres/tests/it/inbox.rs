@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{InboxMessage, Instruction, Meta, Store as _, Timestamp};
+use polylogue_core::{Due, InboxMessage, Instruction, Meta, Queue as _, Store as _, Timestamp};
 use polylogue_postgres::{Address, Postgres};
 use polylogue_test::postgres::{Pooler, PostgresServer};
 
@@ -66,4 +66,29 @@ async fn through_a_pooler_in_transaction_mode_nothing_is_heard() {
         assert_eq!(store.inbox_news(&claim.id).await, Ok(false));
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// A message is one with its key for a week; what no process has taken yet stays.
+#[tokio::test]
+async fn messages_that_a_log_has_are_kept_for_a_week() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    for name in ["taken", "waiting"] {
+        let claim = store.create(&id(name), &Meta::default()).await.unwrap();
+        store.release(claim).await.unwrap();
+        assert_eq!(store.post(&id(name), &message("key")).await, Ok(1));
+    }
+    let claim = store.claim(&id("taken")).await.unwrap();
+    store.release_until(claim, Due::Never).await.unwrap();
+    let left = async |days: u64| -> String {
+        let _ = server.sql(&format!("UPDATE polylogue.inbox SET at = now() - interval '{days} days'"));
+        let other = open(&server);
+        let claim = other.create(&id(&format!("other-{days}")), &Meta::default()).await.unwrap();
+        other.release(claim).await.unwrap();
+        server.sql("SELECT string_agg(id, ' ' ORDER BY id) FROM polylogue.inbox JOIN polylogue.logs ON log = logs.nr")
+    };
+    assert_eq!(left(6).await, "taken waiting");
+    assert_eq!(store.post(&id("taken"), &message("key")).await, Ok(1), "it is the same message");
+    assert_eq!(left(8).await, "waiting");
+    assert_eq!(store.post(&id("taken"), &message("key")).await, Ok(2), "it is another one");
 }
