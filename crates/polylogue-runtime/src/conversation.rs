@@ -191,8 +191,7 @@ impl Conversation {
         let log = log.as_mut().ok_or_else(|| self.gone())?;
         let Shared { chat, opened, .. } = &*self.0;
         if !log.has_begun().await? {
-            let attached = self.0.attached.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            return Ok(chat.run_with(log, &opened.task, attached).await?.status);
+            return Ok(chat.run_with(log, &opened.task, self.attached()).await?.status);
         }
         log.post_inbox().await?;
         if !self.has_logged_limits() && log.transcript().await?.closed().is_none() {
@@ -274,6 +273,24 @@ impl Conversation {
     /// Adds parts, such as pictures, to the message with the task of one that has not begun.
     pub fn attach(&self, parts: Vec<Part>) {
         self.0.attached.lock().unwrap_or_else(PoisonError::into_inner).extend(parts);
+    }
+
+    /// Begins it without running it: when this returns, its opening is in the log, with the task and what was
+    /// [attached](Self::attach), so that a process that dies before it runs loses none of that. Does nothing if it has begun.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub async fn begin(&self) -> Result<()> {
+        let mut log = self.0.log.lock().await;
+        let log = log.as_mut().ok_or_else(|| self.gone())?;
+        if log.has_begun().await? {
+            return Ok(());
+        }
+        Ok(self.0.chat.open_in(log, &self.0.opened.task, self.attached()).await?)
+    }
+
+    fn attached(&self) -> Vec<Part> {
+        self.0.attached.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Stands for replies of any length, where a number is needed: exact in every JSON reader.

@@ -1,4 +1,4 @@
-//! A server under load that is killed at random moments: S25, S39 and S78. What it has acknowledged is kept and done, answers and messages
+//! A server that is killed, at random moments under load and at given ones: S25, S39, S60 and S78. What it has acknowledged is kept and done, answers and messages
 //! exactly once, what clients follow has no gap, and no finished model call is made again. `POLYLOGUE_KILLS` sets how often it is killed (default: 16); 200 take minutes, more than
 //! the tests of nextest may: `POLYLOGUE_KILLS=200 cargo test -p polylogue-cli --test kill s25 -- --nocapture`.
 
@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 use std::{io, sync::Arc};
 
-use polylogue_core::{Body, ListQuery, Part, Store as _};
+use polylogue_core::{Body, ListQuery, LogId, Part, Store as _};
 use polylogue_runtime::StoreLocation;
 use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Received};
 use serde_json::{Value, json};
@@ -65,6 +65,50 @@ fn s78_a_task_outlives_a_server_that_is_killed_right_after_its_reply() {
     let value = &done["result"]["structuredContent"];
     assert_eq!((&done["status"], &value["state"]), (&json!("completed"), &json!("done")), "{done}");
     assert_eq!(place.server.violations(), [""; 0]);
+}
+
+#[test]
+fn s60_a_picture_outlives_a_server_that_is_killed_before_its_conversation_runs() {
+    const DOT: &str = "data:image/gif;base64,R0lGODlhAgADAA==";
+    // No reply comes before the server was killed: the first conversation keeps its place, and the second one waits for it.
+    let (killed, gate) = (Arc::new((Mutex::new(false), Condvar::new())), Duration::from_millis(1));
+    let model = Playbook::new({
+        let killed = Arc::clone(&killed);
+        move |received, _| {
+            drop(killed.1.wait_while(killed.0.lock().unwrap(), |killed| !*killed).unwrap());
+            Answer::text(text_of(received))
+        }
+    });
+    let place = Place::of(Kind::Sqlite, TEAM, Behavior::from(model).latency(gate));
+    let client = Client::new(new_token(&place));
+    let mut process = serve_with(&place, &client, &["--limit", "running_per_token=1"]);
+    client.ask("POST", PATH, "", &json!({"team": "team", "message": "Talk."}).to_string());
+    let picture = json!({"type": "image_url", "image_url": {"url": DOT}});
+    let content = json!([{"type": "text", "text": "What is this?"}, picture]);
+    let body = json!({"model": "team", "stream": true, "messages": [{"role": "user", "content": content}]});
+    let id = client.acknowledged(&body);
+    assert_eq!(process.kill(Moment::Start(Duration::ZERO)), None, "it ended: {}", process.errors());
+    *killed.0.lock().unwrap() = true;
+    killed.1.notify_all();
+    assert_eq!(stored_events(&place, &id), ["opened"], "it waited to run");
+    let _process = serve(&place, &client);
+    client.until_all_closed();
+    let events = client.events(&id);
+    assert_eq!(events[0]["messages"][0]["parts"][1]["media"]["url"], DOT, "{}", events[0]);
+    let with_picture = |request: &Arc<Received>| request.body.to_string().contains(DOT);
+    let requests = place.server.requests();
+    assert_eq!(requests.iter().filter(|request| with_picture(request)).count(), TURNS);
+    assert_eq!(place.server.violations(), [""; 0]);
+}
+
+/// The types of the events that are stored of a conversation.
+fn stored_events(place: &Place, id: &str) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = StoreLocation::new(place.store()).open().unwrap();
+        let events = store.read(&LogId::new(id).unwrap(), 0).await.unwrap();
+        events.iter().map(|event| json!(event)["type"].as_str().unwrap().to_owned()).collect()
+    })
 }
 
 fn kill_under_load(kills: usize) {
@@ -135,7 +179,13 @@ fn text_of(received: &Received) -> String {
 
 /// Starts a server, and tells the client where it is.
 fn serve<'p>(place: &'p Place, client: &Client) -> Process<'p> {
+    serve_with(place, client, &[])
+}
+
+/// The same with further options.
+fn serve_with<'p>(place: &'p Place, client: &Client, options: &[&str]) -> Process<'p> {
     let mut args = vec!["serve", "team.yaml"];
+    args.extend(options);
     args.extend(place.has("desk.yaml").then_some("desk.yaml"));
     args.extend(["--model", "openai:test", "--listen", "127.0.0.1:0"]);
     let process = place.begin(&args);
@@ -314,6 +364,15 @@ impl Client {
                 (Some(status), _) => panic!("{method} {path} is {status}: {answer}"),
             }
         }
+    }
+
+    /// The conversation that a streamed chat completion has begun, which is known once its first chunk has come.
+    fn acknowledged(&self, body: &Value) -> String {
+        let mut lines =
+            self.send("POST", "/v1/chat/completions", "", &body.to_string()).unwrap().lines().map(Result::unwrap);
+        let data = lines.find_map(|line| line.strip_prefix("data: ").map(str::to_owned));
+        let chunk: Value = serde_json::from_str(&data.expect("a chunk")).unwrap();
+        chunk["id"].as_str().unwrap().split('-').nth(1).unwrap().to_owned()
     }
 
     /// The result of a request of MCP, by a client that takes tasks.

@@ -7,8 +7,8 @@ use tracing::{Instrument as _, info, info_span};
 use super::RunningChat;
 use super::result::{RunResult, RunStream};
 use crate::{
-    Act, Agent, Chat, ConfigError, Error, Interrupt, Line, Log, Message, Name, Part, Result, Start, Status,
-    TaskFrom, Turn,
+    Act, Agent, Body, Chat, ConfigError, Error, Interrupt, Line, Log, Message, Name, Opening, Part, Path,
+    Result, Start, Status, TaskFrom, Turn,
 };
 
 impl Chat {
@@ -58,6 +58,19 @@ impl Chat {
         self.drive(log, Some((task, attached))).await
     }
 
+    /// Opens the chat in an empty log without running it, with `attached` parts, such as pictures, in the message of the opening that has
+    /// the task. [`resume`](Self::resume) runs it, in this process or in another one.
+    ///
+    /// # Errors
+    /// When its conversation has begun already, or the log cannot be written.
+    pub async fn open_in(&self, log: &mut Log, task: &str, attached: Vec<Part>) -> Result<()> {
+        if log.has_begun().await? {
+            return Err(ConfigError::BegunAlready { log: log.id().clone() }.into());
+        }
+        let opening = self.outermost_opening(task, attached);
+        log.append(&Path::root(), [Body::Opened(opening)]).await.map(drop)
+    }
+
     /// Continues the conversation in the log.
     ///
     /// # Errors
@@ -93,9 +106,7 @@ impl Chat {
         }
         let at_rest = Box::pin(running.take_in_raise()).await?;
         let (task, attached) = begin.unwrap_or_default();
-        let start = Start { task, around: None, who: &self.name };
-        let mut opening = self.opening(&start, Vec::new());
-        opening.attach(attached);
+        let opening = self.outermost_opening(task, attached);
         let status = if let Some(at_rest) = at_rest {
             Ok(at_rest)
         } else {
@@ -123,6 +134,13 @@ impl Chat {
         };
         info!(calls = usage.calls, tokens = usage.tokens(), events = events.len(), ?outcome, "run ended");
         Ok(RunResult { status, usage, events })
+    }
+
+    fn outermost_opening(&self, task: &str, attached: Vec<Part>) -> Opening {
+        let start = Start { task, around: None, who: &self.name };
+        let mut opening = self.opening(&start, Vec::new());
+        opening.attach(attached);
+        opening
     }
 
     fn task_from(&self, turn: &Turn<'_>) -> String {

@@ -177,8 +177,13 @@ impl Request {
         let begun = Begun { id: id.clone(), from: 0, message: None };
         let clients = call.app.attendance.note(digest, &begun);
         let conversation = tenant.runtime.begin_as(&of_team, id.clone(), None).await?;
-        let pictures = chat.messages.iter().flat_map(|message| &message.pictures);
-        conversation.attach(pictures.cloned().map(Part::Media).collect());
+        let pictures = chat.messages.iter().flat_map(|message| &message.pictures).cloned().map(Part::Media);
+        let pictures: Vec<Part> = pictures.collect();
+        if !pictures.is_empty() {
+            // Only the opening has them: it is stored before the client gets an answer, however long the conversation waits until it may run.
+            conversation.attach(pictures);
+            conversation.begin().await?;
+        }
         tenant.runs.enter(&id);
         let opened = Opened { conversation, prepared };
         let (follower, begins) = oneshot::channel();

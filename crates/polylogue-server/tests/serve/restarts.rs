@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::client::Request;
 use crate::conversations::{begin, events, said, until};
+use crate::openai::COMPLETIONS;
 use crate::tails::asked;
 use crate::world::{Gate, World, generous};
 
@@ -120,6 +121,26 @@ async fn s38_a_server_that_stops_says_so_until_its_conversations_are_at_rest() {
     gate.lift();
     let world = world.restart().await;
     assert_eq!(until(&world, &id, "closed").await["state"], "closed");
+}
+
+#[tokio::test]
+async fn s38_a_picture_of_a_conversation_that_waits_to_run_survives_a_restart() {
+    const DOT: &str = "data:image/gif;base64,R0lGODlhAgADAA==";
+    let limits = ServerLimits { running_per_token: 1, stop_time: Duration::from_millis(1), ..generous() };
+    let world = World::with_gate("more", limits, Arc::new(Gate::until(0))).await;
+    begin(&world, &json!({"team": "long"})).await;
+    let content = json!([{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": DOT}}]);
+    let body =
+        json!({"model": "long", "stream": true, "messages": [{"role": "user", "content": content}]});
+    let mut stream = world.request("POST", COMPLETIONS).json(&body).open(world.address).await;
+    let chunk = stream.frame().await.unwrap().json();
+    let id = chunk["id"].as_str().unwrap().split('-').nth(1).unwrap();
+    let before = events(&world, id).await;
+    assert_eq!((before.len(), &before[0]["type"]), (1, &json!("opened")), "it waits to run");
+    let world = world.restart().await;
+    until(&world, id, "closed").await;
+    assert_eq!(events(&world, id).await[0], before[0]);
+    assert!(world.model_requests().iter().any(|request| request.contains(DOT)), "the model has received it");
 }
 
 #[tokio::test]
