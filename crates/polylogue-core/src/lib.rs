@@ -59,8 +59,8 @@ pub use log::{
     AnyQueue, AnyStore, Blobs, Body, Choice, Chooser, Claim, Clock, Confirmation, Cursor, DefaultAnswer, Due,
     DynQueue, Event, FailedAttempt, FeatureError, Features, Heartbeat, HistoryEntry, InboxMessage,
     Instruction, InstructionError, JoinHistory, LEASE, Lease, ListQuery, Listing, Log, LogHandle, LogState,
-    MAX_TRIES, Meta, Meter, NotStored, OpenQuestion, Opening, Page, Parent, ParkedLog, Progress, Question,
-    Queue, QueueFigures, QueueOverview, QueueState, QueueWrapper, QueuedLog, RecoveredEvents, Reservation,
+    MAX_TRIES, Meta, Meter, NotStored, OpenQuestion, Opening, Page, Parent, ParkedLog, PauseHold, Progress,
+    Question, Queue, QueueFigures, QueueOverview, QueueState, QueueWrapper, QueuedLog, RecoveredEvents, Reservation,
     ResourceKey, Resources, Responder, Results, SeenWorker, Store, StoreWrapper, StoredText, Subscription,
     Summary, TeamChanged, Timestamp, TurnRequest, Update, WorkerInfo,
 };

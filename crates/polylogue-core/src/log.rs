@@ -30,6 +30,7 @@ mod open;
 mod open_question;
 mod origins;
 mod overview;
+mod pause;
 mod question;
 mod queue;
 mod raise;
@@ -55,7 +56,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use tokio::sync::{Mutex, MutexGuard, watch};
+use tokio::sync::{Mutex, MutexGuard};
 use tracing::{debug, error, trace};
 
 pub use self::blobs::Blobs;
@@ -79,6 +80,8 @@ pub use self::meta::{Meta, Parent, TeamChanged};
 pub use self::meter::Meter;
 pub use self::open_question::OpenQuestion;
 pub use self::overview::{QueueFigures, QueueOverview, QueueState, QueuedLog, SeenWorker, WorkerInfo};
+use self::pause::Pause;
+pub use self::pause::PauseHold;
 pub use self::question::{DefaultAnswer, Question, Responder};
 pub use self::queue::{AnyQueue, Queue, QueueWrapper};
 pub use self::request::{Choice, Chooser, TurnRequest};
@@ -126,8 +129,7 @@ pub struct Log {
     pub(crate) buffer: Arc<Mutex<EventBuffer>>,
     /// Instructions from outside.
     pub(crate) inbox: Inbox,
-    /// Whether the conversation is paused in this process.
-    paused: watch::Sender<bool>,
+    pause: Pause,
     /// Locked by the agent call in progress: one at a time.
     pub(crate) calls: Mutex<()>,
     /// Whether events wait for the next append, and would be lost if the process died while the run waits.
@@ -177,7 +179,7 @@ impl Log {
             results: ResultAccount::default(),
             buffer: Arc::new(Mutex::new(buffer)),
             inbox: Inbox::default(),
-            paused: watch::Sender::new(false),
+            pause: Pause::new(),
             calls: Mutex::new(()),
             unwritten: AtomicBool::new(false),
             released: false,
@@ -258,6 +260,7 @@ impl Log {
             updates: self.live.downgrade(),
             cancellation: self.cancellation(),
             inbox: self.inbox.clone(),
+            pause: self.pause.clone(),
         }
     }
 

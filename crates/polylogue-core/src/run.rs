@@ -161,7 +161,7 @@ impl<'l> RunningChat<'l> {
         }
         self.log.obey_waiting().await?;
         self.post_inbox(chat).await?;
-        while self.log.is_paused() && self.log.check_not_cancelled().is_ok() {
+        while self.log.is_at_pause() && self.log.check_not_cancelled().is_ok() {
             self.log.pause_ended().await?;
             self.post_inbox(chat).await?;
         }

@@ -10,7 +10,7 @@ use futures_util::future::{Either, select};
 use polylogue::runs::worker::Rest;
 use polylogue_core::{
     Agent as _, AnyStore, Cancellation, Chat, Confirmation, Due, Event, Instruction, LimitOverrides, Limits,
-    Log, LogHandle, LogId, Message, Name, Part, Path, Question, RunOutcome, Status, StopReason, Subscription,
+    Log, LogHandle, LogId, Message, Name, Part, Path, PauseHold, Question, RunOutcome, Status, StopReason, Subscription,
     TeamChanged, TotalUsage,
 };
 use tokio::sync::Mutex;
@@ -262,6 +262,22 @@ impl Conversation {
             }
         }
         Err(Error::NotSent { id: self.id().clone() })
+    }
+
+    /// Waits until its run rests because it is paused: [`LogHandle::rests`].
+    pub async fn rests(&self) {
+        self.0.handle.rests().await;
+    }
+
+    /// Keeps its run, which [rests](Self::rests), from continuing while what is returned exists: [`LogHandle::hold`].
+    #[must_use]
+    pub fn hold(&self) -> Option<PauseHold> {
+        self.0.handle.hold()
+    }
+
+    /// Waits until it is not paused.
+    pub async fn resumed(&self) {
+        self.0.handle.resumed().await;
     }
 
     /// Gives it an instruction, from this process. The [`Confirmation`] says when its event is in the log: a message or a next

@@ -76,10 +76,17 @@ impl Runs {
     /// Returns whether it is to be run once more; if not, gives up the right to run it.
     pub(crate) fn leave(&self, id: &LogId) -> bool {
         let mut running = self.running();
-        let again = running.get_mut(id).is_some_and(|entry| std::mem::take(&mut entry.again));
-        if !again {
-            running.remove(id);
-        }
+        let again = match running.get_mut(id) {
+            Some(entry) if entry.again => {
+                // What ended an earlier wait does not end the next one.
+                *entry = Entry::default();
+                true
+            }
+            _ => {
+                running.remove(id);
+                false
+            }
+        };
         drop(running);
         self.note_change(id);
         again
@@ -94,9 +101,10 @@ impl Runs {
         }
     }
 
-    /// Ends the wait of one that waits until it may run.
+    /// Ends the wait of one that waits until it may run. One that runs is not run once more for what was sent to it until now.
     pub(crate) fn unqueue(&self, id: &LogId) {
-        if let Some(entry) = self.running().get(id) {
+        if let Some(entry) = self.running().get_mut(id) {
+            entry.again = false;
             entry.unqueued.notify_one();
         }
     }
@@ -147,6 +155,8 @@ impl Drop for Changes {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
 
     #[test]
@@ -158,6 +168,19 @@ mod tests {
         assert!(runs.is_running(&id));
         assert!(!runs.leave(&id));
         assert_eq!(runs.count(), 0);
+    }
+
+    #[tokio::test]
+    async fn one_that_is_stopped_is_not_run_once_more_for_what_came_before() {
+        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        assert!(runs.enter(&id) && !runs.enter(&id));
+        runs.unqueue(&id);
+        assert!(!runs.enter(&id), "this came later");
+        assert!(runs.leave(&id));
+        assert!(runs.unqueued(&id).now_or_never().is_none(), "it was stopped in an earlier run");
+        runs.unqueue(&id);
+        runs.unqueued(&id).await;
+        assert!(!runs.leave(&id));
     }
 
     #[test]

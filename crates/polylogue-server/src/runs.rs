@@ -1,5 +1,6 @@
 //! The conversations that a server runs, each in a task of its own. Requests begin and continue them, and never wait for them.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use polylogue_core::{Due, LimitOverrides, LogId, LogState, Status, Subscription};
@@ -12,7 +13,7 @@ use crate::app::App;
 use crate::conversation::listing;
 use crate::meter;
 use crate::problem::Problem;
-use crate::slots::Slot;
+use crate::slots::{Running, Slot};
 use crate::source::SourceError;
 use crate::spending::Payer;
 use crate::stored_teams::Digests;
@@ -106,40 +107,45 @@ struct Task {
 impl Task {
     async fn run(self, slot: Slot, first: (Option<Opened>, Stretch)) {
         let (mut next, mut stretch) = first;
-        let mut stopping = self.app.stopping.subscribe();
-        let running = tokio::select! {
-            biased;
-            _ = stopping.wait_for(|stopping| *stopping) => None,
-            () = self.tenant.runs.unqueued(&self.id) => {
-                self.clear();
-                None
-            }
-            running = slot.running() => running,
-        };
-        if running.is_none() {
+        let Some(mut running) = self.wait_for(slot.running()).await else {
             if let Some(opened) = next {
                 close(opened, if self.app.is_stopping() { Due::Now } else { Due::Never }).await;
             }
             self.leave();
             return;
-        }
+        };
         loop {
-            if self.run_once(next.take(), std::mem::take(&mut stretch)).await {
+            if self.run_once(next.take(), std::mem::take(&mut stretch), &mut running).await {
                 self.clear();
             }
             if !self.tenant.runs.leave(&self.id) {
                 return;
             }
             self.note();
-            if self.app.is_stopping() {
+            // It has none if it ended while it was paused.
+            if self.wait_for(running.take()).await.is_none() {
                 self.leave();
                 return;
             }
         }
     }
 
+    /// Waits for its `place`. `None` if the server or a person stops it before.
+    async fn wait_for<T>(&self, place: impl Future<Output = T>) -> Option<T> {
+        let mut stopping = self.app.stopping.subscribe();
+        tokio::select! {
+            biased;
+            _ = stopping.wait_for(|stopping| *stopping) => None,
+            () = self.tenant.runs.unqueued(&self.id) => {
+                self.clear();
+                None
+            }
+            place = place => Some(place),
+        }
+    }
+
     /// Runs it until it is at rest. Returns whether that is where it stays, until something happens to it.
-    async fn run_once(&self, opened: Option<Opened>, stretch: Stretch) -> bool {
+    async fn run_once(&self, opened: Option<Opened>, stretch: Stretch, running: &mut Running) -> bool {
         let Self { app, tenant, id, payer } = self;
         let opened = match opened {
             Some(opened) => opened,
@@ -172,7 +178,7 @@ impl Task {
             None => Ok(()),
         };
         let status = match limited {
-            Ok(()) => meter::run(tenant, &opened.conversation).await,
+            Ok(()) => self.run_in_place(&opened.conversation, running).await,
             Err(error) => Err(error),
         };
         match &status {
@@ -183,6 +189,35 @@ impl Task {
         // Workers continue what a server that stops was running. What has failed waits for a person.
         close(opened, if stays { Due::Never } else { Due::Now }).await;
         stays
+    }
+
+    /// Runs it. While it is paused, others run in its place; it continues when it is resumed and has a place again.
+    async fn run_in_place(
+        &self,
+        conversation: &Conversation,
+        running: &mut Running,
+    ) -> polylogue_runtime::Result<Status> {
+        let mut run = pin!(meter::run(&self.tenant, conversation));
+        loop {
+            tokio::select! {
+                biased;
+                status = &mut run => return status,
+                () = conversation.rests() => {}
+            }
+            // Unless it was resumed just now.
+            let Some(hold) = conversation.hold() else { continue };
+            running.leave();
+            let returns = async {
+                conversation.resumed().await;
+                running.take().await;
+            };
+            tokio::select! {
+                biased;
+                status = &mut run => return status,
+                () = returns => {}
+            }
+            drop(hold);
+        }
     }
 
     fn leave(&self) {

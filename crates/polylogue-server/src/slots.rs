@@ -35,17 +35,41 @@ enum Place {
     Queued {
         /// Its place in the queue; none if it can wait without one.
         queued: Option<OwnedSemaphorePermit>,
-        /// Of its token.
-        own: Arc<Semaphore>,
-        /// Of all tokens.
-        all: Arc<Semaphore>,
+        running: Running,
     },
 }
 
-/// The right of one conversation to run. Dropping it lets the next one run.
+/// The right of one conversation to run, taken or left for a while. Dropping it lets the next one run.
 pub(crate) struct Running {
-    _own: OwnedSemaphorePermit,
-    _all: OwnedSemaphorePermit,
+    /// Of its token.
+    own: Arc<Semaphore>,
+    /// Of all tokens.
+    all: Arc<Semaphore>,
+    taken: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
+}
+
+impl Running {
+    /// Takes the right if no one else has to end before.
+    fn take_now(&mut self) -> bool {
+        let own = Arc::clone(&self.own).try_acquire_owned().ok();
+        self.taken = own.zip(Arc::clone(&self.all).try_acquire_owned().ok());
+        self.taken.is_some()
+    }
+
+    /// Takes it, now or once others have ended or left it.
+    pub(crate) async fn take(&mut self) {
+        if self.taken.is_some() {
+            return;
+        }
+        let own = Arc::clone(&self.own).acquire_owned().await.ok();
+        // No one closes them.
+        self.taken = own.zip(Arc::clone(&self.all).acquire_owned().await.ok());
+    }
+
+    /// Lets the next one run, until it is [taken](Self::take) again.
+    pub(crate) fn leave(&mut self) {
+        self.taken = None;
+    }
 }
 
 impl Slots {
@@ -64,23 +88,25 @@ impl Slots {
     /// # Errors
     /// When as many wait as can wait.
     pub(crate) fn place(&self, token: &str, payer: Payer) -> Result<Slot, Problem> {
-        let (own, all) = (self.of_token(token), Arc::clone(&self.all));
-        let now = Arc::clone(&own).try_acquire_owned().ok().zip(Arc::clone(&all).try_acquire_owned().ok());
-        if let Some((own, all)) = now {
-            return Ok(Slot { payer, place: Place::Running(Running { _own: own, _all: all }) });
+        let mut running = self.untaken(token);
+        if running.take_now() {
+            return Ok(Slot { payer, place: Place::Running(running) });
         }
         let queued = Arc::clone(&self.queue).try_acquire_owned().map_err(|_| {
             Problem::too_many("too many conversations run and wait already")
                 .hint("try again when some of them have ended")
                 .retry_after(LATER)
         })?;
-        Ok(Slot { payer, place: Place::Queued { queued: Some(queued), own, all } })
+        Ok(Slot { payer, place: Place::Queued { queued: Some(queued), running } })
     }
 
     /// The same for one that was promised to run: it waits, however many others do.
     pub(crate) fn wait(&self, token: &str, payer: Payer) -> Slot {
-        let place = Place::Queued { queued: None, own: self.of_token(token), all: Arc::clone(&self.all) };
-        Slot { payer, place }
+        Slot { payer, place: Place::Queued { queued: None, running: self.untaken(token) } }
+    }
+
+    fn untaken(&self, token: &str) -> Running {
+        Running { own: self.of_token(token), all: Arc::clone(&self.all), taken: None }
     }
 
     /// How many of the conversations that clients began wait.
@@ -98,15 +124,14 @@ impl Slots {
 }
 
 impl Slot {
-    /// Waits until it may run. `None` if the server ends before.
-    pub(crate) async fn running(self) -> Option<Running> {
+    /// Waits until it may run.
+    pub(crate) async fn running(self) -> Running {
         match self.place {
-            Place::Running(running) => Some(running),
-            Place::Queued { queued, own, all } => {
-                let own = own.acquire_owned().await.ok()?;
-                let all = all.acquire_owned().await.ok()?;
+            Place::Running(running) => running,
+            Place::Queued { queued, mut running } => {
+                running.take().await;
                 drop(queued);
-                Some(Running { _own: own, _all: all })
+                running
             }
         }
     }
@@ -133,7 +158,7 @@ mod tests {
         let other = slots.place("b", Payer::default()).unwrap();
         assert!(matches!(other.place, Place::Running(_)), "another token has places of its own");
         drop(first);
-        assert!(third.await.is_some());
+        assert!(third.await.taken.is_some());
         drop((second, other));
         assert!(matches!(slots.place("a", Payer::default()), Ok(Slot { place: Place::Running(_), .. })));
     }
@@ -147,6 +172,22 @@ mod tests {
         assert!(waiting.iter_mut().all(|one| one.as_mut().now_or_never().is_none()));
         assert!(slots.place("a", Payer::default()).is_ok(), "the queue is free");
         drop(open);
-        assert!(waiting.remove(0).await.is_some());
+        assert!(waiting.remove(0).await.taken.is_some());
+    }
+
+    #[tokio::test]
+    async fn what_is_left_for_a_while_is_taken_again_when_others_have_ended() {
+        let slots = slots();
+        let mut paused = slots.place("a", Payer::default()).unwrap().running().await;
+        let second = slots.place("a", Payer::default()).unwrap();
+        paused.leave();
+        let third = slots.place("a", Payer::default()).unwrap();
+        assert!(matches!(third.place, Place::Running(_)));
+        assert!(paused.take().now_or_never().is_none(), "two of the token run");
+        assert!(slots.place("b", Payer::default()).is_ok(), "those that wait take no place of others");
+        drop(third);
+        paused.take().await;
+        assert!(matches!(slots.place("a", Payer::default()), Ok(Slot { place: Place::Queued { .. }, .. })));
+        drop(second);
     }
 }

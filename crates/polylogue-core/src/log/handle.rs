@@ -7,6 +7,7 @@ use tokio::sync::Mutex;
 
 use super::buffer::EventBuffer;
 use super::inbox::{Confirmation, Inbox, Instruction, Timing};
+use super::pause::Pause;
 use super::updates::{Publisher, WeakPublisher};
 use super::{Event, LogId, Path, Question, Subscription};
 use crate::{Cancellation, Message, TotalUsage};
@@ -20,6 +21,7 @@ pub struct LogHandle {
     pub(super) updates: WeakPublisher,
     pub(super) cancellation: Cancellation,
     pub(super) inbox: Inbox,
+    pub(super) pause: Pause,
 }
 
 impl LogHandle {

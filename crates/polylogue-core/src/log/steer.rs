@@ -94,36 +94,35 @@ impl Log {
     fn set_paused(&self, paused: bool) {
         let (time, _) = self.now();
         if paused {
-            self.running.stop(time)
-        } else {
-            self.running.start(time)
+            self.running.stop(time);
+        } else if !self.pause.is_held() {
+            self.running.start(time);
         }
-        self.paused.send_replace(paused);
+        self.pause.set(paused);
     }
 
-    /// Whether the conversation is paused in this process.
-    pub(crate) fn is_paused(&self) -> bool {
-        *self.paused.borrow()
+    /// Whether no step may begin, because the conversation is paused in this process, or was and is held.
+    pub(crate) fn is_at_pause(&self) -> bool {
+        self.pause.is_in_effect()
     }
 
     /// Logs that the conversation continues, if it was paused in an earlier process: running it resumes it.
     pub(crate) async fn resume_paused(&self) -> Result<()> {
-        if self.buffer.lock().await.totals.is_paused && !self.is_paused() {
+        if self.buffer.lock().await.totals.is_paused && !self.pause.is_paused() {
             Box::pin(self.append(&Path::root(), [Body::Resumed])).await?;
         }
         Ok(())
     }
 
-    /// While the conversation is paused, waits until it is not, it is cancelled, or instructions wait that are carried out between
-    /// two steps.
+    /// Waits until steps may begin, the conversation is cancelled, or instructions wait that are carried out between two steps.
     pub(crate) async fn pause_ended(&self) -> Result<()> {
-        if !self.is_paused() {
+        if !self.is_at_pause() {
             return Ok(());
         }
         // Nothing is left unwritten for that long.
         self.flush().await?;
-        let mut paused = self.paused.subscribe();
-        let resumed = pin!(paused.wait_for(|paused| !paused));
+        self.running.stop(self.time_now());
+        let ended = pin!(self.pause.ended());
         let cancelled = pin!(self.cancellation.wait(CancelMode::AfterStep));
         let instructed = pin!(self.inbox.changed(&[Timing::BetweenSteps]));
         let others = pin!(async {
@@ -131,7 +130,10 @@ impl Log {
                 Either::Left(_) | Either::Right(_) => {}
             }
         });
-        let _ = select(resumed, others).await;
+        let _ = select(ended, others).await;
+        if !self.pause.is_paused() {
+            self.running.start(self.time_now());
+        }
         Ok(())
     }
 }

@@ -328,7 +328,11 @@ async fn resume(call: Call) -> Reply {
         Some(id) => id,
         None => return resumed_before(&call, &tenant).await,
     };
-    let slot = app.join(token).await?;
+    // One that is paused waits for a place, however many others do.
+    let slot = match tenant.runs.is_running(&id) {
+        true => app.wait(token),
+        false => app.join(token).await?,
+    };
     if !tenant.runs.enter(&id) {
         raise(&tenant, &id, limits).await?;
         unpause(&tenant, &id).await?;

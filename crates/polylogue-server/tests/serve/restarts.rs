@@ -42,6 +42,65 @@ async fn s37_further_conversations_wait_and_past_the_queue_they_are_refused() {
     }
 }
 
+/// A server with one place, whose first conversation was paused in its first call, so that the second one runs. It is resumed while the
+/// second one is in its first call.
+async fn resumed_while_another_runs(gate: &Arc<Gate>) -> (World, [String; 2]) {
+    let limits = ServerLimits { running_per_token: 1, ..generous() };
+    let world = World::with_gate("more", limits, Arc::clone(gate)).await;
+    let first = begin(&world, &json!({"team": "long", "message": "The first."})).await;
+    asked_for(&world, 1).await;
+    assert_eq!(world.post(&format!("{PATH}/{first}/pause"), &json!({})).await.status, 202);
+    let second = begin(&world, &json!({"team": "long", "message": "The second."})).await;
+    gate.open_until(1);
+    asked_for(&world, 2).await;
+    assert!(world.model_requests()[1].contains("The second."), "{:?}", world.model_requests());
+    let resumed = world.post(&format!("{PATH}/{first}/resume"), &json!({})).await;
+    assert_eq!((resumed.status, &resumed.json()["state"]), (202, &json!("running")), "{}", resumed.body);
+    (world, [first, second])
+}
+
+/// Waits until the model was asked so often.
+async fn asked_for(world: &World, calls: usize) {
+    while world.model_requests().len() < calls {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn s37_a_paused_conversation_leaves_its_place_and_takes_one_when_it_continues() {
+    let gate = Arc::new(Gate::until(0));
+    let (world, [first, second]) = resumed_while_another_runs(&gate).await;
+    gate.lift();
+    let turns = async |id: &str| until(&world, id, "closed").await["turns"].as_u64().unwrap();
+    let (turns_of_first, turns) = (turns(&first).await, turns(&second).await);
+    assert!(turns > 2 && turns_of_first == turns, "{turns_of_first}, {turns}");
+    let requests = world.model_requests();
+    let of_second: Vec<bool> = requests.iter().map(|request| request.contains("The second.")).collect();
+    let turns = usize::try_from(turns).unwrap();
+    let expected = [vec![false], vec![true; turns], vec![false; turns - 1]].concat();
+    assert_eq!(of_second, expected, "one of them runs at a time");
+}
+
+#[tokio::test]
+async fn s37_a_conversation_that_waits_for_a_place_after_a_pause_is_paused_again_and_stopped() {
+    let gate = Arc::new(Gate::until(0));
+    let (world, [first, second]) = resumed_while_another_runs(&gate).await;
+    let kinds = async |kind: &str| {
+        let events = events(&world, &first).await;
+        events.iter().filter(|event| event["type"] == kind).count()
+    };
+    let paused = world.post(&format!("{PATH}/{first}/pause"), &json!({})).await;
+    assert_eq!((paused.status, &paused.json()["paused"]), (202, &json!(true)), "{}", paused.body);
+    assert_eq!((kinds("paused").await, kinds("resumed").await), (2, 1));
+    assert_eq!(world.post(&format!("{PATH}/{first}/stop"), &json!({})).await.status, 202);
+    assert_eq!(until(&world, &first, "halted").await["turns"], 1);
+    gate.lift();
+    let turns = until(&world, &second, "closed").await["turns"].clone();
+    assert_eq!(kinds("turn_started").await, 1, "it began no further turn");
+    assert_eq!(world.post(&format!("{PATH}/{first}/resume"), &json!({})).await.status, 202);
+    assert_eq!(until(&world, &first, "closed").await["turns"], turns);
+}
+
 #[tokio::test]
 async fn a_token_of_another_tenant_and_some_teams_sees_its_conversations_after_a_restart() {
     let world = World::new().await;
@@ -129,9 +188,9 @@ async fn s38_a_picture_of_a_conversation_that_waits_to_run_survives_a_restart() 
     let limits = ServerLimits { running_per_token: 1, stop_time: Duration::from_millis(1), ..generous() };
     let world = World::with_gate("more", limits, Arc::new(Gate::until(0))).await;
     begin(&world, &json!({"team": "long"})).await;
-    let content = json!([{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": DOT}}]);
-    let body =
-        json!({"model": "long", "stream": true, "messages": [{"role": "user", "content": content}]});
+    let content =
+        json!([{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": DOT}}]);
+    let body = json!({"model": "long", "stream": true, "messages": [{"role": "user", "content": content}]});
     let mut stream = world.request("POST", COMPLETIONS).json(&body).open(world.address).await;
     let chunk = stream.frame().await.unwrap().json();
     let id = chunk["id"].as_str().unwrap().split('-').nth(1).unwrap();

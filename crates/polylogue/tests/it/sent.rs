@@ -357,6 +357,44 @@ async fn a_paused_conversation_begins_no_turn_until_it_is_resumed_and_its_log_ca
 }
 
 #[tokio::test]
+async fn a_paused_conversation_that_is_resumed_while_it_is_held_begins_a_turn_when_it_is_held_no_more() {
+    let outside = Outside::default();
+    let log = log_of(&[]).await;
+    let handle = log.handle();
+    let holder = {
+        let handle = handle.clone();
+        async move {
+            handle.rests().await;
+            let hold = handle.hold().unwrap();
+            handle.resumed().await;
+            // Instructions are carried out meanwhile.
+            let title = Instruction::ChangeTitle { title: "held".into() };
+            handle.instruct(title).confirmed().await.unwrap();
+            drop(hold);
+            std::future::pending::<()>().await
+        }
+    };
+    let chat = steered(round_robin(), vec![Instruction::Pause], &outside);
+    let run = async {
+        let mut log = log;
+        run_steered(&chat, &mut log, &outside).await;
+        log.events().await
+    };
+    let events = match select(pin!(run), pin!(holder)).await {
+        Either::Left((events, _)) => events,
+        Either::Right(_) => panic!("it holds nothing any more"),
+    };
+    let at = |is: fn(&Body) -> bool| events.iter().position(|event| is(&event.body)).unwrap();
+    let (resumed, titled) =
+        (at(|body| *body == Body::Resumed), at(|body| matches!(body, Body::TitleChanged { .. })));
+    let between = &events[resumed..titled];
+    assert!(resumed < titled && between.len() == 1, "{between:?}");
+    let waits = events[titled].ran_ms - events[resumed].ran_ms;
+    assert_eq!(waits, 0, "it is no running time");
+    assert_eq!(kinds(&events), ["A: A", "B: B", "C: C", "A: A"]);
+}
+
+#[tokio::test]
 async fn a_limit_that_is_raised_while_it_runs_counts_from_then_on() {
     let outside = Outside::default();
     let more = LimitOverrides { turns: Some(2), ..LimitOverrides::default() };
