@@ -83,7 +83,9 @@ impl<'l> RunningChat<'l> {
     /// The loop.
     async fn converse(&mut self, chat: &Chat, opening: Opening) -> Result<Status> {
         if !self.transcript.is_open() {
-            self.append([Body::Opened(opening)]).await?;
+            // Stored with the first step.
+            let events = self.log.append_with_next(self.transcript.at(), [Body::Opened(opening)]).await?;
+            self.take_in(events)?;
         }
         self.check_fit(chat)?;
         self.open_account(chat).await;

@@ -1,12 +1,16 @@
 //! Counts the events of a conversation while it runs, for metrics.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use futures_util::future::{Either, select};
 use polylogue_core::{
-    AnyStore, Body, Delta, Event, ModelReply, Name, Path, Status, Store as _, Summary, Timestamp, TotalUsage,
-    Update,
+    AnyStore, Body, Delta, Event, ModelReply, Name, Path, Status, Store as _, Subscription, Summary, Timestamp,
+    TotalUsage, Update,
 };
 use polylogue_runtime::Conversation;
 use polylogue_wire::calls::CallStarts;
@@ -18,35 +22,50 @@ use crate::totals::{CallTime, Meters, OTHER};
 
 /// Runs `conversation` of a tenant and counts its events.
 pub(crate) async fn run(tenant: &Tenant, conversation: &Conversation) -> polylogue_runtime::Result<Status> {
-    let title = listing(tenant, conversation.id()).await.map(|listing| listing.title).unwrap_or_default();
-    let team = tenant.team_of_title(&title).map_or_else(|| OTHER.to_owned(), |(id, _)| id);
-    run_counted((&tenant.meters, tenant.runtime.store()), team, conversation).await
+    run_counted((&tenant.meters, tenant.runtime.store()), team_of(tenant, conversation), conversation).await
 }
 
 /// Runs `conversation`, which the store has, and counts its events as those of `team`.
 pub(crate) async fn run_counted(
     to: (&Meters, &AnyStore),
-    team: String,
+    team: impl Future<Output = String>,
     conversation: &Conversation,
 ) -> polylogue_runtime::Result<Status> {
     let mut live = conversation.subscribe().await;
-    let mut meter = Meter::of(to, team, conversation).await;
+    let events = conversation.events().await;
     let mut running = pin!(conversation.run());
+    // The first call need not wait until the store says of which team it is.
+    let (team, mut status) = match select(running.as_mut(), pin!(team)).await {
+        Either::Left((status, team)) => (team.await, Some(status)),
+        Either::Right((team, _)) => (team, None),
+    };
+    let mut meter = Meter::of(to, conversation, &events, team);
     let status = loop {
-        let update = tokio::select! {
-            biased;
-            Some(update) = live.next() => update,
-            status = &mut running => break status,
-        };
-        match update {
-            Update::Event(event) => meter.take(&event),
-            Update::Delta { at, who, delta } => meter.piece(at, who, &delta),
-            Update::Missed { .. } => meter.catch_up().await,
-            _ => {}
+        let is_missed = poll_fn(|cx| {
+            if status.is_none()
+                && let Poll::Ready(ended) = running.as_mut().poll(cx)
+            {
+                status = Some(ended);
+            }
+            // All that happens does so while the run is polled: it need not be woken for that.
+            let is_missed = meter.take_all(&mut live);
+            if is_missed || status.is_some() { Poll::Ready(is_missed) } else { Poll::Pending }
+        });
+        if is_missed.await {
+            meter.catch_up().await;
+        }
+        if let Some(status) = status.take() {
+            break status;
         }
     };
     meter.catch_up().await;
     status
+}
+
+/// The id of its team, if that is served.
+async fn team_of(tenant: &Tenant, conversation: &Conversation) -> String {
+    let title = listing(tenant, conversation.id()).await.map(|listing| listing.title).unwrap_or_default();
+    tenant.team_of_title(&title).map_or_else(|| OTHER.to_owned(), |(id, _)| id)
 }
 
 /// Counts the events of one conversation while it runs.
@@ -64,19 +83,33 @@ struct Meter<'m> {
 }
 
 impl<'m> Meter<'m> {
-    async fn of(
+    /// Of one of the `team` that has had these events.
+    fn of(
         (meters, store): (&'m Meters, &'m AnyStore),
-        team: String,
         conversation: &'m Conversation,
+        events: &[Arc<Event>],
+        team: String,
     ) -> Self {
-        let events = conversation.events().await;
         let summary = Summary::of(events.iter().map(AsRef::as_ref), true);
         let mut starts = CallStarts::default();
-        for event in &events {
+        for event in events {
             starts.take(event);
         }
         let first_pieces = HashMap::new();
         Self { meters, store, conversation, team, turns: summary.turns, summary, starts, first_pieces }
+    }
+
+    /// Counts what has come. Returns whether updates were missed.
+    fn take_all(&mut self, live: &mut Subscription) -> bool {
+        while let Some(update) = live.try_next() {
+            match update {
+                Update::Event(event) => self.take(&event),
+                Update::Delta { at, who, delta } => self.piece(at, who, &delta),
+                Update::Missed { .. } => return true,
+                _ => {}
+            }
+        }
+        false
     }
 
     /// Notes when the first piece of a reply comes.

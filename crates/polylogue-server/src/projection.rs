@@ -21,6 +21,9 @@ pub(crate) struct Frame {
     pub(crate) data: String,
 }
 
+/// The space of a frame around its data.
+const FRAME: usize = 48;
+
 impl Frame {
     pub(crate) fn json(event: &'static str, data: &impl Serialize) -> Self {
         // Frames hold nothing that JSON cannot.
@@ -29,17 +32,18 @@ impl Frame {
 
     /// Its bytes on the wire.
     pub(crate) fn text(&self) -> String {
-        let mut text = String::new();
+        let mut text = String::with_capacity(self.data.len() + FRAME);
         if let Some(event) = self.event {
-            text += &format!("event: {event}\n");
+            text.extend(["event: ", event, "\n"]);
         }
         if let Some(id) = self.id {
-            text += &format!("id: {id}\n");
+            text.extend(["id: ", &id.to_string(), "\n"]);
         }
         for line in self.data.split('\n') {
-            text += &format!("data: {line}\n");
+            text.extend(["data: ", line, "\n"]);
         }
-        text + "\n"
+        text.push('\n');
+        text
     }
 }
 

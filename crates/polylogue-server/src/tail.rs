@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use polylogue_core::{Delta, Event, LogId, Store as _, Subscription, Update};
 use polylogue_wire::stream::Piece;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep};
 
 use crate::app::App;
 use crate::call::Reply;
@@ -41,6 +42,9 @@ const POLLED: usize = 100;
 
 /// The longest time between two looks is so many times the shortest.
 const MOST_POLLS: usize = 20;
+
+/// So many frames are sent at once, at most, and so many updates are taken before anything else is looked at.
+const AT_ONCE: usize = 64;
 
 /// Who follows which conversation.
 pub(crate) struct Follow {
@@ -99,12 +103,13 @@ pub(crate) fn texts(
 
 /// The response that is an event stream. `permit` counts it while it lasts.
 pub(crate) fn event_stream(
-    texts: impl Stream<Item = impl Into<Bytes> + 'static> + Send + 'static,
+    texts: impl Stream<Item = impl Into<Bytes> + Send + 'static> + Send + 'static,
     permit: OwnedSemaphorePermit,
 ) -> Reply {
-    let body = texts.map(move |text| {
+    // What is there at the same time is sent at once.
+    let body = texts.map(Into::into).ready_chunks(AT_ONCE).map(move |texts: Vec<Bytes>| {
         let _open = &permit;
-        Ok::<_, Infallible>(text.into())
+        Ok::<_, Infallible>(joined(texts))
     });
     let response = Response::builder()
         .header(CONTENT_TYPE, "text/event-stream")
@@ -112,6 +117,13 @@ pub(crate) fn event_stream(
         // For servers in front of this one, which would collect what is to be sent at once.
         .header(HeaderName::from_static("x-accel-buffering"), "no");
     response.body(Body::from_stream(body)).map_err(|error| Problem::internal(error.to_string()))
+}
+
+fn joined(mut texts: Vec<Bytes>) -> Bytes {
+    match texts.len() {
+        1 => texts.remove(0),
+        _ => texts.concat().into(),
+    }
 }
 
 struct Tail<P> {
@@ -133,7 +145,11 @@ struct Tail<P> {
     shown: Option<Value>,
     /// Pieces of replies that are being written were not received. It counts once all stored events are sent.
     is_torn: bool,
+    /// Updates that were taken since anything else was looked at.
+    taken: usize,
     comment_at: Instant,
+    /// Fires when the next comment is due, or was before something else was sent.
+    comment: Pin<Box<Sleep>>,
     /// Resolves when the token is no longer valid.
     token_ended: BoxFuture<'static, ()>,
 }
@@ -186,7 +202,9 @@ impl<P: Projection> Tail<P> {
             step: Step::Read,
             shown: None,
             is_torn: false,
+            taken: 0,
             comment_at: now + follow.app.limits.comment_every,
+            comment: Box::pin(sleep(follow.app.limits.comment_every)),
             token_ended: Box::pin(token_ended(Arc::clone(&follow.app), Arc::clone(&follow.token))),
             follow,
         }
@@ -202,7 +220,10 @@ impl<P: Projection> Tail<P> {
             match self.step {
                 Step::Read | Step::Look => self.read().await,
                 Step::Wait | Step::ReadOn => {
-                    let woken = self.wait().await;
+                    let woken = match self.taken_now() {
+                        Some(update) => Woken::Update(Some(update)),
+                        None => self.wait().await,
+                    };
                     self.take(woken);
                 }
                 Step::End => return None,
@@ -265,7 +286,17 @@ impl<P: Projection> Tail<P> {
         }
     }
 
+    /// An update that has come already: nothing has to be waited for.
+    fn taken_now(&mut self) -> Option<Update> {
+        if self.step != Step::Wait || self.follow.begins.is_some() || self.taken >= AT_ONCE {
+            return None;
+        }
+        self.taken += 1;
+        self.live.as_mut()?.try_next()
+    }
+
     async fn wait(&mut self) -> Woken {
+        self.taken = 0;
         let (is_live, is_followed) = (self.live.is_some(), self.following.is_some());
         let reads_on = self.step == Step::ReadOn;
         let poll = if is_live { POLL } else { poll_every(self.follow.app.open_streams()) };
@@ -297,7 +328,7 @@ impl<P: Projection> Tail<P> {
             () = self.changes.changed(), if !is_live => Woken::Change,
             news = news => Woken::News(news),
             () = sleep(poll), if !is_live && !is_followed => Woken::Poll,
-            () = sleep_until(self.comment_at) => Woken::Comment,
+            () = &mut self.comment => Woken::Comment,
         }
     }
 
@@ -315,7 +346,7 @@ impl<P: Projection> Tail<P> {
             Woken::News(_) if self.live.is_some() => {}
             Woken::News(news) => self.news(news),
             Woken::Poll => self.step = Step::Look,
-            Woken::Comment => self.ready.push_back(self.projection.keep_alive()),
+            Woken::Comment => self.comment(),
             Woken::TokenEnded => self.step = Step::End,
             Woken::Stopping => {
                 // The client tries again when the server may be back.
@@ -323,6 +354,15 @@ impl<P: Projection> Tail<P> {
                 self.step = Step::End;
             }
         }
+    }
+
+    /// Sends a comment, unless something was sent since the timer was set.
+    fn comment(&mut self) {
+        if Instant::now() >= self.comment_at {
+            self.ready.push_back(self.projection.keep_alive());
+            self.comment_at = Instant::now() + self.follow.app.limits.comment_every;
+        }
+        self.comment.as_mut().reset(self.comment_at);
     }
 
     /// Takes in what another process does.

@@ -76,7 +76,7 @@ impl WorkerMeter for WorkerMeters {
     ) -> BoxFuture<'a, polylogue_runtime::Result<Status>> {
         let meters = &self.0.meters;
         let team = meters.name_of(team).to_owned();
-        Box::pin(run_counted((meters, store), team, conversation))
+        Box::pin(run_counted((meters, store), ready(team), conversation))
     }
 
     fn note(&self, event: &WorkerEvent) {

@@ -52,16 +52,28 @@ impl Subscription {
     pub async fn next(&mut self) -> Option<Update> {
         loop {
             match self.queue.take() {
-                Taken::Update(update) => {
-                    if let Update::Event(event) = &update {
-                        self.next_seq = event.seq + 1;
-                    }
-                    return Some(update);
-                }
-                Taken::Missed(updates) => return Some(Update::Missed { updates, seq: self.next_seq }),
-                Taken::End => return None,
                 Taken::Nothing => self.queue.news.notified().await,
+                taken => return self.receive(taken),
             }
+        }
+    }
+
+    /// The next update, if it has come already. `None`: there is none yet, or none any more.
+    pub fn try_next(&mut self) -> Option<Update> {
+        let taken = self.queue.take();
+        self.receive(taken)
+    }
+
+    fn receive(&mut self, taken: Taken) -> Option<Update> {
+        match taken {
+            Taken::Update(update) => {
+                if let Update::Event(event) = &update {
+                    self.next_seq = event.seq + 1;
+                }
+                Some(update)
+            }
+            Taken::Missed(updates) => Some(Update::Missed { updates, seq: self.next_seq }),
+            Taken::End | Taken::Nothing => None,
         }
     }
 }

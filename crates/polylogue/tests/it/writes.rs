@@ -1,4 +1,4 @@
-//! What a conversation writes at once: one write for each model call, and nothing lost while a run waits.
+//! What a conversation writes at once: its opening with the first step, one write for each model call, and nothing lost while a run waits.
 
 use std::sync::{Arc, Mutex};
 
@@ -57,7 +57,7 @@ async fn a_model_call_costs_one_write() {
     let (mut log, writes) = noted(usize::MAX).await;
     chat.run_in(&mut log, "count").await.unwrap();
     let each = "ModelReplied Message TurnStarted";
-    assert_eq!(shown(&writes), ["Opened", "TurnStarted", each, each, "ModelReplied Message Closed"]);
+    assert_eq!(shown(&writes), ["Opened TurnStarted", each, each, "ModelReplied Message Closed"]);
 }
 
 /// Asks its model, then waits for something that is not in the log.
@@ -93,7 +93,7 @@ async fn a_reply_is_written_before_its_agent_waits_for_something_else() {
     let agent = Slow { name: name("A"), model, writes: Arc::clone(&writes), waits: 1 };
     let chat = Chat::named("one").participant(agent).policy(until(max_turns(1), round_robin()));
     chat.build().unwrap().run_in(&mut log, "count").await.unwrap();
-    assert_eq!(shown(&writes), ["Opened", "TurnStarted", "ModelReplied", "Message Closed"]);
+    assert_eq!(shown(&writes), ["Opened TurnStarted", "ModelReplied", "Message Closed"]);
 }
 
 #[tokio::test]
@@ -106,18 +106,18 @@ async fn a_reply_is_written_while_a_parallel_turn_waits() {
     };
     let chat = Chat::named("both").participant(agent("A", 0)).participant(agent("B", 1)).policy(parallel());
     chat.build().unwrap().run_in(&mut log, "count").await.unwrap();
-    let expected = ["Opened", "TurnStarted", "ModelReplied ModelReplied", "Message Message Closed"];
+    let expected = ["Opened TurnStarted", "ModelReplied ModelReplied", "Message Message Closed"];
     assert_eq!(shown(&writes), expected);
 }
 
 #[tokio::test]
 async fn a_reply_that_cannot_be_written_ends_the_run() {
     let script = script(r#"[{"A": "one"}]"#);
-    let (mut log, writes) = noted(2).await;
+    let (mut log, writes) = noted(1).await;
     let model = AnyModel::new(script.model("test"));
     let agent = Slow { name: name("A"), model, writes: Arc::clone(&writes), waits: 1 };
     let chat = Chat::named("one").participant(agent).policy(until(max_turns(1), round_robin()));
     let error = chat.build().unwrap().run_in(&mut log, "count").await.unwrap_err();
     assert!(matches!(error, Error::Store(StoreError::Full { .. })), "{error}");
-    assert_eq!(shown(&writes), ["Opened", "TurnStarted"]);
+    assert_eq!(shown(&writes), ["Opened TurnStarted"]);
 }
