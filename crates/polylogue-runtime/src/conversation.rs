@@ -1,5 +1,7 @@
 //! An open conversation: run by one task, and watched, answered and cancelled by others.
 
+mod release;
+
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -489,41 +491,6 @@ impl Conversation {
     pub fn authors(&self) -> impl Iterator<Item = Name> {
         let participants = self.0.chat.participants().iter().map(|agent| agent.name().clone());
         participants.chain([Name::user()])
-    }
-
-    /// Has workers continue it if this process dies while it runs it.
-    ///
-    /// # Errors
-    /// When the store cannot be written, or is no queue.
-    pub async fn continue_if_lost(&self) -> Result<()> {
-        let log = self.0.log.lock().await;
-        Ok(log.as_ref().ok_or_else(|| self.gone())?.continue_if_lost().await?)
-    }
-
-    /// As [`release`](Self::release) of one that workers [continue if it is lost](Self::continue_if_lost): if it is not at rest, they continue it
-    /// at `due`.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
-    pub async fn release_until(&self, due: Due) -> Result<()> {
-        let Some(log) = self.0.log.lock().await.take() else { return Ok(()) };
-        let due = Rest::of_log(&log.events().await).unwrap_or(due);
-        Ok(log.release_at_rest(due).await?)
-    }
-
-    /// Releases it, so that another process can open it. Workers that had to look at it leave it alone while it waits for a person, has ended
-    /// or is paused. Other handles can no longer run it. Dropping the last handle does so, too, but cannot report errors.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
-    pub async fn release(&self) -> Result<()> {
-        self.release_until(Due::Now).await
-    }
-
-    /// Whether it was released, though there are handles of it.
-    pub(crate) fn is_released(&self) -> bool {
-        // While it runs, it is locked.
-        self.0.log.try_lock().is_ok_and(|log| log.is_none())
     }
 
     fn gone(&self) -> Error {

@@ -1,6 +1,7 @@
 //! What a worker counts of the conversations that it runs.
 
 use std::fmt;
+use std::future::ready;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;

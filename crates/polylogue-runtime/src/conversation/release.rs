@@ -1,0 +1,44 @@
+//! How a process ends with a conversation, and who continues it.
+
+use polylogue::runs::worker::Rest;
+use polylogue_core::Due;
+
+use super::Conversation;
+use crate::Result;
+
+impl Conversation {
+    /// Has workers continue it if this process dies while it runs it.
+    ///
+    /// # Errors
+    /// When the store cannot be written, or is no queue.
+    pub async fn continue_if_lost(&self) -> Result<()> {
+        let log = self.0.log.lock().await;
+        Ok(log.as_ref().ok_or_else(|| self.gone())?.continue_if_lost().await?)
+    }
+
+    /// As [`release`](Self::release) of one that workers [continue if it is lost](Self::continue_if_lost): if it is not at rest, they continue it
+    /// at `due`.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn release_until(&self, due: Due) -> Result<()> {
+        let Some(log) = self.0.log.lock().await.take() else { return Ok(()) };
+        let due = Rest::of_log(&log.events().await).unwrap_or(due);
+        Ok(log.release_at_rest(due).await?)
+    }
+
+    /// Releases it, so that another process can open it. Workers that had to look at it leave it alone while it waits for a person, has ended
+    /// or is paused. Other handles can no longer run it. Dropping the last handle does so, too, but cannot report errors.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn release(&self) -> Result<()> {
+        self.release_until(Due::Now).await
+    }
+
+    /// Whether it was released, though there are handles of it.
+    pub(crate) fn is_released(&self) -> bool {
+        // While it runs, it is locked.
+        self.0.log.try_lock().is_ok_and(|log| log.is_none())
+    }
+}
