@@ -60,9 +60,9 @@ pub use log::{
     DynQueue, Event, FailedAttempt, FeatureError, Features, Heartbeat, HistoryEntry, InboxMessage,
     Instruction, InstructionError, JoinHistory, LEASE, Lease, ListQuery, Listing, Log, LogHandle, LogState,
     MAX_TRIES, Meta, Meter, NotStored, OpenQuestion, Opening, Page, Parent, ParkedLog, PauseHold, Progress,
-    Question, Queue, QueueFigures, QueueOverview, QueueState, QueueWrapper, QueuedLog, RecoveredEvents, Reservation,
-    ResourceKey, Resources, Responder, Results, SeenWorker, Store, StoreWrapper, StoredText, Subscription,
-    Summary, TeamChanged, Timestamp, TurnRequest, Update, WorkerInfo,
+    Question, Queue, QueueFigures, QueueOverview, QueueState, QueueWrapper, QueuedLog, RecoveredEvents,
+    Reservation, ResourceKey, Resources, Responder, Results, SeenWorker, Store, StoreWrapper, StoredText,
+    Subscription, Summary, TeamChanged, Timestamp, TurnRequest, Update, WorkerInfo,
 };
 pub use model::{AnyModel, EarlierReplies, Model, Origin, Request, SealsSent};
 pub use policy::{Condition, Policy, Step, around, steerable, until, with_follow_ups};

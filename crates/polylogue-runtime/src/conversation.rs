@@ -8,12 +8,10 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-
-use polylogue::runs::worker::Rest;
 use polylogue_core::{
-    Agent as _, AnyStore, Cancellation, Chat, Confirmation, Due, Event, Instruction, LimitOverrides, Limits,
-    Log, LogHandle, LogId, Message, Name, Part, Path, PauseHold, Question, RunOutcome, Status, StopReason, Subscription,
-    TeamChanged, TotalUsage,
+    Agent as _, AnyStore, Cancellation, Chat, Confirmation, Event, Instruction, LimitOverrides, Limits, Log,
+    LogHandle, LogId, Message, Name, Part, Path, PauseHold, Question, RunOutcome, Status, StopReason,
+    Subscription, TeamChanged, TotalUsage,
 };
 use tokio::sync::Mutex;
 

@@ -12,8 +12,8 @@ use polylogue::runs::worker::{
     Claimed, Pace, Rest, Worker as WorkerLoop, WorkerEvent, WorkerStore, WorkerTime, is_stopped,
 };
 use polylogue_core::{
-    AnyStore, Due, Event, Features, LogId, LogState, Queue as _, Status, Store as _, StoreError, Summary,
-    Timer,
+    AnyStore, Cancellation, Due, Event, Features, LogId, LogState, Queue as _, Status, Store as _,
+    StoreError, Summary, Timer,
 };
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
@@ -193,16 +193,42 @@ impl Worker {
         let ended = match Rest::before(&before) {
             Some(rest) => (Ok(Status::Cancelled), rest),
             None => {
-                let status = self.run_metered(&conversation, &team).await;
+                let (status, was_paused) = self.run_unless_paused(&conversation, &team, &claimed.stop).await;
                 let outcome = status.clone().map_err(Error::into_run);
                 let events = conversation.events().await;
-                let rest = Rest::after(&outcome, &events, before.len(), claimed.is_draining());
+                let rest = match Rest::after(&outcome, &events, before.len(), claimed.is_draining()) {
+                    // It was resumed while it was stopped.
+                    Rest::Until(Due::Never)
+                        if was_paused && matches!(outcome, Ok(Status::Cancelled)) && !is_stopped(&events) =>
+                    {
+                        Rest::Until(Due::Now)
+                    }
+                    rest => rest,
+                };
                 (status, rest)
             }
         };
         // Others who watch it cannot run it; the claim is released by the worker.
         let _ = conversation.release().await;
         ended
+    }
+
+    /// Runs it to its rest. One that a person pauses is stopped when the turns that had begun have ended, so that others have its place, and
+    /// commands can claim it. Returns whether it was.
+    async fn run_unless_paused(
+        &self,
+        conversation: &Conversation,
+        team: &str,
+        stop: &Cancellation,
+    ) -> (Result<Status>, bool) {
+        let mut run = pin!(self.run_metered(conversation, team));
+        match select(run.as_mut(), pin!(conversation.rests())).await {
+            Either::Left((status, _)) => (status, false),
+            Either::Right(((), _)) => {
+                stop.after_step();
+                (run.await, true)
+            }
+        }
     }
 
     async fn run_metered(&self, conversation: &Conversation, team: &str) -> Result<Status> {

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::{Either, select};
 use polylogue_core::{
-    AnyStore, Body, Delta, Event, ModelReply, Name, Path, Status, Store as _, Subscription, Summary, Timestamp,
-    TotalUsage, Update,
+    AnyStore, Body, Delta, Event, ModelReply, Name, Path, Status, Store as _, Subscription, Summary,
+    Timestamp, TotalUsage, Update,
 };
 use polylogue_runtime::Conversation;
 use polylogue_wire::calls::CallStarts;

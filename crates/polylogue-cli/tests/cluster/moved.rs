@@ -1,6 +1,9 @@
 //! W46: conversations that are moved to another version of their team.
 
+use std::time::Duration;
+
 use polylogue_test::postgres::PostgresServer;
+use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 
 use crate::commands::TALK;
 use crate::place::{Place, of_type, until};
@@ -37,4 +40,53 @@ fn a_conversation_is_moved_to_another_version_of_its_team_and_what_cannot_work_i
     assert!(refused.err.contains("cannot continue with `talk`, which has no `Bob`"), "{}", refused.err);
     assert!(refused.err.contains("hint: keep `Bob`"), "{}", refused.err);
     assert_eq!(place.events(&id), events);
+}
+
+/// A worker releases what a person pauses, so that it can be moved, and continues it when it is handed over again.
+#[test]
+fn a_conversation_that_a_worker_runs_is_paused_moved_and_continued() {
+    let Some(server) = PostgresServer::start() else { return };
+    let book = Playbook::new(|received, _| {
+        Answer::text(if received.body.to_string().contains("polite") { "Good day!" } else { "Hello!" })
+    });
+    let behavior = Behavior::from(book).latency(Duration::from_millis(300));
+    let model = Server::bind((std::net::Ipv4Addr::LOCALHOST, 0).into(), behavior).unwrap();
+    let place = Place::new(&server.url()).with_model(&model);
+    let team = "
+name: talk
+task: Talk.
+agents: [{name: Ann, system: You are brief.}, {name: Bob, system: You are briefer.}]
+chat: {participants: [Ann, Bob], stop: {max_turns: 200}, loop_detection: off}
+";
+    place.file("team.yaml", team);
+    place.file("new.yaml", &team.replace("brief.", "polite.").replace("200", "6"));
+    let id = place.detach(&["team.yaml", "--model", "openai:test"]);
+    let _worker = place.worker(&["--at-once", "1"]);
+    let said = || of_type(&place.events(&id), "message").len();
+    until("it runs", || said() > 1);
+    let refused = place.run(&["move", &id, "--team", "new.yaml"], 1);
+    assert!(refused.err.contains(&format!("`polylogue pause {id}`")), "{}", refused.err);
+    place.run(&["pause", &id], 0);
+    until("its worker has released it", || place.cluster().1.is_empty());
+    // The only place of the worker is free.
+    place.file("other.yaml", TALK);
+    let other = place.detach(&["other.yaml"]);
+    until("another one has run", || of_type(&place.events(&other), "closed").len() == 1);
+    let before = place.events(&id);
+    assert_eq!(
+        before.iter().rfind(|event| event["type"] != "turn_ended").unwrap()["type"],
+        "paused",
+        "{before:?}"
+    );
+    place.run(&["move", &id, "--team", "new.yaml"], 0);
+    place.run(&["resume", &id, "--detach"], 0);
+    until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
+    let events = place.events(&id);
+    assert_eq!(events[..before.len()], before);
+    let after = &events[before.len()..];
+    assert!(
+        of_type(after, "message").iter().all(|message| message["parts"][0]["text"] == "Good day!"),
+        "{after:?}"
+    );
+    assert_eq!((of_type(after, "team_changed").len(), of_type(after, "resumed").len()), (1, 1));
 }

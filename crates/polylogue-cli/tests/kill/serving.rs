@@ -368,8 +368,11 @@ impl Client {
 
     /// The conversation that a streamed chat completion has begun, which is known once its first chunk has come.
     fn acknowledged(&self, body: &Value) -> String {
-        let mut lines =
-            self.send("POST", "/v1/chat/completions", "", &body.to_string()).unwrap().lines().map(Result::unwrap);
+        let mut lines = self
+            .send("POST", "/v1/chat/completions", "", &body.to_string())
+            .unwrap()
+            .lines()
+            .map(Result::unwrap);
         let data = lines.find_map(|line| line.strip_prefix("data: ").map(str::to_owned));
         let chunk: Value = serde_json::from_str(&data.expect("a chunk")).unwrap();
         chunk["id"].as_str().unwrap().split('-').nth(1).unwrap().to_owned()
