@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 
 use super::buffer::EventBuffer;
 use super::inbox::{Confirmation, Inbox, Instruction, Timing};
-use super::pause::Pause;
+use super::pause::{Pause, PauseHold};
 use super::updates::{Publisher, WeakPublisher};
 use super::{Event, LogId, Path, Question, Subscription};
 use crate::{Cancellation, Message, TotalUsage};
@@ -69,6 +69,24 @@ impl LogHandle {
     /// run ended waits for [`Log::post_inbox`](crate::Log::post_inbox) or the next run.
     pub fn send(&self, message: Message) -> Confirmation {
         self.instruct(Instruction::Send(message))
+    }
+
+    /// Waits until the run rests because the conversation is paused: the turns that had begun have ended. Of chats that run at the same time, until
+    /// the first one rests.
+    pub async fn rests(&self) {
+        self.pause.rests().await;
+    }
+
+    /// Keeps a run that [rests](Self::rests) from beginning a turn while what is returned exists, also when the conversation is resumed meanwhile:
+    /// its time does not count as running time. Instructions are carried out. `None` if the run does not rest.
+    #[must_use]
+    pub fn hold(&self) -> Option<PauseHold> {
+        self.pause.hold()
+    }
+
+    /// Waits until the conversation is not paused.
+    pub async fn resumed(&self) {
+        self.pause.resumed().await;
     }
 
     /// Gives an instruction to the conversation, as [`send`](Self::send) does. A run that is in progress pauses, resumes, is cancelled

@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::LogHandle;
-
 /// The pause of a conversation. Cloning shares it.
 #[derive(Debug, Clone)]
 pub(crate) struct Pause(Arc<watch::Sender<State>>);
@@ -62,6 +60,26 @@ impl Pause {
         self.wait(|state| !state.is_in_effect()).await;
     }
 
+    /// Waits until it was asked for and a chat rests.
+    pub(super) async fn rests(&self) {
+        self.wait(|state| state.is_paused && state.resting > 0).await;
+    }
+
+    /// Waits until it was not asked for, or was ended.
+    pub(super) async fn resumed(&self) {
+        self.wait(|state| !state.is_paused).await;
+    }
+
+    /// Keeps it from ending, if a chat rests.
+    pub(super) fn hold(&self) -> Option<PauseHold> {
+        let rests = self.0.send_if_modified(|state| {
+            let rests = state.resting > 0;
+            state.holds += usize::from(rests);
+            rests
+        });
+        rests.then(|| PauseHold(self.clone()))
+    }
+
     async fn wait(&self, until: impl FnMut(&State) -> bool) {
         // The sender lives as long as `self`.
         let _ = self.0.subscribe().wait_for(until).await;
@@ -77,38 +95,13 @@ impl Drop for Rests<'_> {
     }
 }
 
-/// Keeps a paused conversation from beginning a turn, also when it is resumed, until it is dropped: [`LogHandle::hold`].
+/// Keeps a paused conversation from beginning a turn, also when it is resumed, until it is dropped: [`LogHandle::hold`](super::LogHandle::hold).
 #[derive(Debug)]
 pub struct PauseHold(Pause);
 
 impl Drop for PauseHold {
     fn drop(&mut self) {
         self.0.0.send_modify(|state| state.holds = state.holds.saturating_sub(1));
-    }
-}
-
-impl LogHandle {
-    /// Waits until the run rests because the conversation is paused: the turns that had begun have ended. Of chats that run at the same time, until
-    /// the first one rests.
-    pub async fn rests(&self) {
-        self.pause.wait(|state| state.is_paused && state.resting > 0).await;
-    }
-
-    /// Keeps a run that [rests](Self::rests) from beginning a turn while what is returned exists, also when the conversation is resumed meanwhile:
-    /// its time does not count as running time. Instructions are carried out. `None` if the run does not rest.
-    #[must_use]
-    pub fn hold(&self) -> Option<PauseHold> {
-        let rests = self.pause.0.send_if_modified(|state| {
-            let rests = state.resting > 0;
-            state.holds += usize::from(rests);
-            rests
-        });
-        rests.then(|| PauseHold(self.pause.clone()))
-    }
-
-    /// Waits until the conversation is not paused.
-    pub async fn resumed(&self) {
-        self.pause.wait(|state| !state.is_paused).await;
     }
 }
 
