@@ -35,7 +35,6 @@ use crate::protocols::with_protocol;
 use crate::retry::{Attempts, RetryAdvice};
 use crate::unsupported::{advised, asked_for, judged, misformed, shown};
 use crate::wire::encode::{encode, model_of};
-use crate::wire::marks::may_have;
 use crate::wire::protocol::{Protocol, Style};
 
 /// The fewest tokens with which the reply of a model that reasons is useful: the least that Anthropic's and Bedrock's models reason
@@ -420,8 +419,7 @@ impl EndpointModel {
         let has_replied = request.entries.iter().any(|entry| matches!(entry, Entry::Assistant { .. }));
         let accepts = self.accepts;
         let takes_marks = P::CACHE_MARK.is_some_and(|mark| !mark.only_known || accepts.cache_min.is_some());
-        let is_long = || accepts.cache_min.is_none_or(|least| may_have(request, least));
-        let marks = style.marks && takes_marks && (has_replied || !request.tools.is_empty()) && is_long();
+        let marks = style.marks && takes_marks && (has_replied || !request.tools.is_empty());
         let refuses_reasoning =
             style.deviations.refuses_reasoning.iter().any(|part| self.model.contains(part));
         let reasoning = if refuses_reasoning { SendReasoning::Never } else { style.reasoning };

@@ -118,8 +118,9 @@ pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &St
     prefix.entries = open;
     prefix.length = buffer.len();
     write_groups::<P>(&mut buffer, request, open..request.entries.len(), style, sent);
+    let is_long = style.accepts.cache_min.is_none_or(|least| buffer.len() as u64 >= least);
     let ends_with_own = matches!(request.entries.last(), Some(Entry::Assistant { .. }));
-    let cache_mark = cache_mark.filter(|_| !ends_with_own);
+    let cache_mark = cache_mark.filter(|_| is_long && !ends_with_own);
     let end = cache_mark.map(|mark| mark.end(&buffer));
     let mark = cache_mark.and_then(|mark| {
         let before = before.filter(|before| Some(*before) != end);

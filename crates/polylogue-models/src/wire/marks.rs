@@ -8,7 +8,6 @@
 use std::ops::Range;
 
 use bytes::BytesMut;
-use polylogue_core::{Entry, Part, Request};
 
 /// How an API marks the end of a message.
 #[derive(Debug, Clone, Copy)]
@@ -47,27 +46,6 @@ impl CacheMark {
         insert(buffer, at, self.bytes);
         Some(at..at + self.bytes.len())
     }
-}
-
-/// Whether the content of `request` may have `least` tokens: none has less than a byte. Media may have any number.
-pub(crate) fn may_have(request: &Request<'_>, least: u64) -> bool {
-    let size = |part: &Part| match part {
-        Part::Text(text) => text.len(),
-        Part::Thought(text) => text.len(),
-        Part::Call(call) => call.args.to_string().len(),
-        Part::Note(_) => 0,
-        _ => usize::MAX,
-    };
-    let parts = request.entries.iter().flat_map(Entry::parts).map(size);
-    let tools = request.tools.iter().map(|tool| tool.description.len() + tool.parameters.to_string().len());
-    let mut sum = request.system.map_or(0, str::len);
-    let least = usize::try_from(least).unwrap_or(usize::MAX);
-    // What comes first may be enough: a long conversation is not read to its end.
-    sum >= least
-        || parts.chain(tools).any(|size| {
-            sum = sum.saturating_add(size);
-            sum >= least
-        })
 }
 
 /// Inserts `bytes` at `at`; what follows is moved.
