@@ -51,10 +51,7 @@ async fn s93_live_text_grows_before_its_message_is_stored() {
     let first = browser.until(LIVE).await.as_str().unwrap().to_owned();
     assert!(WHOLE.starts_with(&first) && first.len() < WHOLE.len(), "{first}");
     assert!(!stored(&world, &id).await.contains(&json!("message")), "it is shown before it is a message");
-    assert_eq!(
-        browser.eval("document.querySelector('.participants .speaks .name').textContent").await,
-        "Ann"
-    );
+    browser.until("document.querySelector('.participants .speaks .name')?.textContent === 'Ann'").await;
     // The speaker is lit in the graph, and the text is still there afterwards.
     browser.press("Graph").await;
     browser.until("document.querySelector('.node.speaks[data-node=Ann]')").await;
