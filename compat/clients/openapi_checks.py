@@ -1,13 +1,16 @@
 """Requests by `/openapi.json` (S36): no reply is an error of the server, and none is outside of its schema. Real conversations are read
-and changed by every route; then schemathesis makes requests."""
+and changed by every route; then schemathesis makes requests. A route that was never called is a failure, and those are listed that never did what
+they are for."""
 
 import json
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import jsonschema_rs
@@ -24,23 +27,49 @@ class Routes:
     def __init__(self, server):
         self.server = server
         self.document = server.get("/openapi.json")
-        self.used = set()
+        # Each with the statuses of its replies.
+        self.used = {}
 
-    def call(self, method, path, body=None, query="", **values):
+    def documented(self):
+        return [(method.upper(), path) for path, methods in self.document["paths"].items() for method in methods]
+
+    def note(self, method, path, status):
+        self.used.setdefault((method, path), set()).add(status)
+
+    def note_file(self, har):
+        """Notes the requests of a file in the format HAR."""
+        patterns = [(method, path, pattern_of(path)) for method, path in self.documented()]
+        for entry in json.loads(har.read_text())["log"]["entries"]:
+            method, status = entry["request"]["method"], entry["response"]["status"]
+            address = urllib.parse.urlsplit(entry["request"]["url"]).path
+            for of, path, pattern in patterns:
+                if of == method and pattern.fullmatch(address):
+                    self.note(method, path, status)
+
+    def findings(self):
+        """Routes that have never replied with success. One that was never called is a failure."""
+        unused = [f"{method} {path}" for method, path in self.documented() if (method, path) not in self.used]
+        assert not unused, f"never called: {', '.join(unused)}; call them in `use_routes`"
+        failing = [(route, codes) for route, codes in sorted(self.used.items()) if min(codes) >= 300]
+        return [f"never with success: {method} {path} ({', '.join(map(str, sorted(codes)))})" for (method, path), codes in failing]
+
+    def call(self, method, path, body=None, query="", headers=None, **values):
         operation = self.document["paths"][path][method.lower()]
-        self.used.add((method, path))
         address = self.server.url + path.format(**values) + query
-        headers = {"Authorization": f"Bearer {self.server.token}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {self.server.token}", "Content-Type": "application/json", **(headers or {})}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(address, data, headers, method=method)
         # Below what the server allows one token.
         time.sleep(1 / 18)
         try:
             with urllib.request.urlopen(request) as response:
-                status, media, text = response.status, response.headers["Content-Type"], response.read()
+                status, media = response.status, response.headers["Content-Type"]
+                # A stream that does not end says enough by its first line.
+                text = response.readline() if path in STREAMS else response.read()
         except urllib.error.HTTPError as error:
             status, media, text = error.code, error.headers["Content-Type"], error.read()
         assert status < 500 and status != 429, (method, address, status, text)
+        self.note(method, path, status)
         responses = operation["responses"]
         content = responses["2XX" if status < 300 else "default"]["content"]
         media = media.split(";")[0]
@@ -62,14 +91,19 @@ class Routes:
         return one
 
 
+def pattern_of(path):
+    """A regular expression of the addresses of a route."""
+    return re.compile(re.sub(r"\\{\w+\\}", "[^/]*", re.escape(path)))
+
+
+STREAMS = ["/api/v1/feed"]
 PATH = "/api/v1/conversations"
 ONE = PATH + "/{id}"
 
 
-def use_routes(server):
+def use_routes(routes):
     """Uses every documented route with real conversations, and once with an unknown one."""
-    routes = Routes(server)
-    call = routes.call
+    server, call = routes.server, routes.call
     ids = [routes.begin(team)["id"] for team in ["talk", "together", "limit", "fails", "ask"]]
     for id in [*ids, "unknown"]:
         for part in ["", "/events", "/calls", "/histories", "/graph"]:
@@ -101,19 +135,49 @@ def use_routes(server):
     call("DELETE", "/api/v1/tokens/{token}", token=token["id"])
     call("POST", "/api/v1/session", {"code": "wrong"})
     call("DELETE", "/api/v1/session")
-    documented = {(method.upper(), path) for path, methods in routes.document["paths"].items() for method in methods}
-    for method, path in sorted(documented - routes.used):
-        if method == "GET" and "{" not in path and path != "/api/v1/feed":
+    use_others(routes, ids)
+    for method, path in routes.documented():
+        if method == "GET" and "{" not in path and (method, path) not in routes.used:
             call(method, path)
-    return documented - routes.used - {("GET", "/api/v1/feed")}
+
+
+def use_others(routes, ids):
+    """What is steered and remembered, and MCP."""
+    call = routes.call
+    one = routes.begin("ask")["id"]
+    for id in [one, "unknown"]:
+        call("POST", ONE + "/pause", {}, id=id)
+        call("POST", ONE + "/next", {"who": "Ann"}, id=id)
+        call("GET", ONE + "/continuation", id=id)
+        call("GET", ONE + "/verify", id=id)
+    call("GET", ONE + "/continuation", id=ids[2])
+    exported = routes.server.text(ONE.format(id=ids[0]) + "/export")
+    call("POST", "/api/v1/imports", {"log": exported, "team": "talk"})
+    call("DELETE", "/api/v1/memory/{fact}", fact="1")
+    source = call("GET", "/api/v1/teams/{team}/source", team="talk")
+    call("PUT", "/api/v1/teams/{team}", {"text": source["text"]}, headers={"If-Match": source["version"]}, team="talk")
+    opening = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "checks", "version": "1"}},
+    }
+    for path, values in [("/mcp", {}), ("/mcp/{team}", {"team": "talk"})]:
+        call("POST", path, opening, headers={"Accept": "application/json, text/event-stream"}, **values)
+        # Without a session.
+        call("GET", path, headers={"Accept": "text/event-stream"}, **values)
+        call("DELETE", path, **values)
 
 
 def run(server, seed=None):
-    unused = use_routes(server)
-    return make_requests(server, seed) + [f"not used: {method} {path}" for method, path in sorted(unused)]
+    routes = Routes(server)
+    use_routes(routes)
+    return make_requests(routes, seed) + routes.findings()
 
 
-def make_requests(server, seed):
+def make_requests(routes, seed):
+    server = routes.server
+    har = pathlib.Path(server.folder.name) / "requests.har"
     seed = random.randrange(2**32) if seed is None else seed
     command = [
         pathlib.Path(sys.executable).parent / "schemathesis",
@@ -144,6 +208,8 @@ def make_requests(server, seed):
         "--generation-database",
         "none",
         "--continue-on-failure",
+        "--report-har-path",
+        str(har),
         "--no-color",
         "--warnings",
         "off",
@@ -152,5 +218,6 @@ def make_requests(server, seed):
     done = subprocess.run(command, cwd=server.folder.name, capture_output=True, text=True, timeout=SECONDS + 60)
     if done.returncode != 0:
         raise AssertionError(f"with `--seed {seed}`:\n{done.stdout}{done.stderr}")
+    routes.note_file(har)
     tested = [line.strip() for line in done.stdout.splitlines() if "generated" in line]
     return [f"seed {seed}", *tested]

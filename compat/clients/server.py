@@ -51,9 +51,13 @@ class Server:
 
     def get(self, path):
         """A document of the native API."""
+        return json.loads(self.text(path))
+
+    def text(self, path):
+        """What the route of the native API replies with."""
         request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {self.token}"})
         with urllib.request.urlopen(request) as response:
-            return json.load(response)
+            return response.read().decode()
 
     def conversations(self, team):
         return self.get(f"/api/v1/conversations?limit=200&team={team}")["conversations"]

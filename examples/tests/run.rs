@@ -573,7 +573,7 @@ mod tests {
 
             (4 of 4 turns)
 
-            -- 4 calls, 286 tokens, $0.0000
+            -- 4 calls, 286 tokens, $0.000049
         "#]]
         .assert_eq(&String::from_utf8(stdout).unwrap());
         assert_eq!((server.violations(), server.unused()), (vec![], 0));

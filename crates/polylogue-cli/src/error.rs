@@ -12,7 +12,7 @@ use polylogue_team::Diagnostics;
 /// What the program says by its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// The chat reached what it was for.
+    /// The chat ended by a condition of its own.
     Done = 0,
     /// A turn, a tool, the store or the program failed.
     Failed = 1,
@@ -28,7 +28,7 @@ pub(crate) enum Exit {
     Stopped = 6,
     /// No participant said anything, so there is no result.
     NoOutput = 7,
-    /// The chat reached what it was for, but its result is cut off.
+    /// The chat ended by a condition of its own, but its result is cut off.
     Cut = 8,
 }
 
@@ -75,7 +75,7 @@ impl CliError {
         Self { exit: Exit::Usage, what: what.into(), fault: Some(Fault::Config), hint: None }
     }
 
-    /// The machine did not do what was asked.
+    /// An operation of the system failed: a file, a process or the network.
     pub(crate) fn failed(what: impl Into<String>) -> Self {
         Self { exit: Exit::Failed, what: what.into(), fault: Some(Fault::System), hint: None }
     }

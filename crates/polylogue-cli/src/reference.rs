@@ -1,6 +1,7 @@
-//! The reference of commands, `docs/reference/cli.md`, from the definitions of the arguments.
+//! The reference of commands, `docs/reference/cli.md`, from the definitions of the arguments; those of events and of the server.
 
 mod events;
+mod server;
 
 use std::fmt::Write as _;
 use std::fs;

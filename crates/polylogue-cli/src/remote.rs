@@ -4,6 +4,7 @@
 mod batch;
 mod begin;
 mod chat;
+mod cluster;
 mod list;
 mod memory;
 mod named_server;
@@ -66,6 +67,7 @@ pub(crate) async fn run(cli: &args::Cli, remote: &Remote) -> Result<Exit, CliErr
         Command::Next(args) => steer::next(args, remote).await,
         Command::Verify(args) => verify::run(args, remote).await,
         Command::Memory(args) => memory::run(args, remote).await,
+        Command::Cluster(args) => cluster::run(args, remote).await,
         Command::Raise(args) => steer::raise(args, remote).await,
         Command::Fork(args) => steer::fork(args, remote).await,
         Command::Rm(args) => steer::rm(args, remote).await,

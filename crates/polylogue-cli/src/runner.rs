@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::Either;
 use polylogue::{Agent as _, Status};
-use polylogue_core::{Body, Cancellation, Event, LogId, Path, Question, RunOutcome};
+use polylogue_core::{Body, Cancellation, Event, LogId, Path, Question, RunOutcome, Update};
 use polylogue_mcp::Progress;
 use polylogue_runtime::{Conversation, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -19,7 +19,7 @@ use crate::place;
 use crate::prompt::question::{meant, prompt as prompt_for, typed};
 use crate::prompt::{self, Asked, print_verbatim};
 use crate::screen::text::neutral;
-use crate::screen::{Flow, Output, RunEnd, Screen, Settings, Size};
+use crate::screen::{Flow, Output, RunEnd, Screen, Settings, Size, asks};
 use crate::signals::{FINISHING, Signals};
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::steering::{self, SteeringKey};
@@ -37,7 +37,7 @@ pub(crate) struct Runner {
     pub(crate) settings: Settings,
     /// Answers the first question instead of asking at the terminal.
     pub(crate) answer: Option<String>,
-    /// What a standard input that is not a terminal answers.
+    /// Which questions lines of a standard input that is not a terminal answer.
     pub(crate) input: Input,
     /// The store, as the command line names it: the work directory is next to it.
     pub(crate) work: Option<PathBuf>,
@@ -45,6 +45,8 @@ pub(crate) struct Runner {
     pub(crate) always: Always,
     /// What MCP servers say of calls that take long.
     pub(crate) progress: Option<UnboundedReceiver<Progress>>,
+    /// Whether the person learns when the bound of the run ends to apply: not where a script speaks, of which none is shown.
+    pub(crate) says_bound: bool,
 }
 
 impl Runner {
@@ -56,6 +58,9 @@ impl Runner {
         let events = self.conversation.events().await;
         let (before, since) = events.split_at(events.len() - sent_since(&events));
         before.iter().for_each(|event| view.recall(event));
+        if self.says_bound {
+            view.watch_bound(self.conversation.bound(), before);
+        }
         for (at, question) in self.conversation.questions().await {
             view.remind(before, &at, &question, &self.conversation.cancellation());
         }
@@ -120,7 +125,12 @@ impl Runner {
             tokio::select! {
                 biased;
                 () = signals.next() => obey(signals, &cancellation, view),
-                Some(signal) = view.next_update() => view.show(&signal, &cancellation).await,
+                Some(signal) = view.next_update() => {
+                    view.show(&signal, &cancellation).await;
+                    if matches!(signal, Update::Event(_)) {
+                        view.tell_of_bound(&self.conversation);
+                    }
+                }
                 // Once an order was given, what it does stands there.
                 Some(said) = next_notice(progress), if !cancellation.is_requested() => {
                     view.apply(|screen| noticed(screen, &said), &cancellation);
@@ -144,6 +154,7 @@ impl Runner {
         while let Some(Some(signal)) = view.next_update().now_or_never() {
             view.show(&signal, &cancellation).await;
         }
+        view.tell_of_bound(&self.conversation);
         status
     }
 
@@ -257,8 +268,19 @@ impl Runner {
         };
         let files = work_dir::summary(self.work.as_deref(), &id);
         let (state, store) = (RunEnd::state(&status), place::store_option(self.work.as_deref()));
-        let end =
-            RunEnd { state, status: end_status, spent, turns, elapsed, id, resumable, option, files, store };
+        let end = RunEnd {
+            state,
+            status: end_status,
+            spent,
+            turns,
+            elapsed,
+            id,
+            resumable,
+            option,
+            files,
+            store,
+            overlong: overlong(&events),
+        };
         if let Ok(Status::Waiting(questions)) = &status {
             print_questions(self.settings.output, questions, &end);
         }
@@ -306,7 +328,7 @@ pub(crate) fn print_questions(output: Output, questions: &[(Path, Question)], en
         return;
     }
     for (_, question) in questions {
-        print_note(&format!("{} is asked:", question.who));
+        print_note(&format!("{}{}", question.who, asks(question)));
         print_verbatim(&question.text);
     }
     print_note_wrapped(&format!("{}: answer with `{}`", end.status, end.resume()));
@@ -349,6 +371,12 @@ pub(crate) fn sent_since(events: &[Arc<Event>]) -> usize {
     events.iter().rev().take_while(|event| is_since(&event.body)).count()
 }
 
+/// How many replies have more tokens than their requests allowed.
+pub(crate) fn overlong(events: &[Arc<Event>]) -> u64 {
+    let is_overlong = |event: &&Arc<Event>| matches!(&event.body, Body::ModelReplied(reply) if reply.output_limit.is_some());
+    events.iter().filter(is_overlong).count() as u64
+}
+
 /// What people answered in this conversation, oldest first.
 pub(crate) fn answers(events: &[Arc<Event>]) -> Vec<String> {
     let answer = |event: &Arc<Event>| match &event.body {
@@ -359,8 +387,12 @@ pub(crate) fn answers(events: &[Arc<Event>]) -> Vec<String> {
 }
 
 pub(crate) fn waiting(questions: &[(Path, Question)]) -> String {
-    let names: Vec<_> = questions.iter().map(|(_, question)| question.who.as_str()).collect();
-    format!("waiting for {}", names.join(" and "))
+    let awaited = |(_, question): &(Path, Question)| match question {
+        _ if question.is_approval() => format!("approval for {}", question.who),
+        _ if question.is_about_limit() => format!("a higher limit for {}", question.who),
+        _ => question.who.to_string(),
+    };
+    format!("waiting for {}", questions.iter().map(awaited).collect::<Vec<_>>().join(" and "))
 }
 
 /// What the next MCP server says; nothing, ever, when there are none.

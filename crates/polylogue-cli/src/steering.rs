@@ -20,7 +20,7 @@ use crate::stderr::{print_note, print_note_wrapped};
 pub(crate) const KEYS: &str = "Ctrl-C stops after the turn, Ctrl-\\ steers";
 
 const HELP: &str = "Enter continues. A text is a message to the chat. /pause, /resume, /next NAME, /raise --max-cost 0.50 (or --max-turns, \
-                    --max-tokens, --max-calls, --max-time), /stop after the turn, /now at once.";
+                    --max-tokens, --max-calls, --max-time), /cancel after the turn, /cancel --now.";
 
 /// The key that asks what to do.
 pub(crate) struct SteeringKey(Option<Signal>);
@@ -76,8 +76,11 @@ fn parsed(typed: &Typed) -> Result<Option<Instruction>, CliError> {
         "" => return Ok(None),
         "/pause" => Instruction::Pause,
         "/resume" => Instruction::Resume,
-        "/stop" => Instruction::Cancel { now: false },
-        "/now" => Instruction::Cancel { now: true },
+        "/cancel" => match rest.trim() {
+            "" => Instruction::Cancel { now: false },
+            "--now" => Instruction::Cancel { now: true },
+            other => return Err(CliError::usage(format!("`/cancel` does not take `{other}`")).hint(HELP)),
+        },
         "/next" => {
             let who = Name::new(rest.trim()).map_err(|error| CliError::usage(error.to_string()))?;
             Instruction::NextSpeaker { who }
@@ -112,7 +115,9 @@ mod tests {
     fn a_typed_line_is_a_command_or_a_message() {
         assert_eq!(typed("  "), Ok(None));
         assert_eq!(typed("/pause"), Ok(Some(Instruction::Pause)));
-        assert_eq!(typed("/now"), Ok(Some(Instruction::Cancel { now: true })));
+        assert_eq!(typed("/cancel"), Ok(Some(Instruction::Cancel { now: false })));
+        assert_eq!(typed("/cancel  --now "), Ok(Some(Instruction::Cancel { now: true })));
+        assert!(typed("/cancel now").unwrap_err().contains("`/cancel` does not take `now`\n"));
         let who = Name::new("Ann B").unwrap();
         assert_eq!(typed("/next Ann B"), Ok(Some(Instruction::NextSpeaker { who })));
         let more = LimitOverrides { turns: Some(3), ..LimitOverrides::default() };

@@ -3,13 +3,19 @@
 use std::io;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use polylogue_core::{
-    Body, Cancellation, Event, LogId, Name, Path, Question, Store as _, Subscription, Update,
+    Body, BoundException, Cancellation, Event, LogId, Name, Path, Question, RunBound, Store as _,
+    Subscription, Update,
 };
-use polylogue_runtime::Runtime;
+use polylogue_runtime::{Conversation, Runtime};
 
 use crate::error::CliError;
 use crate::screen::{Flow, Screen};
+use crate::stderr::print_note_wrapped;
+
+/// What is said when the bound of a run does not apply any more.
+pub(crate) const NO_BOUND: &str = "the run can take more than was computed before it began";
 
 /// What the person sees, and where it comes from.
 pub(crate) struct View {
@@ -17,6 +23,8 @@ pub(crate) struct View {
     feed: Option<Feed>,
     /// Whether messages of the user are not shown, because the person has just typed them.
     hides_user: bool,
+    /// The bound of the run, until the person knows that it does not apply any more.
+    bound: Option<RunBound>,
     /// Why the output cannot be written.
     broken: Option<io::Error>,
 }
@@ -31,7 +39,7 @@ pub(crate) struct Feed {
 impl View {
     /// A view on `screen`. Without a feed, the caller gives every event in order.
     pub(crate) const fn new(screen: Screen<io::Stdout>, feed: Option<Feed>) -> Self {
-        Self { screen, feed, hides_user: false, broken: None }
+        Self { screen, feed, hides_user: false, bound: None, broken: None }
     }
 
     /// The next update of the feed.
@@ -52,6 +60,30 @@ impl View {
     /// Shows the person a note until the run ends. `false` if the caller must print it.
     pub(crate) fn notice(&mut self, text: &str) -> bool {
         self.screen.notice(text).unwrap_or(false)
+    }
+
+    /// From now on, the person learns when the `bound` of the run ends to apply. After `events` of an earlier process it was said there.
+    pub(crate) fn watch_bound(&mut self, bound: Option<RunBound>, events: &[Arc<Event>]) {
+        let applies = |bound: &RunBound| bound.exception_after(events.iter().map(|event| &**event)).is_none();
+        self.bound = bound.filter(applies);
+    }
+
+    /// Tells the person once why the bound of `conversation` does not apply any more. Never waits: the run, which goes no further meanwhile,
+    /// may hold what tells it, and it is said after the next event.
+    pub(crate) fn tell_of_bound(&mut self, conversation: &Conversation) {
+        if self.bound.is_none() {
+            return;
+        }
+        let Some(why) = conversation.bound_exception().now_or_never().flatten() else { return };
+        self.bound = None;
+        let why_text = why.to_string();
+        let note = format!("{NO_BOUND}: {why_text}");
+        let is_shown = self.screen.bound_ended(conversation.id(), &why_text, &note).unwrap_or(false);
+        // A person in a chat expects that their next message takes more.
+        let is_expected = self.hides_user && why == BoundException::Continued;
+        if !is_shown && !is_expected {
+            print_note_wrapped(&note);
+        }
     }
 
     /// Takes note of an event without showing it.

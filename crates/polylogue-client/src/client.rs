@@ -6,6 +6,7 @@ use polylogue_core::{Event, LogId};
 use polylogue_http::header::IF_MATCH;
 use polylogue_http::{Key, Method, Proxies};
 use polylogue_wire::calls::{CallPage, Histories, View};
+use polylogue_wire::cluster::Cluster;
 use polylogue_wire::compare::Comparison;
 use polylogue_wire::conversation::{
     Accepted, Answer, Continuation, Conversation, ConversationPage, EventPage, Fork, Import, NewConversation,
@@ -280,6 +281,19 @@ impl Client {
     /// Forgets a fact, by its number.
     pub async fn forget(&self, fact: u64) -> Result<Forgotten, ClientError> {
         Request::new(&self.0, Method::DELETE, &["memory", &fact.to_string()]).send().await
+    }
+}
+
+/// Workers.
+///
+/// # Errors
+/// All methods: [`ClientError`], when the server cannot be reached or refuses.
+#[expect(clippy::missing_errors_doc, reason = "they are the same for all")]
+impl Client {
+    /// What workers run and what waits for them, where the store of the server is one for workers. Default of `limit`: 100 conversations.
+    pub async fn cluster(&self, limit: Option<u64>) -> Result<Cluster, ClientError> {
+        let query: Vec<_> = limit.map(|limit| ("limit", limit.to_string())).into_iter().collect();
+        Request::new(&self.0, Method::GET, &["cluster"]).query(&query).send().await
     }
 }
 

@@ -7,6 +7,7 @@
 //! | list, find and read conversations | [`Client::list`], [`Client::find`], [`Client::events`] |
 //! | answer, send, stop, resume, fork | the methods of these names |
 //! | see what models were sent, and when | [`Client::view`], [`Client::calls`] |
+//! | see what workers run, and what waits for them | [`Client::cluster`] |
 //!
 //! Documents and bodies are the types of [`wire`], which the server uses, too. A [`Tail`] has every stored event once and in order, over
 //! lost connections and restarts of the server.

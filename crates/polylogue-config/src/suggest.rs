@@ -26,6 +26,11 @@ pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
     near.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
 }
 
+/// Whether `given` is `meant` but for two letters at most.
+pub(crate) fn is_slip(given: &str, meant: &str) -> bool {
+    strsim::damerau_levenshtein(&normal(given), &normal(meant)) <= 2
+}
+
 /// Case and separators are the commonest slips, so they count for nothing.
 fn normal(text: &str) -> String {
     text.chars().filter(|c| !matches!(c, '_' | '-' | ' ' | '.')).flat_map(char::to_lowercase).collect()

@@ -62,7 +62,7 @@ use tracing::{debug, error, trace};
 pub use self::blobs::Blobs;
 use self::buffer::EventBuffer;
 pub(crate) use self::buffer::{RunTotals, calls_before};
-pub use self::claim::{Claim, LEASE};
+pub use self::claim::{Claim, FoundDue, LEASE};
 pub use self::clock::{Clock, Timestamp};
 use self::clock::{Stopwatch, system_time};
 pub(crate) use self::doubt::UncheckedTurn;
@@ -261,6 +261,7 @@ impl Log {
             cancellation: self.cancellation(),
             inbox: self.inbox.clone(),
             pause: self.pause.clone(),
+            bound: self.bound,
         }
     }
 

@@ -6,6 +6,7 @@ mod earlier;
 mod invariants;
 mod seals;
 mod stops;
+mod wrapper;
 
 use std::fmt;
 use std::future::Future;
@@ -16,6 +17,7 @@ use std::time::Duration;
 pub use self::earlier::EarlierReplies;
 pub use self::seals::SealsSent;
 use self::stops::Stopped;
+pub use self::wrapper::ModelWrapper;
 use crate::{
     CallCost, Capabilities, DeltaSink, EncodeCache, Entry, Limits, ModelError, Money, Name, Params, Path,
     Reply, Reservation, ToolSpec, Usage,
@@ -100,6 +102,14 @@ pub trait Model: Send + Sync + 'static {
     fn capabilities(&self) -> Capabilities {
         Capabilities::default()
     }
+
+    /// The capabilities that requests with `params` are expected to find: the configured ones, and those that are documented of the
+    /// model. Its server can still lack one of them. The bound of a team rests on them; agents do not. Default: the configured
+    /// ones.
+    fn expected_capabilities(&self, params: &Params) -> Capabilities {
+        let _ = params;
+        self.capabilities()
+    }
 }
 
 /// Any model. Cloning shares it.
@@ -122,6 +132,7 @@ trait ErasedModel: Send + Sync {
     fn unavailable_for(&self) -> Option<Duration>;
     fn is_stored(&self, request: &Request<'_>) -> bool;
     fn capabilities(&self) -> Capabilities;
+    fn expected_capabilities(&self, params: &Params) -> Capabilities;
 }
 
 impl<M: Model> ErasedModel for M {
@@ -161,6 +172,9 @@ impl<M: Model> ErasedModel for M {
     }
     fn capabilities(&self) -> Capabilities {
         Model::capabilities(self)
+    }
+    fn expected_capabilities(&self, params: &Params) -> Capabilities {
+        Model::expected_capabilities(self, params)
     }
 }
 
@@ -246,6 +260,9 @@ impl Model for AnyModel {
     }
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()
+    }
+    fn expected_capabilities(&self, params: &Params) -> Capabilities {
+        self.0.expected_capabilities(params)
     }
 }
 

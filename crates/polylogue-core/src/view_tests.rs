@@ -230,6 +230,7 @@ fn model_replied(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
         prefix: None,
         uncached_cost: None,
         verbatim: None,
+        output_limit: None,
         purpose: crate::CallPurpose::Turn,
     })];
     for call in calls.iter().take(reply.answered) {

@@ -89,6 +89,11 @@ impl Aws {
         &self.region
     }
 
+    /// Whether there are credentials to sign with, or a program that prints them.
+    pub(crate) const fn has_credentials(&self) -> bool {
+        self.source.is_ok()
+    }
+
     /// The address of the service in the region.
     pub(crate) fn address(&self) -> String {
         let Self { service, region, .. } = self;

@@ -7,11 +7,10 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::path::Path as FilePath;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use polylogue_core::{
-    AnyModel, Capabilities, Capability, DeltaRef, DeltaSink, Digest, Finish, Model, ModelError, Money,
-    Params, Part, Reply, Request, Usage,
+    AnyModel, Capability, DeltaRef, DeltaSink, Digest, Finish, Model, ModelError, ModelWrapper, Part, Reply,
+    Request,
 };
 
 use self::file::CacheFile;
@@ -156,9 +155,11 @@ pub struct Cached<M = AnyModel> {
     cache: Cache,
 }
 
-impl<M: Model> Model for Cached<M> {
-    fn name(&self) -> &str {
-        self.model.name()
+impl<M: Model> ModelWrapper for Cached<M> {
+    type Inner = M;
+
+    fn inner(&self) -> &Self::Inner {
+        &self.model
     }
 
     /// A reply from the cache comes in one piece.
@@ -180,39 +181,8 @@ impl<M: Model> Model for Cached<M> {
         Ok(reply)
     }
 
-    fn cost(&self, usage: &Usage) -> Option<Money> {
-        self.model.cost(usage)
-    }
-
-    fn max_output(&self, params: &Params) -> Option<u64> {
-        self.model.max_output(params)
-    }
-    fn useful_output(&self, params: &Params) -> u64 {
-        self.model.useful_output(params)
-    }
-
-    fn context_window(&self) -> Option<u64> {
-        self.model.context_window()
-    }
-
-    fn max_input(&self) -> Option<u64> {
-        self.model.max_input()
-    }
-
-    fn ignored(&self, params: &Params) -> Vec<&'static str> {
-        self.model.ignored(params)
-    }
-
-    fn unavailable_for(&self) -> Option<Duration> {
-        self.model.unavailable_for()
-    }
-
     fn is_stored(&self, request: &Request<'_>) -> bool {
         self.cache.replies().renew(&self.key(request)) || self.model.is_stored(request)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.model.capabilities()
     }
 }
 

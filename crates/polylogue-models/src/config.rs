@@ -112,11 +112,20 @@ impl Config {
         }
     }
 
-    /// Whether requests are sent with a key, or with credentials.
-    pub(crate) fn is_authorized(&self) -> bool {
-        self.key.is_some()
-            || !self.further_keys.is_empty()
-            || matches!(self.auth, Auth::Aws(_) | Auth::Google(Some(_)) | Auth::Azure(_))
+    /// Whether there is a key, or credentials of another kind. Those of Amazon that are missing are an error of the first call only.
+    #[must_use]
+    pub fn has_credentials(&self) -> bool {
+        let has_others = match &self.auth {
+            Auth::Aws(aws) => aws.has_credentials(),
+            auth => matches!(auth, Auth::Google(Some(_)) | Auth::Azure(_)),
+        };
+        self.keys().next().is_some() || has_others
+    }
+
+    /// Whether requests can succeed: with credentials, or at an address that may ask for none.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        self.has_credentials() || !(self.needs_key || matches!(self.auth, Auth::Aws(_)))
     }
 
     /// All keys, in the order of use.

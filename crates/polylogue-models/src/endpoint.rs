@@ -156,7 +156,7 @@ impl Endpoint {
     }
 
     fn lacks_key(&self) -> bool {
-        self.0.config.needs_key && !self.0.config.is_authorized()
+        self.0.config.needs_key && !self.0.config.has_credentials()
     }
 
     fn retries(&self) -> &Retries {
@@ -218,7 +218,7 @@ impl Endpoint {
 
     fn context<'a>(&'a self, model: &'a str) -> ErrorContext<'a> {
         let Inner { config, shown, redactor, key_pool, .. } = &*self.0;
-        let has_key = config.is_authorized();
+        let has_key = config.has_credentials();
         let proxy = key_pool.any().proxy();
         ErrorContext {
             model,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    AnsweredBy, AnyModel, Capabilities, DeltaRef, DeltaSink, FailedAttempt, Finish, Limits, Model,
-    ModelError, ModelErrorKind, Money, Params, Reply, Request, Usage,
+    AnsweredBy, AnyModel, Capabilities, Capability, DeltaRef, DeltaSink, FailedAttempt, Finish, Limits,
+    Model, ModelError, ModelErrorKind, Money, Params, Reply, Request, Usage,
 };
 
 use crate::failure_class::FailureClass;
@@ -256,6 +256,15 @@ impl Model for Fallback {
     /// Those of the first model.
     fn capabilities(&self) -> Capabilities {
         self.models.first().map(Model::capabilities).unwrap_or_default()
+    }
+
+    /// Besides those of the first model, what is expected of all: any of them can be asked.
+    fn expected_capabilities(&self, params: &Params) -> Capabilities {
+        let models: Vec<Capabilities> =
+            self.models.iter().map(|model| model.expected_capabilities(params)).collect();
+        let all_have = |capability: &Capability| models.iter().all(|of| of.has(*capability) == Some(true));
+        let common = [Capability::Tools, Capability::Schema].into_iter().filter(all_have);
+        common.fold(self.capabilities(), Capabilities::with)
     }
 }
 

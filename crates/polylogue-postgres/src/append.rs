@@ -72,7 +72,7 @@ impl Logs {
         loop {
             match self.appends.execute(append).await {
                 Ok(Appended::Kept { is_watched }) => {
-                    self.bell.note(is_watched);
+                    self.announcements.note(is_watched);
                     return Ok(());
                 }
                 Ok(Appended::No) => {

@@ -27,7 +27,7 @@ pub use self::names::{is_daily, token_budget};
 pub use self::pieces::BudgetListing;
 use crate::address::Address;
 
-/// How long a process that ends waits until what it has drawn is given back. Otherwise its lease expires.
+/// How long a process that ends waits until its allowances are returned. Otherwise its lease expires.
 const FAREWELL: Duration = Duration::from_secs(3);
 
 /// The budgets in a database, as one process draws from them.

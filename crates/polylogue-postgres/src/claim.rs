@@ -55,6 +55,13 @@ impl Logs {
         self.database.query(Access::Write, sql, &parameters).await.map(drop)
     }
 
+    /// Writes that this store is alive.
+    pub(crate) async fn check_writable(&self) -> Result<(), StoreError> {
+        self.register().await?;
+        let sql = "UPDATE polylogue.nodes SET seen = now() WHERE id = $1";
+        self.database.query(Access::Write, sql, &[(&self.node, Type::TEXT)]).await.map(drop)
+    }
+
     pub(crate) async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
         self.register().await?;
         // Times beyond the year 292 million come back as they were, though they sort as the oldest.
@@ -150,7 +157,7 @@ impl Logs {
     pub(crate) async fn hold(&self, id: &LogId, row: &Row) -> Result<Claim, StoreError> {
         let (nr, fence, events): (i64, i64, i64) = (self.get(row, 0)?, self.get(row, 1)?, self.get(row, 2)?);
         let (chain, summary): (Vec<u8>, String) = (self.get(row, 3)?, self.get(row, 4)?);
-        let claim = Claim { id: id.clone(), fence: fence.cast_unsigned() };
+        let claim = Claim::new(id.clone(), fence.cast_unsigned());
         if row.try_get("is_archived").unwrap_or(false) {
             self.unpack(&claim).await?;
         }
@@ -165,7 +172,7 @@ impl Logs {
         };
         let (is_doubtful, link) = (link.is_none(), link.unwrap_or_else(|| Link::first(&[])));
         let end = LogEnd { nr, fence, events, link, summary, has_team: self.get(row, 5)?, is_doubtful };
-        self.ear.add(id);
+        self.notifications.add(id);
         self.held().insert(id.clone(), (claim.fence, std::sync::Arc::new(tokio::sync::Mutex::new(end))));
         Ok(claim)
     }
@@ -191,7 +198,7 @@ impl Logs {
         let mut held = self.held();
         if held.get(&claim.id).is_some_and(|(fence, _)| *fence == claim.fence) {
             held.remove(&claim.id);
-            self.ear.remove(&claim.id);
+            self.notifications.remove(&claim.id);
         }
     }
 

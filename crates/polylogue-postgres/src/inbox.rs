@@ -5,7 +5,7 @@ use tokio_postgres::types::Type;
 
 use crate::database::{Access, Parameter, Retry};
 use crate::error::Failure;
-use crate::inbox_ear::notify;
+use crate::inbox_notifications::notify;
 use crate::logs::{Logs, as_json};
 
 /// Adds a message and has the log looked at, in one commit. Its number comes from the locked row, so that none commits behind a higher

@@ -22,10 +22,10 @@
 //! - Statements need no state of a session, so poolers in transaction mode work.
 
 mod address;
+mod announcements;
 mod append;
 mod append_group;
 mod archive;
-mod bell;
 mod blobs;
 mod budgets;
 mod claim;
@@ -33,7 +33,7 @@ mod connection;
 mod database;
 mod error;
 mod inbox;
-mod inbox_ear;
+mod inbox_notifications;
 mod limits;
 mod listing;
 mod live_point;

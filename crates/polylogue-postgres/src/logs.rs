@@ -11,10 +11,10 @@ use tokio::sync::OnceCell;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSqlOwned;
 
+use crate::announcements::Announcements;
 use crate::append_group::Appends;
-use crate::bell::Bell;
 use crate::database::Database;
-use crate::inbox_ear::Ear;
+use crate::inbox_notifications::InboxNotifications;
 use crate::live_point::LivePoint;
 
 /// The logs of a tenant, as this store has them.
@@ -30,9 +30,9 @@ pub(crate) struct Logs {
     /// Where others follow what this store runs, if they can.
     pub(crate) live: Option<LivePoint>,
     /// Announces new events.
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) announcements: Arc<Announcements>,
     /// Hears of messages for the logs that it has claimed.
-    pub(crate) ear: Arc<Ear>,
+    pub(crate) notifications: Arc<InboxNotifications>,
 }
 
 /// The fence of a claim, and the end of its log.
@@ -64,8 +64,8 @@ impl Logs {
             keys: AtomicI64::new(0),
             held: Mutex::default(),
             live: None,
-            bell: Arc::default(),
-            ear: Arc::default(),
+            announcements: Arc::default(),
+            notifications: Arc::default(),
         }
     }
 

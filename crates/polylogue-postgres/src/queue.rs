@@ -1,6 +1,8 @@
 //! The queue: which logs are due, in the column `due`.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use polylogue_core::{Claim, Due, Features, Heartbeat, LogId, MAX_TRIES, ParkedLog, StoreError, Timestamp};
 use tokio_postgres::types::Type;
@@ -18,7 +20,7 @@ const CLAIM_DUE: &str = "WITH RECURSIVE needed AS (
         FROM needed WHERE needed.needs IS NOT NULL),
     next AS (
         SELECT candidate.* FROM needed CROSS JOIN LATERAL (
-            SELECT nr, due AS since, id AS name, tries >= $7 AS is_failing FROM polylogue.logs
+            SELECT nr, due AS since, id AS name, tries >= $7 AS is_failing, holder IS NOT NULL AS is_lost FROM polylogue.logs
             WHERE tenant = $1 AND needs = needed.needs AND due <= now() AND (holder IS NULL OR lease < now()) AND id <> ALL($8::text[])
             ORDER BY due LIMIT $2 FOR UPDATE SKIP LOCKED) AS candidate
         WHERE string_to_array(needed.needs, ' ') <@ $3::text[]
@@ -31,7 +33,7 @@ const CLAIM_DUE: &str = "WITH RECURSIVE needed AS (
         tries = tries + 1, worker = $4, takeovers = takeovers + (holder IS NOT NULL)::int,
         lease = now() + $6 * interval '1 millisecond', due = now() + $6 * interval '1 millisecond'
     FROM next WHERE logs.nr = next.nr AND NOT is_failing
-    RETURNING logs.nr, fence, events, chain, summary, team IS NOT NULL, id, extract(epoch FROM since)::float8,
+    RETURNING logs.nr, fence, events, chain, summary, team IS NOT NULL, id, (extract(epoch FROM now()) - extract(epoch FROM since))::float8, is_lost,
         EXISTS(SELECT FROM polylogue.archives WHERE log = logs.nr) AS is_archived,
         EXISTS(SELECT FROM polylogue.nodes WHERE nodes.id = $4) AS is_known";
 
@@ -111,11 +113,13 @@ impl Logs {
         let mut claims = Vec::with_capacity(rows.len());
         for row in &rows {
             let id = LogId::new(&self.get::<String>(row, 6)?)?;
-            let since: f64 = self.get(row, 7)?;
-            claims.push((since, self.hold(&id, row).await?));
+            let (waited, is_takeover): (f64, bool) = (self.get(row, 7)?, self.get(row, 8)?);
+            let waited = Duration::try_from_secs_f64(waited).unwrap_or(Duration::MAX);
+            claims.push(self.hold(&id, row).await?.found_after(waited, is_takeover));
         }
-        claims.sort_by(|(one, a), (other, b)| one.total_cmp(other).then_with(|| a.id.cmp(&b.id)));
-        Ok(claims.into_iter().map(|(_, claim)| claim).collect())
+        // Those that have waited longest first.
+        claims.sort_by_key(|claim| (Reverse(claim.found.map(|found| found.waited)), claim.id.clone()));
+        Ok(claims)
     }
 
     pub(crate) async fn release_until(&self, claim: &Claim, due: Due) -> Result<(), StoreError> {

@@ -172,7 +172,7 @@ impl Store for Postgres {
         let (batch, claim) = (Batch::new(&claim.id, batch)?, claim.clone());
         self.run(|inner| async move {
             inner.append(&claim, batch).await?;
-            inner.bell.ring(&inner.database);
+            inner.announcements.announce(&inner.database);
             Ok(())
         })
         .await
@@ -239,8 +239,8 @@ impl Store for Postgres {
 
     async fn inbox_news(&self, id: &LogId) -> Result<bool, StoreError> {
         let logs = &self.inner;
-        logs.ear.listen(self.handle()?, &logs.database, &logs.node);
-        Ok(logs.ear.news(id).await)
+        logs.notifications.listen(self.handle()?, &logs.database, &logs.node);
+        Ok(logs.notifications.news(id).await)
     }
 
     async fn store_blob(&self, id: &LogId, blob: &BlobId, bytes: &[u8]) -> Result<bool, StoreError> {
@@ -251,6 +251,10 @@ impl Store for Postgres {
     async fn stored_blob(&self, id: &LogId, blob: &BlobId) -> Result<Option<Arc<[u8]>>, StoreError> {
         let (id, blob) = (id.clone(), blob.clone());
         self.run(|logs| async move { logs.stored_blob(&id, &blob).await }).await
+    }
+
+    async fn check_writable(&self) -> Result<(), StoreError> {
+        self.run(|logs| async move { logs.check_writable().await }).await
     }
 
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {

@@ -12,7 +12,7 @@ use tokio_postgres::types::{FromSqlOwned, Type};
 use tracing::debug;
 
 use crate::address::Address;
-use crate::bell::CHANNEL;
+use crate::announcements::CHANNEL;
 use crate::connection::open_with;
 use crate::database::{Access, Database, Parameter};
 use crate::live_point::LivePoint;
@@ -39,7 +39,7 @@ pub struct WatchedLog {
 pub struct PostgresWatch {
     database: Database,
     tenant: String,
-    bell: Arc<Notify>,
+    announced: Arc<Notify>,
     /// Listens to announcements, from the first request for them on.
     listening: OnceLock<AbortHandle>,
 }
@@ -66,8 +66,8 @@ impl PostgresWatch {
     /// Follows logs of `tenant` in the database at `address`, which is connected to on first use.
     #[must_use]
     pub fn new(address: Address, tenant: &str) -> Self {
-        let (database, bell) = (Database::new(address), Arc::default());
-        Self { database, tenant: tenant.to_owned(), bell, listening: OnceLock::new() }
+        let (database, announced) = (Database::new(address), Arc::default());
+        Self { database, tenant: tenant.to_owned(), announced, listening: OnceLock::new() }
     }
 
     /// What is seen of `ids`, without those that do not exist.
@@ -97,7 +97,7 @@ impl PostgresWatch {
     /// When the database cannot be written.
     pub async fn ask(&self, ids: &[LogId]) -> Result<(), StoreError> {
         self.listening.get_or_init(|| {
-            tokio::spawn(listen(self.database.address().clone(), Arc::clone(&self.bell))).abort_handle()
+            tokio::spawn(listen(self.database.address().clone(), Arc::clone(&self.announced))).abort_handle()
         });
         let ids: Vec<&str> = ids.iter().map(LogId::as_str).collect();
         let time = i64::try_from(Self::ANNOUNCED.as_millis()).unwrap_or(i64::MAX);
@@ -109,7 +109,7 @@ impl PostgresWatch {
 
     /// Resolves when events were announced since the last time. Announcements may be lost, and may be of logs of others.
     pub async fn announced(&self) {
-        self.bell.notified().await;
+        self.announced.notified().await;
     }
 
     /// How many logs are in which state.
@@ -138,12 +138,12 @@ impl fmt::Debug for PostgresWatch {
     }
 }
 
-/// Rings `bell` when events are announced. Where that is not possible, such as through a pooler, polling has to do.
-async fn listen(address: Address, bell: Arc<Notify>) {
+/// Notifies `announced` when events are announced. Where that is not possible, such as through a pooler, polling has to do.
+async fn listen(address: Address, announced: Arc<Notify>) {
     let mut pause = PAUSES.0;
     loop {
-        let rings = Arc::clone(&bell);
-        if let Ok(client) = open_with(&address, Some(Arc::new(move |_: &str| rings.notify_one()))).await {
+        let notified = Arc::clone(&announced);
+        if let Ok(client) = open_with(&address, Some(Arc::new(move |_: &str| notified.notify_one()))).await {
             match client.batch_execute(&format!("LISTEN {CHANNEL}")).await {
                 Ok(()) => pause = PAUSES.0,
                 Err(error) => debug!(%error, "no announcements"),

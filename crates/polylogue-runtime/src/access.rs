@@ -50,7 +50,7 @@ impl Access {
         wants.into_iter().all(|want| self.has(want))
     }
 
-    /// The permissions of which something is allowed.
+    /// The kinds of permissions of which at least one item is allowed.
     #[must_use]
     pub fn all_grants(&self) -> BTreeSet<Grant> {
         self.grants.iter().copied().chain(self.items.iter().filter_map(RequestedPermission::grant)).collect()

@@ -1,11 +1,15 @@
 //! What a run takes at most, before it begins.
 
-use polylogue_core::{AnyModel, DeltaSink, Limits, Model, ModelError, ModelErrorKind, Reply, Request};
-use polylogue_models::{Day, Env, Fallback, Models, Prices, model_names};
+use polylogue_core::{
+    AnyModel, BoundException, DeltaSink, Limits, LogId, Model, ModelError, ModelErrorKind, Price, Reply,
+    Request, Store as _,
+};
+use polylogue_models::{Day, EndpointModel, Env, Fallback, Models, Prices, model_names};
 use polylogue_team::{Team, TeamBound};
 
-use crate::models::price_of;
-use crate::{Result, TeamRun};
+use crate::models::{price_of, unknown_price};
+use crate::stored::stored_bound;
+use crate::{Result, Runtime, TeamRun};
 
 /// What a run of `team` takes at most within `limits`, from its file alone: no key is read, no server is started, and
 /// nothing is sent. The user's `prices` count instead of list prices. Models that are not known have no known price and no known length of a reply.
@@ -13,15 +17,10 @@ use crate::{Result, TeamRun};
 /// # Errors
 /// When an agent has no model, or the team cannot be built.
 pub fn bound_of(team: &Team, limits: &Limits, prices: &Prices) -> Result<TeamBound> {
-    let (models, today) = (Models::new(Env::default()).with_prices(prices.clone()), Day::today());
-    for (name, endpoint) in team.all_endpoints() {
-        // One that needs the environment is an unknown model here.
-        let _ = endpoint.config(name, &Env::default()).map(|config| models.define(config));
-    }
+    let models = models_of(team, prices);
     let model = |name: &str| match models.model(name) {
         Ok(model) => {
-            let own = team.prices.get(model.name()).and_then(|prices| prices.on(today)).cloned();
-            let price = price_of(own, model.price(), false);
+            let price = price_in(team, &model);
             AnyModel::new(model.with_price(price))
         }
         Err(_) => AnyModel::new(UnknownModel(name.to_owned())),
@@ -34,6 +33,30 @@ pub fn bound_of(team: &Team, limits: &Limits, prices: &Prices) -> Result<TeamBou
     Ok(team.bound(&provide, limits)?)
 }
 
+/// Why models of `team` cannot be called under a budget, because their price is unknown. Models that only an environment defines are left
+/// out.
+#[must_use]
+pub fn unpriced_models(team: &Team, prices: &Prices) -> Vec<ModelError> {
+    let models = models_of(team, prices);
+    let is_unpriced = |name: &&str| models.model(name).is_ok_and(|model| price_in(team, &model).is_none());
+    team.models().into_iter().filter(is_unpriced).map(unknown_price).collect()
+}
+
+/// The models of `team` without keys. An endpoint that needs the environment is not defined.
+fn models_of(team: &Team, prices: &Prices) -> Models {
+    let models = Models::new(Env::default()).with_prices(prices.clone());
+    for (name, endpoint) in team.all_endpoints() {
+        let _ = endpoint.config(name, &Env::default()).map(|config| models.define(config));
+    }
+    models
+}
+
+/// The price of `model` in `team`.
+fn price_in(team: &Team, model: &EndpointModel) -> Option<Price> {
+    let own = team.prices.get(model.name()).and_then(|prices| prices.on(Day::today())).cloned();
+    price_of(own, model.price(), false)
+}
+
 impl TeamRun<'_> {
     /// What its conversation takes at most, with the models and tools that it has.
     ///
@@ -41,6 +64,24 @@ impl TeamRun<'_> {
     /// When the team cannot be built.
     pub fn bound(&self) -> Result<TeamBound> {
         Ok(self.team().bound_with(&|name| self.model(name), &self.limits(), self.server_tools())?)
+    }
+}
+
+impl Runtime {
+    /// Why the bound of the conversation `id` does not apply any more; `None` if it does, or if there is none.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn bound_exception(&self, id: &LogId) -> Result<Option<BoundException>> {
+        let meta = self.store().meta(id).await?;
+        let Some(bound) = stored_bound(&meta) else { return Ok(None) };
+        // What runs here has its events in memory.
+        let open = self.get(id);
+        let of_open = open.as_ref().map(|conversation| conversation.events());
+        Ok(match of_open {
+            Some(events) => bound.exception_after(events.await.iter().map(|event| &**event)),
+            None => bound.exception_after(&self.store().read(id, 0).await?),
+        })
     }
 }
 
@@ -85,6 +126,45 @@ mod tests {
         assert!(cost("{input: 1000, output: 1000}") > 100 * cost("{input: 0, output: 0}"));
     }
 
+    /// One agent with one tool, and an output schema if it is named.
+    fn with_tool(model: &str, more: &str) -> TeamBound {
+        bound(&format!(
+            "{{name: t, model: {model}, task: hi, agents: [{{name: Ann, tools: [calculator], max_tool_rounds: 2, \
+             parameters: {{max_tokens: 100}}{more}}}], chat: {{participants: [Ann], pattern: sequential}}}}"
+        ))
+    }
+
+    #[test]
+    fn the_table_of_models_says_how_tools_are_called() {
+        let (known, unknown) = (with_tool("openai:gpt-4o-mini", ""), with_tool("openai:other", ""));
+        assert_eq!(known.at_most.calls(), Some(3));
+        assert!(unknown.at_most.calls().unwrap() > 30, "{unknown:?}");
+        assert!(
+            known.rests_on.iter().any(|of| of == "`openai:gpt-4o-mini` supports calling tools"),
+            "{known:?}"
+        );
+        let tools = |bound: &TeamBound| bound.to_enforce().expects.tools;
+        assert_eq!((tools(&known), tools(&unknown)), (Some(true), None));
+    }
+
+    #[test]
+    fn a_bound_expects_only_what_its_agents_use_and_the_api_can_express() {
+        let schema = |model: &str, schema: &str| {
+            with_tool(model, &format!(", output_schema: {schema}")).to_enforce().expects.schema
+        };
+        let simple =
+            "{type: object, properties: {a: {type: string}}, required: [a], additionalProperties: false}";
+        let free = "{type: object}";
+        assert_eq!(schema("openai:gpt-4o-mini", simple), Some(true));
+        assert_eq!(schema("anthropic:claude-haiku-4-5", simple), Some(true));
+        assert_eq!(schema("anthropic:claude-haiku-4-5", free), None);
+        assert_eq!(with_tool("openai:gpt-4o-mini", "").to_enforce().expects.schema, None);
+        // The second model of a list is not known.
+        assert_eq!(with_tool("[openai:gpt-4o-mini, openai:other]", "").to_enforce().expects.tools, None);
+        let by_text = with_tool("openai:gpt-4o-mini", ", tool_calling: text");
+        assert_eq!(by_text.to_enforce().expects.tools, None);
+    }
+
     #[test]
     fn a_model_that_is_not_known_has_neither_price_nor_bound() {
         let bound = bound(
@@ -96,6 +176,11 @@ mod tests {
         assert!(
             bound.unbounded[0].contains("`openai:other` has no known limit: set `max_tokens`"),
             "{bound:?}"
+        );
+        let loops: Vec<String> = bound.open_loops.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            loops,
+            ["nothing limits the length of a reply of `Ann` (line 1): set `parameters: {max_tokens: ...}`"]
         );
     }
 }

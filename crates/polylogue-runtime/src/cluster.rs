@@ -29,7 +29,7 @@ static BUDGETS: LazyLock<Mutex<OpenBudgets>> = LazyLock::new(Mutex::default);
 /// By the address of the database, and the tenant.
 type OpenBudgets = HashMap<(String, String), Weak<PostgresBudgets>>;
 
-/// The budgets in the database at `address`, for the conversations of a tenant. What was drawn is given back when the last one is dropped.
+/// The budgets in the database at `address`, for the conversations of a tenant. What was drawn is returned when the last one is dropped.
 pub(crate) fn budgets(address: &Address, tenant: &str) -> Result<Arc<PostgresBudgets>> {
     let mut all = BUDGETS.lock().unwrap_or_else(PoisonError::into_inner);
     let place = (address.to_string(), tenant.to_owned());

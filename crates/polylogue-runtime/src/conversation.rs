@@ -1,5 +1,6 @@
 //! An open conversation: run by one task, and watched, answered and cancelled by others.
 
+mod bound;
 mod release;
 
 use std::pin::pin;

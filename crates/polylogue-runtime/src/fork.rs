@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Agent as _, AnyStore, Body, Event, Log, LogId, Message, Meta, Name, Parent, Part, Path, Store as _,
+    Agent as _, AnyStore, Body, Call, Event, Log, LogId, Message, Meta, Name, Parent, Part, Path, Store as _,
     StoreError, StoredFiles, TeamChanged,
 };
 
@@ -197,10 +197,10 @@ fn copied(id: &LogId, events: &[Event], point: &ForkPoint) -> Result<Vec<Arc<Eve
     if end > events.len() as u64 {
         return Err(fail(ForkError::NoEvent { events: events.len() as u64 }));
     }
-    let (before, after): (Vec<&Event>, Vec<&Event>) = events.iter().partition(|event| event.seq < end);
-    if let Some(open) = open_call(&before, &after) {
+    if let Some(open) = open_call(events, end) {
         return Err(fail(open));
     }
+    let (before, after): (Vec<&Event>, Vec<&Event>) = events.iter().partition(|event| event.seq < end);
     let mut copied: Vec<Arc<Event>> =
         before.into_iter().map(|event| Arc::new(Event { inbox: None, ..event.clone() })).collect();
     if let (Some(event), Some(text)) = (point.event, &point.text) {
@@ -214,31 +214,36 @@ fn copied(id: &LogId, events: &[Event], point: &ForkPoint) -> Result<Vec<Arc<Eve
     Ok(copied)
 }
 
-/// The first call of `before` that has no result there.
-fn open_call(before: &[&Event], after: &[&Event]) -> Option<ForkError> {
-    let mut open: Vec<(&Event, &Name, &polylogue_core::Call)> = Vec::new();
-    let is_result = |event: &Event, at: &Path, caller: &Name, called: &str| match &event.body {
-        Body::ToolReturned { who, id, .. } => event.at == *at && who == caller && id == called,
-        _ => false,
-    };
-    for event in before {
-        if let Body::ToolCalled { who, call } = &event.body {
-            open.push((event, who, call));
-        }
-        // What is rolled back has no result.
-        if let Body::RolledBack { since } = &event.body {
-            open.retain(|(called, ..)| called.at != event.at || called.seq < *since);
-        }
-        open.retain(|(called, who, call)| !is_result(event, &called.at, who, &call.id));
-    }
-    let (called, who, call) = open.first()?;
-    let returned = after.iter().find(|event| is_result(event, &called.at, who, &call.id));
+/// Why the events before `end` cannot be a conversation of their own: a call of them has no result there.
+fn open_call(events: &[Event], end: u64) -> Option<ForkError> {
+    let (called, who, call) = *open_calls(events, end).first()?;
+    let is_apart = |end: &u64| open_calls(events, *end).is_empty();
+    let mut later = end + 1..=events.len() as u64;
     Some(ForkError::OpenCall {
-        who: (*who).clone(),
+        who: who.clone(),
         tool: call.tool.clone(),
         called: called.seq,
-        returned: returned.map(|event| event.seq),
+        before: (0..end).rev().find(is_apart).unwrap_or_default(),
+        after: later.find(is_apart).map(|end| end - 1),
     })
+}
+
+/// The calls before `end` that have no result there.
+fn open_calls(events: &[Event], end: u64) -> Vec<(&Event, &Name, &Call)> {
+    let mut open: Vec<(&Event, &Name, &Call)> = Vec::new();
+    for event in events.iter().take_while(|event| event.seq < end) {
+        match &event.body {
+            Body::ToolCalled { who, call } => open.push((event, who, call)),
+            Body::ToolReturned { who, id, .. } => open
+                .retain(|(called, caller, call)| called.at != event.at || *caller != who || call.id != *id),
+            // What is rolled back has no result.
+            Body::RolledBack { since } => {
+                open.retain(|(called, ..)| called.at != event.at || called.seq < *since);
+            }
+            _ => {}
+        }
+    }
+    open
 }
 
 /// `body` with another text; `None` if it has none that people or agents wrote.
@@ -268,7 +273,7 @@ fn reworded(body: &Body, text: &str) -> Option<Body> {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{Call, Outcome, OutcomeStatus, Timestamp};
+    use polylogue_core::{Outcome, OutcomeStatus, Timestamp};
     use serde_json::json;
 
     use super::*;
@@ -312,6 +317,30 @@ mod tests {
         let why = "the call `add` of `Ann` at event 2 has no result before that event";
         assert_eq!(error.to_string(), format!("`a` cannot be forked before event 3: {why}"));
         assert_eq!(error.hint().as_deref(), Some("fork before event 2, or after event 3"));
+    }
+
+    #[test]
+    fn within_calls_that_overlap_the_places_before_and_after_all_of_them_are_named() {
+        let mut events = events();
+        let mut add = |seq: usize, like: usize, id: &str| {
+            let mut event = events[like].clone();
+            match &mut event.body {
+                Body::ToolCalled { call, .. } => call.id = id.into(),
+                Body::ToolReturned { id: of, .. } => *of = id.into(),
+                _ => unreachable!(),
+            }
+            events.insert(seq, event);
+        };
+        add(3, 2, "2");
+        add(5, 4, "2");
+        (0..).zip(&mut events).for_each(|(seq, event)| event.seq = seq);
+        let point = |event| ForkPoint { event: Some(event), text: None, is_edited: false };
+        let fork = |event| copied(&LogId::new("a").unwrap(), &events, &point(event));
+        for event in 3..=5 {
+            let hint = fork(event).unwrap_err().hint();
+            assert_eq!(hint.as_deref(), Some("fork before event 2, or after event 5"), "{event}");
+        }
+        assert!(fork(2).is_ok() && fork(6).is_ok());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use polylogue_core::{
 };
 use tokio::task::AbortHandle;
 
-/// A store whose claims are renewed until they are given back.
+/// A store whose claims are renewed until they are released.
 pub(crate) struct LeaseRenewal {
     store: Arc<AnyStore>,
     held: HeldClaims,

@@ -47,6 +47,7 @@ mod lease_renewal;
 mod memory;
 mod models;
 mod moving;
+mod needs;
 pub mod permission_text;
 mod prepared;
 pub mod presentation;
@@ -64,7 +65,7 @@ mod worker;
 
 pub use access::Access;
 pub use agent_history::AgentHistory;
-pub use bound::bound_of;
+pub use bound::{bound_of, unpriced_models};
 pub use continuation::Continuation;
 pub use conversation::{Conversation, Resumed};
 pub use error::{Error, ForkError, MODEL_HINT, Result, media_in_words};
@@ -73,6 +74,7 @@ pub use memory::{memory_of_others, open_memory};
 pub use models::{
     LocalResources, ModelOptions, count_local, endpoint_allowed, local_resources, unread_media,
 };
+pub use needs::offered;
 pub use polylogue::runs::worker::WorkerEvent;
 pub use polylogue_postgres::{
     Address as DatabaseAddress, BudgetListing, LivePoint, PostgresWatch, Recount, WatchedLog, token_budget,

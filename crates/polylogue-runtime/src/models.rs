@@ -101,6 +101,11 @@ impl TeamModels {
         matches!(self.source, ModelSource::Script(..))
     }
 
+    /// Whether models of providers speak, or those in the process.
+    pub(crate) const fn are_live(&self) -> bool {
+        matches!(self.source, ModelSource::Live(..))
+    }
+
     /// Why the team's script speaks, unless that was asked for.
     pub(crate) fn why_scripted(&self) -> Option<&str> {
         match &self.source {
@@ -164,6 +169,16 @@ impl TeamModels {
         }
     }
 
+    /// Refuses models of `team` whose price is unknown, if there is a budget.
+    pub(crate) fn check_prices(&self, team: &Team) -> Result<()> {
+        let ModelSource::Live(models, local) = &self.source else { return Ok(()) };
+        let names = team.models().into_iter().filter(|name| self.budget && local.get(name).is_none());
+        names.filter_map(|name| models.model(name).ok()).try_for_each(|model| {
+            self.price(model.name(), model.price())?;
+            Ok(())
+        })
+    }
+
     /// Refuses media of `team` that an agent receives whose model is known not to read it.
     pub(crate) fn check_media(&self, team: &Team) -> Result<()> {
         let found = unread(team, |name, media| self.reads(name, media));
@@ -221,14 +236,18 @@ impl TeamModels {
         let own = self.prices.iter().find(|(model, _)| model == name).map(|(_, price)| price.clone());
         let price = price_of(own, list, self.cheap.contains(name));
         if self.budget && price.is_none() {
-            let what = "there is a budget, but its price is unknown";
-            let error = ModelError::new(ModelErrorKind::Config, name, what);
-            return Err(error.hint(format!(
-                "add `prices: {{\"{name}\": {{input: ..., output: ...}}}}` to the team, or count its calls as free: `--allow unknown-price`"
-            )));
+            return Err(unknown_price(name));
         }
         Ok(price)
     }
+}
+
+/// Why the model called `name` cannot be called under a budget.
+pub(crate) fn unknown_price(name: &str) -> ModelError {
+    let what = "there is a budget, but its price is unknown";
+    ModelError::new(ModelErrorKind::Config, name, what).hint(format!(
+        "add `prices: {{\"{name}\": {{input: ..., output: ...}}}}` to the team, or count its calls as free: `--allow unknown-price`"
+    ))
 }
 
 /// The price of a model: as the team says (`own`), but no less than the `list` price unless it may be lower.

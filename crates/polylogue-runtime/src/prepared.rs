@@ -60,7 +60,7 @@ pub struct Prepared {
     options: RunOptions,
     usage: Usage,
     access: Access,
-    models: TeamModels,
+    pub(crate) models: TeamModels,
     servers: TeamServers,
     memory: TeamMemory,
     /// The memory that other teams have written to.
@@ -91,6 +91,7 @@ impl Prepared {
         };
         let models = TeamModels::choose(&mut team, &choosing).await?;
         models.check_media(&team)?;
+        models.check_prices(&team)?;
         let servers = TeamServers::start(&team, options.servers.as_deref(), &access).await?;
         let memory = TeamMemory::of(&team, place, &models)?;
         let of_others = Mutex::new(memory_of_others(&team, place, &digest).await?);
@@ -253,7 +254,7 @@ impl Prepared {
 
 /// A prepared team with the task and the variables of one conversation.
 pub struct TeamRun<'p> {
-    prepared: &'p Prepared,
+    pub(crate) prepared: &'p Prepared,
     team: Team,
     /// Speaks for all agents, if a script does that is not the one of the prepared team.
     script: Option<AnyModel>,

@@ -12,6 +12,7 @@ use polylogue_core::{
 use crate::budgets::SharedBudgets;
 use crate::conversation::{Conversation, Opened, Shared};
 use crate::fork::NewFork;
+use crate::needs;
 use crate::{
     Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredDocument, StoredTeam, TeamRun, fresh_id,
 };
@@ -185,6 +186,25 @@ impl Runtime {
         Ok(queue.schedule(id, Due::Now, Some(&needs)).await?)
     }
 
+    /// The same for a conversation of the team `prepared`: what [the team needs](Prepared::needs) replaces what it needed before, next to
+    /// what people have said.
+    ///
+    /// # Errors
+    /// As [`hand_over`](Self::hand_over).
+    pub async fn hand_over_prepared(
+        &self,
+        id: &LogId,
+        prepared: &Prepared,
+        needs: Option<&Features>,
+    ) -> Result<()> {
+        let before = self.queue()?.needs(id).await?;
+        let said = before.words().filter(|word| !needs::is_of_team(word));
+        let said: Vec<&str> = needs.map_or_else(|| said.collect(), |needs| needs.words().collect());
+        let of_team = prepared.needs();
+        let all = Features::new(said.into_iter().chain(of_team.words())).unwrap_or(before.clone());
+        self.hand_over(id, Some(&all)).await
+    }
+
     /// Where it is.
     #[must_use]
     pub fn place(&self) -> &StoreLocation {
@@ -241,10 +261,19 @@ impl Runtime {
         run.make_work_dir(log.id())?;
         if self.has_successors() {
             log.continue_if_lost().await?;
+            self.note_needs(log.id(), &run.prepared.needs()).await?;
         }
         let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
         let opened = Opened { task, limits, changed: None, more };
         Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
+    }
+
+    /// Has a conversation that this process runs be continued only by workers that have what it `needs`.
+    async fn note_needs(&self, id: &LogId, needs: &Features) -> Result<()> {
+        if needs.is_empty() {
+            return Ok(());
+        }
+        Ok(self.queue()?.schedule(id, Due::Never, Some(needs)).await?)
     }
 
     /// Opens the stored conversation `id`, of which `prepared` is the team. One that this process has open is returned

@@ -224,7 +224,12 @@ pub fn limits_of(meta: &Meta) -> LimitOverrides {
 /// `digest` any more.
 pub(crate) fn bound_of(meta: &Meta, digest: &str) -> Option<RunBound> {
     let is_same = meta.team.get("digest").and_then(|of| of.as_str()) == Some(digest);
-    let bound = meta.team.get("bound").filter(|_| is_same)?;
+    stored_bound(meta).filter(|_| is_same)
+}
+
+/// What the conversation with this `meta` was computed to take at most before it began.
+pub(crate) fn stored_bound(meta: &Meta) -> Option<RunBound> {
+    let bound = meta.team.get("bound")?;
     serde_json::from_value::<StoredBound>(bound.clone()).ok().map(|bound| bound.most)
 }
 

@@ -143,7 +143,8 @@ pub fn refused_programs(team: &Team) -> Vec<String> {
     team.runs_programs_at().into_iter().filter_map(refusal).collect()
 }
 
-fn refusal(backend: SandboxBackend) -> Option<String> {
+/// Why programs are refused there; `None` if they run.
+pub(crate) fn refusal(backend: SandboxBackend) -> Option<String> {
     match backend {
         SandboxBackend::Native => {
             let missing = what_is_enforced().into_iter().find(|measure| measure.required && !measure.holds);

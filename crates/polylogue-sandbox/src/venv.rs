@@ -168,7 +168,7 @@ impl Base {
         Ok(base)
     }
 
-    /// Adds what is at `real`, and is found at `path`.
+    /// Adds the file or folder `real`, to which `path` leads.
     fn add(&mut self, venv: &Path, path: &Path, real: &Path) {
         let is_there = |path: &Path| path.starts_with(venv) || is_of_system(path);
         if !is_there(real) {

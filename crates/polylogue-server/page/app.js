@@ -5,6 +5,7 @@ import { route, address } from './router.js';
 import { Runs } from './runs.js';
 import { NewRun } from './new_run.js';
 import { Run } from './run.js';
+import { Cluster } from './cluster.js';
 import { Compare } from './compare.js';
 import { Editor, Teams } from './editor.js';
 import { Help, showKeys } from './keyboard.js';
@@ -28,6 +29,7 @@ function Top() {
             <a href=${address(['new'])} aria-current=${current('new')}>New run</a>
             <a href=${address(['teams'])} aria-current=${current('teams')}>Teams</a>
             <a href=${address(['compare'])} aria-current=${current('compare')}>Compare</a>
+            ${session.value?.has_cluster && html`<a href=${address(['cluster'])} aria-current=${current('cluster')}>Cluster</a>`}
         </nav>
         <span class="spring"></span>
         <button type="button" class="quiet" title="Keys" aria-label="Keys" onClick=${showKeys}>?</button>
@@ -67,6 +69,7 @@ function View() {
     if (view === 'runs') return html`<${Runs} />`;
     if (view === 'teams') return id ? html`<${Editor} key=${id} id=${id} />` : html`<${Teams} />`;
     if (view === 'compare') return html`<${Compare} />`;
+    if (view === 'cluster') return html`<${Cluster} />`;
     return html`<main tabindex="-1"><h1>There is no such view</h1><p><a href=${address([])}>All runs</a></p></main>`;
 }
 

@@ -66,6 +66,7 @@ export const KEYS = [
     ['g n', 'a new run', () => go(['new'])],
     ['g t', 'all teams', () => go(['teams'])],
     ['g c', 'compare runs', () => go(['compare'])],
+    ['g w', 'workers, and what waits for them: the cluster', () => go(['cluster'])],
     ['/', 'search', () => void (focus('#search') || go([]))],
     ['?', 'this list', () => (isHelp.value = true)],
 ];

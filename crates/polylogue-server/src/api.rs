@@ -2,6 +2,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod check;
+pub(crate) mod cluster;
 pub(crate) mod compare;
 pub(crate) mod conversations;
 pub(crate) mod feed;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::attendance::Attendance;
+use crate::chat_options::ChatOptions;
 use crate::in_flight::InFlight;
 use crate::issuer::Issuer;
 use crate::limits::ServerLimits;
@@ -16,6 +17,7 @@ use crate::names::Names;
 use crate::problem::Problem;
 use crate::promised::Promised;
 use crate::rate::Rates;
+use crate::readiness::Readiness;
 use crate::request::Peer;
 use crate::slots::{Slot, Slots};
 use crate::source::TeamSource;
@@ -37,6 +39,8 @@ pub(crate) struct App {
     pub(crate) token_changes: watch::Sender<u64>,
     pub(crate) names: Names,
     pub(crate) limits: ServerLimits,
+    /// How chat completions are answered.
+    pub(crate) chat: ChatOptions,
     /// Requests of each token.
     pub(crate) requests: Rates<String>,
     /// Wrong tokens from each address.
@@ -63,6 +67,8 @@ pub(crate) struct App {
     pub(crate) mcp: Box<dyn Transport>,
     /// Authenticates what clients send back.
     pub(crate) state_key: StateKey,
+    /// Whether the store can be written.
+    pub(crate) readiness: Readiness,
     /// Whether what an earlier process was running runs again.
     pub(crate) resumed: watch::Sender<bool>,
     /// Whether the server is stopping.
@@ -75,12 +81,13 @@ impl App {
         tenants: Tenants,
         (tokens, issuer): (TokenFile, Option<Issuer>),
         names: Names,
-        limits: ServerLimits,
+        (limits, chat): (ServerLimits, ChatOptions),
         openapi: Value,
         mcp: Box<dyn Transport>,
     ) -> Self {
         let second = Duration::from_secs(1) / limits.requests_per_second.max(1);
         let minute = Duration::from_secs(60) / limits.failed_logins_per_minute.max(1);
+        let readiness = Readiness::new(limits.store_check);
         Self {
             source,
             slots: Slots::new(&limits),
@@ -99,9 +106,11 @@ impl App {
             requests: Rates::new(limits.request_burst, second),
             failed_logins: Rates::new(limits.failed_logins_per_minute, minute),
             limits,
+            chat,
             openapi,
             streams: Mutex::default(),
             in_flight: InFlight::default(),
+            readiness,
             resumed: watch::Sender::new(false),
             stopping: watch::Sender::new(false),
         }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ use crate::token_file::now_ms;
 const JOINS: [Duration; 2] = [Duration::from_mins(10), Duration::from_hours(24)];
 /// The most requests that are remembered.
 const MOST: usize = 4096;
+/// The most lines of the file, which has a line for what is forgotten, too.
+const MOST_LINES: usize = 4 * MOST;
 
 /// A run, and where the response to a request begins in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +71,8 @@ pub(crate) enum Earlier {
 /// Requests and the responses that clients wait for.
 pub(crate) struct Attendance {
     file: PathBuf,
+    /// How many lines the file has.
+    lines: AtomicUsize,
     /// How many wait for each conversation.
     waiting: Mutex<HashMap<LogId, usize>>,
     begun: Mutex<VecDeque<(Line, Clients)>>,
@@ -90,7 +95,8 @@ impl Attendance {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => warn!(%error, "repeated requests of earlier clients will not join their runs"),
         }
-        let attendance = Self { file, waiting: Mutex::default(), begun: Mutex::new(begun) };
+        let lines = AtomicUsize::new(begun.len());
+        let attendance = Self { file, lines, waiting: Mutex::default(), begun: Mutex::new(begun) };
         if let Err(error) = attendance.rewrite(&attendance.begun()) {
             warn!(%error, "notes on earlier requests stay");
         }
@@ -114,7 +120,7 @@ impl Attendance {
         if begun.len() >= MOST {
             begun.pop_front();
         }
-        self.append(&line);
+        self.append(&line, &begun);
         begun.push_back((line, Arc::clone(&clients)));
         clients
     }
@@ -125,7 +131,7 @@ impl Attendance {
         if let Some(at) = begun.iter().position(|(line, _)| line.begun == *run)
             && let Some((line, _)) = begun.remove(at)
         {
-            self.append(&Line { is_over: true, ..line });
+            self.append(&Line { is_over: true, ..line }, &begun);
         }
     }
 
@@ -146,8 +152,12 @@ impl Attendance {
         found
     }
 
-    /// Adds a line to the file, which is read when the process was killed.
-    fn append(&self, line: &Line) {
+    /// Adds a line to the file, which is read when the process was killed. A file with many lines is first written again with those that
+    /// are remembered.
+    fn append(&self, line: &Line, begun: &VecDeque<(Line, Clients)>) {
+        if self.lines.fetch_add(1, Ordering::Relaxed) >= MOST_LINES && self.rewrite(begun).is_ok() {
+            self.lines.store(begun.len() + 1, Ordering::Relaxed);
+        }
         // It begins with a line break, too: one before it can be torn, when the disk was full.
         let mut text = vec![b'\n'];
         let written = serde_json::to_writer(&mut text, line).map_err(io::Error::from).and_then(|()| {
@@ -252,5 +262,24 @@ mod tests {
         assert!(matches!(attendance.find(&digest("a", false)), Earlier::Nothing));
         assert!(matches!(attendance.find(&digest("k", true)), Earlier::Lost(..)));
         assert!(matches!(attendance.find(&digest("l", true)), Earlier::Nothing));
+    }
+
+    #[test]
+    fn the_file_does_not_grow_with_the_requests_that_are_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("requests.jsonl");
+        let attendance = Attendance::at(file.clone());
+        let kept = attendance.note(&digest("kept", true), &run("kept"));
+        for nth in 0..MOST_LINES {
+            let begun = run(&format!("run-{nth}"));
+            attendance.note(&digest(&nth.to_string(), true), &begun);
+            attendance.forget(&begun);
+        }
+        drop(kept);
+        let lines = fs::read_to_string(&file).unwrap().lines().filter(|line| !line.is_empty()).count();
+        assert!(lines <= MOST_LINES + 1, "{lines}");
+        let again = Attendance::at(file);
+        assert!(matches!(again.find(&digest("kept", true)), Earlier::Lost(begun, _) if begun == run("kept")));
+        assert_eq!(again.begun().len(), 1);
     }
 }

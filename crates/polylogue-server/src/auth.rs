@@ -19,7 +19,7 @@ use crate::token::{Token, TokenKind};
 
 const HINT: &str = "send `Authorization: Bearer ply_…`; `polylogue token new` makes a token";
 
-/// Passes a request on if its token allows it.
+/// Passes a request on if its token allows it, and once the server has continued what it was running before a restart.
 pub(crate) async fn auth(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response<Body> {
     let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let route = path.as_deref().and_then(|path| find(request.method(), path));
@@ -37,6 +37,8 @@ pub(crate) async fn auth(State(app): State<Arc<App>>, mut request: Request, next
         }
     };
     if let Some(token) = &token {
+        // A client may be faster than the server: what is still to be continued looks as if it had been stopped.
+        let _ = app.resumed.subscribe().wait_for(|resumed| *resumed).await;
         request.extensions_mut().insert(Arc::clone(token));
     }
     let mut response = next.run(request).await;

@@ -80,6 +80,7 @@ fn document(tenant: &Tenant, listing: &Listing, status: Status) -> Conversation 
         ended: status.ended,
         imported: None,
         node: None,
+        bound_ended: None,
         parent: parent.as_ref().map(|parent| Parent {
             id: parent.id.clone(),
             seq: parent.event,
@@ -141,6 +142,6 @@ async fn state(tenant: &Tenant, listing: &Listing) -> Result<(State, Option<Ende
 }
 
 /// Why it ended, by the words of the command line.
-fn ending(reason: &StopReason) -> Ended {
+pub(crate) fn ending(reason: &StopReason) -> Ended {
     Ended { word: reason.outcome().into(), detail: reason.to_string() }
 }

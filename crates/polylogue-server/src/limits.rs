@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 pub struct ServerLimits {
     /// The largest body of a request, in bytes.
     pub body_bytes: usize,
-    /// The same of a request that has a file: an imported conversation.
+    /// The same of a request that can have files: an imported conversation, or a chat completion with pictures.
     pub file_bytes: usize,
     /// The deepest nesting of JSON.
     pub json_depth: usize,
@@ -59,6 +59,9 @@ pub struct ServerLimits {
     /// How long conversations may take to end their steps when the server stops. Then they are stopped at once.
     #[serde(with = "seconds")]
     pub stop_time: Duration,
+    /// How often `/readyz` tries at most whether the store can be written.
+    #[serde(with = "seconds")]
+    pub store_check: Duration,
     /// How often it is looked whether team files have changed.
     #[serde(with = "seconds")]
     pub team_check: Duration,
@@ -89,6 +92,7 @@ impl Default for ServerLimits {
             mcp_sessions_per_token: 64,
             mcp_session_time: Duration::from_hours(1),
             stop_time: Duration::from_secs(25),
+            store_check: Duration::from_secs(5),
             team_check: Duration::from_secs(2),
         }
     }

@@ -25,17 +25,18 @@ use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep};
 use tower_service::Service as _;
 
+use crate::forwarded::{TrustedProxy, client, is_trusted};
 use crate::limits::ServerLimits;
 use crate::request::Peer;
 
 /// How long the accept loop rests after an error of the system, such as too many open files.
 const REST: Duration = Duration::from_millis(50);
 
-/// Serves connections until `over` says so, and then those that are open, until they end.
+/// Serves connections until `over` says so, and then those that are open, until they end. Who sends a request is what the `trusted` proxies say.
 pub(crate) async fn listen(
     listener: TcpListener,
     router: Router,
-    limits: &ServerLimits,
+    (limits, trusted): (&ServerLimits, Arc<[TrustedProxy]>),
     mut over: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
@@ -51,10 +52,11 @@ pub(crate) async fn listen(
         };
         while connections.try_join_next().is_some() {}
         // More than the limit are closed at once.
-        let Some(permit) = open.permit(address.ip()) else { continue };
+        let Some(permit) = open.permit(address.ip(), is_trusted(&trusted, address.ip())) else { continue };
         // Small frames of event streams are sent at once; without this option, later.
         let _ = socket.set_nodelay(true);
-        let serving = connection(socket, address.ip(), router.clone(), limits.clone(), over.clone());
+        let peer = (address.ip(), Arc::clone(&trusted));
+        let serving = connection(socket, peer, router.clone(), limits.clone(), over.clone());
         connections.spawn(async move {
             serving.await;
             drop(permit);
@@ -67,7 +69,7 @@ pub(crate) async fn listen(
 /// Serves one connection. An error is the client's, and ends it.
 async fn connection(
     socket: TcpStream,
-    peer: IpAddr,
+    (peer, trusted): (IpAddr, Arc<[TrustedProxy]>),
     router: Router,
     limits: ServerLimits,
     mut over: watch::Receiver<bool>,
@@ -76,7 +78,8 @@ async fn connection(
     let service = service_fn(move |request: Request<Incoming>| {
         let mut router = router.clone();
         let mut request = request.map(Body::new);
-        request.extensions_mut().insert(Peer(peer));
+        let sender = Peer(client(&trusted, peer, request.headers()));
+        request.extensions_mut().insert(sender);
         async move { Ok::<Response<Body>, Infallible>(router.call(request).await.unwrap_or_else(|e| match e {})) }
     });
     let serving = http1::Builder::new()
@@ -113,12 +116,12 @@ impl Open {
         Self { all, by_address: Arc::default(), per_address: limits.connections_per_address }
     }
 
-    /// One more connection from `address`, unless there are too many.
-    fn permit(&self, address: IpAddr) -> Option<Permit> {
+    /// One more connection from `address`, unless there are too many. A proxy has those of all its clients.
+    fn permit(&self, address: IpAddr, is_proxy: bool) -> Option<Permit> {
         let one = Arc::clone(&self.all).try_acquire_owned().ok()?;
         let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
         let open = by_address.entry(address).or_insert(0);
-        if *open >= self.per_address {
+        if *open >= self.per_address && !is_proxy {
             return None;
         }
         *open += 1;

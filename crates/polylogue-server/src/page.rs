@@ -37,6 +37,7 @@ files! {
     "/page/base.css": "base.css",
     "/page/boxes.js": "boxes.js",
     "/page/calls.js": "calls.js",
+    "/page/cluster.js": "cluster.js",
     "/page/compare.js": "compare.js",
     "/page/completion.js": "completion.js",
     "/page/conversation.js": "conversation.js",

@@ -78,6 +78,11 @@ pub(crate) trait Projection: Send + 'static {
         None
     }
 
+    /// Whether what follows is not for this stream: it ends with what [`rest`](Self::rest) says, whether the conversation runs or not.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// What is sent while nothing happens.
     fn keep_alive(&mut self) -> String {
         COMMENT.into()

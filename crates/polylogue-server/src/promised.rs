@@ -1,26 +1,62 @@
 //! The conversations that this server runs, as files that the next process reads: after a crash or a restart it continues these, and none
 //! that a person or another program has interrupted.
+//!
+//! Servers of one machine can have the same store. Each process has a folder of its own, in which a file stays locked while it lives; a process that
+//! starts takes over the folders of those that are dead.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::LogId;
+use polylogue_runtime::fresh_id;
+
+/// The file in the folder of a process that it has locked. No tenant has a name with a dot.
+const LOCK: &str = "process.lock";
+
+/// Locked while a folder is made, taken over or removed.
+const GATE: &str = "folders.lock";
 
 /// The conversations that are to run until they close, wait or are stopped: one file for each, by tenant, with the token that pays.
 #[derive(Debug)]
 pub(crate) struct Promised {
-    folder: PathBuf,
+    /// Has the folders of all processes.
+    root: PathBuf,
+    /// That of this one, once it has one.
+    own: Mutex<Option<OwnFolder>>,
+}
+
+#[derive(Debug)]
+struct OwnFolder {
+    path: PathBuf,
+    lock: File,
+}
+
+/// Closing alone would leave the lock to a program that is just being started.
+impl Drop for OwnFolder {
+    fn drop(&mut self) {
+        let _ = self.lock.unlock();
+    }
+}
+
+/// What dead processes have left.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Adopted {
+    /// Tenants and ids.
+    pub(crate) conversations: Vec<(String, LogId)>,
+    /// Whether there are other processes that live.
+    pub(crate) has_others: bool,
 }
 
 impl Promised {
-    pub(crate) const fn at(folder: PathBuf) -> Self {
-        Self { folder }
+    pub(crate) const fn at(root: PathBuf) -> Self {
+        Self { root, own: Mutex::new(None) }
     }
 
     /// Notes that it is to run, paid by `token`. A process that is killed later leaves the note.
     pub(crate) fn note(&self, tenant: &str, id: &LogId, token: Option<&str>) -> io::Result<()> {
-        let folder = self.folder.join(tenant);
+        let folder = self.own_folder()?.join(tenant);
         let (file, token) = (folder.join(id.as_str()), token.unwrap_or_default());
         match fs::write(&file, token) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -33,41 +69,119 @@ impl Promised {
 
     /// The token that pays for it, if it is known.
     pub(crate) fn payer(&self, tenant: &str, id: &LogId) -> Option<String> {
-        let token = fs::read_to_string(self.folder.join(tenant).join(id.as_str())).ok()?;
+        let token = fs::read_to_string(self.own_folder().ok()?.join(tenant).join(id.as_str())).ok()?;
         Some(token).filter(|token| !token.is_empty())
     }
 
-    /// Notes that it need not run any more.
+    /// Notes that it need not run any more, whichever process has run it.
     pub(crate) fn clear(&self, tenant: &str, id: &LogId) -> io::Result<()> {
-        match fs::remove_file(self.folder.join(tenant).join(id.as_str())) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            cleared => cleared,
+        for process in folders_in(&self.root)? {
+            absent_is_fine(fs::remove_file(self.root.join(process).join(tenant).join(id.as_str())))?;
+        }
+        Ok(())
+    }
+
+    /// Takes over what processes have noted that are dead.
+    pub(crate) fn adopt(&self) -> io::Result<Adopted> {
+        let own = self.own_folder()?;
+        let _gate = self.gate()?;
+        let mut adopted = Adopted::default();
+        for process in folders_in(&self.root)? {
+            let folder = self.root.join(process);
+            if folder == own {
+                continue;
+            }
+            // One without a lock was killed before it had noted anything.
+            let lock = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK))?;
+            match lock.try_lock() {
+                Ok(()) => adopted.conversations.extend(taken_over(&folder, &own)?),
+                Err(TryLockError::WouldBlock) => adopted.has_others = true,
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            let _ = lock.unlock();
+        }
+        Ok(adopted)
+    }
+
+    /// Leaves what is noted to the next process. Nothing is noted any more.
+    pub(crate) fn leave(&self) {
+        let Some(own) = self.own().take() else { return };
+        let Ok(_gate) = self.gate() else { return };
+        // Fails where something is noted.
+        let tenants = folders_in(&own.path).unwrap_or_default();
+        if tenants.iter().all(|tenant| fs::remove_dir(own.path.join(tenant)).is_ok()) {
+            let _ = fs::remove_dir_all(&own.path);
         }
     }
 
-    /// What an earlier process has noted: tenants and ids.
-    pub(crate) fn all(&self) -> io::Result<Vec<(String, LogId)>> {
-        let mut all = Vec::new();
-        for tenant in self.names("")? {
-            let ids = self.names(&tenant)?;
-            let ids = ids.iter().filter_map(|name| LogId::new(name).ok());
-            all.extend(ids.map(|id| (tenant.clone(), id)));
-        }
-        Ok(all)
+    fn own(&self) -> MutexGuard<'_, Option<OwnFolder>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The names in one of its folders, sorted.
-    fn names(&self, folder: &str) -> io::Result<Vec<String>> {
-        let entries = match fs::read_dir(self.folder.join(folder)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries?,
-        };
-        let mut names = Vec::new();
-        for entry in entries {
-            names.extend(entry?.file_name().into_string().ok());
+    /// The folder of this process, which is made when it is needed.
+    fn own_folder(&self) -> io::Result<PathBuf> {
+        let mut own = self.own();
+        if let Some(own) = &*own {
+            return Ok(own.path.clone());
         }
-        names.sort();
-        Ok(names)
+        let _gate = self.gate()?;
+        let path = self.root.join(fresh_id().as_str());
+        fs::create_dir(&path)?;
+        let lock = File::create_new(path.join(LOCK))?;
+        lock.try_lock()?;
+        *own = Some(OwnFolder { path: path.clone(), lock });
+        Ok(path)
+    }
+
+    /// Keeps other processes from making folders and taking them over while it exists.
+    fn gate(&self) -> io::Result<File> {
+        fs::create_dir_all(&self.root)?;
+        let gate = File::options().create(true).truncate(false).write(true).open(self.root.join(GATE))?;
+        gate.lock()?;
+        Ok(gate)
+    }
+}
+
+/// Moves what is noted in `folder` to `own`, and removes the folder.
+fn taken_over(folder: &Path, own: &Path) -> io::Result<Vec<(String, LogId)>> {
+    let mut all = Vec::new();
+    for tenant in folders_in(folder)? {
+        fs::create_dir_all(own.join(&tenant))?;
+        let mut ids = names_in(&folder.join(&tenant))?;
+        ids.sort();
+        for id in ids.iter().filter_map(|name| LogId::new(name).ok()) {
+            fs::rename(folder.join(&tenant).join(id.as_str()), own.join(&tenant).join(id.as_str()))?;
+            all.push((tenant.clone(), id));
+        }
+    }
+    fs::remove_dir_all(folder)?;
+    Ok(all)
+}
+
+/// The names of the folders in a folder, sorted.
+fn folders_in(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = names_in(folder)?;
+    names.retain(|name| folder.join(name).is_dir());
+    names.sort();
+    Ok(names)
+}
+
+fn names_in(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry?.file_name().into_string().ok());
+    }
+    Ok(names)
+}
+
+fn absent_is_fine(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 
@@ -75,20 +189,67 @@ impl Promised {
 mod tests {
     use super::*;
 
+    fn id(text: &str) -> LogId {
+        LogId::new(text).unwrap()
+    }
+
+    fn adopted(promised: &Promised) -> Vec<(String, LogId)> {
+        promised.adopt().unwrap().conversations
+    }
+
     #[test]
-    fn what_is_noted_is_there_until_it_is_cleared() {
+    fn what_is_noted_is_there_for_the_next_process_until_it_is_cleared() {
         let dir = tempfile::tempdir().unwrap();
-        let promised = || Promised::at(dir.path().join("running"));
-        let id = |text: &str| LogId::new(text).unwrap();
-        assert_eq!(promised().all().unwrap(), []);
-        promised().clear("local", &id("a")).unwrap();
-        for (tenant, of) in [("local", "b"), ("local", "a"), ("other", "a"), ("local", "a")] {
-            promised().note(tenant, &id(of), Some("tok-1")).unwrap();
+        let process = || Promised::at(dir.path().join("running"));
+        let first = process();
+        first.clear("local", &id("a")).unwrap();
+        for (tenant, of) in [("local", "b"), ("local", "a"), ("other", "a"), ("local", "c")] {
+            first.note(tenant, &id(of), Some("tok-1")).unwrap();
         }
-        assert_eq!(promised().payer("local", &id("a")).as_deref(), Some("tok-1"));
-        promised().note("local", &id("a"), None).unwrap();
-        assert_eq!(promised().payer("local", &id("a")), None);
-        promised().clear("local", &id("b")).unwrap();
-        assert_eq!(promised().all().unwrap(), [("local".into(), id("a")), ("other".into(), id("a"))]);
+        assert_eq!(first.payer("local", &id("a")).as_deref(), Some("tok-1"));
+        first.note("local", &id("c"), None).unwrap();
+        assert_eq!(first.payer("local", &id("c")), None);
+        first.clear("local", &id("b")).unwrap();
+        drop(first);
+        for _ in 0..2 {
+            // However often it dies before it has run anything.
+            let next = process();
+            let left = [("local".into(), id("a")), ("local".into(), id("c")), ("other".into(), id("a"))];
+            assert_eq!(adopted(&next), left);
+            assert_eq!(next.payer("other", &id("a")).as_deref(), Some("tok-1"));
+        }
+    }
+
+    #[test]
+    fn a_living_process_keeps_its_own_and_a_dead_one_is_taken_over_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let process = || Promised::at(dir.path().join("running"));
+        let (dead, living, next) = (process(), process(), process());
+        dead.note("local", &id("of-dead"), None).unwrap();
+        living.note("local", &id("of-living"), None).unwrap();
+        assert_eq!(next.adopt().unwrap(), Adopted { conversations: Vec::new(), has_others: true });
+        drop(dead);
+        let conversations = vec![("local".into(), id("of-dead"))];
+        assert_eq!(next.adopt().unwrap(), Adopted { conversations, has_others: true });
+        assert_eq!(adopted(&living), [], "it has been taken over");
+        // One that another process has run to its end need not run again, wherever that is noted.
+        next.clear("local", &id("of-living")).unwrap();
+        living.leave();
+        next.leave();
+        let last = process();
+        assert_eq!(last.adopt().unwrap().conversations, [("local".into(), id("of-dead"))]);
+        last.clear("local", &id("of-dead")).unwrap();
+        last.leave();
+        assert_eq!(folders_in(&dir.path().join("running")).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_process_that_was_killed_before_it_had_a_lock_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("running");
+        fs::create_dir_all(root.join("torn")).unwrap();
+        let next = Promised::at(root.clone());
+        assert_eq!(next.adopt().unwrap(), Adopted::default());
+        assert!(!root.join("torn").exists());
     }
 }

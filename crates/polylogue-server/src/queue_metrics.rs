@@ -113,7 +113,7 @@ impl WorkerMetrics {
             .route("/healthz", get(async || "ok\n"))
             .with_state(self.read);
         let (_stop, stopping) = watch::channel(false);
-        listen(self.listener, router, &ServerLimits::default(), stopping).await;
+        listen(self.listener, router, (&ServerLimits::default(), Arc::default()), stopping).await;
     }
 }
 

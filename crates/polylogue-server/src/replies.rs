@@ -63,6 +63,7 @@ const REPLIES: &[(&str, &str, Schema)] = &[
     ("POST", "/api/v1/conversations/{id}/resume", conversation),
     ("GET", "/api/v1/conversations/{id}/verify", verdict),
     ("GET", "/api/v1/memory", || object(&[("facts", list(fact()))], &[])),
+    ("GET", "/api/v1/cluster", cluster),
     ("DELETE", "/api/v1/memory/{fact}", || object(&[("forgotten", json!({"const": true}))], &[])),
     ("GET", "/api/v1/conversations/{id}/continuation", continuation),
     ("POST", "/api/v1/conversations/{id}/fork", conversation),
@@ -228,6 +229,7 @@ fn conversation() -> Value {
         &[
             ("imported", flag()),
             ("node", text()),
+            ("bound_ended", text()),
             ("paused", json!({"const": true})),
             ("ended", object(&[("word", text()), ("detail", text())], &[])),
             ("parent", object(&[("id", text()), ("seq", count())], &[("edited", flag())])),
@@ -257,6 +259,52 @@ fn fact() -> Value {
             ("time_ms", count()),
             ("conversation", text()),
             ("call", text()),
+        ],
+        &[],
+    )
+}
+
+/// What workers run, and what waits for them.
+fn cluster() -> Value {
+    let worker = [
+        ("worker", text()),
+        ("version", text()),
+        ("held", count()),
+        ("at_once", count()),
+        ("offers", list(text())),
+        ("seen_ms", count()),
+    ];
+    let usage = || object(&["calls", "tokens", "cost"].map(|name| (name, count())), &[]);
+    let budget = [
+        ("budget", text()),
+        ("limits", object(&["calls", "tokens", "cost"].map(|name| (name, or_null("integer"))), &[])),
+        ("used", usage()),
+        ("drawn", usage()),
+        ("processes", count()),
+        ("conversations", count()),
+    ];
+    let queued = [
+        ("id", text()),
+        ("state", json!({"enum": ["lost", "parked", "ready", "held", "timed"]})),
+        ("overdue_ms", or_null("integer")),
+        ("holder", or_null("string")),
+        ("needs", list(text())),
+        ("missing", list(text())),
+        ("tries", count()),
+        ("takeovers", count()),
+        ("why", or_null("string")),
+    ];
+    object(
+        &[
+            ("workers", list(object(&worker, &[]))),
+            ("budgets", list(object(&budget, &[]))),
+            ("conversations", list(object(&queued, &[]))),
+            (
+                "counts",
+                object(&["lost", "parked", "ready", "held", "timed"].map(|name| (name, count())), &[]),
+            ),
+            ("overdue_seconds", json!({"type": "number", "minimum": 0})),
+            ("takeovers", count()),
         ],
         &[],
     )
@@ -331,6 +379,7 @@ fn session() -> Value {
             ("scopes", list(text())),
             ("teams", or_null("array")),
             ("expires_ms", or_null("integer")),
+            ("has_cluster", flag()),
             ("version", text()),
         ],
         &[],

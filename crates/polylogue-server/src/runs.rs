@@ -2,11 +2,12 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use polylogue_core::{Due, LimitOverrides, LogId, LogState, Status, Subscription};
 use polylogue_runtime::{Conversation, OpenOptions, Prepared};
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use crate::app::App;
@@ -270,13 +271,39 @@ async fn oldest_first(app: &App, promised: Vec<(String, LogId)>) -> Vec<(String,
     all.into_iter().map(|(_, one)| one).collect()
 }
 
-/// Continues what an earlier process of the server was running when it ended, however it ended.
+/// How often it is looked whether other processes are dead, and the time between: what a process that was just killed had locked can stay locked
+/// for a moment.
+const LOOKS: usize = 4;
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What processes of the server were running that are dead.
+async fn adopted(app: &App) -> Vec<(String, LogId)> {
+    let mut all = Vec::new();
+    for look in 1..=LOOKS {
+        match app.promised.adopt() {
+            Ok(adopted) => {
+                all.extend(adopted.conversations);
+                if !adopted.has_others {
+                    break;
+                }
+            }
+            Err(error) => {
+                warn!(%error, "what was running cannot be continued");
+                break;
+            }
+        }
+        if look < LOOKS {
+            sleep(LOOK).await;
+        }
+    }
+    all
+}
+
+/// Continues what earlier processes of the server were running when they ended, however they ended.
 pub(crate) async fn resume_all(app: &Arc<App>) {
     let tokens = app.tokens.all().unwrap_or_default();
-    let promised = app.promised.all().unwrap_or_else(|error| {
-        warn!(%error, "what was running cannot be continued");
-        Vec::new()
-    });
+    let promised = adopted(app).await;
+    let mut open = Vec::new();
     for (name, tenant, id, is_open) in oldest_first(app, promised).await {
         if is_open {
             let payer = app.promised.payer(&name, &id);
@@ -287,14 +314,76 @@ pub(crate) async fn resume_all(app: &Arc<App>) {
                 None => Ok(Payer::default()),
             };
             match payer {
-                Ok(payer) => {
-                    info!(conversation = %id, "a conversation is continued");
-                    run_stored(app, &tenant, &id, app.slots.wait(&format!("tenant {name}"), payer));
-                }
+                Ok(payer) => open.push((tenant, id, payer)),
                 Err(problem) => warn!(conversation = %id, %problem, "a conversation is not continued"),
             }
         } else if let Err(error) = app.promised.clear(&name, &id) {
             warn!(conversation = %id, %error, "a note about a conversation stays");
+        }
+    }
+    for (tenant, id, payer) in resume_free(app, open).await {
+        tokio::spawn(resume_when_free(Arc::clone(app), tenant, id, payer));
+    }
+}
+
+type Promised = (Arc<Tenant>, LogId, Payer);
+
+/// Continues those that no process has claimed, and returns the others. A process that has just ended can have its claims for a moment.
+async fn resume_free(app: &Arc<App>, mut open: Vec<Promised>) -> Vec<Promised> {
+    for look in 1..=LOOKS {
+        let mut held = Vec::new();
+        for (tenant, id, payer) in open {
+            match is_held(&tenant, &id).await {
+                true => held.push((tenant, id, payer)),
+                false => resume(app, &tenant, &id, payer),
+            }
+        }
+        open = held;
+        if open.is_empty() {
+            break;
+        }
+        if look < LOOKS {
+            sleep(LOOK).await;
+        }
+    }
+    open
+}
+
+fn resume(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, payer: Payer) {
+    info!(conversation = %id, "a conversation is continued");
+    run_stored(app, tenant, id, app.slots.wait(&format!("tenant {}", tenant.name), payer));
+}
+
+/// Whether a process has claimed it.
+async fn is_held(tenant: &Tenant, id: &LogId) -> bool {
+    // Running it says what is wrong.
+    tenant.runtime.is_claimed(id).await.unwrap_or(false)
+}
+
+/// How often it is looked whether a conversation is free that another process has.
+const HELD: Duration = Duration::from_secs(2);
+
+/// Continues a conversation when no other process has it. In a shared store, the claim of a process that was killed lasts as long as its lease; then
+/// a worker may be faster, and runs it to its end.
+async fn resume_when_free(app: Arc<App>, tenant: Arc<Tenant>, id: LogId, payer: Payer) {
+    let mut stopping = app.stopping.subscribe();
+    info!(conversation = %id, "a conversation is continued when no other process has it");
+    loop {
+        tokio::select! {
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+            () = sleep(HELD) => {}
+        }
+        if tenant.runs.is_running(&id) {
+            return;
+        }
+        match listing(&tenant, &id).await {
+            Ok(listing) if listing.state() == LogState::Open => {}
+            Err(problem) if !problem.is_not_found() => continue,
+            // It is at rest, or was removed.
+            _ => return take_back(&app, &tenant, &id),
+        }
+        if !is_held(&tenant, &id).await {
+            return resume(&app, &tenant, &id, payer);
         }
     }
 }

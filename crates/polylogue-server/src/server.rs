@@ -20,6 +20,8 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::app::App;
 use crate::auth::auth;
+use crate::chat_options::ChatOptions;
+use crate::forwarded::TrustedProxy;
 use crate::issuer::{Issuer, IssuerOptions};
 use crate::limits::ServerLimits;
 use crate::listen::listen;
@@ -33,6 +35,7 @@ use crate::request::RequestId;
 use crate::revocation::watch_tokens;
 use crate::runs::{resume_all, stop_all};
 use crate::source::{SourceError, TeamSource};
+use crate::store_metrics::StoreMetrics;
 use crate::table::{ROUTES, router};
 use crate::tenants::{Tenants, server_folder};
 use crate::token::{NewToken, Token, TokenError, TokenKind, TokenText};
@@ -49,6 +52,10 @@ pub struct ServerOptions {
     pub public_url: Option<String>,
     /// Origins of other sites whose pages may use it, such as `https://example.com`.
     pub origins: Vec<String>,
+    /// Servers in front of it that say who sends a request. Limits on addresses are those of their clients.
+    pub trusted_proxies: Vec<TrustedProxy>,
+    /// How chat completions are answered.
+    pub chat: ChatOptions,
     /// What clients can take of it.
     pub limits: ServerLimits,
     /// An authorization server whose tokens are accepted besides those of this server.
@@ -73,6 +80,8 @@ impl ServerOptions {
             place,
             public_url,
             origins,
+            trusted_proxies: Vec::new(),
+            chat: ChatOptions::default(),
             limits,
             issuer: None,
             resume: true,
@@ -104,6 +113,9 @@ pub enum ServerError {
     /// An origin is not one.
     #[error("`{0}` is not an origin: a scheme, a host and a port")]
     Origin(String),
+    /// No request has a header of this name.
+    #[error("`{0}` is not the name of a header")]
+    Header(String),
     /// Nothing can be offered to other processes.
     #[error("the internal stream: {0}")]
     Live(#[from] LiveError),
@@ -137,6 +149,7 @@ impl ServerError {
             }
             Self::PublicUrl(_) => Some("write it as `https://example.com`".into()),
             Self::Origin(_) => Some("write it as `https://example.com`, without a path".into()),
+            Self::Header(_) => Some("write it as `X-OpenWebUI-Chat-Id`, without a colon".into()),
             Self::Issuer(_) => Some(
                 "`--issuer` is an address with `https://`, and `--audience` or `--public-url` the address of this server".into(),
             ),
@@ -146,6 +159,12 @@ impl ServerError {
             Self::Token(_) => None,
         }
     }
+}
+
+/// The description of all routes, OpenAPI 3.1, as servers have it at `/openapi.json`.
+#[must_use]
+pub fn openapi() -> serde_json::Value {
+    document(&ROUTES)
 }
 
 /// Where the tokens of a server are whose store is at `place`.
@@ -171,6 +190,7 @@ pub struct Server {
     live: Option<LiveNode>,
     /// Keeps the tools of agents from it.
     own: OwnAddress,
+    trusted_proxies: Arc<[TrustedProxy]>,
 }
 
 impl Server {
@@ -185,6 +205,8 @@ impl Server {
             place,
             public_url,
             origins,
+            trusted_proxies,
+            chat,
             limits,
             issuer,
             resume,
@@ -215,8 +237,10 @@ impl Server {
         let live = if place.is_shared() { Some(LiveNode::bind(&live).await?) } else { None };
         let tenants = Tenants::new(place, source.ids(), (budget, names_of_budgets), live.clone());
         drop(shared);
-        let (routes, mcp) = (document(&ROUTES), Box::new(mcp::server(&limits)));
-        let app = Arc::new(App::new(source, tenants, (tokens, issuer), names, limits, routes, mcp));
+        let (routes, mcp) = (openapi(), Box::new(mcp::server(&limits)));
+        let chat = with_headers(chat)?;
+        let app = App::new(source, tenants, (tokens, issuer), names, (limits, chat), routes, mcp);
+        let app = Arc::new(app);
         prepare(&app).await?;
         let bound = async { TcpListener::bind(listen).await.and_then(|l| Ok((l.local_addr()?, l))) };
         let (address, listener) = bound.await.map_err(|why| ServerError::Listen { address: listen, why })?;
@@ -225,7 +249,8 @@ impl Server {
             false => Some(app.tokens.create(NewToken::local("first"))?.1),
         };
         let own = OwnAddress::new(address);
-        Ok(Self { listener, address, public_url, app, first_token, resume, live, own })
+        let trusted_proxies = trusted_proxies.into();
+        Ok(Self { listener, address, public_url, app, first_token, resume, live, own, trusted_proxies })
     }
 
     /// The address that it listens on, with its real port.
@@ -238,6 +263,12 @@ impl Server {
     #[must_use]
     pub const fn live(&self) -> Option<&LiveNode> {
         self.live.as_ref()
+    }
+
+    /// What happens at its stores: `/metrics` also has what is counted of others by it.
+    #[must_use]
+    pub fn store_metrics(&self) -> StoreMetrics {
+        self.app.tenants.store_metrics.clone()
     }
 
     /// The URL under which clients reach it.
@@ -267,11 +298,11 @@ impl Server {
 
     /// Serves until `stop` is ready and all connections have ended.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) {
-        let Self { listener, app, resume, own, .. } = self;
+        let Self { listener, app, resume, own, trusted_proxies, .. } = self;
         let router = layered(&app);
         // Until it is at rest, a server that stops tells its clients so.
         let over = tokio::sync::watch::Sender::new(false);
-        let serving = listen(listener, router, &app.limits, over.subscribe());
+        let serving = listen(listener, router, (&app.limits, trusted_proxies), over.subscribe());
         let watching = async {
             loop {
                 sleep(app.limits.team_check).await;
@@ -296,6 +327,7 @@ impl Server {
             over.send_replace(true);
         };
         futures_util::future::join(serving, stopping).await;
+        app.promised.leave();
         drop(own);
     }
 }
@@ -328,7 +360,7 @@ fn layered(app: &Arc<App>) -> Router {
             )
         })
         .layer(from_fn_with_state(Arc::clone(app), auth))
-        .layer(cors(&app.names.origins))
+        .layer(cors(&app.names.origins, &app.chat.conversation_headers))
         .layer(from_fn_with_state(Arc::clone(app), perimeter))
 }
 
@@ -337,12 +369,14 @@ fn respond(problem: &Problem, request: &Request) -> Response<Body> {
     problem.response(ErrorForm::of_path(request.uri().path()), &id.0)
 }
 
-/// What pages of the configured origins may do: exactly these origins, and never with cookies.
-fn cors(origins: &[String]) -> CorsLayer {
+/// What pages of the configured origins may do: exactly these origins, and never with cookies. `own_headers` are allowed besides those of the
+/// protocols.
+fn cors(origins: &[String], own_headers: &[String]) -> CorsLayer {
     let origins = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
     let named = ["x-api-key", "idempotency-key", "if-match", "last-event-id", "x-request-id"];
     let named = named.into_iter().chain(mcp::HEADERS).map(HeaderName::from_static);
-    let headers = named.chain([AUTHORIZATION, CONTENT_TYPE]);
+    let own = own_headers.iter().filter_map(|name| name.parse().ok());
+    let headers = named.chain([AUTHORIZATION, CONTENT_TYPE]).chain(own);
     CorsLayer::new()
         .allow_origin(AllowOrigin::list(origins))
         .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::PUT, Method::DELETE])
@@ -365,6 +399,13 @@ fn checked(origins: Vec<String>) -> Result<Vec<String>, ServerError> {
         Some(wrong) => Err(ServerError::Origin(wrong.clone())),
         None => Ok(origins),
     }
+}
+
+/// Refuses names that no header has.
+fn with_headers(chat: ChatOptions) -> Result<ChatOptions, ServerError> {
+    let wrong = chat.conversation_headers.iter().find(|name| name.parse::<HeaderName>().is_err());
+    wrong.map_or(Ok(()), |name| Err(ServerError::Header(name.clone())))?;
+    Ok(chat)
 }
 
 /// Prepares the teams of the tenant that the command line uses.

@@ -1,13 +1,17 @@
-//! How long the store takes, by operation: a slow disk or database is seen before conversations are.
+//! How long the store takes, by operation, and what happens to claims: a slow disk or database is seen before conversations are. A worker
+//! and a server have the same.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
 use polylogue_core::{
-    AnyStore, Claim, Event, InboxMessage, ListQuery, LogId, Meta, Page, Store, StoreError, StoreWrapper,
+    AnyQueue, AnyStore, Claim, DynQueue, Event, Features, Heartbeat, InboxMessage, ListQuery, LogId, Meta,
+    Page, Queue, QueueWrapper, Store, StoreError, StoreWrapper,
 };
 use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
@@ -17,70 +21,155 @@ struct Operation {
     op: &'static str,
 }
 
-/// The seconds that operations of all stores took since the server started. Clones share them.
+/// What happened at all stores since the process started. Clones share it.
 #[derive(Clone)]
-pub(crate) struct StoreSeconds(Family<Operation, Histogram, fn() -> Histogram>);
+pub struct StoreMetrics {
+    seconds: Family<Operation, Histogram, fn() -> Histogram>,
+    claims: Counter,
+    takeovers: Counter,
+    waited: Histogram,
+    lost: Counter,
+    refused: Counter,
+}
 
 /// From 0.1 ms to 3.3 s: a store on a local disk appends in less than a millisecond.
 fn seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.0001, 2.0, 16))
 }
 
-impl StoreSeconds {
+impl fmt::Debug for StoreMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreMetrics").finish_non_exhaustive()
+    }
+}
+
+/// From 1 ms to 17 min: a conversation may wait for a worker.
+fn waits() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 2.0, 21))
+}
+
+impl StoreMetrics {
     pub(crate) fn new() -> Self {
-        Self(Family::new_with_constructor(seconds as fn() -> Histogram))
+        Self {
+            seconds: Family::new_with_constructor(seconds as fn() -> Histogram),
+            claims: Counter::default(),
+            takeovers: Counter::default(),
+            waited: waits(),
+            lost: Counter::default(),
+            refused: Counter::default(),
+        }
+    }
+
+    /// `store`, whose operations are timed and counted.
+    #[must_use]
+    pub fn metered(&self, store: AnyStore) -> AnyStore {
+        AnyStore::new(MeteredStore { inner: store, metrics: self.clone() })
     }
 
     /// Adds them to `registry`.
     pub(crate) fn register(&self, registry: &mut Registry) {
         let help = "Time that an operation of the store took, failed ones too";
-        registry.register_with_unit("store", help, Unit::Seconds, self.0.clone());
+        registry.register_with_unit("store", help, Unit::Seconds, self.seconds.clone());
+        let help = "Conversations that this process has claimed because they were due";
+        registry.register("claims", help, self.claims.clone());
+        let help = "Those of them that were taken over from a process whose lease had expired";
+        registry.register("claims_taken_over", help, self.takeovers.clone());
+        let help = "For how long claimed conversations had been due, such as since an answer was stored";
+        registry.register_with_unit("claim_wait", help, Unit::Seconds, self.waited.clone());
+        let help =
+            "Claims that this process has lost: their leases had expired, or another process had taken them";
+        registry.register("claims_lost", help, self.lost.clone());
+        let help = "Appends that were refused, because the claim was lost";
+        registry.register("appends_refused", help, self.refused.clone());
     }
 
     async fn of<T>(&self, op: &'static str, operation: impl Future<Output = T>) -> T {
         let start = Instant::now();
         let result = operation.await;
-        self.0.get_or_create(&Operation { op }).observe(start.elapsed().as_secs_f64());
+        self.seconds.get_or_create(&Operation { op }).observe(start.elapsed().as_secs_f64());
         result
+    }
+
+    fn count(&self, claims: &[Claim]) {
+        for found in claims.iter().filter_map(|claim| claim.found) {
+            self.claims.inc();
+            self.takeovers.inc_by(u64::from(found.is_takeover));
+            self.waited.observe(found.waited.as_secs_f64());
+        }
     }
 }
 
-/// A store whose operations are timed.
-pub(crate) struct TimedStore {
-    pub(crate) inner: AnyStore,
-    pub(crate) seconds: StoreSeconds,
+/// A store whose operations are timed and counted.
+struct MeteredStore {
+    inner: AnyStore,
+    metrics: StoreMetrics,
 }
 
-impl StoreWrapper for TimedStore {
+impl MeteredStore {
+    fn queue(&self) -> Result<AnyQueue, StoreError> {
+        self.inner.queue().ok_or_else(AnyQueue::none)
+    }
+}
+
+impl StoreWrapper for MeteredStore {
     fn inner(&self) -> &AnyStore {
         &self.inner
     }
 
+    fn as_queue(&self) -> Option<&dyn DynQueue> {
+        Store::as_queue(&self.inner).map(|_| self as &dyn DynQueue)
+    }
+
     async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
-        self.seconds.of("create", self.inner.create(id, meta)).await
+        self.metrics.of("create", self.inner.create(id, meta)).await
     }
 
     async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
-        self.seconds.of("claim", self.inner.claim(id)).await
+        self.metrics.of("claim", self.inner.claim(id)).await
     }
 
     async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
-        self.seconds.of("append", self.inner.append(claim, batch)).await
+        let appended = self.metrics.of("append", self.inner.append(claim, batch)).await;
+        if matches!(appended, Err(StoreError::Fenced { .. })) {
+            self.metrics.refused.inc();
+        }
+        appended
     }
 
     async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
-        self.seconds.of("read", self.inner.read(id, from)).await
+        self.metrics.of("read", self.inner.read(id, from)).await
     }
 
     async fn read_range(&self, id: &LogId, range: Range<u64>) -> Result<Vec<Event>, StoreError> {
-        self.seconds.of("read", self.inner.read_range(id, range)).await
+        self.metrics.of("read", self.inner.read_range(id, range)).await
     }
 
     async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
-        self.seconds.of("list", self.inner.list(query)).await
+        self.metrics.of("list", self.inner.list(query)).await
     }
 
     async fn post(&self, id: &LogId, message: &InboxMessage) -> Result<u64, StoreError> {
-        self.seconds.of("post", self.inner.post(id, message)).await
+        self.metrics.of("post", self.inner.post(id, message)).await
+    }
+}
+
+impl QueueWrapper for MeteredStore {
+    async fn claim_due(
+        &self,
+        room: usize,
+        offers: &Features,
+        except: &[LogId],
+    ) -> Result<Vec<Claim>, StoreError> {
+        let queue = self.queue()?;
+        let claims = self.metrics.of("claim_due", Queue::claim_due(&queue, room, offers, except)).await?;
+        self.metrics.count(&claims);
+        Ok(claims)
+    }
+
+    async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
+        let queue = self.queue()?;
+        let valid = self.metrics.of("heartbeat", Queue::heartbeat(&queue, claims)).await?;
+        self.metrics.lost.inc_by(claims.len().saturating_sub(valid.len()) as u64);
+        Ok(valid)
     }
 }

@@ -3,7 +3,7 @@
 use polylogue_core::{Body, Event, Finish, StopReason, Summary};
 
 /// What has happened in a conversation since a request.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Stretch {
     /// Of the events since then.
     pub(crate) summary: Summary,

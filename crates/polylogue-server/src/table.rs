@@ -31,6 +31,7 @@ pub(crate) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     routes.extend(api::feed::routes());
     routes.extend(api::verify::routes());
     routes.extend(api::memory::routes());
+    routes.extend(api::cluster::routes());
     routes.extend(api::tokens::routes());
     routes.extend(api::openapi::routes());
     routes.extend(api::session::routes());

@@ -217,6 +217,11 @@ impl<P: Projection> Tail<P> {
                 self.comment_at = Instant::now() + self.follow.app.limits.comment_every;
                 return Some(text);
             }
+            if self.step != Step::End && self.projection.is_over() {
+                self.send(|projection| projection.rest(&Value::Null).unwrap_or_default());
+                self.step = Step::End;
+                continue;
+            }
             match self.step {
                 Step::Read | Step::Look => self.read().await,
                 Step::Wait | Step::ReadOn => {

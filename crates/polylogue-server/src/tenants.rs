@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use polylogue_core::{AnyStore, Budget};
+use polylogue_core::Budget;
 use polylogue_runtime::{Prepared, Runtime, StoreLocation};
 use tokio::sync::OnceCell;
 use tracing::{info, warn};
@@ -13,7 +13,7 @@ use crate::live::LiveNode;
 use crate::live::follower::Follower;
 use crate::running::Runs;
 use crate::source::{SourceError, TeamSource};
-use crate::store_metrics::{StoreSeconds, TimedStore};
+use crate::store_metrics::StoreMetrics;
 use crate::stored_teams::StoredTeams;
 use crate::token::Token;
 use crate::totals::Meters;
@@ -141,8 +141,8 @@ pub(crate) struct Tenants {
     shared_budgets: Vec<String>,
     /// Offers what this process runs to others.
     live: Option<LiveNode>,
-    /// How long their stores take.
-    pub(crate) store_seconds: StoreSeconds,
+    /// How long their stores take, and what happens to claims.
+    pub(crate) store_metrics: StoreMetrics,
     /// The ids of the teams.
     ids: Mutex<Vec<String>>,
     used: Mutex<HashMap<String, Arc<Tenant>>>,
@@ -164,7 +164,7 @@ impl Tenants {
             budget,
             shared_budgets,
             live,
-            store_seconds: StoreSeconds::new(),
+            store_metrics: StoreMetrics::new(),
             ids: Mutex::new(ids),
             used: Mutex::default(),
             reloading: tokio::sync::Mutex::default(),
@@ -227,7 +227,7 @@ impl Tenants {
         let follower = place.watch().map(|watch| Follower::new(watch, point.clone()));
         let place = place.with_live(point.clone());
         let inner = place.open().map_err(Box::new)?;
-        let store = AnyStore::new(TimedStore { inner, seconds: self.store_seconds.clone() });
+        let store = self.store_metrics.metered(inner);
         let runtime = Runtime::with_store(place, store).with_budget(self.budget.clone()).with_successors();
         let runtime = runtime.paid_by(self.shared_budgets.clone()).map_err(Box::new)?;
         if let (Some(live), Some(point)) = (&self.live, &point) {

@@ -21,12 +21,19 @@ pub(crate) struct Waiting {
     app: Arc<App>,
     tenant: Arc<Tenant>,
     id: LogId,
+    /// Whether the response has ended.
+    has_ended: bool,
 }
 
 impl Waiting {
     pub(crate) fn new(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId) -> Self {
         *app.attendance.waiting().entry(id.clone()).or_insert(0) += 1;
-        Self { app: Arc::clone(app), tenant: Arc::clone(tenant), id: id.clone() }
+        Self { app: Arc::clone(app), tenant: Arc::clone(tenant), id: id.clone(), has_ended: false }
+    }
+
+    /// The client has the whole response: if the conversation runs, then for others.
+    pub(crate) fn end(&mut self) {
+        self.has_ended = true;
     }
 }
 
@@ -43,7 +50,7 @@ impl Drop for Waiting {
             }
             count == 0
         };
-        if !is_last || !self.tenant.runs.is_running(&self.id) {
+        if self.has_ended || !is_last || !self.tenant.runs.is_running(&self.id) {
             return;
         }
         let (app, tenant, id) = (Arc::clone(&self.app), Arc::clone(&self.tenant), self.id.clone());

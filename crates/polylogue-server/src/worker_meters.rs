@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use crate::meter::run_counted;
-use crate::store_metrics::{StoreSeconds, TimedStore};
+use crate::store_metrics::StoreMetrics;
 use crate::totals::Meters;
 
 /// The counts of a worker: what its conversations take, how long its store takes, and what happens to it. Cloning shares them.
@@ -23,7 +23,7 @@ pub struct WorkerMeters(Arc<Inner>);
 
 struct Inner {
     meters: Meters,
-    store_seconds: StoreSeconds,
+    store_metrics: StoreMetrics,
     events: Family<EventLabels, Counter>,
     running: Gauge,
 }
@@ -38,7 +38,7 @@ impl Default for WorkerMeters {
     fn default() -> Self {
         Self(Arc::new(Inner {
             meters: Meters::default(),
-            store_seconds: StoreSeconds::new(),
+            store_metrics: StoreMetrics::new(),
             events: Family::default(),
             running: Gauge::default(),
         }))
@@ -46,16 +46,16 @@ impl Default for WorkerMeters {
 }
 
 impl WorkerMeters {
-    /// `store`, whose operations are timed.
+    /// What happens at its store.
     #[must_use]
-    pub fn timed(&self, store: AnyStore) -> AnyStore {
-        AnyStore::new(TimedStore { inner: store, seconds: self.0.store_seconds.clone() })
+    pub fn store_metrics(&self) -> &StoreMetrics {
+        &self.0.store_metrics
     }
 
     /// Adds them to `registry`.
     pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register_collector(Box::new(self.0.meters.of(|_| true)));
-        self.0.store_seconds.register(registry);
+        self.0.store_metrics.register(registry);
         let help = "Conversations that this worker has claimed, released, failed to run, left to others or lost, and failed operations of its store";
         registry.register("worker_events", help, self.0.events.clone());
         registry.register("worker_running", "Conversations that this worker runs", self.0.running.clone());

@@ -223,6 +223,10 @@ impl Store for Jsonl {
         self.run(move |folder| folder.post(&id, &message)).await
     }
 
+    async fn check_writable(&self) -> Result<(), StoreError> {
+        self.run(|folder| folder.check_writable()).await
+    }
+
     async fn inbox(&self, id: &LogId, after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
         let id = id.clone();
         self.run(move |folder| folder.inbox(&id, after)).await

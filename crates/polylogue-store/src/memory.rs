@@ -93,7 +93,7 @@ impl Store for Memory {
             queued: Queued::default(),
         };
         logs.by_id.insert(id.clone(), log);
-        Ok(Claim { id: id.clone(), fence })
+        Ok(Claim::new(id.clone(), fence))
     }
 
     async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
@@ -102,7 +102,7 @@ impl Store for Memory {
         log.free(id)?;
         let fence = claims::next_fence();
         log.writer = Some((fence, self.lease()));
-        Ok(Claim { id: id.clone(), fence })
+        Ok(Claim::new(id.clone(), fence))
     }
 
     async fn holder(&self, id: &LogId) -> Result<Option<String>, StoreError> {
@@ -197,7 +197,7 @@ impl Store for Memory {
         }
         let fence = claims::next_fence();
         log.writer = Some((fence, self.lease()));
-        Ok(Claim { id: id.clone(), fence })
+        Ok(Claim::new(id.clone(), fence))
     }
 
     async fn post(&self, id: &LogId, message: &InboxMessage) -> Result<u64, StoreError> {

@@ -416,6 +416,10 @@ impl Store for Sqlite {
         self.reading(|reader, place| reader.check(place)).await
     }
 
+    async fn check_writable(&self) -> Result<(), StoreError> {
+        self.writing(None, |transaction| transaction.write_nothing_new()).await
+    }
+
     fn as_queue(&self) -> Option<&dyn DynQueue> {
         Some(self)
     }

@@ -4,6 +4,7 @@ mod amount;
 mod case;
 mod chat;
 mod model;
+mod open_loops;
 mod orchestrator;
 mod participant;
 mod paths;
@@ -15,10 +16,11 @@ mod summaries;
 mod task;
 mod walk;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use polylogue::{Limits, Result};
-use polylogue_core::{Allowance, Money, OnLimit, RunBound};
+use polylogue_core::{Allowance, Capabilities, Capability, Model as _, Money, OnLimit, RunBound};
 use polylogue_mcp::Catalog;
 use polylogue_models::KnownModel;
 use serde::Serialize;
@@ -26,7 +28,9 @@ use serde::Serialize;
 pub use self::amount::Amount;
 use self::amount::NO_LIMIT;
 use self::case::{BYTES_PER_TOKEN, Case, PERSON};
+pub use self::open_loops::{LoopKind, OpenLoop};
 use self::reach::Reach;
+use self::speaker::Speaker;
 use self::walk::{Computed, Walk};
 use crate::agent::{Agent, ModelKeys};
 use crate::build::{AgentBuilder, Provide};
@@ -54,6 +58,8 @@ pub struct TeamBound {
     pub rests_on: Vec<String>,
     /// Why there is no bound on tokens and money, as sentences; empty if there is one.
     pub unbounded: Vec<String>,
+    /// Chats that only the default limit on turns ends, and agents whose replies nothing limits.
+    pub open_loops: Vec<OpenLoop>,
     /// Models whose price is unknown: they are not in the amounts of money.
     pub unpriced: BTreeSet<String>,
     /// The date of the table of prices, as `YYYY-MM-DD`.
@@ -61,6 +67,9 @@ pub struct TeamBound {
     /// The most bytes of the task and the messages with which it begins.
     #[serde(skip)]
     opening: u64,
+    /// The capabilities that its models are expected to have.
+    #[serde(skip)]
+    expects: Capabilities,
 }
 
 /// The part of one agent in one chat.
@@ -74,6 +83,25 @@ pub struct BoundRow {
     pub at_most: Amount,
     /// What it usually takes.
     pub typical: Amount,
+}
+
+/// The capabilities on which `speakers` rest, and these in words, for each model.
+fn expected_by<'a>(speakers: impl Iterator<Item = &'a Speaker>) -> (Capabilities, Vec<String>) {
+    let mut all = Capabilities::default();
+    let mut by_model: BTreeMap<&str, BTreeSet<Capability>> = BTreeMap::new();
+    for speaker in speakers {
+        for capability in [Capability::Tools, Capability::Schema] {
+            if speaker.expects().has(capability) == Some(true) {
+                all = all.with(capability);
+                by_model.entry(speaker.model.name()).or_default().insert(capability);
+            }
+        }
+    }
+    let in_words = |(model, capabilities): (&str, BTreeSet<Capability>)| {
+        let names: Vec<String> = capabilities.iter().map(Capability::to_string).collect();
+        format!("`{model}` supports {}", names.join(" and "))
+    };
+    (all, by_model.into_iter().map(in_words).collect())
 }
 
 /// What answers to `on_limit: ask` can do to the bound; `None` if no one is asked.
@@ -131,17 +159,24 @@ impl Team {
             let effect = walk.chat(&builder, (&self.name, &self.chat), (task, 0), &[])?;
             let opening = u64::try_from(walk.opening.unwrap_or_default()).unwrap_or(u64::MAX);
             let reach = Reach::of(self, &walk);
-            Ok((effect.sum, walk.rows, walk.unpriced, walk.unlimited, (walk.has_people, opening, reach)))
+            let unlimited = (walk.unlimited, walk.unlimited_agents);
+            Ok((effect.sum, walk.rows, walk.unpriced, unlimited, (walk.has_people, opening, reach)))
         };
         let (worst, _, _, _, (.., reach_of_worst)) = run(Case::Worst)?;
         let (typical, typical_rows, ..) = run(Case::Typical)?;
-        let (most, rows, unpriced, unlimited, (has_people, opening, reach)) = run(Case::WithoutFailures)?;
+        let (most, rows, unpriced, (unlimited, unlimited_agents), (has_people, opening, reach)) =
+            run(Case::WithoutFailures)?;
         let calls = limits.max_calls().into();
         let all = computed.speakers.values().map(|speaker| &**speaker);
         let within_reach = |sum: amount::Sum, whole, reach: &Option<Reach>| {
             let reached = reach.as_ref().map(|reach| reach.within(sum, whole, calls, &all));
             limited_by(reached.unwrap_or_else(|| sum.within(calls)), limits)
         };
+        let mut by_chat: BTreeMap<String, u128> = BTreeMap::new();
+        for ((chat, _), sum) in &rows {
+            let calls = by_chat.entry(chat.clone()).or_default();
+            *calls = calls.saturating_add(sum.total.calls);
+        }
         let within = |sum: amount::Sum| within_reach(sum, most, &reach);
         let mut rows: Vec<BoundRow> = rows
             .into_iter()
@@ -154,8 +189,10 @@ impl Team {
             .collect();
         rows.sort_by_key(|row| std::cmp::Reverse((row.at_most.cost, row.at_most.calls)));
         let at_most = within(most);
-        let mut rests_on = vec![calls_in_words(limits, most.total.calls)];
+        let mut rests_on = vec![self.calls_in_words(limits, most.total.calls, &by_chat)];
         rests_on.extend(self.in_words(has_people));
+        let (expects, capabilities_in_words) = expected_by(computed.speakers.values().map(|of| &**of));
+        rests_on.extend(capabilities_in_words);
         rests_on.extend(raises_in_words(limits));
         Ok(TeamBound {
             at_most,
@@ -164,10 +201,38 @@ impl Team {
             rows,
             rests_on,
             unbounded: reasons(&at_most, &unlimited),
+            open_loops: open_loops::open_loops(self, limits, &unlimited_agents),
             unpriced,
             price_date: KnownModel::table_date().to_owned(),
             opening,
+            expects,
         })
+    }
+
+    /// The limit on model calls, and where there are more of them: of `calls` in all, so many `by_chat`.
+    fn calls_in_words(&self, limits: &Limits, calls: u128, by_chat: &BTreeMap<String, u128>) -> String {
+        let limit = limits.max_calls();
+        let what = match limits.calls {
+            Some(_) => format!("the limit of {limit} model calls"),
+            None => format!("the default limit of {limit} model calls"),
+        };
+        let longest = by_chat.iter().max_by_key(|(_, calls)| **calls);
+        let Some((chat, most)) = longest.filter(|_| calls > limit.into()) else { return what };
+        let line = self.line_of(chat).map(|line| format!(" (line {line})")).unwrap_or_default();
+        match *most {
+            NO_LIMIT => format!("{what}, without which nothing bounds the chat `{chat}`{line}"),
+            most => format!(
+                "{what}, which is below what the chats allow: most of it the chat `{chat}`{line}, up to {most} calls"
+            ),
+        }
+    }
+
+    /// The line of the outermost file with the chat called `name`, or with its participants.
+    fn line_of(&self, name: &str) -> Option<usize> {
+        let inner = self.chats.iter().find(|inner| inner.name.as_str() == name).map(|inner| &inner.name.span);
+        let outermost = || (self.name.as_str() == name).then(|| self.chat.participants.key());
+        let text = self.sources.files.get(Path::new(&self.sources.file))?;
+        Some(1 + text.get(..inner.or_else(outermost)?.start)?.matches('\n').count())
     }
 
     /// The assumptions in words.
@@ -204,7 +269,8 @@ impl TeamBound {
         // Models that cost nothing have nothing to enforce.
         let cost = most.picodollars().filter(|cost| self.unpriced.is_empty() && *cost > 0);
         let cost = cost.and_then(|cost| u64::try_from(cost).ok()).map(|picodollars| Money { picodollars });
-        RunBound { calls: most.calls(), tokens: most.tokens(), cost, opening: Some(self.opening) }
+        let (opening, expects) = (Some(self.opening), self.expects);
+        RunBound { calls: most.calls(), tokens: most.tokens(), cost, opening, expects }
     }
 
     /// The bound of `runs` runs.
@@ -225,15 +291,6 @@ fn limited_by(amount: Amount, limits: &Limits) -> Amount {
     let tokens = limits.tokens.map_or(NO_LIMIT, u128::from);
     let cost = limits.cost.map_or(NO_LIMIT, |cost| cost.picodollars.into());
     amount.min(Amount { calls: NO_LIMIT, input: tokens, output: tokens, cost })
-}
-
-fn calls_in_words(limits: &Limits, calls: u128) -> String {
-    let limit = limits.max_calls();
-    let what = match limits.calls {
-        Some(_) => format!("the limit of {limit} model calls"),
-        None => format!("the default limit of {limit} model calls"),
-    };
-    if calls > limit.into() { format!("{what}, which is below what the chats allow") } else { what }
 }
 
 fn reasons(bound: &Amount, unlimited: &BTreeSet<String>) -> Vec<String> {

@@ -14,6 +14,16 @@ fn file(within: &str, entry: &str) -> String {
                 chat("summary: last")
             );
         }
+        "CodeExecution" => {
+            return format!(
+                "name: t\nagents:\n  - name: A\n    code_execution: {{{entry}}}\n  - name: B\n{}\n",
+                chat("summary: last")
+            );
+        }
+        "Sandbox" => format!("{}\nsandbox: {{{entry}}}", chat("summary: last")),
+        "Limits" => format!("{}\nlimits: {{{entry}}}", chat("summary: last")),
+        "UsageLimits" => chat(&format!("limits: {{{entry}}}")),
+        "Summary" => chat(&format!("summary: {}", entry.split(':').next().unwrap())),
         "Chat" => chat(entry),
         "InnerChat" => format!(
             "{}\nchats: [{{name: c, participants: [A], stop: {{max_turns: 1}}, {entry}}}]",
@@ -52,8 +62,10 @@ fn every_known_name_is_answered_with_its_equivalent_at_its_line() {
             let entry = format!("{}: {value}", row.name);
             let text = file(within, &entry);
             let found = parse(&text, "t.yaml", &Overrides::default()).unwrap_err().to_string();
-            let is_there =
-                |line: &str| line.contains(&entry) || line.contains(&format!("pattern: {}", row.name));
+            let is_there = |line: &str| {
+                line.contains(&entry)
+                    || ["pattern", "summary"].iter().any(|key| line.contains(&format!("{key}: {}", row.name)))
+            };
             let line = 1 + text.lines().position(is_there).unwrap_or(2);
             let mistake = found.split("\n\n").find(|one| one.contains(&format!("hint: {}", row.hint())));
             let mistake = mistake.unwrap_or_else(|| panic!("{within}: {}\n{text}\n{found}", row.hint()));

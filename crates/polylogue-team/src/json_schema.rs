@@ -1,26 +1,41 @@
 //! JSON Schemas in team files.
 
+mod satisfiable;
+
+use self::satisfiable::TYPES;
 use crate::diagnostic::Report;
 use crate::suggest;
 use crate::yaml::{Entry, Node};
 
-/// What a value can be, in JSON Schema.
-const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
 /// Keywords whose values are no schemas.
 const VALUES: [&str; 5] = ["enum", "const", "default", "examples", "required"];
 /// Keywords whose values have schemas by names of their own.
 const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
 
-/// Reports types in the JSON Schema `schema` that there are not: no answer could satisfy it.
+/// Keywords whose schemas are not to be satisfied, or not always.
+const CONDITIONS: [&str; 2] = ["not", "if"];
+
+/// Reports types in the JSON Schema `schema` that there are not, and keywords that contradict each other: no answer could satisfy it.
 pub(crate) fn check_schema(schema: &Node, report: &mut Report<'_>) {
+    check_within(schema, true, report);
+}
+
+/// The same, where `schema` is to be satisfied or not.
+fn check_within(schema: &Node, is_wanted: bool, report: &mut Report<'_>) {
+    if is_wanted {
+        satisfiable::check(schema, report);
+    }
     for Entry { key, value, .. } in schema.entries() {
         match key.as_str() {
             "type" => value.one_or_many().iter().for_each(|of| check_type(of, report)),
             key if VALUES.contains(&key) => {}
             key if NAMED.contains(&key) => {
-                value.entries().iter().for_each(|named| check_schema(&named.value, report));
+                value.entries().iter().for_each(|named| check_within(&named.value, is_wanted, report));
             }
-            _ => value.one_or_many().iter().for_each(|within| check_schema(within, report)),
+            key => {
+                let is_wanted = is_wanted && !CONDITIONS.contains(&key);
+                value.one_or_many().iter().for_each(|within| check_within(within, is_wanted, report));
+            }
         }
     }
 }

@@ -60,7 +60,7 @@ pub struct UsageLimits {
 
 impl UsageLimits {
     /// The limits of an agent or chat; `None` if nothing is limited.
-    pub(crate) fn allowance(&self) -> Option<Allowance> {
+    pub fn allowance(&self) -> Option<Allowance> {
         let Self { calls, tokens, cost, .. } = *self;
         let allowance = Allowance { calls, tokens, cost: cost.map(Money::dollars), time_ms: self.time_ms() };
         (allowance != Allowance::default()).then_some(allowance)

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue_core::{
-    AnyModel, AnyStore, BackgroundResult, BackgroundStatus, BackgroundTask, Body, Capabilities, Chat,
-    Chooser, Compacted, DeltaSink, Event, Log, LogId, Meta, Model, ModelError, ModelErrorKind, Money, Name,
-    OutputLimit, Params, Path, Question, Reply, Request, Status, StopReason, Store, Timestamp, TurnRequest,
-    Usage,
+    AnyModel, AnyStore, BackgroundResult, BackgroundStatus, BackgroundTask, Body, Chat, Chooser, Compacted,
+    DeltaSink, Event, Log, LogId, Meta, Model, ModelError, ModelErrorKind, ModelWrapper, Name, OutputLimit,
+    Path, Question, Reply, Request, Status, StopReason, Store, Timestamp, TurnRequest,
 };
 
 /// A conversation to be cut: how to set it up in a new process, and how its people answer.
@@ -285,10 +284,13 @@ struct Counted {
     calls: Calls,
 }
 
-impl Model for Counted {
-    fn name(&self) -> &str {
-        self.model.name()
+impl ModelWrapper for Counted {
+    type Inner = AnyModel;
+
+    fn inner(&self) -> &Self::Inner {
+        &self.model
     }
+
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let reply = self.model.complete(request, deltas).await;
         // What a model cannot do is not a finished call, and may be found out again.
@@ -297,30 +299,5 @@ impl Model for Counted {
             self.calls.0.fetch_add(1, Ordering::Relaxed);
         }
         reply
-    }
-    fn cost(&self, usage: &Usage) -> Option<Money> {
-        self.model.cost(usage)
-    }
-    fn max_output(&self, params: &Params) -> Option<u64> {
-        self.model.max_output(params)
-    }
-    fn useful_output(&self, params: &Params) -> u64 {
-        self.model.useful_output(params)
-    }
-    fn context_window(&self) -> Option<u64> {
-        self.model.context_window()
-    }
-
-    fn max_input(&self) -> Option<u64> {
-        self.model.max_input()
-    }
-    fn ignored(&self, params: &Params) -> Vec<&'static str> {
-        self.model.ignored(params)
-    }
-    fn is_stored(&self, request: &Request<'_>) -> bool {
-        self.model.is_stored(request)
-    }
-    fn capabilities(&self) -> Capabilities {
-        self.model.capabilities()
     }
 }

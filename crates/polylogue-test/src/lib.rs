@@ -4,6 +4,7 @@
 //!   servers do, and misbehaves on demand
 //! - [`mod@print`]: logs as text, for tests that compare whole transcripts
 //! - [`cut`]: the property that any prefix of a log is a valid conversation
+//! - [`generated`]: parts of documents that are generated from the program
 //! - [`mutations`]: texts that are changed at random, for tests of parsers
 //! - [`postgres`]: servers of Postgres in temporary folders
 //! - [`queue`]: the conformance suite of queues
@@ -12,6 +13,7 @@
 //! - [`venv`]: virtual environments of Python
 
 pub mod cut;
+pub mod generated;
 pub mod mutations;
 pub mod postgres;
 pub mod print;

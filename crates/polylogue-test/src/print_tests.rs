@@ -38,6 +38,7 @@ fn model_reply_of(parts: Vec<Part>, finish: Finish, usage: Usage, cost: Option<M
         prefix: None,
         uncached_cost: None,
         verbatim: None,
+        output_limit: None,
         purpose: polylogue_core::CallPurpose::Turn,
     })
 }

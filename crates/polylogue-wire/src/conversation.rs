@@ -51,6 +51,10 @@ pub struct Conversation {
     /// The process that runs it, and its machine; only where one conversation is asked for, and nothing while no process runs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// Why it can take more than was computed before it began; only where one conversation is asked for, and nothing while the bound
+    /// applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound_ended: Option<String>,
     /// What it was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,

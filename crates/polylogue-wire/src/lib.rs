@@ -8,6 +8,7 @@
 //! | [`conversation`] | conversations, pages of them, and what begins, continues and changes one |
 //! | [`stream`] | frames of event streams |
 //! | [`calls`] | the timeline of calls, and what models were sent |
+//! | [`cluster`] | what workers run, and what waits for them |
 //! | [`compare`] | two conversations side by side |
 //! | [`memory`] | what agents remember |
 //! | [`spent`] | usage and cost, of which what is not known is left out |
@@ -21,6 +22,7 @@ mod call_row;
 mod scope;
 
 pub mod calls;
+pub mod cluster;
 pub mod compare;
 pub mod conversation;
 pub mod memory;

@@ -4,7 +4,7 @@ use crate::finding::Finding;
 use crate::repo::Repo;
 
 /// What is refused, and what to write. Compared as whole words, case ignored, with `_` as a space, across line breaks.
-const IDIOMS: [(&str, &str); 31] = [
+const IDIOMS: [(&str, &str); 32] = [
     ("what came of", "write `result`, `outcome` or `summary`"),
     ("whoever", "name the participant or caller"),
     ("whomever", "name the participant or caller"),
@@ -24,6 +24,7 @@ const IDIOMS: [(&str, &str); 31] = [
     ("if left out", "write `default`"),
     ("is held to", "write `must satisfy`"),
     ("gives back", "write `returns`"),
+    ("given back", "write `returned`, or `released` for a claim"),
     ("came of it", "write `result` or `outcome`"),
     ("have to be the same", "write `must be equal`"),
     ("asked aside", "write `asked in private`"),

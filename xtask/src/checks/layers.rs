@@ -33,7 +33,8 @@ const LAYERS: [&[&str]; 11] = [
 ];
 
 /// What the kernel may use: nothing that does IO, opens sockets or needs a runtime.
-const KERNEL_MAY_USE: [&str; 8] = [
+const KERNEL_MAY_USE: [&str; 9] = [
+    "base64",
     "blake3",
     "futures-util",
     "serde",

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use crate::error::CliError;
 use crate::text_arg::is_input;
 
-/// What a standard input that is not a terminal answers.
+/// Which questions lines of a standard input that is not a terminal answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Input {
     // Without docs of their own, so that the help keeps its short form.

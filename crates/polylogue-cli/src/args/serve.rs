@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use polylogue_server::Scope;
+use polylogue_server::{ChatShow, Scope, TrustedProxy};
 
 use super::runs::duration;
 use super::shared::{Budgets, TeamOptions, count, dollars};
@@ -34,6 +34,24 @@ pub(crate) struct Serve {
     /// Allow pages of another site to use the server, such as `https://app.example`
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub(crate) origins: Vec<String>,
+
+    /// Believe this server in front of this one, by its address or network, such as `10.0.0.0/8`, when it says who sends a request
+    /// (`X-Forwarded-For`, `Forwarded`). Limits on addresses are then those of its clients
+    #[arg(long = "trusted-proxy", value_name = "CIDR")]
+    pub(crate) trusted_proxies: Vec<TrustedProxy>,
+
+    /// A header of chat completions whose value is the client's own id of its chat, such as `X-OpenWebUI-Chat-Id`: each chat has one
+    /// conversation with a team
+    #[arg(long = "conversation-header", value_name = "NAME")]
+    pub(crate) conversation_headers: Vec<String>,
+
+    /// What chat completions show of a conversation, unless the request has the header `X-Polylogue-Show`: `result`, `transcript`, `none`
+    #[arg(long, value_name = "MODE", default_value = "result")]
+    pub(crate) chat_show: ChatShow,
+
+    /// Give the team all chat completions, also those that user interfaces request on their own, such as for titles and tags
+    #[arg(long)]
+    pub(crate) no_chores: bool,
 
     /// Also accept tokens of this authorization server (OAuth 2), such as `https://login.example`
     #[arg(long, value_name = "URL")]

@@ -18,7 +18,7 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = count::<u64>)]
     pub(crate) at_once: u64,
 
-    /// What this machine has that conversations may need, such as `gpu`. Default: nothing
+    /// What this machine has that conversations may need, such as `gpu`, besides keys, MCP servers and the sandbox, which are found
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     pub(crate) offers: Vec<String>,
 
@@ -74,7 +74,7 @@ pub(crate) struct Detach {
     #[arg(short, long, conflicts_with_all = ["attach", "given"])]
     pub(crate) detach: bool,
 
-    /// With `--detach`: what a worker must offer, such as `gpu`. Default: nothing
+    /// With `--detach`: what a worker must offer, such as `gpu`, besides what the team needs
     #[arg(long, value_name = "WORDS", value_delimiter = ',', requires = "detach")]
     pub(crate) needs: Vec<String>,
 }

@@ -6,7 +6,7 @@ mod session;
 
 use std::path::Path;
 
-use polylogue_core::LogId;
+use polylogue_core::{LogId, Name};
 use polylogue_runtime::{OpenOptions, Prepared, Runtime, StoreLocation};
 use polylogue_team::{Loaded, Overrides};
 
@@ -115,6 +115,12 @@ fn one_model(args: &args::chat::Chat, mut overrides: Overrides) -> Result<Loaded
     if args.options.team.models.offline {
         let what = "`--offline` plays the script of a team, and no team is named";
         return Err(CliError::usage(what).hint("name one, such as `polylogue chat demo:council --offline`"));
+    }
+    if overrides.model.is_none() && overrides.default_model.is_none() {
+        let error = CliError::usage("no model is set");
+        // The team and its agent are ours, so they are not named.
+        let no_model = polylogue_runtime::Error::NoModel { team: Name::user(), who: Vec::new() };
+        return Err(no_model.hint().into_iter().fold(error, CliError::hint));
     }
     let system = args.system.as_deref().map(text_of).transpose()?;
     let text = if system.is_some() { WITH_SYSTEM } else { ONE_MODEL };

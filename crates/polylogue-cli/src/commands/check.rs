@@ -6,8 +6,8 @@ mod sarif;
 
 use std::path::Path;
 
-use polylogue_runtime::{ModelOptions, RequestedPermission, permission_text, unread_media};
-use polylogue_team::{Diagnostic, Diagnostics, Loaded, Overrides, TeamBound, Usage};
+use polylogue_runtime::{ModelOptions, RequestedPermission, permission_text, unpriced_models, unread_media};
+use polylogue_team::{Diagnostic, Diagnostics, Grant, Loaded, Overrides, TeamBound, Usage};
 use serde_json::{Value, json};
 
 use self::keys::MissingKey;
@@ -22,8 +22,7 @@ use crate::{place, trust};
 /// Checks every file, whatever is wrong with those before. Nothing is sent, started or read but the files.
 pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError> {
     let vars = args.vars.iter().cloned().collect();
-    let outside_files =
-        args.permits.trust || args.permits.grants.contains(&polylogue_team::Grant::OutsideFiles);
+    let outside_files = args.permits.trust || args.permits.grants.contains(&Grant::OutsideFiles);
     let default = default_model(cli, &args::Models::default())?;
     let default_model = default.as_ref().map(|given| given.value.clone());
     let overrides = Overrides { vars, outside_files, default_model, ..Overrides::default() };
@@ -34,7 +33,7 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
     let mut findings: Vec<Diagnostic> = Vec::new();
     for file in &args.teams {
         let read = match trust::read(file, &overrides) {
-            Ok(loaded) => read_by_models(cli, args, loaded)?,
+            Ok(loaded) => with_models(cli, args, loaded)?,
             Err(found) => Err(found),
         };
         let (found, is_right) = match &read {
@@ -71,18 +70,30 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
     Ok(exit)
 }
 
-/// The team, unless it attaches what models of its agents are known not to read. No model is asked.
-fn read_by_models(
+/// The team, unless it attaches what models of its agents are known not to read, or has a limit on money and models of unknown price.
+/// No model is asked.
+fn with_models(
     cli: &args::Cli,
     args: &args::Check,
     loaded: Loaded,
 ) -> Result<Result<Loaded, Diagnostics>, CliError> {
-    if loaded.team.received_media().is_empty() {
+    let team = &loaded.team;
+    if team.received_media().is_empty() && !team.limits_cost() {
         return Ok(Ok(loaded));
     }
     let env = trust::of_folder(&place::or_none(cli.store.as_deref()))?;
     let access = trust::known(env, &args.permits, &loaded.digest)?;
-    let found = unread_media(&loaded.team, &access, &ModelOptions::default());
+    let mut found = unread_media(team, &access, &ModelOptions::default());
+    if team.limits_cost() && !access.grants.contains(&Grant::UnknownPrice) {
+        for error in unpriced_models(team, &user_prices::read()?) {
+            let message = format!("`{}`: {}", error.model, error.message);
+            found.append(team.error_of_model(
+                &error.model,
+                &message,
+                error.hint.as_deref().unwrap_or_default(),
+            ));
+        }
+    }
     Ok(if found.errors() == 0 { Ok(loaded) } else { Err(found) })
 }
 
@@ -99,9 +110,7 @@ struct PermissionSummary {
 impl PermissionSummary {
     fn of(cli: &args::Cli, args: &args::Check, file: &Path, loaded: &Loaded) -> Result<Self, CliError> {
         let Loaded { team, digest, outside, .. } = loaded;
-        let outside = outside
-            .iter()
-            .map(|file| RequestedPermission::new(polylogue_team::Grant::OutsideFiles, file.as_str()));
+        let outside = outside.iter().map(|file| RequestedPermission::new(Grant::OutsideFiles, file.as_str()));
         let usage = Usage { prices: user_prices::read()?, ..Usage::default() };
         let all: Vec<RequestedPermission> =
             RequestedPermission::of_team(team, &usage).into_iter().chain(outside).collect();

@@ -1,9 +1,10 @@
 //! `polylogue cluster`: the workers of a store, what they run, and what waits for them.
 
-use polylogue_core::{
-    CountedUsage, Money, Queue as _, QueueOverview, QueueState, QueuedLog, SeenWorker, Status,
-};
-use polylogue_runtime::{BudgetListing, Recount, Runtime};
+use polylogue_client::wire::cluster::{Budget, Cluster, Queued, Usage, Worker};
+use polylogue_core::{CountedUsage, Money, QueueState, Status};
+use polylogue_runtime::{Recount, Runtime};
+use polylogue_server::cluster_of;
+use serde::Serialize;
 use serde_json::json;
 
 use super::runs::age;
@@ -21,26 +22,33 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Cluster) -> Result
     if let Some(name) = &args.recount {
         return recount(&runtime, name, args.json).await;
     }
-    let overview = runtime.queue()?.overview(args.limit).await?;
-    let budgets = runtime.shared_budgets().await?;
-    let workers = overview.workers.iter();
-    let logs = overview.logs.iter();
-    let rows: Result<Vec<Sanitized>, CliError> = match args.json {
+    show(&cluster_of(&runtime, args.limit).await?, args.json)
+}
+
+/// Prints workers, budgets and conversations.
+pub(crate) fn show(cluster: &Cluster, json: bool) -> Result<Exit, CliError> {
+    let Cluster { workers, budgets, conversations, counts, .. } = cluster;
+    let rows: Result<Vec<Sanitized>, CliError> = match json {
         true => {
-            let logs = logs.map(|log| log_json(log, &overview));
-            workers.map(worker_json).chain(budgets.iter().map(budget_json)).chain(logs).collect()
+            let conversations = conversations.iter().map(as_json);
+            workers.iter().map(as_json).chain(budgets.iter().map(budget_json)).chain(conversations).collect()
         }
         false => {
-            let logs = logs.map(|log| log_row(log, &overview));
-            Ok(workers.map(worker_row).chain(budgets.iter().map(budget_row)).chain(logs).collect())
+            let conversations = conversations.iter().map(log_row);
+            Ok(workers
+                .iter()
+                .map(worker_row)
+                .chain(budgets.iter().map(budget_row))
+                .chain(conversations)
+                .collect())
         }
     };
     let text: Sanitized = rows?.into_iter().collect();
     write(&text)?;
-    if !args.json {
-        print_summary(&overview);
+    if !json {
+        print_summary(cluster);
     }
-    let (shown, all) = (overview.logs.len() as u64, overview.figures.all());
+    let (shown, all) = (conversations.len() as u64, counts.all());
     if shown < all {
         print_note_wrapped(&format!(
             "{shown} of {} are shown: `--limit N` shows more",
@@ -50,30 +58,23 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Cluster) -> Result
     Ok(Exit::Done)
 }
 
-fn worker_row(worker: &SeenWorker) -> Sanitized {
-    let SeenWorker { process, version, info, seen, held } = worker;
-    let offers = if info.offers.is_empty() { String::new() } else { format!("  offers {}", info.offers) };
-    let address = info.address.as_ref().map(|address| format!("  at {address}")).unwrap_or_default();
-    let (seen, most) = (age(seen.as_secs()), info.at_once);
+fn as_json(row: &impl Serialize) -> Result<Sanitized, CliError> {
+    Sanitized::json(row).map_err(unwritable)
+}
+
+fn worker_row(worker: &Worker) -> Sanitized {
+    let Worker { worker, version, held, at_once, offers, address, seen_ms } = worker;
+    let offers = if offers.is_empty() { String::new() } else { format!("  offers {}", offers.join(" ")) };
+    let address = address.as_ref().map(|address| format!("  at {address}")).unwrap_or_default();
+    let seen = age(seen_ms / 1000);
     Sanitized::row(&format!(
-        "worker  {process}  {held} of {most}, seen {seen} ago  {version}{offers}{address}"
+        "worker  {worker}  {held} of {at_once}, seen {seen} ago  {version}{offers}{address}"
     ))
 }
 
-fn worker_json(worker: &SeenWorker) -> Result<Sanitized, CliError> {
-    let SeenWorker { process, version, info, seen, held } = worker;
-    let offers: Vec<&str> = info.offers.words().collect();
-    let seen = u64::try_from(seen.as_millis()).unwrap_or(u64::MAX);
-    let row = json!({
-        "worker": process, "version": version, "held": held, "at_once": info.at_once, "offers": offers,
-        "address": info.address, "seen_ms": seen,
-    });
-    Sanitized::json(&row).map_err(unwritable)
-}
-
 /// `3 of 20 calls`, for what is limited or used.
-fn used(listing: &BudgetListing) -> String {
-    let BudgetListing { limits, spent, drawn, .. } = listing;
+fn used(budget: &Budget) -> String {
+    let Budget { limits, used, drawn, .. } = budget;
     let of = |used: String, most: Option<String>, drawn: Option<String>| {
         let most = most.map(|most| format!(" of {most}")).unwrap_or_default();
         let drawn = drawn.map(|drawn| format!(" ({drawn} drawn)")).unwrap_or_default();
@@ -83,41 +84,39 @@ fn used(listing: &BudgetListing) -> String {
     let cost = Some(drawn.cost).filter(|cost| *cost > Money::default()).map(|cost| cost.to_string());
     let parts = [
         Some(of(
-            spent.cost.to_string(),
+            used.cost.to_string(),
             limits.cost.map(|most| most.to_string()),
             cost.filter(|_| limits.cost.is_some()),
         )),
         limits
             .tokens
-            .map(|most| of(format!("{} tokens", spent.tokens), Some(most.to_string()), number(drawn.tokens))),
-        limits
-            .calls
-            .map(|most| of(counted(spent.calls, "call"), Some(most.to_string()), number(drawn.calls))),
+            .map(|most| of(format!("{} tokens", used.tokens), Some(most.to_string()), number(drawn.tokens))),
+        limits.calls.map(|most| of(counted(used.calls, "call"), Some(most.to_string()), number(drawn.calls))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn budget_row(listing: &BudgetListing) -> Sanitized {
+fn budget_row(budget: &Budget) -> Sanitized {
     let (processes, conversations) =
-        (counted(listing.processes, "process"), counted(listing.conversations, "conversation"));
+        (counted(budget.processes, "process"), counted(budget.conversations, "conversation"));
     let processes = processes.replace("processs", "processes");
-    Sanitized::row(&format!("budget  {}  {}; {conversations}, {processes}", listing.name, used(listing)))
+    Sanitized::row(&format!("budget  {}  {}; {conversations}, {processes}", budget.budget, used(budget)))
 }
 
-fn usage_json(used: &CountedUsage) -> serde_json::Value {
-    json!({"calls": used.calls, "tokens": used.tokens, "cost": used.cost.as_dollars()})
+fn usage_json(calls: u64, tokens: u64, cost: Money) -> serde_json::Value {
+    json!({"calls": calls, "tokens": tokens, "cost": cost.as_dollars()})
 }
 
-fn budget_json(listing: &BudgetListing) -> Result<Sanitized, CliError> {
-    let BudgetListing { name, limits, spent, drawn, processes, conversations } = listing;
-    let row = json!({
-        "budget": name,
+fn budget_json(budget: &Budget) -> Result<Sanitized, CliError> {
+    let Budget { budget, limits, used, drawn, processes, conversations } = budget;
+    let usage = |usage: &Usage| usage_json(usage.calls, usage.tokens, usage.cost);
+    as_json(&json!({
+        "budget": budget,
         "limits": {"calls": limits.calls, "tokens": limits.tokens, "cost": limits.cost.map(Money::as_dollars)},
-        "used": usage_json(spent),
-        "drawn": usage_json(drawn),
+        "used": usage(used),
+        "drawn": usage(drawn),
         "processes": processes, "conversations": conversations,
-    });
-    Sanitized::json(&row).map_err(unwritable)
+    }))
 }
 
 /// Counts a shared budget again, from the logs.
@@ -125,11 +124,12 @@ async fn recount(runtime: &Runtime, name: &str, json: bool) -> Result<Exit, CliE
     let Recount { before, after, counted: logs, running, uncertain, unreadable } =
         runtime.recount_budget(name).await?;
     if json {
+        let usage = |used: &CountedUsage| usage_json(used.calls, used.tokens, used.cost);
         let row = json!({
-            "budget": name, "before": usage_json(&before), "after": usage_json(&after), "counted": logs,
+            "budget": name, "before": usage(&before), "after": usage(&after), "counted": logs,
             "running": running, "uncertain": uncertain, "unreadable": unreadable,
         });
-        write(&Sanitized::json(&row).map_err(unwritable)?)?;
+        write(&as_json(&row)?)?;
         return Ok(Exit::Done);
     }
     write(&Sanitized::row(&format!(
@@ -156,65 +156,53 @@ async fn recount(runtime: &Runtime, name: &str, json: bool) -> Result<Exit, CliE
     Ok(Exit::Done)
 }
 
-fn log_row(log: &QueuedLog, overview: &QueueOverview) -> Sanitized {
-    let QueuedLog { id, state, overdue_ms, holder, needs, takeovers, .. } = log;
+fn log_row(queued: &Queued) -> Sanitized {
+    let Queued { id, state, overdue_ms, holder, needs, missing, takeovers, .. } = queued;
     let mut facts = vec![match (state, overdue_ms) {
         (QueueState::Timed, Some(ms)) => format!("in {}", age(ms.unsigned_abs() / 1000)),
         (QueueState::Ready, Some(ms)) => format!("for {}", age(ms.unsigned_abs() / 1000)),
         (QueueState::Held | QueueState::Lost, _) => {
             format!("by {}", holder.as_deref().unwrap_or("a process"))
         }
-        _ => format!("after {} tries", log.tries),
+        _ => format!("after {} tries", queued.tries),
     }];
     if !needs.is_empty() {
-        facts.push(format!("needs {needs}"));
+        facts.push(format!("needs {}", needs.join(" ")));
     }
-    if let Some(missing) = missing(log, overview) {
-        facts.push(format!("no worker offers {missing}"));
+    if !missing.is_empty() {
+        facts.push(format!("no worker offers {}", missing.join(" ")));
     }
-    if *state == QueueState::Lost && overdue_ms.is_none() {
+    if is_abandoned(queued) {
         facts.push("no worker continues it".into());
     }
     if *takeovers > 0 {
         facts.push(counted(*takeovers, "takeover"));
     }
-    facts.extend(log.why.as_ref().map(|why| folded(why)));
+    facts.extend(queued.why.as_ref().map(|why| folded(why)));
     Sanitized::row(&format!("{:<6}  {id}  {}", state.as_str(), facts.join("; ")))
 }
 
-/// What a log waits for that no worker has.
-fn missing(log: &QueuedLog, overview: &QueueOverview) -> Option<String> {
-    let waits = matches!(log.state, QueueState::Ready | QueueState::Lost);
-    overview.missing(log).filter(|_| waits).map(|missing| missing.to_string())
+/// Whether its process has died, and no worker takes it over.
+fn is_abandoned(queued: &Queued) -> bool {
+    queued.state == QueueState::Lost && queued.overdue_ms.is_none()
 }
 
-fn log_json(log: &QueuedLog, overview: &QueueOverview) -> Result<Sanitized, CliError> {
-    let QueuedLog { id, state, overdue_ms, holder, needs, tries, takeovers, why } = log;
-    let (needs, missing): (Vec<&str>, _) = (needs.words().collect(), missing(log, overview));
-    let missing: Vec<&str> = missing.iter().flat_map(|missing| missing.split(' ')).collect();
-    let row = json!({
-        "id": id, "state": state.as_str(), "overdue_ms": overdue_ms, "holder": holder, "needs": needs,
-        "missing": missing, "tries": tries, "takeovers": takeovers, "why": why,
-    });
-    Sanitized::json(&row).map_err(unwritable)
-}
-
-fn print_summary(overview: &QueueOverview) {
-    let count = |state| overview.figures.count(state);
-    let of = |state: QueueState| format!("{} {}", count(state), state.as_str());
+fn print_summary(cluster: &Cluster) {
+    let counts = &cluster.counts;
+    let of = |state: QueueState| format!("{} {}", counts.of(state), state.as_str());
     let states =
         [QueueState::Held, QueueState::Ready, QueueState::Lost, QueueState::Timed, QueueState::Parked];
-    let takeovers = overview.figures.takeovers;
-    let workers = counted(overview.workers.len() as u64, "worker");
+    let takeovers = counted(cluster.takeovers, "takeover");
+    let workers = counted(cluster.workers.len() as u64, "worker");
     let states: Vec<String> = states.into_iter().map(of).collect();
-    print_note_wrapped(&format!("{workers}; {}; {}", states.join(", "), counted(takeovers, "takeover")));
-    if overview.workers.is_empty() && count(QueueState::Ready) + count(QueueState::Lost) > 0 {
+    print_note_wrapped(&format!("{workers}; {}; {takeovers}", states.join(", ")));
+    if cluster.workers.is_empty() && counts.ready + counts.lost > 0 {
         print_note_wrapped("hint: no worker runs: start one with `polylogue worker`");
     }
-    if overview.logs.iter().any(|log| log.state == QueueState::Lost && log.overdue_ms.is_none()) {
+    if cluster.conversations.iter().any(is_abandoned) {
         print_note_wrapped("hint: `polylogue resume ID` continues a conversation that was not handed over");
     }
-    if count(QueueState::Parked) > 0 {
+    if counts.parked > 0 {
         print_note_wrapped("hint: `polylogue resume ID --detach` hands a parked conversation over again");
     }
 }

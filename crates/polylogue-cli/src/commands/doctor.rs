@@ -170,7 +170,7 @@ async fn finding(provider: &Provider, env: &Env) -> Vec<String> {
     };
     let key = config.key_variables.iter().find(|name| env.get(name).is_some());
     let address = shown(&config.base_url);
-    let found = match (key, config.needs_key, provider.is_local()) {
+    let found = match (key, !config.is_usable(), provider.is_local()) {
         (_, _, true) if listens(&config.base_url).await => {
             let answers = format!("answers at {address}");
             return [answers].into_iter().chain(ollama(&config).await).collect();

@@ -1,7 +1,7 @@
 //! `--detach`: hands a conversation over to the workers of its store.
 
 use polylogue_core::{Features, Instruction, LimitOverrides, LogId};
-use polylogue_runtime::{Conversation, Runtime};
+use polylogue_runtime::{Conversation, Prepared, Runtime};
 use serde_json::json;
 
 use super::{unwritable, write};
@@ -14,13 +14,13 @@ use crate::stderr::print_note_wrapped;
 /// Hands a conversation that this process has open over to workers, and prints its id.
 pub(super) async fn hand_over(
     runtime: &Runtime,
-    conversation: &Conversation,
+    (conversation, prepared): (&Conversation, &Prepared),
     detach: &args::worker::Detach,
     settings: &Settings,
 ) -> Result<Exit, CliError> {
     let id = conversation.id();
     // While it is open here, so that no moment is without a process that runs it next.
-    runtime.hand_over(id, needs(detach)?.as_ref()).await?;
+    runtime.hand_over_prepared(id, prepared, needs(detach)?.as_ref()).await?;
     conversation.release().await?;
     print(id, settings)
 }
@@ -42,7 +42,7 @@ pub(super) async fn continue_by_worker(
     print(id, settings)
 }
 
-/// What a worker must offer, if the command line says so.
+/// What a worker must offer besides what the team needs, if the command line says so.
 fn needs(detach: &args::worker::Detach) -> Result<Option<Features>, CliError> {
     features(&detach.needs).map(|needs| Some(needs).filter(|needs| !needs.is_empty()))
 }

@@ -12,12 +12,19 @@ use super::write;
 use crate::args::memory::{Command, Forget, List, Memory, Search};
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
+use crate::stderr::print_note;
 use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &Memory) -> Result<Exit, CliError> {
     // A place without a store holds no facts, and no store is created.
-    if place::is_empty(cli.store.as_deref())? && !matches!(args.command, Command::Forget(_)) {
-        return Ok(Exit::Done);
+    if place::is_empty(cli.store.as_deref())? {
+        match &args.command {
+            Command::List(List { json, .. }) | Command::Search(Search { json, .. }) => {
+                show(&[], *json)?;
+                return Ok(Exit::Done);
+            }
+            Command::Forget(_) => {}
+        }
     }
     let facts = open_memory(&place::of(cli.store.as_deref())?)?;
     match &args.command {
@@ -39,10 +46,12 @@ async fn search(facts: &Facts, args: &Search) -> Result<Exit, CliError> {
         None => facts.list(None, usize::MAX).await?.into_iter().map(|fact| fact.scope).collect(),
     };
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let mut found = Vec::new();
     for scope in scopes {
         let query = Query { scope, text: args.query.clone(), limit };
-        show(&facts.recall(&query).await?.facts, args.json)?;
+        found.extend(facts.recall(&query).await?.facts);
     }
+    show(&found, args.json)?;
     Ok(Exit::Done)
 }
 
@@ -70,6 +79,10 @@ pub(crate) fn missing(id: u64) -> CliError {
 pub(crate) fn show(facts: &[Fact], as_json: bool) -> Result<(), CliError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let now = u64::try_from(now).unwrap_or(u64::MAX);
+    if facts.is_empty() && !as_json {
+        print_note("no facts found");
+        return Ok(());
+    }
     let unwritable = |error| CliError::failed(format!("the facts cannot be written: {error}"));
     let text: Sanitized = match as_json {
         true => facts.iter().map(Sanitized::json).collect::<Result<_, _>>().map_err(unwritable)?,

@@ -19,6 +19,14 @@ pub(crate) fn run(args: &args::new::New) -> Result<Exit, CliError> {
     }
     let wanted = args.template.as_deref().unwrap_or(Template::DEFAULT);
     let Some(template) = templates.iter().find(|template| template.name == wanted) else {
+        if wanted.ends_with(".yaml") || wanted.ends_with(".yml") {
+            let hint = format!(
+                "the template comes before the file: `polylogue new {} {}`",
+                Template::DEFAULT,
+                shell_word(Path::new(wanted))
+            );
+            return Err(CliError::usage(format!("there is no template `{wanted}`")).hint(hint));
+        }
         let names: Vec<_> = templates.iter().map(|template| format!("`{}`", template.name)).collect();
         return Err(CliError::usage(format!("there is no template `{wanted}`"))
             .hint(format!("there are {}; `polylogue new --list` explains them", names.join(", "))));

@@ -50,6 +50,10 @@ pub(super) fn print(bound: &TeamBound) -> Result<(), CliError> {
 fn notes(bound: &TeamBound) -> Vec<String> {
     let mut notes: Vec<String> =
         bound.unbounded.iter().map(|why| format!("no bound on tokens: {why}")).collect();
+    notes.extend(bound.open_loops.iter().take(ROWS).map(ToString::to_string));
+    if let Some(more) = bound.open_loops.len().checked_sub(ROWS).filter(|more| *more > 0) {
+        notes.push(format!("and {more} more loops without a limit of their own; `--json` lists all"));
+    }
     if bound.rows.len() > ROWS {
         notes.push(format!("and {} more agents; `--json` lists all", bound.rows.len() - ROWS));
     }

@@ -47,7 +47,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
         return Ok(exit);
     }
     if args.detach.detach {
-        return hand_over(&runtime, &conversation, &args.detach, &settings).await;
+        return hand_over(&runtime, (&conversation, &prepared), &args.detach, &settings).await;
     }
     Runner {
         conversation,
@@ -58,6 +58,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
         work: cli.store.clone(),
         always: Always::of(prepared.access()),
         progress: prepared.servers_mut().take_progress(),
+        says_bound: !prepared.is_scripted(),
     }
     .run()
     .await

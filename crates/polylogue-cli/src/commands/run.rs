@@ -1,6 +1,10 @@
 //! `polylogue run`: a team on a task.
 
+use std::fmt;
+use std::time::Duration;
+
 use polylogue::{Chat, Limits};
+use polylogue_core::Money;
 use polylogue_runtime::Prepared;
 use polylogue_team::{Overrides, Stop, Team};
 
@@ -10,6 +14,7 @@ use crate::error::{CliError, Exit};
 use crate::launch::{Launch, print_default_model, print_scripted, settings, warn_of_unbounded};
 use crate::limit::counted;
 use crate::runner::Runner;
+use crate::screen::time;
 use crate::stderr::print_note_wrapped;
 use crate::text_arg::text_of;
 use crate::trust::rules::Always;
@@ -40,7 +45,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     let runtime = args.budgets.pay_for(place::open(cli.store.as_deref())?).await?;
     let conversation = runtime.begin(&prepared.run()).await?;
     if args.detach.detach {
-        return hand_over(&runtime, &conversation, &args.detach, &settings).await;
+        return hand_over(&runtime, (&conversation, &prepared), &args.detach, &settings).await;
     }
     conversation.attach(attached);
     if settings.output.is_conversation() {
@@ -56,6 +61,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
         work: cli.store.clone(),
         always: Always::of(prepared.access()),
         progress: prepared.servers_mut().take_progress(),
+        says_bound: !prepared.is_scripted(),
     }
     .run()
     .await
@@ -74,16 +80,13 @@ pub(crate) fn task_of(args: &args::Run) -> Result<Option<String>, CliError> {
 /// Says what a person has to know before it begins: who speaks, and what ends it at the latest.
 fn introduce(prepared: &Prepared, chat: &Chat, limits: &Limits, own_task: bool) {
     print_scripted(prepared, own_task);
-    let cost = match limits.cost {
+    let bounds = Bounds::of(prepared.team(), chat, limits);
+    let cost = match bounds.cost {
         _ if prepared.is_scripted() => String::new(),
         Some(cost) => format!(", {cost}"),
         None => "; no limit on cost (`--max-cost`)".into(),
     };
-    print_note_wrapped(&format!(
-        "{}: at most {}{cost}",
-        prepared.team().name,
-        bounds(prepared.team(), chat, limits)
-    ));
+    print_note_wrapped(&format!("{}: at most {bounds}{cost}", prepared.team().name));
     if let Some(line) = price::line_of(prepared, None) {
         print_note_wrapped(&line);
     }
@@ -92,29 +95,66 @@ fn introduce(prepared: &Prepared, chat: &Chat, limits: &Limits, own_task: bool) 
     }
 }
 
-fn bounds(team: &Team, chat: &Chat, limits: &Limits) -> String {
-    let stop = team.chat.stop.as_ref();
-    let own =
-        stop.and_then(|stop| fewest(stop, &|stop| stop.max_turns)).filter(|turns| *turns < chat.max_turns());
-    let mut bounds = vec![match (limits.turns, own) {
+/// What ends a run at the latest: the lowest limits of the run, of its outermost chat, and of the conditions of that which suffice
+/// alone.
+struct Bounds {
+    turns: String,
+    messages: Option<u64>,
+    calls: u64,
+    tokens: Option<u64>,
+    cost: Option<Money>,
+    time: Option<Duration>,
+}
+
+impl Bounds {
+    fn of(team: &Team, chat: &Chat, limits: &Limits) -> Self {
+        let stop = team.chat.stop.as_ref();
+        let own = team.chat.limits.allowance().unwrap_or_default();
+        let times = [own.time_ms, limits.time_ms].map(|time| time.map(Duration::from_millis));
+        let seconds = |stop: &Stop| Duration::try_from_secs_f64(stop.max_time_s?).ok();
+        Self {
+            turns: turns(stop, chat, limits),
+            messages: lowest(stop, |stop| stop.max_messages, []),
+            calls: own.calls.into_iter().fold(limits.max_calls(), u64::min),
+            tokens: lowest(stop, |stop| stop.max_tokens, [own.tokens, limits.tokens]),
+            cost: lowest(stop, |stop| stop.max_cost.map(Money::dollars), [own.cost, limits.cost]),
+            time: lowest(stop, seconds, times),
+        }
+    }
+}
+
+/// Without the cost.
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.turns)?;
+        let messages = self.messages.map(|most| counted(most, "message"));
+        let tokens = self.tokens.map(|most| counted(most, "token"));
+        let bounds = [messages, Some(counted(self.calls, "model call")), tokens, self.time.map(time)];
+        bounds.into_iter().flatten().try_for_each(|bound| write!(f, ", {bound}"))
+    }
+}
+
+fn turns(stop: Option<&Stop>, chat: &Chat, limits: &Limits) -> String {
+    let own = lowest(stop, |stop| stop.max_turns, []).filter(|turns| *turns < chat.max_turns());
+    match (limits.turns, own) {
         (Some(turns), own) if own.is_none_or(|own| turns < own) => {
             format!("{} in all", counted(turns, "turn"))
         }
         (_, Some(own)) => counted(own, "turn"),
         (_, None) => format!("{} a chat", counted(chat.max_turns(), "turn")),
-    }];
-    bounds.extend(
-        stop.and_then(|stop| fewest(stop, &|stop| stop.max_messages)).map(|own| counted(own, "message")),
-    );
-    bounds.push(counted(limits.max_calls(), "model call"));
-    let tokens =
-        stop.and_then(|stop| fewest(stop, &|stop| stop.max_tokens)).into_iter().chain(limits.tokens).min();
-    bounds.extend(tokens.map(|tokens| counted(tokens, "token")));
-    bounds.join(", ")
+    }
 }
 
-/// The lowest limit of `stop`, or of one of the conditions each of which suffices.
-fn fewest(stop: &Stop, limit: &dyn Fn(&Stop) -> Option<u64>) -> Option<u64> {
-    let others = stop.any.iter().filter_map(|stop| fewest(stop, limit));
-    limit(stop).into_iter().chain(others).min()
+/// The lowest limit of `stop`, of the conditions each of which suffices, and of `others`.
+fn lowest<T: Ord, const N: usize>(
+    stop: Option<&Stop>,
+    limit: impl Fn(&Stop) -> Option<T>,
+    others: [Option<T>; N],
+) -> Option<T> {
+    fn of_conditions<T: Ord>(stop: &Stop, limit: &dyn Fn(&Stop) -> Option<T>) -> Option<T> {
+        let others = stop.any.iter().filter_map(|stop| of_conditions(stop, limit));
+        limit(stop).into_iter().chain(others).min()
+    }
+    let own = stop.and_then(|stop| of_conditions(stop, &limit));
+    own.into_iter().chain(others.into_iter().flatten()).min()
 }

@@ -6,13 +6,13 @@ use polylogue_core::{
     ListQuery, Listing, LogState, Page, Parent, Progress, Store as _, StoreError, Summary, Timestamp,
 };
 use polylogue_runtime::Runtime;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{unwritable, verify, write};
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
 use crate::screen::text::folded;
-use crate::screen::{RunEnd, Sanitized, cost};
+use crate::screen::{RunEnd, RunState, Sanitized, cost};
 use crate::stderr::print_note;
 use crate::{args, place};
 
@@ -30,10 +30,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
     let mut rows = Vec::new();
     for listing in &logs {
         let state = match listing.state() {
-            LogState::Damaged => unreadable(&runtime, listing).await,
+            LogState::Damaged => ListedState::new("damaged", unreadable(&runtime, listing).await),
             _ => state(listing),
         };
-        rows.push(if args.json { as_json(listing, &state)? } else { line(listing, &state, now) });
+        rows.push(if args.json { as_json(listing, &state)? } else { line(listing, &state.status, now) });
     }
     if rows.is_empty() && !args.json {
         let place = cli.store.as_deref().map(|_| format!(" in `{}`", runtime.place().shown()));
@@ -109,11 +109,31 @@ pub(crate) fn line(listing: &Listing, state: &str, now_ms: u64) -> Sanitized {
     Sanitized::row(line.trim_end())
 }
 
-pub(crate) fn as_json(listing: &Listing, state: &str) -> Result<Sanitized, CliError> {
+/// The state of a conversation in a list: a word for programs, and in words for people.
+pub(crate) struct ListedState {
+    pub(crate) state: Value,
+    pub(crate) status: String,
+}
+
+impl ListedState {
+    pub(crate) fn new(state: impl Into<Value>, status: impl Into<String>) -> Self {
+        Self { state: state.into(), status: status.into() }
+    }
+
+    /// One that is the same for both.
+    pub(crate) fn word(state: &str) -> Self {
+        Self::new(state, state)
+    }
+}
+
+pub(crate) fn as_json(
+    listing: &Listing,
+    ListedState { state, status }: &ListedState,
+) -> Result<Sanitized, CliError> {
     let (Listing { id, created, summary, parent, .. }, title) = (listing, listing.shown_title());
     let Summary { events, task, started, last, turns, usage, .. } = summary;
     let mut row = json!({
-        "id": id, "title": title, "task": task, "state": state,
+        "id": id, "title": title, "task": task, "state": state, "status": status,
         "created_ms": (created.0 > 0).then_some(created), "started_ms": started,
         "last_ms": last, "events": events, "turns": turns, "usage": usage,
     });
@@ -124,16 +144,16 @@ pub(crate) fn as_json(listing: &Listing, state: &str) -> Result<Sanitized, CliEr
 }
 
 /// The state, as its events say. They are not read here, let alone checked.
-fn state(listing: &Listing) -> String {
+fn state(listing: &Listing) -> ListedState {
     let Summary { progress, questions, .. } = &listing.summary;
     let asked = || questions.iter().map(|(_, who)| who.as_str()).collect::<Vec<_>>().join(" and ");
     match (listing.state(), progress) {
-        (_, Progress::Closed(reason)) => RunEnd::why(reason),
-        (_, Progress::Failed(message)) => format!("failed: {message}"),
-        (LogState::Waiting, _) => format!("waiting for {}", asked()),
-        (LogState::Paused, _) => "paused".into(),
-        (_, Progress::New) => "not begun".into(),
-        (_, Progress::Open) => "unfinished".into(),
+        (_, Progress::Closed(reason)) => ListedState::new(json!(RunState::of(reason)), RunEnd::why(reason)),
+        (_, Progress::Failed(message)) => ListedState::new("failed", format!("failed: {message}")),
+        (LogState::Waiting, _) => ListedState::new("waiting", format!("waiting for {}", asked())),
+        (LogState::Paused, _) => ListedState::word("paused"),
+        (_, Progress::New) => ListedState::new("unfinished", "not begun"),
+        (_, Progress::Open) => ListedState::word("unfinished"),
     }
 }
 

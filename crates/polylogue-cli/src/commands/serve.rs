@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use polylogue_http::{Env, Proxies};
 use polylogue_runtime::WorkerOptions;
-use polylogue_server::{IssuerOptions, LiveNode, Reload, Server, ServerError, ServerOptions, TokenError};
+use polylogue_server::{
+    ChatOptions, IssuerOptions, LiveNode, Reload, Server, ServerError, ServerOptions, StoreMetrics,
+    TokenError,
+};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::worker::{live_options, runtime_of, worker as worker_of};
+use super::worker::{live_options, offers, runtime_of, worker as worker_of};
 use super::write;
-use crate::args::worker::features;
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
 use crate::signals::Signals;
@@ -36,6 +38,12 @@ fn options(cli: &args::Cli, args: &args::serve::Serve) -> Result<ServerOptions, 
     let mut options = ServerOptions::new(args.listen, place::of(cli.store.as_deref())?);
     options.public_url.clone_from(&args.public_url);
     options.origins.clone_from(&args.origins);
+    options.trusted_proxies.clone_from(&args.trusted_proxies);
+    options.chat = ChatOptions {
+        conversation_headers: args.conversation_headers.clone(),
+        show: args.chat_show,
+        answers_chores: !args.no_chores,
+    };
     options.resume = !args.no_resume;
     for (name, number) in &args.limits {
         options.limits.set(name, *number).map_err(CliError::usage)?;
@@ -90,11 +98,12 @@ async fn serve(
 ) -> Result<(), CliError> {
     let (stop, mut stopped) = watch::channel(());
     let reloading = reload_by_signal(server.reload())?;
-    let live = server.live().cloned();
+    let (live, metrics) = (server.live().cloned(), server.store_metrics());
     // Resolves when the sender is dropped.
     let mut stopped_worker = stopped.clone();
     let mut serving = pin!(async {
-        let working = work(cli, args, live.as_ref(), async { drop(stopped_worker.changed().await) });
+        let working =
+            work(cli, args, (live.as_ref(), &metrics), async { drop(stopped_worker.changed().await) });
         let serving = async {
             server.run(async { drop(stopped.changed().await) }).await;
             Ok(())
@@ -116,7 +125,7 @@ async fn serve(
 async fn work(
     cli: &args::Cli,
     args: &args::serve::Serve,
-    live: Option<&LiveNode>,
+    (live, metrics): (Option<&LiveNode>, &StoreMetrics),
     stop: impl Future<Output = ()>,
 ) -> Result<(), CliError> {
     if !args.worker {
@@ -124,9 +133,9 @@ async fn work(
     }
     let location = place::of(cli.store.as_deref())?;
     location.check_volume()?;
-    let offers = features(&location.files_feature().into_iter().collect::<Vec<_>>())?;
+    let offers = offers(&location, &[], &args.options)?;
     let takes = WorkerOptions { offers, address: args.public_url.clone(), ..WorkerOptions::default() };
-    let worker = worker_of(&runtime_of(cli, live, None).await?, &args.options, takes)?;
+    let worker = worker_of(&runtime_of(cli, live, Some(metrics)).await?, &args.options, takes)?;
     worker.run(stop).await;
     Ok(())
 }

@@ -9,6 +9,7 @@ use polylogue_team::{Loaded, TeamChange};
 use crate::args;
 use crate::error::CliError;
 use crate::stderr::print_note;
+use crate::view::NO_BOUND;
 
 /// The most changes that are listed.
 const LISTED: usize = 20;
@@ -69,7 +70,9 @@ impl TeamVersion<'_> {
         }
         let listed = listed(&changes);
         if self == Self::Current || changes.iter().all(|change| change.is_harmless) {
-            print_note(&format!("the team file `{file}` has changed since `{id}` began:{listed}"));
+            print_note(&format!(
+                "the team file `{file}` has changed since `{id}` began:{listed}\n{NO_BOUND}"
+            ));
             let changes = changes.into_iter().map(|change| change.text).collect();
             return Ok(Some(NewerTeam { loaded: newer, changes }));
         }
@@ -87,7 +90,7 @@ fn of_file(id: &LogId, stored: &StoredTeam, file: &Path) -> Result<Option<NewerT
         return Ok(None);
     }
     let listed = listed(&changes);
-    print_note(&format!("`{}` differs from the team of `{id}`:{listed}", file.display()));
+    print_note(&format!("`{}` differs from the team of `{id}`:{listed}\n{NO_BOUND}", file.display()));
     let changes = changes.into_iter().map(|change| change.text).collect();
     Ok(Some(NewerTeam { loaded, changes }))
 }

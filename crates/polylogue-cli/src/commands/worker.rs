@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use polylogue_core::LogId;
-use polylogue_runtime::{Prepared, Runtime, StoredTeams, Worker, WorkerMeter, WorkerOptions};
-use polylogue_server::{LiveError, LiveNode, LiveOptions, WorkerMeters, WorkerMetrics};
+use polylogue_core::{Features, LogId};
+use polylogue_runtime::{
+    Prepared, Runtime, StoreLocation, StoredTeams, Worker, WorkerMeter, WorkerOptions, offered,
+};
+use polylogue_server::{LiveError, LiveNode, LiveOptions, StoreMetrics, WorkerMeters, WorkerMetrics};
 
 use super::resume::Stored;
 use super::team_version::TeamVersion;
@@ -14,7 +16,7 @@ use crate::error::{CliError, Exit};
 use crate::screen::{Output, OutputStyle, Settings};
 use crate::signals::Signals;
 use crate::stderr::print_note;
-use crate::{args, place};
+use crate::{args, place, trust};
 
 /// No person watches, and nothing is written here.
 pub(super) const SETTINGS: Settings = Settings {
@@ -28,16 +30,18 @@ pub(super) const SETTINGS: Settings = Settings {
 pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<Exit, CliError> {
     let location = place::of(cli.store.as_deref())?;
     location.check_volume()?;
-    let offers: Vec<String> = args.offers.iter().cloned().chain(location.files_feature()).collect();
     let meters = args.metrics.map(|_| WorkerMeters::default());
     let options = WorkerOptions {
         at_once: usize::try_from(args.at_once).unwrap_or(usize::MAX),
-        offers: features(&offers)?,
+        offers: offers(&location, &args.offers, &args.options)?,
         address: None,
         meter: meters.clone().map(|meters| Arc::new(meters) as Arc<dyn WorkerMeter>),
     };
     let live = internal_stream(cli, &args.internal).await?;
-    let runtime = args.budgets.pay_for(runtime_of(cli, live.as_ref(), meters.as_ref()).await?).await?;
+    let runtime = args
+        .budgets
+        .pay_for(runtime_of(cli, live.as_ref(), meters.as_ref().map(WorkerMeters::store_metrics)).await?)
+        .await?;
     let worker = worker(&runtime, &args.options, options.clone())?;
     let mut signals = Signals::new()?;
     if let Some(text) = &args.only {
@@ -68,6 +72,20 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
     Ok(Exit::Done)
 }
 
+/// What this process offers: what the command line says, where files are, and the keys, MCP servers and sandbox that it has.
+pub(super) fn offers(
+    place: &StoreLocation,
+    said: &[String],
+    options: &args::TeamOptions,
+) -> Result<Features, CliError> {
+    let args::Models { model, offline, replay, .. } = &options.models;
+    let any_key = model.is_some() || *offline || replay.is_some();
+    let found = offered(&trust::of_folder(place)?, options.allowed.mcp.as_deref(), any_key)?;
+    let found = found.words().map(str::to_owned);
+    let all: Vec<String> = said.iter().cloned().chain(place.files_feature()).chain(found).collect();
+    features(&all)
+}
+
 /// What servers follow that have the same store, if it is one that processes share.
 async fn internal_stream(
     cli: &args::Cli,
@@ -92,17 +110,17 @@ fn with_hint(error: LiveError) -> CliError {
     .hint(hint)
 }
 
-/// The conversations of a process whose worker renews its claims. Servers follow them at `live`; `meters` times the store.
+/// The conversations of a process whose worker renews its claims. Servers follow them at `live`; `metrics` count what happens at the store.
 pub(super) async fn runtime_of(
     cli: &args::Cli,
     live: Option<&LiveNode>,
-    meters: Option<&WorkerMeters>,
+    metrics: Option<&StoreMetrics>,
 ) -> Result<Runtime, CliError> {
     let random = |error| CliError::failed(format!("the system has no random numbers: {error}"));
     let point = live.map(LiveNode::point).transpose().map_err(random)?;
     let location = place::of(cli.store.as_deref())?.with_live(point.clone());
     let store = location.open_for_worker()?;
-    let store = meters.iter().fold(store, |store, meters| meters.timed(store));
+    let store = metrics.iter().fold(store, |store, metrics| metrics.metered(store));
     let runtime = Runtime::with_store(location, store);
     if let (Some(live), Some(point)) = (live, &point) {
         live.offer(point, &runtime);

@@ -9,7 +9,8 @@ use syn::{Attribute, Field, Fields, GenericArgument, Item, ItemEnum, ItemStruct,
 
 const HEAD: &str = "# Events\n\nThe events of a conversation, one JSON object each, as `--json` and `polylogue show ID --json` print them and stores keep \
                     them. Generated from the types of the program. A field marked *optional* is omitted when it is empty or has its default.\n\n\
-                    `run --json` and `resume --json` print `run_started`, the events, and `run_ended`; these two lines are not in the log.\n";
+                    `run --json` and `resume --json` print `run_started`, the events, and `run_ended`, and `chat --json` the first two for each conversation. When the \
+                    [bound](../bound.md#the-bound-is-enforced) does not apply any more, they print `bound_ended` once. These lines are not in the log.\n";
 
 #[test]
 fn the_page_is_that_of_the_types() {
@@ -186,7 +187,7 @@ fn renamed(rules: &str) -> Option<String> {
 }
 
 /// The documentation of an item, up to its first section, with names instead of links.
-fn docs(attrs: &[Attribute]) -> String {
+pub(super) fn docs(attrs: &[Attribute]) -> String {
     let line = |attr: &Attribute| match &attr.meta {
         syn::Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
             syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => {

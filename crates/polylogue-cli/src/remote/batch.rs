@@ -112,7 +112,9 @@ impl Job<'_> {
                     None => return Ok(()),
                     Some(one) => {
                         let Some(RowResult { row, id, ending, events }) = one? else { continue };
-                        let record = Record::new(&row, ending, &events, (id.as_str(), self.key));
+                        let bound_ended = self.remote.client.conversation(&id).await?.bound_ended;
+                        let mut record = Record::new(&row, ending, &events, (id.as_str(), self.key));
+                        record.bound_ended = bound_ended;
                         if !state.borrow_mut().keep(&record) {
                             self.stop.send_replace(Some(When::AfterStep));
                         }

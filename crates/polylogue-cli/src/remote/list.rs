@@ -11,6 +11,7 @@ use polylogue_runtime::WaitingRun;
 use super::named_server::Remote;
 use crate::args;
 use crate::args::runs::RunState;
+use crate::commands::runs::ListedState;
 use crate::commands::{runs, waiting, write};
 use crate::error::{CliError, Exit};
 use crate::stderr::print_note;
@@ -28,7 +29,7 @@ pub(super) async fn runs(args: &args::runs::Runs, remote: &Remote) -> Result<Exi
         let (listing, state) = (listing(conversation), state(conversation));
         rows.push(match args.json {
             true => runs::as_json(&listing, &state)?,
-            false => runs::line(&listing, &state, now),
+            false => runs::line(&listing, &state.status, now),
         });
     }
     if rows.is_empty() && !args.json {
@@ -113,18 +114,19 @@ fn listing(conversation: &Conversation) -> Listing {
 }
 
 /// The state in the words of the list.
-fn state(conversation: &Conversation) -> String {
+fn state(conversation: &Conversation) -> ListedState {
     if let Some(ended) = &conversation.ended {
-        return format!("{}: {}", ended.word.word().replace('_', " "), ended.detail);
+        let word = ended.word.word();
+        return ListedState::new(word, format!("{}: {}", word.replace('_', " "), ended.detail));
     }
     let asked =
         || conversation.asked.iter().map(|asked| asked.who.as_str()).collect::<Vec<_>>().join(" and ");
     match conversation.state {
-        State::Waiting => format!("waiting for {}", asked()),
-        State::Running => "running".into(),
-        _ if conversation.paused => "paused".into(),
-        _ if conversation.seq == 0 => "not begun".into(),
-        _ => "unfinished".into(),
+        State::Waiting => ListedState::new("waiting", format!("waiting for {}", asked())),
+        State::Running => ListedState::word("running"),
+        _ if conversation.paused => ListedState::word("paused"),
+        _ if conversation.seq == 0 => ListedState::new("unfinished", "not begun"),
+        _ => ListedState::word("unfinished"),
     }
 }
 

@@ -48,6 +48,7 @@ fn use_of(command: &str) -> Use {
         "pause" => Use::Server(&[&["id"]]),
         "next" => Use::Server(&[&["id", "name"]]),
         "verify" => Use::Server(&[&["id", "json"]]),
+        "cluster" => Use::Server(&[&["json", "limit"]]),
         // Its arguments are those of its subcommands, all of which a server has.
         "memory" => Use::Server(&[]),
         "chat" => Use::Server(&[&["team", "resume", "vars"], LIMITS, OUTPUT, INPUT]),
@@ -95,6 +96,7 @@ fn hint_of(command: &str) -> &'static str {
         "verify" => {
             "conversations are repaired where the store of the server is; a recording is a file of this machine: leave out `--server`"
         }
+        "cluster" => "budgets are counted again where the store of the server is: leave out `--server`",
         "chat" => "a chat on a server is with one of its teams, and sends texts",
         "batch" => {
             "limits of each conversation are sent along; a budget of all is that of the token or of the server"
@@ -132,6 +134,7 @@ mod tests {
             &["pause", "last"],
             &["next", "last", "Ann"],
             &["verify", "--json"],
+            &["cluster", "--json", "--limit", "5"],
             &["memory", "search", "tea", "--limit", "2"],
             &["batch", "pair", "--over", "rows.csv", "-o", "x", "--max-turns", "3"],
         ] {
@@ -145,6 +148,7 @@ mod tests {
             (&["answer", "last", "yes", "--by", "Ann"], "`--by`"),
             (&["batch", "pair", "--over", "rows.csv", "-o", "x", "--budget", "1"], "`--budget`"),
             (&["chat", "--system", "x"], "`--system`"),
+            (&["cluster", "--recount", "x"], "`--recount`"),
             (&["archive", "last"], "`archive` does not work with a server"),
             (&["check", "pair.yaml"], "`check` is about this machine"),
             (&["runs", "--store", "x"], "`--store` and `--server`"),

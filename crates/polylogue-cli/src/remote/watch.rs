@@ -20,7 +20,9 @@ use crate::args::piped::Input;
 use crate::error::{CliError, Exit};
 use crate::prompt::question::{meant, prompt as prompt_for, typed};
 use crate::prompt::{self, print_verbatim};
-use crate::runner::{answers, is_failure_shown, is_seen, print_questions, read_answer, sent_since, waiting};
+use crate::runner::{
+    answers, is_failure_shown, is_seen, overlong, print_questions, read_answer, sent_since, waiting,
+};
 use crate::screen::text::neutral;
 use crate::screen::{RunEnd, RunState, Screen, Settings, Size};
 use crate::signals::Signals;
@@ -105,7 +107,7 @@ impl<'r> Watch<'r> {
         Ok(view)
     }
 
-    /// Shows what happens until it is at rest, and asks the person what is asked.
+    /// Shows events until the run ends or waits, and asks the person the questions that come up.
     pub(super) async fn until_rest(
         &mut self,
         view: &mut View,
@@ -137,7 +139,7 @@ impl<'r> Watch<'r> {
         if prompt::is_possible() { screen.with_keys(KEYS) } else { screen }
     }
 
-    /// Takes note of what happened before, and shows what was sent since and what is asked.
+    /// Reads earlier events without showing them, and shows messages that were sent since and open questions.
     fn recall(&self, view: &mut View) {
         let (before, since) = self.events.split_at(self.events.len() - sent_since(&self.events));
         before.iter().for_each(|event| view.recall(event));
@@ -313,7 +315,19 @@ impl<'r> Watch<'r> {
         let Conversation { spent, turns, .. } = self.remote.client.conversation(&id).await?;
         let (resumable, option) = self.continuation(&rest).await?;
         let (files, store) = (None, self.remote.option.clone());
-        let end = RunEnd { state, status, spent, turns, elapsed, id, resumable, option, files, store };
+        let end = RunEnd {
+            state,
+            status,
+            spent,
+            turns,
+            elapsed,
+            id,
+            resumable,
+            option,
+            files,
+            store,
+            overlong: overlong(&self.events),
+        };
         if let Rest::Waiting(asked) = &rest {
             print_questions(self.settings.output, &questions(asked), &end);
         }
@@ -346,7 +360,7 @@ impl<'r> Watch<'r> {
 }
 
 impl<'r> Stop<'r> {
-    /// Asks the server for what is wanted and was not asked for yet.
+    /// Asks the server to stop as the person wants, unless it was asked already.
     fn ask(&mut self, client: &'r Client, id: &LogId) {
         let when = if self.is_now { When::Now } else { When::AfterStep };
         if self.wanted.is_requested() && self.asked != Some(when) {

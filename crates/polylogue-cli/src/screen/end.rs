@@ -31,6 +31,8 @@ pub(crate) struct RunEnd {
     pub(crate) files: Option<String>,
     /// The option that names its store, unless it is the usual one.
     pub(crate) store: Option<String>,
+    /// How many replies have more tokens than their requests allowed.
+    pub(crate) overlong: u64,
 }
 
 /// Why a run stopped.
@@ -112,6 +114,7 @@ impl RunEnd {
         let facts = [turns(self.turns), tokens(&self.spent), cost(&self.spent), time(self.elapsed)];
         let facts = facts.into_iter().chain(uncertain(&self.spent, self.state));
         let facts = facts.chain(prompt_cache(&self.spent)).chain(saved(&self.spent));
+        let facts = facts.chain(overlong(self.overlong));
         let facts: Vec<String> = facts.collect();
         let mut rows = vec![status];
         for fact in facts {
@@ -180,6 +183,12 @@ fn uncertain(spent: &TotalUsage, state: RunState) -> Option<String> {
         (_, 0) => Some(calls),
         _ => Some(format!("{calls}, at most {} more", most.cost)),
     }
+}
+
+/// Replies of servers that ignore the output limit of a request.
+fn overlong(count: u64) -> Option<String> {
+    let s = if count == 1 { "y has" } else { "ies have" };
+    (count > 0).then(|| format!("{} repl{s} more tokens than the server was asked for", grouped(count)))
 }
 
 /// What a cache of replies saved, if it did.
@@ -264,6 +273,7 @@ mod tests {
             option,
             files,
             store,
+            overlong: 0,
         };
         let lines: Vec<_> = ending.lines(None).iter().map(Line::text).collect();
         expected.assert_eq(&lines.join("\n"));

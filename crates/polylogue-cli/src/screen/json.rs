@@ -18,6 +18,13 @@ pub(crate) enum RunLine<'a> {
         /// The name of the team.
         team: &'a Name,
     },
+    /// The run can take more than was computed before it began.
+    BoundEnded {
+        /// The id of the conversation.
+        id: &'a LogId,
+        /// What happened on which the bound does not rest.
+        why: &'a str,
+    },
     /// The last line: why the run stopped, and its totals.
     RunEnded {
         /// The id of the conversation.

@@ -45,6 +45,8 @@ pub(crate) struct Live {
     region: Region,
     turns: Turns,
     draft: Option<Draft>,
+    /// Whose reply is on the screen as broken off, because the person was asked something meanwhile.
+    broken_off: Option<TurnKey>,
     /// The open question about a limit.
     limit_question: Option<TurnKey>,
     /// Lines for the next frame to write permanently.
@@ -72,6 +74,7 @@ impl Live {
             region: Region::default(),
             turns: Turns::default(),
             draft: None,
+            broken_off: None,
             limit_question: None,
             above: Vec::new(),
             held: Vec::new(),
@@ -185,11 +188,7 @@ impl Live {
             | Body::Left { who, .. }
             | Body::Stopped { who, .. }
             | Body::Failed { who, .. } => self.end_turn(&key(who)),
-            Body::ReplyInterrupted { who, .. }
-                if self.draft.as_ref().is_some_and(|draft| draft.key == key(who)) =>
-            {
-                self.seal();
-            }
+            Body::ReplyInterrupted { who, .. } => return self.broken_off(event, &key(who)),
             Body::InputRequired(question) if question.is_about_limit() => {
                 self.limit_question = Some(key(&question.who));
             }
@@ -305,6 +304,7 @@ impl Live {
             return;
         }
         let Some(turn) = self.turns.to_show() else { return };
+        self.broken_off = None;
         let width = self.renderer.width(&turn.key.0).unwrap_or(usize::MAX);
         let mut draft = Draft::new(turn.key.clone(), turn.to.clone(), width);
         if self.renderer.format.thoughts {
@@ -347,11 +347,18 @@ impl Live {
         out
     }
 
-    /// Tells the person something that came of what they typed, whose echo stands somewhere in our rows.
+    /// Shows the result of what the person typed. The terminal has echoed that into one of the rows, so all are drawn again.
     pub(crate) fn notice(&mut self, text: &str) -> String {
         let width = (self.size)().text_columns();
         self.notice = Some(Line::new(text, Style::DIM).fit(width));
         self.region.mark_outdated();
+        self.frame()
+    }
+
+    /// Tells the person something of the run that stays on the screen.
+    pub(crate) fn remark(&mut self, text: &str) -> String {
+        let lines = self.renderer.remark(text);
+        self.print(lines);
         self.frame()
     }
 
@@ -387,17 +394,36 @@ impl Live {
         self.frame()
     }
 
+    /// A reply was interrupted. If it is on the screen, it stays there and is marked; otherwise a note has its beginning.
+    fn broken_off(&mut self, event: &Event, key: &TurnKey) {
+        if self.draft.as_ref().is_some_and(|draft| draft.key == *key) {
+            self.seal_with("broken off here", &key.0);
+            self.fold.event(event);
+        } else if self.broken_off.as_ref() == Some(key) {
+            self.fold.event(event);
+        } else {
+            self.print_note(event, false);
+        }
+        let now = (self.clock)();
+        self.turns.known(key).into_iter().for_each(|turn| turn.next_reply(now));
+    }
+
+    /// What is on the screen stays, with a note below it.
+    fn seal_with(&mut self, note: &str, at: &Path) {
+        self.seal();
+        let note = Line::new(&format!("({note})"), Style::DIM).after(&self.renderer.gutter(at));
+        self.above.push(note);
+        self.renderer.interrupted();
+    }
+
     /// What is on the screen stays, and no turn is open.
     fn settle(&mut self) {
         if let Some(draft) = &self.draft {
             // A reply that is complete is in the log, though its turn is not over.
             let what = if draft.complete { "not said yet" } else { "broken off here" };
-            let note =
-                Line::new(&format!("({what}; the turn continues when the run is resumed)"), Style::DIM);
-            let note = note.after(&self.renderer.gutter(&draft.key.0));
-            self.seal();
-            self.above.push(note);
-            self.renderer.interrupted();
+            let key = draft.key.clone();
+            self.seal_with(&format!("{what}; the turn continues when the run is resumed"), &key.0);
+            self.broken_off = Some(key);
         }
         self.turns.end_all();
         self.notice = None;

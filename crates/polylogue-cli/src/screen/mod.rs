@@ -3,7 +3,7 @@
 //! A [`Screen`] receives a run's [`Update`]s and writes what they mean: live on a terminal, as plain text, as
 //! events in JSON, or nothing but the result. It writes to one handle, in one piece for each signal.
 //!
-//! - [`live`]: the terminal; with [`draft`] (a reply while it is written), [`turns`] (who is at what) and [`region`]
+//! - [`live`]: the terminal; with [`draft`] (a reply while it is written), [`turns`] (what each agent is doing) and [`region`]
 //!   (the rows that change in place)
 //! - [`plain`], [`autogen`], [`json`], [`document`] and [`side_by_side`] (`show`), [`end`] (the closing lines)
 //! - [`renderer`]: the lines of each item of the [presentation](polylogue_runtime::presentation); [`call`]: a tool
@@ -40,6 +40,7 @@ mod turns;
 
 pub(crate) use end::{RunEnd, RunState, cached_share, cost, prompt_savings, time, tokens};
 pub(crate) use live::{Clock, SizeOf};
+pub(crate) use notice::asks;
 pub(crate) use region::Size;
 pub(crate) use sanitized::Sanitized;
 pub(crate) use style::{ColorChoice, OutputStyle, Style};
@@ -271,6 +272,21 @@ impl<W: Write> Screen<W> {
     pub(crate) fn notice(&mut self, text: &str) -> io::Result<bool> {
         let Kind::Live(live) = &mut self.kind else { return Ok(false) };
         let text = live.notice(text);
+        self.write(&text)?;
+        Ok(true)
+    }
+
+    /// Shows that the bound of the conversation `id` does not apply any more, and `why`: to the person as `note`, which stays on the
+    /// screen. `false` if the caller must print that: nothing changes in place.
+    ///
+    /// # Errors
+    /// As [`Screen::update`].
+    pub(crate) fn bound_ended(&mut self, id: &LogId, why: &str, note: &str) -> io::Result<bool> {
+        let text = match &mut self.kind {
+            Kind::Live(live) => live.remark(note),
+            Kind::Json => json::line(&RunLine::BoundEnded { id, why })?,
+            _ => return Ok(false),
+        };
         self.write(&text)?;
         Ok(true)
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use polylogue_core::{
     BackgroundResult, BackgroundStatus, BackgroundTask, Body, Chooser, Compacted, JoinHistory, Name,
-    Responder, TurnRequest, plain,
+    Question, Responder, TurnRequest, plain,
 };
 
 use super::text::folded;
@@ -74,6 +74,17 @@ pub(super) fn summary(compacted: &Compacted) -> String {
         count => format!(", but for {count} pinned messages"),
     };
     format!("{who} reads this instead of its messages up to event {through}{kept}:\n\n{}", summary.text())
+}
+
+/// What follows the name of whom a question is about, with a space before it.
+pub(crate) const fn asks(question: &Question) -> &'static str {
+    if question.is_approval() {
+        " asks for approval:"
+    } else if question.is_about_limit() {
+        " asks for a higher limit:"
+    } else {
+        " is asked:"
+    }
 }
 
 /// What was done from outside of the conversation, if the event says so.

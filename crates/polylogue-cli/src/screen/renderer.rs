@@ -11,6 +11,7 @@ use polylogue_core::{Audience, Body, Failure, Name, Opening, Path, Question, Tur
 
 use super::call::{self, PLAIN_WIDTH};
 use super::chat_name;
+use super::end::RunEnd;
 use super::exact::{self, SetApart};
 use super::markdown::Markdown;
 use super::notice;
@@ -391,8 +392,7 @@ impl Renderer {
         self.interrupted();
         let separation = self.separation(at);
         self.out.extend(separation);
-        let asked = if question.is_approval() { " asks for approval:" } else { " is asked:" };
-        let head = self.name(&question.who).with(asked, Style::BOLD);
+        let head = self.name(&question.who).with(notice::asks(question), Style::BOLD);
         self.put(at, &[head]);
         // What is to run is shown verbatim, never rendered.
         let is_exact = question.is_approval() || question.text.contains(MARGIN);
@@ -454,10 +454,16 @@ impl Renderer {
         }
     }
 
+    /// A remark on the run, which is no event of it.
+    pub(crate) fn remark(&mut self, text: &str) -> Vec<Line> {
+        self.note(&Path::root(), text, Style::DIM);
+        std::mem::take(&mut self.out)
+    }
+
     /// Why the outermost chat ended, where no closing line says it.
     pub(crate) fn ended(&mut self, item: &Item) -> Vec<Line> {
         if let (Kind::ChatClosed { reason, .. }, true) = (&item.kind, item.at.is_root()) {
-            self.note(&item.at, &format!("ended: {}", folded(&reason.to_string())), Style::DIM);
+            self.note(&item.at, &folded(&RunEnd::why(reason)), Style::DIM);
         }
         std::mem::take(&mut self.out)
     }

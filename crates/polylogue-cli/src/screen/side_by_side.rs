@@ -92,7 +92,7 @@ fn table(sides: &[AgentHistory], width: usize) -> Vec<Line> {
     lines
 }
 
-/// `text` without what joins and colors emojis: terminals do not agree on the width of what comes of it, and columns would be
+/// `text` without what joins and colors emojis: terminals do not agree on the width of the result, and columns would be
 /// out of line.
 fn of_one_width(text: &str) -> String {
     let mut before = None;

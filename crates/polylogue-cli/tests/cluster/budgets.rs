@@ -132,7 +132,7 @@ fn a_shared_budget_that_cannot_be_is_an_error_with_a_hint() {
         let refused = place.run(args, 2);
         assert!(refused.err.contains(what), "{args:?}: {}", refused.err);
     }
-    // One that a process uses alone is drawn, counted and given back in the same way.
+    // One that a process uses alone is drawn, counted and returned in the same way.
     place.run(&["run", "team.yaml", "--budget-calls", "team=1"], 3);
     let found = budget(&place);
     assert_eq!((&found["used"]["calls"], &found["drawn"]["calls"]), (&1.into(), &0.into()), "{found}");

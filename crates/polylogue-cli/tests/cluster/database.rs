@@ -24,6 +24,10 @@ fn workers_continue_by_themselves_when_the_database_is_killed_and_restarted() {
         server.kill();
         server.restart();
     }
+    let (calls, begun) = (model.count(), std::time::Instant::now());
+    until("they continue", || model.count() > calls);
+    println!("a call begins {:?} after the database is there again", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     until("all have ended", || place.all(COUNT, |state| state.starts_with("done")));
     assert!(workers.iter_mut().all(|worker| !worker.is_over()), "no worker ends");
     assert_as_undisturbed(&place, &ids);

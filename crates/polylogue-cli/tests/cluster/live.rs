@@ -166,6 +166,11 @@ fn a_client_follows_a_worker_over_a_drain_and_a_kill() {
         "cluster_conversations{state=\"held\"} 1",
         "worker_events_total{event=\"claimed\"} 1",
         "worker_running 1",
+        "claims_total 1",
+        "claims_taken_over_total 0",
+        "claims_lost_total 0",
+        "appends_refused_total 0",
+        "claim_wait_seconds_count 1",
     ] {
         assert!(metrics.contains(&format!("polylogue_{line}")), "{metrics}");
     }
@@ -217,6 +222,11 @@ fn a_worker_continues_what_a_server_began() {
         until("the first server runs it", || pieces.load(Ordering::Relaxed) > 0);
         let (_, logs) = other.cluster();
         assert!(logs[0]["holder"].as_str().unwrap().contains(&first.id().to_string()), "{logs:?}");
+        assert_eq!(
+            logs[0]["needs"],
+            serde_json::json!(["key:openai"]),
+            "a worker without the key leaves it alone"
+        );
         if is_killed {
             expire(&database, first.kill());
         } else {
@@ -229,6 +239,55 @@ fn a_worker_continues_what_a_server_began() {
         let takeovers = database.sql(&format!("SELECT takeovers FROM polylogue.logs WHERE id = '{id}'"));
         assert_eq!(takeovers, if is_killed { "1" } else { "0" });
         until("it is at rest", || other.cluster().1.is_empty());
+    }
+}
+
+/// Whether a server on the machine of `place` has noted that it is to run the conversation.
+fn is_noted(folder: &std::path::Path, id: &str) -> bool {
+    fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {
+        let path = entry.path();
+        path.ends_with(format!("local/{id}")) || (path.is_dir() && is_noted(&path, id))
+    })
+}
+
+/// A server that is started again continues what it ran when it was killed, once the lease has ended. What a worker has taken over meanwhile it
+/// leaves to that.
+#[test]
+fn a_server_that_starts_again_continues_what_no_worker_has() {
+    let Some(database) = PostgresServer::start() else { return };
+    let model = model();
+    for has_worker in [false, true] {
+        let place = Place::new(&database.url()).with_model(&model);
+        place.file("team.yaml", &talk());
+        const SERVE: [&str; 6] = ["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"];
+        let token = place.run(&["token", "new", "client"], 0).out.trim().to_owned();
+        let first = place.begin(&SERVE, "first");
+        let client = Client::of(&place, token.clone(), "first");
+        let (status, begun) = client.post("/api/v1/conversations", &serde_json::json!({"team": "team"}));
+        assert_eq!(status, 201, "{begun}");
+        let id = begun["id"].as_str().unwrap().to_owned();
+        until("it runs", || place.events(&id).len() > 3);
+        let killed = first.kill();
+        let worker = has_worker.then(|| place.worker(&[]));
+        if let Some(worker) = &worker {
+            expire(&database, killed);
+            let holder = format!("process {} ", worker.id());
+            until("the worker has it", || {
+                place.cluster().1.iter().any(|log| log["holder"].to_string().contains(&holder))
+            });
+        }
+        let again = place.begin(&SERVE, "again");
+        let client = Client::of(&place, token, "again");
+        until("the server has looked", || again.log().contains("when no other process has it"));
+        if worker.is_none() {
+            expire(&database, killed);
+        }
+        let state = || client.text(&format!("/api/v1/conversations/{id}"));
+        until("it is closed", || state().contains("\"state\":\"closed\""));
+        assert_eq!(of_type(&place.events(&id), "message").len(), TURNS);
+        until("it need not run any more", || !is_noted(&place.path(""), &id));
+        let has_run = again.log().contains("a conversation is continued conversation=");
+        assert_eq!(has_run, worker.is_none(), "{}", again.log());
     }
 }
 

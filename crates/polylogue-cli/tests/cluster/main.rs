@@ -24,6 +24,8 @@ mod live;
 #[cfg(test)]
 mod moved;
 #[cfg(test)]
+mod needs;
+#[cfg(test)]
 mod notes;
 #[cfg(test)]
 mod one_file;

@@ -94,7 +94,7 @@ impl Place {
     pub(crate) fn all(&self, count: usize, holds: impl Fn(&str) -> bool) -> bool {
         let listed = self.run(&["runs", "--json"], 0).lines();
         assert_eq!(listed.len(), count, "no conversation is lost");
-        listed.iter().all(|row| holds(row["state"].as_str().unwrap()))
+        listed.iter().all(|row| holds(row["status"].as_str().unwrap()))
     }
 
     /// Starts a worker.

@@ -166,7 +166,7 @@ fn a_dead_endpoint() {
           hint: check that the server runs and that the base URL is right
     "#]].assert_eq(&ran.err.replace(gone, "SERVER"));
     assert!(
-        home.listed()[0]["state"].as_str().unwrap().starts_with("failed: openai:test: cannot connect to ")
+        home.listed()[0]["status"].as_str().unwrap().starts_with("failed: openai:test: cannot connect to ")
     );
     let server = serve(talk());
     home.set("OPENAI_BASE_URL", &server.base_url());
@@ -471,5 +471,5 @@ fn a_log_of_an_earlier_version_is_no_damage() {
         verified.out
     );
     assert!(verified.err.contains("hint: read it with the version that wrote it"), "{}", verified.err);
-    assert_eq!(home.listed()[0]["state"], "old format: `polylogue verify abc123` says what to do");
+    assert_eq!(home.listed()[0]["status"], "old format: `polylogue verify abc123` says what to do");
 }

@@ -204,7 +204,7 @@ fn a_budget_is_for_all_and_for_all_runs() {
     );
     home.run(&over_cross(&["-m", "openai:test", "--budget", "1000"])).ok();
     assert_eq!(server.count(), calls, "nothing was paid twice");
-    let unknown = home.run(&over_cross(&["-m", "openai:other", "--budget", "1", "--keep"])).exits(1);
+    let unknown = home.run(&over_cross(&["-m", "openai:other", "--budget", "1", "--keep"])).exits(2);
     assert!(unknown.err.contains("its price is unknown"), "{}", unknown.err);
 }
 

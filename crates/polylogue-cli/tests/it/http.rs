@@ -55,7 +55,7 @@ fn a_budget_refuses_models_of_unknown_price_before_anything_is_sent() {
     let server = serve(talk());
     let home = Home::at(&server);
     home.file("team.yaml", TALK);
-    let ran = home.run(&["run", "team.yaml", "-m", "openai:test", "--max-cost", "1"]).exits(1);
+    let ran = home.run(&["run", "team.yaml", "-m", "openai:test", "--max-cost", "1"]).exits(2);
     assert!(ran.err.contains("there is a budget, but its price is unknown"), "{}", ran.err);
     assert!(
         ran.err.contains("hint: add `prices: {\"openai:test\": {input: ..., output: ...}}`"),
@@ -68,9 +68,17 @@ fn a_budget_refuses_models_of_unknown_price_before_anything_is_sent() {
     let limited = TALK.replacen("name: Alice", "name: Alice, limits: {cost: 1}", 1);
     assert_ne!(limited, TALK);
     home.file("agent.yaml", &limited);
-    let ran = home.run(&["run", "agent.yaml", "-m", "openai:test"]).exits(1);
+    let ran = home.run(&["run", "agent.yaml", "-m", "openai:test"]).exits(2);
     assert!(ran.err.contains("there is a budget, but its price is unknown"), "{}", ran.err);
     assert_eq!(server.count(), 0);
+    home.file(
+        "named.yaml",
+        "name: t\nlimits: {cost: 1}\nmodel: openai:test\nagents: [{name: A}]\nchat: {participants: [A], stop: {max_turns: 2}}\n",
+    );
+    let checked = home.run(&["check", "named.yaml"]).exits(2);
+    let line = "error: `openai:test`: there is a budget, but its price is unknown\n --> named.yaml:3:8\n";
+    assert!(checked.err.contains(line), "{}", checked.err);
+    home.run(&["check", "named.yaml", "--allow", "unknown-price"]).ok();
     for team in ["team.yaml", "agent.yaml"] {
         let before = server.count();
         home.run(&["run", team, "-m", "openai:test", "--max-cost", "1", "--allow", "unknown-price"]).ok();

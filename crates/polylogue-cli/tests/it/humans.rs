@@ -195,7 +195,8 @@ fn without_a_terminal_the_run_waits_and_continues_with_an_answer() {
         For a real model, use `--model openai:gpt-4o-mini` with `OPENAI_API_KEY` set, or `--model ollama:llama3.2` with Ollama running.
         office: at most 100 turns a chat, 1000 model calls
     "#]].assert_eq(&ran.masked(&home));
-    assert_eq!(home.listed()[0]["state"], "waiting for Kim");
+    let listed = &home.listed()[0];
+    assert_eq!((&listed["state"], &listed["status"]), (&json!("waiting"), &json!("waiting for Kim")));
     let before = home.events();
     home.run(&["resume", "last"]).exits(5);
     assert_eq!(home.events(), before, "asking again changes nothing");
@@ -317,9 +318,13 @@ fn ctrl_c_while_a_model_writes_leaves_no_trace_on_the_screen() {
     let (code, seen) = terminal.end();
     assert_eq!(code, 6);
     assert!(!seen.contains("finishing this step"), "{seen}");
-    assert!(seen.contains("\n(broken off here; the turn continues when the run is resumed)\n"), "{seen}");
+    assert!(seen.contains("\n(broken off here)\n"), "{seen}");
+    for once in ["word0 ", "word9 ", "(broken off here"] {
+        assert_eq!(seen.matches(once).count(), 1, "{seen}");
+    }
+    assert!(!seen.contains("was cut off after"), "{seen}");
     assert!(seen.contains("\nstopped: it can be resumed · 0 turns · "), "{seen}");
-    assert_eq!(home.listed()[0]["state"], "unfinished");
+    assert_eq!(home.listed()[0]["status"], "unfinished");
 }
 
 #[test]

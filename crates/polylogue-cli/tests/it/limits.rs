@@ -26,7 +26,7 @@ pub(crate) fn talker() -> Behavior {
 
 /// The state of the only conversation.
 fn state(home: &Home) -> String {
-    home.listed()[0]["state"].as_str().unwrap().to_owned()
+    home.listed()[0]["status"].as_str().unwrap().to_owned()
 }
 
 #[test]

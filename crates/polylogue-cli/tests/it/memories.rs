@@ -67,7 +67,8 @@ fn the_team_that_ships_finds_in_its_second_run_what_its_first_wrote() {
 #[test]
 fn facts_are_listed_found_and_forgotten() {
     let home = Home::new();
-    assert_eq!(home.run(&["memory", "list"]).ok().out, "");
+    let none = home.run(&["memory", "list"]).ok();
+    assert_eq!((none.out.as_str(), none.err.as_str()), ("", "no facts found\n"));
     let team = shipped("remembers");
     home.run(&["run", &team]).ok();
     home.run(&["run", &team, "--var", "guest=Bob"]).ok();
@@ -258,7 +259,7 @@ fn the_cost_of_embeddings_counts() {
     let home = Home::at(&server);
     let own = format!("endpoints: {{senses: {{base_url: \"{}\"}}}}\n", senses());
     let team = own + &CLERK.replace("openai:vectors", "senses:toy");
-    home.file("clerk.yaml", &team);
+    home.file("clerk.yaml", &format!("prices: {{\"openai:test\": free}}\n{team}"));
     let unknown = home.run(&["run", "clerk.yaml", "Good morning", "--max-cost", "1", "--trust"]).exits(2);
     assert!(unknown.err.contains("senses:toy"), "{}", unknown.err);
     assert_eq!(server.requests().len(), 0, "nothing was asked");

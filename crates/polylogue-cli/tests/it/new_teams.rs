@@ -120,3 +120,10 @@ fn shells_and_man_know_every_command() {
     home.run(&["man", "pages"]).ok();
     assert!(fs::read_to_string(home.path("pages/polylogue-run.1")).unwrap().contains("max\\-cost"));
 }
+
+#[test]
+fn a_file_without_a_template_is_answered_with_the_command() {
+    let ran = Home::new().run(&["new", "team.yaml"]).exits(2);
+    assert!(ran.err.contains("hint: the template comes before the file: `polylogue new "), "{}", ran.err);
+    assert!(ran.err.contains(" team.yaml`"), "{}", ran.err);
+}

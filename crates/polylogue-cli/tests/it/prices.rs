@@ -1,8 +1,9 @@
 //! What a run takes at most: `check --price`, and the line of `run`.
 
 use polylogue_test::server::{Answer, Behavior, Playbook};
+use serde_json::Value;
 
-use crate::home::{Home, KEY, serve};
+use crate::home::{Home, KEY, Ran, of_type, serve};
 
 /// Two turns of at most 10 tokens, at a dollar for a thousand tokens.
 const TEAM: &str = r#"
@@ -57,6 +58,81 @@ fn a_run_says_first_what_it_takes_at_most() {
     let ran = home.run(&["run", "team.yaml"]).ok();
     let line = format!("It takes at most ${dollars:.4} in 2 model calls, ");
     assert!(ran.err.contains(&line), "{line}: {}", ran.err);
+}
+
+/// Its server bills more than the bound allows, which is said where it happens and at the end.
+#[test]
+fn a_server_that_ignores_the_output_limit_ends_no_run_and_is_named() {
+    let server =
+        serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 90_000))).key(KEY));
+    let home = Home::at(&server);
+    home.file("team.yaml", TEAM);
+    let ran = home.run(&["run", "team.yaml"]).ok();
+    let line = "the run can take more than was computed before it began: a server replied with more tokens than it was asked for";
+    let said = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(said.matches(line).count(), 1, "{}", ran.err);
+    assert!(ran.out.contains("2 replies have more tokens than the server was asked for"), "{}", ran.out);
+    assert_eq!(of_type(&home.events(), "model_replied")[0]["output_limit"], 10);
+}
+
+/// Programs read it, too: in each stream of events, and in the records of a batch.
+#[test]
+fn every_output_for_programs_has_why_the_bound_ended_to_apply() {
+    for (tokens, why) in
+        [(90_000, Some("a server replied with more tokens than it was asked for")), (10, None)]
+    {
+        let server = serve(
+            Behavior::from(Playbook::new(move |_, _| Answer::text("words").usage(100, tokens))).key(KEY),
+        );
+        let home = Home::at(&server);
+        home.file("team.yaml", TEAM);
+        home.file("rows.csv", "id,task\none,Talk\n");
+        let lines = |ran: Ran| -> Vec<Value> {
+            let lines = ran.ok().lines();
+            of_type(&lines, "bound_ended").into_iter().map(|line| line["why"].clone()).collect()
+        };
+        let expected: Vec<Value> = why.into_iter().map(Value::from).collect();
+        assert_eq!(lines(home.run(&["run", "team.yaml", "--json"])), expected, "run");
+        assert_eq!(lines(home.run_reading("Talk\n", &["chat", "team.yaml", "--json"])), expected, "chat");
+        home.run(&["batch", "team.yaml", "--over", "rows.csv", "-o", "out.jsonl"]).ok();
+        let record = std::fs::read_to_string(home.path("out.jsonl")).unwrap();
+        let record: Value = serde_json::from_str(&record).unwrap();
+        assert_eq!(record.get("bound_ended").cloned().into_iter().collect::<Vec<_>>(), expected, "batch");
+    }
+}
+
+/// Each message of a chat after the first one ends the bound, of which programs learn, and people do not.
+#[test]
+fn a_person_in_a_chat_is_not_told_that_messages_continue_it() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
+    let home = Home::at(&server);
+    home.file("team.yaml", TEAM);
+    let line = "the run can take more than was computed before it began";
+    let shown = home.run_reading("Talk\nMore\n", &["chat", "team.yaml"]).ok();
+    assert!(!format!("{}{}", shown.out, shown.err).contains(line), "{}{}", shown.out, shown.err);
+    let lines = home.run_reading("Talk\nMore\nMore\n", &["chat", "team.yaml", "--json"]).ok().lines();
+    let ended = of_type(&lines, "bound_ended");
+    assert_eq!(ended.len(), 1, "{lines:?}");
+    assert_eq!(ended[0]["why"], "the conversation continued with a message");
+}
+
+/// What ends the bound is said once, also by a process that continues the conversation.
+#[test]
+fn a_person_learns_when_the_bound_of_a_conversation_ends_to_apply() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
+    let home = Home::at(&server);
+    home.file("team.yaml", TEAM);
+    home.run(&["run", "team.yaml", "--max-calls", "1"]).exits(3);
+    let line = "the run can take more than was computed before it began: ";
+    let said = |ran: &Ran| ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    let raised = home.run(&["resume", "last", "--max-calls", "5"]).ok();
+    assert!(
+        said(&raised).contains(&format!("{line}limits or the next speaker were changed")),
+        "{}",
+        raised.err
+    );
+    let again = home.run(&["resume", "last", "Continue."]).ok();
+    assert!(!said(&again).contains(line), "{}", again.err);
 }
 
 #[test]

@@ -292,9 +292,9 @@ fn conversations_of_a_server_are_steered() {
     let many = home.run(&["answer", &fork, "7", "yes"]).exits(2);
     assert!(many.err.contains("has no open question 7"), "{}", many.err);
     assert_eq!(home.run(&["answer", &fork, "I am stuck."]).ok().err, "answered\n");
-    until("it ends", || home.listed()[0]["state"].as_str().unwrap().starts_with("done"));
+    until("it ends", || home.listed()[0]["status"].as_str().unwrap().starts_with("done"));
     assert_eq!(home.run(&["send", &fork, "And now?"]).ok().err, "sent\n");
-    until("it asks again", || home.listed()[0]["state"] == "waiting for Pat");
+    until("it asks again", || home.listed()[0]["status"] == "waiting for Pat");
     let open = home.run(&["resume", &fork, "Hi"]).exits(2);
     assert!(open.err.contains("--answer TEXT"), "{}", open.err);
     home.run(&["raise", &fork, "--max-turns", "3"]).exits(2);
@@ -452,4 +452,29 @@ fn ctrl_c_stops_the_run_on_the_server_and_resume_continues_it() {
     assert!(ran.out.contains("\ndone: Bob said `GOODBYE` · "), "{}", ran.out);
     assert_eq!(said(&home.events()), SAID);
     serving.end();
+}
+
+#[test]
+fn the_cluster_of_a_server_is_shown_as_that_of_its_store() {
+    let mut home = home();
+    let serving = Serving::of(&home, "teams", true);
+    home.run(&["run", "teams/pair.yaml", "--detach", "--needs", "gpu"]).ok();
+    let rows = |home: &Home| {
+        let mut rows = home.run(&["cluster", "--json"]).ok().lines();
+        rows.iter_mut().for_each(|row| drop(row.as_object_mut().unwrap().shift_remove("overdue_ms")));
+        rows
+    };
+    let (local, told) = (rows(&home), home.run(&["cluster"]).ok());
+    assert_eq!((local.len(), &local[0]["state"]), (1, &Value::from("ready")));
+    use_server(&mut home, &serving);
+    assert_eq!(rows(&home), local);
+    let remote = home.run(&["cluster"]).ok();
+    assert!(
+        remote.out.starts_with("ready ") && remote.out.contains("no worker offers gpu"),
+        "{}",
+        remote.out
+    );
+    assert_eq!(remote.err, told.err);
+    let refused = home.run(&["--server", "http://127.0.0.1:1", "cluster", "--recount", "x"]).exits(2);
+    assert!(refused.err.contains("`--recount`") && refused.err.contains("hint: "), "{}", refused.err);
 }

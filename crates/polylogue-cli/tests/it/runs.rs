@@ -1,6 +1,7 @@
 //! The conversations there are: list, show, check, resume, remove.
 
 use expect_test::expect;
+use polylogue_test::server::{Answer, Playbook};
 
 use crate::home::{Home, serve, shipped, timeless};
 use crate::models::{SAID, TALK, said, talk};
@@ -78,7 +79,7 @@ fn a_conversation_is_shown_whole_as_events_and_as_markdown() {
         Bob -> Alice:
         GOODBYE
 
-        ended: Bob said `GOODBYE`
+        done: Bob said `GOODBYE`
     "#]]
     .assert_eq(&home.run(&["show", "last"]).ok().out);
     expect![[r#"
@@ -350,7 +351,7 @@ fn the_whole_of_the_help() {
               --budget-calls <[NAME=]N>      Maximum number of model calls of all conversations together; of a shared budget, `NAME=N`
               --budget-time <TIME>           Maximum time for all conversations together, such as `90s`, `10min` or `1h`, by wall-clock time; then calls in flight are aborted
           -d, --detach                       Hand the conversation over to the workers of the store, and print its id, instead of running it
-              --needs <WORDS>                With `--detach`: what a worker must offer, such as `gpu`. Default: nothing
+              --needs <WORDS>                With `--detach`: what a worker must offer, such as `gpu`, besides what the team needs
           -m, --model <PROVIDER:MODEL>       The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`; of a list with commas, each is the fallback of the one before it
               --capabilities <CAPABILITIES>  What the models support: a list of `tools`, `schema`, `json` and `vision`, or `text` for none of these; `no-system-role`, `no-null-content` and `no-user-after-tool` name forms of requests that they refuse. Default: detected by their first replies, without `vision`
               --offline                      Take the replies of models from the team's script; no model is called
@@ -441,7 +442,7 @@ fn agents_that_a_program_called_are_listed_and_shown() {
         session.call(&agent("critic"), "Is it good?").await.unwrap();
         drop(session);
     });
-    assert_eq!(home.listed()[0]["state"], "done: the chat is complete");
+    assert_eq!(home.listed()[0]["status"], "done: the chat is complete");
     let shown = home.run(&["show", "session"]).ok();
     assert!(shown.out.contains("A rose.") && shown.out.contains("Fine."), "{}", shown.out);
     let unknown = home.run(&["show", "session", "--as", "poet"]).exits(2);
@@ -455,4 +456,39 @@ fn a_list_without_conversations_says_so() {
     let none = home.run(&["runs", "--team", "other"]).ok();
     assert_eq!(none.out, "");
     assert!(none.err.starts_with("no conversations found in `"), "{}", none.err);
+}
+
+/// The first line has the lowest limits of the run, of its outermost chat and of the conditions of that.
+#[test]
+fn the_first_line_has_each_limit_that_ends_the_run() {
+    let server = serve(Playbook::always(Answer::text("Done.")));
+    let first = |chat: &str, limits: &str| {
+        let home = Home::at(&server);
+        let prices = "prices: {'openai:test': {input: 1, output: 1}}";
+        let team = format!(
+            "name: t\ntask: Go.\nagents: [{{name: A}}]\nchat: {{participants: [A]{chat}}}\n{limits}{prices}\n"
+        );
+        home.file("team.yaml", &team);
+        let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]);
+        ran.err.lines().find(|line| line.starts_with("t: at most ")).unwrap_or_default().to_owned()
+    };
+    for (chat, limits, expected) in [
+        (
+            ", stop: {max_cost: 0.1, max_time_s: 30}",
+            "limits: {time: 60 s}\n",
+            "t: at most 100 turns a chat, 1000 model calls, 30 s, $0.1000",
+        ),
+        (
+            ", limits: {calls: 7, tokens: 900, time: 2 h}",
+            "limits: {tokens: 1000}\n",
+            "t: at most 100 turns a chat, 7 model calls, 900 tokens, 2 h 00 min; no limit on cost (`--max-cost`)",
+        ),
+        (
+            ", stop: {any: [{max_turns: 9}, {max_messages: 4}]}",
+            "limits: {calls: 5, time: 10 min, cost: 2}\n",
+            "t: at most 9 turns, 4 messages, 5 model calls, 10 min 00 s, $2.00",
+        ),
+    ] {
+        assert_eq!(first(chat, limits), expected, "{chat} {limits}");
+    }
 }

@@ -246,3 +246,20 @@ fn a_limit_is_changed_by_its_name() {
         assert_eq!(server.get("/healthz", "").starts_with("HTTP/1.1 200 OK"), is_served, "{limit}");
     }
 }
+
+#[test]
+fn options_of_a_server_that_cannot_be_are_refused_with_what_they_must_be() {
+    let home = Home::new();
+    let team = home.file("pair.yaml", TEAM).to_owned();
+    for (option, value, expected) in [
+        ("--trusted-proxy", "10.0/8", "an address or a network, such as `10.0.0.7` or `10.0.0.0/8`"),
+        ("--trusted-proxy", "10.0.0.0/40", "an address or a network, such as `10.0.0.7` or `10.0.0.0/8`"),
+        ("--chat-show", "all", "expected one of result, transcript, none"),
+        ("--conversation-header", "X Chat:", "`X Chat:` is not the name of a header"),
+    ] {
+        let refused =
+            home.run(&["serve", &team, "--offline", "--listen", "127.0.0.1:0", option, value]).exits(2);
+        let words = refused.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(expected), "{option} {value}: {}", refused.err);
+    }
+}

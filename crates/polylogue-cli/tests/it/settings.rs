@@ -185,6 +185,12 @@ fn wrong_settings_are_refused_with_what_to_write_and_secrets_are_not_shown() {
 #[test]
 fn without_a_model_the_error_says_how_to_set_a_default() {
     let home = Home::new();
+    let ran = home.run(&["chat"]).exits(2);
+    assert!(
+        ran.err.contains("no model is set\n") && ran.err.contains("use `--model openai:gpt-4o-mini`"),
+        "{}",
+        ran.err
+    );
     home.file("team.yaml", TEAM.split("script:").next().unwrap());
     let ran = home.run(&["run", "team.yaml"]).exits(2);
     assert!(

@@ -91,7 +91,7 @@ fn every_point_of_view_is_shown_and_ends_with_the_agents_last_words() {
     assert!(both.err.contains("cannot be used with"), "{}", both.err);
 }
 
-/// Two who talk about their tasks until the keeper holds its own to be complete; it keeps what it thinks of it, the guesser does
+/// Two who talk about their tasks until the keeper says that its own is complete. The keeper remembers its judgment, the guesser does
 /// not.
 const SOLVED: &str = r#"
 name: guess
@@ -298,7 +298,7 @@ fn histories_and_costs_are_written_as_json_and_costs_as_a_table() {
     let table = home.run(&["show", "last", "--cost"]).ok().out;
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[0], ["agent", "for", "model", "calls", "tokens", "cost"]);
-    assert_eq!(rows[2][..2], ["Keeper", "speaking"]);
+    assert_eq!(rows[2][..2], ["Keeper", "turns"]);
     assert_eq!((rows.len(), rows[3][0], rows[3][1]), (4, "total", "3"));
 }
 
@@ -331,7 +331,9 @@ fn the_agents_that_a_hint_lists_can_be_shown() {
     assert!(picker.err.is_empty() && picker.out.contains("Who of the participants"), "{}", picker.out);
     let costs = home.run(&["show", "last", "--cost"]).ok().out;
     assert!(
-        costs.lines().any(|line| line.starts_with("arithmetic-group_selector") && line.contains("choosing")),
+        costs
+            .lines()
+            .any(|line| line.starts_with("arithmetic-group_selector") && line.contains("private turns")),
         "{costs}"
     );
 }

@@ -45,7 +45,9 @@ fn a_run_without_any_message_has_its_own_exit_code_and_no_result() {
         assert_eq!(home.run(&["run", "team.yaml", "What is 2 + 2?", "--quiet"]).exits(7).out.trim(), "");
         let record = batch(&home, 7);
         assert_eq!((&record["state"], &record["summary"]), (&json!("no_output"), &json!("")));
-        assert!(home.listed()[0]["state"].as_str().unwrap().starts_with("no output: "));
+        let listed = &home.listed()[0];
+        assert_eq!(listed["state"], "no_output");
+        assert!(listed["status"].as_str().unwrap().starts_with("no output: "), "{listed}");
     }
 }
 

@@ -42,23 +42,33 @@ fn another_process_pauses_a_running_conversation_speaks_to_it_and_continues_it()
     until("a model is asked", || server.count() > 0);
     assert!(home.run(&["pause", "last"]).ok().err.contains("paused; `polylogue resume "));
     until("the turn is over", || of_type(&home.events(), "message").len() == 1);
-    assert_eq!(home.listed()[0]["state"], "paused");
+    assert_eq!(home.listed()[0]["status"], "paused");
     home.run(&["send", "last", "shorter, please"]).ok();
     home.run(&["send", "last", "time is short", "--system"]).ok();
     home.run(&["next", "last", "A"]).ok();
     home.run(&["raise", "last", "--max-calls", "7"]).ok();
+    let lower = home.run(&["raise", "last", "--max-calls", "2"]).exits(2);
+    assert!(
+        lower.err.contains("it would lower the limit of 8 model calls to 3 model calls"),
+        "{}",
+        lower.err
+    );
     let unknown = home.run(&["next", "last", "Zoe"]).exits(2);
     assert!(unknown.err.contains("there is no participant `Zoe`"), "{}", unknown.err);
     assert_eq!(server.count(), 1, "nothing is asked during the pause");
     assert!(home.run(&["resume", "last"]).ok().err.contains("the process that runs it continues"));
     let ran = run.end().ok();
     assert!(ran.out.contains("A was chosen to speak next"), "{}", ran.out);
+    let said = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    let why =
+        "the run can take more than was computed before it began: the conversation continued with a message";
+    assert_eq!(said.matches(why).count(), 1, "{}", ran.err);
     let events = home.events();
     let count = |kind| of_type(&events, kind).len();
     assert_eq!(["paused", "resumed", "sent", "next_speaker", "limits_changed"].map(count), [1, 1, 2, 1, 1]);
     let mut numbers: Vec<u64> = events.iter().filter_map(|event| event["inbox"].as_u64()).collect();
     numbers.sort_unstable();
-    assert_eq!(numbers, (1..=6).collect::<Vec<u64>>(), "each instruction is in the log once");
+    assert_eq!(numbers, (1..=7).collect::<Vec<u64>>(), "each instruction is in the log once");
     let speakers: Vec<&Value> = of_type(&events, "message").iter().map(|event| &event["from"]).collect();
     assert_eq!(speakers, ["A", "A", "B"]);
 }
@@ -158,10 +168,10 @@ fn a_key_stops_a_reply_at_once_and_what_was_shown_of_it_stays() {
     terminal.wait_for("word9 ");
     terminal.press("\u{1c}");
     terminal.wait_for("steer>");
-    terminal.press("/now\r");
+    terminal.press("/cancel --now\r");
     let (code, seen) = terminal.end();
     assert_eq!(code, 6, "{seen}");
-    assert!(seen.contains("was cut off"), "{seen}");
+    assert!(seen.contains("\n(broken off here") && !seen.contains("was cut off"), "{seen}");
     let events = home.events();
     assert_eq!(of_type(&events, "cancelled").len(), 1, "{events:?}");
     let cut = of_type(&events, "reply_interrupted");
@@ -197,7 +207,7 @@ impl Way {
 
     fn stop_now(self, terminal: &mut Terminal, home: &Home) {
         match self {
-            Self::Key => Self::type_in(terminal, "/now"),
+            Self::Key => Self::type_in(terminal, "/cancel --now"),
             Self::Command => drop(home.run(&["cancel", "last", "--now"]).ok()),
         }
     }
@@ -308,4 +318,22 @@ fn a_run_that_is_stopped_during_a_question_asks_it_again_when_it_is_resumed() {
         let count = |kind| of_type(&events, kind).len();
         assert_eq!((count("input_required"), count("input_provided")), (1, 1), "{way:?}");
     }
+}
+
+/// What a person learns of the run itself stays on the screen, whole.
+#[test]
+fn at_a_terminal_the_end_of_the_bound_is_a_line_of_its_own() {
+    let server = slow();
+    let home = home(&server);
+    let mut terminal = Terminal::open(&home, (100, 40), &RUN);
+    terminal.wait_for("word9 ");
+    terminal.press("\u{1c}");
+    terminal.wait_for_question("a message to the chat");
+    terminal.press("shorter, please\r");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 0, "{seen}");
+    let words = seen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let why =
+        "the run can take more than was computed before it began: the conversation continued with a message";
+    assert_eq!(words.matches(why).count(), 1, "{seen}");
 }

@@ -143,7 +143,7 @@ fn lists_say_which_conversations_are_damaged() {
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     fs::write(&path, lines[..lines.len() - 1].join("\n") + "\n").unwrap();
-    let state = home.listed()[0]["state"].as_str().unwrap().to_owned();
+    let state = home.listed()[0]["status"].as_str().unwrap().to_owned();
     assert!(state.starts_with("damaged: `polylogue verify "), "{state}");
     let reported = home.run(&["verify"]).exits(1);
     assert!(

@@ -10,6 +10,7 @@ use polylogue_core::{AnyStore, Body, Event, Instruction, LogId, Message, Store a
 use serde_json::{Value, json};
 
 use crate::place::PATIENCE;
+use crate::random::Moment;
 use crate::serving::{Client, PATH};
 
 /// A team that asks a person.
@@ -64,6 +65,16 @@ impl Client {
             assert!(begun.elapsed() < PATIENCE, "nothing is asked: {one}");
             sleep(Duration::from_millis(10));
         }
+    }
+
+    /// Waits until the server that runs now has acknowledged one more text: the moment to kill it.
+    pub(crate) fn when_more_is_told(&self) -> Moment {
+        let (begun, before) = (Instant::now(), self.told().len());
+        while self.told().len() == before {
+            assert!(begun.elapsed() < PATIENCE, "nothing more is acknowledged after {before}");
+            sleep(Duration::from_millis(1));
+        }
+        Moment::Start(Duration::ZERO)
     }
 
     /// Waits until the server that runs now has carried out all that was acknowledged: each exactly once.

@@ -1,5 +1,9 @@
 //! Pictures, sounds and documents of a message: content, file name and size.
 
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
 use super::part::Media;
 
 impl Media {
@@ -21,7 +25,7 @@ impl Media {
     #[must_use]
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let kind = Self::kind_of(bytes)?;
-        Some(Self { kind: kind.into(), url: format!("data:{kind};base64,{}", encoded(bytes)).into() })
+        Some(Self { kind: kind.into(), url: format!("data:{kind};base64,{}", BASE64.encode(bytes)).into() })
     }
 
     /// The type of a picture, a sound or a document that models read, by its first bytes: PNG, JPEG, GIF, WebP, WAV, MP3 and PDF.
@@ -104,49 +108,19 @@ fn number(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
 
-/// Encodes as base 64.
-fn encoded(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let at = |nth: usize| u32::from(three.get(nth).copied().unwrap_or_default());
-        let bits = at(0) << 16 | at(1) << 8 | at(2);
-        let digits = [18, 12, 6, 0].map(|shift| DIGITS.get((bits >> shift & 63) as usize).copied());
-        text.extend(digits.into_iter().flatten().take(three.len() + 1).map(char::from));
-        text.extend(std::iter::repeat_n('=', 3 - three.len()));
-    }
-    text
-}
+/// With or without padding.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
 
-/// Decodes base 64.
+/// Decodes base 64 in the standard alphabet or the one for URLs.
 fn decoded(text: &str) -> Option<Vec<u8>> {
-    let text = text.trim_end_matches('=').as_bytes();
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
-    for four in text.chunks(4) {
-        let mut bits = 0_u32;
-        for c in four {
-            bits = bits << 6 | u32::from(digit(*c)?);
-        }
-        let count = match four.len() {
-            4 => 3,
-            3 => 2,
-            2 => 1,
-            _ => return None,
-        };
-        bits <<= 6 * (4 - u32::try_from(four.len()).ok()?);
-        bytes.extend(bits.to_be_bytes().iter().skip(1).take(count));
-    }
-    Some(bytes)
-}
-
-const fn digit(c: u8) -> Option<u8> {
-    match c {
-        b'A'..=b'Z' => Some(c - b'A'),
-        b'a'..=b'z' => Some(c - b'a' + 26),
-        b'0'..=b'9' => Some(c - b'0' + 52),
-        b'+' | b'-' => Some(62),
-        b'/' | b'_' => Some(63),
-        _ => None,
+    match text.contains(['-', '_']) {
+        true => BASE64.decode(text.replace('-', "+").replace('_', "/")).ok(),
+        false => BASE64.decode(text).ok(),
     }
 }
 

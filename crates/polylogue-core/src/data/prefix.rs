@@ -107,6 +107,7 @@ mod tests {
             uncached_cost: None,
             cached: false,
             verbatim: None,
+            output_limit: None,
             purpose: CallPurpose::Turn,
         }
     }

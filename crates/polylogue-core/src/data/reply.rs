@@ -133,6 +133,9 @@ pub struct ModelReply {
     /// What later requests return to the provider unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbatim: Option<Arc<Verbatim>>,
+    /// The output limit of the request, in tokens, if the provider reports more output than that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_limit: Option<u64>,
     /// What the call was for.
     #[serde(default, skip_serializing_if = "CallPurpose::is_turn")]
     pub purpose: CallPurpose,

@@ -104,10 +104,18 @@ impl Money {
 }
 
 impl fmt::Display for Money {
-    /// Two decimals from a dollar on, four below.
+    /// Two decimals from a dollar on, four below; two digits of what is less than $0.0001, so that it is not shown as nothing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dollars = self.as_dollars();
-        if dollars >= 1.0 { write!(f, "${dollars:.2}") } else { write!(f, "${dollars:.4}") }
+        if dollars >= 1.0 {
+            return write!(f, "${dollars:.2}");
+        }
+        if dollars >= 0.0001 || self.picodollars == 0 {
+            return write!(f, "${dollars:.4}");
+        }
+        let digits = (5..12_u8).find(|digits| dollars * 10_f64.powi((*digits).into()) >= 10.0).unwrap_or(12);
+        let shown = format!("{dollars:.0$}", usize::from(digits));
+        write!(f, "${}", shown.trim_end_matches('0'))
     }
 }
 
@@ -435,5 +443,15 @@ mod tests {
         assert_eq!(Money::dollars(12.345).to_string(), "$12.35");
         assert_eq!(Money::dollars(0.00123).to_string(), "$0.0012");
         assert_eq!(Money::dollars(-1.0), Money::default());
+        for (picodollars, shown) in [
+            (0, "$0.0000"),
+            (1, "$0.000000000001"),
+            (4_500_000, "$0.0000045"),
+            (30_000_000, "$0.00003"),
+            (99_999_999, "$0.0001"),
+            (100_000_000, "$0.0001"),
+        ] {
+            assert_eq!(Money { picodollars }.to_string(), shown);
+        }
     }
 }

@@ -41,7 +41,7 @@ pub struct BudgetDemand {
     pub used: Vec<(LogId, CountedUsage, bool)>,
     /// What is reserved for calls in flight: it stays drawn.
     pub reserved: CountedUsage,
-    /// What is wanted besides. Without it, what is not reserved is given back.
+    /// What is wanted besides. Without it, what is not reserved is returned.
     pub wants: Option<BudgetWants>,
 }
 

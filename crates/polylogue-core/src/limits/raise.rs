@@ -98,9 +98,46 @@ impl Limits {
             _ => false,
         }
     }
+
+    /// Why `totals` are no raise: one of them is below the limit that is set; `None` if none is.
+    pub(crate) fn lowered_by(&self, totals: LimitOverrides) -> Option<String> {
+        let count =
+            |limit: u64, what| if limit == 1 { format!("1 {what}") } else { format!("{limit} {what}s") };
+        let turns = lowered(self.turns, totals.turns, |limit| count(limit, "turn"));
+        let calls = || lowered(self.calls, totals.calls, |limit| count(limit, "model call"));
+        let tokens = || lowered(self.tokens, totals.tokens, |limit| count(limit, "token"));
+        let cost = || lowered(self.cost, totals.cost, |limit| limit.to_string());
+        let time = || lowered(self.time_ms, totals.time_ms, crate::data::in_units);
+        let (limit, total) = turns.or_else(calls).or_else(tokens).or_else(cost).or_else(time)?;
+        Some(format!(
+            "it would lower the limit of {limit} to {total}: what is given is allowed beyond what was used so far"
+        ))
+    }
+}
+
+/// The limit and the lower total, if it is lower.
+fn lowered<T: Ord + Copy>(
+    limit: Option<T>,
+    total: Option<T>,
+    shown: impl Fn(T) -> String,
+) -> Option<(String, String)> {
+    let (limit, total) = limit.zip(total).filter(|(limit, total)| total < limit)?;
+    Some((shown(limit), shown(total)))
 }
 
 impl LimitOverrides {
+    /// These totals, none of which is below that of `limits`.
+    pub(crate) fn not_below(self, limits: &Limits) -> Self {
+        Self {
+            turns: self.turns.map(|total| total.max(limits.turns.unwrap_or_default())),
+            calls: self.calls.map(|total| total.max(limits.calls.unwrap_or_default())),
+            tokens: self.tokens.map(|total| total.max(limits.tokens.unwrap_or_default())),
+            cost: self.cost.map(|total| total.max(limits.cost.unwrap_or_default())),
+            time_ms: self.time_ms.map(|total| total.max(limits.time_ms.unwrap_or_default())),
+            ..self
+        }
+    }
+
     /// These totals, none of which is above `ceiling`.
     pub(crate) fn at_most(self, ceiling: Allowance) -> Self {
         Self {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Limits;
-use crate::Money;
+use crate::{Capabilities, Capability, Money};
 
 /// What a whole run takes at most, as computed before its first call. No call is sent that could exceed it: the run then
 /// ends with [`StopReason::Bound`](crate::StopReason::Bound). Default: nothing is bounded.
@@ -31,6 +31,15 @@ pub struct RunBound {
     /// The bytes of the task and the messages with which the outermost chat begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opening: Option<u64>,
+    /// The capabilities that its models are expected to have. If one of them lacks one, its agent continues in another way, which takes
+    /// more calls.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub expects: Capabilities,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_nothing(expects: &Capabilities) -> bool {
+    *expects == Capabilities::default()
 }
 
 impl RunBound {
@@ -41,6 +50,11 @@ impl RunBound {
     /// The bytes of a message of a person, on which a bound rests.
     pub const MESSAGE_BYTES: u64 = 4_000;
 
+    /// Whether there is a quantity that it bounds.
+    pub(crate) const fn bounds_anything(&self) -> bool {
+        self.calls.is_some() || self.needs_bounds()
+    }
+
     /// As limits of a run.
     pub(crate) fn limits(self) -> Limits {
         let Self { calls, tokens, cost, .. } = self;
@@ -48,7 +62,7 @@ impl RunBound {
     }
 
     /// Whether upper bounds of calls must be known.
-    pub(crate) const fn needs_bounds(self) -> bool {
+    pub(crate) const fn needs_bounds(&self) -> bool {
         self.tokens.is_some() || self.cost.is_some()
     }
 }
@@ -72,11 +86,18 @@ pub enum BoundException {
     TooLong,
     /// A provider paused a reply, whose rest is another request.
     Paused,
+    /// A server replied with more tokens than the request allowed.
+    Overlong,
+    /// A model lacks a capability that it was [expected](RunBound::expects) to have.
+    CapabilityMissing(Capability),
 }
 
 impl fmt::Display for BoundException {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::CapabilityMissing(capability) => {
+                return write!(f, "a model does not support {capability}, which was expected of it");
+            }
             Self::Opening => "the first message is longer than the task of the team file",
             Self::LongAnswer => "a person wrote more than 4,000 bytes",
             Self::LongReply => "a reply has more than 8 bytes for each token",
@@ -85,6 +106,7 @@ impl fmt::Display for BoundException {
             Self::TeamChanged => "the team has changed",
             Self::TooLong => "a provider refused a request as too long",
             Self::Paused => "a provider paused a reply",
+            Self::Overlong => "a server replied with more tokens than it was asked for",
         })
     }
 }

@@ -17,8 +17,7 @@ impl Log {
 
     /// Why the bound of the run does not apply any more; `None` if it does, or if there is none.
     pub async fn bound_exception(&self) -> Option<BoundException> {
-        let buffer = self.buffer.lock().await;
-        self.bound.as_ref().and_then(|bound| buffer.totals.bound.exception(bound))
+        self.handle().bound_exception().await
     }
 
     /// Sets limits of agents, over all chats and turns of the conversation: what an agent calls within its turns counts,
@@ -69,7 +68,7 @@ impl Log {
 
     /// Whether upper bounds of calls are needed.
     pub(crate) fn is_limited(&self) -> bool {
-        let by_bound = self.bound.is_some_and(RunBound::needs_bounds);
+        let by_bound = self.bound.as_ref().is_some_and(RunBound::needs_bounds);
         by_bound
             || self.limits_now().need_bounds()
             || !self.budgets.is_empty()

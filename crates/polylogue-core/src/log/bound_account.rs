@@ -2,8 +2,8 @@
 
 use crate::limits::{Admission, Reserved, RunReservation, RunUsage};
 use crate::{
-    Body, Bound, BoundException, Charge, ChargeReason, Event, ModelReply, Money, Name, Part, Path, RunBound,
-    StopReason, TotalUsage,
+    Body, Bound, BoundException, Capability, Charge, ChargeReason, Event, ModelReply, Money, Name, Part,
+    Path, Responder, RunBound, StopReason, TotalUsage,
 };
 
 /// The usage of the model calls of agents. Rebuilt from the events of the log alone.
@@ -16,10 +16,12 @@ pub(crate) struct BoundAccount {
     exception: Option<BoundException>,
     /// The bytes of the task and the messages with which the outermost chat began; `None` before.
     opening: Option<u64>,
+    /// The capabilities that models were found to lack.
+    missing: Vec<Capability>,
 }
 
 impl BoundAccount {
-    pub(super) fn add(&mut self, event: &Event) {
+    pub(crate) fn add(&mut self, event: &Event) {
         self.exception = self.exception.or_else(|| exception(event));
         match &event.body {
             Body::Opened(opening) if event.at.is_root() => {
@@ -34,6 +36,7 @@ impl BoundAccount {
                 self.usage.add(reply);
             }
             Body::Charged(charge) if charge.call.is_none() => self.charge(&event.at, charge),
+            Body::CapabilityMissing { capability, .. } => self.missing.push(*capability),
             Body::Failed { who, .. } => self.failed.retain(|(at, of, _)| *at != event.at || of != who),
             _ => {}
         }
@@ -58,9 +61,12 @@ impl BoundAccount {
     }
 
     /// Why `bound` does not apply; `None` if it does.
-    pub(super) fn exception(&self, bound: &RunBound) -> Option<BoundException> {
+    pub(crate) fn exception(&self, bound: &RunBound) -> Option<BoundException> {
         let is_longer = || self.opening.zip(bound.opening).is_some_and(|(bytes, most)| bytes > most);
-        self.exception.or_else(|| is_longer().then_some(BoundException::Opening))
+        let is_expected = |of: &Capability| bound.expects.has(*of) == Some(true);
+        let missing = || self.missing.iter().copied().find(is_expected);
+        let by_event = self.exception.or_else(|| missing().map(BoundException::CapabilityMissing));
+        by_event.or_else(|| is_longer().then_some(BoundException::Opening))
     }
 
     /// Reserves a call of the upper bound `call` within `bound`, if that applies.
@@ -82,6 +88,15 @@ impl BoundAccount {
     }
 }
 
+impl RunBound {
+    /// Why it does not apply any more after `events`, from the first one of a log on; `None` if it does, or if it bounds nothing.
+    pub fn exception_after<'e>(&self, events: impl IntoIterator<Item = &'e Event>) -> Option<BoundException> {
+        let mut account = BoundAccount::default();
+        events.into_iter().for_each(|event| account.add(event));
+        account.exception(self).filter(|_| self.bounds_anything())
+    }
+}
+
 /// Why no bound rests on `event`.
 fn exception(event: &Event) -> Option<BoundException> {
     let is_outermost = event.at.is_root();
@@ -90,9 +105,13 @@ fn exception(event: &Event) -> Option<BoundException> {
             let mut parts = opening.messages.iter().flat_map(|message| &message.parts);
             parts.any(|part| matches!(part, Part::Media(_))).then_some(BoundException::Opening)
         }
-        Body::InputProvided { text, .. } if text.len() as u64 > RunBound::MESSAGE_BYTES => {
+        // The default answer is that of the team.
+        Body::InputProvided { text, by, .. }
+            if *by != Responder::Timeout && text.len() as u64 > RunBound::MESSAGE_BYTES =>
+        {
             Some(BoundException::LongAnswer)
         }
+        Body::ModelReplied(reply) if reply.output_limit.is_some() => Some(BoundException::Overlong),
         Body::ModelReplied(reply) if is_long(reply) => Some(BoundException::LongReply),
         Body::Sent(_) => Some(BoundException::Continued),
         // Without a message and more to use, it only continues what a budget interrupted.

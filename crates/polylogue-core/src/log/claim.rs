@@ -14,4 +14,29 @@ pub struct Claim {
     pub id: LogId,
     /// The fencing token: larger than that of earlier claims.
     pub fence: u64,
+    /// How it was found; `None` for a claim by its id.
+    pub found: Option<FoundDue>,
+}
+
+/// How a log that was due came to its worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundDue {
+    /// For how long it had been due, by the clock of the store.
+    pub waited: Duration,
+    /// Whether it was taken over from a process whose lease had expired.
+    pub is_takeover: bool,
+}
+
+impl Claim {
+    /// A claim of the log `id`, by its id.
+    #[must_use]
+    pub const fn new(id: LogId, fence: u64) -> Self {
+        Self { id, fence, found: None }
+    }
+
+    /// The same of a log that had been due for so long, or until it was taken over from another process.
+    #[must_use]
+    pub fn found_after(self, waited: Duration, is_takeover: bool) -> Self {
+        Self { found: Some(FoundDue { waited, is_takeover }), ..self }
+    }
 }

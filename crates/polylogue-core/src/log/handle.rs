@@ -10,7 +10,7 @@ use super::inbox::{Confirmation, Inbox, Instruction, Timing};
 use super::pause::{Pause, PauseHold};
 use super::updates::{Publisher, WeakPublisher};
 use super::{Event, LogId, Path, Question, Subscription};
-use crate::{Cancellation, Message, TotalUsage};
+use crate::{BoundException, Cancellation, Message, RunBound, TotalUsage};
 
 /// A handle of an open [`Log`](crate::Log): subscribes, reads, cancels and sends messages while another task runs it.
 /// Cloning shares it. It does not keep the claim.
@@ -22,6 +22,7 @@ pub struct LogHandle {
     pub(super) cancellation: Cancellation,
     pub(super) inbox: Inbox,
     pub(super) pause: Pause,
+    pub(super) bound: Option<RunBound>,
 }
 
 impl LogHandle {
@@ -46,6 +47,18 @@ impl LogHandle {
     /// The total usage so far.
     pub async fn usage(&self) -> TotalUsage {
         self.buffer.lock().await.totals.usage
+    }
+
+    /// What the run takes at most, if that was computed before it began.
+    #[must_use]
+    pub const fn bound(&self) -> Option<RunBound> {
+        self.bound
+    }
+
+    /// Why the bound of the run does not apply any more; `None` if it does, or if there is none.
+    pub async fn bound_exception(&self) -> Option<BoundException> {
+        let bound = self.bound.as_ref().filter(|bound| bound.bounds_anything())?;
+        self.buffer.lock().await.totals.bound.exception(bound)
     }
 
     /// The number of turns in all chats.

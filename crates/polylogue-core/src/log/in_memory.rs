@@ -19,7 +19,7 @@ impl InMemory {
     }
 
     pub(super) fn claim() -> Claim {
-        Claim { id: LogId::in_memory(), fence: 0 }
+        Claim::new(LogId::in_memory(), 0)
     }
 }
 

@@ -6,9 +6,10 @@ use crate::{Body, LimitOverrides, Log, OpenQuestion, Path, Responder, Result};
 const RAISED: &str = "raised";
 
 impl Log {
-    /// Allows `more` than was used, up to the ceiling.
+    /// Allows `more` than was used, up to the ceiling, and no less than before.
     pub(crate) async fn raise_limits(&self, more: LimitOverrides) -> Result<()> {
-        let raised = self.limits_beyond(more).await.at_most(self.limits_now().raise.ceiling);
+        let now = self.limits_now();
+        let raised = self.limits_beyond(more).await.at_most(now.raise.ceiling).not_below(&now);
         self.override_limits(raised).await
     }
 

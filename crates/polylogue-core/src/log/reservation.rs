@@ -245,6 +245,11 @@ impl Reservation<'_> {
         self.note().await.is_ok()
     }
 
+    /// The number of requests in which its reply came: more than one if the provider paused it.
+    pub(crate) fn parts(&self) -> u64 {
+        1 + self.state().more.len() as u64
+    }
+
     /// Logs that a request is sent besides the next model call of the turn.
     pub(super) async fn note(&self) -> Result<()> {
         self.log.append(&self.at, [self.reserved()]).await?;

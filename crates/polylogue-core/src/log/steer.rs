@@ -51,6 +51,9 @@ impl Log {
         let body = match &pending.instruction {
             Instruction::RaiseLimits(more) => {
                 let raised = self.limits_beyond(*more).await;
+                if let Some(why) = self.limits_now().lowered_by(raised) {
+                    return self.refuse(pending, why).await;
+                }
                 let earlier = LimitOverrides::last_of(&self.events().await).unwrap_or_default();
                 Body::LimitsChanged { limits: raised.or(earlier) }
             }

@@ -214,6 +214,15 @@ pub trait Store: Send + Sync + 'static {
         async { Ok(None) }
     }
 
+    /// Writes something that is in no log, and returns when it is stored: whether there is space, and the store takes writes at all. Default:
+    /// does nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`], [`StoreError::ReadOnly`], or why else an event could not be stored now.
+    fn check_writable(&self) -> impl Future<Output = Result<(), StoreError>> + Send {
+        async { Ok(()) }
+    }
+
     /// This store as a [`Queue`](super::Queue), if it is one: `Some(self)`. Default: it is none, and workers cannot use it.
     fn as_queue(&self) -> Option<&dyn DynQueue> {
         None
@@ -323,6 +332,7 @@ forwarded! {
     repair(ref id: LogId,) -> u64;
     archive(ref id: LogId,) -> bool;
     damage() -> Option<StoreError>;
+    check_writable() -> ();
 }
 
 /// Any store. Cloning shares it.

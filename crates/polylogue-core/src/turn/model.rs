@@ -74,6 +74,13 @@ fn digest_of(view: &View, ask: ModelCall<'_>, request: &Request<'_>, model: &str
     }
 }
 
+/// The output limit of a request whose reply has more output, when it was sent in `parts` requests.
+fn passed_limit(ask: ModelCall<'_>, reply: &Reply, parts: u64) -> Option<u64> {
+    let limit = ask.model.max_output(ask.params)?;
+    let is_passed = reply.usage.output? > limit.saturating_mul(parts);
+    (is_passed && !reply.cached).then_some(limit)
+}
+
 const fn purpose_of(ask: ModelCall<'_>) -> CallPurpose {
     if ask.compaction.is_some() { CallPurpose::Compaction } else { CallPurpose::Turn }
 }
@@ -296,6 +303,7 @@ impl<'a> Turn<'a> {
             uncached_cost: cost.and_then(|cost| cost.uncached),
             cached: reply.cached,
             verbatim: reply.verbatim.clone(),
+            output_limit: passed_limit(ask, &reply, reservation.parts()),
             purpose: purpose_of(ask),
         };
         if let Some(change) = view.prefix_change(at, &sample) {

@@ -7,12 +7,11 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use polylogue_core::chain::{Link, seal};
 use polylogue_core::{
-    AnyModel, Capabilities, DeltaRef, DeltaSink, Entry, Model, ModelError, ModelErrorKind, Money, Name,
-    Params, Path, Reply, Request, Usage,
+    AnyModel, DeltaRef, DeltaSink, Entry, Model, ModelError, ModelErrorKind, ModelWrapper, Money, Name, Path,
+    Reply, Request,
 };
 
 use super::error::CassetteError;
@@ -213,9 +212,11 @@ impl<M: Model> Recorder<M> {
     }
 }
 
-impl<M: Model> Model for Recorder<M> {
-    fn name(&self) -> &str {
-        self.model.name()
+impl<M: Model> ModelWrapper for Recorder<M> {
+    type Inner = M;
+
+    fn inner(&self) -> &Self::Inner {
+        &self.model
     }
 
     /// # Errors
@@ -230,41 +231,6 @@ impl<M: Model> Model for Recorder<M> {
         let recorded = Recorded { model: self.model.name(), pieces: &ear.pieces, result: &result, cost };
         self.cassette.record(request, &recorded).map_err(|error| self.lost(&error))?;
         result
-    }
-
-    fn cost(&self, usage: &Usage) -> Option<Money> {
-        self.model.cost(usage)
-    }
-
-    fn max_output(&self, params: &Params) -> Option<u64> {
-        self.model.max_output(params)
-    }
-    fn useful_output(&self, params: &Params) -> u64 {
-        self.model.useful_output(params)
-    }
-
-    fn context_window(&self) -> Option<u64> {
-        self.model.context_window()
-    }
-
-    fn max_input(&self) -> Option<u64> {
-        self.model.max_input()
-    }
-
-    fn ignored(&self, params: &Params) -> Vec<&'static str> {
-        self.model.ignored(params)
-    }
-
-    fn unavailable_for(&self) -> Option<Duration> {
-        self.model.unavailable_for()
-    }
-
-    fn is_stored(&self, request: &Request<'_>) -> bool {
-        self.model.is_stored(request)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.model.capabilities()
     }
 }
 
@@ -283,7 +249,7 @@ impl DeltaSink for DeltaRecorder<'_> {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{EncodeCache, Origin};
+    use polylogue_core::{EncodeCache, Origin, Params};
 
     use super::*;
     use crate::{Script, ScriptStep};
@@ -301,7 +267,7 @@ mod tests {
         let (origin, entries) = (Origin::new(at, who, 0), &[Entry::user("go")]);
         let (params, encoded) = (&Params::default(), &EncodeCache::default());
         let request = Request { origin, system: None, entries, tools: &[], params, encoded, reserved: None };
-        let error = model.complete(&request, &mut ()).await.unwrap_err();
+        let error = Model::complete(&model, &request, &mut ()).await.unwrap_err();
         assert!(error.message.starts_with("the call was answered, but could not be recorded: "), "{error}");
         assert_eq!(std::fs::read(&place).unwrap().len(), end, "the header alone");
     }

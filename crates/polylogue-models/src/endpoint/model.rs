@@ -1,5 +1,6 @@
 //! A model of an endpoint: calls with retries.
 
+mod expected;
 mod forwarder;
 mod joint;
 mod named;
@@ -261,6 +262,10 @@ impl Model for EndpointModel {
 
     fn capabilities(&self) -> Capabilities {
         self.endpoint.capabilities()
+    }
+
+    fn expected_capabilities(&self, params: &Params) -> Capabilities {
+        self.expected(params)
     }
 }
 

@@ -3,6 +3,7 @@
 //! The encoded part of a view is kept in its [`EncodeCache`](polylogue_core::EncodeCache): the next request of the same view appends
 //! only new entries to the same buffer, so that the cost of a request does not grow with the conversation.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -21,8 +22,8 @@ pub(crate) struct Body {
     bytes: Bytes,
     kept: Prefix,
     seals: Option<SealsSent>,
-    /// Where the last message ends, which the next request marks.
-    end: Option<usize>,
+    /// The last message, whose end the next request marks.
+    end: Option<End>,
     /// The mark of the request before, which is not kept.
     mark: Option<Range<usize>>,
 }
@@ -58,8 +59,32 @@ struct ViewBuffer {
     prefix: Prefix,
     buffer: BytesMut,
     seals: Option<SealsSent>,
-    /// Where the last message of the request ended.
-    end: Option<usize>,
+    /// The last message of the request.
+    end: Option<End>,
+}
+
+/// The last message of a request, in the next of which it can be another: a system message that was the last one joins the message of
+/// what is said after it.
+struct End {
+    range: Range<usize>,
+    digest: u64,
+}
+
+impl End {
+    fn of(buffer: &BytesMut, range: Range<usize>) -> Self {
+        Self { digest: digest(buffer.get(range.clone())), range }
+    }
+
+    /// Whether the message is in the body of the next request, too, at the same place.
+    fn is_in(&self, buffer: &BytesMut) -> bool {
+        self.digest == digest(buffer.get(self.range.clone()))
+    }
+}
+
+fn digest(bytes: Option<&[u8]>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
 }
 
 struct Prefix {
@@ -121,15 +146,15 @@ pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &St
     let is_long = style.accepts.cache_min.is_none_or(|least| buffer.len() as u64 >= least);
     let ends_with_own = matches!(request.entries.last(), Some(Entry::Assistant { .. }));
     let cache_mark = cache_mark.filter(|_| is_long && !ends_with_own);
-    let end = cache_mark.map(|mark| mark.end(&buffer));
+    let end = cache_mark.map(|mark| End::of(&buffer, prefix.length..mark.end(&buffer)));
     let mark = cache_mark.and_then(|mark| {
-        let before = before.filter(|before| Some(*before) != end);
+        let before = before.filter(|before| before.is_in(&buffer));
         match prefix.entries {
             // It is the first one, too.
             0 => mark.put_first(&mut buffer, style.long_marks),
             _ => mark.put(&mut buffer),
         }
-        mark.put_at(&mut buffer, before?)
+        mark.put_at(&mut buffer, before?.range.end)
     });
     buffer.put_u8(b']');
     P::tail(&mut buffer, request, style);

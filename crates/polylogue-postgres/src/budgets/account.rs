@@ -56,7 +56,7 @@ impl Account {
             let (Some(account), Some(inner)) = (account.upgrade(), inner.upgrade()) else { return };
             match account.sync(&inner).await {
                 Ok(true) => {}
-                // Others have it, and give back each second what they do not use.
+                // Others have it, and return each second what they do not use.
                 Ok(false) => sleep(PAUSE).await,
                 Err(error) => {
                     warn!(budget = %account.name, %error, "what was used of a budget is not reported");
@@ -109,14 +109,14 @@ impl Account {
         self.budget.failed(error);
     }
 
-    /// Reports the rest, and returns all that is drawn. What fails is given back when the lease expires.
+    /// Reports the rest, and returns all that is drawn. What fails is returned when the lease expires.
     pub(super) async fn leave(&self, inner: &Arc<Inner>) {
         let left = async {
             self.sync(inner).await?;
             inner.leave(&self.name).await
         };
         if let Err(error) = left.await {
-            warn!(budget = %self.name, %error, "what was drawn of a budget is not given back yet");
+            warn!(budget = %self.name, %error, "an allowance of a budget is not returned yet");
         }
     }
 }

@@ -17,11 +17,18 @@ use crate::support::{id, open, some};
 #[tokio::test]
 async fn postgres_is_a_queue() {
     let Some(server) = PostgresServer::start() else { return };
-    let (server, tenants) = (Arc::new(server), Cell::new(0));
+    let url = server.url();
+    is_a_queue(Arc::new(server), &url).await;
+}
+
+/// The suite of queues, whose clients connect to `url`.
+pub(crate) async fn is_a_queue(server: Arc<PostgresServer>, url: &str) {
+    let tenants = Cell::new(0);
     conforms(|| {
         tenants.set(tenants.get() + 1);
-        let tenant = format!("tenant {}", tenants.get());
-        let queue = AnyQueue::new(open(&server).of_tenant(&tenant).unwrap()).unwrap();
+        let tenant = format!("queue {}", tenants.get());
+        let store = Postgres::open(Address::parse(url).unwrap()).unwrap();
+        let queue = AnyQueue::new(store.of_tenant(&tenant).unwrap()).unwrap();
         let server = Arc::clone(&server);
         let pass = move |time: Duration| {
             let by = format!("interval '{} milliseconds'", time.as_millis());
@@ -130,7 +137,14 @@ async fn a_parked_log_names_its_last_worker() {
     assert!(matches!(holders.as_slice(), [holder] if holder.contains(&process)), "{parked:?}");
 }
 
-/// W29: 100,000 timed logs. Due ones come in order, and the index is used; times are printed.
+/// How long operations take, and the least of them: what a busy machine adds is none of theirs.
+fn least(what: &str, mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    println!("{what}: {:?} (median), {:?} (least)", times[times.len() / 2], times[0]);
+    times[0]
+}
+
+/// W29: 100,000 timed logs. Due ones come in order, the index is used, and an empty poll takes less than a millisecond.
 #[tokio::test]
 async fn a_hundred_thousand_timed_logs_are_found_by_the_index() {
     const LOGS: usize = 100_000;
@@ -139,11 +153,14 @@ async fn a_hundred_thousand_timed_logs_are_found_by_the_index() {
     let queue = open(&server);
     let none = Features::none();
     assert!(queue.claim_due(16, &none, &[]).await.unwrap().is_empty());
-    let begun = Instant::now();
+    let mut times = Vec::new();
     for _ in 0..100 {
+        let begun = Instant::now();
         assert!(queue.claim_due(16, &none, &[]).await.unwrap().is_empty());
+        times.push(begun.elapsed());
     }
-    println!("an empty poll among {LOGS} timed logs: {:?}", begun.elapsed() / 100);
+    let least = least("an empty poll among 100,000 timed logs", times);
+    assert!(least < Duration::from_millis(1), "{least:?}");
     let _ = server.sql("UPDATE polylogue.logs SET due = due - interval '1 day 30 hours 30 minutes' WHERE id IN ('log-7', 'log-9', 'log-30', 'log-31')");
     let due = queue.claim_due(16, &none, &[]).await.unwrap();
     assert_eq!(due.iter().map(|claim| number(&claim.id)).collect::<Vec<_>>(), [7, 9, 30]);
@@ -163,7 +180,7 @@ async fn a_hundred_thousand_timed_logs_are_found_by_the_index() {
     assert_eq!(scans("seq_scan", "pg_stat_user_tables"), 0, "polls read the whole table");
 }
 
-/// W29: 100,000 ready logs of three needs.
+/// W29: 100,000 ready logs of three needs. Claiming 16 of them takes less than 20 milliseconds.
 #[tokio::test]
 async fn of_a_hundred_thousand_ready_logs_of_three_needs_the_oldest_are_claimed() {
     const LOGS: usize = 100_000;
@@ -173,13 +190,16 @@ async fn of_a_hundred_thousand_ready_logs_of_three_needs_the_oldest_are_claimed(
     let queue = open(&server);
     let offers = Features::parse("gpu files other").unwrap();
     let mut next = (1..).filter(|number| number % 4 != 3);
-    let begun = Instant::now();
+    let mut times = Vec::new();
     for _ in 0..20 {
+        let begun = Instant::now();
         let claims = queue.claim_due(16, &offers, &[]).await.unwrap();
+        times.push(begun.elapsed());
         let wanted: Vec<u64> = next.by_ref().take(16).collect();
         assert_eq!(claims.iter().map(|claim| number(&claim.id)).collect::<Vec<_>>(), wanted);
     }
-    println!("claiming 16 of {LOGS} ready logs of three needs: {:?}", begun.elapsed() / 20);
+    let least = least("claiming 16 of 100,000 ready logs of three needs", times);
+    assert!(least < Duration::from_millis(20), "{least:?}");
 }
 
 /// Another process forgets those that were introduced more than a month ago, and hold nothing.

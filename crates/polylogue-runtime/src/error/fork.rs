@@ -21,8 +21,10 @@ pub enum ForkError {
         tool: String,
         /// The event with which the call began.
         called: u64,
-        /// The event of its result, if it has one.
-        returned: Option<u64>,
+        /// The last event before it, before which no call is open.
+        before: u64,
+        /// The first event after which no call is open any more, if there is one.
+        after: Option<u64>,
     },
     /// The text of a message is to be replaced, and the event is not a message.
     #[error(
@@ -53,10 +55,10 @@ fn of_chat(at: &Path) -> String {
 impl ForkError {
     pub(super) fn hint(&self) -> Option<String> {
         match self {
-            Self::OpenCall { called, returned: Some(returned), .. } => {
-                Some(format!("fork before event {called}, or after event {returned}"))
+            Self::OpenCall { before, after: Some(after), .. } => {
+                Some(format!("fork before event {before}, or after event {after}"))
             }
-            Self::OpenCall { called, .. } => Some(format!("fork before event {called}")),
+            Self::OpenCall { before, .. } => Some(format!("fork before event {before}")),
             Self::NoMessage { .. } => {
                 Some("`polylogue show ID --json` shows the events with their numbers".into())
             }

@@ -27,6 +27,7 @@ fn replied(who: &str, parts: Vec<Part>) -> Body {
         prefix: None,
         uncached_cost: None,
         verbatim: None,
+        output_limit: None,
         purpose: polylogue_core::CallPurpose::Turn,
     })
 }

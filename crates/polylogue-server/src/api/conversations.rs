@@ -180,6 +180,9 @@ async fn get(call: Call) -> Reply {
     let mut document = describe(&tenant, &listing).await?;
     document.imported = Some(is_imported(&tenant.runtime.store().meta(&listing.id).await?));
     document.node = tenant.runtime.node_of(&listing.id).await?;
+    // A damaged log is shown, too.
+    let exception = tenant.runtime.bound_exception(&listing.id).await.ok().flatten();
+    document.bound_ended = exception.map(|why| why.to_string());
     json_reply(StatusCode::OK, &document)
 }
 

@@ -1,7 +1,6 @@
 //! `/healthz` and `/readyz`.
 
 use axum::http::{Method, StatusCode};
-use polylogue_core::ListQuery;
 use serde_json::json;
 
 use crate::call::{Call, Reply, json_reply};
@@ -14,9 +13,13 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::new(Method::GET, "/healthz", Access::Open, "Whether the process is alive", |_| {
             Box::pin(async { json_reply(StatusCode::OK, &json!({"status": "ok"})) })
         }),
-        Route::new(Method::GET, "/readyz", Access::Open, "Whether the server takes work", |call| {
-            Box::pin(ready(call))
-        }),
+        Route::new(
+            Method::GET,
+            "/readyz",
+            Access::Open,
+            "Whether the server takes work: 503 while it stops or the store cannot be written",
+            |call| Box::pin(ready(call)),
+        ),
     ]
 }
 
@@ -25,6 +28,9 @@ async fn ready(call: Call) -> Reply {
         return Err(Problem::unavailable("the server is stopping"));
     }
     let local = call.app.tenants.get(Token::LOCAL)?;
-    local.runtime.list(&ListQuery { limit: Some(1), ..ListQuery::default() }).await?;
+    if !call.app.readiness.is_ready(&local.runtime).await {
+        return Err(Problem::unavailable("the store cannot be read and written")
+            .hint("the log of the server says why"));
+    }
     json_reply(StatusCode::OK, &json!({"status": "ready"}))
 }

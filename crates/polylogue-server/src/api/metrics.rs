@@ -44,7 +44,7 @@ async fn metrics(call: Call) -> Reply {
     }
     if token.teams.is_none() && token.tenant == Token::LOCAL {
         app.metrics.register(&mut registry);
-        app.tenants.store_seconds.register(&mut registry);
+        app.tenants.store_metrics.register(&mut registry);
         let help = "New conversations of all tenants that wait until they may run";
         gauge(&mut registry, ("queue", help), app.slots.queued());
         gauge(&mut registry, ("streams", "Event streams that are open"), app.open_streams());

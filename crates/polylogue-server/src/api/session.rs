@@ -6,6 +6,8 @@ use polylogue_wire::Scope;
 use polylogue_wire::token::Login;
 use serde_json::{Value, json};
 
+use super::cluster;
+use crate::app::App;
 use crate::call::{Call, Reply, json_reply};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
@@ -43,11 +45,11 @@ async fn login(call: Call) -> Reply {
         return Err(Problem::unauthorized("the link was used before, or has expired")
             .hint("`polylogue token link` makes another one"));
     };
-    with_cookie(&call, json_reply(StatusCode::CREATED, &describe(&token)), Some(text.reveal()))
+    with_cookie(&call, json_reply(StatusCode::CREATED, &describe(app, &token)), Some(text.reveal()))
 }
 
 async fn get(call: Call) -> Reply {
-    json_reply(StatusCode::OK, &describe(call.token()?))
+    json_reply(StatusCode::OK, &describe(&call.app, call.token()?))
 }
 
 async fn logout(call: Call) -> Reply {
@@ -68,7 +70,7 @@ fn with_cookie(call: &Call, reply: Reply, text: Option<&str>) -> Reply {
     Ok(reply)
 }
 
-fn describe(token: &Token) -> Value {
+fn describe(app: &App, token: &Token) -> Value {
     json!({
         "id": token.id,
         "name": token.name,
@@ -76,6 +78,7 @@ fn describe(token: &Token) -> Value {
         "scopes": token.scopes,
         "teams": token.teams,
         "expires_ms": token.expires_ms,
+        "has_cluster": cluster::queue_for(app, token).is_ok(),
         "version": env!("CARGO_PKG_VERSION"),
     })
 }

@@ -147,7 +147,7 @@ impl Drop for Following {
     }
 }
 
-/// Looks at what is followed until that is nothing.
+/// Polls the logs that clients follow, until no client follows any.
 async fn look_after(inner: Arc<Inner>) {
     loop {
         let ids: Vec<LogId> = {

@@ -10,9 +10,8 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::history::{self, Continuation};
-use super::request::ChatRequest;
+use super::request::{ChatRequest, NamedChat};
 use crate::attendance::{Begun, Earlier};
-use crate::beginning::made_before;
 use crate::call::Call;
 use crate::conversation::{find, listing, served_team};
 use crate::idempotency::{Key, mismatch};
@@ -82,7 +81,7 @@ impl Request {
     /// What tells it from others that have no key.
     fn digest(&self) -> RequestDigest {
         let body = self.call.body_digest();
-        let of = self.chat.conversation.as_deref().unwrap_or_default();
+        let of = self.chat.conversation.as_ref().map(NamedChat::id).unwrap_or_default();
         let request = blake3::hash(format!("{}\0{of}\0{body}", self.token.id).as_bytes());
         RequestDigest { request: request.to_string(), body: body.to_string(), has_key: false }
     }
@@ -102,9 +101,7 @@ impl Request {
 
     /// Whether the log has what an earlier request has begun. It runs, if the process was killed before it could.
     async fn continues(&self, begun: &Begun) -> Result<bool, Problem> {
-        let Self { call, token, tenant, .. } = self;
-        // After a restart, a client may be faster than the server, which continues what was running.
-        let _ = call.app.resumed.subscribe().wait_for(|resumed| *resumed).await;
+        let tenant = &self.tenant;
         let found = listing(tenant, &begun.id).await;
         let listing = match found {
             Err(problem) if problem.is_not_found() => return Ok(false),
@@ -124,15 +121,48 @@ impl Request {
             }
         };
         if !has_run {
-            run_stored(&call.app, tenant, &begun.id, call.app.wait(token));
+            self.run_again(begun).await?;
         }
         Ok(true)
+    }
+
+    /// Runs what an equal request has begun, whose process was killed before it could. A conversation without an opening has no pictures:
+    /// it gets those of this request.
+    async fn run_again(&self, begun: &Begun) -> Result<(), Problem> {
+        let Self { call, token, tenant, chat } = self;
+        let (app, id, slot) = (&call.app, &begun.id, call.app.wait(token));
+        let pictures = chat.all_pictures();
+        if begun.message.is_some() || pictures.is_empty() {
+            run_stored(app, tenant, id, slot);
+            return Ok(());
+        }
+        if app.is_stopping() || !tenant.runs.enter(id) {
+            return Ok(());
+        }
+        let opening = async {
+            let opened = runs::open(app, tenant, id, LimitOverrides::default(), &slot.payer).await?;
+            opened.conversation.attach(pictures);
+            opened.conversation.begin().await?;
+            Ok(opened)
+        };
+        match opening.await {
+            Ok(opened) => {
+                runs::begin(app, tenant, id, slot, (Some(opened), Stretch::default()));
+                Ok(())
+            }
+            Err(problem) => {
+                while tenant.runs.leave(id) {}
+                Err(problem)
+            }
+        }
     }
 
     async fn begin(&self, digest: &RequestDigest, key: Option<&Key>) -> Result<Started, Problem> {
         let Self { call, token, tenant, chat } = self;
         let app = &call.app;
-        if let Some(made) = made_before(app, tenant, token, key).await? {
+        if let Some(key) = key
+            && let Some(made) = key.made(tenant).await?
+        {
             let begun = Begun { id: made.id, from: 0, message: None };
             self.continues(&begun).await?;
             return Ok(self.started((begun, None), true, Arc::default()));
@@ -141,7 +171,8 @@ impl Request {
             return Err(Problem::stopping());
         }
         let found = match &chat.conversation {
-            Some(id) => {
+            Some(NamedChat::OfClient(chat_id)) => return self.begin_chat(chat_id, digest, key).await,
+            Some(NamedChat::Conversation(id)) => {
                 let found = find(tenant, token, id).await?;
                 // That of another team is not continued as one of this team.
                 if tenant.team_of_title(&found.title).is_none_or(|(team, _)| team != chat.model) {
@@ -155,7 +186,7 @@ impl Request {
             }
         };
         match found {
-            None => self.begin_new(digest, key).await,
+            None => self.begin_new(key.map_or_else(|| Ok(fresh_id()), Key::log_id)?, digest).await,
             Some(Continuation::Tip(id)) => self.say(&id, digest, key).await,
             Some(Continuation::Earlier { id, events, is_edited }) => {
                 let point = ForkPoint { event: Some(events), text: None, is_edited };
@@ -165,7 +196,33 @@ impl Request {
         }
     }
 
-    async fn begin_new(&self, digest: &RequestDigest, key: Option<&Key>) -> Result<Started, Problem> {
+    /// Continues the conversation that a chat of the client has with the team, or begins it.
+    async fn begin_chat(
+        &self,
+        chat_id: &str,
+        digest: &RequestDigest,
+        key: Option<&Key>,
+    ) -> Result<Started, Problem> {
+        let Self { call, token, tenant, chat } = self;
+        let named = format!("{}\0{}\0{chat_id}", tenant.name, chat.model);
+        let of_chat = blake3::hash(named.as_bytes()).to_hex();
+        let id = LogId::new(&format!("chat-{}", of_chat.get(..40).unwrap_or_default()))
+            .map_err(|error| Problem::internal(error.to_string()))?;
+        // Two first messages of a chat are one conversation.
+        let _only = call.app.in_flight.enter(id.as_str()).await;
+        match find(tenant, token, id.as_str()).await {
+            Err(problem) if problem.is_not_found() => self.begin_new(id, digest).await,
+            Ok(listing) if listing.summary.events == 0 && !tenant.runs.is_running(&id) => {
+                // The process was killed before it ran. It was the same message: its client waited for an answer.
+                let begun = Begun { id, from: 0, message: None };
+                self.continues(&begun).await?;
+                Ok(self.started((begun, None), false, Arc::default()))
+            }
+            found => self.say(&found?.id, digest, key).await,
+        }
+    }
+
+    async fn begin_new(&self, id: LogId, digest: &RequestDigest) -> Result<Started, Problem> {
         let Self { call, token, tenant, chat } = self;
         let prepared = served_team(call, tenant, &chat.model).await?;
         prepared.reread_memory().await?;
@@ -173,14 +230,14 @@ impl Request {
         let limits = LimitOverrides { reply_tokens: chat.max_tokens, ..LimitOverrides::default() };
         let of_team = prepared.run().with_task(history::task(&chat.messages)).with_limits(limits);
         let of_team = of_team.with_budgets(slot.payer.budgets()).with_daily(slot.payer.daily());
-        let id = key.map_or_else(|| Ok(fresh_id()), Key::log_id)?;
         let begun = Begun { id: id.clone(), from: 0, message: None };
         let clients = call.app.attendance.note(digest, &begun);
         let conversation = tenant.runtime.begin_as(&of_team, id.clone(), None).await?;
-        let pictures = chat.messages.iter().flat_map(|message| &message.pictures).cloned().map(Part::Media);
-        let pictures: Vec<Part> = pictures.collect();
-        if !pictures.is_empty() {
+        let pictures = chat.all_pictures();
+        let is_of_client = matches!(chat.conversation, Some(NamedChat::OfClient(_)));
+        if !pictures.is_empty() || is_of_client {
             // Only the opening has them: it is stored before the client gets an answer, however long the conversation waits until it may run.
+            // The next message of a client's chat can be sent meanwhile.
             conversation.attach(pictures);
             conversation.begin().await?;
         }

@@ -50,8 +50,8 @@ fn title(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::request::{ChatMessage, Role};
-    use super::super::voice::Show;
     use super::*;
+    use crate::chat_options::ChatShow;
 
     fn answered(text: &str) -> Option<(&'static str, String)> {
         let messages = vec![ChatMessage { role: Role::User, text: text.into(), pictures: Vec::new() }];
@@ -63,7 +63,7 @@ mod tests {
             streams: false,
             usage: false,
             conversation: None,
-            show: Show::Result,
+            show: ChatShow::Result,
             is_kept_alive_by_chunks: false,
             max_tokens: None,
             ignored: Vec::new(),

@@ -9,6 +9,14 @@ use super::voice::{Channel, Piece, Voice};
 use crate::problem::Problem;
 use crate::projection::{COMMENT, Frame, Projection};
 
+/// The end of a stream that is whole.
+const DONE: &str = "[DONE]";
+
+/// Whether a text of the stream is its end.
+pub(super) fn is_done(text: &str) -> bool {
+    text.strip_prefix("data: ").is_some_and(|data| data.trim_end() == DONE)
+}
+
 /// The chunks of one response.
 pub(super) struct Chunks {
     pub(super) head: Head,
@@ -73,6 +81,9 @@ impl Projection for Chunks {
 
     fn entry(&mut self, event: &Event) -> Vec<Frame> {
         self.outcome.add(event);
+        if self.outcome.is_over() {
+            return Vec::new();
+        }
         let pieces = self.voice.entry(event);
         self.frames(pieces)
     }
@@ -99,7 +110,13 @@ impl Projection for Chunks {
         Vec::new()
     }
 
+    fn is_over(&self) -> bool {
+        self.outcome.is_over()
+    }
+
     fn rest(&mut self, state: &Value) -> Option<Vec<Frame>> {
+        let own = self.outcome.state();
+        let state = own.as_ref().unwrap_or(state);
         let finish = match self.outcome.finish() {
             Ok(finish) => finish,
             Err(failure) => {
@@ -115,7 +132,7 @@ impl Projection for Chunks {
         if let Some(usage) = self.outcome.usage().filter(|_| self.usage) {
             frames.push(self.with_choices(&json!([]), &usage));
         }
-        frames.push(Frame { data: "[DONE]".into(), ..Frame::default() });
+        frames.push(Frame { data: DONE.into(), ..Frame::default() });
         Some(frames)
     }
 
@@ -135,13 +152,13 @@ impl Projection for Chunks {
 mod tests {
     use polylogue_core::{Body, Message, StopReason, Timestamp};
 
-    use super::super::voice::Show;
     use super::*;
+    use crate::chat_options::ChatShow;
 
     fn chunks(usage: bool) -> Chunks {
         let head =
             Head { id: "chatcmpl-1".into(), created: 7, model: "talk".into(), conversation: "log1".into() };
-        let voice = Voice::new(Show::Result, false);
+        let voice = Voice::new(ChatShow::Result, false);
         Chunks { head, usage, is_kept_alive_by_chunks: false, voice, outcome: Outcome::default() }
     }
 

@@ -13,15 +13,16 @@ use tracing::Instrument as _;
 
 use super::beginning::{Request, Started, join_or_begin};
 use super::chores::{self, Chore};
-use super::chunks::Chunks;
+use super::chunks::{Chunks, is_done};
 use super::document::{Head, now};
 use super::outcome::{Finish, Outcome};
 use super::pictures;
 use super::request::ChatRequest;
-use super::voice::{Show, Voice, content_of};
+use super::voice::{Voice, content_of};
 use crate::api::conversations::replayed;
 use crate::attendance::Begun;
 use crate::call::{Call, Reply, json_reply};
+use crate::chat_options::ChatShow;
 use crate::conversation::{served_team, state_of};
 use crate::problem::Problem;
 use crate::tail::{Follow, event_stream, texts};
@@ -57,7 +58,9 @@ pub(super) async fn complete(call: Call) -> Reply {
     let is_single = team.team().has_single_reply();
     request.form.iter().try_for_each(|form| form.check(team.team()))?;
     pictures::check(&team, request.pictures.iter())?;
-    if let Some(chore) = chores::answer(&request) {
+    if call.app.chat.answers_chores
+        && let Some(chore) = chores::answer(&request)
+    {
         return answered(&call, &request, chore);
     }
     let asked = Request {
@@ -76,6 +79,7 @@ pub(super) async fn complete(call: Call) -> Reply {
         model: request.model.clone(),
         conversation: begun.id.to_string(),
     };
+    let outcome = outcome_of(&tenant, &begun).await?;
     let response = match request.streams {
         true => {
             let chunks = Chunks {
@@ -83,14 +87,22 @@ pub(super) async fn complete(call: Call) -> Reply {
                 usage: request.usage,
                 is_kept_alive_by_chunks: request.is_kept_alive_by_chunks,
                 voice: Voice::new(request.show, is_single),
-                outcome: Outcome::default(),
+                outcome,
             };
             stream(&call, (token, tenant), chunks, (begun, begins), waiting)
         }
-        false => whole(&call, &tenant, (head, request.show), &begun, waiting).await,
+        false => whole(&call, &tenant, (head, request.show), (&begun, outcome), waiting).await,
     };
     let response = replayed(response?.map(|body| client.receives(body)), is_replayed);
     Ok(named(response, &request))
+}
+
+/// What has happened because of a request before anything has: its turn begins with what it has sent.
+async fn outcome_of(tenant: &Tenant, begun: &Begun) -> Result<Outcome, Problem> {
+    let Some(key) = &begun.message else { return Ok(Outcome::default()) };
+    let inbox = tenant.runtime.store().inbox(&begun.id, 0).await?;
+    let own = inbox.iter().find(|(_, message)| *message.key == **key);
+    Ok(Outcome::of_message(own.map(|(number, _)| *number)))
 }
 
 fn stream(
@@ -98,14 +110,16 @@ fn stream(
     (token, tenant): (Arc<Token>, Arc<Tenant>),
     chunks: Chunks,
     (begun, begins): (Begun, Option<oneshot::Receiver<Subscription>>),
-    waiting: Waiting,
+    mut waiting: Waiting,
 ) -> Reply {
     let permit = call.app.stream_of(&token)?;
     let Begun { id, from, .. } = begun;
     let follow = Follow { app: Arc::clone(&call.app), tenant, token, id, from, ends: false, begins };
     let texts = texts(follow, chunks).map(move |text| {
         // Dropped with the stream.
-        let _client = &waiting;
+        if is_done(&text) {
+            waiting.end();
+        }
         text
     });
     event_stream(texts, permit)
@@ -114,24 +128,31 @@ fn stream(
 async fn whole(
     call: &Call,
     tenant: &Tenant,
-    (head, show): (Head, Show),
-    begun: &Begun,
-    waiting: Waiting,
+    (head, show): (Head, ChatShow),
+    (begun, begins): (&Begun, Outcome),
+    mut waiting: Waiting,
 ) -> Reply {
     let (mut changes, mut stopping) = (tenant.runs.changes_of(&begun.id), call.app.stopping.subscribe());
-    while tenant.runs.is_running(&begun.id) {
+    let (outcome, events) = loop {
+        let is_running = tenant.runs.is_running(&begun.id);
+        let mut outcome = begins.clone();
+        let events = tenant.runtime.store().read(&begun.id, begun.from).await?;
+        events.iter().for_each(|event| outcome.add(event));
+        if !is_running || outcome.is_over() {
+            break (outcome, events);
+        }
         tokio::select! {
             () = changes.changed() => {}
             _ = stopping.wait_for(|stopping| *stopping) => return Err(Problem::stopping()),
         }
-    }
-    drop(waiting);
-    let mut outcome = Outcome::default();
-    let events = tenant.runtime.store().read(&begun.id, begun.from).await?;
-    events.iter().for_each(|event| outcome.add(event));
+    };
+    waiting.end();
     let mut finish = outcome.finish().map_err(Problem::internal)?;
-    finish.content = content_of(show, &events, &finish.content);
-    let state = state_of(tenant, &begun.id).await?;
+    finish.content = content_of(show, events.iter().take(outcome.length()), &finish.content);
+    let state = match outcome.state() {
+        Some(state) => state,
+        None => state_of(tenant, &begun.id).await?,
+    };
     let extension = outcome.extension(&head.conversation, &state);
     json_reply(StatusCode::OK, &completion(&head, &finish, outcome.usage(), Some(extension)))
 }

@@ -5,7 +5,8 @@ use polylogue_runtime::is_imported;
 
 use super::pictures;
 use super::request::{ChatMessage, ChatRequest, Role};
-use super::voice::{Show, content_of};
+use super::voice::content_of;
+use crate::chat_options::ChatShow;
 use crate::conversation::is_seen;
 use crate::problem::Problem;
 use crate::stretch::content;
@@ -108,7 +109,7 @@ fn users(messages: &[ChatMessage]) -> Vec<usize> {
 
 impl Dialogue {
     /// The dialogue of clients to which this was shown.
-    fn of(events: &[Event], show: Show) -> Self {
+    fn of(events: &[Event], show: ChatShow) -> Self {
         let mut dialogue = Self::default();
         // Of the events since the caller spoke last.
         let mut from = 0;

@@ -1,14 +1,36 @@
 //! How a run ended, in the words of chat completions.
 
-use polylogue_core::{Event, StopReason};
-use polylogue_wire::spent;
+use std::sync::Arc;
+
+use polylogue_core::{Body, Event, OpenQuestion, StopReason};
+use polylogue_wire::conversation::{Asked, State};
+use polylogue_wire::{spent, stream::Status};
 use serde_json::{Value, json};
 
+use crate::conversation::ending;
 use crate::stretch::{Stretch, content, is_limit_of_run};
 
-/// What happened in a conversation since a request.
-#[derive(Debug, Default)]
-pub(super) struct Outcome(Stretch);
+/// What happened in a conversation because of a request: what comes after its turn is left out, so that a repeated request has the same.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Outcome {
+    turn: Turn,
+    stretch: Stretch,
+    /// How many events there were.
+    length: usize,
+    /// Questions and answers.
+    asked: Vec<Arc<Event>>,
+}
+
+/// Where the turn of a request is: from what it has sent until the conversation is closed, or continues because of something else.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// What the request has sent, the message of this number in the inbox, is not in the log yet.
+    Ahead(Option<u64>),
+    /// The request has begun the conversation, or its message is in the log.
+    #[default]
+    Begun,
+    Over,
+}
 
 /// How a response ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,20 +40,72 @@ pub(super) struct Finish {
 }
 
 impl Outcome {
-    /// Adds the next event.
+    /// Of a request whose message has this number in the inbox, if it is known.
+    pub(super) fn of_message(number: Option<u64>) -> Self {
+        Self { turn: Turn::Ahead(number), ..Self::default() }
+    }
+
+    /// Adds the next event, unless the turn has ended.
     pub(super) fn add(&mut self, event: &Event) {
-        self.0.add(event);
+        match self.turn {
+            Turn::Ahead(Some(number)) if event.inbox == Some(number) => self.turn = Turn::Begun,
+            Turn::Begun if self.ends_before(event) => self.turn = Turn::Over,
+            _ => {}
+        }
+        if self.turn == Turn::Over {
+            return;
+        }
+        self.length += 1;
+        self.stretch.add(event);
+        if matches!(event.body, Body::InputRequired(_) | Body::InputProvided { .. }) {
+            self.asked.push(Arc::new(event.clone()));
+        }
+    }
+
+    /// Whether the turn has ended when `event` comes: what it has asked is answered by another request.
+    fn ends_before(&self, event: &Event) -> bool {
+        let is_sent =
+            matches!(event.body, Body::InputProvided { .. } | Body::Sent(_)) && event.inbox.is_some();
+        self.stretch.closed.is_some() || (self.stretch.question.is_some() && is_sent)
+    }
+
+    /// Whether something has come after the turn.
+    pub(super) fn is_over(&self) -> bool {
+        self.turn == Turn::Over
+    }
+
+    /// How many events there were until the end of the turn.
+    pub(super) const fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The state of the conversation at the end of the turn, if something has come after it.
+    pub(super) fn state(&self) -> Option<Value> {
+        if !self.is_over() {
+            return None;
+        }
+        let status = match &self.stretch.closed {
+            Some((reason, _)) => {
+                Status { state: State::Closed, ended: Some(ending(reason)), asked: Vec::new() }
+            }
+            None => {
+                let asked = OpenQuestion::of(&self.asked).iter().map(Asked::from).collect();
+                Status { state: State::Waiting, ended: None, asked }
+            }
+        };
+        serde_json::to_value(status).ok()
     }
 
     /// How the response ends; the error is that of a turn.
     pub(super) fn finish(&self) -> Result<Finish, String> {
         let stop = |content: String| Finish { reason: "stop", content };
-        Ok(match (&self.0.closed, &self.0.question) {
+        let of = &self.stretch;
+        Ok(match (&of.closed, &of.question) {
             (Some((reason, summary)), _) => {
-                Finish { reason: word(reason, self.0.is_cut), content: content(reason, summary) }
+                Finish { reason: word(reason, of.is_cut), content: content(reason, summary) }
             }
             (None, Some(question)) => stop(question.clone()),
-            (None, None) => match (&self.0.failure, &self.0.last) {
+            (None, None) => match (&of.failure, &of.last) {
                 (Some(failure), _) => return Err(failure.clone()),
                 (None, last) => stop(last.clone().unwrap_or_else(|| "(stopped)".into())),
             },
@@ -40,7 +114,7 @@ impl Outcome {
 
     /// The tokens, if all are known.
     pub(super) fn usage(&self) -> Option<Value> {
-        let usage = &self.0.summary.usage;
+        let usage = &self.stretch.summary.usage;
         (usage.calls > 0 && usage.unmetered == 0).then(|| {
             json!({
                 "prompt_tokens": usage.input,
@@ -59,7 +133,7 @@ impl Outcome {
             "state": field("state"),
             "ended": field("ended"),
             "asked": field("asked"),
-            "spent": spent::known(&self.0.summary.usage).unwrap_or_default(),
+            "spent": spent::known(&self.stretch.summary.usage).unwrap_or_default(),
         })
     }
 }

@@ -1,14 +1,15 @@
 //! Requests of chat completions: what counts, what is not used and named, and what is refused.
 
-use polylogue_core::Media;
+use axum::http::HeaderMap;
+use polylogue_core::{Media, Part};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::form::Form;
 use super::line::without_broken;
 use super::pictures::{Picture, picture};
-use super::voice::Show;
 use crate::call::Call;
+use crate::chat_options::ChatShow;
 use crate::problem::Problem;
 
 /// A request that can be answered.
@@ -26,14 +27,32 @@ pub(super) struct ChatRequest {
     /// Whether the stream ends with the usage.
     pub(super) usage: bool,
     /// The conversation that the request names, if any.
-    pub(super) conversation: Option<String>,
-    pub(super) show: Show,
+    pub(super) conversation: Option<NamedChat>,
+    pub(super) show: ChatShow,
     /// Whether silence in the stream is kept alive by chunks without text instead of comments.
     pub(super) is_kept_alive_by_chunks: bool,
     /// How many tokens a reply of a participant may take.
     pub(super) max_tokens: Option<u64>,
     /// The fields that are not used.
     pub(super) ignored: Vec<String>,
+}
+
+/// What a request says it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NamedChat {
+    /// A conversation, by its id.
+    Conversation(String),
+    /// A chat of the client, by the client's own id.
+    OfClient(String),
+}
+
+impl NamedChat {
+    /// The id that the request has.
+    pub(super) fn id(&self) -> &str {
+        match self {
+            Self::Conversation(id) | Self::OfClient(id) => id,
+        }
+    }
 }
 
 /// A message of the caller's history.
@@ -81,13 +100,9 @@ impl ChatRequest {
         let header = |name: &str| call.headers.get(name).and_then(|value| value.to_str().ok());
         let of_metadata = body.pointer("/metadata/conversation").and_then(Value::as_str);
         let show = match header("x-polylogue-show") {
-            None | Some("result") => Show::Result,
-            Some("transcript") => Show::Transcript,
-            Some("none") => Show::None,
-            Some(_) => {
-                return Err(Problem::bad_request(
-                    "`X-Polylogue-Show` must be `result`, `transcript` or `none`",
-                ));
+            None => call.app.chat.show,
+            Some(word) => {
+                word.parse().map_err(|why| Problem::bad_request(format!("`X-Polylogue-Show`: {why}")))?
             }
         };
         let is_kept_alive_by_chunks = match header("x-polylogue-keep-alive") {
@@ -108,7 +123,10 @@ impl ChatRequest {
             form: Form::of(body)?,
             streams: is_true(body, "/stream")?,
             usage: is_true(body, "/stream_options/include_usage")?,
-            conversation: header("x-polylogue-conversation").or(of_metadata).map(str::to_owned),
+            conversation: match header("x-polylogue-conversation").or(of_metadata) {
+                Some(id) => Some(NamedChat::Conversation(id.to_owned())),
+                None => chat_of_client(&call.headers, &call.app.chat.conversation_headers)?,
+            },
             show,
             is_kept_alive_by_chunks,
             max_tokens: max_tokens(body)?,
@@ -123,10 +141,29 @@ impl ChatRequest {
 }
 
 impl ChatRequest {
+    /// The pictures of all messages, as parts of one message.
+    pub(super) fn all_pictures(&self) -> Vec<Part> {
+        self.messages.iter().flat_map(|message| &message.pictures).cloned().map(Part::Media).collect()
+    }
+
     /// The pictures of the last message.
     pub(super) fn last_pictures(&self) -> &[Media] {
         self.messages.last().map(|message| message.pictures.as_slice()).unwrap_or_default()
     }
+}
+
+/// The longest id of a chat of a client, in bytes.
+const LONGEST_ID: usize = 255;
+
+/// The chat of the client that the first of these headers names that has a value.
+fn chat_of_client(headers: &HeaderMap, names: &[String]) -> Result<Option<NamedChat>, Problem> {
+    let mut values = names.iter().filter_map(|name| Some((name, headers.get(name)?)));
+    let Some((name, value)) = values.find(|(_, value)| !value.is_empty()) else { return Ok(None) };
+    let id = value.to_str().ok().filter(|id| id.len() <= LONGEST_ID);
+    let id = id.ok_or_else(|| {
+        Problem::bad_request(format!("`{name}` must be at most {LONGEST_ID} printable characters"))
+    })?;
+    Ok(Some(NamedChat::OfClient(id.to_owned())))
 }
 
 /// The limit on tokens: the lower one, if both names are used.

@@ -4,17 +4,7 @@ use polylogue_core::{Body, CallPurpose, Delta, Event, Name, Path, plain};
 
 use super::line::{Draft, Line};
 use super::speech::Speech;
-
-/// What of a conversation a client wants to see.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Show {
-    /// The result, and what participants say as reasoning.
-    Result,
-    /// All that participants say, as the content.
-    Transcript,
-    /// The result alone.
-    None,
-}
+use crate::chat_options::ChatShow;
 
 /// Where a piece of text belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,12 +28,12 @@ pub(super) enum Voice {
 
 impl Voice {
     /// `is_single` is whether the result is the only message of the only participant.
-    pub(super) fn new(show: Show, is_single: bool) -> Self {
+    pub(super) fn new(show: ChatShow, is_single: bool) -> Self {
         match show {
-            Show::Transcript => Self::Many(Channel::Content, Speech::default()),
+            ChatShow::Transcript => Self::Many(Channel::Content, Speech::default()),
             _ if is_single => Self::One(OnlyVoice::default()),
-            Show::Result => Self::Many(Channel::Reasoning, Speech::default()),
-            Show::None => Self::Silent,
+            ChatShow::Result => Self::Many(Channel::Reasoning, Speech::default()),
+            ChatShow::None => Self::Silent,
         }
     }
 
@@ -101,11 +91,11 @@ fn on(channel: Channel, texts: impl IntoIterator<Item = String>) -> Vec<Piece> {
 
 /// The content of a response that shows `events`, which ended with `result`.
 pub(super) fn content_of<'e>(
-    show: Show,
+    show: ChatShow,
     events: impl IntoIterator<Item = &'e Event>,
     result: &str,
 ) -> String {
-    if show != Show::Transcript {
+    if show != ChatShow::Transcript {
         return result.to_owned();
     }
     let mut voice = Voice::new(show, false);

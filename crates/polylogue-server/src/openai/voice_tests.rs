@@ -12,7 +12,8 @@ use super::chunks::Chunks;
 use super::document::Head;
 use super::line::without_broken;
 use super::outcome::Outcome;
-use super::voice::{Show, Voice, content_of};
+use super::voice::{Voice, content_of};
+use crate::chat_options::ChatShow;
 use crate::projection::{Frame, Projection};
 
 /// What one turn does before it ends.
@@ -162,13 +163,14 @@ impl Player {
             uncached_cost: None,
             cached: false,
             verbatim: None,
+            output_limit: None,
             purpose: CallPurpose::Turn,
         };
         all.push(Happening::Event(at.clone(), Body::ModelReplied(reply)));
     }
 }
 
-fn chunks(show: Show) -> Chunks {
+fn chunks(show: ChatShow) -> Chunks {
     let head = Head { id: "c".into(), created: 7, model: "m".into(), conversation: "log".into() };
     let voice = Voice::new(show, false);
     Chunks { head, usage: false, is_kept_alive_by_chunks: false, voice, outcome: Outcome::default() }
@@ -189,7 +191,7 @@ fn joined(frames: &[Frame], name: &str) -> String {
 }
 
 /// What happens as frames; pieces only if they are received.
-fn frames(show: Show, all: &[Happening], is_received: impl Fn(usize) -> bool) -> Vec<Frame> {
+fn frames(show: ChatShow, all: &[Happening], is_received: impl Fn(usize) -> bool) -> Vec<Frame> {
     let mut chunks = chunks(show);
     let mut frames = Vec::new();
     let mut seq = 0;
@@ -236,7 +238,7 @@ proptest! {
         let mut player = Player { random, words: 0, restarts: false };
         let mut all = player.chat(&Path::root(), &plan);
         all.push(Happening::Event(Path::root(), Body::Closed { reason: StopReason::Finished, summary: "The result.".into() }));
-        for (show, name) in [(Show::Result, "reasoning_content"), (Show::Transcript, "content")] {
+        for (show, name) in [(ChatShow::Result, "reasoning_content"), (ChatShow::Transcript, "content")] {
             let stored = joined(&frames(show, &all, |_| false), name);
             check_lines(&stored);
             let live = joined(&frames(show, &all, |_| true), name);
@@ -255,7 +257,7 @@ proptest! {
                 Happening::Piece(..) => None,
             }).collect();
             let content = content_of(show, &events, "The result.");
-            let expected = if show == Show::Transcript { stored.trim_end() } else { "The result." };
+            let expected = if show == ChatShow::Transcript { stored.trim_end() } else { "The result." };
             prop_assert_eq!(content, expected);
             // Every public message is there.
             for event in &events {
@@ -264,7 +266,7 @@ proptest! {
                 }
             }
         }
-        let silent = frames(Show::None, &all, |_| true);
+        let silent = frames(ChatShow::None, &all, |_| true);
         prop_assert_eq!(joined(&silent, "reasoning_content") + &joined(&silent, "content"), "The result.");
     }
 }
@@ -278,8 +280,8 @@ fn a_team_of_one_streams_its_reply_as_the_content() {
         Body::TurnStarted { turns: vec![TurnRequest::to_all(who.clone())] },
     )];
     player.reply((&Path::root(), &who), "One two three. ", false, &mut all);
-    let mut chunks = chunks(Show::Result);
-    chunks.voice = Voice::new(Show::Result, true);
+    let mut chunks = chunks(ChatShow::Result);
+    chunks.voice = Voice::new(ChatShow::Result, true);
     let mut contents = Vec::new();
     let mut pieces = |frames: Vec<Frame>| {
         contents.extend(frames.iter().map(|frame| joined(std::slice::from_ref(frame), "content")))

@@ -225,6 +225,31 @@ impl Browser {
         base64(taken["data"].as_str().unwrap())
     }
 
+    /// Records what the threads of the page do from now on.
+    pub(crate) async fn trace(&mut self) {
+        let config = json!({"includedCategories": ["disabled-by-default-devtools.timeline", "toplevel"]});
+        self.command("Tracing.start", json!({"transferMode": "ReportEvents", "traceConfig": config})).await;
+    }
+
+    /// The processor time of the longest task of the page since then. Other than how long it takes, that is the same on a busy machine.
+    pub(crate) async fn longest_task(&mut self) -> Duration {
+        let before = self.events.len();
+        self.command("Tracing.end", json!({})).await;
+        while !self.events[before..].iter().any(|event| event["method"] == "Tracing.tracingComplete") {
+            let message = self.message().await;
+            self.events.push(message);
+        }
+        let collected = self.events.iter().filter(|event| event["method"] == "Tracing.dataCollected");
+        let all: Vec<&Value> =
+            collected.flat_map(|event| event["params"]["value"].as_array().unwrap()).collect();
+        let is_named = |event: &&&Value| event["args"]["name"] == "CrRendererMain";
+        let threads: Vec<_> =
+            all.iter().filter(is_named).map(|event| (&event["pid"], &event["tid"])).collect();
+        let is_of_page = |event: &&&Value| threads.contains(&(&event["pid"], &event["tid"]));
+        let times = all.iter().filter(is_of_page).filter_map(|event| event["tdur"].as_u64());
+        Duration::from_micros(times.max().unwrap_or_else(|| panic!("no task was recorded of {}", all.len())))
+    }
+
     /// The addresses of all requests.
     pub(crate) fn requests(&self) -> Vec<String> {
         let sent = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");

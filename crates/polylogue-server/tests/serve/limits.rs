@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use polylogue_server::{NewToken, Scope, ServerLimits};
+use polylogue_server::{NewToken, Scope, ServerLimits, ServerOptions};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
 use crate::client::{Request, Stream};
-use crate::world::{World, generous};
+use crate::world::{World, generous, loopback, place};
 
 /// Writes `text` and reads until the server closes the connection.
 async fn until_closed(world: &World, text: &str) -> String {
@@ -141,4 +141,47 @@ async fn connections_of_one_address_are_counted() {
         }
         tokio::task::yield_now().await;
     }
+}
+
+/// A server behind a proxy on this machine, if it trusts `proxies`.
+async fn behind_a_proxy(proxies: &[&str], limits: ServerLimits) -> World {
+    let dir = tempfile::tempdir().unwrap();
+    let trusted_proxies = proxies.iter().map(|proxy| proxy.parse().unwrap()).collect();
+    let options =
+        ServerOptions { trusted_proxies, limits, ..ServerOptions::new(loopback(), place(dir.path())) };
+    World::start(dir, options).await
+}
+
+#[tokio::test]
+async fn limits_on_addresses_are_those_of_the_clients_of_a_trusted_proxy() {
+    let limits = || ServerLimits { failed_logins_per_minute: 2, connections_per_address: 1, ..generous() };
+    let wrong = async |world: &World, header: &str, from: &str| {
+        let request = Request::new("GET", "/api/v1/teams").token("ply_wrong").header(header, from);
+        request.send(world.address).await.status
+    };
+    let world = behind_a_proxy(&["127.0.0.0/8"], limits()).await;
+    for _ in 0..2 {
+        assert_eq!(wrong(&world, "X-Forwarded-For", "203.0.113.9").await, 401);
+    }
+    assert_eq!(wrong(&world, "X-Forwarded-For", "203.0.113.9").await, 429);
+    assert_eq!(wrong(&world, "Forwarded", "for=203.0.113.9:80;proto=https").await, 429, "the same client");
+    assert_eq!(wrong(&world, "X-Forwarded-For", "198.51.100.1").await, 401, "another client");
+    // What a client writes in front of its address is not believed.
+    assert_eq!(wrong(&world, "X-Forwarded-For", "192.0.2.1, 203.0.113.9").await, 429);
+    // The connections of a proxy are those of many clients.
+    let mut open = Vec::new();
+    for _ in 0..3 {
+        let mut socket = TcpStream::connect(world.address).await.unwrap();
+        socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+        let mut first = [0; 12];
+        socket.read_exact(&mut first).await.unwrap();
+        open.push(socket);
+    }
+    // Of a server that does not trust its peer, the headers say nothing.
+    let world =
+        behind_a_proxy(&["10.0.0.0/8"], ServerLimits { connections_per_address: 9, ..limits() }).await;
+    for from in ["203.0.113.9", "198.51.100.1"] {
+        assert_eq!(wrong(&world, "X-Forwarded-For", from).await, 401);
+    }
+    assert_eq!(wrong(&world, "X-Forwarded-For", "192.0.2.1").await, 429, "all are of one address");
 }

@@ -351,6 +351,9 @@ async fn w41_a_process_that_cannot_be_reached_is_followed_in_the_store() {
     seen.assert_whole(&cluster, conversation.id(), 12).await;
     assert_eq!((seen.pieces, seen.restarts), (0, 0));
     println!("not reached: {} events after {}", seen.entries.len(), percentiles(seen.delays.clone()));
+    let mut delays = seen.delays;
+    delays.sort_unstable();
+    assert!(delays[delays.len() / 2] < 1000, "half of the events come within a second: {delays:?}");
 }
 
 /// W40: live text takes no statements of the database, however much there is of it. `POLYLOGUE_WATCHED` says how many conversations

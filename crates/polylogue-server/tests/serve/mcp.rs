@@ -7,11 +7,12 @@ use polylogue_server::{NewToken, Scope, ServerLimits};
 use serde_json::{Value, json};
 
 use crate::client::Request;
-use crate::conversations::{events, said, until};
+use crate::conversations::{events, said};
 use crate::mcp_client::{
     SESSIONS, STATELESS, Session, call, called, elicitation, failure, message, messages, request, request_at,
     result,
 };
+use crate::openai::stopped_before_its_last_turn;
 use crate::world::{Gate, World, generous};
 
 const PATH: &str = "/api/v1/conversations";
@@ -314,17 +315,7 @@ async fn s57_a_call_whose_client_is_gone_is_stopped_after_a_time() {
     let (_, first) = message(&mut stream).await.unwrap();
     assert_eq!(first["params"]["message"], "Ann: more");
     drop(stream);
-    let id = world.get(PATH).await.json()["conversations"][0]["id"].as_str().unwrap().to_owned();
-    // The model replies slowly: the server has noticed that the client is gone long before the last of the twelve turns.
-    for open in 2..12 {
-        gate.open_until(open);
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        if world.get(&format!("{PATH}/{id}")).await.json()["state"] != "running" {
-            break;
-        }
-    }
-    let stopped = until(&world, &id, "halted").await;
-    assert!(stopped["turns"].as_u64() < Some(12), "{stopped}");
+    let id = stopped_before_its_last_turn(&world, &gate).await;
     // A later call continues it.
     gate.lift();
     let done = called(&world, "long", json!({"conversation": id, "message": "Go on."}), &json!({})).await;

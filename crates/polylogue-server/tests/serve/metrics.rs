@@ -1,8 +1,10 @@
 //! What monitoring reads: S42.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use polylogue_server::Scope;
+use polylogue_test::generated::check_part;
 use serde_json::{Value, json};
 
 use crate::client::Request;
@@ -180,6 +182,59 @@ async fn s42_metrics_are_the_totals_of_the_logs_and_have_no_labels_of_clients() 
     let samples = metrics(&world, &of_talk).await;
     assert_eq!(sum(&samples, "polylogue_turns_total", &[]), 4.0);
     assert!(!samples.keys().any(|(name, _)| name.starts_with("polylogue_http")));
+}
+
+/// A row for each family of metrics: its name as queries have it, its labels, and what it is.
+fn table(text: &str) -> String {
+    let mut rows: Vec<(String, String, Vec<String>, String)> = Vec::new();
+    for line in text.lines() {
+        match line.strip_prefix("# ").and_then(|comment| comment.split_once(' ')) {
+            Some(("HELP", rest)) => {
+                let (name, help) = rest.split_once(' ').unwrap();
+                rows.push((
+                    name.to_owned(),
+                    String::new(),
+                    Vec::new(),
+                    help.trim_end_matches('.').to_owned(),
+                ));
+            }
+            Some(("TYPE", rest)) => rows.last_mut().unwrap().1 = rest.split_once(' ').unwrap().1.to_owned(),
+            Some(_) => {}
+            None if line.starts_with('#') => {}
+            None => {
+                let (_, labels, _) = sample(line);
+                let known = &mut rows.last_mut().unwrap().2;
+                let new = labels.into_iter().map(|(label, _)| label).filter(|label| label != "le");
+                let new: Vec<String> = new.filter(|label| !known.contains(label)).collect();
+                known.extend(new);
+            }
+        }
+    }
+    rows.sort();
+    let mut table = "| metric | type | labels | |\n|---|---|---|---|\n".to_owned();
+    for (name, kind, labels, help) in rows {
+        let suffix = match kind.as_str() {
+            "counter" => "_total",
+            "info" => "_info",
+            _ => "",
+        };
+        let labels = labels.iter().map(|label| format!("`{label}`")).collect::<Vec<_>>().join(", ");
+        table += &format!("| `{name}{suffix}` | {kind} | {labels} | {help} |\n");
+    }
+    table
+}
+
+#[tokio::test]
+async fn the_table_of_metrics_is_that_of_a_server() {
+    // With turns, tools and model calls of several agents.
+    let world = World::with_team("travel-desk", include_str!("../../../../teams/travel-desk.yaml")).await;
+    let id = begin(&world, &json!({"team": "travel-desk"})).await;
+    until(&world, &id, "closed").await;
+    let text = world.get("/metrics").await.body;
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/server.md");
+    let hint =
+        "regenerate it with `UPDATE=1 cargo nextest run -p polylogue-server -E 'test(the_table_of_metrics)'`";
+    check_part(&file, "metrics", &table(&text), hint);
 }
 
 #[test]

@@ -230,14 +230,20 @@ async fn s53_a_named_conversation_continues_whatever_the_history_says() {
     assert_ne!(conversation(&own), id);
 }
 
-#[tokio::test]
-async fn s55_s56_a_retry_joins_and_two_equal_requests_are_two_runs() {
+/// A team that waits for its model behind the gate, a request for a stream, and its stream after the first chunk.
+async fn stream_that_waits() -> (Arc<Gate>, World, Request, Stream) {
     let gate = Arc::new(Gate::until(0));
     let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
     let body = json!({"model": "long", "messages": [user("Talk.")], "stream": true});
     let request = world.request("POST", COMPLETIONS).json(&body);
-    let mut first = request.open(world.address).await;
-    first.frame().await.unwrap();
+    let mut stream = request.open(world.address).await;
+    stream.frame().await.unwrap();
+    (gate, world, request, stream)
+}
+
+#[tokio::test]
+async fn s55_s56_a_retry_joins_and_two_equal_requests_are_two_runs() {
+    let (gate, world, request, first) = stream_that_waits().await;
     drop(first);
     let retry = request.clone().header("x-stainless-retry-count", "1").open(world.address).await;
     gate.lift();
@@ -252,12 +258,7 @@ async fn s55_s56_a_retry_joins_and_two_equal_requests_are_two_runs() {
 
 #[tokio::test]
 async fn s55_s56_a_retry_joins_no_run_whose_client_is_there_or_has_the_whole_answer() {
-    let gate = Arc::new(Gate::until(0));
-    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
-    let body = json!({"model": "long", "messages": [user("Talk.")], "stream": true});
-    let request = world.request("POST", COMPLETIONS).json(&body);
-    let mut first = request.open(world.address).await;
-    first.frame().await.unwrap();
+    let (gate, world, request, first) = stream_that_waits().await;
     let again = request.clone().header("x-stainless-retry-count", "1");
     let second = again.open(world.address).await;
     assert_eq!(count(&world).await, 2, "the first is still connected");
@@ -335,6 +336,22 @@ async fn s24_one_key_makes_one_chat_completion() {
     assert_eq!(said.iter().filter(|event| event["type"] == "reopened").count(), 2, "each message once");
 }
 
+/// Waits until the only conversation is stopped, whose first client is gone and whose model has replied once. Returns its id.
+pub(crate) async fn stopped_before_its_last_turn(world: &World, gate: &Gate) -> String {
+    let id = world.get(PATH).await.json()["conversations"][0]["id"].as_str().unwrap().to_owned();
+    // The model replies slowly: the server has noticed that the client is gone long before the last of the twelve turns.
+    for open in 2..12 {
+        gate.open_until(open);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        if world.get(&format!("{PATH}/{id}")).await.json()["state"] != "running" {
+            break;
+        }
+    }
+    let stopped = until(world, &id, "halted").await;
+    assert!(stopped["turns"].as_u64() < Some(12), "{stopped}");
+    id
+}
+
 #[tokio::test]
 async fn s57_a_run_that_no_client_waits_for_is_stopped_and_can_be_resumed() {
     let gate = Arc::new(Gate::until(1));
@@ -345,17 +362,7 @@ async fn s57_a_run_that_no_client_waits_for_is_stopped_and_can_be_resumed() {
     // The first message; the second call is in flight.
     while stream.frame().await.unwrap().json()["choices"][0]["delta"].get("reasoning_content").is_none() {}
     drop(stream);
-    let id = world.get(PATH).await.json()["conversations"][0]["id"].as_str().unwrap().to_owned();
-    // The model replies slowly: the server has noticed that the client is gone long before the last of the twelve turns.
-    for open in 2..12 {
-        gate.open_until(open);
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        if world.get(&format!("{PATH}/{id}")).await.json()["state"] != "running" {
-            break;
-        }
-    }
-    let stopped = until(&world, &id, "halted").await;
-    assert!(stopped["turns"].as_u64() < Some(12), "{stopped}");
+    let id = stopped_before_its_last_turn(&world, &gate).await;
     gate.lift();
     assert_eq!(world.post(&format!("{PATH}/{id}/resume"), &json!({})).await.status, 202);
     until(&world, &id, "closed").await;

@@ -7,10 +7,10 @@ use crate::conversations::{begin, events, until};
 use crate::openai::{COMPLETIONS, assistant, complete, content, conversation, user};
 use crate::world::World;
 
-const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+pub(crate) const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 const DOT: &str = "data:image/gif;base64,R0lGODlhAgADAA==";
 
-const LOOK: &str = "
+pub(crate) const LOOK: &str = "
 name: look
 task: Look.
 agents: [{name: Ann, model: 'openai:gpt-4o-mini'}]
@@ -27,7 +27,7 @@ agents:
 chat: {participants: [Ann], pattern: sequential}
 ";
 
-fn with_picture(text: &str, url: &str) -> Value {
+pub(crate) fn with_picture(text: &str, url: &str) -> Value {
     let picture = json!({"type": "image_url", "image_url": {"url": url}});
     json!({"role": "user", "content": [{"type": "text", "text": text}, picture]})
 }

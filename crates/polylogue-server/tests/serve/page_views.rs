@@ -14,7 +14,7 @@ use crate::world::{Gate, World, generous};
 
 const PATH: &str = "/api/v1/conversations";
 
-async fn show(browser: &mut Browser, address: &str) {
+pub(crate) async fn show(browser: &mut Browser, address: &str) {
     browser.eval(&format!("location.hash = {}", json!(address))).await;
 }
 
@@ -25,7 +25,7 @@ async fn key(browser: &mut Browser, key: &str) {
     }
 }
 
-async fn resize(browser: &mut Browser, width: u32) {
+pub(crate) async fn resize(browser: &mut Browser, width: u32) {
     let size = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
     browser.command("Emulation.setDeviceMetricsOverride", size).await;
 }
@@ -263,16 +263,23 @@ async fn s100_of_10_000_messages_only_those_near_the_screen_are_drawn() {
     let world = World::new().await;
     let Some(mut browser) = browser_of(&world).await else { return };
     let id = long_run(&world, MESSAGES).await;
-    let begun = "window.long = []; new PerformanceObserver((list) => window.long.push(...list.getEntries().map((it) => it.duration))).observe({type: 'longtask'}); window.begun = performance.now()";
-    browser.eval(begun).await;
-    show(&mut browser, &format!("#/runs/{id}")).await;
-    browser.until("document.querySelector('.turn')").await;
-    let first = browser.eval("performance.now() - window.begun").await.as_f64().unwrap();
+    let mut first = f64::INFINITY;
+    // A machine that is busy with other things may be slow once.
+    for _ in 0..3 {
+        show(&mut browser, "#/runs").await;
+        browser.until("!document.querySelector('.turn')").await;
+        browser.eval("window.begun = performance.now()").await;
+        show(&mut browser, &format!("#/runs/{id}")).await;
+        browser.until("document.querySelector('.turn')").await;
+        first = first.min(browser.eval("performance.now() - window.begun").await.as_f64().unwrap());
+        if first < 2_000.0 {
+            break;
+        }
+    }
     browser.until("document.body.innerText.includes('Message 9999.')").await;
     let all = browser.eval("performance.now() - window.begun").await.as_f64().unwrap();
     browser.until("document.body.innerText.includes('The chat ended')").await;
     tokio::time::sleep(Duration::from_millis(500)).await;
-    browser.eval("window.long = []").await;
     // Through the whole run, a screen at a time near both ends, and in leaps between.
     let scroll = "(async () => {
         const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
@@ -292,12 +299,12 @@ async fn s100_of_10_000_messages_only_those_near_the_screen_are_drawn() {
         }
         return most;
     })()";
+    browser.trace().await;
     let most = browser.eval(scroll).await.as_u64().unwrap();
-    let longest = browser.eval("Math.max(0, ...window.long)").await.as_f64().unwrap();
-    println!(
-        "first paint {first:.0} ms, all {all:.0} ms, most {most} turns drawn, longest task {longest:.0} ms"
-    );
-    // Times depend on the machine: 2 s until all is there and tasks of at most 110 ms on two idle cores.
+    let longest = browser.longest_task().await;
+    println!("first paint {first:.0} ms, all {all:.0} ms, most {most} turns drawn, longest task {longest:?}");
+    assert!(first < 2_000.0, "the first messages are drawn after {first} ms");
+    assert!(longest < Duration::from_millis(100), "a task of scrolling takes {longest:?} of the processor");
     assert!((1..=200).contains(&most), "{most} turns are drawn at once");
     // What would make a task long: no step of scrolling draws more than a few parts of the list.
     let added = browser.eval("window.most_added").await.as_u64().unwrap();
@@ -308,8 +315,11 @@ async fn s100_of_10_000_messages_only_those_near_the_screen_are_drawn() {
     check_clean(&browser, &world);
 }
 
+/// What axe finds in the page.
+pub(crate) const VIOLATIONS: &str = "axe.run(document).then((found) => found.violations.map((it) => `${it.id}: ${it.nodes.map((node) => `${node.target} ${node.failureSummary}`).join('; ')}`))";
+
 /// axe-core, which `.ci/test` installs.
-fn axe() -> Option<String> {
+pub(crate) fn axe() -> Option<String> {
     let file: PathBuf =
         Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("axe/node_modules/axe-core/axe.min.js");
     polylogue_test::skip::has("axe-core", file.exists()).then(|| std::fs::read_to_string(file).unwrap())
@@ -338,8 +348,8 @@ async fn s99_every_view_passes_axe_in_both_themes_and_fits_320_pixels() {
         (format!("compare?a={id}&b={other}"), "document.querySelector('.common')"),
         ("teams".to_owned(), "document.querySelector('.teams .run-row')"),
         ("teams/talk".to_owned(), "document.querySelector('.graph')"),
+        ("cluster".to_owned(), "document.querySelector('.cluster-part')"),
     ];
-    let check = "axe.run(document).then((found) => found.violations.map((it) => `${it.id}: ${it.nodes.map((node) => `${node.target} ${node.failureSummary}`).join('; ')}`))";
     let mut found = Vec::new();
     for (address, is_there) in &views {
         for (theme, width) in [("light", 1440), ("dark", 900), ("light", 320), ("dark", 320)] {
@@ -347,7 +357,7 @@ async fn s99_every_view_passes_axe_in_both_themes_and_fits_320_pixels() {
             browser.eval(&format!("document.documentElement.dataset.theme = '{theme}'")).await;
             show(&mut browser, &format!("#/{address}")).await;
             browser.until(is_there).await;
-            let violations = browser.eval(check).await;
+            let violations = browser.eval(VIOLATIONS).await;
             found.extend(
                 violations.as_array().unwrap().iter().map(|it| format!("{address} {theme} {width}: {it}")),
             );

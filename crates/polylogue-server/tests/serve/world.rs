@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -275,7 +275,16 @@ impl World {
 
     /// The same, where the model replies to the requests that `gate` lets through.
     pub(crate) async fn with_gate(text: &'static str, limits: ServerLimits, gate: Arc<Gate>) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::with_gate_in(tempfile::tempdir().unwrap(), text, limits, gate).await
+    }
+
+    /// The same with what is stored in `dir`.
+    pub(crate) async fn with_gate_in(
+        dir: tempfile::TempDir,
+        text: &'static str,
+        limits: ServerLimits,
+        gate: Arc<Gate>,
+    ) -> Self {
         let options = ServerOptions { limits, ..ServerOptions::new(loopback(), place(dir.path())) };
         let lifted = LiftedGate(Arc::clone(&gate));
         let reply = Playbook::new(move |_, number| {
@@ -352,10 +361,31 @@ impl World {
         Self { dir, address, url, token, limits, files, _gate: None, model, stop, serving }
     }
 
+    /// Another server with the same store, as of another process, whose model replies to the requests that `gate` lets through.
+    pub(crate) async fn second_server(&self, text: &'static str, gate: Arc<Gate>) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let place = place(self.dir.path());
+        let options = ServerOptions { limits: self.limits.clone(), ..ServerOptions::new(loopback(), place) };
+        let lifted = LiftedGate(Arc::clone(&gate));
+        let reply = Playbook::new(move |_, number| {
+            gate.pass(number);
+            Answer::text(text)
+        });
+        let model = ModelServer::start(reply).await;
+        let world = Self::start_at(dir, options, Some(model), Some(self.token.clone())).await;
+        Self { _gate: Some(lifted), ..world }
+    }
+
     /// Stops the server, and starts another one with the same store.
-    pub(crate) async fn restart(mut self) -> Self {
+    pub(crate) async fn restart(self) -> Self {
+        self.restart_after(|_| {}).await
+    }
+
+    /// The same after a `change` of what is stored.
+    pub(crate) async fn restart_after(mut self, change: impl FnOnce(&Path)) -> Self {
         let (limits, model, token) = (self.limits.clone(), self.model.take(), self.token.clone());
         let dir = self.stop().await;
+        change(dir.path());
         let options = ServerOptions { limits, ..ServerOptions::new(loopback(), place(dir.path())) };
         Self::start_at(dir, options, model, Some(token)).await
     }
@@ -376,8 +406,7 @@ impl World {
 
     /// Changes the database of the store by SQL, as no program does.
     pub(crate) fn change_store(&self, sql: &str) {
-        let database = rusqlite::Connection::open(place(self.dir.path()).path()).unwrap();
-        assert!(database.execute(sql, []).unwrap() > 0, "{sql} changes nothing");
+        change_store(self.dir.path(), sql);
     }
 
     /// How often the team of a stored conversation was prepared.
@@ -458,7 +487,13 @@ impl World {
     }
 }
 
-pub(crate) fn place(dir: &std::path::Path) -> StoreLocation {
+/// Changes the database of the store in `dir` by SQL, as no program does.
+pub(crate) fn change_store(dir: &Path, sql: &str) {
+    let database = rusqlite::Connection::open(place(dir).path()).unwrap();
+    assert!(database.execute(sql, []).unwrap() > 0, "{sql} changes nothing");
+}
+
+pub(crate) fn place(dir: &Path) -> StoreLocation {
     StoreLocation::new(dir.join("data/conversations.db"))
 }
 

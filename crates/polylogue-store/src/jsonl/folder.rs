@@ -46,6 +46,9 @@ impl Claimed {
     }
 }
 
+/// As much as the smallest file takes on most disks.
+const BLOCK: [u8; 4096] = [b' '; 4096];
+
 impl Folder {
     pub(super) fn new(dir: PathBuf) -> Self {
         Self { dir, claimed: Mutex::default(), untidy: AtomicBool::new(true) }
@@ -171,7 +174,7 @@ impl Folder {
         let note = note::begin(&self.head(&id), &self.dir.join(format!(".{id}.head")), &head, &entry).ok();
         let writer = Writer::new(file, &self.path(&id), note, head, entry)?;
         self.claimed().insert(id.clone(), Arc::new(Claimed { fence, writer: Mutex::new(Some(writer)) }));
-        Ok(Claim { id, fence })
+        Ok(Claim::new(id, fence))
     }
 
     /// The name of a log that is being written.
@@ -377,6 +380,15 @@ impl Folder {
         inbox::remove(&self.inbox_path(id));
         blobs::remove(&self.blobs(id));
         fs::remove_file(&path).and_then(|()| self.sync()).map_err(|error| io_error::writing(&path, &error))
+    }
+
+    /// Writes a file of a block, and removes it. One that a process leaves which dies meanwhile is removed like a draft.
+    pub(super) fn check_writable(&self) -> Result<(), StoreError> {
+        let path = self.dir.join(format!(".check.{}-{}", std::process::id(), claims::next_fence()));
+        let written = File::create_new(&path)
+            .and_then(|mut file| file.write_all(&BLOCK).and_then(|()| file.sync_all()));
+        let removed = fs::remove_file(&path);
+        written.and(removed).map_err(|error| io_error::writing(&path, &error))
     }
 
     /// Makes names survive a loss of power.

@@ -1,5 +1,7 @@
 //! The store in memory as a queue.
 
+use std::time::Duration;
+
 use polylogue_core::{
     Claim, Due, Features, Heartbeat, LogId, MAX_TRIES, ParkedLog, Queue, StoreError, Timestamp,
 };
@@ -27,7 +29,10 @@ impl Queue for Memory {
             }
             // Those that are parked take no room, and others are looked for.
             for id in due {
-                let claim = Claim { id, fence: claims::next_fence() };
+                let waiting = logs.by_id.get(&id).map(|log| (log.queued.due, log.writer.is_some()));
+                let (due, is_takeover) = waiting.unwrap_or_default();
+                let waited = Duration::from_millis(now.saturating_sub(due.unwrap_or(now)));
+                let claim = Claim::new(id, claims::next_fence()).found_after(waited, is_takeover);
                 if claims.len() < room && logs.take(&claim, lease) {
                     claims.push(claim);
                 }

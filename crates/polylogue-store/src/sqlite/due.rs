@@ -1,6 +1,7 @@
 //! When workers must look at logs, and what becomes of their claims.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use polylogue_core::{Claim, Features, Heartbeat, LogId, MAX_TRIES, StoreError};
 use rusqlite::{Connection, Result, params};
@@ -109,7 +110,7 @@ impl WriteTransaction<'_> {
         Ok(due)
     }
 
-    fn grant(&self, DueLog { id, log, is_lost, .. }: &DueLog, now: u64) -> Result<Claim, WriteError> {
+    fn grant(&self, DueLog { due, id, log, is_lost }: &DueLog, now: u64) -> Result<Claim, WriteError> {
         self.token()?;
         self.execute("DELETE FROM claims WHERE log = ?1", [log])?;
         let claim = self.insert_claim(id, *log)?;
@@ -118,7 +119,8 @@ impl WriteTransaction<'_> {
              WHERE log = ?1",
             params![log, time_column(lease_from(now)), is_lost, claims::this_process()],
         )?;
-        Ok(claim)
+        let waited = Duration::from_millis(now.saturating_sub(due.cast_unsigned()));
+        Ok(claim.found_after(waited, *is_lost))
     }
 
     /// How a log is claimed.

@@ -61,7 +61,7 @@ impl Heads {
     fn free_line(&mut self) -> usize {
         while self.released.len() > RELEASED {
             let Some(at) = self.released.pop_front() else { break };
-            // It may have been claimed again, or given back a second time.
+            // It may have been claimed again, or released a second time.
             let is_free = self.lines.get(at).is_some_and(|head| head.lease_ms == 0);
             if is_free && !self.released.contains(&at) {
                 if let Some(head) = self.lines.get(at) {

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use super::ends::LogEnd;
 use super::process_lock;
 use super::rows;
+use super::schema;
 use super::write_error::WriteError;
 use super::writer_state::WriterState;
 use crate::batch::Batch;
@@ -46,6 +47,11 @@ impl<'a> WriteTransaction<'a> {
         self.connection.prepare_cached(sql)?.execute(params).map(drop)
     }
 
+    /// Writes a page again without a change of it, which takes what any commit takes.
+    pub(super) fn write_nothing_new(&self) -> Result<(), WriteError> {
+        Ok(self.connection.pragma_update(None, "user_version", schema::FORMAT)?)
+    }
+
     /// The log's number.
     pub(super) fn log(&self, id: &LogId) -> Result<i64, WriteError> {
         self.log_with_team(id).map(|(log, _)| log)
@@ -74,7 +80,7 @@ impl<'a> WriteTransaction<'a> {
         let (fence, events) = (fence.cast_signed(), events.cast_signed());
         let log = match self.log(id) {
             Ok(log) => log,
-            // One that was given back may have been removed.
+            // One that was released may have been removed.
             Err(WriteError::Refused(StoreError::NotFound { .. })) if *lease_ms == 0 => return Ok(()),
             Err(WriteError::Refused(StoreError::NotFound { .. })) => {
                 let sql = "INSERT INTO logs(id, title, created_ms, has_team, chain, team) VALUES(?1, '', 0, 0, x'00', 'null')";
@@ -172,7 +178,7 @@ impl<'a> WriteTransaction<'a> {
         if let Some((events, link, _)) = self.head(log)? {
             self.say(id, fence, events, link);
         }
-        Ok(Claim { id: id.clone(), fence })
+        Ok(Claim::new(id.clone(), fence))
     }
 
     /// How far a log goes, and its summary, sealed.

@@ -40,7 +40,7 @@ impl StoreWrapper for Faulty {
 
     async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
         match self.0.claim(id).await {
-            Err(StoreError::Busy { id, .. }) if self.1 == Fault::NeverBusy => Ok(Claim { id, fence: 0 }),
+            Err(StoreError::Busy { id, .. }) if self.1 == Fault::NeverBusy => Ok(Claim::new(id, 0)),
             result => result,
         }
     }

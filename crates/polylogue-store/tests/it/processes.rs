@@ -212,6 +212,21 @@ async fn fill_up(kind: Kind, place: &Path) {
     assert_events(&store.read(&id("a"), 0).await.unwrap(), 0, next);
     assert!(store.append(&claim, &events(next, next + 300)).await.is_err());
     assert_events(&store.read(&id("a"), 0).await.unwrap(), 0, next);
+    // Without a byte left, it says so without an event.
+    let rest = place.join("rest");
+    let stuffed = std::fs::File::create(&rest).and_then(|mut file| {
+        loop {
+            std::io::Write::write_all(&mut file, &[1; 512])?;
+        }
+    });
+    assert_eq!(stuffed.map(|()| 0).unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    let mut checked = Ok(());
+    // What the journal has space for can still be written.
+    for _ in 0..300 {
+        checked = checked.and(store.check_writable().await);
+    }
+    assert!(matches!(checked, Err(StoreError::Full { .. })), "{checked:?}");
+    std::fs::remove_file(rest).unwrap();
     // With free space it continues, in the same process and in another one. (SQLite needs as much as its journal takes.)
     std::fs::remove_file(ballast).unwrap();
     store.append(&claim, &[event(next)]).await.unwrap();

@@ -87,6 +87,8 @@ enum Wrong {
     FailuresDoNotCount,
     /// What a log needs does not matter.
     IgnoresNeeds,
+    /// A log that is taken over looks like one that was free.
+    HidesTakeovers,
 }
 
 struct Faulty {
@@ -148,6 +150,12 @@ impl QueueWrapper for Faulty {
         }
         match self.wrong {
             Wrong::NewestFirst => claims.reverse(),
+            Wrong::HidesTakeovers => {
+                claims
+                    .iter_mut()
+                    .filter_map(|claim| claim.found.as_mut())
+                    .for_each(|found| found.is_takeover = false);
+            }
             Wrong::GrantsTwice if claims.is_empty() => {
                 let again = self.granted.lock().unwrap().pop_first();
                 return Ok(again.into_iter().map(|(_, claim)| claim).collect());
@@ -216,6 +224,7 @@ async fn the_suite_finds_each_broken_rule() {
         (Wrong::NewestFirst, "- logs that wait longest are claimed first, as many as there is room for:"),
         (Wrong::NeverParks, "- a log whose workers die without an append is parked:"),
         (Wrong::FailuresDoNotCount, "- a log that fails repeatedly is parked, with the reason:"),
+        (Wrong::HidesTakeovers, "- a claim says how long its log was due, and whether it was taken over:"),
         (Wrong::IgnoresNeeds, "- a log is claimed by workers that have what it needs:"),
     ];
     for (wrong, rule) in cases {

@@ -2,6 +2,7 @@
 
 use polylogue_core::{Bound, RunBound};
 
+use crate::agent::Agent;
 use crate::reasoning::Example;
 
 /// What is assumed of models, providers and people.
@@ -40,6 +41,12 @@ pub(super) const CALL_TOKENS: u128 = 8;
 
 /// The most bytes that a person writes in one message.
 pub(super) const PERSON: u128 = RunBound::MESSAGE_BYTES as u128;
+
+/// The most bytes of an answer to a question of `agent`: of a person, or its default answer.
+pub(super) fn answer(agent: &Agent) -> u128 {
+    let default = agent.default_answer.as_ref().map_or(0, |default| default.text.len() as u128);
+    PERSON.max(default)
+}
 
 /// Output tokens of a typical reply.
 const TYPICAL_REPLY: u128 = 250;

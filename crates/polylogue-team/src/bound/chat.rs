@@ -29,6 +29,7 @@ impl Walk<'_> {
         owners: &[Name],
     ) -> Result<Effect> {
         let mut scene = Scene::new(name, task, owners);
+        scene.begin_after(earlier);
         scene.shared = earlier.saturating_add(introductions(builder, chat));
         for line in &chat.opening.0 {
             let (plain, quoting) = (line.text.fill("").len(), line.text.fill("x").len());
@@ -176,7 +177,7 @@ fn most_messages(stop: &Stop) -> Option<u64> {
 }
 
 /// The turns after which a chat ends at the latest, if `stop` limits them.
-fn most_turns(stop: &Stop, chat: &Chat) -> Option<u64> {
+pub(super) fn most_turns(stop: &Stop, chat: &Chat) -> Option<u64> {
     let each = |stop: &Stop| most_turns(stop, chat);
     let all: Option<Vec<u64>> = stop.all.iter().map(each).collect();
     let all = all.filter(|turns| !turns.is_empty()).and_then(|turns| turns.into_iter().max());

@@ -7,7 +7,7 @@ use polylogue::{Name, Result};
 use polylogue_core::{Outcome, Params, TaskFrom};
 
 use super::amount::{Effect, Sum};
-use super::case::{CALL, CALL_TOKENS, Case, MESSAGE, PERSON, PROMPT};
+use super::case::{self, CALL, CALL_TOKENS, Case, MESSAGE, PROMPT};
 use super::model;
 use super::scene::{Scene, overhead};
 use super::speaker::longest_of;
@@ -143,7 +143,7 @@ impl Walk<'_> {
         let mut effect = Effect::default();
         if agent.is_human() || agent.human_input.is_some() {
             self.has_people = true;
-            effect = Effect::of_text(self.case.text(PERSON));
+            effect = Effect::of_text(self.case.text(case::answer(agent)));
         }
         if !scene.owners.contains(&agent.name) {
             for nested in &agent.nested_chats {
@@ -178,8 +178,9 @@ impl Walk<'_> {
         if !agent.executes_tools.is_empty() {
             let Executed { longest, reply } = self.executed_by(builder, agent)?;
             let most = u128::from(agent.tool_limits.max_output_bytes);
-            let asked = if agent.approval.is_some() { PERSON + PROMPT } else { 0 };
-            let result = self.case.text(longest.min(most)).saturating_add(CALL + MESSAGE + asked);
+            let asked = if agent.approval.is_some() { case::answer(agent).saturating_add(PROMPT) } else { 0 };
+            let result =
+                self.case.text(longest.min(most)).saturating_add(CALL + MESSAGE).saturating_add(asked);
             // A person suggests no calls.
             let calls = self.case.times((self.case.reply(reply) / CALL_TOKENS).max(1), 1);
             bytes = bytes.saturating_add(calls.saturating_mul(result));
@@ -226,7 +227,7 @@ impl Walk<'_> {
             NestedContext::Reflect(gist) => {
                 let mut inner = Scene::new(&nested.chat, seen, &scene.owners);
                 let prompt = gist.prompt.len() as u128;
-                inner.shared = seen;
+                inner.begin_after(seen);
                 let said = self.ask(builder, &mut inner, &gist.by, prompt)?;
                 scene.sum.add(inner.sum);
                 said
@@ -252,6 +253,11 @@ impl Walk<'_> {
         let speaker = self.assistant(builder, agent, keys)?;
         let (case, task) = (self.case, scene.task);
         let context = speaker.view(case, context, scene.longest);
+        let has_only_messages = facts == 0 && keys.examples.is_empty() && keys.reasoning.is_none();
+        let speaker = match has_only_messages {
+            true => speaker.in_a_history_of(scene.messages_of(agent.name.as_str())),
+            false => speaker,
+        };
         let mut effect = match keys.reasoning.as_deref() {
             None if scene.is_silent => speaker.silent_turn(case, context, task, scene.longest),
             None => speaker.turn_after(case, context, task, scene.longest),
@@ -300,7 +306,7 @@ impl Walk<'_> {
             let key = (builder.name.clone(), tool.who.value.clone());
             let mut inner = Scene::new(&tool.who, asked, &owners);
             // Every call continues the conversation with the agent.
-            inner.shared = self.continued.get(&key).copied().unwrap_or_default();
+            inner.begin_after(self.continued.get(&key).copied().unwrap_or_default());
             let calls = self.case.times(tool.max_calls.into(), 1);
             if tool.background {
                 self.repeat(&mut inner, (calls, 1), |walk, inner, _| {

@@ -243,7 +243,7 @@ fn each_once(graph: &Graph) -> bool {
 
 /// The most turns of a graph whose ways back all have a limit on uses: an edge with such a limit leads to its target at most as often, and
 /// any other one as often as its source speaks.
-fn most_visits(graph: &Graph, names: &[&Name]) -> Option<u128> {
+pub(super) fn most_visits(graph: &Graph, names: &[&Name]) -> Option<u128> {
     let edges =
         || graph.edges.iter().flat_map(|(from, edges)| edges.iter().map(move |edge| (&from.value, edge)));
     let is_start = |who: &Name| match graph.start.as_slice() {

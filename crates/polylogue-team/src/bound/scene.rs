@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use polylogue::Name;
 
-use super::amount::{Effect, Sum};
+use super::amount::{Effect, NO_LIMIT, Sum};
 use super::case::MESSAGE;
 
 /// The turns of a chat that have messages; the others are silent.
@@ -79,6 +79,8 @@ pub(super) struct Scene {
     pub(super) sum: Sum,
     /// Bytes of the messages that every participant sees.
     pub(super) shared: u128,
+    /// How many messages there are at most that every participant sees; without a limit where that is not counted.
+    posts: u128,
     /// Bytes that only one agent sees.
     pub(super) own: BTreeMap<String, u128>,
     /// Which turns have messages.
@@ -103,6 +105,7 @@ impl Scene {
             task,
             sum: Sum::default(),
             shared: 0,
+            posts: 0,
             own: BTreeMap::new(),
             messages: Messages::All,
             is_silent: false,
@@ -116,6 +119,7 @@ impl Scene {
 
     /// Adds a message that all see.
     pub(super) fn post(&mut self, name: usize, bytes: u128) {
+        self.posts = self.posts.saturating_add(1);
         self.longest = self.longest.max(bytes);
         self.said = self.said.max(bytes);
         self.shared = self.shared.saturating_add(bytes).saturating_add(overhead(name));
@@ -160,6 +164,7 @@ impl Scene {
     pub(super) fn merge(&mut self, other: &Self) {
         self.sum = self.sum.max(other.sum);
         self.shared = self.shared.max(other.shared);
+        self.posts = self.posts.max(other.posts);
         for (who, bytes) in &other.own {
             let own = self.own.entry(who.clone()).or_default();
             *own = (*own).max(*bytes);
@@ -177,6 +182,23 @@ impl Scene {
     pub(super) fn keep(&mut self, who: &str, bytes: u128) {
         let own = self.own.entry(who.to_owned()).or_default();
         *own = own.saturating_add(bytes);
+    }
+
+    /// Begins with `bytes` of an earlier conversation that every participant sees.
+    pub(super) fn begin_after(&mut self, bytes: u128) {
+        self.shared = bytes;
+        if bytes > 0 {
+            self.posts = NO_LIMIT;
+        }
+    }
+
+    /// The most messages in the history of `who` that a compaction could replace; no limit if it has had a turn with tools or prompts.
+    /// Introductions never are, and those of the opening only once an agent has hidden earlier ones.
+    pub(super) fn messages_of(&self, who: &str) -> u128 {
+        match self.own.get(who) {
+            Some(bytes) if *bytes > 0 => NO_LIMIT,
+            _ => self.posts,
+        }
     }
 
     /// The bytes that `who` sees.

@@ -2,16 +2,20 @@
 
 mod calls;
 
+use std::rc::Rc;
+
+use polylogue::agents::compaction::Compaction;
 use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
 use polylogue::policies::handoff::Handoff;
 use polylogue::{Assistant, Result};
-use polylogue_core::{AnyModel, AnyTool, Capability, Model as _, Params, Tool as _, ToolSpec, Window};
+use polylogue_core::{
+    AnyModel, AnyTool, Capabilities, Capability, Model as _, Params, Tool as _, ToolSpec, Window,
+};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::amount::{Amount, NO_LIMIT};
-use super::case::{
-    self, BYTES_PER_TOKEN, CALL, CALL_TOKENS, Case, MESSAGE, PERSON, PROMPT, REQUEST, SCHEMA, TOOLS,
-};
+use super::case::{self, BYTES_PER_TOKEN, CALL, CALL_TOKENS, Case, MESSAGE, PROMPT, REQUEST, SCHEMA, TOOLS};
 use super::model;
 use super::summaries::Summaries;
 use crate::agent::{Agent, ModelKeys};
@@ -52,6 +56,8 @@ pub(super) struct Speaker {
     window: Window,
     /// How its history is compacted, if it is.
     summaries: Option<Summaries>,
+    /// The capabilities on which this rests: without one of them, it takes more calls.
+    expects: Capabilities,
 }
 
 /// The tools of an agent.
@@ -130,6 +136,7 @@ impl Speaker {
             attempts: 1,
             window,
             summaries,
+            expects: Capabilities::default(),
         }
     }
 
@@ -147,11 +154,13 @@ impl Speaker {
         let default = if params.max_tokens.is_some() { 0 } else { Assistant::DEFAULT_MAX_CONTINUATIONS };
         let continuations = keys.parameters.max_continuations.unwrap_or(default).into();
         let plain = Self::plain(model, params, system.saturating_add(examples), continuations);
+        let expects = expected_of(keys, &plain, !assistant.specs().is_empty());
+        let plain = Self { expects, ..plain };
         let tools = Tools::of(agent, keys, assistant.specs(), &plain);
         let schema = keys.output_schema.as_ref().map(|schema| Form {
             bytes: bytes(&schema.0),
             retries: keys.output_retries.as_deref().copied().unwrap_or(Assistant::DEFAULT_REPAIRS).into(),
-            is_native: writes_json(keys, &plain, Capability::Schema),
+            is_native: writes_json(keys, &plain) || expects.has(Capability::Schema) == Some(true),
             is_prompted: matches!(*keys.tool_calling, ToolCalling::Json | ToolCalling::Text),
         });
         let fixed = plain.fixed.saturating_add(tools.map_or(0, |tools| TOOLS + tools.bytes));
@@ -176,6 +185,25 @@ impl Speaker {
         Self { summaries, ..self }
     }
 
+    /// The same in a history of at most `messages`: by default, the latest ones stay, and nothing is compacted where there are no others.
+    pub(super) fn in_a_history_of(self: Rc<Self>, messages: u128) -> Rc<Self> {
+        // A round of function calls is one message with its results, each piece of a text comes after a request for it, and a prompt of the
+        // program can follow.
+        let own = match &self.tools {
+            None => 0,
+            Some(tools) if tools.by_text.is_none() && !tools.suggests => {
+                let each = self.continuations.saturating_mul(2).saturating_add(1);
+                tools.rounds.saturating_mul(each).saturating_add(1)
+            }
+            Some(_) => NO_LIMIT,
+        };
+        let by_default = self.schema.is_none() && self.summaries.as_ref().is_some_and(|of| !of.is_set());
+        if by_default && messages.saturating_add(own) <= Compaction::DEFAULT_KEEP_MESSAGES as u128 {
+            return Rc::new(Self::clone(&self).compacted(None));
+        }
+        self
+    }
+
     /// How its history is compacted by default.
     pub(super) fn default_summaries(&self) -> Summaries {
         Summaries::by_default(self.model.clone(), &self.params, self.attempts)
@@ -185,6 +213,11 @@ impl Speaker {
     pub(super) fn without_form(mut self) -> Self {
         self.schema = None;
         self
+    }
+
+    /// The capabilities of its model on which this rests.
+    pub(super) const fn expects(&self) -> Capabilities {
+        self.expects
     }
 
     /// Bytes of the descriptions of its tools.
@@ -262,7 +295,7 @@ impl Tools {
         if specs.is_empty() {
             return None;
         }
-        let asked = if agent.approval.is_some() { PERSON + PROMPT } else { 0 };
+        let asked = if agent.approval.is_some() { case::answer(agent).saturating_add(PROMPT) } else { 0 };
         let result = longest_result(agent, keys, specs).saturating_add(asked);
         let one = speaker.params.parallel_tool_calls == Some(false);
         let calls = if one { 1 } else { (speaker.output(Case::Worst) / CALL_TOKENS).max(1) };
@@ -305,21 +338,33 @@ fn longest_result(agent: &Agent, keys: &ModelKeys, specs: &[ToolSpec]) -> u128 {
     longest.max(failed).max(names.saturating_add(MISTAKE))
 }
 
-/// Whether what `speaker` writes as JSON is written by a schema, if it is known to have that `capability`, or in JSON mode, and is not
+/// The capabilities that an agent with these `keys` uses if `speaker` has them, and that its model is expected to have.
+fn expected_of(keys: &ModelKeys, speaker: &Speaker, has_tools: bool) -> Capabilities {
+    let schema = keys.output_schema.as_ref().map(|schema| Value::Object(schema.0.clone()));
+    let needs = [(Capability::Tools, has_tools), (Capability::Schema, schema.is_some())];
+    // In the other ways, a missing capability is an error.
+    let is_auto = *keys.tool_calling == ToolCalling::Auto;
+    let params = Params { schema, ..speaker.params.clone() };
+    let expected = speaker.model.expected_capabilities(&params);
+    let used =
+        needs.into_iter().filter(|(of, is_used)| is_auto && *is_used && expected.has(*of) == Some(true));
+    used.fold(Capabilities::default(), |all, (of, _)| all.with(of))
+}
+
+/// Whether what `speaker` writes as JSON is written by a schema or in JSON mode, because the agent calls tools in that way, and is not
 /// continued.
-fn writes_json(keys: &ModelKeys, speaker: &Speaker, capability: Capability) -> bool {
-    let has = |capability| speaker.model.capabilities().has(capability) == Some(true);
+fn writes_json(keys: &ModelKeys, speaker: &Speaker) -> bool {
     match *keys.tool_calling {
         ToolCalling::Native | ToolCalling::Schema | ToolCalling::Json => true,
-        ToolCalling::Text => has(Capability::Json),
-        _ => has(capability),
+        ToolCalling::Text => speaker.model.capabilities().has(Capability::Json) == Some(true),
+        _ => false,
     }
 }
 
 impl Dialog {
     /// How `agent` calls tools of `specs`; `None` by function calls.
     fn of(agent: &Agent, keys: &ModelKeys, specs: &[ToolSpec], speaker: &Speaker) -> Option<Self> {
-        let calls_functions = speaker.model.capabilities().has(Capability::Tools) == Some(true);
+        let calls_functions = speaker.expects.has(Capability::Tools) == Some(true);
         let (text, objects) = (Self::of_text(agent, keys, specs, speaker), Self::of_objects(keys, specs));
         match *keys.tool_calling {
             ToolCalling::Native => None,
@@ -365,7 +410,7 @@ impl Dialog {
         Self {
             replies,
             objects: calls.saturating_mul(tries(keys, specs)),
-            is_continued: !writes_json(keys, speaker, Capability::Json),
+            is_continued: !writes_json(keys, speaker),
             calls,
             quotes: calls.saturating_add(u128::from(!must)),
             says_result: must && specs.len() == 1 && keeps_calls(keys) && is_sure,

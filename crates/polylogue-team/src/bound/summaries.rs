@@ -56,6 +56,11 @@ impl Summaries {
         Self { at, is_set: false, author: Author::of(model, params, attempts) }
     }
 
+    /// Whether the team says when or by whom.
+    pub(super) const fn is_set(&self) -> bool {
+        self.is_set
+    }
+
     /// The same, whose requests are sent at most `attempts` times.
     pub(super) fn with_attempts(mut self, attempts: u128) -> Self {
         self.author.attempts = attempts;

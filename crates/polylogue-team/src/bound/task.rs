@@ -156,7 +156,7 @@ impl Walk<'_> {
             Speaker::of(agent, &keys, &assistant, model)?.with_attempts(self.attempts_of(builder, &keys));
         let summaries = summaries::of_agent(self.root, builder, (agent, &keys), speaker.default_summaries())?;
         let speaker = speaker.compacted(summaries);
-        self.note_model(&speaker);
+        self.note_model(&speaker, (builder.name, &agent.name));
         let context = scene.seen_by(agent.name.as_str());
         let context = speaker.view(self.case, context, scene.longest);
         let effect = speaker.task_turn(self.case, context, scene.task, last);

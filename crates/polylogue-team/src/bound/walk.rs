@@ -19,11 +19,19 @@ use crate::team::Team;
 /// Chats within chats that are looked into. The limit on depth of every run is lower.
 const DEPTH: usize = 64;
 
+/// How the model of an agent is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Whole,
+    /// Without its tools and its output schema.
+    WithoutTools,
+}
+
 /// What depends on no history, and is computed once: shared by the three cases.
 #[derive(Default)]
 pub(super) struct Computed {
     /// Agents as they are asked, by team and name.
-    pub(super) speakers: BTreeMap<(Name, String), Rc<Speaker>>,
+    pub(super) speakers: BTreeMap<(Name, Name, Kind), Rc<Speaker>>,
     /// The most turns by the stop conditions of chats, by the address of the chat: all are part of one team, which does not move.
     pub(super) stops: BTreeMap<usize, Option<u64>>,
     /// What agents execute for others, by team and name.
@@ -64,6 +72,8 @@ pub(super) struct Walk<'s> {
     /// Models without a known price, and without a known length of replies.
     pub(super) unpriced: BTreeSet<String>,
     pub(super) unlimited: BTreeSet<String>,
+    /// Agents whose replies have no known length, by team.
+    pub(super) unlimited_agents: BTreeMap<Name, BTreeSet<Name>>,
     /// Bytes of the task and of the messages with which the outermost chat begins.
     pub(super) opening: Option<u128>,
     /// Bytes that were added to histories without a model call in the chat that ended last.
@@ -102,6 +112,7 @@ impl<'s> Walk<'s> {
             rows: BTreeMap::new(),
             unpriced: BTreeSet::new(),
             unlimited: BTreeSet::new(),
+            unlimited_agents: BTreeMap::new(),
             opening: None,
             free: Free::default(),
             has_people: false,
@@ -133,26 +144,27 @@ impl<'s> Walk<'s> {
         self.rows.entry((chat.to_owned(), who.to_owned())).or_default().add(sum);
     }
 
-    /// Notes its models whose price or length of replies is unknown.
-    pub(super) fn note_model(&mut self, speaker: &Speaker) {
+    /// Notes the models of `who` in `team` whose price or length of replies is unknown.
+    pub(super) fn note_model(&mut self, speaker: &Speaker, (team, who): (&Name, &Name)) {
         for (of, params) in speaker.models() {
             if model::is_unpriced(of) {
                 self.unpriced.insert(of.name().to_owned());
             }
             if model::is_unlimited(of, params) {
                 self.unlimited.insert(of.name().to_owned());
+                self.unlimited_agents.entry(team.clone()).or_default().insert(who.clone());
             }
         }
     }
 
-    /// The speaker with this key, made once.
+    /// The speaker of `who` in `team`, made once.
     fn speaker(
         &mut self,
         team: &Name,
-        key: String,
+        (who, kind): (&Name, Kind),
         make: impl FnOnce() -> Result<Speaker>,
     ) -> Result<Rc<Speaker>> {
-        let key = (team.clone(), key);
+        let key = (team.clone(), who.clone(), kind);
         let found = match self.computed.speakers.get(&key) {
             Some(found) => Rc::clone(found),
             None => {
@@ -161,7 +173,7 @@ impl<'s> Walk<'s> {
                 made
             }
         };
-        self.note_model(&found);
+        self.note_model(&found, (team, who));
         Ok(found)
     }
 
@@ -173,7 +185,7 @@ impl<'s> Walk<'s> {
         keys: &'a ModelKeys,
     ) -> Result<Rc<Speaker>> {
         let (attempts, root) = (self.attempts_of(builder, keys), self.root);
-        self.speaker(builder.name, agent.name.to_string(), || {
+        self.speaker(builder.name, (&agent.name, Kind::Whole), || {
             let assistant = builder.assistant(agent, keys, &BuildScope::default())?;
             let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
             let speaker = Speaker::of(agent, keys, &assistant, model)?.with_attempts(attempts);
@@ -190,7 +202,7 @@ impl<'s> Walk<'s> {
         keys: &'a ModelKeys,
     ) -> Result<Rc<Speaker>> {
         let (attempts, root) = (self.attempts_of(builder, keys), self.root);
-        self.speaker(builder.name, format!("{} without tools", agent.name), || {
+        self.speaker(builder.name, (&agent.name, Kind::WithoutTools), || {
             let assistant = builder.assistant_without_tools(agent, keys)?;
             let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
             let plain = Speaker::of(agent, keys, &assistant, model)?;
@@ -209,7 +221,7 @@ impl<'s> Walk<'s> {
         (system, continuations): (u128, u128),
     ) -> Result<Rc<Speaker>> {
         let attempts = builder.attempts_of(self.root, model);
-        self.speaker(builder.name, who.to_string(), || {
+        self.speaker(builder.name, (who, Kind::Whole), || {
             let speaker = Speaker::plain(builder.model_of(who, model)?, params, system, continuations);
             Ok(speaker.with_attempts(attempts))
         })

@@ -1,7 +1,8 @@
 //! Models of the table that ships: misspelled names, and parameters that a model does not take.
 
 use polylogue_config::At;
-use polylogue_models::{KnownModel, Provider, model_names};
+use polylogue_core::{Model as _, Params};
+use polylogue_models::{EndpointModel, Env, KnownModel, Models, Provider, model_names};
 
 use crate::agent::ModelKeys;
 use crate::codes;
@@ -61,29 +62,44 @@ fn is_slip(given: &str, known: &str) -> bool {
     is_near && others.next().is_none()
 }
 
-/// Warns of parameters that are left out of the requests to a model.
+/// Warns of parameters that are left out of the requests to a model, or changed.
 fn warn_of_refused(team: &Team, who: &str, keys: &ModelKeys, model: &str, report: &mut Report<'_>) {
     let Some((provider, name)) = at_provider(team, model) else { return };
     let given = &keys.parameters;
-    let sampling = [
-        ("temperature", given.temperature.is_some()),
-        ("top_p", given.top_p.is_some()),
-        ("top_k", given.top_k.is_some()),
-    ];
-    let Some((key, _)) = sampling.into_iter().find(|(_, is_given)| *is_given) else { return };
-    let known = KnownModel::find(provider.name(), name)
-        .filter(|known| known.refuses.iter().any(|one| one == "sampling"));
-    if known.is_none() || report.full() {
+    let params = Params::from(given.value.clone());
+    if params.set().is_empty() || report.full() || KnownModel::find(provider.name(), name).is_none() {
         return;
     }
-    let message = match given.strict {
-        true => format!("`{model}`, the model of `{who}`, does not take `{key}`, and `strict` refuses it"),
-        false => format!("`{model}`, the model of `{who}`, does not take `{key}`: it is left out"),
+    let Some(known) = known_model(provider, model) else { return };
+    let ignored: Vec<String> = known.ignored(&params).into_iter().map(|key| format!("`{key}`")).collect();
+    let sent = known.effort_sent(&params).filter(|sent| Some(*sent) != params.effort);
+    let (message, hint) = match (ignored.as_slice(), params.effort.zip(sent)) {
+        ([], None) => return,
+        ([], Some((asked, sent))) => {
+            let (asked, sent) = (asked.as_str(), sent.as_str());
+            let message =
+                format!("`{model}`, the model of `{who}`, has no effort `{asked}`: `{sent}` is sent");
+            (message, format!("set `effort: {sent}`, or choose another model"))
+        }
+        (names, _) => {
+            let names = names.join(" and ");
+            let left_out = if ignored.len() == 1 { "it is left out" } else { "they are left out" };
+            let end = match given.strict {
+                true => ", and `strict` refuses it".to_owned(),
+                false => format!(": {left_out}"),
+            };
+            let message = format!("`{model}`, the model of `{who}`, does not take {names}{end}");
+            (message, format!("remove {names}, or choose another model"))
+        }
     };
-    report.warning(
-        codes::NO_EFFECT,
-        given.key(),
-        message,
-        format!("remove `{key}`, or choose another model"),
-    );
+    report.warning(codes::NO_EFFECT, given.key(), message, hint);
+}
+
+/// `model` at any address, without a key.
+fn known_model(provider: &Provider, model: &str) -> Option<EndpointModel> {
+    let models = Models::new(Env::default());
+    let found = models.model(model);
+    let elsewhere =
+        || models.define(provider.config_at("http://127.0.0.1")).and_then(|_| models.model(model));
+    found.or_else(|_| elsewhere()).ok()
 }

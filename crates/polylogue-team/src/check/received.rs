@@ -1,9 +1,14 @@
-//! Errors about what agents receive from their team, which depend on their models.
+//! Errors that depend on models: about what agents receive from their team, and about models themselves.
+
+use std::path::Path;
+
+use polylogue_config::At;
+use polylogue_models::model_names;
 
 use super::secrets;
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Diagnostics, Report, Severity};
-use crate::source::Source;
+use crate::source::{Source, Span};
 use crate::team::{ReceivedMedia, Team};
 use crate::yaml;
 
@@ -12,8 +17,21 @@ impl Team {
     #[must_use]
     pub fn error_at(&self, received: &ReceivedMedia<'_>, message: &str, hint: &str) -> Diagnostics {
         let (file, span) = &received.place;
+        self.error_in(file, Some(span), message, hint)
+    }
+
+    /// An error about the model called `model`, at the first place of the outermost file that names it.
+    #[must_use]
+    pub fn error_of_model(&self, model: &str, message: &str, hint: &str) -> Diagnostics {
+        let names_it = |list: &&At<String>| model_names(list).any(|name| name == model);
+        let of_agents = self.agents.iter().filter_map(|agent| agent.model()?.model.as_ref());
+        let named = self.model.iter().chain(of_agents).find(names_it);
+        self.error_in(Path::new(&self.sources.file), named.map(|list| &list.span), message, hint)
+    }
+
+    fn error_in(&self, file: &Path, span: Option<&Span>, message: &str, hint: &str) -> Diagnostics {
         let shown = file.display().to_string();
-        let Some(text) = self.sources.files.get(file) else {
+        let Some((text, span)) = self.sources.files.get(file).zip(span) else {
             let mut found = Diagnostics::default();
             found.push(Diagnostic::new(Severity::Error, codes::INVALID, &shown, None, message, Some(hint)));
             return found;

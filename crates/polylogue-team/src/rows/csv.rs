@@ -10,6 +10,11 @@ use crate::source::{Source, Span};
 pub(super) fn read(text: &str, file_name: &str, delimiter: u8) -> Result<Vec<Row>, Diagnostics> {
     let source = Source::new(file_name, text);
     let mut report = Report::new(&source);
+    if let Some(at) = open_quotation(source.text.as_bytes(), delimiter) {
+        let hint = "close it; within a cell in quotation marks, write a quotation mark twice";
+        report.error_with_hint(&span_at(at, source.text), "this quotation mark is not closed", hint);
+        return Err(report.finish());
+    }
     let mut reader = ReaderBuilder::new().delimiter(delimiter).from_reader(source.text.as_bytes());
     let names = reader.headers().cloned();
     let rows = match names {
@@ -36,6 +41,21 @@ pub(super) fn read(text: &str, file_name: &str, delimiter: u8) -> Result<Vec<Row
         report.error_with_hint(&(0..0), "there is no row", "write one below the names of the columns");
     }
     if report.failed() { Err(report.finish()) } else { Ok(rows) }
+}
+
+/// Where a cell begins with a quotation mark that is not closed: the reader of CSV takes all that follows as this cell.
+fn open_quotation(text: &[u8], delimiter: u8) -> Option<usize> {
+    let (mut opened, mut is_start) = (None, true);
+    let mut bytes = text.iter().copied().enumerate().peekable();
+    while let Some((at, byte)) = bytes.next() {
+        match (opened, byte) {
+            (Some(_), b'"') if bytes.next_if(|(_, next)| *next == b'"').is_none() => opened = None,
+            (None, b'"') if is_start => opened = Some(at),
+            _ => {}
+        }
+        is_start = opened.is_none() && (byte == delimiter || matches!(byte, b'\n' | b'\r'));
+    }
+    opened
 }
 
 /// Adds a record. An empty cell sets nothing.

@@ -110,6 +110,11 @@ fn mistakes_of_a_table_are_reported_with_their_places() {
     wrong(Rows::over("", "r.csv"), &["1:1 there is no row"]);
     wrong(Rows::over("task,mood\n", "r.csv"), &["1:1 there is no row"]);
     wrong(Rows::over("task;mood\na;b\n", "r.csv"), &["1:1 there is only one column"]);
+    for (table, place) in
+        [("task\na\n\"open\nx\ny\n", "3:1"), ("task,mood\na,\"b \"\"c\"\"\n", "2:3"), ("\"task\na\n", "1:1")]
+    {
+        wrong(Rows::over(table, "r.csv"), &[&format!("{place} this quotation mark is not closed")]);
+    }
     let names = ["1:1 a column has no name", "1:1 there are two columns `a`"];
     wrong(Rows::over("a,,a\n1,2,3\n", "r.csv"), &names);
     wrong(

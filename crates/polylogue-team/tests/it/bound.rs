@@ -1,6 +1,7 @@
 //! The bound: what it counts, computed from the file, and that no model makes a run exceed it.
 
 mod adversary;
+mod deviations;
 mod stage;
 mod sweep;
 mod tightness;
@@ -67,6 +68,111 @@ fn turns_have_rounds_of_tools_continuations_and_repairs() {
     ] {
         assert_eq!(calls(agent, chat), expected, "{agent}");
     }
+}
+
+/// What is asked for the rest of a reply is never compacted before, and neither is a history of which all messages would stay.
+#[test]
+fn a_history_that_cannot_be_compacted_takes_no_summaries() {
+    let chat = "participants: [A, B], pattern: sequential";
+    assert_eq!(calls("{name: A, compaction: false}, {name: B, compaction: false}", chat), 8);
+    // The adversary has a small window, which the second message fills.
+    let model = Adversary { window: Some(10_000), ..Adversary::new(Behavior::Worst, 0) }.model();
+    let text = |agents: &str, chat: &str| {
+        team(&format!("{{name: t, model: 'a:b', task: hi, agents: [{agents}], chat: {{{chat}}}}}"))
+    };
+    let calls = |agents: &str, chat: &str| {
+        let team = text(agents, chat);
+        team.bound(&|_| Ok(model.clone()), &team.limits()).unwrap().at_most.calls().unwrap()
+    };
+    assert_eq!(calls("{name: A}, {name: B}", chat), 8);
+    let five = "participants: [A, B, C, D, E], pattern: sequential";
+    let agents =
+        |more: &str| ["A", "B", "C", "D", "E"].map(|name| format!("{{name: {name}{more}}}")).join(", ");
+    assert_eq!(calls(&agents(", compaction: false"), five), 20);
+    assert!(calls(&agents(""), five) > 20);
+    let tools = |rounds: u32, more: &str| {
+        let system = "x".repeat(9_000);
+        let agent = format!(
+            "{{name: A, system: {system}, tools: [calculator], max_tool_rounds: {rounds}, tool_calling: native, parameters: {{max_tokens: 9}}{more}}}"
+        );
+        calls(&agent, "participants: [A], pattern: sequential")
+    };
+    assert_eq!(tools(2, ""), 3, "each round stays, with its results");
+    assert_eq!(tools(3, ", compaction: false"), 4);
+    assert!(tools(3, "") > 4);
+}
+
+/// A chat of which nothing but the limit of the run ends the calls is named.
+#[test]
+fn the_chat_with_more_calls_than_the_run_is_named() {
+    let team = team(
+        "{name: t, model: 'a:b', task: hi, agents: [{name: A}, {name: B}],\nchats: [{name: talk, participants: [A, B], max_turns: 900}], \
+          chat: {participants: [talk, A], pattern: sequential}}",
+    );
+    let said = &bound(&team).rests_on[0];
+    assert!(said.starts_with("the default limit of 1000 model calls, which is below what the chats allow: most of it the chat `talk` (line 2), up to "), "{said}");
+}
+
+/// Loops that only a default limit ends are named with their lines, and no others.
+#[test]
+fn each_loop_without_a_limit_of_its_own_is_named() {
+    let named = |agents: &str, chats: &str| {
+        let text = format!("name: t\nmodel: 'a:b'\ntask: hi\nagents:\n{agents}\n{chats}\n");
+        let loops = bound(&team(&text)).open_loops;
+        loops.iter().map(|open| (open.name.clone(), open.line, open.default)).collect::<Vec<_>>()
+    };
+    let loops = |chat: &str| named("  [{name: A}, {name: B}, {name: C}]", chat);
+    let t = |line| vec![("t".to_owned(), line, Some(100))];
+    for (chat, expected) in [
+        ("chat: {participants: [A, B]}", t(6)),
+        ("chat: {participants: [A, B], stop: {says: DONE}}", t(6)),
+        ("chat: {participants: [A, B], max_turns: 5}", vec![]),
+        ("chat: {participants: [A, B], stop: {max_turns: 5}}", vec![]),
+        ("chat: {participants: [A, B], stop: {max_messages: 5}}", vec![]),
+        ("chat: {participants: [A, B], pattern: sequential}", vec![]),
+        ("chat: {participants: [A, B], pattern: {debate: {rounds: 2, options: [x, y]}}}", vec![]),
+        (
+            "chat: {participants: [A, B], pattern: {state_machine: {start: A, after: {A: [{then: B}], B: []}}}}",
+            vec![],
+        ),
+        (
+            "chat: {participants: [A, B], pattern: {state_machine: {start: A, after: {A: [{then: B}], B: [{then: A}]}}}}",
+            t(6),
+        ),
+        ("chat: {participants: [A, B], pattern: {graph: {edges: {A: B}}}}", vec![]),
+        (
+            "chat: {participants: [A, B], pattern: {graph: {start: A, edges: {A: [{to: A, says: again}, {to: B, otherwise: true}]}}}}",
+            t(6),
+        ),
+        (
+            "chat: {participants: [A, B], pattern: {graph: {start: A, edges: {A: [{to: A, says: again, max_uses: 3}, {to: B, otherwise: true}]}}}}",
+            vec![],
+        ),
+    ] {
+        assert_eq!(loops(chat), expected, "{chat}");
+    }
+    // All of them, not only the most expensive one.
+    let all = loops(
+        "chats:\n  - {name: x, participants: [A, B]}\n  - {name: y, participants: [B, C], max_turns: 3}\n  - {name: z, participants: [A, C]}\nchat: {participants: [x, y, z]}",
+    );
+    let of = |name: &str, line| (name.to_owned(), line, Some(100));
+    assert_eq!(all, [of("x", 7), of("z", 9), of("t", 10)]);
+}
+
+/// A loop of a team within the team is named with its file.
+#[test]
+fn loops_of_teams_within_the_team_are_named_with_their_files() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("inner")).unwrap();
+    let outer = "name: all\nmodel: 'a:b'\ntask: hi\nteams: [{name: desk, file: inner/desk.yaml}]\nchat: {pattern: sequential, participants: [desk]}\n";
+    let inner = "name: d\nagents: [{name: A}, {name: B}]\n\nchat: {participants: [A, B]}\n";
+    std::fs::write(dir.path().join("inner/desk.yaml"), inner).unwrap();
+    std::fs::write(dir.path().join("all.yaml"), outer).unwrap();
+    let loaded = polylogue_team::load(dir.path().join("all.yaml"), &Overrides::default()).unwrap();
+    let loops = bound(&loaded.team).open_loops;
+    let [open] = &loops[..] else { panic!("{loops:?}") };
+    let place = "(`inner/desk.yaml`, line 4): set `max_turns`";
+    assert!(open.to_string().ends_with(place), "{open}");
 }
 
 /// One tool is defined, considered, called and answered with; several are chosen from in rounds.

@@ -15,6 +15,7 @@ pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
     report.check("a timed log is due at its time", timed(make())).await;
     report.check("a log is claimed by workers that have what it needs", needs(make())).await;
     report.check("a log is due when its lease has expired, and its old claim is void", lost(make())).await;
+    report.check("a claim says how long its log was due, and whether it was taken over", found(make())).await;
     report.check("heartbeats keep valid claims, and no others", heartbeats(make())).await;
     report.check("appends renew the lease", appends(make())).await;
     report.check("a log that is claimed by its id is not due", claimed_by_id(make())).await;
@@ -161,6 +162,29 @@ async fn lost(Fixture { queue, pass }: Fixture) -> Verdict {
     done("releasing it by its id", queue.release(first).await)?;
     none_due("after the release of the old claim", &queue).await?;
     done("append", queue.append(&second, &some(1, 2)).await)
+}
+
+async fn found(Fixture { queue, pass }: Fixture) -> Verdict {
+    let id = idle(&queue, "a").await?.id;
+    let by_id = done("claim", queue.claim(&id).await)?;
+    same("what a claim by its id says", &by_id.found, &None)?;
+    done("release", queue.release(by_id).await)?;
+    done("schedule", queue.schedule(&id, Due::Now, None).await)?;
+    pass(HOUR);
+    // Tests take time, too, but not as long.
+    let is_near = |waited: Duration, wanted: Duration| waited >= wanted && waited < wanted + HOUR / 2;
+    for (wanted, is_takeover) in [(HOUR, false), (LEASE, true)] {
+        let claim = take_one(&queue).await?;
+        let found = claim.found.ok_or("a claim of a log that was due does not say so")?;
+        same("whether it was taken over", &found.is_takeover, &is_takeover)?;
+        same(
+            &format!("whether {:?} is about {wanted:?}", found.waited),
+            &is_near(found.waited, wanted),
+            &true,
+        )?;
+        pass(LEASE * 2);
+    }
+    Ok(())
 }
 
 async fn heartbeats(Fixture { queue, pass }: Fixture) -> Verdict {

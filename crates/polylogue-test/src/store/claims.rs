@@ -95,7 +95,7 @@ async fn independent(store: AnyStore) -> Verdict {
     let (a, b) = (begin(&store, "a").await?, begin(&store, "b").await?);
     done("append", store.append(&a, &some(0, 2)).await)?;
     done("append", store.append(&b, &some(0, 1)).await)?;
-    let mixed = polylogue_core::Claim { id: b.id.clone(), fence: a.fence };
+    let mixed = polylogue_core::Claim::new(b.id.clone(), a.fence);
     refused(
         "appending to one with the claim of the other",
         store.append(&mixed, &some(1, 2)).await,

@@ -18,6 +18,7 @@ pub(super) async fn check(make: &impl Fn() -> AnyStore, report: &mut Report) {
     report.check("every legal id and title is kept", ids(make())).await;
     report.check("pages continue at their cursors", pages(make())).await;
     report.check("a query lists what matches it", filtered(make())).await;
+    report.check("looking whether it can be written changes nothing", checked(make())).await;
 }
 
 async fn list(store: &AnyStore) -> Result<Vec<Listing>, String> {
@@ -26,6 +27,16 @@ async fn list(store: &AnyStore) -> Result<Vec<Listing>, String> {
 
 async fn empty(store: AnyStore) -> Verdict {
     same("the list", &list(&store).await?, &Vec::new())
+}
+
+async fn checked(store: AnyStore) -> Verdict {
+    let (id, claim) = (id("a")?, begin(&store, "a").await?);
+    done("append", store.append(&claim, &some(0, 2)).await)?;
+    let before = (list(&store).await?, done("read", store.read(&id, 0).await)?);
+    for _ in 0..3 {
+        done("check_writable", store.check_writable().await)?;
+    }
+    same("the store", &(list(&store).await?, done("read", store.read(&id, 0).await)?), &before)
 }
 
 fn summary_of(events: &[Arc<Event>]) -> Summary {

@@ -61,6 +61,8 @@ struct State {
     /// The files as they were read last.
     read: HashMap<Vec<u8>, (Stamp, Vec<BlobId>)>,
     left_out: Vec<LeftOut>,
+    /// What was found last, and stored for it; `None` if not all of it could be stored.
+    last: Option<(Scan, StoredFiles)>,
 }
 
 impl KeptFiles {
@@ -111,7 +113,14 @@ fn note(left_out: &[LeftOut]) -> String {
 impl State {
     async fn save(&mut self, dir: &Path, blobs: Blobs<'_>) -> Result<StoredFiles, NotStored> {
         self.learn(blobs).await?;
-        let Scan { found, mut left_out } = scan(dir).await?;
+        let scanned = scan(dir).await?;
+        let is_settled = !scanned.has_recent();
+        let is_same = |(before, _): &&(Scan, StoredFiles)| is_settled && *before == scanned;
+        if let Some((_, files)) = self.last.as_ref().filter(is_same) {
+            return Ok(files.clone());
+        }
+        self.last = None;
+        let Scan { found, mut left_out } = scanned.clone();
         let (mut tree, mut bytes, mut files) = (FileTree::default(), 0_u64, 0);
         let mut read = HashMap::new();
         for entry in found {
@@ -132,7 +141,11 @@ impl State {
         let left_out = tree.left_out.len() as u64;
         // The tree itself is small next to its files, and stored even where there is no room for these.
         let tree = self.put(&tree.to_bytes(), blobs).await?;
-        Ok(StoredFiles { tree, files, bytes, total_bytes: self.total_bytes, left_out })
+        let files = StoredFiles { tree, files, bytes, total_bytes: self.total_bytes, left_out };
+        if files.left_out == scanned.left_out.len() as u64 {
+            self.last = Some((scanned, files.clone()));
+        }
+        Ok(files)
     }
 
     /// What an earlier process has stored.

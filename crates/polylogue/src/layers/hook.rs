@@ -27,11 +27,10 @@
 mod around;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use polylogue_core::{
-    Act, Agent, AnyModel, Capabilities, DeltaRef, DeltaSink, EncodeCache, Entry, Model, ModelError,
-    ModelErrorKind, Money, Params, Part, Reply, Request, Result, Turn, Usage,
+    Act, Agent, AnyModel, DeltaRef, DeltaSink, EncodeCache, Entry, Model, ModelError, ModelErrorKind,
+    ModelWrapper, Part, Reply, Request, Result, Turn,
 };
 
 pub use self::around::{Around, Handle};
@@ -133,9 +132,11 @@ impl From<Hooked> for AnyModel {
     }
 }
 
-impl Model for Hooked {
-    fn name(&self) -> &str {
-        self.model.name()
+impl ModelWrapper for Hooked {
+    type Inner = AnyModel;
+
+    fn inner(&self) -> &Self::Inner {
+        &self.model
     }
 
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
@@ -153,40 +154,9 @@ impl Model for Hooked {
         self.hooked(&hooked, deltas).await
     }
 
-    fn cost(&self, usage: &Usage) -> Option<Money> {
-        self.model.cost(usage)
-    }
-
-    fn max_output(&self, params: &Params) -> Option<u64> {
-        self.model.max_output(params)
-    }
-    fn useful_output(&self, params: &Params) -> u64 {
-        self.model.useful_output(params)
-    }
-
-    fn context_window(&self) -> Option<u64> {
-        self.model.context_window()
-    }
-
-    fn max_input(&self) -> Option<u64> {
-        self.model.max_input()
-    }
-
-    fn ignored(&self, params: &Params) -> Vec<&'static str> {
-        self.model.ignored(params)
-    }
-
-    fn unavailable_for(&self) -> Option<Duration> {
-        self.model.unavailable_for()
-    }
-
     /// Unknown with a hook for views, which is called once for each request.
     fn is_stored(&self, request: &Request<'_>) -> bool {
         self.views.is_empty() && self.model.is_stored(request)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.model.capabilities()
     }
 }
 

@@ -42,8 +42,8 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use polylogue_core::{
-    Allowance, AnyStore, Budget, Cancellation, Chat, Error, Event, LimitOverrides, Limits, Log, LogId, Meta,
-    Name, Result, RunBound, Status, StopReason, Store, StoreError, Timer,
+    Allowance, AnyStore, BoundException, Budget, Cancellation, Chat, Error, Event, LimitOverrides, Limits,
+    Log, LogId, Meta, Name, Result, RunBound, Status, StopReason, Store, StoreError, Timer,
 };
 
 /// Runs many conversations. See the [module](self).
@@ -100,6 +100,8 @@ pub struct BatchResult<I> {
     pub status: Result<Status>,
     /// Its complete log. Empty when it could not be opened.
     pub events: Vec<Arc<Event>>,
+    /// Why its [bound](BatchStart::bound) does not apply any more.
+    pub bound_exception: Option<BoundException>,
 }
 
 impl Batch {
@@ -273,11 +275,17 @@ impl Batch {
     }
 
     async fn hold<I>(&self, item: I, start: impl Fn(&I) -> Result<BatchStart>) -> BatchResult<I> {
-        let (status, events) = match start(&item) {
-            Ok(start) => self.converse(start).await.unwrap_or_else(|error| (Err(error), Vec::new())),
-            Err(error) => (Err(error), Vec::new()),
+        let held = match start(&item) {
+            Ok(start) => {
+                let bound = start.bound;
+                self.converse(start).await.map(|(status, events)| (status, events, bound))
+            }
+            Err(error) => Err(error),
         };
-        BatchResult { item, status, events }
+        let (status, events, bound) =
+            held.unwrap_or_else(|error| (Err(error), Vec::new(), RunBound::default()));
+        let bound_exception = bound.exception_after(events.iter().map(|event| &**event));
+        BatchResult { item, status, events, bound_exception }
     }
 
     async fn converse(&self, start: BatchStart) -> Result<(Result<Status>, Vec<Arc<Event>>)> {

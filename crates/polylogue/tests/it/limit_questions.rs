@@ -249,6 +249,21 @@ async fn a_limit_that_is_raised_from_outside_answers_its_question() {
     assert_eq!(log.turns().await, 5);
 }
 
+/// What is given counts beyond what was used, which can be less than what was allowed: that is no raise.
+#[tokio::test]
+async fn a_raise_never_lowers_a_limit() {
+    let mut log = asking(Limits { turns: Some(2), cost: Some(Money::dollars(9.0)), ..ASK }).await;
+    let chat = chat(&Cents::default());
+    waiting(chat.run_in(&mut log, "go").await.unwrap().status);
+    let more = LimitOverrides { cost: Some(Money::dollars(1.0)), ..LimitOverrides::default() };
+    let raised = log.handle().instruct(Instruction::RaiseLimits(more));
+    log.post_inbox().await.unwrap();
+    let refused = raised.confirmed().await.unwrap_err().to_string();
+    assert!(refused.contains("it would lower the limit of $9.00 to $1."), "{refused}");
+    assert_eq!(changed(&log.events().await), []);
+    assert_eq!(log.questions().await.unwrap().len(), 1, "the question stays");
+}
+
 #[tokio::test]
 async fn no_one_is_asked_unless_that_is_set_or_where_no_answer_helps() {
     let model = Cents::default();

@@ -93,6 +93,9 @@ pub(crate) struct Record<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cut: Option<Finish>,
     calls: u64,
+    /// Why the conversation could take more than was computed before it began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bound_ended: Option<String>,
     /// Read and written; unknown when those of a call are.
     tokens: Option<u64>,
     /// Dollars; unknown when that of a call is.
@@ -131,7 +134,8 @@ impl<'a> Record<'a> {
             Ok(Status::Cancelled) => RowEnd::failed("stopped".into()),
             Err(error) => RowEnd { hint: error.hint(), ..RowEnd::failed(error.to_string()) },
         };
-        Self::new(&ended.item, ending, &ended.events, (run, team))
+        let bound_ended = ended.bound_exception.map(|why| why.to_string());
+        Self { bound_ended, ..Self::new(&ended.item, ending, &ended.events, (run, team)) }
     }
 
     /// The record of a row with these events.
@@ -154,6 +158,7 @@ impl<'a> Record<'a> {
             summary: summary(&report),
             cut: report.cut,
             calls: spent.calls,
+            bound_ended: None,
             tokens: (spent.unmetered == 0).then(|| spent.tokens()),
             cost: (spent.unpriced == 0).then(|| spent.cost.as_dollars()),
             messages: report.messages.iter().map(RecordMessage::of).collect(),

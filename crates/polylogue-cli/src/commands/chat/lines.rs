@@ -110,7 +110,7 @@ async fn obey(chat: &mut impl Chat, line: &str, exit: &mut Exit) -> Result<Next,
     match input {
         None => {}
         Some(Input::Exit) => return Ok(Next::Leave(Exit::Done)),
-        Some(Input::Help) => HELP.lines().for_each(print_note),
+        Some(Input::Help) => HELP.lines().for_each(print_note_wrapped),
         Some(Input::Unknown(why)) => print_note_wrapped(&why),
         Some(Input::Save(file)) => {
             chat.save(&file).await.unwrap_or_else(|error| print_note(&error.to_string()))

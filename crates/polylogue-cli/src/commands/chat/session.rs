@@ -104,9 +104,13 @@ impl Session {
             work: self.store.clone(),
             always: Always::of(self.prepared.access()),
             progress,
+            says_bound: !self.prepared.is_scripted(),
         };
         let mut view = runner.view(Instant::now()).await;
         view.hide_user();
+        if runner.says_bound {
+            view.watch_bound(runner.conversation.bound(), &runner.conversation.events().await);
+        }
         view.begin(runner.conversation.id(), runner.conversation.chat().name());
         self.chat = Some((runner, view));
     }

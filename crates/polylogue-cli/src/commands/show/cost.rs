@@ -48,9 +48,9 @@ pub(crate) fn shown(events: &[Event], as_json: bool, color: bool) -> serde_json:
 
 const fn words(purpose: Purpose) -> &'static str {
     match purpose {
-        Purpose::Speaking => "speaking",
-        Purpose::Private => "choosing, summing up",
-        Purpose::Nested => "chats within",
+        Purpose::Speaking => "turns",
+        Purpose::Private => "private turns",
+        Purpose::Nested => "nested chats",
         Purpose::Compaction => "compaction",
     }
 }

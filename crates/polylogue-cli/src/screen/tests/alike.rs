@@ -161,6 +161,6 @@ proptest! {
         let whole = shown(&script.events(), None, Pictures::default());
         prop_assert_eq!(words(&whole), &script.words[..], "show");
         let verbose = played(Settings { verbose: true, thoughts: true, ..PLAIN }, &script, rows, &all);
-        prop_assert_eq!(verbose.split("\n\ndone: ").next(), whole.split("\nended: ").next().map(str::trim_end), "verbose, but for why it ended");
+        prop_assert_eq!(verbose.split("\n\ndone: ").next(), whole.split("\ndone: ").next().map(str::trim_end), "verbose, but for why it ended");
     }
 }

@@ -77,7 +77,7 @@ fn the_whole_conversation_as_plain_text() {
         summary
         A summary.
 
-        ended: Coder said `TERMINATE`
+        done: Coder said `TERMINATE`
         A: mail() has no result yet
     "#]]
     .assert_eq(&document::shown(&events(), None, Pictures::default()));
@@ -130,7 +130,7 @@ fn the_whole_conversation_on_a_terminal() {
         summary
         A summary.
 
-        ended: Coder said `TERMINATE`
+        done: Coder said `TERMINATE`
         A: mail() has no result yet
     "#]]
     .assert_eq(&trimmed(terminal.screen().contents().lines()));

@@ -132,7 +132,7 @@ fn verbose_output_has_introductions_and_prompts() {
         Cy -> all:
         Done
 
-        ended: Coder said `TERMINATE`
+        done: Coder said `TERMINATE`
     "#]]
     .assert_eq(&document::shown(&events(), None, Pictures::default()));
 }

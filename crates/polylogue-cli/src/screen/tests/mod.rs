@@ -65,6 +65,7 @@ pub(super) fn sampled(who: &str, parts: Vec<Part>) -> Body {
         prefix: None,
         uncached_cost: None,
         verbatim: None,
+        output_limit: None,
         purpose: polylogue_core::CallPurpose::Turn,
     })
 }
@@ -89,6 +90,7 @@ pub(super) fn ending() -> RunEnd {
         option: None,
         files: None,
         store: None,
+        overlong: 0,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Marks up to which the provider caches the prompt.
 
-use polylogue_core::{CacheLifetime, Entry, Model as _, Outcome, Params};
+use polylogue_core::{CacheLifetime, Entry, Model as _, Outcome, Params, Part};
 use polylogue_models::{Config, Endpoint, EndpointModel};
 use polylogue_test::server::{Answer, Playbook, Server};
 use serde_json::{Value, json};
@@ -138,5 +138,23 @@ async fn what_is_the_same_in_every_request_is_cached_for_an_hour_on_request() {
     talk(&model, &mut Asked { params, system: None, ..long() }, 1).await;
     let body = &server.requests()[5].body;
     assert_eq!(body["tools"][0]["cache_control"]["ttl"], "1h");
+    assert_eq!(server.violations(), [""; 0]);
+}
+
+/// A system message at the end of a request has a message of its own, and joins that of what is said after it. So the place where a
+/// request ended need not be one in the next.
+#[tokio::test]
+async fn a_last_message_that_changes_before_the_next_request_is_not_marked_where_it_ended() {
+    let server = Server::start(Playbook::new(|_, _| Answer::text("Well."))).await;
+    let model = claude(&server, "claude-fable-5");
+    let mut asked = long();
+    talk(&model, &mut asked, 2).await;
+    asked.entries.push(Entry::System { parts: vec![Part::text("Be brief.")] });
+    ask(&model, &asked).await.0.unwrap();
+    asked.entries.push(Entry::user("Still there?"));
+    ask(&model, &asked).await.0.unwrap();
+    let bodies: Vec<Value> = server.requests().iter().map(|received| received.body.clone()).collect();
+    assert_eq!(bodies[2]["messages"][5]["role"], "system", "{}", bodies[2]);
+    assert_eq!(marked(&bodies[3]), ["/messages/0/content/0", "/messages/4/content/2", "/system/0"]);
     assert_eq!(server.violations(), [""; 0]);
 }

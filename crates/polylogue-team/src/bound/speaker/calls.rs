@@ -34,13 +34,14 @@ impl Speaker {
 
     /// A turn whose message takes so many calls.
     fn turn_saying(&self, case: Case, (context, task, last): (u128, u128, u128), pieces: u128) -> Effect {
+        let (asked, again) = (pieces.min(1), pieces.saturating_sub(1));
         let mut calls = Calls::begin(self, case, context, task);
         calls.last = last.max(task);
         if let Some(tools) = &self.tools {
             calls.make_tool_rounds(tools);
         }
         match self.schema.filter(|_| !case.is_typical()) {
-            None => calls.say(case.times(pieces, 1)),
+            None => calls.say(asked, case.times(again, 0)),
             Some(form) => {
                 if self.tools.is_some_and(|tools| tools.by_text.is_none_or(|dialog| !dialog.is_certain)) {
                     calls.draft();
@@ -64,7 +65,7 @@ impl Speaker {
         let results = tools.map_or(0, |tools| tools.results(case));
         calls.make_rounds(case.times(rounds, 1), results);
         let last = 1 + u128::from(sums_up && !case.is_typical());
-        calls.say(last.saturating_mul(1 + calls.continuations()));
+        calls.say(last, calls.continuations());
         calls.end()
     }
 }
@@ -99,15 +100,27 @@ impl<'s> Calls<'s> {
 
     /// Adds `count` calls, each of which adds `growth` bytes to the view.
     fn make(&mut self, count: u128, growth: u128) {
+        self.make_after(Self::add_compaction, count, growth);
+    }
+
+    /// The same for the rest of a reply that was cut off: no history is compacted before such a call.
+    fn make_more(&mut self, count: u128, growth: u128) {
+        self.make_after(|_, _| {}, count, growth);
+    }
+
+    /// Adds `count` calls, each of them after what `prepare` adds.
+    fn make_after(&mut self, prepare: fn(&mut Self, u128), count: u128, growth: u128) {
         self.sum.growth = self.sum.growth.max(growth);
         for _ in 0..count.min(STEPS) {
             self.add(1);
+            prepare(self, 1);
             self.context = self.context.saturating_add(growth);
         }
         let more = count.saturating_sub(STEPS);
         if more > 0 {
             self.context = self.context.saturating_add(growth.saturating_mul(more));
             self.add(more);
+            prepare(self, more);
         }
     }
 
@@ -122,7 +135,7 @@ impl<'s> Calls<'s> {
             return self.make(rounds.saturating_mul(1 + again), growth);
         }
         for _ in 0..rounds {
-            self.make(again, said);
+            self.make_more(again, said);
             self.make(1, growth);
         }
     }
@@ -139,7 +152,6 @@ impl<'s> Calls<'s> {
             Case::WithoutFailures | Case::Typical => 1,
         };
         self.sum.add_calls(call, count.saturating_mul(attempts));
-        self.add_compaction(count);
     }
 
     /// Adds the calls that summarize a history that nearly fills the window, or exceeds what the team sets.
@@ -198,7 +210,9 @@ impl<'s> Calls<'s> {
 
     /// The calls of a text after tools that does not satisfy a schema.
     fn draft(&mut self) {
-        self.make(1 + self.continuations(), self.reply.saturating_add(REST));
+        let growth = self.reply.saturating_add(REST);
+        self.make(1, growth);
+        self.make_more(self.continuations(), growth);
     }
 
     /// How often a reply by a schema can be continued.
@@ -215,21 +229,27 @@ impl<'s> Calls<'s> {
         // A value is in the turn, and in the message as text and as JSON.
         self.sum.growth = self.sum.growth.max(self.reply.saturating_mul(3).saturating_add(prompt));
         self.context = self.context.saturating_add(form.bytes).saturating_add(SCHEMA).saturating_add(prompt);
-        self.make(1 + again, self.reply.saturating_add(prompt));
+        self.make(1, self.reply.saturating_add(prompt));
+        self.make_more(again, self.reply.saturating_add(prompt));
         // A repair is asked for alone: the schema, the reply and its errors.
         let context = form.bytes.saturating_mul(2).saturating_add(self.reply.saturating_mul(3));
         let view = std::mem::replace(
             &mut self.context,
             context.saturating_add(PROMPT + REQUEST + SCHEMA + 3 * MESSAGE),
         );
-        self.make(form.retries.saturating_mul(1 + again), 0);
+        self.make(form.retries, 0);
+        self.make_more(form.retries.saturating_mul(again), 0);
         self.context = view;
     }
 
-    /// Adds the `count` calls of the message. Its pieces are one entry in later requests, and requests for the rest are gone.
-    fn say(&mut self, count: u128) {
-        let before = self.context;
-        self.make(count, self.reply.saturating_add(REST));
+    /// Adds the calls of the message, which is asked for `asked` times, each of which is continued `again` times. Its pieces are one entry in
+    /// later requests, and requests for the rest are gone.
+    fn say(&mut self, asked: u128, again: u128) {
+        let (before, growth) = (self.context, self.reply.saturating_add(REST));
+        for _ in 0..asked {
+            self.make(1, growth);
+            self.make_more(again, growth);
+        }
         self.context = before;
     }
 

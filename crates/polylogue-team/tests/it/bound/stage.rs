@@ -72,6 +72,8 @@ pub(super) struct Played {
     pub(super) has_output: bool,
     /// The limit on model calls.
     pub(super) max_calls: u64,
+    /// The turns of all chats.
+    pub(super) turns: u64,
 }
 
 impl Played {
@@ -166,6 +168,7 @@ impl Stage {
             shares: [0; 3],
             most: [0; 3],
             max_calls: limits.max_calls(),
+            turns: log.turns().await,
             asks,
             has_output: log.events().await.iter().any(|event| event.at.is_root() && says(&event.body)),
         }

@@ -132,6 +132,17 @@ pub(super) fn flaw(played: &Played, behavior: Behavior) -> Option<String> {
         StopReason::Bound { .. } => true,
         StopReason::Calls { limit } => played.max_calls != *limit || played.used.counted_calls() != *limit,
         StopReason::NoOutput { .. } => played.has_output,
+        // Turns of nested chats count, too.
+        StopReason::Turns { limit, next } => played.turns.saturating_add(next.unwrap_or(1)) <= *limit,
+        StopReason::Tokens { limit, used, next, .. } => {
+            *used != played.used.counted_tokens() || used.saturating_add(next.unwrap_or(1)) <= *limit
+        }
+        StopReason::Cost { limit, spent, next, .. } => {
+            *spent != played.used.counted_cost()
+                || *spent < *limit && *spent + next.unwrap_or_default() <= *limit
+        }
+        // No one stops it from outside, and all prices are known.
+        StopReason::Stopped { .. } | StopReason::UnknownPrice { .. } => true,
         _ => false,
     };
     let is_over = played.shares.iter().any(|share| *share > 100) && !huge;

@@ -165,6 +165,8 @@ fn words_that_people_guess_are_answered() {
             "temperature: 0}\ntemperature: {x: 0",
             "`temperature` is `parameters: {temperature: ...}` of an agent here",
         ),
+        ("begin: A", "there is `"),
+        ("stop: {text: DONE}", "it belongs in `says`"),
         ("pattern: swarm", "AutoGen's `swarm` is `handoffs: {then: ...}` here"),
         ("pattern: {group: {select: auto}}", "AutoGen's `auto` is `model` here"),
     ] {

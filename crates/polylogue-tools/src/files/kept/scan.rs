@@ -27,16 +27,19 @@ const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::NOCTTY);
 
 /// The entries of a directory, each folder before what it contains, in the order of their names.
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Scan {
     pub(super) found: Vec<Found>,
     pub(super) left_out: Vec<LeftOut>,
 }
 
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) path: Vec<u8>,
     pub(super) kind: FoundKind,
 }
 
+#[derive(Clone, PartialEq, Eq)]
 pub(super) enum FoundKind {
     Folder {
         mode: u32,
@@ -72,6 +75,11 @@ impl Scan {
             Ok(root) => scan.folder(&root, &[], 0)?,
         }
         Ok(scan)
+    }
+
+    /// Whether a file may change again without being noticed.
+    pub(super) fn has_recent(&self) -> bool {
+        self.found.iter().any(|found| matches!(found.kind, FoundKind::File { is_recent: true, .. }))
     }
 
     fn folder(&mut self, dir: &OwnedFd, within: &[u8], depth: usize) -> Result<(), Errno> {

@@ -169,6 +169,7 @@ fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {
         prefix: None,
         uncached_cost: None,
         verbatim: None,
+        output_limit: None,
         purpose: polylogue_core::CallPurpose::Turn,
     };
     let mut bodies =

@@ -14,39 +14,39 @@ const PAUSE: Duration = Duration::from_millis(25);
 /// The channel of announcements. They say nothing but that there is something to look at, and their commits are not synced.
 pub(crate) const CHANNEL: &str = "polylogue_events";
 
-const RING: &str =
+const ANNOUNCE: &str =
     "WITH unsynced AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS is_off)
     SELECT pg_notify('polylogue_events', left(is_off, 0)) FROM unsynced";
 
 /// Whether new events of watched logs are to be announced.
 #[derive(Debug, Default)]
-pub(crate) struct Bell {
-    has_news: AtomicBool,
-    is_ringing: AtomicBool,
+pub(crate) struct Announcements {
+    has_events: AtomicBool,
+    is_announcing: AtomicBool,
 }
 
-impl Bell {
+impl Announcements {
     /// Notes whether the log of an append that was kept is watched.
     pub(crate) fn note(&self, is_watched: bool) {
-        self.has_news.fetch_or(is_watched, Ordering::AcqRel);
+        self.has_events.fetch_or(is_watched, Ordering::AcqRel);
     }
 
     /// Announces what was noted, after the append and not within it: nothing waits for it. One that is lost is made up for by polling.
-    pub(crate) fn ring(self: &Arc<Self>, database: &Arc<Database>) {
-        if !self.has_news.load(Ordering::Acquire) || self.is_ringing.swap(true, Ordering::AcqRel) {
+    pub(crate) fn announce(self: &Arc<Self>, database: &Arc<Database>) {
+        if !self.has_events.load(Ordering::Acquire) || self.is_announcing.swap(true, Ordering::AcqRel) {
             return;
         }
-        let (bell, database) = (Arc::clone(self), Arc::clone(database));
+        let (announcements, database) = (Arc::clone(self), Arc::clone(database));
         tokio::spawn(async move {
-            while bell.has_news.swap(false, Ordering::AcqRel) {
-                if database.query_once(Access::Write, RING, &[]).await.is_err() {
+            while announcements.has_events.swap(false, Ordering::AcqRel) {
+                if database.query_once(Access::Write, ANNOUNCE, &[]).await.is_err() {
                     debug!("new events are not announced");
                 }
                 tokio::time::sleep(PAUSE).await;
             }
-            bell.is_ringing.store(false, Ordering::Release);
+            announcements.is_announcing.store(false, Ordering::Release);
             // Noted since the last look.
-            bell.ring(&database);
+            announcements.announce(&database);
         });
     }
 }

@@ -41,44 +41,44 @@ pub(crate) async fn notify(database: &Database, node: &str, id: &str) {
     }
 }
 
-/// What a process hears.
+/// Notifications of inbox messages for the logs that this process has claimed.
 #[derive(Default)]
-pub(crate) struct Ear {
+pub(crate) struct InboxNotifications {
     /// Of the logs that it has claimed.
     logs: Mutex<HashMap<String, Arc<Notify>>>,
     /// Whether notifications have arrived lately: through some poolers, none do.
-    hears: AtomicBool,
-    /// Has all wait no longer, when it hears no more.
-    deaf: Notify,
+    is_connected: AtomicBool,
+    /// Wakes all that wait, when the connection is lost.
+    disconnected: Notify,
     tried: Notify,
     is_listening: AtomicBool,
 }
 
-impl Ear {
+impl InboxNotifications {
     fn logs(&self) -> MutexGuard<'_, HashMap<String, Arc<Notify>>> {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to hear of a log, before its inbox is looked at.
+    /// Begins to listen for messages of a log, before its inbox is read.
     pub(crate) fn add(&self, id: &LogId) {
         self.logs().entry(id.to_string()).or_default();
     }
 
-    /// Hears no more of a log: who waits for it continues.
+    /// Stops listening for messages of a log: who waits for one continues.
     pub(crate) fn remove(&self, id: &LogId) {
         self.logs().remove(id.as_str()).iter().for_each(|news| news.notify_one());
     }
 
-    /// Waits for a message for the log. Returns whether it hears of messages, at once if it does not.
+    /// Waits for a message for the log. Returns whether notifications arrive, at once if they do not.
     pub(crate) async fn news(&self, id: &LogId) -> bool {
-        let deaf = self.deaf.notified();
-        if !self.hears.load(Ordering::Acquire) {
+        let disconnected = self.disconnected.notified();
+        if !self.is_connected.load(Ordering::Acquire) {
             return false;
         }
         let Some(news) = self.logs().get(id.as_str()).map(Arc::clone) else { return false };
         tokio::select! {
             () = news.notified() => true,
-            () = deaf => false,
+            () = disconnected => false,
         }
     }
 
@@ -96,37 +96,38 @@ impl Ear {
         }
     }
 
-    fn set(&self, hears: bool) {
-        self.hears.store(hears, Ordering::Release);
-        if !hears {
-            self.deaf.notify_waiters();
+    fn set(&self, is_connected: bool) {
+        self.is_connected.store(is_connected, Ordering::Release);
+        if !is_connected {
+            self.disconnected.notify_waiters();
         }
     }
 }
 
 /// Listens, and tries whether what is sent arrives: a pooler may give `LISTEN` to any session, and accept it all the same.
-async fn listen(ear: Arc<Ear>, database: Arc<Database>, node: String) {
+async fn listen(notifications: Arc<InboxNotifications>, database: Arc<Database>, node: String) {
     let mut pause = PAUSES.0;
     loop {
         let begun = Instant::now();
         let heard = {
-            let ear = Arc::clone(&ear);
-            Arc::new(move |payload: &str| ear.heard(payload))
+            let notifications = Arc::clone(&notifications);
+            Arc::new(move |payload: &str| notifications.heard(payload))
         };
         if let Ok(client) = open_with(database.address(), Some(heard)).await
             && client.batch_execute(&format!("LISTEN \"{CHANNEL}{node}\"")).await.is_ok()
         {
             loop {
                 notify(&database, &node, TRIAL).await;
-                let arrives = timeout(TRY.1, ear.tried.notified()).await.is_ok() && !client.is_closed();
-                ear.set(arrives);
+                let arrives =
+                    timeout(TRY.1, notifications.tried.notified()).await.is_ok() && !client.is_closed();
+                notifications.set(arrives);
                 if !arrives {
                     break;
                 }
                 sleep(TRY.0).await;
             }
         }
-        ear.set(false);
+        notifications.set(false);
         pause = if begun.elapsed() > PAUSES.1 { PAUSES.0 } else { (pause * 2).min(PAUSES.1) };
         sleep(pause).await;
     }

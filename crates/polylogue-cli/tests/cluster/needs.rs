@@ -1,0 +1,135 @@
+//! What a conversation that is handed over needs by its team: keys, MCP servers, the sandbox.
+
+use polylogue_test::postgres::PostgresServer;
+use polylogue_test::server::{Answer, Behavior, Playbook, Server};
+use serde_json::Value;
+
+use crate::commands::TALK;
+use crate::place::{Place, of_type, until};
+
+/// An agent whose tool is of a server that the user declares.
+const READER: &str = "
+name: reader
+task: Read.
+agents: [{name: Ann, tools: [{mcp: files}]}]
+chat: {participants: [Ann], pattern: sequential}
+script: [{Ann: Nothing.}]
+";
+
+/// A server of MCP.
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../polylogue-mcp/tests/it/server.py");
+
+/// An agent that runs programs.
+const CODER: &str = "
+name: coder
+task: Compute.
+agents: [{name: Ann, tools: [python]}]
+chat: {participants: [Ann], pattern: sequential}
+script: [{Ann: Two.}]
+";
+
+fn model() -> Server {
+    let book = Playbook::new(|_, _| Answer::text("Hello."));
+    Server::bind((std::net::Ipv4Addr::LOCALHOST, 0).into(), Behavior::from(book)).unwrap()
+}
+
+fn needs(place: &Place, id: &str) -> String {
+    let (_, logs) = place.cluster();
+    let log = logs.iter().find(|log| log["id"] == id).unwrap();
+    let needs = log["needs"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+    needs.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_worker_without_the_key_never_claims_what_needs_it() {
+    let Some(server) = PostgresServer::start() else { return };
+    let model = model();
+    let with_key = Place::new(&server.url()).with_model(&model);
+    let without_key = Place::new(&server.url());
+    with_key.file("team.yaml", TALK.split("script").next().unwrap());
+    without_key.file("team.yaml", TALK);
+    let id = with_key.detach(&["team.yaml", "--model", "openai:test", "--needs", "gpu"]);
+    assert_eq!(needs(&with_key, &id), "gpu key:openai");
+    // Handed over again, it needs the same, and of other words what is said then.
+    with_key.run(&["resume", &id, "--detach"], 0);
+    assert_eq!(needs(&with_key, &id), "gpu key:openai");
+    let first = without_key.worker(&["--offers", "gpu"]);
+    // It works, on what it can.
+    let scripted = without_key.detach(&["team.yaml"]);
+    until("the other one has ended", || of_type(&without_key.events(&scripted), "closed").len() == 1);
+    let row = with_key.run(&["cluster"], 0).out;
+    assert!(row.contains("needs gpu key:openai; no worker offers key:openai"), "{row}");
+    assert!(!first.log().contains("is left to other workers"), "{}", first.log());
+    let _second = with_key.worker(&["--offers", "gpu"]);
+    until("it has ended", || of_type(&with_key.events(&id), "closed").len() == 1);
+    assert_eq!(server.sql("SELECT max(takeovers) FROM polylogue.logs"), "0");
+}
+
+#[test]
+fn servers_of_the_user_and_the_sandbox_are_needed_where_the_team_uses_them() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("coder.yaml", CODER);
+    place.file("talk.yaml", TALK);
+    place.file("reader.yaml", READER);
+    let args = serde_json::json!([SERVER, "fine", place.path("notes")]);
+    let servers = serde_json::json!({"mcpServers": {"files": {"command": "python3", "args": args}}});
+    place.file("servers.json", &servers.to_string());
+    let (coder, talk) = (place.detach(&["coder.yaml"]), place.detach(&["talk.yaml"]));
+    let reader = place.detach(&["reader.yaml", "--mcp", "servers.json"]);
+    let found = [&coder, &talk, &reader].map(|id| needs(&place, id));
+    assert_eq!(found, ["sandbox", "", "mcp:files"]);
+    // One without the servers runs the others.
+    let first = place.worker(&[]);
+    until("the others have ended", || {
+        [&coder, &talk].iter().all(|id| of_type(&place.events(id), "closed").len() == 1)
+    });
+    let row = place.run(&["cluster"], 0).out;
+    assert!(row.contains("no worker offers mcp:files"), "{row}{}", first.log());
+    let second = place.worker(&["--mcp", "servers.json"]);
+    until("it has ended", || of_type(&place.events(&reader), "closed").len() == 1);
+    let (workers, _) = place.cluster();
+    assert!(
+        workers.iter().any(|worker| worker["offers"].to_string().contains("\"mcp:files\"")),
+        "{workers:?} {}",
+        second.log()
+    );
+}
+
+/// A key of Bedrock is credentials that can be found: a region alone is none.
+#[test]
+fn credentials_of_amazon_are_offered_and_needed_only_where_they_can_be_found() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = || Place::new(&server.url()).with_var("AWS_REGION", "eu-west-1");
+    let (bare, of_profile) = (place(), place());
+    let by_variables =
+        place().with_var("AWS_ACCESS_KEY_ID", "ID").with_var("AWS_SECRET_ACCESS_KEY", "secret");
+    of_profile
+        .file(".aws/credentials", "[default]\naws_access_key_id = ID\naws_secret_access_key = secret\n");
+    for (place, has_credentials) in [(&bare, false), (&of_profile, true), (&by_variables, true)] {
+        let worker = place.worker(&[]);
+        let process = format!("process {} ", worker.id());
+        let mut offers = String::new();
+        until("the worker is seen", || {
+            let workers = place.cluster().0;
+            let is_own = |worker: &&Value| worker["worker"].as_str().unwrap().starts_with(&process);
+            workers.iter().find(is_own).is_some_and(|worker| {
+                offers = worker["offers"].to_string();
+                true
+            })
+        });
+        assert_eq!(offers.contains("\"key:bedrock\""), has_credentials, "{offers}");
+        worker.kill();
+        place.file("team.yaml", TALK.split("script").next().unwrap());
+        let id = place.detach(&["team.yaml", "--model", "bedrock:amazon.nova-lite-v1:0"]);
+        assert_eq!(needs(place, &id), if has_credentials { "key:bedrock" } else { "" });
+        let doctor = place.command(&["doctor"]).output().unwrap();
+        let doctor = String::from_utf8(doctor.stdout).unwrap();
+        let row = doctor.lines().find(|line| line.trim_start().starts_with("bedrock ")).unwrap();
+        assert_eq!(
+            row.contains("no key: set `AWS_ACCESS_KEY_ID` or `AWS_PROFILE`"),
+            !has_credentials,
+            "{row}"
+        );
+    }
+}

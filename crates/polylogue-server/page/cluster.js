@@ -1,0 +1,110 @@
+// The cluster: which conversations run where, what waits and why, the workers, and the budgets that they share.
+import { html, useEffect, useSignal } from './lib.js';
+import { attempt, get } from './api.js';
+import { address } from './router.js';
+import { counted, dollars, short, span } from './format.js';
+
+/** How often it is read while it is visible, in milliseconds. */
+const EVERY = 3000;
+
+/** States in the order of the list, with what they mean. */
+const STATES = {
+    lost: 'its process has died or hangs',
+    parked: 'it failed repeatedly',
+    ready: 'it waits for a worker',
+    held: 'a process runs it',
+    timed: 'it continues later',
+};
+
+/** What a state has of time, process and tries. @param {any} queued */
+function standing({ state, overdue_ms: ms, holder, tries }) {
+    if (state === 'timed' && ms !== null) return `continues in ${span(Math.abs(ms))}`;
+    if (state === 'ready' && ms !== null) return `has waited for ${span(Math.max(0, ms))}`;
+    if (state === 'held' || state === 'lost') return `by ${holder ?? 'a process'}`;
+    return `after ${tries} tries`;
+}
+
+/** @param {{queued: any}} props */
+function Queued({ queued }) {
+    const { id, state, needs, missing, takeovers, why } = queued;
+    const isAbandoned = state === 'lost' && queued.overdue_ms === null;
+    return html`<li class="run-row">
+        <a href=${address(['runs', id])}><span class="run-title mono">${id}</span>
+            <span class="state ${state}" title=${/** @type {Record<string, string>} */ (STATES)[state] ?? ''}>${state}</span></a>
+        <span class="run-facts"><span>${standing(queued)}</span>
+            ${needs.length > 0 && html`<span>needs ${needs.join(', ')}</span>`}
+            ${missing.length > 0 && html`<span class="bad">no worker offers ${missing.join(', ')}</span>`}
+            ${isAbandoned && html`<span class="bad">no worker continues it: <code>polylogue resume ${id}</code></span>`}
+            ${state === 'parked' && html`<span class="bad">to try again: <code>polylogue resume ${id} --detach</code></span>`}
+            ${takeovers > 0 && html`<span>${counted(takeovers, 'takeover')}</span>`}</span>
+        ${why && html`<span class="waits">${why.slice(0, 400)}</span>`}
+    </li>`;
+}
+
+/** @param {{worker: any}} props */
+function Worker({ worker }) {
+    return html`<li class="run-row"><span class="run-title">${worker.worker}</span>
+        <span class="run-facts"><span>runs ${worker.held} of ${worker.at_once}</span>
+            <span>seen ${span(worker.seen_ms)} ago</span><span>version ${worker.version}</span>
+            ${worker.offers.length > 0 && html`<span>offers ${worker.offers.join(', ')}</span>`}</span></li>`;
+}
+
+/** `3 of 20 calls`, for what is limited. @param {any} budget */
+function used({ limits, used, drawn }) {
+    const parts = [`${dollars(used.cost)}${limits.cost === null ? '' : ` of ${dollars(limits.cost)}`}`];
+    if (limits.cost !== null && drawn.cost > 0) parts[0] += ` (${dollars(drawn.cost)} drawn)`;
+    if (limits.tokens !== null) parts.push(`${short(used.tokens)} of ${short(limits.tokens)} tokens`);
+    if (limits.calls !== null) parts.push(`${short(used.calls)} of ${short(limits.calls)} calls`);
+    return parts;
+}
+
+/** @param {{budget: any}} props */
+function Budget({ budget }) {
+    return html`<li class="run-row"><span class="run-title">${budget.budget}</span>
+        <span class="run-facts">${used(budget).map((part) => html`<span>${part}</span>`)}
+            <span>${counted(budget.conversations, 'conversation')}</span></span></li>`;
+}
+
+/** @param {{title: string, none?: string, children?: any}} props */
+function Part({ title, none, children }) {
+    return html`<section class="cluster-part" aria-label=${title}><h2>${title}</h2>
+        ${children.length > 0 ? html`<ul class="runs">${children}</ul>` : html`<p class="empty">${none}</p>`}</section>`;
+}
+
+export function Cluster() {
+    const cluster = useSignal(/** @type {any} */ (null));
+    const hasFailed = useSignal(false);
+    useEffect(() => {
+        let isOver = false;
+        let timer = 0;
+        const read = async () => {
+            if (!document.hidden) {
+                const found = await attempt(() => get('/cluster'));
+                if (isOver) return;
+                hasFailed.value = !found;
+                if (found) cluster.value = found;
+            }
+            timer = setTimeout(read, EVERY);
+        };
+        read();
+        return () => {
+            isOver = true;
+            clearTimeout(timer);
+        };
+    }, []);
+    document.title = 'Cluster · Polylogue';
+    const { workers = [], budgets = [], conversations = [], counts = {}, takeovers = 0 } = cluster.value ?? {};
+    const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
+    return html`<main id="main" tabindex="-1">
+        <h1>Cluster</h1>
+        ${cluster.value === null && !hasFailed.value && html`<p aria-busy="true">…</p>`}
+        ${cluster.value && html`<dl class="difference">
+            ${Object.keys(STATES).map((state) => html`<div><dt>${state}</dt><dd data-state=${state}>${counts[state]}</dd></div>`)}
+            <div><dt>takeovers</dt><dd>${takeovers}</dd></div>
+            <div><dt>longest wait</dt><dd>${span(Math.round(cluster.value.overdue_seconds * 1000))}</dd></div></dl>
+        <${Part} title="Conversations" none="No conversation runs or waits.">${conversations.map((/** @type {any} */ queued) => html`<${Queued} key=${queued.id} queued=${queued} />`)}<//>
+        ${all > conversations.length && html`<p class="about">${conversations.length} of ${all} are shown.</p>`}
+        <${Part} title="Workers" none=${'No worker runs: start one with `polylogue worker`.'}>${workers.map((/** @type {any} */ worker) => html`<${Worker} key=${worker.worker} worker=${worker} />`)}<//>
+        ${budgets.length > 0 && html`<${Part} title="Shared budgets">${budgets.map((/** @type {any} */ budget) => html`<${Budget} key=${budget.budget} budget=${budget} />`)}<//>`}`}
+    </main>`;
+}

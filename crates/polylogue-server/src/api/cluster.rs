@@ -1,0 +1,56 @@
+//! `/api/v1/cluster`: what workers run, and what waits for them.
+
+use std::sync::Arc;
+
+use axum::http::{Method, StatusCode};
+use polylogue_wire::Scope;
+
+use crate::app::App;
+use crate::call::{Call, Reply, json_reply};
+use crate::cluster::cluster_of;
+use crate::problem::Problem;
+use crate::route::{Access, Route};
+use crate::tenants::Tenant;
+use crate::token::Token;
+
+/// The most conversations of a reply, and how many it has where the request does not say.
+const MOST: u64 = 10_000;
+const LISTED: u64 = 100;
+
+pub(crate) fn routes() -> Vec<Route> {
+    let about = "What workers run, and what waits for them";
+    vec![
+        Route::new(Method::GET, "/api/v1/cluster", Access::Scope(Scope::Read), about, |call| {
+            Box::pin(get(call))
+        })
+        .query(&["limit"]),
+    ]
+}
+
+/// The tenant of a token that may see the queue of its store, if that is one.
+pub(super) fn queue_for(app: &App, token: &Token) -> Result<Arc<Tenant>, Problem> {
+    if token.teams.is_some() {
+        return Err(Problem::forbidden("the token is limited to some teams, and workers run those of all")
+            .hint("`polylogue token new` without `--team` makes one that sees them"));
+    }
+    let tenant = app.tenant(token)?;
+    tenant.runtime.queue().map_err(|_| {
+        Problem::refused("the store of this server cannot be shared by workers")
+            .hint("start the server with `--store`, a SQLite file or `postgres://USER@HOST/DATABASE`")
+    })?;
+    Ok(tenant)
+}
+
+async fn get(call: Call) -> Reply {
+    let token = call.token()?;
+    let tenant = queue_for(&call.app, token)?;
+    let limit = call.number("limit")?.unwrap_or(LISTED).min(MOST);
+    let mut cluster = cluster_of(&tenant.runtime, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
+    // Addresses are for processes that know a secret.
+    cluster.workers.iter_mut().for_each(|worker| worker.address = None);
+    if token.tenant != Token::LOCAL {
+        // Workers run the conversations of the command line, and budgets are its own.
+        (cluster.workers, cluster.budgets) = (Vec::new(), Vec::new());
+    }
+    json_reply(StatusCode::OK, &cluster)
+}

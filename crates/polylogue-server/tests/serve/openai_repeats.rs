@@ -1,0 +1,134 @@
+//! Chat completions that are repeated later: S24.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use polylogue_server::ServerLimits;
+use polylogue_test::server::{Answer, Playbook};
+use serde_json::{Value, json};
+
+use crate::client::Request;
+use crate::conversations::{PATH, events, until};
+use crate::openai::{COMPLETIONS, assistant, chunks, content, conversation, user};
+use crate::openai_content::{LOOK, PIXEL, with_picture};
+use crate::world::{Gate, World, change_store, generous};
+
+fn keyed(world: &World, model: &str, history: &[Value], key: &str, streams: bool) -> Request {
+    let body = json!({"model": model, "messages": history, "stream": streams,
+        "stream_options": if streams { json!({"include_usage": true}) } else { Value::Null }});
+    world.request("POST", COMPLETIONS).json(&body).header("Idempotency-Key", key)
+}
+
+/// What a response says, but for when it was sent and in how many pieces.
+async fn answer(world: &World, request: &Request, streams: bool) -> Value {
+    if !streams {
+        let response = request.send(world.address).await;
+        assert_eq!(response.status, 200, "{}", response.body);
+        let mut body = response.json();
+        body["created"] = Value::Null;
+        return body;
+    }
+    let (all, is_done) = chunks(request.open(world.address).await).await;
+    assert!(is_done, "{all:?}");
+    let joined = |name: &str| -> String {
+        all.iter().filter_map(|chunk| chunk["choices"][0]["delta"][name].as_str()).collect()
+    };
+    let of_end = all.iter().find(|chunk| chunk.get("polylogue").is_some()).unwrap();
+    json!({"id": all[0]["id"], "choices": [{"message": {"content": joined("content")}}], "reasoning": joined("reasoning_content"),
+        "usage": all.last().unwrap()["usage"], "polylogue": of_end["polylogue"], "reason": of_end["choices"][0]["finish_reason"]})
+}
+
+#[tokio::test]
+async fn s24_a_repeated_chat_completion_has_the_outcome_of_its_own_turn() {
+    let world = World::with_answers(|number| Answer::text(format!("reply {number}"))).await;
+    let mut history = vec![user("Talk.")];
+    let mut sent = Vec::new();
+    for (nth, streams) in [false, true, false, true].into_iter().enumerate() {
+        let request = keyed(&world, "long", &history, &format!("key {nth}"), streams);
+        let first = answer(&world, &request, streams).await;
+        history.extend([assistant(content(&first)), user(&format!("And after {nth}?"))]);
+        sent.push((request, streams, first));
+    }
+    for (request, streams, first) in &sent {
+        assert_eq!(conversation(first), conversation(&sent[0].2), "one conversation");
+        assert_eq!(answer(&world, request, *streams).await, *first);
+    }
+}
+
+/// A process that is killed between the conversation and its opening leaves one without events.
+fn lose_the_opening(dir: &Path) {
+    for sql in [
+        "DELETE FROM events",
+        "UPDATE heads SET events = 0, summary = '{}', chain = (SELECT chain FROM logs WHERE nr = log)",
+    ] {
+        change_store(dir, sql);
+    }
+}
+
+#[tokio::test]
+async fn s24_a_repeated_chat_completion_has_its_pictures_if_none_was_stored() {
+    for remembers in [true, false] {
+        let world = World::with_playbook("look", LOOK, Playbook::new(|_, _| Answer::text("A dot."))).await;
+        let request = keyed(&world, "look", &[with_picture("What is this?", PIXEL)], "once", false);
+        let id = conversation(&answer(&world, &request, false).await).to_owned();
+        let world = world
+            .restart_after(|dir| {
+                lose_the_opening(dir);
+                if !remembers {
+                    fs::remove_file(dir.join("data/conversations.db.server/requests.jsonl")).unwrap();
+                }
+            })
+            .await;
+        assert_eq!(events(&world, &id).await, Vec::<Value>::new());
+        let again = answer(&world, &request, false).await;
+        assert_eq!((conversation(&again), content(&again)), (id.as_str(), "A dot."));
+        let opened = &events(&world, &id).await[0];
+        assert_eq!(opened["messages"][0]["parts"][1]["media"], json!({"type": "image/png", "url": PIXEL}));
+        let requests = world.model_requests();
+        assert!(requests.len() == 2 && requests[1].contains(PIXEL), "{requests:?}");
+    }
+}
+
+#[tokio::test]
+async fn s24_a_repeated_chat_completion_has_the_question_that_it_had() {
+    for streams in [false, true] {
+        let world = World::new().await;
+        let request = keyed(&world, "ask", &[user("Help.")], "first", streams);
+        let asked = answer(&world, &request, streams).await;
+        assert_eq!(asked["polylogue"]["state"], "waiting");
+        assert_eq!(asked["polylogue"]["asked"].as_array().unwrap().len(), 1);
+        let history = [user("Help."), assistant(content(&asked)), user("I am stuck.")];
+        let request_of_answer = keyed(&world, "ask", &history, "second", streams);
+        let answered = answer(&world, &request_of_answer, streams).await;
+        assert_eq!((content(&answered), &answered["polylogue"]["state"]), ("Thanks.", &json!("closed")));
+        assert_eq!(answer(&world, &request, streams).await, asked);
+        assert_eq!(answer(&world, &request_of_answer, streams).await, answered);
+    }
+}
+
+/// It neither waits for the later turn nor stops it, as one does whose client goes away.
+#[tokio::test]
+async fn s24_a_repeated_chat_completion_leaves_a_later_turn_alone() {
+    for streams in [false, true] {
+        // The eight calls of the first turn, until the loop detection ends it.
+        let gate = Arc::new(Gate::until(8));
+        let limits = ServerLimits { abandoned_time: Duration::from_millis(1), ..generous() };
+        let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+        let request = keyed(&world, "long", &[user("Talk.")], "first", streams);
+        let first = answer(&world, &request, streams).await;
+        let id = conversation(&first).to_owned();
+        let later = world.request("POST", &format!("{PATH}/{id}/messages")).json(&json!({"text": "Go on."}));
+        assert_eq!(world.send(later).await.status, 202);
+        while world.model_requests().len() < 9 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let repeated = tokio::time::timeout(Duration::from_secs(20), answer(&world, &request, streams));
+        assert_eq!(repeated.await.unwrap(), first, "it does not wait for the later turn");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        gate.lift();
+        let closed = until(&world, &id, "closed").await;
+        assert!(closed["turns"].as_u64() > Some(9), "it is not stopped after its step: {closed}");
+    }
+}

@@ -1,0 +1,145 @@
+//! JSON Schemas that no value satisfies.
+
+use serde_json::Value;
+
+use crate::diagnostic::Report;
+use crate::yaml::Node;
+
+/// What a value can be, in JSON Schema.
+pub(super) const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+
+/// Keywords for a least and for a most, whether equal ones exclude each other, and the type that they apply to.
+const RANGES: [(&str, &str, bool, &str); 7] = [
+    ("minimum", "maximum", false, "number"),
+    ("exclusiveMinimum", "maximum", true, "number"),
+    ("minimum", "exclusiveMaximum", true, "number"),
+    ("exclusiveMinimum", "exclusiveMaximum", true, "number"),
+    ("minLength", "maxLength", false, "string"),
+    ("minItems", "maxItems", false, "array"),
+    ("minProperties", "maxProperties", false, "object"),
+];
+
+/// Reports keywords of `schema` that contradict each other. Schemas within it are not looked at, but for the types of `allOf`.
+pub(super) fn check(schema: &Node, report: &mut Report<'_>) {
+    if report.full() {
+        return;
+    }
+    let types = types_of(schema);
+    check_ranges(schema, &types, report);
+    check_required(schema, &types, report);
+    check_values(schema, &types, report);
+    for part in schema.get("allOf").items() {
+        let others = types_of(part);
+        let is_common = |of: &&str| others.iter().any(|other| overlaps(of, other));
+        if !types.is_empty() && !others.is_empty() && !types.iter().any(is_common) {
+            let message = format!("nothing is both {} and {}", listed(&types), listed(&others));
+            report.error_with_hint(
+                &part.span,
+                message,
+                "all of `allOf` apply together: `anyOf` has alternatives",
+            );
+        }
+    }
+}
+
+/// The types that `schema` allows; empty if it allows all, or if that is not known.
+fn types_of(schema: &Node) -> Vec<&str> {
+    let types: Vec<&str> = schema.get("type").one_or_many().iter().filter_map(Node::text).collect();
+    if types.iter().all(|of| TYPES.contains(of)) { types } else { Vec::new() }
+}
+
+/// Whether a value can be of both types.
+fn overlaps(one: &str, other: &str) -> bool {
+    let is_number = |of: &str| matches!(of, "number" | "integer");
+    one == other || is_number(one) && is_number(other)
+}
+
+/// Whether only values of the type `of` are allowed.
+fn allows_only(types: &[&str], of: &str) -> bool {
+    !types.is_empty() && types.iter().all(|allowed| overlaps(allowed, of))
+}
+
+fn listed(types: &[&str]) -> String {
+    types.iter().map(|of| format!("`{of}`")).collect::<Vec<_>>().join(" or ")
+}
+
+fn check_ranges(schema: &Node, types: &[&str], report: &mut Report<'_>) {
+    for (least, most, is_exclusive, of) in RANGES {
+        let number = |key: &str| schema.entry(key).and_then(|entry| entry.value.to_value().as_f64());
+        let Some((from, to)) = number(least).zip(number(most)).filter(|_| allows_only(types, of)) else {
+            continue;
+        };
+        if from > to || is_exclusive && from >= to {
+            let hint =
+                format!("`{least}` must be {} `{most}`", if is_exclusive { "below" } else { "at most" });
+            let message = format!("nothing has a `{least}` of {from} and a `{most}` of {to}");
+            report.error_with_hint(&schema.get(least).span, message, hint);
+        }
+    }
+}
+
+/// Reports required properties that are not allowed.
+fn check_required(schema: &Node, types: &[&str], report: &mut Report<'_>) {
+    let is_closed = schema.get("additionalProperties").to_value() == Value::Bool(false)
+        && schema.entry("patternProperties").is_none();
+    if !is_closed || !allows_only(types, "object") {
+        return;
+    }
+    let allowed = schema.get("properties");
+    for name in schema.get("required").items() {
+        let Some(text) = name.text().filter(|text| !text.contains("{{")) else { continue };
+        if allowed.entry(text).is_none() {
+            let message =
+                format!("`{text}` is required, and `additionalProperties: false` does not allow it");
+            let hint = format!("add `{text}` to `properties`, or remove it from `required`");
+            report.error_with_hint(&name.span, message, hint);
+        }
+    }
+}
+
+/// Reports lists of values of which none is of the type.
+fn check_values(schema: &Node, types: &[&str], report: &mut Report<'_>) {
+    if let Some(of) = schema.entry("enum") {
+        let values = of.value.items();
+        if values.is_empty() && of.value.to_value().is_array() {
+            let hint = "list the values that are allowed, or remove `enum`";
+            return report.error_with_hint(&of.value.span, "nothing is one of no values", hint);
+        }
+        check_types(values, "enum", types, report);
+    }
+    if let Some(of) = schema.entry("const") {
+        check_types(std::slice::from_ref(&of.value), "const", types, report);
+    }
+}
+
+fn check_types(values: &[Node], key: &str, types: &[&str], report: &mut Report<'_>) {
+    let fits =
+        |value: &Value| types.is_empty() || types.iter().any(|of| is_of(value, of)) || has_variable(value);
+    let Some(first) = values.first().filter(|_| !values.iter().any(|value| fits(&value.to_value()))) else {
+        return;
+    };
+    let message = format!("no value of `{key}` is {}", listed(types));
+    let is_word = |value: &Value| value.is_boolean() || value.is_number() || value.is_null();
+    let hint = match types.contains(&"string") && is_word(&first.to_value()) {
+        true => "write texts such as `yes`, `no`, `null` and numbers in quotes".to_owned(),
+        false => format!("change `type`, or the values of `{key}`"),
+    };
+    report.error_with_hint(&first.span, message, hint);
+}
+
+/// What holds a variable is known later.
+fn has_variable(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.contains("{{"))
+}
+
+fn is_of(value: &Value, of: &str) -> bool {
+    match of {
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "boolean" => value.is_boolean(),
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        _ => value.is_null(),
+    }
+}

@@ -1,0 +1,104 @@
+//! Models and providers that deviate from what a bound expects: the bound ends to apply, and its run is not stopped by it.
+
+use polylogue::{AnyModel, Log};
+use polylogue_core::{
+    BoundException, Capabilities, Capability, DeltaSink, Event, Model, ModelError, ModelErrorKind, Params,
+    Reply, Request, RunBound, Status, StopReason, Usage,
+};
+use polylogue_team::BuildContext;
+use serde_json::json;
+
+/// A model of which tool calls are expected.
+#[derive(Clone, Copy)]
+struct Deviant {
+    lacks_tools: bool,
+    /// The tokens that it reports of each reply, of which 9 are asked for.
+    output: u64,
+}
+
+const HONEST: Deviant = Deviant { lacks_tools: false, output: 3 };
+
+impl Model for Deviant {
+    fn name(&self) -> &str {
+        "a:b"
+    }
+
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        if self.lacks_tools && !request.tools.is_empty() {
+            let kind = ModelErrorKind::Unsupported(Capability::Tools);
+            return Err(ModelError::new(kind, self.name(), "tools are not supported"));
+        }
+        let usage = Usage { input: Some(9), output: Some(self.output), ..Usage::default() };
+        Ok(Reply { usage, ..Reply::text("no") })
+    }
+
+    fn expected_capabilities(&self, _: &Params) -> Capabilities {
+        Capabilities::default().with(Capability::Tools)
+    }
+}
+
+/// Plays two turns with a tool within what `most` makes of their bound. Returns the reason for the end and why the bound ended to
+/// apply.
+async fn play(model: Deviant, most: fn(RunBound) -> RunBound) -> (StopReason, Option<BoundException>) {
+    let team = super::team(
+        "{name: t, model: 'a:b', task: hi, agents: [{name: A, tools: [calculator], parameters: {max_tokens: 9}}], \
+          chat: {participants: [A], max_turns: 2}}",
+    );
+    let model = AnyModel::new(model);
+    let bound = team.bound(&|_| Ok(model.clone()), &team.limits()).unwrap();
+    let chat = team.build_at(&|_| Ok(model.clone()), &BuildContext::none()).unwrap();
+    let mut log = Log::in_memory().bound(most(bound.to_enforce()));
+    let run = chat.run_in(&mut log, "hi").await.unwrap();
+    let Status::Closed { reason, .. } = run.status else { panic!("{:?}", run.status) };
+    (reason, log.bound_exception().await)
+}
+
+const fn of_one_call(bound: RunBound) -> RunBound {
+    RunBound { calls: Some(1), ..bound }
+}
+
+#[tokio::test]
+async fn a_model_that_lacks_what_is_expected_of_it_ends_the_bound() {
+    let (reason, exception) = play(Deviant { lacks_tools: true, ..HONEST }, of_one_call).await;
+    assert_eq!(exception, Some(BoundException::CapabilityMissing(Capability::Tools)));
+    assert!(!matches!(reason, StopReason::Bound { .. }), "{reason}");
+    let (reason, exception) = play(HONEST, of_one_call).await;
+    assert_eq!(exception, None);
+    assert!(matches!(reason, StopReason::Bound { .. }), "{reason}");
+}
+
+/// What its server bills is above the bound: that is no defect of the bound, and no reason to stop.
+#[tokio::test]
+async fn a_server_that_ignores_the_output_limit_ends_the_bound() {
+    for (output, ends) in
+        [(9, None), (10, Some(BoundException::Overlong)), (1 << 40, Some(BoundException::Overlong))]
+    {
+        let (reason, exception) = play(Deviant { output, ..HONEST }, |bound| bound).await;
+        assert_eq!(exception, ends, "{output} tokens");
+        assert_eq!(reason, StopReason::Turns { limit: 2, next: None }, "{output} tokens");
+    }
+}
+
+#[test]
+fn default_answers_are_part_of_the_team() {
+    let event = |by: &str| -> Event {
+        let text = "x".repeat(4_001);
+        let line =
+            json!({"seq": 0, "time_ms": 0, "type": "input_provided", "to": "P", "text": text, "by": by});
+        serde_json::from_value(line).unwrap()
+    };
+    let bound = RunBound { calls: Some(9), ..RunBound::default() };
+    assert_eq!(bound.exception_after([&event("unnamed")]), Some(BoundException::LongAnswer));
+    assert_eq!(bound.exception_after([&event("timeout")]), None);
+    let input = |answer: usize| {
+        let text = format!(
+            "{{name: t, model: 'a:b', task: hi, agents: [{{name: A, parameters: {{max_tokens: 9}}}}, \
+              {{name: P, human: true, default_answer: {{timeout: 1 s, text: {}}}}}], chat: {{participants: [P, A], max_turns: 2}}}}",
+            "x".repeat(answer)
+        );
+        super::bound(&super::team(&text)).at_most.input().unwrap()
+    };
+    // As much as a person writes is counted in any case.
+    assert_eq!(input(4_000), input(1));
+    assert_eq!(input(9_000), input(1) + 5_000);
+}
