@@ -126,6 +126,9 @@ impl View {
         {
             return self.screen.recall(event);
         }
+        if let Some(note) = self.screen.unshown(signal) {
+            print_note_wrapped(&note);
+        }
         let Flow::Reread(from) = self.apply(|screen| screen.update(signal), cancellation) else { return };
         let Some(Feed { runtime, id, .. }) = &self.feed else { return };
         // The screen fell behind. Whatever cannot be read now is read when the next event comes.

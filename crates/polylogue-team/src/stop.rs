@@ -6,6 +6,8 @@ use polylogue_config::{At, Config, OneOrMany};
 use polylogue_core::{Money, Name};
 
 use crate::condition::Condition;
+use crate::duration::Time;
+use crate::limits::milliseconds;
 use crate::set::Set as _;
 use crate::text::{ConditionText, RegexText, SpeakerRef};
 
@@ -34,9 +36,9 @@ pub struct Stop {
     /// Cost in US dollars at which the chat ends.
     #[key(none = "none", range = 0..=1_000_000)]
     pub max_cost: Option<f64>,
-    /// Time in seconds after which the chat ends. Time spent waiting for people does not count.
-    #[key(none = "none", range = 0..=31_536_000)]
-    pub max_time_s: Option<f64>,
+    /// Time after which the chat ends, such as `10 min`. Time spent waiting for people does not count.
+    #[key(none = "none")]
+    pub max_time: Option<Time>,
     /// Conditions that must all be met.
     #[key(nonempty)]
     pub all: Vec<Stop>,
@@ -88,7 +90,7 @@ impl Stop {
         any.extend(self.max_messages.map(library::max_messages));
         any.extend(self.max_tokens.map(library::max_tokens));
         any.extend(self.max_cost.map(|dollars| library::max_cost(Money::dollars(dollars))));
-        any.extend(self.max_time_s.map(|seconds| library::max_time_ms(milliseconds(seconds))));
+        any.extend(self.max_time.map(|time| library::max_time_ms(milliseconds(time))));
         any.extend(joined(&self.all, |one, other| one & other)?);
         any.extend(joined(&self.any, |one, other| one | other)?);
         Ok(any.into_iter().reduce(|one, other| one | other))
@@ -112,9 +114,4 @@ pub(crate) fn condition(text: &str) -> Result<Library> {
 fn joined(stops: &[Stop], join: impl Fn(Library, Library) -> Library) -> Result<Option<Library>> {
     let all: Vec<Option<Library>> = stops.iter().map(Stop::build).collect::<Result<_>>()?;
     Ok(all.into_iter().flatten().reduce(join))
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
-fn milliseconds(seconds: f64) -> u64 {
-    (seconds * 1000.0).round() as u64
 }

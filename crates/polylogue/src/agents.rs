@@ -6,7 +6,6 @@ pub mod session;
 pub mod tooling;
 
 pub(crate) mod assistant;
-pub(crate) mod check;
 pub(crate) mod function;
 pub(crate) mod human;
 pub(crate) mod lenient;

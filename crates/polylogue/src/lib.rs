@@ -120,6 +120,7 @@ macro_rules! as_inner {
 
 pub mod agents;
 mod code_block;
+mod json_schema;
 pub mod layers;
 mod placeholders;
 pub mod policies;

@@ -111,14 +111,14 @@ impl Bounds {
         let stop = team.chat.stop.as_ref();
         let own = team.chat.limits.allowance().unwrap_or_default();
         let times = [own.time_ms, limits.time_ms].map(|time| time.map(Duration::from_millis));
-        let seconds = |stop: &Stop| Duration::try_from_secs_f64(stop.max_time_s?).ok();
+        let time = |stop: &Stop| stop.max_time.map(Duration::from);
         Self {
             turns: turns(stop, chat, limits),
             messages: lowest(stop, |stop| stop.max_messages, []),
             calls: own.calls.into_iter().fold(limits.max_calls(), u64::min),
             tokens: lowest(stop, |stop| stop.max_tokens, [own.tokens, limits.tokens]),
             cost: lowest(stop, |stop| stop.max_cost.map(Money::dollars), [own.cost, limits.cost]),
-            time: lowest(stop, seconds, times),
+            time: lowest(stop, time, times),
         }
     }
 }

@@ -264,6 +264,16 @@ impl<W: Write> Screen<W> {
         self.write(&text)
     }
 
+    /// What the person should know of `update` besides what is shown here: that a model is asked again, where nothing changes in
+    /// place. Nothing with `--quiet`.
+    pub(crate) fn unshown(&self, update: &Update) -> Option<String> {
+        match (&self.kind, update) {
+            (Kind::Live(_) | Kind::Result { .. }, _) => None,
+            (_, Update::Delta { who, delta, .. }) => turns::retrying(who, delta),
+            _ => None,
+        }
+    }
+
     /// Shows the person a note until the run ends. `false` if nothing here changes in place: then the caller must
     /// print it.
     ///

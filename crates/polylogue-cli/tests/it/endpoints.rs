@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use expect_test::expect;
-use polylogue_test::server::{Answer, Behavior, Playbook, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Received, Server};
 use rustix::process::Signal;
 
 use crate::home::{Home, KEY, serve, until};
@@ -110,6 +110,23 @@ fn retries_and_time_limits_are_the_endpoints() {
     let ran = home.run(&["run", "slow.yaml", "--allow", "endpoints,env"]).exits(1);
     assert!(ran.err.contains("no first piece of a reply within 300ms"), "{}", ran.err);
     assert_eq!(slow.count(), 1);
+}
+
+#[test]
+fn a_retry_is_said_where_no_terminal_shows_it() {
+    let server = serve(Playbook::new(|_: &Received, nth| match nth % 2 {
+        0 => Answer::status(429).retry_after_secs(0),
+        _ => Answer::text("Done."),
+    }));
+    let home = Home::new();
+    home.file("team.yaml", &house(&server, "retries: 3"));
+    for (option, is_said) in
+        [("--verbose", true), ("--json", true), ("--style=autogen", true), ("--quiet", false)]
+    {
+        let ran = home.run(&["run", "team.yaml", option, "--allow", "endpoints,env"]);
+        assert_eq!(ran.err.contains(": 429 from house, retry 1 of 3 in "), is_said, "{option}: {}", ran.err);
+        assert!(!ran.out.contains("retry 1 of 3"), "{option}: {}", ran.out);
+    }
 }
 
 #[test]

@@ -474,7 +474,7 @@ fn the_first_line_has_each_limit_that_ends_the_run() {
     };
     for (chat, limits, expected) in [
         (
-            ", stop: {max_cost: 0.1, max_time_s: 30}",
+            ", stop: {max_cost: 0.1, max_time: 30 s}",
             "limits: {time: 60 s}\n",
             "t: at most 100 turns a chat, 1000 model calls, 30 s, $0.1000",
         ),

@@ -46,13 +46,15 @@ fn another_process_pauses_a_running_conversation_speaks_to_it_and_continues_it()
     home.run(&["send", "last", "shorter, please"]).ok();
     home.run(&["send", "last", "time is short", "--system"]).ok();
     home.run(&["next", "last", "A"]).ok();
-    home.run(&["raise", "last", "--max-calls", "7"]).ok();
+    home.run(&["raise", "last", "--max-calls", "2000"]).ok();
     let lower = home.run(&["raise", "last", "--max-calls", "2"]).exits(2);
     assert!(
-        lower.err.contains("it would lower the limit of 8 model calls to 3 model calls"),
+        lower.err.contains("it would lower the limit of 2001 model calls to 3 model calls"),
         "{}",
         lower.err
     );
+    let first = home.run(&["raise", "last", "--max-tokens", "5000"]).exits(2);
+    assert!(first.err.contains("the run has no limit on tokens that could be raised"), "{}", first.err);
     let unknown = home.run(&["next", "last", "Zoe"]).exits(2);
     assert!(unknown.err.contains("there is no participant `Zoe`"), "{}", unknown.err);
     assert_eq!(server.count(), 1, "nothing is asked during the pause");
@@ -68,7 +70,7 @@ fn another_process_pauses_a_running_conversation_speaks_to_it_and_continues_it()
     assert_eq!(["paused", "resumed", "sent", "next_speaker", "limits_changed"].map(count), [1, 1, 2, 1, 1]);
     let mut numbers: Vec<u64> = events.iter().filter_map(|event| event["inbox"].as_u64()).collect();
     numbers.sort_unstable();
-    assert_eq!(numbers, (1..=7).collect::<Vec<u64>>(), "each instruction is in the log once");
+    assert_eq!(numbers, (1..=8).collect::<Vec<u64>>(), "each instruction is in the log once");
     let speakers: Vec<&Value> = of_type(&events, "message").iter().map(|event| &event["from"]).collect();
     assert_eq!(speakers, ["A", "A", "B"]);
 }

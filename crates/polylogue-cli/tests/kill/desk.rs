@@ -68,7 +68,7 @@ impl Client {
     }
 
     /// Waits until the server that runs now has acknowledged one more text: the moment to kill it.
-    pub(crate) fn when_more_is_told(&self) -> Moment {
+    pub(crate) fn when_more_is_acknowledged(&self) -> Moment {
         let (begun, before) = (Instant::now(), self.told().len());
         while self.told().len() == before {
             assert!(begun.elapsed() < PATIENCE, "nothing more is acknowledged after {before}");

@@ -136,7 +136,7 @@ fn kill_under_load(kills: usize) {
     for nth in 1..=kills {
         // Right after an acknowledgement, too: a server that is killed at one of its first calls may have given none.
         let moment = match nth % 4 {
-            0 => client.when_more_is_told(),
+            0 => client.when_more_is_acknowledged(),
             _ => Moment::draw(&mut random),
         };
         assert_eq!(process.kill(moment), None, "it ended: {}", process.errors());

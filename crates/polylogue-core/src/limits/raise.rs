@@ -99,12 +99,24 @@ impl Limits {
         }
     }
 
-    /// Why `totals` are no raise: one of them is below the limit that is set; `None` if none is.
+    /// Why `totals` are no raise: one of them is below the limit that is set, or would be the first limit of its kind. `None` if they
+    /// are one.
     pub(crate) fn lowered_by(&self, totals: LimitOverrides) -> Option<String> {
+        let unlimited = [
+            (totals.turns.is_some() && self.turns.is_none(), "turns"),
+            (totals.tokens.is_some() && self.tokens.is_none(), "tokens"),
+            (totals.cost.is_some() && self.cost.is_none(), "cost"),
+            (totals.time_ms.is_some() && self.time_ms.is_none(), "time"),
+        ];
+        if let Some((_, what)) = unlimited.into_iter().find(|(is_first, _)| *is_first) {
+            return Some(format!(
+                "the run has no limit on {what} that could be raised: it would be a new one"
+            ));
+        }
         let count =
             |limit: u64, what| if limit == 1 { format!("1 {what}") } else { format!("{limit} {what}s") };
         let turns = lowered(self.turns, totals.turns, |limit| count(limit, "turn"));
-        let calls = || lowered(self.calls, totals.calls, |limit| count(limit, "model call"));
+        let calls = || lowered(Some(self.max_calls()), totals.calls, |limit| count(limit, "model call"));
         let tokens = || lowered(self.tokens, totals.tokens, |limit| count(limit, "token"));
         let cost = || lowered(self.cost, totals.cost, |limit| limit.to_string());
         let time = || lowered(self.time_ms, totals.time_ms, crate::data::in_units);

@@ -55,7 +55,15 @@ fn condition(at: &At<'_>, draft: &mut Draft) -> Result<Option<Entries>> {
                 Some(sources) => by("says", ("text", text), &sources, draft),
             }
         }
-        "TimeoutTermination" => one("max_time_s", Yaml::plain(config.need("timeout_seconds")?.number()?)),
+        "TimeoutTermination" => {
+            let given = config.need("timeout_seconds")?;
+            let seconds = given.number()?;
+            if !(0.001..=86_400.0).contains(&seconds) {
+                draft.note(&given.path, "left out: a time is from 1 ms to 24 h here");
+                return Ok(None);
+            }
+            one("max_time", Yaml::plain(format!("{seconds} s")))
+        }
         "TokenUsageTermination" => {
             for key in ["max_prompt_token", "max_completion_token"] {
                 config.cannot(key, "left out: tokens read and written are counted together", draft);

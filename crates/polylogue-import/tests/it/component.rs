@@ -145,7 +145,7 @@ fn every_termination_condition_is_imported() {
                 all:
                   - {says: {text: "yes", by: [a]}}
                   - {says: {text: "yes", by: [b]}}
-                max_time_s: 1.5
+                max_time: 1.5 s
                 max_tokens: 1000
                 matches: {pattern: "^", by: [a, b]}
                 any: [{matches: "^"}]

@@ -132,7 +132,7 @@ impl Joins {
             any.push(Self::When(Condition::new(text).ok()?));
         }
         let is_counted = stop.max_turns.is_some() || stop.max_messages.is_some() || stop.max_tokens.is_some();
-        if is_counted || stop.max_cost.is_some() || stop.max_time_s.is_some() {
+        if is_counted || stop.max_cost.is_some() || stop.max_time.is_some() {
             any.push(Self::Always);
         }
         if !stop.all.is_empty() {

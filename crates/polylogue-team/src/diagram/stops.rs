@@ -36,7 +36,7 @@ fn of_stop(stop: &Stop) -> Vec<String> {
         .chain(stop.max_messages.map(|most| format!("{most} messages")))
         .chain(stop.max_tokens.map(|most| format!("{most} tokens")))
         .chain(stop.max_cost.map(|most| format!("${most}")))
-        .chain(stop.max_time_s.map(|most| format!("{most} s")))
+        .chain(stop.max_time.map(|most| most.to_string()))
         .chain(all)
         .chain(stop.any.iter().flat_map(of_stop))
         .collect()

@@ -91,7 +91,7 @@ mod text;
 mod turn;
 mod words;
 
-pub(crate) use super::{check, lenient};
+pub(crate) use super::lenient;
 
 pub(crate) use self::answer::one_turn;
 pub use self::model_settings::ModelSettings;

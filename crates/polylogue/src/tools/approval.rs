@@ -15,7 +15,8 @@
 //!
 //! The person approves, rejects, with an optional reason, edits the arguments or the code, or ends the conversation. A
 //! rejected call fails, its caller receives the reason, and the conversation continues. Of several calls in one message
-//! none runs before all are decided.
+//! none runs before all are decided. No one is asked about a call whose arguments do not satisfy the schema of its tool: it
+//! fails with what is wrong, and is not made.
 //!
 //! # Approval for a tool that deletes
 //! ```
@@ -119,6 +120,11 @@ impl<T> Approval<T> {
         Self(Some(Arc::new(rule)))
     }
 
+    /// Whether `what` needs approval, so that a person is asked.
+    pub(crate) fn asks(&self, what: &T) -> bool {
+        self.0.as_ref().is_some_and(|rule| rule(what) == Decision::Ask)
+    }
+
     /// The verdict of the person on `what`: to run it, if no approval is needed. Otherwise how the turn ends, if the
     /// answer is pending or ends the chat. `question` returns the question, and the call that an approval allows;
     /// `takes` checks a replacement by the person, in a fenced block or without.
@@ -153,7 +159,7 @@ impl<T> Approval<T> {
 }
 
 /// Whether the logged turn asked this question next: its answer is valid for no other question.
-fn was_asked(turn: &Turn<'_>, question: impl Fn() -> (String, Call)) -> bool {
+pub(crate) fn was_asked(turn: &Turn<'_>, question: impl Fn() -> (String, Call)) -> bool {
     matches!(turn.next_logged(), Some(Body::InputRequired(asked)) if asked.call.as_ref() == Some(&question().1))
 }
 

@@ -8,7 +8,11 @@ use polylogue_core::{
 };
 use serde_json::Value;
 
-use super::approval::{Approval, ApprovalRequest, Verdict, asked, choices, is_code, rejected, visible};
+use crate::json_schema::check;
+
+use super::approval::{
+    Approval, ApprovalRequest, Verdict, asked, choices, is_code, rejected, visible, was_asked,
+};
 use super::known::known;
 use super::search::{is_harmless, unwrapped};
 
@@ -81,15 +85,16 @@ impl Runner<'_> {
         for (who, call) in calls {
             let call = if self.searches { unwrapped(call, self.tools) } else { call };
             let is_harmless = self.searches && is_harmless(&call.tool);
-            let is_own = !is_harmless && self.tools.iter().any(|tool| tool.spec().name == call.tool);
+            let tool = self.tools.iter().find(|tool| tool.spec().name == call.tool);
+            let tool = tool.filter(|_| !is_harmless && call.args.is_object());
             let mut wanted = ApprovalRequest { who, call, outside: outside.clone() };
-            let decision = if is_own && wanted.call.args.is_object() {
-                match decide(self.approval, turn, &mut wanted) {
-                    Ok(decision) => decision,
-                    Err(act) => return ControlFlow::Break(act),
-                }
-            } else {
-                Decision::Made
+            let decided_now = match tool {
+                None => Ok(Decision::Made),
+                Some(tool) => decide(self.approval, turn, tool.spec(), &mut wanted),
+            };
+            let decision = match decided_now {
+                Ok(decision) => decision,
+                Err(act) => return ControlFlow::Break(act),
             };
             decided.push((wanted.who, wanted.call, decision));
         }
@@ -106,16 +111,28 @@ enum Decision {
     Edited,
     /// Not made, with the reason.
     Rejected(String),
+    /// Not made, with what is wrong with its arguments: a person would approve what cannot run.
+    Invalid(String),
+}
+
+impl Decision {
+    /// Why the call is not made.
+    fn why_not(&self) -> Option<&str> {
+        match self {
+            Self::Rejected(why) | Self::Invalid(why) => Some(why),
+            Self::Made | Self::Edited => None,
+        }
+    }
 }
 
 impl Decided {
     /// The calls that are made.
     pub(crate) fn made(&self) -> Vec<Call> {
-        let made = self.0.iter().filter(|(.., decision)| !matches!(decision, Decision::Rejected(_)));
+        let made = self.0.iter().filter(|(.., decision)| decision.why_not().is_none());
         made.map(|(_, call, _)| call.clone()).collect()
     }
 
-    /// Makes the approved calls with `tools`. Rejected calls of the agent `logged` get outcomes in the log, too, which the
+    /// Makes the approved calls with `tools`. The other calls of the agent `logged` get outcomes in the log, too, which the
     /// history of every call needs; those of others are answered in the agent's message alone.
     pub(crate) async fn run(
         self,
@@ -123,15 +140,16 @@ impl Decided {
         tools: &[AnyTool],
         logged: &Name,
     ) -> Result<Vec<Finished>> {
-        let rejected = self.rejected(logged);
-        if !rejected.is_empty() {
-            let calls: Vec<Call> = rejected.iter().map(|(call, _)| call.clone()).collect();
-            turn.call(&refusals(&rejected), &calls).await?;
+        let unmade = self.unmade(logged);
+        if !unmade.is_empty() {
+            let calls: Vec<Call> = unmade.iter().map(|(call, _)| call.clone()).collect();
+            turn.call(&refusals(&unmade), &calls).await?;
         }
         let mut made = turn.call(&self.noting(tools), &self.made()).await?.into_iter();
         let finished = self.0.into_iter().filter_map(|(_, call, decision)| {
             let (outcome, is_rejected) = match decision {
                 Decision::Rejected(why) => (Outcome::failed(why), true),
+                Decision::Invalid(why) => (Outcome::failed(why), false),
                 Decision::Made | Decision::Edited => (made.next()?, false),
             };
             Some(Finished { call, outcome, is_rejected })
@@ -139,14 +157,12 @@ impl Decided {
         Ok(finished.collect())
     }
 
-    /// The rejected calls of `whose`, with reasons.
-    fn rejected(&self, whose: &Name) -> Vec<(Call, String)> {
+    /// The calls of `whose` that are not made, with reasons.
+    fn unmade(&self, whose: &Name) -> Vec<(Call, String)> {
         let own = self.0.iter().filter(|(who, ..)| who == whose);
-        let rejected = own.filter_map(|(_, call, decision)| match decision {
-            Decision::Rejected(why) => Some((call.clone(), why.clone())),
-            Decision::Made | Decision::Edited => None,
-        });
-        rejected.collect()
+        let unmade =
+            own.filter_map(|(_, call, decision)| Some((call.clone(), decision.why_not()?.to_owned())));
+        unmade.collect()
     }
 
     /// `tools` that add a note to the outcome when the call was edited.
@@ -165,8 +181,15 @@ impl Decided {
 fn decide(
     approval: &Approval<ApprovalRequest>,
     turn: &mut Turn<'_>,
+    spec: &ToolSpec,
     wanted: &mut ApprovalRequest,
 ) -> Result<Decision, Act> {
+    if approval.asks(wanted)
+        && !was_asked(turn, || question(wanted))
+        && let Err(flaw) = check(&wanted.call.args, &spec.parameters)
+    {
+        return Ok(Decision::Invalid(format!("The arguments of `{}` are wrong: {flaw}", spec.name)));
+    }
     let mut args = None;
     let takes = |text: &str, _: bool| {
         args = serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
@@ -239,7 +262,7 @@ impl Tool for EditNoteTool {
     }
 }
 
-/// Tools that return the outcomes of rejected calls, so that every call of a model has an outcome in the log.
+/// Tools that return the outcomes of calls that are not made, so that every call of a model has an outcome in the log.
 fn refusals(rejected: &[(Call, String)]) -> Vec<AnyTool> {
     let outcome = |(call, why): &(Call, String)| (call.id.clone(), Outcome::failed(why.clone()));
     let refusal = |(call, _): &(Call, String)| {

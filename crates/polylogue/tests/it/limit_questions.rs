@@ -260,6 +260,16 @@ async fn a_raise_never_lowers_a_limit() {
     log.post_inbox().await.unwrap();
     let refused = raised.confirmed().await.unwrap_err().to_string();
     assert!(refused.contains("it would lower the limit of $9.00 to $1."), "{refused}");
+    for (more, expected) in [
+        (LimitOverrides { tokens: Some(9), ..LimitOverrides::default() }, "the run has no limit on tokens"),
+        (LimitOverrides { time_ms: Some(9), ..LimitOverrides::default() }, "the run has no limit on time"),
+        (LimitOverrides { calls: Some(9), ..LimitOverrides::default() }, "the limit of 1000 model calls to "),
+    ] {
+        let raised = log.handle().instruct(Instruction::RaiseLimits(more));
+        log.post_inbox().await.unwrap();
+        let refused = raised.confirmed().await.unwrap_err().to_string();
+        assert!(refused.contains(expected), "{refused}");
+    }
     assert_eq!(changed(&log.events().await), []);
     assert_eq!(log.questions().await.unwrap().len(), 1, "the question stays");
 }

@@ -289,7 +289,7 @@ fn instructed(events: &[Arc<Event>]) -> Vec<Body> {
 
 #[tokio::test]
 async fn a_log_with_every_kind_of_instruction_can_be_cut_anywhere() {
-    let more = LimitOverrides { turns: Some(9), ..LimitOverrides::default() };
+    let more = LimitOverrides { calls: Some(2_000), ..LimitOverrides::default() };
     let several = vec![
         Instruction::Send(Message::text(name("user"), "shorter, please")),
         Instruction::Pause,
@@ -608,7 +608,7 @@ impl Tool for Waits {
 
 #[tokio::test]
 async fn instructions_during_a_tool_call_stand_in_the_log_where_it_can_be_cut_and_its_result_is_kept() {
-    let more = LimitOverrides { calls: Some(9), ..LimitOverrides::default() };
+    let more = LimitOverrides { calls: Some(2_000), ..LimitOverrides::default() };
     let sent = Instruction::Send(Message::text(Name::user(), "hurry"));
     let outside = Outside::default();
     let chat = |given: Vec<Instruction>| {

@@ -160,7 +160,7 @@ fn words_that_people_guess_are_answered() {
         ),
         ("stop: {text_mention: DONE}", "AutoGen's `text_mention` is `says` here"),
         ("stop: {MaxMessageTermination: 3}", "AutoGen's `MaxMessageTermination` is `max_messages` here"),
-        ("stop: {timeout: 3}", "AutoGen's `timeout` is `max_time_s` here"),
+        ("stop: {timeout: 3}", "AutoGen's `timeout` is `max_time` here"),
         (
             "temperature: 0}\ntemperature: {x: 0",
             "`temperature` is `parameters: {temperature: ...}` of an agent here",

@@ -169,7 +169,7 @@ chat:
               |
             7 | s: {pattern: '[', by: Bobby}}]}, {}]}
               |                                  ^^
-            hint: there is `says`, `matches`, `when`, `max_turns`, `max_messages`, `max_tokens`, `max_cost`, `max_time_s`, `all`, `any`
+            hint: there is `says`, `matches`, `when`, `max_turns`, `max_messages`, `max_tokens`, `max_cost`, `max_time`, `all`, `any`
         "#]],
     );
 }

@@ -590,7 +590,7 @@ chat:
               |
             5 | ext: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', history: some}]
               |                                  ^^
-            hint: there is `says`, `matches`, `when`, `max_turns`, `max_messages`, `max_tokens`, `max_cost`, `max_time_s`, `all`, `any`
+            hint: there is `says`, `matches`, `when`, `max_turns`, `max_messages`, `max_tokens`, `max_cost`, `max_time`, `all`, `any`
 
             error: a participant `B` is already defined in line 5
              --> t.yaml:5:113

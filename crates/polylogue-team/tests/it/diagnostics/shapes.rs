@@ -174,7 +174,7 @@ vars: [a]
 agents: {name: A}
 chat:
   participants: A
-  stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time_s: .inf}
+  stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time: soon}
   loop_detection: {repetition: 0, similarity: 2}
   summary: reflect
   max_turns: 99999999999999999999
@@ -224,33 +224,34 @@ limits:
             error: `max_turns` must be a whole number, not a text
               --> t.yaml:10:21
                |
-            10 |   stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time_s: .inf}
+            10 |   stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time: soon}
                |                     ^^^^
             hint: remove the quotation marks
 
             error: `max_tokens` must be a whole number
               --> t.yaml:10:39
                |
-            10 |   stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time_s: .inf}
+            10 |   stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time: soon}
                |                                       ^^^
 
             error: `says` must be a text or a mapping, not a list
               --> t.yaml:10:50
                |
-            10 |   stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time_s: .inf}
+            10 |   stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time: soon}
                |                                                  ^^^
 
             error: `max_cost` must be at least 0
               --> t.yaml:10:65
                |
-            10 |   stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time_s: .inf}
+            10 |   stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time: soon}
                |                                                                 ^^
 
-            error: `max_time_s` must be a number, not a text
-              --> t.yaml:10:81
+            error: `soon` is not a time
+              --> t.yaml:10:79
                |
-            10 |   stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time_s: .inf}
-               |                                                                                 ^^^^
+            10 |   stop: {max_turns: "10", max_tokens: 1.5, says: [x], max_cost: -1, max_time: soon}
+               |                                                                               ^^^^
+            hint: write a number and its unit: `500 ms`, `10 s`, `2 min` or `1 h`
 
             error: `repetition` must be at least 2
               --> t.yaml:11:32

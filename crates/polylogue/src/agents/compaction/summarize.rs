@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::ask::{full, is_too_long};
 use super::merge::{Amendment, amended, noted, schema};
 use super::{Compaction, part, words};
-use crate::agents::{check, lenient};
+use crate::agents::lenient;
+use crate::json_schema;
 
 /// Share of a window that one piece of the history takes in a summarizing call.
 const PIECE: f64 = 0.6;
@@ -125,7 +126,7 @@ async fn ask_in_form(
 
 fn read(text: &str, schema: &Value) -> Result<Amendment, String> {
     let value = lenient::value(text).ok_or_else(|| "there is no JSON in it that can be read".to_owned())?;
-    check::check(&value, schema)?;
+    json_schema::check(&value, schema)?;
     serde_json::from_value(value).map_err(|error| error.to_string())
 }
 

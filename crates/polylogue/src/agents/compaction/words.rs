@@ -3,7 +3,7 @@
 use polylogue_core::{Entry, HistorySummary, Part, plain};
 use serde_json::Value;
 
-use crate::agents::check::form;
+use crate::json_schema::form;
 
 /// The system message of the summarizing call.
 pub(super) const SYSTEM: &str = "You summarize the older part of a conversation for the participant `You`, who continues it with your summary instead of \

@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use super::support::OutputMode;
 use super::turn::{AssistantTurn, spoken};
-use super::{check, lenient, words};
+use super::{lenient, words};
 use crate::agents::assistant::Assistant;
+use crate::json_schema;
 
 impl AssistantTurn<'_, '_> {
     /// Asks for the answer and makes it the message.
@@ -39,7 +40,7 @@ impl AssistantTurn<'_, '_> {
 
     /// Makes `value`, or its repaired version, the message.
     pub(super) async fn say_checked(&mut self, schema: &Value, value: Value) -> Result<Act> {
-        let value = match check::check(&value, schema) {
+        let value = match json_schema::check(&value, schema) {
             Ok(()) => Some(value),
             Err(flaw) => self.repaired(schema, value.to_string(), flaw).await?,
         };
@@ -117,7 +118,7 @@ pub(crate) fn one_turn(chat: &Transcript) -> Step {
 /// The answer in `reply`, or its error.
 fn reads(reply: &Reply, schema: &Value) -> Result<Value, String> {
     let value = lenient::value(&reply.plain()).ok_or_else(|| no_json(reply))?;
-    check::check(&value, schema).map(|()| value)
+    json_schema::check(&value, schema).map(|()| value)
 }
 
 fn repairer(name: &Name, model: AnyModel) -> Result<Assistant> {

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::answer::no_json;
 use super::read::yes_or_no;
 use super::turn::{AssistantTurn, OfferedTool, parts_text};
-use super::{check, lenient, words};
+use super::{lenient, words};
+use crate::json_schema;
 
 /// Limit on replies that choose no tool.
 pub(super) const CHOICES: u32 = 5;
@@ -187,11 +188,11 @@ pub(super) fn no_object(args: &Value) -> String {
 pub(super) fn fitting(args: Map<String, Value>, offer: OfferedTool<'_>) -> Result<Value, ReplyFlaw<'_>> {
     let schema = &offer.spec.parameters;
     let args = Value::Object(args);
-    let Err(flaw) = check::check(&args, schema) else { return Ok(args) };
+    let Err(flaw) = json_schema::check(&args, schema) else { return Ok(args) };
     let wrappers = ["arguments", "args", "parameters", "input", &*offer.spec.name];
     let inner = wrappers.into_iter().filter_map(|wrapper| args.get(wrapper)).find(|inner| inner.is_object());
     match inner {
-        Some(inner) if check::check(inner, schema).is_ok() => Ok(inner.clone()),
+        Some(inner) if json_schema::check(inner, schema).is_ok() => Ok(inner.clone()),
         _ => Err(ReplyFlaw::of_arguments(offer, flaw)),
     }
 }

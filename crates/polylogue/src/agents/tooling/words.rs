@@ -3,8 +3,8 @@
 use polylogue_core::ToolSpec;
 use serde_json::{Map, Value};
 
-pub(super) use crate::agents::check::form;
 use crate::agents::prompted::PromptedTool;
+pub(super) use crate::json_schema::form;
 
 /// Sent when the limit on tool calls per turn is reached.
 pub(super) const NO_MORE_TOOLS: &str =

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::call_record::{CallRecord, RunState};
 use super::tool_table::ToolTable;
 use super::{Block, value};
-use crate::agents::check::check;
 use crate::agents::lenient;
+use crate::json_schema::check;
 use crate::tools::approval::{Approval, ApprovalRequest};
 use crate::tools::runner::{Finished, Runner};
 

@@ -72,6 +72,19 @@ async fn own_calls_are_approved_rejected_and_edited() {
     assert!(text.contains("Ann says: So it is."), "{text}");
 }
 
+/// Two calls in one message, one without its argument: a person decides only about the other one.
+#[tokio::test]
+async fn no_one_is_asked_about_a_call_with_wrong_arguments() {
+    let script = r#"[
+        {"Ann": {"calls": [
+            {"tool": "echo", "args": {"txt": "a"}, "id": "c1"}, {"tool": "echo", "args": {"text": "b"}, "id": "c2"}]}},
+        {"Ann": "So it is."}, {"Ann": "And that is all."}]"#;
+    let text = talk(ToolCalling::Native, script, &["yes"]).await;
+    assert_eq!(text.matches(" asks: ").count(), 1, "{text}");
+    assert!(text.contains("#c1 failed: The arguments of `echo` are wrong: `text` is missing"), "{text}");
+    assert!(text.contains("#c2: b"), "{text}");
+}
+
 #[tokio::test]
 async fn what_is_unclear_is_asked_again_and_exit_ends_it() {
     let text = talk(ToolCalling::Native, NATIVE, &["maybe", "yes", "yes"]).await;
