@@ -1,7 +1,7 @@
 //! What continues a conversation that has ended.
 
 use polylogue::stop::{Counted, Reason};
-use polylogue_core::{LimitOverrides, StopReason};
+use polylogue_core::{LimitOverrides, Limits, StopReason};
 
 /// What continues a conversation that has ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,6 +27,17 @@ pub(crate) fn raises(reason: &StopReason, more: &LimitOverrides) -> bool {
             || limits.time_ms.and(more.time_ms).is_some()
     };
     limits_of(reason).any(is_raised)
+}
+
+/// Whether `reason` is a condition on tokens or cost, which ends a chat once it has used so much, in a run without `limits` on these:
+/// what its next call can take is not known, and may be many times as much. Allowing that much more would be a limit of the run, under
+/// which the call is not made.
+pub(crate) const fn is_after_a_call(reason: &StopReason, limits: &Limits) -> bool {
+    match reason {
+        StopReason::Tokens { next: None, .. } => limits.tokens.is_none(),
+        StopReason::Cost { next: None, .. } => limits.cost.is_none(),
+        _ => false,
+    }
 }
 
 /// The limits that `reason` names: raising one of them is enough, because all of them had to be reached.

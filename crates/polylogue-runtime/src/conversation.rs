@@ -16,7 +16,7 @@ use polylogue_core::{
 };
 use tokio::sync::Mutex;
 
-use crate::continuation::{Continuation, limits_of, raises};
+use crate::continuation::{Continuation, is_after_a_call, limits_of, raises};
 use crate::inbox::deliver;
 use crate::{Error, Prepared, Result};
 
@@ -384,7 +384,7 @@ impl Conversation {
     }
 
     /// What continues it after it ended for `reason`, or with `message` after that was refused for `reason`: more of what its limit
-    /// counts if that is enough, else another message. `None` if neither does, such as under a budget with a model of unknown price
+    /// counts if that is known to be enough for the next call, else another message. `None` if neither does, such as under a budget with a model of unknown price
     /// or after a participant left.
     ///
     /// # Errors
@@ -398,7 +398,7 @@ impl Conversation {
         let mut refused = reason.clone();
         // As much as it was last allowed, else as much as the limit; if that is too little, as much as the next step needs.
         for _ in 0..2 {
-            let Some(limit) = limits_of(&refused).next() else { break };
+            let Some(limit) = limits_of(&refused).next().filter(|_| !is_after_a_call(&refused, self.limits())) else { break };
             for more in [LimitOverrides::last_allowed(&events).instead_of(limit), limit] {
                 match self.refused_for(more, message).await? {
                     None => return Ok(Some(Continuation::More(more))),

@@ -60,6 +60,26 @@ fn a_limit_of_the_command_line_holds_for_a_bare_resume_until_another_value_is_gi
     }
 }
 
+/// A condition ends a chat after a call that used too much. What is advised then makes the next call, though that can take more.
+#[test]
+fn what_is_advised_after_a_condition_on_tokens_or_cost_continues() {
+    for stop in ["stop: {max_tokens: 200}", "stop: {max_cost: 0.0001}"] {
+        let server = serve(talker());
+        let home = Home::at(&server);
+        let prices = "prices: {'openai:test': {input: 1, output: 1}}";
+        home.file(
+            "team.yaml",
+            &format!("name: t\ntask: Go.\nagents: [{{name: A}}]\nchat: {{participants: [A], {stop}}}\n{prices}\n"),
+        );
+        let ended = home.run(&RUN).exits(4);
+        let advised = format!("polylogue resume {} \"Continue.\"", home.id());
+        assert!(ended.out.contains(&advised), "{stop}: {}", ended.out);
+        let calls = server.count();
+        home.run(&["resume", "last", "Continue."]).exits(4);
+        assert!(server.count() > calls, "{stop}: {calls}");
+    }
+}
+
 #[test]
 fn the_limits_of_a_run_that_was_killed_hold_in_the_process_that_resumes_it() {
     for store in ["talks/", "store.db"] {
