@@ -398,7 +398,11 @@ impl Conversation {
         let mut refused = reason.clone();
         // As much as it was last allowed, else as much as the limit; if that is too little, as much as the next step needs.
         for _ in 0..2 {
-            let Some(limit) = limits_of(&refused).next().filter(|_| !is_after_a_call(&refused, self.limits())) else { break };
+            let Some(limit) =
+                limits_of(&refused).next().filter(|_| !is_after_a_call(&refused, self.limits()))
+            else {
+                break;
+            };
             for more in [LimitOverrides::last_allowed(&events).instead_of(limit), limit] {
                 match self.refused_for(more, message).await? {
                     None => return Ok(Some(Continuation::More(more))),

@@ -69,7 +69,9 @@ fn what_is_advised_after_a_condition_on_tokens_or_cost_continues() {
         let prices = "prices: {'openai:test': {input: 1, output: 1}}";
         home.file(
             "team.yaml",
-            &format!("name: t\ntask: Go.\nagents: [{{name: A}}]\nchat: {{participants: [A], {stop}}}\n{prices}\n"),
+            &format!(
+                "name: t\ntask: Go.\nagents: [{{name: A}}]\nchat: {{participants: [A], {stop}}}\n{prices}\n"
+            ),
         );
         let ended = home.run(&RUN).exits(4);
         let advised = format!("polylogue resume {} \"Continue.\"", home.id());
