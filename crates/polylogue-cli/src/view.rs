@@ -76,11 +76,15 @@ impl View {
         }
         let Some(why) = conversation.bound_exception().now_or_never().flatten() else { return };
         self.bound = None;
-        let why_text = why.to_string();
-        let note = format!("{NO_BOUND}: {why_text}");
-        let is_shown = self.screen.bound_ended(conversation.id(), &why_text, &note).unwrap_or(false);
         // A person in a chat expects that their next message takes more.
         let is_expected = self.hides_user && why == BoundException::Continued;
+        self.bound_ended(conversation.id(), &why.to_string(), is_expected);
+    }
+
+    /// Says that the bound of the conversation `id` does not apply any more, and `why`; to programs only, if the person expects it.
+    pub(crate) fn bound_ended(&mut self, id: &LogId, why: &str, is_expected: bool) {
+        let note = format!("{NO_BOUND}: {why}");
+        let is_shown = self.screen.bound_ended(id, why, &note).unwrap_or(false);
         if !is_shown && !is_expected {
             print_note_wrapped(&note);
         }

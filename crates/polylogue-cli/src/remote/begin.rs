@@ -105,7 +105,8 @@ fn introduce(team: &Team, own_task: bool, remote: &Remote) {
 pub(super) async fn resume(cli: &args::Cli, args: &args::Resume, remote: &Remote) -> Result<Exit, CliError> {
     let input = args.options.piped.of(args.message.as_deref(), args.answer.as_deref())?;
     let (client, settings) = (&remote.client, settings(cli, args.options.output));
-    let conversation = client.find(&args.id).await?;
+    // What a list has of it leaves out whether its bound has ended to apply.
+    let conversation = client.conversation(&client.find(&args.id).await?.id).await?;
     let Conversation { id, state, asked, .. } = &conversation;
     if args.answer.is_some() && asked.is_empty() {
         return Err(polylogue_runtime::Error::NoQuestion { id: id.clone() }.into());

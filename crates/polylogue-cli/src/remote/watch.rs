@@ -312,7 +312,11 @@ impl<'r> Watch<'r> {
             Rest::Stopped => (RunState::Stopped, "stopped: it can be resumed".into(), Exit::Stopped),
             Rest::Failed(_) => (RunState::Failed, "failed: it can be resumed".into(), Exit::Failed),
         };
-        let Conversation { spent, turns, .. } = self.remote.client.conversation(&id).await?;
+        let Conversation { spent, turns, bound_ended, .. } = self.remote.client.conversation(&id).await?;
+        // What was so when this command began, another one has said.
+        if let Some(why) = bound_ended.filter(|_| self.conversation.bound_ended.is_none()) {
+            view.bound_ended(&id, &why, false);
+        }
         let (resumable, option) = self.continuation(&rest).await?;
         let (files, store) = (None, self.remote.option.clone());
         let end = RunEnd {

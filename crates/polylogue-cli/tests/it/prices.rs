@@ -1,5 +1,8 @@
 //! What a run takes at most: `check --price`, and the line of `run`.
 
+use std::fs;
+use std::path::Path;
+
 use polylogue_test::server::{Answer, Behavior, Playbook};
 use serde_json::Value;
 
@@ -34,6 +37,22 @@ fn check_prints_what_a_run_takes_at_most_without_a_key() {
     assert_eq!(price["rows"].as_array().unwrap().len(), 2, "{price}");
     let input = price["at_most"]["input_tokens"].as_u64().unwrap();
     assert_eq!(price["at_most"]["picodollars"], (input + 20) * 1_000_000_000, "{price}");
+}
+
+#[test]
+fn the_page_on_bounds_shows_what_check_prints() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(root.join("docs/bound.md")).unwrap();
+    let shown = page.split("```text\n$ polylogue ").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let (command, expected) = shown.split_once('\n').unwrap();
+    let home = Home::new();
+    fs::create_dir(home.path("teams")).unwrap();
+    home.file(
+        "teams/writer-critic.yaml",
+        &fs::read_to_string(root.join("teams/writer-critic.yaml")).unwrap(),
+    );
+    let printed = home.run(&command.split(' ').collect::<Vec<_>>()).ok().out;
+    assert_eq!(printed, expected, "docs/bound.md is stale");
 }
 
 #[test]

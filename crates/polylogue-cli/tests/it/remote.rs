@@ -282,6 +282,21 @@ fn a_chat_with_a_team_of_a_server_is_held_line_by_line() {
     serving.end();
 }
 
+/// The model has no bound on tokens, but one on calls, which the longer answer ends.
+#[test]
+fn where_a_run_on_a_server_ends_or_waits_it_is_said_once_that_its_bound_does_not_apply() {
+    let (home, serving) = served();
+    let line = "the run can take more than was computed before it began: ";
+    let said = |ran: &Ran| ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    let waits = home.run(&["run", "ask"]).exits(5);
+    assert!(!said(&waits).contains(line), "{}", waits.err);
+    let long = home.run(&["resume", "last", "--answer", &"x".repeat(4_001)]).ok();
+    assert!(said(&long).contains(&format!("{line}a person wrote more than 4,000 bytes")), "{}", long.err);
+    let again = home.run(&["resume", "last", "And now?", "--json"]).exits(5);
+    assert!(of_type(&again.lines(), "bound_ended").is_empty(), "it was said: {}", again.out);
+    serving.end();
+}
+
 #[test]
 fn conversations_of_a_server_are_steered() {
     let (home, serving) = served();
