@@ -64,6 +64,9 @@ pub(crate) fn part(file: &Path) -> Result<Part, CliError> {
     if bytes.is_empty() {
         return Err(wrong("it is empty".into()));
     }
+    if Media::is_damaged(&bytes) {
+        return Err(wrong("it is a damaged picture".into()));
+    }
     if let Some(media) = Media::of_bytes(&bytes) {
         return Ok(Part::Media(media));
     }

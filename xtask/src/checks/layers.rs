@@ -33,10 +33,11 @@ const LAYERS: [&[&str]; 11] = [
 ];
 
 /// What the kernel may use: nothing that does IO, opens sockets or needs a runtime.
-const KERNEL_MAY_USE: [&str; 9] = [
+const KERNEL_MAY_USE: [&str; 10] = [
     "base64",
     "blake3",
     "futures-util",
+    "imagesize",
     "serde",
     "serde_json",
     "thiserror",

@@ -197,7 +197,7 @@ mod tests {
         for wrong in [media("image/png", "iVBORw0K\x1b[2J"), media("image/png", "")] {
             assert!(!written(&iterm, &wrong).contains("\x1b]1337"));
         }
-        let gif = media("image/gif", "R0lGODlhAgADAA==");
+        let gif = media("image/gif", "R0lGODlhAgADAAAA");
         assert!(!written(&kitty, &gif).contains("\x1b_G") && written(&iterm, &gif).contains("\x1b]1337"));
     }
 }

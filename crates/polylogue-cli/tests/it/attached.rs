@@ -8,17 +8,25 @@ use crate::terminal::Terminal;
 
 const TEAM: &str = "name: look\ntask: What is it?\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\n";
 
+/// The header of a picture of one pixel.
+const DOT: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x01\0\0\0\x01";
+
 #[test]
 fn pictures_and_texts_are_sent_with_the_task() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
     let home = Home::at(&server);
     home.file("team.yaml", TEAM);
     home.file("notes.md", "Use ```this```.\n");
-    std::fs::write(home.path("dot.png"), b"\x89PNG\r\n\x1a\n....").unwrap();
+    std::fs::write(home.path("dot.png"), DOT).unwrap();
     let run = ["run", "team.yaml", "-m", "openai:test", "--attach", "dot.png", "--attach", "notes.md"];
     home.run(&run).ok();
     let body = server.requests()[0].body.to_string();
-    for part in ["What is it?", "data:image/png;base64,iVBORw0KGgouLi4u", "notes.md:", "Use ```this```."] {
+    for part in [
+        "What is it?",
+        "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB",
+        "notes.md:",
+        "Use ```this```.",
+    ] {
         assert!(body.contains(part), "{part}: {body}");
     }
     let shown = home.run(&["show", "last", "--as", "Ann", "--json"]).ok().out;
@@ -143,12 +151,12 @@ fn media_of_a_team_that_a_known_model_cannot_read_is_an_error_before_any_call() 
 fn a_file_that_a_team_attaches_is_sent_and_not_needed_afterwards() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
     let home = Home::at(&server);
-    let sent = "\"url\":\"data:image/png;base64,iVBORw0KGgouLi4u\"";
+    let sent = "\"url\":\"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB\"";
     for chat in [
         "pattern: {tasks: [{who: Ann, prompt: What is it?, media: [{file: dot.png}]}]}",
         "pattern: sequential, opening: {text: '{{task}}', media: [{file: dot.png}]}",
     ] {
-        std::fs::write(home.path("dot.png"), b"\x89PNG\r\n\x1a\n....").unwrap();
+        std::fs::write(home.path("dot.png"), DOT).unwrap();
         home.file("team.yaml", &TEAM.replace("pattern: sequential", chat));
         home.run(&["run", "team.yaml", "-m", "openai:test"]).ok();
         assert!(last_sent(&server).contains(sent), "{}", last_sent(&server));
@@ -237,11 +245,13 @@ fn what_cannot_be_attached_is_an_error_before_any_model_is_called() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
     let home = Home::at(&server);
     home.file("team.yaml", TEAM);
-    std::fs::write(home.path("dot.png"), b"\x89PNG\r\n\x1a\n....").unwrap();
+    std::fs::write(home.path("dot.png"), DOT).unwrap();
+    std::fs::write(home.path("half.png"), &DOT[..20]).unwrap();
     std::fs::write(home.path("data.bin"), [0_u8, 159, 146, 150]).unwrap();
     for (file, more, what) in [
         ("gone.png", &[][..], "`gone.png` cannot be attached"),
         ("data.bin", &[], "its type is not supported"),
+        ("half.png", &[], "`half.png` cannot be attached: it is a damaged picture"),
         ("dot.png", &["--capabilities", "text"], "a picture is attached, and `openai:test` cannot read it"),
     ] {
         let run = [&["run", "team.yaml", "-m", "openai:test", "--attach", file][..], more].concat();

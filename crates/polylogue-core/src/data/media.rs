@@ -72,40 +72,31 @@ impl Media {
         Some(format!("picture-{}.{ending}", hash.get(..8)?))
     }
 
-    /// Width and height in pixels, if the content is in the URL and its PNG, GIF or JPEG header has them.
+    /// Width and height in pixels, if the content is in the URL and the header of its PNG, JPEG, GIF or WebP has them.
     #[must_use]
     pub fn pixels(&self) -> Option<(u32, u32)> {
-        let bytes = self.bytes()?;
-        match bytes.get(..4)? {
-            b"\x89PNG" => Some((number(bytes.get(16..20)?), number(bytes.get(20..24)?))),
-            b"GIF8" => {
-                let little =
-                    |at: usize| Some(u32::from(*bytes.get(at)?) | u32::from(*bytes.get(at + 1)?) << 8);
-                Some((little(6)?, little(8)?))
-            }
-            [0xff, 0xd8, ..] => of_jpeg(&bytes),
-            _ => None,
-        }
+        pixels(&self.bytes()?)
+    }
+
+    /// Whether `bytes` begin like a picture and are none: their header has no size. Providers refuse a request with such a picture.
+    ///
+    /// ```
+    /// use polylogue_core::Media;
+    /// assert!(Media::is_damaged(b"\x89PNG and no more"));
+    /// assert!(!Media::is_damaged(b"GIF89a\x02\x00\x03\x00\x00\x00"));
+    /// assert!(!Media::is_damaged(b"%PDF-1.7"));
+    /// ```
+    #[must_use]
+    pub fn is_damaged(bytes: &[u8]) -> bool {
+        Self::kind_of(bytes).is_some_and(|kind| kind.starts_with("image/")) && pixels(bytes).is_none()
     }
 }
 
-/// Scans the segments for the one with the size.
-fn of_jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
-    let mut at = 2;
-    loop {
-        let [0xff, mark] = *bytes.get(at..at + 2)? else { return None };
-        let is_frame = (0xc0..=0xcf).contains(&mark) && !matches!(mark, 0xc4 | 0xc8 | 0xcc);
-        if is_frame {
-            return Some((number(bytes.get(at + 7..at + 9)?), number(bytes.get(at + 5..at + 7)?)));
-        }
-        let length = usize::try_from(number(bytes.get(at + 2..at + 4)?)).ok()?;
-        at += 2 + length.max(2);
-    }
-}
-
-/// The big-endian number of these bytes.
-fn number(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
+/// Width and height of the picture with the content `bytes`.
+fn pixels(bytes: &[u8]) -> Option<(u32, u32)> {
+    let size = imagesize::blob_size(bytes).ok()?;
+    let size = (u32::try_from(size.width).ok()?, u32::try_from(size.height).ok()?);
+    (size.0 > 0 && size.1 > 0).then_some(size)
 }
 
 /// With or without padding.
@@ -155,12 +146,28 @@ mod tests {
         assert!(name.starts_with("picture-") && name.ends_with(".png") && name.len() == 20, "{name}");
         assert_eq!(media("audio/wav", pixel).file_name(), None);
         // `GIF89a`, 2 columns and 3 rows.
-        assert_eq!(media("image/gif", "R0lGODlhAgADAA==").pixels(), Some((2, 3)));
+        assert_eq!(media("image/gif", "R0lGODlhAgADAAAA").pixels(), Some((2, 3)));
         // A comment, then a frame of 5 columns and 4 rows.
         assert_eq!(media("image/jpeg", "/9j//gAEYWL/wAARCAAEAAUDASIA").pixels(), Some((5, 4)));
         for cut in 0..20 {
             let _ = media("image/jpeg", "/9j//gAEYWL/wAARCAAEAAUDASIA".get(..cut).unwrap()).pixels();
             let _ = media("image/png", pixel.get(..cut).unwrap()).pixels();
+        }
+    }
+
+    proptest::proptest! {
+        /// The size is read by a library: whatever follows the first bytes of a picture, it ends and does not panic.
+        #[test]
+        fn any_bytes_are_a_picture_with_a_size_or_damaged(
+            begin in proptest::sample::select(vec![
+                &b"\x89PNG\r\n\x1a\n"[..], b"\xff\xd8\xff", b"GIF89a", b"RIFF\0\0\0\0WEBPVP8 ", b"RIFF\0\0\0\0WEBPVP8L",
+                b"RIFF\0\0\0\0WEBPVP8X",
+            ]),
+            rest in proptest::collection::vec(proptest::num::u8::ANY, 0..200),
+        ) {
+            let bytes = [begin, &rest].concat();
+            let size = Media::of_bytes(&bytes).unwrap().pixels();
+            proptest::prop_assert_eq!(size.is_none(), Media::is_damaged(&bytes));
         }
     }
 }

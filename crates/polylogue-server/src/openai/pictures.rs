@@ -38,6 +38,7 @@ pub(super) fn picture(part: &Value, place: String) -> Result<Picture, Problem> {
     let bytes = media.bytes().filter(|bytes| !bytes.is_empty());
     match bytes.as_deref().map(|bytes| Media::kind_of(bytes).filter(|kind| kind.starts_with("image/"))) {
         None => Err(wrong("is not in base64")),
+        _ if bytes.as_deref().is_some_and(Media::is_damaged) => Err(wrong("is damaged")),
         Some(Some(kind)) if kind == media.kind => Ok(Picture { media, place }),
         Some(Some(kind)) => Err(wrong(&format!("is called `{}` and is `{kind}`", media.kind.escape_debug()))),
         Some(None) => {
@@ -89,6 +90,9 @@ mod tests {
     const PIXEL: &str =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
+    /// A comment, then a frame of 5 columns and 4 rows.
+    const JPEG: &str = "/9j//gAEYWL/wAARCAAEAAUDASIA";
+
     fn read(url: &str) -> Result<Picture, Problem> {
         picture(
             &json!({"type": "image_url", "image_url": {"url": url, "detail": "low"}}),
@@ -101,8 +105,8 @@ mod tests {
         let url = format!("data:image/png;base64,{PIXEL}");
         let found = read(&url).unwrap();
         assert_eq!((&*found.media.kind, &*found.media.url), ("image/png", url.as_str()));
-        let jpeg = read("data:image/JPG;base64,/9j//gAE").unwrap();
-        assert_eq!(&*jpeg.media.url, "data:image/jpeg;base64,/9j//gAE");
+        let jpeg = read(&format!("data:image/JPG;base64,{JPEG}")).unwrap();
+        assert_eq!(&*jpeg.media.url, format!("data:image/jpeg;base64,{JPEG}"));
         // As some clients write it.
         let plain = picture(&json!({"type": "image_url", "image_url": url}), String::new()).unwrap();
         assert_eq!(plain.media, found.media);
@@ -112,6 +116,7 @@ mod tests {
             ("data:image/png;base64,%%%%".into(), "is not in base64"),
             ("data:image/png,x".into(), "is not in base64"),
             ("data:image/png".into(), "has no content"),
+            ("data:image/png;base64,iVBORw0KGgo=".into(), "is damaged"),
             ("data:image/svg+xml;base64,PHN2Zz4=".into(), "none of the types"),
         ] {
             let problem = read(&url).unwrap_err();

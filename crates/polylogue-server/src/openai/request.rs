@@ -336,7 +336,7 @@ mod tests {
             assert_eq!(problem.param().as_deref(), Some("messages.0.content.1"));
         }
         let dot =
-            json!({"type": "image_url", "image_url": {"url": "data:image/gif;base64,R0lGODlhAgADAA=="}});
+            json!({"type": "image_url", "image_url": {"url": "data:image/gif;base64,R0lGODlhAgADAAAA"}});
         let (read, pictures) = messages(&user(json!([{"type": "text", "text": "x"}, dot]))).unwrap();
         assert_eq!(
             (&*read[0].pictures[0].kind, pictures[0].place.as_str()),

@@ -8,7 +8,7 @@ use crate::openai::{COMPLETIONS, assistant, complete, content, conversation, use
 use crate::world::World;
 
 pub(crate) const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
-const DOT: &str = "data:image/gif;base64,R0lGODlhAgADAA==";
+const DOT: &str = "data:image/gif;base64,R0lGODlhAgADAAAA";
 
 pub(crate) const LOOK: &str = "
 name: look

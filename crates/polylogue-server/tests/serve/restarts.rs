@@ -223,7 +223,7 @@ async fn s38_a_server_that_stops_says_so_until_its_conversations_are_at_rest() {
 
 #[tokio::test]
 async fn s38_a_picture_of_a_conversation_that_waits_to_run_survives_a_restart() {
-    const DOT: &str = "data:image/gif;base64,R0lGODlhAgADAA==";
+    const DOT: &str = "data:image/gif;base64,R0lGODlhAgADAAAA";
     let limits = ServerLimits { running_per_token: 1, stop_time: Duration::from_millis(1), ..generous() };
     let world = World::with_gate("more", limits, Arc::new(Gate::until(0))).await;
     begin(&world, &json!({"team": "long"})).await;

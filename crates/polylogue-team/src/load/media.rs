@@ -48,6 +48,9 @@ impl Loader<'_> {
             return Err(plain("it is not below the folder of the team file".into()));
         }
         self.media_left.bytes = self.media_left.bytes.saturating_sub(bytes.len() as u64);
+        if Content::is_damaged(&bytes) {
+            return Err(plain("it is a damaged picture".into()));
+        }
         let unknown = || Unreadable {
             why: "its type is not supported".into(),
             hint: Some(format!("{}; `files` brings texts along", Content::KINDS)),

@@ -6,7 +6,7 @@ use std::path::Path;
 use polylogue_core::Media;
 use polylogue_team::{Loaded, Overrides, Team, format, load, parse, parse_at};
 
-const PNG: &[u8] = b"\x89PNG\r\n\x1a\n....";
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x01\0\0\0\x01";
 
 /// A team whose opening has `media`.
 fn text(media: &str) -> String {
@@ -60,6 +60,7 @@ fn what_cannot_be_attached_is_reported_at_its_line() {
     let (_dir, folder) = folder();
     #[cfg(unix)]
     std::os::unix::fs::symlink("../secret.png", folder.join("link.png")).unwrap();
+    fs::write(folder.join("half.png"), &PNG[..20]).unwrap();
     let large = fs::File::create(folder.join("large.png")).unwrap();
     large.set_len(Media::MAX_BYTES + 1).unwrap();
     let below = "it is not below the folder of the team file";
@@ -74,6 +75,7 @@ fn what_cannot_be_attached_is_reported_at_its_line() {
         ("{file: large.png}", "all that a team attaches has 20 MiB at most"),
         ("{file: notes.txt}", "its type is not supported"),
         ("{file: empty.png}", "its type is not supported"),
+        ("{file: half.png}", "it is a damaged picture"),
         ("{type: image/jpeg, file: a.pdf}", "it is `application/pdf`, and not `image/jpeg`"),
     ] {
         let errors = loaded(&folder, media).unwrap_err();
