@@ -1,6 +1,7 @@
 //! An open conversation: run by one task, and watched, answered and cancelled by others.
 
 mod bound;
+mod continuing;
 mod release;
 
 use std::pin::pin;
@@ -16,7 +17,7 @@ use polylogue_core::{
 };
 use tokio::sync::Mutex;
 
-use crate::continuation::{Continuation, is_after_a_call, limits_of, raises};
+use crate::continuation::raises;
 use crate::inbox::deliver;
 use crate::{Error, Prepared, Result};
 
@@ -380,61 +381,6 @@ impl Conversation {
             None => Ok(none),
             Some(reason) if more.is_empty() => Err(reason),
             Some(_) => chat.ends_again(log, limits, more).await?.map_or(Ok(more), Err),
-        })
-    }
-
-    /// What continues it after it ended for `reason`, or with `message` after that was refused for `reason`: more of what its limit
-    /// counts if that is known to be enough for the next call, else another message. `None` if neither does, such as under a budget with a model of unknown price
-    /// or after a participant left.
-    ///
-    /// # Errors
-    /// When the log is not a valid conversation. Waits while it runs.
-    pub async fn continuation(
-        &self,
-        reason: &StopReason,
-        message: Option<&Message>,
-    ) -> Result<Option<Continuation>> {
-        let events = self.events().await;
-        let mut refused = reason.clone();
-        // As much as it was last allowed, else as much as the limit; if that is too little, as much as the next step needs.
-        for _ in 0..2 {
-            let Some(limit) =
-                limits_of(&refused).next().filter(|_| !is_after_a_call(&refused, self.limits()))
-            else {
-                break;
-            };
-            for more in [LimitOverrides::last_allowed(&events).instead_of(limit), limit] {
-                match self.refused_for(more, message).await? {
-                    None => return Ok(Some(Continuation::More(more))),
-                    Some(reason) => refused = reason,
-                }
-            }
-        }
-        let another = Message::text(Name::user(), Continuation::MESSAGE);
-        let refused = self.refused_for(LimitOverrides::default(), Some(&another)).await?;
-        Ok(refused.is_none().then_some(Continuation::Message))
-    }
-
-    /// Whether it is closed and would continue if it were resumed under the limits that it has, such as after it was stopped.
-    ///
-    /// # Errors
-    /// When the log is not a valid conversation. Waits while it runs.
-    pub async fn continues(&self) -> Result<bool> {
-        Ok(self.is_closed().await? && self.refused_for(LimitOverrides::default(), None).await?.is_none())
-    }
-
-    /// Why it would end again if it were opened for `more` and resumed, with `message` if there is one.
-    async fn refused_for(
-        &self,
-        more: LimitOverrides,
-        message: Option<&Message>,
-    ) -> Result<Option<StopReason>> {
-        let log = self.0.log.lock().await;
-        let log = log.as_ref().ok_or_else(|| self.gone())?;
-        let limits = log.limits_beyond(more).await.over(*self.limits());
-        Ok(match message {
-            Some(message) => self.0.chat.takes_no_message(log, &limits, message).await?,
-            None => self.raised(log, &limits, more).await?.err(),
         })
     }
 
