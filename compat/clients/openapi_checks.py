@@ -1,6 +1,5 @@
 """Requests by `/openapi.json` (S36): no reply is an error of the server, and none is outside of its schema. Real conversations are read
-and changed by every route; then schemathesis makes requests. A route that was never called is a failure, and those are listed that never did what
-they are for."""
+and changed by every route; then schemathesis makes requests. A route that was never called, or never replied with success, is a failure."""
 
 import json
 import pathlib
@@ -29,6 +28,8 @@ class Routes:
         self.document = server.get("/openapi.json")
         # Each with the statuses of its replies.
         self.used = {}
+        # The headers of the last reply.
+        self.headers = {}
 
     def documented(self):
         return [(method.upper(), path) for path, methods in self.document["paths"].items() for method in methods]
@@ -46,33 +47,37 @@ class Routes:
                 if of == method and pattern.fullmatch(address):
                     self.note(method, path, status)
 
-    def findings(self):
-        """Routes that have never replied with success. One that was never called is a failure."""
+    def check_all_used(self):
+        """Every route was called, and has replied with success."""
         unused = [f"{method} {path}" for method, path in self.documented() if (method, path) not in self.used]
         assert not unused, f"never called: {', '.join(unused)}; call them in `use_routes`"
-        failing = [(route, codes) for route, codes in sorted(self.used.items()) if min(codes) >= 300]
-        return [f"never with success: {method} {path} ({', '.join(map(str, sorted(codes)))})" for (method, path), codes in failing]
+        failing = [f"{method} {path} {sorted(codes)}" for (method, path), codes in sorted(self.used.items()) if min(codes) >= 300]
+        assert not failing, f"never with success: {', '.join(failing)}; call them so in `use_routes`"
 
     def call(self, method, path, body=None, query="", headers=None, **values):
         operation = self.document["paths"][path][method.lower()]
         address = self.server.url + path.format(**values) + query
         headers = {"Authorization": f"Bearer {self.server.token}", "Content-Type": "application/json", **(headers or {})}
+        headers = {name: value for name, value in headers.items() if value is not None}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(address, data, headers, method=method)
         # Below what the server allows one token.
         time.sleep(1 / 18)
         try:
             with urllib.request.urlopen(request) as response:
-                status, media = response.status, response.headers["Content-Type"]
-                # A stream that does not end says enough by its first line.
-                text = response.readline() if path in STREAMS else response.read()
+                status, media, self.headers = response.status, response.headers["Content-Type"], response.headers
+                # A stream does not end, and may say nothing for a while.
+                text = b"" if media and media.startswith("text/event-stream") else response.read()
         except urllib.error.HTTPError as error:
             status, media, text = error.code, error.headers["Content-Type"], error.read()
         assert status < 500 and status != 429, (method, address, status, text)
         self.note(method, path, status)
         responses = operation["responses"]
         content = responses["2XX" if status < 300 else "default"]["content"]
-        media = media.split(";")[0]
+        media = (media or "").split(";")[0]
+        if status == 204:
+            assert not text, (method, address, text)
+            return None
         assert media in content, (method, address, status, media)
         if not media.endswith("json"):
             return None
@@ -96,7 +101,6 @@ def pattern_of(path):
     return re.compile(re.sub(r"\\{\w+\\}", "[^/]*", re.escape(path)))
 
 
-STREAMS = ["/api/v1/feed"]
 PATH = "/api/v1/conversations"
 ONE = PATH + "/{id}"
 
@@ -133,8 +137,11 @@ def use_routes(routes):
         call("POST", "/api/v1/teams/check", {"text": text})
     token = call("POST", "/api/v1/tokens", {"name": "x", "scopes": ["read"]})
     call("DELETE", "/api/v1/tokens/{token}", token=token["id"])
-    call("POST", "/api/v1/session", {"code": "wrong"})
-    call("DELETE", "/api/v1/session")
+    for code in ["wrong", server.login]:
+        call("POST", "/api/v1/session", {"code": code}, headers={"Authorization": None, "Origin": server.url})
+    cookie = routes.headers["Set-Cookie"].split(";")[0]
+    for own in [{}, {"Authorization": None, "Cookie": cookie, "Origin": server.url}]:
+        call("DELETE", "/api/v1/session", headers=own)
     use_others(routes, ids)
     for method, path in routes.documented():
         if method == "GET" and "{" not in path and (method, path) not in routes.used:
@@ -153,7 +160,10 @@ def use_others(routes, ids):
     call("GET", ONE + "/continuation", id=ids[2])
     exported = routes.server.text(ONE.format(id=ids[0]) + "/export")
     call("POST", "/api/v1/imports", {"log": exported, "team": "talk"})
-    call("DELETE", "/api/v1/memory/{fact}", fact="1")
+    routes.begin("keeper")
+    fact = call("GET", "/api/v1/memory")["facts"][0]["id"]
+    for _ in range(2):
+        call("DELETE", "/api/v1/memory/{fact}", fact=fact)
     source = call("GET", "/api/v1/teams/{team}/source", team="talk")
     call("PUT", "/api/v1/teams/{team}", {"text": source["text"]}, headers={"If-Match": source["version"]}, team="talk")
     opening = {
@@ -164,15 +174,18 @@ def use_others(routes, ids):
     }
     for path, values in [("/mcp", {}), ("/mcp/{team}", {"team": "talk"})]:
         call("POST", path, opening, headers={"Accept": "application/json, text/event-stream"}, **values)
-        # Without a session.
-        call("GET", path, headers={"Accept": "text/event-stream"}, **values)
-        call("DELETE", path, **values)
+        session = {"Mcp-Session-Id": routes.headers["Mcp-Session-Id"], "Mcp-Protocol-Version": "2025-11-25"}
+        for headers in [session, {}]:
+            call("GET", path, headers={"Accept": "text/event-stream", **headers}, **values)
+            call("DELETE", path, headers=headers, **values)
 
 
 def run(server, seed=None):
     routes = Routes(server)
     use_routes(routes)
-    return make_requests(routes, seed) + routes.findings()
+    tested = make_requests(routes, seed)
+    routes.check_all_used()
+    return tested
 
 
 def make_requests(routes, seed):

@@ -31,10 +31,12 @@ class Server:
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=self.log, text=True, env=environment, cwd=self.folder.name
         )
-        lines = [self.process.stdout.readline().split() for _ in range(2)]
-        if not lines[0] or not lines[1]:
+        lines = [self.process.stdout.readline().split() for _ in range(3)]
+        if not all(lines):
             raise SystemExit(f"the server did not start: {self.messages()}")
         self.url, self.token = lines[0][0], lines[1][1]
+        # What the link to the page is exchanged for a cookie by, once.
+        self.login = lines[2][1].partition("#login=")[2]
 
     def __enter__(self):
         return self
