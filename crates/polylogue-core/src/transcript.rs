@@ -132,7 +132,7 @@ pub struct EndedTurn {
     pub who: Name,
     /// Whether only the policy saw its message.
     pub is_private: bool,
-    /// Whether it had no content.
+    /// Whether it had no content. One that became a background task counts as silent until the task has ended.
     pub is_silent: bool,
 }
 

@@ -102,7 +102,11 @@ impl Transcript {
         };
         entry.status = Some(result.status);
         entry.is_unseen = !result.awaited && result.status != BackgroundStatus::Cancelled;
+        let begun = entry.seq;
         let within = std::mem::take(&mut entry.within);
+        if result.turn && result.status != BackgroundStatus::Cancelled {
+            self.worked_since(begun, &result.who);
+        }
         within.iter().for_each(|event| self.count_within(event));
         let turn = self.open.iter_mut().find(|turn| result.awaited && turn.request.who == result.who);
         match turn {
@@ -110,6 +114,15 @@ impl Transcript {
             None => self.shared.extend(in_order(&within)),
         }
         Ok(())
+    }
+
+    /// The turn of `who` that the event `begun` made a background task had an effect. Before that it counts as silent: where all wait for
+    /// such tasks, the chat would end, and so it waits for them.
+    fn worked_since(&mut self, begun: u64, who: &Name) {
+        let mut later = self.ended.iter_mut().skip_while(|turn| turn.seq < begun);
+        if let Some(turn) = later.find(|turn| turn.who == *who) {
+            turn.is_silent = false;
+        }
     }
 
     /// Keeps an event within an open background task until that ends. Returns whether it is one.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue::layers::BackgroundTurns;
 use polylogue::policies::until;
 use polylogue::policies::{Dag, Selector};
-use polylogue::stop::max_turns;
+use polylogue::stop::{LoopDetector, Stop, max_turns};
 use polylogue::{
     Act, Agent, Chat, Function, Graph, Group, Log, Name, Result, Turn, parallel, round_robin, sequential,
 };
@@ -208,6 +208,36 @@ async fn a_failure_leads_to_a_turn_without_a_message() {
     let expected =
         ["Ann passes", "Bob: Fine.", "Ann-1 failed", "Ann passes", "closed: every participant has spoken"];
     assert_eq!(said(&events), expected);
+}
+
+/// A turn that became a background task is no empty reply: those after one that fails have their turns.
+#[tokio::test]
+async fn a_failure_is_not_two_empty_replies() {
+    let script = r#"[{"Bob": "Fine."}]"#;
+    let graph = Graph::of(["Ann", "Bob"]).starts_with("Ann").edge(("Ann", "Bob")).build().unwrap();
+    let events = played_from(&[], script, |cast| {
+        let silent = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
+        let chat =
+            Chat::named("main").participant(BackgroundTurns::new(silent)).participant(cast.assistant("Bob"));
+        chat.policy(until(Stop::from(LoopDetector::default()), graph.clone())).build().unwrap()
+    })
+    .await;
+    let expected =
+        ["Ann passes", "Ann-1 failed", "Ann passes", "Bob: Fine.", "closed: the graph is complete"];
+    assert_eq!(said(&events), expected);
+}
+
+/// Where everyone works in the background, the chat waits, and what ends it is not that no one said anything meanwhile.
+#[tokio::test]
+async fn a_chat_in_which_all_work_does_not_end_as_a_loop() {
+    let script = r#"[{"Ann": "Facts."}, {"Bob": "Fine."}]"#;
+    let events = played_from(&[], script, |cast| {
+        let chat = chat(cast, &["Ann", "Bob"], &["Ann", "Bob"]).max_turns(2);
+        chat.policy(until(Stop::from(LoopDetector::default()), round_robin())).build().unwrap()
+    })
+    .await;
+    let said = said(&events);
+    assert_eq!(said.last().map(String::as_str), Some("closed: the limit of 2 turns"), "{said:?}");
 }
 
 #[tokio::test]
