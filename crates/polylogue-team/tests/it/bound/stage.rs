@@ -16,6 +16,7 @@ use polylogue_team::{BuildContext, Grant, Team, TeamBound};
 use serde_json::Value;
 
 use super::adversary::{Adversary, Switched};
+use super::reasons::{Others, untrue};
 
 /// The answers that people give in one conversation.
 const ANSWERS: usize = 400;
@@ -74,6 +75,10 @@ pub(super) struct Played {
     pub(super) max_calls: u64,
     /// The turns of all chats.
     pub(super) turns: u64,
+    /// Which stop reason of its log is not true, if one is not.
+    pub(super) untrue: Option<String>,
+    /// What else spoke than models.
+    pub(super) others: Others,
 }
 
 impl Played {
@@ -161,7 +166,10 @@ impl Stage {
             Body::Message(message) => message.to == Audience::All && !message.plain().trim().is_empty(),
             _ => false,
         };
+        let events = log.events().await;
         Played {
+            untrue: untrue(&self.team, &events),
+            others: Others::of(&self.team, &events),
             used: log.usage().await,
             end: run.map(|run| run.status).map_err(|error| error.to_string()),
             exception: log.bound_exception().await,
@@ -170,7 +178,7 @@ impl Stage {
             max_calls: limits.max_calls(),
             turns: log.turns().await,
             asks,
-            has_output: log.events().await.iter().any(|event| event.at.is_root() && says(&event.body)),
+            has_output: events.iter().any(|event| event.at.is_root() && says(&event.body)),
         }
     }
 }

@@ -9,6 +9,7 @@ use polylogue_core::{BoundException, Money, RunBound, Status, StopReason};
 use polylogue_team::{BuildContext, Overrides, Team, load, parse};
 
 use super::adversary::{Adversary, Behavior};
+use super::reasons::misfit;
 use super::stage::{Played, Setting, Stage};
 
 /// Conversations of a sweep, unless `POLYLOGUE_CONVERSATIONS` says how many.
@@ -121,6 +122,9 @@ fn drawn(seed: u64) -> (Adversary, Setting) {
 
 /// Why `played` is not as the bound of its team says.
 pub(super) fn flaw(played: &Played, behavior: Behavior) -> Option<String> {
+    if let Some(untrue) = &played.untrue {
+        return Some(untrue.clone());
+    }
     let reason = match &played.end {
         Err(error) => return Some(format!("it failed: {error}")),
         Ok(Status::Waiting(_)) if played.asks => return None,
@@ -143,8 +147,12 @@ pub(super) fn flaw(played: &Played, behavior: Behavior) -> Option<String> {
         }
         // No one stops it from outside, and all prices are known.
         StopReason::Stopped { .. } | StopReason::UnknownPrice { .. } => true,
+        // They are checked by the log.
         _ => false,
     };
+    if let Some(what) = misfit(behavior, reason, played.others) {
+        return Some(what);
+    }
     let is_over = played.shares.iter().any(|share| *share > 100) && !huge;
     let (shares, exception) = (played.shares, played.exception);
     (is_wrong || is_over || (exception.is_some() && !huge))
@@ -189,6 +197,36 @@ async fn play_seeds(part: u64) {
     for (reason, count) in reasons {
         println!("{count:9} {reason}");
     }
+    assert!(flaws.is_empty(), "{} flaws:\n{}", flaws.len(), flaws[..flaws.len().min(20)].join("\n"));
+}
+
+/// Conversations of the sweep without a low limit on calls, unless `POLYLOGUE_WHOLE` says how many.
+const WHOLE: u64 = 400;
+
+/// The limit on calls of these.
+const MANY_CALLS: u64 = 60;
+
+/// Conversations that end by themselves, with other reasons than the limit on calls: every team in turn, with one behavior after the other.
+#[tokio::test(start_paused = true)]
+async fn whole_conversations_end_for_true_reasons() {
+    let place = tempfile::tempdir().unwrap();
+    let teams = shipped().into_iter().chain(patterns());
+    let teams = teams.filter(|(name, _)| !PROGRAMS.contains(&name.as_str()));
+    let mut stages: Vec<Stage> = teams.map(|(name, team)| Stage::new(name, team, place.path())).collect();
+    let (mut flaws, mut reasons) = (Vec::new(), BTreeMap::<String, u64>::new());
+    let first = setting("POLYLOGUE_SEED").unwrap_or(1);
+    for seed in first..first + setting("POLYLOGUE_WHOLE").unwrap_or(WHOLE) {
+        let at = usize::try_from(seed % stages.len() as u64).unwrap();
+        let nth = usize::try_from(mixed(seed) % Behavior::ALL.len() as u64).unwrap();
+        let model = Adversary { output: 48, ..Adversary::new(Behavior::ALL[nth], seed) };
+        let setting = Setting { window: None, calls: Some(MANY_CALLS) };
+        let played = stages[at].play(model, setting).await;
+        let flaw = flaw(&played, model.behavior);
+        flaws
+            .extend(flaw.map(|flaw| format!("{} POLYLOGUE_SEED={seed}, {model:?}: {flaw}", stages[at].name)));
+        *reasons.entry(played.code()).or_default() += 1;
+    }
+    println!("{reasons:#?}");
     assert!(flaws.is_empty(), "{} flaws:\n{}", flaws.len(), flaws[..flaws.len().min(20)].join("\n"));
 }
 
