@@ -11,7 +11,7 @@ use polylogue_tools::http::{self, Header, HttpMethod, Secret};
 use polylogue_tools::openapi::{Keys, Operation};
 use serde_json::Value;
 
-use crate::command::ArgumentKeys;
+use crate::command::DeclaredArgument;
 use crate::duration::Time;
 use crate::secret::is_secret_header;
 use crate::text::{PathText, VariableText};
@@ -69,7 +69,7 @@ pub(crate) struct CallKeys {
     #[key(none = "no body")]
     json: Option<Value>,
     /// Arguments of the tool by name.
-    #[key(as = IndexMap<String, ArgumentKeys>)]
+    #[key(as = IndexMap<String, DeclaredArgument>)]
     arguments: IndexMap<String, Argument>,
     /// Time limit of a call in seconds.
     #[key(name = "timeout_s", none = "30", range = 1..=3600)]

@@ -1,9 +1,13 @@
 //! Commands that are tools.
 
 use indexmap::IndexMap;
-use polylogue_config::{As, Config};
+use polylogue_config::types::Type;
+use polylogue_config::yaml::Node;
+use polylogue_config::{As, Config, Cx};
 use polylogue_tools::command::{Argument, Declaration, Kind, Words};
 use serde_json::Value;
+
+use crate::json_schema::check_argument;
 
 /// A command that agents can call as a tool.
 #[derive(Config)]
@@ -17,7 +21,7 @@ pub(crate) struct CommandKeys {
     #[key(as = Vec<WordsKeys>, required)]
     command: Vec<Words>,
     /// Arguments of the tool by name.
-    #[key(as = IndexMap<String, ArgumentKeys>)]
+    #[key(as = IndexMap<String, DeclaredArgument>)]
     arguments: IndexMap<String, Argument>,
     /// Allows a call that was in flight when the process died to be repeated on resume.
     #[key(default = false)]
@@ -51,7 +55,7 @@ struct WordsWhen {
 /// An argument of a command or an HTTP call.
 #[derive(Config)]
 #[config(name = "Argument", for = Argument)]
-pub(crate) struct ArgumentKeys {
+struct ArgumentKeys {
     /// Type of the argument.
     #[key(name = "type", as = ArgumentKind)]
     kind: Kind,
@@ -76,6 +80,38 @@ pub(crate) struct ArgumentKeys {
     /// Allows values that begin with `-`, which programs read as options.
     #[key(default = false)]
     may_be_option: bool,
+}
+
+/// An argument whose keys do not contradict each other.
+pub(crate) struct DeclaredArgument(ArgumentKeys);
+
+impl Config for DeclaredArgument {
+    fn ty() -> &'static Type {
+        ArgumentKeys::ty()
+    }
+
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        check_argument(node, cx.report);
+        Self(ArgumentKeys::read(node, cx))
+    }
+
+    fn hole() -> Self {
+        Self(ArgumentKeys::hole())
+    }
+
+    fn write(&self) -> Value {
+        self.0.write()
+    }
+}
+
+impl As<Argument> for DeclaredArgument {
+    fn into_value(self) -> Argument {
+        self.0.into_value()
+    }
+
+    fn from_value(argument: &Argument) -> Self {
+        Self(ArgumentKeys::from_value(argument))
+    }
 }
 
 /// Type of an argument.

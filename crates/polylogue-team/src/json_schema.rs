@@ -1,7 +1,9 @@
 //! JSON Schemas in team files.
 
+mod argument;
 mod satisfiable;
 
+pub(crate) use self::argument::check_argument;
 use self::satisfiable::TYPES;
 use crate::diagnostic::Report;
 use crate::suggest;

@@ -59,11 +59,11 @@ fn allows_only(types: &[&str], of: &str) -> bool {
     !types.is_empty() && types.iter().all(|allowed| overlaps(allowed, of))
 }
 
-fn listed(types: &[&str]) -> String {
+pub(super) fn listed(types: &[&str]) -> String {
     types.iter().map(|of| format!("`{of}`")).collect::<Vec<_>>().join(" or ")
 }
 
-fn check_ranges(schema: &Node, types: &[&str], report: &mut Report<'_>) {
+pub(super) fn check_ranges(schema: &Node, types: &[&str], report: &mut Report<'_>) {
     for (least, most, is_exclusive, of) in RANGES {
         let number = |key: &str| schema.entry(key).and_then(|entry| entry.value.to_value().as_f64());
         let Some((from, to)) = number(least).zip(number(most)).filter(|_| allows_only(types, of)) else {
@@ -112,7 +112,7 @@ fn check_values(schema: &Node, types: &[&str], report: &mut Report<'_>) {
     }
 }
 
-fn check_types(values: &[Node], key: &str, types: &[&str], report: &mut Report<'_>) {
+pub(super) fn check_types(values: &[Node], key: &str, types: &[&str], report: &mut Report<'_>) {
     let fits =
         |value: &Value| types.is_empty() || types.iter().any(|of| is_of(value, of)) || has_variable(value);
     let Some(first) = values.first().filter(|_| !values.iter().any(|value| fits(&value.to_value()))) else {
@@ -128,11 +128,11 @@ fn check_types(values: &[Node], key: &str, types: &[&str], report: &mut Report<'
 }
 
 /// What holds a variable is known later.
-fn has_variable(value: &Value) -> bool {
+pub(super) fn has_variable(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.contains("{{"))
 }
 
-fn is_of(value: &Value, of: &str) -> bool {
+pub(super) fn is_of(value: &Value, of: &str) -> bool {
     match of {
         "string" => value.is_string(),
         "number" => value.is_number(),
