@@ -54,7 +54,7 @@ const LEDGER: &str = r#"{"is_request_satisfied": {"answer": true}, "is_in_loop":
 const STALLS: &str = r#"{"is_request_satisfied": {"answer": false}, "is_in_loop": {"answer": true}, "is_progress_being_made": {"answer": false},
     "next_speaker": {"answer": "B"}, "instruction_or_question": {"answer": "Go on."}}"#;
 
-const PLAYED: [Played; 23] = [
+const PLAYED: [Played; 33] = [
     ("participants: [A, B], stop: {says: DONE}", &["one", "two", "all is DONE"], "mentioned"),
     ("participants: [A, B], stop: {matches: '^OK'}", &["one", "two", "OK then"], "matched"),
     ("participants: [A, B], stop: {when: \"last.text == 'three'\"}", &["one", "two", "three"], "condition"),
@@ -110,14 +110,52 @@ const PLAYED: [Played; 23] = [
         "no_handoff",
     ),
     ("participants: [T, B]", &["!"], "tool_rounds"),
+    ("participants: [H, B], pattern: {handoffs: {start: H, then: stay}}", &["one", "-"], "no_reply"),
+    (
+        "participants: [A, B], pattern: {group: {transitions: {allowed: {A: B}}}}",
+        &["one", "two"],
+        "no_speaker",
+    ),
+    (
+        "participants: [A, B], pattern: {state_machine: {start: A, after: {A: [{when: turns < 1, then: B}], B: A}}}",
+        &["one"],
+        "no_speaker",
+    ),
+    (
+        "participants: [A, B], pattern: {debate: {options: [red, blue], tie: {chair: A}}}",
+        &["one", "?", "red"],
+        "chair_decided",
+    ),
+    (
+        "participants: [A, B], pattern: {role_play: {user: A, assistant: B}}",
+        &["Instruction: do it"],
+        "errors",
+    ),
+    ("participants: [A, B], pattern: {role_play: {user: A, assistant: B}}", &["-"], "errors"),
+    (
+        "participants: [A, B], pattern: {role_play: {user: A, assistant: B, done: {text: FIN}}}",
+        &["FIN"],
+        "mentioned",
+    ),
+    ("participants: [R, B]", &["one", "two"], "auto_replies"),
+    ("participants: [S, B]", &["one", "two"], "errors"),
+    (
+        "participants: [A, B], pattern: {group_solve: {end: first_completion, check: {structured: false}, \
+         tasks: [{who: A, prompt: One., self_terminating: true}, {who: B, prompt: Two., self_terminating: true}]}}",
+        &["one", "two", "three", "no"],
+        "completed",
+    ),
 ];
 
-const AGENTS: &str =
-    "{name: A}, {name: B}, {name: H, handoffs: [B]}, {name: T, tools: [calculator], max_tool_rounds: 2}";
+const AGENTS: &str = "{name: A}, {name: B}, {name: H, handoffs: [B]}, {name: T, tools: [calculator], max_tool_rounds: 2}, \
+     {name: R, human_input: never, max_auto_replies: 1}, {name: S, output_schema: {type: object}, output_retries: 1}";
 
 fn team(chat: &str) -> Team {
     let agents = AGENTS.split("}, {").map(|agent| agent.trim_matches(['{', '}']));
-    let named = |agent: &&str| chat.contains(&agent[6..7]);
+    let named = |agent: &&str| {
+        let name = &agent[6..7];
+        matches!(name, "A" | "B") || chat.contains(&format!("[{name}"))
+    };
     let agents: Vec<String> = agents.filter(named).map(|agent| format!("{{{agent}}}")).collect();
     let text =
         format!("{{name: t, model: 'a:b', task: hi, agents: [{}], chat: {{{chat}}}}}", agents.join(", "));
