@@ -1,5 +1,7 @@
 //! Limits on what a chat or the run can use.
 
+use std::time::Duration;
+
 use polylogue::stop::Counted;
 use polylogue_core::{AllowanceOwner, Body, ChargeReason, Event, StopReason};
 use polylogue_team::{Pattern, Stop};
@@ -47,7 +49,9 @@ impl Case<'_> {
 
     /// The time of a chat is not longer than that of its events; that in which people were waited for counts in these.
     pub(super) fn time_of_chat(&self, limit_ms: u64) -> Check {
-        let is_set = self.has_stop(&|stop| stop.max_time_s.is_some_and(|s| (s * 1000.0) as u64 == limit_ms));
+        let is_set = self.has_stop(&|stop| {
+            stop.max_time.is_some_and(|time| Duration::from(time) == Duration::from_millis(limit_ms))
+        });
         ensure(is_set, "no such limit is set")?;
         ensure(self.talk.ran_ms >= limit_ms, "there was time left")
     }
