@@ -281,10 +281,11 @@ impl Runner {
             store,
             overlong: overlong(&events),
         };
-        if let Ok(Status::Waiting(questions)) = &status {
-            print_questions(self.settings.output, questions, &end);
-        }
-        view.apply(|screen| screen.end(&end), &conversation.cancellation());
+        let asked = match &status {
+            Ok(Status::Waiting(questions)) => questions.as_slice(),
+            _ => &[],
+        };
+        show_end(&mut view, self.settings.output, asked, &end);
         let is_shown = self.is_failure_shown(&events);
         // What was appended is kept, whatever the store says now.
         let released = conversation.release().await;
@@ -322,9 +323,15 @@ pub(crate) async fn read_answer(
     prompt::read_piped(signals).await.map_err(|error| error.hint(hint()))
 }
 
+/// Shows how a run has ended, and the questions for which it waits.
+pub(crate) fn show_end(view: &mut View, output: Output, questions: &[(Path, Question)], end: &RunEnd) {
+    print_questions(output, questions, end);
+    view.apply(|screen| screen.end(end), &Cancellation::default());
+}
+
 /// Says in addition to an output that shows no conversation which questions wait, and how to answer them.
-pub(crate) fn print_questions(output: Output, questions: &[(Path, Question)], end: &RunEnd) {
-    if output != Output::Result {
+fn print_questions(output: Output, questions: &[(Path, Question)], end: &RunEnd) {
+    if output != Output::Result || questions.is_empty() {
         return;
     }
     for (_, question) in questions {

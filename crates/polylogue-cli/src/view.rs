@@ -83,9 +83,9 @@ impl View {
 
     /// Says that the bound of the conversation `id` does not apply any more, and `why`; to programs only, if the person expects it.
     pub(crate) fn bound_ended(&mut self, id: &LogId, why: &str, is_expected: bool) {
-        let note = format!("{NO_BOUND}: {why}");
-        let is_shown = self.screen.bound_ended(id, why, &note).unwrap_or(false);
-        if !is_shown && !is_expected {
+        let note = (!is_expected).then(|| format!("{NO_BOUND}: {why}"));
+        let is_shown = self.screen.bound_ended(id, why, note.as_deref()).unwrap_or(false);
+        if let Some(note) = note.filter(|_| !is_shown) {
             print_note_wrapped(&note);
         }
     }

@@ -216,34 +216,42 @@ fn copied(id: &LogId, events: &[Event], point: &ForkPoint) -> Result<Vec<Arc<Eve
 
 /// Why the events before `end` cannot be a conversation of their own: a call of them has no result there.
 fn open_call(events: &[Event], end: u64) -> Option<ForkError> {
-    let (called, who, call) = *open_calls(events, end).first()?;
-    let is_apart = |end: &u64| open_calls(events, *end).is_empty();
-    let mut later = end + 1..=events.len() as u64;
-    Some(ForkError::OpenCall {
-        who: who.clone(),
-        tool: call.tool.clone(),
-        called: called.seq,
-        before: (0..end).rev().find(is_apart).unwrap_or_default(),
-        after: later.find(is_apart).map(|end| end - 1),
-    })
+    let mut open = OpenCalls::default();
+    let (mut found, mut before, mut after) = (None, 0, None);
+    // Before each event, and after the last one.
+    for place in 0..=events.len() as u64 {
+        if place == end {
+            found = Some(*open.0.first()?);
+        } else if open.0.is_empty() && place < end {
+            before = place;
+        } else if open.0.is_empty() {
+            after = Some(place - 1);
+            break;
+        }
+        events.get(usize::try_from(place).ok()?).into_iter().for_each(|event| open.add(event));
+    }
+    let (called, who, call) = found?;
+    Some(ForkError::OpenCall { who: who.clone(), tool: call.tool.clone(), called: called.seq, before, after })
 }
 
-/// The calls before `end` that have no result there.
-fn open_calls(events: &[Event], end: u64) -> Vec<(&Event, &Name, &Call)> {
-    let mut open: Vec<(&Event, &Name, &Call)> = Vec::new();
-    for event in events.iter().take_while(|event| event.seq < end) {
+/// The calls that have no result yet, with their events.
+#[derive(Default)]
+struct OpenCalls<'e>(Vec<(&'e Event, &'e Name, &'e Call)>);
+
+impl<'e> OpenCalls<'e> {
+    fn add(&mut self, event: &'e Event) {
         match &event.body {
-            Body::ToolCalled { who, call } => open.push((event, who, call)),
-            Body::ToolReturned { who, id, .. } => open
+            Body::ToolCalled { who, call } => self.0.push((event, who, call)),
+            Body::ToolReturned { who, id, .. } => self
+                .0
                 .retain(|(called, caller, call)| called.at != event.at || *caller != who || call.id != *id),
             // What is rolled back has no result.
             Body::RolledBack { since } => {
-                open.retain(|(called, ..)| called.at != event.at || called.seq < *since);
+                self.0.retain(|(called, ..)| called.at != event.at || called.seq < *since);
             }
             _ => {}
         }
     }
-    open
 }
 
 /// `body` with another text; `None` if it has none that people or agents wrote.

@@ -17,7 +17,6 @@ mod task;
 mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use polylogue::{Limits, Result};
 use polylogue_core::{Allowance, Capabilities, Capability, Model as _, Money, OnLimit, RunBound};
@@ -35,6 +34,7 @@ use self::walk::{Computed, Walk};
 use crate::agent::{Agent, ModelKeys};
 use crate::build::{AgentBuilder, Provide};
 use crate::build_context::BuildContext;
+use crate::source::Source;
 use crate::team::Team;
 
 /// What a run of a team takes at most.
@@ -231,8 +231,8 @@ impl Team {
     fn line_of(&self, name: &str) -> Option<usize> {
         let inner = self.chats.iter().find(|inner| inner.name.as_str() == name).map(|inner| &inner.name.span);
         let outermost = || (self.name.as_str() == name).then(|| self.chat.participants.key());
-        let text = self.sources.files.get(Path::new(&self.sources.file))?;
-        Some(1 + text.get(..inner.or_else(outermost)?.start)?.matches('\n').count())
+        let source = Source::new(&self.sources.file, self.text()?);
+        Some(source.position(inner.or_else(outermost)?.start).line)
     }
 
     /// The assumptions in words.

@@ -83,7 +83,7 @@ struct ArgumentKeys {
 }
 
 /// An argument whose keys do not contradict each other.
-pub(crate) struct DeclaredArgument(ArgumentKeys);
+pub(crate) struct DeclaredArgument(Argument);
 
 impl Config for DeclaredArgument {
     fn ty() -> &'static Type {
@@ -91,26 +91,27 @@ impl Config for DeclaredArgument {
     }
 
     fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
-        check_argument(node, cx.report);
-        Self(ArgumentKeys::read(node, cx))
+        let argument = ArgumentKeys::read(node, cx).into_value();
+        check_argument(node, &argument, cx.report);
+        Self(argument)
     }
 
     fn hole() -> Self {
-        Self(ArgumentKeys::hole())
+        Self(ArgumentKeys::hole().into_value())
     }
 
     fn write(&self) -> Value {
-        self.0.write()
+        ArgumentKeys::from_value(&self.0).write()
     }
 }
 
 impl As<Argument> for DeclaredArgument {
     fn into_value(self) -> Argument {
-        self.0.into_value()
+        self.0
     }
 
     fn from_value(argument: &Argument) -> Self {
-        Self(ArgumentKeys::from_value(argument))
+        Self(argument.clone())
     }
 }
 

@@ -21,7 +21,7 @@ use crate::error::{CliError, Exit};
 use crate::prompt::question::{meant, prompt as prompt_for, typed};
 use crate::prompt::{self, print_verbatim};
 use crate::runner::{
-    answers, is_failure_shown, is_seen, overlong, print_questions, read_answer, sent_since, waiting,
+    answers, is_failure_shown, is_seen, overlong, read_answer, sent_since, show_end, waiting,
 };
 use crate::screen::text::neutral;
 use crate::screen::{RunEnd, RunState, Screen, Settings, Size};
@@ -332,10 +332,11 @@ impl<'r> Watch<'r> {
             store,
             overlong: overlong(&self.events),
         };
-        if let Rest::Waiting(asked) = &rest {
-            print_questions(self.settings.output, &questions(asked), &end);
-        }
-        view.apply(|screen| screen.end(&end), &Cancellation::default());
+        let asked = match &rest {
+            Rest::Waiting(asked) => questions(asked),
+            _ => Vec::new(),
+        };
+        show_end(&mut view, self.settings.output, &asked, &end);
         match rest {
             Rest::Failed(why) if !is_failure_shown(self.settings.output, &self.events) => {
                 Err(CliError::failed(why))

@@ -255,26 +255,15 @@ mod tests {
     use polylogue_core::{CacheSavings, Name, PromptCache, UncertainUsage};
 
     use super::*;
+    use crate::screen::tests::ending;
 
     fn check(status: &str, spent: TotalUsage, turns: u64, seconds: u64, expected: &Expect) {
         let elapsed = Duration::from_secs(seconds);
-        let (id, resumable) = (LogId::new("3k7v9x").unwrap(), !status.starts_with("done"));
+        let resumable = !status.starts_with("done");
         let option = status.starts_with("limit").then_some("--max-turns N");
         let option = option.or(status.starts_with("waiting").then_some("--answer TEXT")).map(str::to_owned);
-        let (state, files, store) = (RunState::Done, None, None);
-        let ending = RunEnd {
-            state,
-            status: status.into(),
-            spent,
-            turns,
-            elapsed,
-            id,
-            resumable,
-            option,
-            files,
-            store,
-            overlong: 0,
-        };
+        let status = status.to_owned();
+        let ending = RunEnd { status, spent, turns, elapsed, resumable, option, ..ending() };
         let lines: Vec<_> = ending.lines(None).iter().map(Line::text).collect();
         expected.assert_eq(&lines.join("\n"));
         assert!(ending.lines(Some(40)).iter().all(|line| line.width() <= 40));

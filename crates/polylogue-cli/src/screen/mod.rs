@@ -286,15 +286,15 @@ impl<W: Write> Screen<W> {
         Ok(true)
     }
 
-    /// Shows that the bound of the conversation `id` does not apply any more, and `why`: to the person as `note`, which stays on the
-    /// screen. `false` if the caller must print that: nothing changes in place.
+    /// Shows that the bound of the conversation `id` does not apply any more, and `why`: to the person as `note`, if there is one, which
+    /// stays on the screen. `false` if the caller must print that: nothing changes in place.
     ///
     /// # Errors
     /// As [`Screen::update`].
-    pub(crate) fn bound_ended(&mut self, id: &LogId, why: &str, note: &str) -> io::Result<bool> {
-        let text = match &mut self.kind {
-            Kind::Live(live) => live.remark(note),
-            Kind::Json => json::line(&RunLine::BoundEnded { id, why })?,
+    pub(crate) fn bound_ended(&mut self, id: &LogId, why: &str, note: Option<&str>) -> io::Result<bool> {
+        let text = match (&mut self.kind, note) {
+            (Kind::Live(live), Some(note)) => live.remark(note),
+            (Kind::Json, _) => json::line(&RunLine::BoundEnded { id, why })?,
             _ => return Ok(false),
         };
         self.write(&text)?;

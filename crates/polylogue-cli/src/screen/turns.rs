@@ -69,8 +69,8 @@ impl Turn {
                 self.doing = TurnPhase::Thinking;
             }
             Delta::Call { tool: Some(tool), .. } => self.doing = TurnPhase::Calling(tool.clone()),
-            Delta::Retry { retry, wait, .. } => {
-                let what = failed_attempt(piece).unwrap_or_default();
+            Delta::Retry { cause, retry, retries, wait } => {
+                let what = failed_attempt(cause, *retry, *retries);
                 self.doing = TurnPhase::Retrying(what, now + *wait);
                 self.attempt = *retry + 1;
                 self.since = now + *wait;
@@ -159,14 +159,13 @@ impl Turn {
 
 /// That an attempt of `who` failed and which retry follows when, in one line.
 pub(super) fn retrying(who: &Name, delta: &Delta) -> Option<String> {
-    let Delta::Retry { wait, .. } = delta else { return None };
-    Some(format!("{who}: {} in {}", failed_attempt(delta)?, call::seconds(*wait)))
+    let Delta::Retry { cause, retry, retries, wait } = delta else { return None };
+    Some(format!("{who}: {} in {}", failed_attempt(cause, *retry, *retries), call::seconds(*wait)))
 }
 
 /// Why an attempt failed, and which retry follows.
-fn failed_attempt(delta: &Delta) -> Option<String> {
-    let Delta::Retry { cause, retry, retries, .. } = delta else { return None };
-    Some(format!("{}, retry {retry} of {retries}", folded(cause)))
+fn failed_attempt(cause: &str, retry: u32, retries: u32) -> String {
+    format!("{}, retry {retry} of {retries}", folded(cause))
 }
 
 /// The end of a train of thought, in two rows.

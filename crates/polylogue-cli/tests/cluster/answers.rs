@@ -117,16 +117,19 @@ fn taken_after(server: &PostgresServer, place: &Place, id: &str) -> i64 {
     answers[0]["time_ms"].as_i64().unwrap() - server.sql(&sql).parse::<i64>().unwrap()
 }
 
+/// A place for the office, whose boss agrees by default after `time`.
+fn office_with_a_default_answer(server: &PostgresServer, time: &str) -> Place {
+    let place = Place::new(&server.url());
+    let default = format!("description: The boss., default_answer: {{timeout: {time}, text: agreed}}");
+    place.file("team.yaml", &OFFICE.replace("description: The boss.", &default));
+    place
+}
+
 /// W25: the default answer of a question counts when its time is up, though no process runs the conversation.
 #[test]
 fn a_question_whose_time_is_up_is_answered_by_its_default() {
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    let team = OFFICE.replace(
-        "description: The boss.",
-        "description: The boss., default_answer: {timeout: 3 s, text: agreed}",
-    );
-    place.file("team.yaml", &team);
+    let place = office_with_a_default_answer(&server, "3 s");
     let id = place.detach(&["team.yaml"]);
     let _worker = place.worker(&[]);
     until("it waits for the time", || place.cluster().1.iter().any(|log| log["state"] == "timed"));
@@ -150,12 +153,7 @@ fn a_question_whose_time_is_up_is_answered_by_its_default() {
 fn of_an_answer_and_the_end_of_its_time_one_counts_and_the_person_learns_which() {
     const COUNT: usize = 6;
     let Some(server) = PostgresServer::start() else { return };
-    let place = Place::new(&server.url());
-    let team = OFFICE.replace(
-        "description: The boss.",
-        "description: The boss., default_answer: {timeout: 4 s, text: agreed}",
-    );
-    place.file("team.yaml", &team);
+    let place = office_with_a_default_answer(&server, "4 s");
     let ids: Vec<String> = (0..COUNT).map(|_| place.detach(&["team.yaml"])).collect();
     let _workers = [place.worker(&[]), place.worker(&[])];
     until("all wait", || ids.iter().all(|id| of_type(&place.events(id), "input_required").len() == 1));

@@ -82,6 +82,8 @@ fn a_chat_at_a_terminal_shows_replies_and_not_again_what_was_typed() {
     assert_eq!(code, 0);
     let id = home.id();
     assert!(seen.contains(&format!("`polylogue show {id}` / `polylogue chat --resume {id}`")), "{seen}");
+    // Each message ends the bound that was computed before, which a person expects.
+    assert!(!seen.contains("the run can take more"), "{seen}");
     let saved = fs::read_to_string(home.path("talk.md")).unwrap();
     assert!(saved.contains("Hello") && saved.contains("Reply 2 to: Again"), "{saved}");
 

@@ -329,9 +329,7 @@ fn at_a_terminal_the_end_of_the_bound_is_a_line_of_its_own() {
     let home = home(&server);
     let mut terminal = Terminal::open(&home, (100, 40), &RUN);
     terminal.wait_for("word9 ");
-    terminal.press("\u{1c}");
-    terminal.wait_for_question("a message to the chat");
-    terminal.press("shorter, please\r");
+    Way::type_in(&mut terminal, "shorter, please");
     let (code, seen) = terminal.end();
     assert_eq!(code, 0, "{seen}");
     let words = seen.split_whitespace().collect::<Vec<_>>().join(" ");

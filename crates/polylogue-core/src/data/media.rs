@@ -100,7 +100,7 @@ fn pixels(bytes: &[u8]) -> Option<(u32, u32)> {
 }
 
 /// With or without padding.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
+static BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)

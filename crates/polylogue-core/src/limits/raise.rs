@@ -102,39 +102,31 @@ impl Limits {
     /// Why `totals` are no raise: one of them is below the limit that is set, or would be the first limit of its kind. `None` if they
     /// are one.
     pub(crate) fn lowered_by(&self, totals: LimitOverrides) -> Option<String> {
-        let unlimited = [
-            (totals.turns.is_some() && self.turns.is_none(), "turns"),
-            (totals.tokens.is_some() && self.tokens.is_none(), "tokens"),
-            (totals.cost.is_some() && self.cost.is_none(), "cost"),
-            (totals.time_ms.is_some() && self.time_ms.is_none(), "time"),
-        ];
-        if let Some((_, what)) = unlimited.into_iter().find(|(is_first, _)| *is_first) {
-            return Some(format!(
-                "the run has no limit on {what} that could be raised: it would be a new one"
-            ));
-        }
-        let count =
-            |limit: u64, what| if limit == 1 { format!("1 {what}") } else { format!("{limit} {what}s") };
-        let turns = lowered(self.turns, totals.turns, |limit| count(limit, "turn"));
-        let calls = || lowered(Some(self.max_calls()), totals.calls, |limit| count(limit, "model call"));
-        let tokens = || lowered(self.tokens, totals.tokens, |limit| count(limit, "token"));
-        let cost = || lowered(self.cost, totals.cost, |limit| limit.to_string());
-        let time = || lowered(self.time_ms, totals.time_ms, crate::data::in_units);
-        let (limit, total) = turns.or_else(calls).or_else(tokens).or_else(cost).or_else(time)?;
-        Some(format!(
-            "it would lower the limit of {limit} to {total}: what is given is allowed beyond what was used so far"
-        ))
+        let turns = lowered("turns", self.turns, totals.turns, |limit| counted(limit, "turn"));
+        let max_calls = Some(self.max_calls());
+        let calls = || lowered("calls", max_calls, totals.calls, |limit| counted(limit, "model call"));
+        let tokens = || lowered("tokens", self.tokens, totals.tokens, |limit| counted(limit, "token"));
+        let cost = || lowered("cost", self.cost, totals.cost, |limit| limit.to_string());
+        let time = || lowered("time", self.time_ms, totals.time_ms, crate::data::in_units);
+        turns.or_else(calls).or_else(tokens).or_else(cost).or_else(time)
     }
 }
 
-/// The limit and the lower total, if it is lower.
+/// Why `total` does not raise the `limit` on `what`.
 fn lowered<T: Ord + Copy>(
+    what: &str,
     limit: Option<T>,
     total: Option<T>,
     shown: impl Fn(T) -> String,
-) -> Option<(String, String)> {
-    let (limit, total) = limit.zip(total).filter(|(limit, total)| total < limit)?;
-    Some((shown(limit), shown(total)))
+) -> Option<String> {
+    let total = total?;
+    let Some(limit) = limit else {
+        return Some(format!("the run has no limit on {what} that could be raised: it would be a new one"));
+    };
+    (total < limit).then(|| {
+        let (limit, total) = (shown(limit), shown(total));
+        format!("it would lower the limit of {limit} to {total}: what is given is allowed beyond what was used so far")
+    })
 }
 
 impl LimitOverrides {
@@ -142,7 +134,7 @@ impl LimitOverrides {
     pub(crate) fn not_below(self, limits: &Limits) -> Self {
         Self {
             turns: self.turns.map(|total| total.max(limits.turns.unwrap_or_default())),
-            calls: self.calls.map(|total| total.max(limits.calls.unwrap_or_default())),
+            calls: self.calls.map(|total| total.max(limits.max_calls())),
             tokens: self.tokens.map(|total| total.max(limits.tokens.unwrap_or_default())),
             cost: self.cost.map(|total| total.max(limits.cost.unwrap_or_default())),
             time_ms: self.time_ms.map(|total| total.max(limits.time_ms.unwrap_or_default())),

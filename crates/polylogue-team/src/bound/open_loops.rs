@@ -11,6 +11,7 @@ use super::paths::Order;
 use super::pattern::most_visits;
 use crate::chat::Chat;
 use crate::pattern::Pattern;
+use crate::source::Source;
 use crate::team::Team;
 
 /// What has no limit of its own.
@@ -66,7 +67,7 @@ struct Located<'t> {
 
 impl Located<'_> {
     fn open(&self, (kind, name): (LoopKind, &Name), at: usize, default: Option<u64>) -> OpenLoop {
-        let line = 1 + self.text.get(..at).unwrap_or_default().matches('\n').count();
+        let line = Source::new(self.file.unwrap_or_default(), self.text).position(at).line;
         let key = if kind == LoopKind::Chat { "max_turns" } else { "parameters: {max_tokens: ...}" };
         OpenLoop { file: self.file.map(str::to_owned), line, kind, name: name.to_string(), default, key }
     }

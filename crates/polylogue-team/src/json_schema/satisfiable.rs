@@ -59,7 +59,7 @@ fn allows_only(types: &[&str], of: &str) -> bool {
     !types.is_empty() && types.iter().all(|allowed| overlaps(allowed, of))
 }
 
-pub(super) fn listed(types: &[&str]) -> String {
+fn listed(types: &[&str]) -> String {
     types.iter().map(|of| format!("`{of}`")).collect::<Vec<_>>().join(" or ")
 }
 
@@ -112,7 +112,7 @@ fn check_values(schema: &Node, types: &[&str], report: &mut Report<'_>) {
     }
 }
 
-pub(super) fn check_types(values: &[Node], key: &str, types: &[&str], report: &mut Report<'_>) {
+fn check_types(values: &[Node], key: &str, types: &[&str], report: &mut Report<'_>) {
     let fits =
         |value: &Value| types.is_empty() || types.iter().any(|of| is_of(value, of)) || has_variable(value);
     let Some(first) = values.first().filter(|_| !values.iter().any(|value| fits(&value.to_value()))) else {
@@ -132,7 +132,7 @@ pub(super) fn has_variable(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.contains("{{"))
 }
 
-pub(super) fn is_of(value: &Value, of: &str) -> bool {
+fn is_of(value: &Value, of: &str) -> bool {
     match of {
         "string" => value.is_string(),
         "number" => value.is_number(),

@@ -197,8 +197,11 @@ impl Argument {
         }
     }
 
-    /// Whether the argument `name` may be `value`.
-    pub(super) fn accept(&self, name: &str, value: &Value) -> Result<(), String> {
+    /// Checks whether the argument `name` may be `value`: its type, its range, and its choices.
+    ///
+    /// # Errors
+    /// What is wrong with the value, for the one who gave it.
+    pub fn accept(&self, name: &str, value: &Value) -> Result<(), String> {
         if !self.kind.fits(value) {
             return Err(format!("`{name}` must be {}, not {value}", self.kind.named()));
         }

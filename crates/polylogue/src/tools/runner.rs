@@ -88,15 +88,12 @@ impl Runner<'_> {
             let tool = self.tools.iter().find(|tool| tool.spec().name == call.tool);
             let tool = tool.filter(|_| !is_harmless && call.args.is_object());
             let mut wanted = ApprovalRequest { who, call, outside: outside.clone() };
-            let decided_now = match tool {
-                None => Ok(Decision::Made),
-                Some(tool) => decide(self.approval, turn, tool.spec(), &mut wanted),
-            };
-            let decision = match decided_now {
-                Ok(decision) => decision,
+            match tool
+                .map_or(Ok(Decision::Made), |tool| decide(self.approval, turn, tool.spec(), &mut wanted))
+            {
+                Ok(decision) => decided.push((wanted.who, wanted.call, decision)),
                 Err(act) => return ControlFlow::Break(act),
-            };
-            decided.push((wanted.who, wanted.call, decision));
+            }
         }
         ControlFlow::Continue(Decided(decided))
     }
