@@ -72,8 +72,7 @@ impl Case<'_> {
     /// Reasons of several conditions, of which one holds now, and the others held before.
     pub(super) fn all(&self, reasons: &[StopReason]) -> Check {
         ensure(reasons.len() > 1, "it is only one")?;
-        let (is_set, _) = (self.has_stop(&|stop| !stop.all.is_empty()), reasons);
-        if !is_set {
+        if !self.has_stop(&|stop| !stop.all.is_empty()) {
             // Of a group of tasks: some are complete, and the limit came before the turns that were left.
             return reasons.iter().try_for_each(|reason| self.is_true(reason));
         }
