@@ -145,6 +145,20 @@ class Terminal(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertIn("xy", screen)
 
+    def test_a_question_that_is_drawn_again_is_the_same_question(self) -> None:
+        """A program in raw mode, which draws its prompt again when a key was typed, and takes a while to end the line."""
+        program = """if True:
+            import os, time, tty
+            tty.setraw(0)
+            os.write(1, b"A> ")
+            os.read(0, 1)
+            os.write(1, b"\\r\\x1b[KA> \\r\\x1b[3C")
+            time.sleep(0.6)
+            os.write(1, b"\\r\\ndone\\r\\n")
+        """
+        code, screen = self.run_python(program, [""])
+        self.assertEqual((code, screen.endswith("done\n")), (0, True))
+
     def test_answers_that_nothing_asks_for_are_a_failure(self) -> None:
         with self.assertRaises(terminal.Hangs):
             self.run_python("print('done')", ["x"])

@@ -16,8 +16,9 @@ PATIENCE_S = 60
 
 ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\-_=>])")
 
-# What stands at the end of the screen when a person is asked: the prompts of AutoGen, and Polylogue's `NAME> `.
-PROMPT = re.compile(r"(to (end|stop) the conversation: |to use auto selection\): |(^|\n)[^\n]{0,80}> ?)$")
+# What stands at the end of the screen when a person is asked: the prompts of AutoGen, and Polylogue's `NAME> `, which begins a line.
+# Without the line's beginning it is the same question, drawn again for the keys that were typed.
+PROMPT = re.compile(r"(to (end|stop) the conversation: |to use auto selection\): |\n[^\n]{0,80}> ?)$")
 
 
 class Hangs(Exception):
@@ -83,7 +84,8 @@ def _take_terminal() -> None:
 
 def _converse(process: subprocess.Popen, keys: int, lines: list[str]) -> tuple[int, str]:
     """Types the next line whenever the screen ends with a prompt and nothing more is written for a moment."""
-    written, since, end = "", 0, time.monotonic() + PATIENCE_S
+    # The screen begins a line.
+    written, since, end = "\n", 0, time.monotonic() + PATIENCE_S
     while True:
         quiet = not select.select([keys], [], [], 0.2)[0]
         if not quiet:
@@ -104,7 +106,7 @@ def _converse(process: subprocess.Popen, keys: int, lines: list[str]) -> tuple[i
     code = process.wait(timeout=PATIENCE_S)
     if lines:
         raise Hangs(f"nothing asks for the answers {lines}:\n{_plain(written)}")
-    return code, _plain(written)
+    return code, _plain(written[1:])
 
 
 def _plain(text: str) -> str:
