@@ -2,7 +2,7 @@
 
 use polylogue_http::HeaderName;
 
-use crate::auth::Auth;
+use crate::auth::{Auth, GOOGLE_KEY};
 
 /// The API of an endpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Api {
                 models: ("/models?pageSize=1000", "name"),
                 embeddings: Some(EmbeddingApi::Gemini),
                 accept: "text/event-stream, application/json",
-                auth: Auth::Header(HeaderName::from_static("x-goog-api-key")),
+                auth: Auth::Header(GOOGLE_KEY),
             },
             Self::Ollama => Http {
                 chat: "/api/chat",

@@ -52,7 +52,7 @@ impl Authorizer {
             Self::Token(Box::new(TokenSource::new(credentials, timeouts, proxies)))
         };
         match &config.auth {
-            Auth::Bearer | Auth::Header(_) | Auth::Google(None) => Self::Key,
+            Auth::Bearer | Auth::Header(_) | Auth::GoogleKey | Auth::Google(None) => Self::Key,
             Auth::Google(_) | Auth::Azure(_) if config.keys().next().is_some() => Self::Key,
             Auth::Google(Some(credentials)) => tokens(TokenCredentials::Google(credentials.clone())),
             Auth::Azure(credentials) => match &credentials.0 {

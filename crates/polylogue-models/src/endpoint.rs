@@ -27,7 +27,7 @@ pub use served::ServedModel;
 use crate::accepts::Accepts;
 use crate::address::{base, place, shown};
 use crate::api::{Api, BETA};
-use crate::auth::Auth;
+use crate::auth::{Auth, GOOGLE_KEY};
 use crate::authorizer::{Authorizer, JSON};
 use crate::azure;
 use crate::cluster::EndpointLimiters;
@@ -181,7 +181,7 @@ impl Endpoint {
         let vision = self.capabilities().has(Capability::Vision) == Some(true);
         let max_tokens = if max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
         let (fold, omit, bridge) = (false, false, false);
-        let vertex = matches!(self.0.config.auth, Auth::Google(_));
+        let vertex = self.0.config.auth.is_vertex();
         Style {
             vertex,
             merge,
@@ -309,6 +309,7 @@ fn headers(config: &Config, key: Option<&Key>) -> Result<HeaderMap, String> {
                 (AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {}", key.reveal())))
             }
             Auth::Header(name) => (name.clone(), HeaderValue::from_str(key.reveal())),
+            Auth::GoogleKey => (GOOGLE_KEY, HeaderValue::from_str(key.reveal())),
             Auth::Azure(_) => (azure::API_KEY, HeaderValue::from_str(key.reveal())),
             Auth::Aws(_) => return Err("a key is set besides the credentials that sign requests".to_owned()),
         };

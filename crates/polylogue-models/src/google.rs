@@ -4,6 +4,8 @@ mod credentials;
 mod service_account;
 mod user;
 mod vertex;
+mod workload;
 
 pub use credentials::GoogleCredentials;
-pub(crate) use vertex::{claude_url, is_claude, locate};
+pub(crate) use service_account::SCOPE;
+pub(crate) use vertex::{API_KEY, claude_url, express, is_claude, locate};

@@ -115,8 +115,8 @@ const MANTLE: &str = "bedrock-mantle";
 /// Gemini at Vertex AI, whose address depends on the project and the region.
 const VERTEX: &str = "vertex";
 
-/// Variables with an access token of Google's cloud, which also come from credentials.
-const TOKENS_OF_GOOGLE: &[&str] = &["GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"];
+/// Variables with an access token of Google's cloud, which also come from credentials, and the one with an API key of Vertex AI.
+const KEYS_OF_VERTEX: &[&str] = &["GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN", google::API_KEY];
 
 const PROVIDERS: &[Provider] = &[
     openai("openai").with_reasoning(Api::Responses),
@@ -162,7 +162,7 @@ const PROVIDERS: &[Provider] = &[
         Remote,
     )
     .with(Api::Gemini),
-    row(VERTEX, "", TOKENS_OF_GOOGLE, &["VERTEX_BASE_URL"], Remote)
+    row(VERTEX, "", KEYS_OF_VERTEX, &["VERTEX_BASE_URL"], Remote)
         .with(Api::Gemini)
         .with_embeddings(EmbeddingApi::Vertex),
     row("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], &["VLLM_BASE_URL"], Local),
@@ -335,8 +335,13 @@ impl Provider {
         Config { key_variables, proxies: Proxies::of(env), ..config }.with_keys(keys.unwrap_or_default())
     }
 
-    /// The configuration of Vertex AI, whose address has the project and the region.
+    /// The configuration of Vertex AI, whose address has the project and the region, but for requests with an API key.
     fn vertex(&self, env: &Env, at: Option<String>) -> Result<Config, ModelError> {
+        let set = self.keys.iter().find(|name| env.get(name).is_some());
+        if set == Some(&google::API_KEY) {
+            let config = Config { auth: Auth::GoogleKey, ..self.config_at(&google::express(at)) };
+            return Ok(self.with_keys(env, Config { needs_key: true, ..config }));
+        }
         let (base_url, credentials) = google::locate(env, at).map_err(|(message, hint)| {
             ModelError::new(ModelErrorKind::Config, self.name, message).hint(hint)
         })?;

@@ -4,20 +4,21 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use polylogue_core::ModelErrorKind;
-use polylogue_http::header::CONTENT_TYPE;
+use polylogue_http::header::{AUTHORIZATION, CONTENT_TYPE};
 use polylogue_http::{HeaderMap, HeaderName, HeaderValue, Key, Method, Proxies, Transport, read_up_to};
 
 use crate::account_error::AccountError;
 use crate::address::shown;
 use crate::azure::Application;
 use crate::failure::{ErrorContext, Failure, Refusal};
-use crate::google::GoogleCredentials;
+use crate::google::{GoogleCredentials, SCOPE};
 use crate::oauth::{AccessToken, TokenCache, TokenError};
 use crate::retry::RetryAdvice;
 use crate::timeouts::Timeouts;
 use url::Url;
 
 const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Shows a metadata server that the request was not made by a page or a redirect.
 const METADATA_FLAVOR: (HeaderName, HeaderValue) =
@@ -53,6 +54,14 @@ impl TokenCredentials {
         }
     }
 
+    /// Where the token is exchanged for one of a service account.
+    fn impersonation(&self) -> Option<&Url> {
+        match self {
+            Self::Google(credentials) => credentials.impersonation(),
+            Self::Entra(_) => None,
+        }
+    }
+
     fn tokens(&self) -> &TokenCache {
         match self {
             Self::Google(credentials) => credentials.tokens(),
@@ -65,6 +74,9 @@ impl TokenCredentials {
         match self {
             Self::Google(credentials) if credentials.are_of_machine() => {
                 "check the service account of this machine, and `GCE_METADATA_HOST`; or name a file of credentials with `GOOGLE_APPLICATION_CREDENTIALS`"
+            }
+            Self::Google(credentials) if credentials.are_of_workload() => {
+                "check the file that `GOOGLE_APPLICATION_CREDENTIALS` names: its audience, its file with a token, and its service account"
             }
             Self::Google(_) => {
                 "check the credentials; `gcloud auth application-default login` writes new ones"
@@ -108,33 +120,58 @@ impl TokenSource {
     }
 
     async fn request(&self, context: &ErrorContext<'_>) -> Result<AccessToken, Failure> {
-        let (now, hint) = (SystemTime::now(), self.credentials.hint());
-        let unusable = |why: TokenError| context.unauthorized(&why.to_string(), hint);
-        let body = self.credentials.request(now).map_err(unusable)?;
+        let now = SystemTime::now();
+        let unusable = |why: TokenError| context.unauthorized(&why.to_string(), self.credentials.hint());
         let address = self.credentials.address();
-        let transport = match &body {
-            Some(_) => {
+        let reply = match self.credentials.request(now).map_err(unusable)? {
+            Some(form) => {
                 let headers = [(CONTENT_TYPE, FORM)].into_iter().collect();
-                Transport::new(address, headers, self.timeouts.connect, &self.proxies)
+                self.ask(context, address, (Method::POST, headers, form.into())).await?
             }
-            // It is on this machine, and no proxy leads to it.
             None => {
                 let headers = [METADATA_FLAVOR].into_iter().collect();
+                self.ask(context, address, (Method::GET, headers, Bytes::new())).await?
+            }
+        };
+        let token = AccessToken::parse(&reply, now).map_err(unusable)?;
+        let Some(address) = self.credentials.impersonation() else { return Ok(token) };
+        let shown = shown(address);
+        let context = ErrorContext { base_url: &shown, ..*context };
+        let mut bearer = HeaderValue::from_str(&format!("Bearer {}", token.token.reveal()))
+            .map_err(|_| unusable(TokenError::Reply))?;
+        bearer.set_sensitive(true);
+        let headers = [(CONTENT_TYPE, JSON), (AUTHORIZATION, bearer)].into_iter().collect();
+        let body = serde_json::json!({"scope": [SCOPE]}).to_string();
+        let reply = self.ask(&context, address, (Method::POST, headers, body.into())).await?;
+        AccessToken::of_service_account(&reply, now).map_err(unusable)
+    }
+
+    /// The body of the reply to a request for a token.
+    async fn ask(
+        &self,
+        context: &ErrorContext<'_>,
+        address: &Url,
+        (method, headers, body): (Method, HeaderMap, Bytes),
+    ) -> Result<Bytes, Failure> {
+        let hint = self.credentials.hint();
+        let transport = match method {
+            // A metadata server is on this machine, and no proxy leads to it.
+            Method::GET => {
                 let connect = self.timeouts.connect.min(METADATA_CONNECT);
                 Transport::new(address, headers, connect, &Proxies::default())
             }
+            _ => Transport::new(address, headers, self.timeouts.connect, &self.proxies),
         };
         let transport =
             transport.map_err(|why| context.unauthorized(&format!("the address for tokens {why}"), hint))?;
-        let method = if body.is_some() { Method::POST } else { Method::GET };
-        let body = body.map(Bytes::from).unwrap_or_default();
         let sent = transport.ask(method, None, HeaderMap::new(), body).await;
         let mut response = sent.map_err(|why| context.unsent(why, self.timeouts))?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let (body, is_cut) =
-            read_up_to(&mut response, MAX_BODY).await.map_err(|_| unusable(TokenError::Reply))?;
+        let (body, is_cut) = read_up_to(&mut response, MAX_BODY)
+            .await
+            .map_err(|_| context.unauthorized(&TokenError::Reply.to_string(), hint))?;
         match status {
-            200..300 => AccessToken::parse(&body, now).map_err(unusable),
+            200..300 => Ok(body),
             _ => Err(context.refused(&Refusal { status, headers: &headers, body: &body, is_cut })),
         }
     }

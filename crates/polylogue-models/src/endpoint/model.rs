@@ -93,7 +93,7 @@ impl EndpointModel {
         let known = listed.and_then(|listed| KnownModel::find(provider, listed));
         let accepts = known.as_ref().map_or(Accepts::UNKNOWN, Accepts::of);
         let api = config.reasoning_api.filter(|_| accepts.thinks == Some(true)).unwrap_or(config.api);
-        let is_claude = matches!(config.auth, Auth::Google(_)) && google::is_claude(model);
+        let is_claude = config.auth.is_vertex() && google::is_claude(model);
         let api = if is_claude { Api::Messages } else { api };
         Self {
             name: format!("{provider}:{model}").into(),
@@ -179,6 +179,10 @@ impl EndpointModel {
             )));
         }
         P::check(extra).map_err(refuse)?;
+        if P::API == Api::Messages && self.endpoint.0.config.auth == Auth::GoogleKey {
+            let hint = "remove the key and use a service account, or name the model of another provider";
+            return Err(refuse("Vertex AI takes no API key for models of Anthropic").hint(hint));
+        }
         if self.endpoint.lacks_key() { Err(context.no_key()) } else { Ok(()) }
     }
 }
@@ -360,7 +364,7 @@ impl EndpointModel {
             let deployment = (P::API == Api::ChatCompletions).then_some(model);
             return Some(azure::versioned(&self.endpoint.0.base, P::API.http().chat, deployment, version));
         }
-        if P::API == Api::Messages && matches!(self.endpoint.0.config.auth, Auth::Google(_)) {
+        if P::API == Api::Messages && self.endpoint.0.config.auth.is_vertex() {
             return Some(google::claude_url(&self.endpoint.0.base, &segment(model), stream));
         }
         let other = || (P::API != self.endpoint.api()).then(|| P::API.http().chat.to_owned());

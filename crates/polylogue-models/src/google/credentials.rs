@@ -11,6 +11,7 @@ use url::Url;
 
 use super::service_account::ServiceAccount;
 use super::user::User;
+use super::workload::Workload;
 use crate::oauth::{TokenCache, TokenError, token_address};
 
 /// Where tokens are issued, unless the credentials name another address.
@@ -28,8 +29,8 @@ const METADATA_TOKEN: &str = "computeMetadata/v1/instance/service-accounts/defau
 /// Variables that Cloud Run sets for services, and for jobs.
 const OF_CLOUD_RUN: [&str; 2] = ["K_SERVICE", "CLOUD_RUN_JOB"];
 
-/// Google's credentials, as in a JSON file: of a service account, or of a user as written by
-/// `gcloud auth application-default login`; or those of the machine. Cloning shares the access token, which is requested when it is needed.
+/// Google's credentials, as in a JSON file: of a service account, of a user as written by `gcloud auth application-default login`, or of
+/// a workload whose identity a token in a file proves (workload identity federation); or those of the machine. Cloning shares the access token, which is requested when it is needed.
 ///
 /// ```
 /// use polylogue_models::GoogleCredentials;
@@ -52,6 +53,7 @@ struct Inner {
 enum Kind {
     ServiceAccount(Box<ServiceAccount>),
     User(User),
+    Workload(Box<Workload>),
     /// The service account of the machine, which its metadata server knows.
     Machine,
 }
@@ -93,10 +95,18 @@ impl GoogleCredentials {
         let kind = match file.kind.as_str() {
             "service_account" => Kind::ServiceAccount(Box::new(ServiceAccount::parse(json)?)),
             "authorized_user" => Kind::User(User::parse(json)?),
+            "external_account" => {
+                let (workload, address) = Workload::parse(json)?;
+                return Ok(Self::of(Kind::Workload(Box::new(workload)), address));
+            }
             _ => return Err(TokenError::Kind(file.kind)),
         };
         let address = token_address(file.token_uri.as_deref().unwrap_or(TOKEN_URI))?;
-        Ok(Self(Arc::new(Inner { kind, address, tokens: TokenCache::default() })))
+        Ok(Self::of(kind, address))
+    }
+
+    fn of(kind: Kind, address: Url) -> Self {
+        Self(Arc::new(Inner { kind, address, tokens: TokenCache::default() }))
     }
 
     /// The credentials of `env`: the file that `GOOGLE_APPLICATION_CREDENTIALS` names, or else the one that gcloud wrote, or else the
@@ -126,7 +136,7 @@ impl GoogleCredentials {
             return Err(wrong());
         }
         let address = Url::parse(&format!("http://{host}/{METADATA_TOKEN}")).map_err(|_| wrong())?;
-        Ok(Some(Self(Arc::new(Inner { kind: Kind::Machine, address, tokens: TokenCache::default() }))))
+        Ok(Some(Self::of(Kind::Machine, address)))
     }
 
     /// The project that they belong to, or that is billed, if they name one.
@@ -135,6 +145,7 @@ impl GoogleCredentials {
         match &self.0.kind {
             Kind::ServiceAccount(account) => account.project.as_deref(),
             Kind::User(user) => user.quota_project_id.as_deref(),
+            Kind::Workload(workload) => workload.quota_project_id.as_deref(),
             Kind::Machine => None,
         }
     }
@@ -147,7 +158,7 @@ impl GoogleCredentials {
     /// What must not be shown.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let secrets = match &self.0.kind {
-            Kind::ServiceAccount(_) | Kind::Machine => None,
+            Kind::ServiceAccount(_) | Kind::Workload(_) | Kind::Machine => None,
             Kind::User(user) => Some(user.secrets()),
         };
         secrets.into_iter().flatten()
@@ -158,8 +169,22 @@ impl GoogleCredentials {
         match &self.0.kind {
             Kind::ServiceAccount(account) => account.request(self.0.address.as_str(), now).map(Some),
             Kind::User(user) => Ok(Some(user.request())),
+            Kind::Workload(workload) => workload.request().map(Some),
             Kind::Machine => Ok(None),
         }
+    }
+
+    /// Where the token is exchanged for one of a service account; `None` if it is used itself.
+    pub(crate) fn impersonation(&self) -> Option<&Url> {
+        match &self.0.kind {
+            Kind::Workload(workload) => workload.impersonation.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether they are those of a workload, by a token in a file.
+    pub(crate) fn are_of_workload(&self) -> bool {
+        matches!(self.0.kind, Kind::Workload(_))
     }
 
     /// Whether they are those of the machine.
@@ -229,7 +254,8 @@ mod tests {
         assert!(error().contains("key.json"), "{}", error());
         for (content, why) in [
             ("<html>", "not the JSON"),
-            (r#"{"type":"external_account"}"#, "`external_account`"),
+            (r#"{"type":"external_account_authorized_user"}"#, "`external_account_authorized_user`"),
+            (r#"{"type":"external_account"}"#, "not the JSON"),
             (r#"{"type":"service_account","client_email":"a","private_key":"b"}"#, "private key"),
             (
                 &USER.replace("\"client_id\"", "\"token_uri\":\"http://example.com\",\"client_id\""),

@@ -15,7 +15,7 @@ use url::form_urlencoded::Serializer;
 use crate::oauth::TokenError;
 
 /// What a token authorizes: the services of Google's cloud.
-const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
+pub(crate) const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 
 /// How long an assertion is valid: the maximum that is accepted.
 const VALID: Duration = Duration::from_secs(3600);

@@ -25,7 +25,8 @@ pub(crate) fn locate(
     }
     let of_file = || credentials.as_ref().and_then(GoogleCredentials::project).map(str::to_owned);
     let project = set(env, &PROJECT).or_else(of_file);
-    let project = named("project", project, "`GOOGLE_CLOUD_PROJECT` to the id of the project")?;
+    let either = format!("`GOOGLE_CLOUD_PROJECT` to the id of the project, or `{API_KEY}` to an API key");
+    let project = named("project", project, &either)?;
     let location = set(env, &LOCATION);
     let location = named(
         "region",
@@ -33,8 +34,24 @@ pub(crate) fn locate(
         "`GOOGLE_CLOUD_LOCATION` to a region such as `europe-west4`, or to `global`",
     )?;
     let host = at.unwrap_or_else(|| host(&location));
+    let place = format!("projects/{project}/locations/{location}/");
+    Ok((of_publisher(&host, &place), credentials))
+}
+
+/// The variable with an API key of Vertex AI, as the AI SDK of Vercel names it.
+pub(crate) const API_KEY: &str = "GOOGLE_VERTEX_API_KEY";
+
+/// The base URL of Vertex AI for requests with an API key, which has neither project nor region. `at` as in [`locate`].
+pub(crate) fn express(at: Option<String>) -> String {
+    match at {
+        Some(whole) if whole.contains("/publishers/") => whole,
+        at => of_publisher(&at.unwrap_or_else(|| host("global")), ""),
+    }
+}
+
+fn of_publisher(host: &str, place: &str) -> String {
     let host = host.trim_end_matches('/').trim_end_matches("/v1");
-    Ok((format!("{host}/v1/projects/{project}/locations/{location}/publishers/google"), credentials))
+    format!("{host}/v1/{place}publishers/google")
 }
 
 fn set(env: &Env, names: &[&str]) -> Option<String> {
@@ -115,6 +132,8 @@ mod tests {
         let whole = "http://127.0.0.1:9/v1/projects/p/locations/l/publishers/mine";
         assert_eq!(address("eu", Some(whole)), Ok(whole.to_owned()));
         assert!(address("eu/../x", None).unwrap_err().0.contains("no region"));
+        assert_eq!(express(None), "https://aiplatform.googleapis.com/v1/publishers/google");
+        assert_eq!(express(Some(whole.to_owned())), whole);
     }
 
     #[test]

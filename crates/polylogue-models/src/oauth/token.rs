@@ -19,6 +19,8 @@ pub(crate) enum TokenError {
     File,
     #[error("it has credentials of the type `{0}`, which is not supported")]
     Kind(String),
+    #[error("its `credential_source` is no file, which is not supported")]
+    Source,
     #[error("its private key cannot be used")]
     PrivateKey,
     #[error("its address for tokens, `{0}`, is not one with `https://`")]
@@ -54,15 +56,29 @@ struct Issued {
     expires_in: u64,
 }
 
+/// A token of a service account, as `generateAccessToken` issues it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Generated {
+    access_token: String,
+}
+
 impl AccessToken {
+    /// Decodes the reply to a request for a token of a service account. Without another lifetime in the request it is valid for an hour.
+    pub(crate) fn of_service_account(body: &[u8], now: SystemTime) -> Result<Self, TokenError> {
+        let issued: Generated = serde_json::from_slice(body).map_err(|_| TokenError::Reply)?;
+        Self::valid_for(&issued.access_token, MAX_LIFETIME, now)
+    }
+
     /// Decodes the reply of the token server.
     pub(crate) fn parse(body: &[u8], now: SystemTime) -> Result<Self, TokenError> {
         let issued: Issued = serde_json::from_slice(body).map_err(|_| TokenError::Reply)?;
-        let lifetime = Duration::from_secs(issued.expires_in).min(MAX_LIFETIME);
-        Ok(Self {
-            token: Key::new(&issued.access_token).ok_or(TokenError::Reply)?,
-            until: now + lifetime.saturating_sub(MARGIN),
-        })
+        Self::valid_for(&issued.access_token, Duration::from_secs(issued.expires_in), now)
+    }
+
+    fn valid_for(token: &str, lifetime: Duration, now: SystemTime) -> Result<Self, TokenError> {
+        let token = Key::new(token).ok_or(TokenError::Reply)?;
+        Ok(Self { token, until: now + lifetime.min(MAX_LIFETIME).saturating_sub(MARGIN) })
     }
 
     /// Whether it can still be sent.

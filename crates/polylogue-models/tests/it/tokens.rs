@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -23,15 +23,25 @@ impl Tokens {
 
     /// The same, and describes what it refuses with `description`.
     pub(crate) async fn describing(status: u16, last: &'static str, description: &'static str) -> Self {
-        Self::serving(status, format!("&{last}="), description).await
+        Self::serving(status, format!("&{last}="), description, issued).await
     }
 
     /// Replies with `status` to requests without a body, as a metadata server.
     pub(crate) async fn metadata(status: u16) -> Self {
-        Self::serving(status, "\r\n\r\n".into(), "no service account").await
+        Self::serving(status, "\r\n\r\n".into(), "no service account", issued).await
     }
 
-    async fn serving(status: u16, end: String, description: &'static str) -> Self {
+    /// Replies with `status` to requests for tokens of a service account, whose bodies end with `}`.
+    pub(crate) async fn of_service_account(status: u16) -> Self {
+        Self::serving(status, "}".into(), "not allowed", generated).await
+    }
+
+    async fn serving(
+        status: u16,
+        end: String,
+        description: &'static str,
+        issued: fn(usize) -> Value,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let count = Arc::new(AtomicUsize::new(0));
@@ -50,9 +60,7 @@ impl Tokens {
                 *seen.lock().unwrap() = String::from_utf8_lossy(&received).into_owned();
                 let nth = counted.fetch_add(1, Ordering::Relaxed) + 1;
                 let body = match status {
-                    200 => {
-                        json!({"access_token": format!("token-{nth}"), "expires_in": 3599, "token_type": "Bearer"})
-                    }
+                    200 => issued(nth),
                     _ => json!({"error": "invalid_grant", "error_description": description}),
                 };
                 let body = body.to_string();
@@ -74,4 +82,12 @@ impl Tokens {
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
+}
+
+fn issued(nth: usize) -> Value {
+    json!({"access_token": format!("token-{nth}"), "expires_in": 3599, "token_type": "Bearer"})
+}
+
+fn generated(nth: usize) -> Value {
+    json!({"accessToken": format!("service-token-{nth}"), "expireTime": "2030-01-01T00:00:00Z"})
 }

@@ -7,7 +7,7 @@ use polylogue_models::{
     Api, Config, Endpoint, EndpointModel, Env, GoogleCredentials, Models, Provider, Retries,
 };
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::common::{Asked, ask, quick, weather};
@@ -57,6 +57,90 @@ async fn a_token_is_requested_once_for_many_requests_and_again_when_it_is_refuse
     let path = "/v1/projects/acme/locations/europe-west4/publishers/google/models/gemini-3-pro:streamGenerateContent?alt=sse";
     assert_eq!(server.requests()[0].path, path);
     assert_eq!(server.requests()[0].header("x-goog-api-key"), None);
+}
+
+/// Workload identity federation: the token of another issuer, in a file, is exchanged for one of Google, and that for one of a service
+/// account.
+#[tokio::test]
+async fn a_workload_exchanges_the_token_of_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tokens, accounts) =
+        (Tokens::start(200, "subject_token").await, Tokens::of_service_account(200).await);
+    let server = Server::start(Behavior::from("fine").key("service-token-1")).await;
+    let (path, token) = (folder.path().join("credentials.json"), folder.path().join("token"));
+    let mut file = json!({
+        "type": "external_account", "audience": "//iam.googleapis.com/projects/1/pools/p/providers/q",
+        "subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "token_url": format!("{}/token", tokens.address),
+        "service_account_impersonation_url": format!("{}/sa:generateAccessToken", accounts.address),
+        "credential_source": {"file": token}, "quota_project_id": "acme",
+    });
+    std::fs::write(&path, file.to_string()).unwrap();
+    std::fs::write(&token, "a-token-of-kubernetes").unwrap();
+    let model = Endpoint::new(config(&server, path.to_str().unwrap(), Retries::none())).unwrap().model(NEW);
+    for _ in 0..2 {
+        ask(&model, &Asked::default()).await.0.unwrap();
+    }
+    assert_eq!((tokens.count(), accounts.count(), server.count()), (1, 1, 2));
+    assert!(tokens.last().ends_with("&subject_token=a-token-of-kubernetes"), "{}", tokens.last());
+    let asked = accounts.last();
+    assert!(
+        asked.starts_with("POST /sa:generateAccessToken ") && asked.contains("Bearer token-1\r\n"),
+        "{asked}"
+    );
+    assert!(asked.ends_with(r#"{"scope":["https://www.googleapis.com/auth/cloud-platform"]}"#), "{asked}");
+    // Without a service account the first token is used.
+    file["service_account_impersonation_url"] = Value::Null;
+    std::fs::write(&path, file.to_string()).unwrap();
+    let server = Server::start(Behavior::from("fine").key("token-2")).await;
+    let model = Endpoint::new(config(&server, path.to_str().unwrap(), Retries::none())).unwrap().model(NEW);
+    ask(&model, &Asked::default()).await.0.unwrap();
+    assert_eq!((tokens.count(), accounts.count()), (2, 1));
+}
+
+#[tokio::test]
+async fn a_service_account_that_a_workload_cannot_use_is_an_error_without_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tokens, accounts) =
+        (Tokens::start(200, "subject_token").await, Tokens::of_service_account(403).await);
+    let server = Server::start(Behavior::from("fine")).await;
+    let (path, token) = (folder.path().join("credentials.json"), folder.path().join("token"));
+    let file = json!({
+        "type": "external_account", "audience": "a", "subject_token_type": "jwt",
+        "token_url": format!("{}/token", tokens.address),
+        "service_account_impersonation_url": format!("{}/sa", accounts.address),
+        "credential_source": {"file": token}, "quota_project_id": "acme",
+    });
+    std::fs::write(&path, file.to_string()).unwrap();
+    std::fs::write(&token, "a-token-of-kubernetes").unwrap();
+    let endpoint = Endpoint::new(config(&server, path.to_str().unwrap(), quick(3))).unwrap();
+    let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
+    assert_eq!((&error.kind, server.count(), accounts.count()), (&Kind::Config, 0, 1));
+    assert!(error.message.starts_with("no access token: "), "{error:?}");
+    assert!(error.hint.clone().unwrap().contains("its service account"), "{error:?}");
+    assert!(!format!("{error:?} {endpoint:?}").contains("a-token-of-kubernetes"));
+}
+
+/// Express mode: neither project nor region, and no model of Anthropic.
+#[tokio::test]
+async fn an_api_key_needs_no_project() {
+    let server = Server::start(Behavior::from("fine").key("a-key")).await;
+    let env = Env::of([
+        ("VERTEX_BASE_URL", server.root_url()),
+        ("GOOGLE_VERTEX_API_KEY", "a-key".to_owned()),
+        // Set for other programs.
+        ("GOOGLE_CLOUD_PROJECT", "acme".to_owned()),
+    ]);
+    let config = Provider::find("vertex").unwrap().config(&env).unwrap();
+    assert!(config.needs_key && config.key_variables == ["GOOGLE_VERTEX_API_KEY"]);
+    let endpoint = Endpoint::new(Config { retries: Retries::none(), ..config }).unwrap();
+    ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap();
+    let sent = &server.requests()[0];
+    assert_eq!(sent.path, "/v1/publishers/google/models/gemini-3-pro:streamGenerateContent?alt=sse");
+    assert_eq!((sent.header("x-goog-api-key"), sent.header("authorization")), (Some("a-key"), None));
+    let error = ask(&endpoint.model("claude-sonnet-5"), &Asked::default()).await.0.unwrap_err();
+    assert_eq!((&error.kind, server.count()), (&Kind::Config, 1));
+    assert!(error.message.contains("no API key for models of Anthropic"), "{error:?}");
+    assert!(!format!("{error:?} {endpoint:?}").contains("a-key"));
 }
 
 /// The endpoint of a machine whose metadata server is `tokens`.
