@@ -9,6 +9,7 @@ use syn::{Attribute, Expr, Ident, LitStr, Result, Type};
 pub(crate) struct TypeOptions {
     pub(crate) name: Option<String>,
     pub(crate) shorthand: Option<String>,
+    pub(crate) alone: Vec<String>,
     pub(crate) by_shape: bool,
     pub(crate) nonempty: bool,
     /// The type of which it is the notation.
@@ -20,8 +21,8 @@ pub(crate) struct TypeOptions {
 impl TypeOptions {
     /// Whether an option besides the name is given.
     pub(crate) const fn has_more_than_name(&self) -> bool {
-        let Self { name: _, shorthand, by_shape, nonempty, target, scope } = self;
-        shorthand.is_some() || *by_shape || *nonempty || target.is_some() || *scope
+        let Self { name: _, shorthand, alone, by_shape, nonempty, target, scope } = self;
+        shorthand.is_some() || !alone.is_empty() || *by_shape || *nonempty || target.is_some() || *scope
     }
 
     pub(crate) fn of(attributes: &[Attribute]) -> Result<Self> {
@@ -31,6 +32,7 @@ impl TypeOptions {
                 match meta.path.get_ident().map(Ident::to_string).as_deref() {
                     Some("name") => options.name = Some(meta.value()?.parse::<LitStr>()?.value()),
                     Some("shorthand") => options.shorthand = Some(meta.value()?.parse::<LitStr>()?.value()),
+                    Some("alone") => options.alone.push(meta.value()?.parse::<LitStr>()?.value()),
                     Some("by_shape") => options.by_shape = true,
                     Some("nonempty") => options.nonempty = true,
                     Some("scope") => options.scope = true,
@@ -38,7 +40,8 @@ impl TypeOptions {
                         options.target = Some(meta.value()?.parse()?);
                     }
                     _ => {
-                        let known = "expected `name`, `shorthand`, `by_shape`, `nonempty`, `scope` or `for`";
+                        let known =
+                            "expected `name`, `shorthand`, `alone`, `by_shape`, `nonempty`, `scope` or `for`";
                         return Err(meta.error(known));
                     }
                 }

@@ -76,10 +76,8 @@ fn implementation(
     let ident = &input.ident;
     let name = options.name.clone().unwrap_or_else(|| ident.to_string());
     let doc = documentation(&input.attrs);
-    let shorthand = option(options.shorthand.as_ref());
-    let nonempty = options.nonempty;
     let constants: Vec<Ident> = (0..keys.len()).map(|index| format_ident!("KEY_{index}")).collect();
-    let described = keys.iter().map(description);
+    let (described, of_keys) = (keys.iter().map(description), struct_of(options, &constants));
     let optional = keys.iter().map(is_optional);
     let read = keys.iter().zip(&constants).map(|(key, constant)| read_of(key, constant));
     let field = |value: fn(&Key<'_>) -> TokenStream| keys.iter().map(value).collect::<Vec<_>>();
@@ -95,8 +93,7 @@ fn implementation(
         const _: () = {
             use ::polylogue_config::derived as __config;
             #(const #constants: __config::Key = #described;)*
-            const KEYS: __config::Struct =
-                __config::Struct { keys: &[#(#constants),*], shorthand: #shorthand, nonempty: #nonempty };
+            const KEYS: __config::Struct = #of_keys;
             impl __config::Keys for #ident {
                 fn from_fields(fields: &__config::Fields<'_>, cx: &mut __config::Cx<'_, '_>) -> Self {
                     #open
@@ -125,6 +122,9 @@ fn implementation(
                 fn absent() -> Self {
                     Self { #(#absent,)* #skipped }
                 }
+                fn missing(cx: &mut __config::Cx<'_, '_>) -> Self {
+                    <Self as __config::Keys>::from_fields(&__config::Fields::hole(), cx)
+                }
                 fn write(&self) -> __config::Value {
                     let mut map = __config::Map::new();
                     __config::Keys::write_keys(self, &mut map);
@@ -133,6 +133,20 @@ fn implementation(
             }
             #as_target
         };
+    }
+}
+
+/// The description of the mapping with the keys `constants`.
+fn struct_of(options: &TypeOptions, constants: &[Ident]) -> TokenStream {
+    let (shorthand, alone) = (option(options.shorthand.as_ref()), &options.alone);
+    let nonempty = options.nonempty;
+    quote! {
+        __config::Struct {
+            keys: &[#(#constants),*],
+            shorthand: #shorthand,
+            alone: &[#(#alone),*],
+            nonempty: #nonempty,
+        }
     }
 }
 

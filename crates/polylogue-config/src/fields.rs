@@ -51,8 +51,7 @@ impl<'n> Fields<'n> {
             }
             _ => {
                 mismatch(node, ty, cx);
-                let (entries, at) = (Cow::Borrowed(&[][..]), node.span.clone());
-                return Self { entries, at, meant: Vec::new(), is_hole: true };
+                return Self::hole();
             }
         };
         if nonempty && fields.entries.is_empty() {
@@ -64,6 +63,12 @@ impl<'n> Fields<'n> {
         fields.check_missing(&ty.keys_of_all_kinds(), cx);
         fields.check_together(&all, cx);
         fields
+    }
+
+    /// Those of a value that could not be read, which is reported.
+    #[must_use]
+    pub fn hole() -> Self {
+        Self { entries: Cow::Borrowed(&[]), at: 0..0, meant: Vec::new(), is_hole: true }
     }
 
     fn of(entries: Cow<'n, [Entry]>, node: &Node) -> Self {

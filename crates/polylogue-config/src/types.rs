@@ -123,6 +123,8 @@ pub struct Struct {
     pub keys: &'static [Key],
     /// The key whose value can stand for the whole mapping.
     pub shorthand: Option<&'static str>,
+    /// Keys that are probably meant by a value without a key, which is an error; the first that takes such a value is named.
+    pub alone: &'static [&'static str],
     /// Whether it must have a key.
     pub nonempty: bool,
 }

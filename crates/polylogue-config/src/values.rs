@@ -205,6 +205,8 @@ impl<T: Config> Config for Vec<T> {
             Data::List(items) => list(node, items, cx),
             _ => {
                 mismatch(node, Self::ty(), cx);
+                // What it would define is unknown.
+                let _ = T::missing(cx);
                 Self::new()
             }
         }

@@ -18,7 +18,16 @@ pub(crate) struct Expected {
     pub(crate) example: Option<&'static str>,
     /// The keys of a mapping that take a list of such mappings, as `any` of termination conditions.
     of_several: Vec<&'static str>,
+    /// Keys of a mapping that a value without a key is probably meant for.
+    alone: Vec<&'static Key>,
+    /// Whether the mapping has a name.
+    named: bool,
+    /// Whether the items of the list are mappings with names.
+    of_named: bool,
 }
+
+/// The longest value that a hint repeats.
+const SHORT: usize = 60;
 
 impl Expected {
     pub(crate) fn of(ty: &Type) -> Self {
@@ -38,8 +47,15 @@ impl Expected {
             }
             Kind::Scalar => (self.text, self.number, self.boolean) = (true, true, true),
             Kind::Any => {}
-            Kind::Object | Kind::Table(_) | Kind::Pair(_) | Kind::Kinds(_) => self.map = true,
-            Kind::List(_) => self.list = true,
+            Kind::Object | Kind::Table(_) | Kind::Pair(_) => self.map = true,
+            Kind::Kinds(_) => {
+                self.map = true;
+                self.named |= is_named(ty);
+            }
+            Kind::List(item) => {
+                self.list = true;
+                self.of_named |= is_named(item());
+            }
             Kind::Optional(ty) => self.add(ty()),
             Kind::OneOrMany(ty) => {
                 self.add(ty());
@@ -51,6 +67,11 @@ impl Expected {
             }
             Kind::Struct(of) => {
                 self.map = true;
+                self.named |= is_named(ty);
+                let all = of.all();
+                let alone =
+                    of.alone.iter().filter_map(|name| all.iter().find(|key| key.name == *name).copied());
+                self.alone.extend(alone);
                 let holds_several =
                     |key: &&&Key| matches!(&(key.ty)().kind, Kind::List(one) if one().name == ty.name);
                 self.of_several.extend(of.all().iter().filter(holds_several).map(|key| key.name));
@@ -100,15 +121,67 @@ impl Expected {
                 if number || boolean {
                     return Some("remove the quotation marks".to_owned());
                 }
-                (self.list && !text.is_empty()).then(|| format!("write a list: `[{written}]`"))
+                let list = || {
+                    (self.list && !text.is_empty())
+                        .then(|| format!("write a list: `{}`", listed(text, written)))
+                };
+                list().or_else(|| self.key_for(node, written))
             }
             Data::List(_) if !self.of_several.is_empty() => {
                 let lists: Vec<String> =
                     self.of_several.iter().map(|key| format!("`{key}: [...]`")).collect();
                 Some(format!("write {}", lists.join(" or ")))
             }
-            _ => None,
+            Data::Map(entries) if self.of_named && entries.iter().any(|entry| entry.key == "name") => {
+                let item = if is_short(written) { written } else { "{name: ...}" };
+                Some(format!("write a list: `[{item}]`"))
+            }
+            Data::Map(entries) if self.of_named => {
+                let first = &entries.first()?.key;
+                Some(format!(
+                    "write a list, in which each has its name as `name`: `[{{name: {first}, ...}}]`"
+                ))
+            }
+            Data::Map(_) | Data::List(_) if self.text && !self.map => {
+                self.example.map(|example| format!("write a text such as `{example}`"))
+            }
+            _ => self.key_for(node, written),
         }
+    }
+
+    /// The mapping with the key that the value `node`, which has none, was probably meant for.
+    fn key_for(&self, node: &Node, written: &str) -> Option<String> {
+        let shown = if is_short(written) { written } else { "..." };
+        if let Some(key) = self.alone.iter().find(|key| fits(node, (key.ty)())) {
+            return Some(format!("write `{{{}: {shown}}}`", key.name));
+        }
+        let is_name = self.named && is_short(written) && matches!(node.data, Data::Text(_));
+        is_name.then(|| format!("write `{{name: {shown}, ...}}`"))
+    }
+}
+
+/// Whether a hint can repeat `written`.
+fn is_short(written: &str) -> bool {
+    written.len() <= SHORT && !written.contains('\n')
+}
+
+/// Whether `ty` is a mapping that must have a name.
+fn is_named(ty: &Type) -> bool {
+    match &ty.kind {
+        Kind::Struct(of) => of.all().iter().any(|key| key.name == "name" && key.required),
+        Kind::Kinds(kinds) => kinds.iter().any(|kind| is_named((kind.ty)())),
+        _ => false,
+    }
+}
+
+/// The list that `text` was meant as: its items are separated by commas, as in `Ann, Bob`, or it is one item.
+fn listed(text: &str, written: &str) -> String {
+    let is_word =
+        |item: &&str| item.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '.'));
+    let items: Vec<&str> = text.split(',').map(str::trim).collect();
+    match items.len() > 1 && items.iter().all(|item| !item.is_empty()) && items.iter().all(is_word) {
+        true => format!("[{}]", items.join(", ")),
+        false => format!("[{written}]"),
     }
 }
 

@@ -35,7 +35,7 @@ use crate::text::{Listed, NeighborRef, OfChat, Template};
 
 /// A chat: its participants, who speaks when, how it begins, when it ends and what its result is.
 #[derive(Debug, Clone, PartialEq, Config)]
-#[config(scope)]
+#[config(scope, alone = "participants")]
 pub struct Chat {
     /// Pattern by which the next speaker is selected.
     #[key(default = Pattern::RoundRobin)]

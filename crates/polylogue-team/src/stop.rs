@@ -13,7 +13,7 @@ use crate::text::{ConditionText, RegexText, SpeakerRef};
 
 /// Termination conditions. A chat ends when one of them is met.
 #[derive(Debug, Clone, Default, PartialEq, Config)]
-#[config(nonempty)]
+#[config(nonempty, alone = "max_turns", alone = "says")]
 pub struct Stop {
     /// Text in a message that ends the chat: the text, or a mapping.
     #[key(none = "none")]

@@ -120,6 +120,7 @@ chat: {participants: [Ann, Ann, Boob, Zed], max_round: 3, max_turns: 0.5}
           --> team.yaml:16:37
         error: an item of `agents` must be a mapping, not a text
           --> team.yaml:17:5
+        hint: write `{name: Dan, ...}`
         error: `Ann` is already in `participants`
           --> team.yaml:18:28
         error: unknown agent `Boob`

@@ -213,6 +213,7 @@ limits:
               |
             7 | agents: {name: A}
               |         ^^^^^^^^^
+            hint: write a list: `[{name: A}]`
 
             error: `participants` must be a list, not a text
              --> t.yaml:9:17
@@ -478,6 +479,79 @@ chats:
             5 |   - {name: one, mesage: x, max_turns: 2, pattern: sequential, participants: [A]}
               |                 ^^^^^^
             hint: AutoGen's `message` is `task` here
+        "#]],
+    );
+}
+
+/// What was probably meant is written in the hint, and what could not be read is not missing elsewhere.
+#[test]
+fn a_value_of_another_shape_has_the_right_one_in_its_hint() {
+    check(
+        "name: t\ntask: Go.\nagents:\n  Ann: {system: a}\nchat: {participants: \"Ann, Bob\", stop: 5}\n",
+        &expect![[r#"
+            error: `agents` must be a list, not a mapping
+             --> t.yaml:4:3
+              |
+            4 |   Ann: {system: a}
+              |   ^^^^^^^^^^^^^^^^
+            hint: write a list, in which each has its name as `name`: `[{name: Ann, ...}]`
+
+            error: `participants` must be a list, not a text
+             --> t.yaml:5:22
+              |
+            5 | chat: {participants: "Ann, Bob", stop: 5}
+              |                      ^^^^^^^^^^
+            hint: write a list: `[Ann, Bob]`
+
+            error: `stop` must be a mapping, not a number
+             --> t.yaml:5:40
+              |
+            5 | chat: {participants: "Ann, Bob", stop: 5}
+              |                                        ^
+            hint: write `{max_turns: 5}`
+        "#]],
+    );
+    check(
+        "name: t\ntask: Go.\nagents: [Ann, Bob]\nchat: [Ann, Bob]\n",
+        &expect![[r#"
+        error: an item of `agents` must be a mapping, not a text
+         --> t.yaml:3:10
+          |
+        3 | agents: [Ann, Bob]
+          |          ^^^
+        hint: write `{name: Ann, ...}`
+
+        error: an item of `agents` must be a mapping, not a text
+         --> t.yaml:3:15
+          |
+        3 | agents: [Ann, Bob]
+          |               ^^^
+        hint: write `{name: Bob, ...}`
+
+        error: `chat` must be a mapping, not a list
+         --> t.yaml:4:7
+          |
+        4 | chat: [Ann, Bob]
+          |       ^^^^^^^^^^
+        hint: write `{participants: [Ann, Bob]}`
+    "#]],
+    );
+    check(
+        "name: t\ntask: Go.\nagents: [{name: A, model: {name: gpt-4o}}, {name: B}]\nchat: {participants: [A, B], stop: DONE}\n",
+        &expect![[r#"
+            error: `model` must be a text, not a mapping
+             --> t.yaml:3:27
+              |
+            3 | agents: [{name: A, model: {name: gpt-4o}}, {name: B}]
+              |                           ^^^^^^^^^^^^^^
+            hint: write a text such as `openai:gpt-4o-mini`
+
+            error: `stop` must be a mapping, not a text
+             --> t.yaml:4:36
+              |
+            4 | chat: {participants: [A, B], stop: DONE}
+              |                                    ^^^^
+            hint: write `{says: DONE}`
         "#]],
     );
 }
