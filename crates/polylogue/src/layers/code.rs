@@ -148,7 +148,7 @@ impl Coder {
         let Some(tool) = self.runner(block) else { return Ok(Verdict::Run) };
         let (me, call) = (turn.me().clone(), call(turn, tool, block, nth));
         let question = || (question(&me, block), call.clone());
-        self.approval.of(turn, block, question, |_, is_fenced| is_fenced)
+        self.approval.of(turn, block, question, |_, is_fenced| Ok(is_fenced))
     }
 
     async fn run(&self, turn: &mut Turn<'_>, block: &Block, nth: usize) -> Result<Outcome> {

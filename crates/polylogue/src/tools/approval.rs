@@ -127,32 +127,41 @@ impl<T> Approval<T> {
 
     /// The verdict of the person on `what`: to run it, if no approval is needed. Otherwise how the turn ends, if the
     /// answer is pending or ends the chat. `question` returns the question, and the call that an approval allows;
-    /// `takes` checks a replacement by the person, in a fenced block or without.
+    /// `takes` says whether an answer, in a fenced block or without, is a replacement; an error says what is wrong with one that cannot
+    /// run, and the person is asked again.
     pub(crate) fn of(
         &self,
         turn: &mut Turn<'_>,
         what: &T,
         question: impl Fn() -> (String, Call),
-        mut takes: impl FnMut(&str, bool) -> bool,
+        mut takes: impl FnMut(&str, bool) -> std::result::Result<bool, String>,
     ) -> Result<Verdict, Act> {
         match self.0.as_ref().map_or(Decision::Run, |rule| rule(what)) {
             Decision::Deny(why) => return Ok(Verdict::Rejected(why)),
             Decision::Run if !was_asked(turn, &question) => return Ok(Verdict::Run),
             Decision::Run | Decision::Ask => {}
         }
-        for attempt in 0..MAX_ATTEMPTS {
+        let mut again = String::new();
+        for _ in 0..MAX_ATTEMPTS {
             let Some(answer) = turn.answer() else {
-                let again = if attempt == 0 { "" } else { verdict::UNCLEAR };
                 let (text, call) = question();
                 return Err(Act::Approve { text: format!("{again}{text}").into(), call: Box::new(call) });
             };
-            match verdict::read(&answer, turn.me()) {
+            let (replacement, is_fenced) = match verdict::read(&answer, turn.me()) {
                 Some(Err(reason)) => return Err(Act::Stop(reason)),
-                Some(Ok(Verdict::Edited(text))) if !takes(&text, true) => {}
+                Some(Ok(Verdict::Edited(text))) => (text, true),
                 Some(Ok(verdict)) => return Ok(verdict),
-                None if takes(&answer, false) => return Ok(Verdict::Edited(answer.to_string())),
-                None => {}
-            }
+                None => (answer.to_string(), false),
+            };
+            again = match takes(&replacement, is_fenced) {
+                Ok(true) => return Ok(Verdict::Edited(replacement)),
+                Ok(false) => verdict::UNCLEAR.to_owned(),
+                // It was run, with a version of the tool that took it.
+                Err(_) if turn.next_logged().is_some() && !was_asked(turn, &question) => {
+                    return Ok(Verdict::Edited(replacement));
+                }
+                Err(flaw) => format!("{}. ", visible(&flaw)),
+            };
         }
         Ok(Verdict::Rejected(UNDECIDED.to_owned()))
     }

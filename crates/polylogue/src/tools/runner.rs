@@ -185,12 +185,13 @@ fn decide(
         && !was_asked(turn, || question(wanted))
         && let Err(flaw) = check(&wanted.call.args, &spec.parameters)
     {
-        return Ok(Decision::Invalid(format!("The arguments of `{}` are wrong: {flaw}", spec.name)));
+        return Ok(Decision::Invalid(wrong_arguments(spec, &flaw)));
     }
     let mut args = None;
     let takes = |text: &str, _: bool| {
         args = serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
-        args.is_some()
+        let Some(args) = &args else { return Ok(false) };
+        check(args, &spec.parameters).map(|()| true).map_err(|flaw| wrong_arguments(spec, &flaw))
     };
     let verdict = approval.of(turn, wanted, || question(wanted), takes)?;
     Ok(match (verdict, args) {
@@ -201,6 +202,10 @@ fn decide(
         }
         (Verdict::Run | Verdict::Edited(_), _) => Decision::Made,
     })
+}
+
+fn wrong_arguments(spec: &ToolSpec, flaw: &str) -> String {
+    format!("The arguments of `{}` are wrong: {flaw}", spec.name)
 }
 
 fn question(ApprovalRequest { who, call, .. }: &ApprovalRequest) -> (String, Call) {

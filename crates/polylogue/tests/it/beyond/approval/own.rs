@@ -85,6 +85,19 @@ async fn no_one_is_asked_about_a_call_with_wrong_arguments() {
     assert!(text.contains("#c2: b"), "{text}");
 }
 
+/// The person learns what is wrong, and no call is made with it.
+#[tokio::test]
+async fn arguments_that_a_person_changed_to_wrong_ones_are_asked_about_again() {
+    let answers = &["{\"txt\": \"softly\"}", "```\n{\"text\": 1}\n```", "{\"text\": \"softly\"}", "yes"];
+    let text = talk(ToolCalling::Native, NATIVE, answers).await;
+    for flaw in ["`text` is missing. ", "`text` must be of type string; got 1. "] {
+        let again = format!("asks: The arguments of `echo` are wrong: {flaw}");
+        assert_eq!(text.matches(&again).count(), 1, "{text}");
+    }
+    assert!(text.contains("#c1: softly | (Before it was made"), "{text}");
+    assert!(!text.contains("failed: The arguments"), "{text}");
+}
+
 #[tokio::test]
 async fn what_is_unclear_is_asked_again_and_exit_ends_it() {
     let text = talk(ToolCalling::Native, NATIVE, &["maybe", "yes", "yes"]).await;
