@@ -14,7 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Nothing here takes nearly as long: what does hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The key that models are reached with. It may be written nowhere.
 pub(crate) const KEY: &str = "sk-test-7f3a9c51d2";

@@ -35,12 +35,12 @@ const FATAL_WHOLE: &[(&str, &str, &str)] = &[
 ];
 
 const BROKEN: &str = "the connection broke: ";
-const LATE: &str = "no complete reply within 6s";
+const LATE: &str = "no complete reply within 12s";
 /// Whichever of its limits is met first.
 const ENDLESS: &str = "e reply ";
 
 /// Seconds that a call may take: what never ends is to end soon, what is slow must not be too late on a busy machine.
-const TIMEOUT: &str = "6";
+const TIMEOUT: &str = "12";
 
 /// The pauses of quirks that pause: long enough to be seen, and no longer.
 const PAUSES: &[&str] = &["slow-headers=50", "pause-before-first=50", "stall=50", "pace=2"];
