@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use polylogue_core::LEASE;
-use polylogue_test::postgres::PostgresServer;
+use polylogue_test::postgres::{Pooler, PostgresServer};
 use rustix::process::Signal;
 
 use crate::notes::{assert_as_undisturbed, detach_all, model, prepare};
@@ -15,10 +15,28 @@ const WORKER: &[&str] = &["--allow", "unsafe-host", "--at-once", "15"];
 /// still for longer than a lease while others are killed in turn, and wake up when others have continued what they had.
 #[test]
 fn workers_that_are_killed_and_frozen_past_their_leases_repeat_no_finished_call() {
-    let count = number("POLYLOGUE_CONVERSATIONS", 60);
     let Some(server) = PostgresServer::start() else { return };
+    kill_and_freeze(&server, &server.url());
+}
+
+/// W22: the same, where each statement may reach another of a few sessions, and none is notified of anything.
+#[test]
+fn workers_behind_a_pooler_in_transaction_mode_repeat_no_finished_call() {
+    let Some(server) = PostgresServer::start() else { return };
+    let Some(pooler) = Pooler::start(&server, SESSIONS) else { return };
+    kill_and_freeze(&server, &pooler.url());
+    let sessions: u16 =
+        server.sql("SELECT count(*) FROM pg_stat_activity WHERE datname = 'polylogue'").parse().unwrap();
+    assert!(sessions <= SESSIONS + 1, "{sessions} sessions, and that of this question");
+}
+
+/// Fewer sessions than four workers have connections.
+const SESSIONS: u16 = 6;
+
+fn kill_and_freeze(server: &PostgresServer, url: &str) {
+    let count = number("POLYLOGUE_CONVERSATIONS", 60);
     let model = model(Duration::from_millis(400));
-    let place = Place::new(&server.url()).with_model(&model);
+    let place = Place::new(url).with_model(&model);
     prepare(&place);
     let ids = detach_all(&place, count);
     let mut workers: Vec<WorkerProcess> = (0..4).map(|_| place.worker(WORKER)).collect();
@@ -37,7 +55,7 @@ fn workers_that_are_killed_and_frozen_past_their_leases_repeat_no_finished_call(
         }
         if kills < if is_thawed { 12 } else { 8 } {
             std::thread::sleep(Duration::from_millis(700));
-            expire(&server, workers.remove(0).kill());
+            expire(server, workers.remove(0).kill());
             workers.push(place.worker(WORKER));
             kills += 1;
         }
