@@ -45,7 +45,7 @@ class Checks:
         solo = self.complete("solo", user("Answer."))
         assert (solo.usage.prompt_tokens, solo.usage.completion_tokens, solo.usage.total_tokens) == (11, 6, 17)
         one = self.server.get(f"/api/v1/conversations/{solo.polylogue['conversation']}")
-        assert (one["spent"]["input"], one["spent"]["output"]) == (11, 6), one["spent"]
+        assert (one["usage"]["input"], one["usage"]["output"]) == (11, 6), one["usage"]
 
     def s46_s47_s48_streamed(self):
         for team, text in [("talk", "four"), ("solo", "The first answer, word by word."), ("together", "That was all.")]:
@@ -129,7 +129,7 @@ class Checks:
         reply = client.chat.completions.create(model="slow", messages=[user("Think.")])
         assert reply.choices[0].message.content == "At last.", reply
         logs = self.server.conversations("slow")
-        assert [log["spent"]["calls"] for log in logs] == [1], logs
+        assert [log["usage"]["calls"] for log in logs] == [1], logs
 
     def s60_refused(self):
         for fields in [{"n": 2}, {"logprobs": True}, {"tool_choice": "required"}, {"max_tokens": 0}]:

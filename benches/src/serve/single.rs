@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use polylogue_client::wire::conversation::{Conversation, NewConversation, State};
+use polylogue_client::wire::conversation::{Conversation, ConversationState, NewConversation};
 use polylogue_client::{Client, TailItem};
 use polylogue_http::{Key, Proxies};
 
@@ -64,11 +64,11 @@ async fn run(client: &Client, calls: u64, is_watched: bool) -> Result<()> {
     }
     loop {
         let about = client.conversation(&id).await?;
-        if about.state == State::Closed {
-            return match about.spent.calls == calls {
+        if about.state == ConversationState::Closed {
+            return match about.usage.calls == calls {
                 true => Ok(()),
                 false => {
-                    Err(format!("the chat ended after {} calls: {:?}", about.spent.calls, about.ended).into())
+                    Err(format!("the chat ended after {} calls: {:?}", about.usage.calls, about.ended).into())
                 }
             };
         }

@@ -11,6 +11,7 @@ pub(crate) mod question;
 mod typed;
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
 
 use polylogue::tools::approval::visible;
 use rustix::termios::{QueueSelector, tcdrain, tcflush};
@@ -48,6 +49,11 @@ pub(crate) async fn choose(
         }
     }
     Ok(None)
+}
+
+/// The name of the user of this machine, who answers here. `None` if the user database has none, as in some containers.
+pub(crate) fn user_name() -> Option<Arc<str>> {
+    whoami::username().ok().filter(|name| !name.is_empty()).map(Into::into)
 }
 
 /// Shows `text` in addition to the output, verbatim: without Markdown, in rows that fit the terminal.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::Either;
 use polylogue::{Agent as _, Status};
-use polylogue_core::{Body, Cancellation, Event, LogId, Path, Question, RunOutcome, Update};
+use polylogue_core::{Body, Cancellation, Event, LogId, Path, Question, Responder, RunOutcome, Update};
 use polylogue_mcp::Progress;
 use polylogue_runtime::{Conversation, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -188,7 +188,8 @@ impl Runner {
         if is_typed {
             view.typed(at, question, &text);
         }
-        self.conversation.answer(at, &question.who, text).await?;
+        let by = Responder::person(prompt::user_name());
+        self.conversation.answer(at, &question.who, text, by).await?;
         Ok(InputOutcome::Yes)
     }
 
@@ -246,7 +247,7 @@ impl Runner {
         elapsed: Duration,
     ) -> Result<Exit, CliError> {
         let conversation = &self.conversation;
-        let (spent, turns) = (conversation.usage().await, conversation.turns().await);
+        let (usage, turns) = (conversation.usage().await, conversation.turns().await);
         let (id, events) = (conversation.id().clone(), conversation.events().await);
         let cut = match &status {
             Ok(Status::Closed { .. }) => polylogue::runs::Report::of(&events).cut,
@@ -271,7 +272,7 @@ impl Runner {
         let end = RunEnd {
             state,
             status: end_status,
-            spent,
+            usage,
             turns,
             elapsed,
             id,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use polylogue_core::{Delta, Event, LogId, Name, Path};
 use polylogue_http::{HeaderName, Method, Response};
-use polylogue_wire::stream::{self, Missed, Piece, Status};
+use polylogue_wire::stream::{self, Missed, ReplyDelta, Status};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -204,7 +204,7 @@ impl<'c> Tail<'c> {
             stream::ENTRY => return self.event(self.parsed(frame)?),
             stream::DELTA => {
                 // One that a newer server writes in another way says nothing here.
-                if let Ok(Piece { at, who, content }) = serde_json::from_str(&frame.data)
+                if let Ok(ReplyDelta { at, who, content }) = serde_json::from_str(&frame.data)
                     && let Some(delta) = content.into_delta()
                 {
                     self.ready.push_back(TailItem::Delta { at, who, delta });

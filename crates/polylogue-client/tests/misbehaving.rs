@@ -217,7 +217,7 @@ async fn what_may_have_had_an_effect_is_not_repeated_without_a_key() {
     let conversation = || {
         let body: Value = json!({
             "id": "abc", "team": "t", "team_name": "t", "title": null, "task": "", "state": "running", "created_ms": 1, "started_ms": 1,
-            "updated_ms": 1, "seq": 0, "turns": 0, "spent": TotalUsage::default(), "asked": [], "new_field": 1,
+            "updated_ms": 1, "seq": 0, "turns": 0, "usage": TotalUsage::default(), "asked": [], "new_field": 1,
         });
         respond("201 Created", "application/json", &body.to_string())
     };

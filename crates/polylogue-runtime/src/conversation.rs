@@ -12,8 +12,8 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use polylogue_core::{
     Agent as _, AnyStore, Cancellation, Chat, Confirmation, Event, Instruction, LimitOverrides, Limits, Log,
-    LogHandle, LogId, Message, Name, Part, Path, PauseHold, Question, RunOutcome, Status, StopReason,
-    Subscription, TeamChanged, TotalUsage,
+    LogHandle, LogId, Message, Name, Part, Path, PauseHold, Question, Responder, RunOutcome, Status,
+    StopReason, Subscription, TeamChanged, TotalUsage,
 };
 use tokio::sync::Mutex;
 
@@ -399,17 +399,23 @@ impl Conversation {
         Error::NotClosed { id: self.id().clone(), asks }
     }
 
-    /// Answers the question of `who` in the chat `at`; [`run`](Self::run) continues. Waits while it runs.
+    /// Answers the question of `who` in the chat `at`; [`run`](Self::run) continues. Waits while it runs. `by` is in the log.
     ///
     /// # Errors
     /// [`Error::NoQuestion`], or when the log cannot be written.
-    pub async fn answer(&self, at: &Path, who: &Name, text: impl Into<Arc<str>>) -> Result<()> {
+    pub async fn answer(
+        &self,
+        at: &Path,
+        who: &Name,
+        text: impl Into<Arc<str>>,
+        by: Responder,
+    ) -> Result<()> {
         let mut log = self.0.log.lock().await;
         let log = log.as_mut().ok_or_else(|| self.gone())?;
         if !log.questions().await?.iter().any(|(path, question)| path == at && question.who == *who) {
             return Err(Error::NoQuestion { id: self.id().clone() });
         }
-        Ok(log.answer(at, who, text).await?)
+        Ok(log.answer_by(at, who, text, by).await?)
     }
 
     /// Closes it from outside, for the reason that `by` stopped it. Waits while it runs.

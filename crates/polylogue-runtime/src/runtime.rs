@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use polylogue_core::{
     Allowance, AnyQueue, AnyStore, Budget, Cancellation, Chat, Claim, Due, Features, LimitOverrides,
-    ListQuery, Log, LogId, Name, Page, Path, Queue as _, Store as _, StoreError, Subscription, Timer,
+    ListQuery, Log, LogId, Name, Page, Path, Queue as _, Responder, Store as _, StoreError, Subscription,
+    Timer,
 };
 
 use crate::budgets::SharedBudgets;
@@ -459,20 +460,20 @@ impl Runtime {
     }
 
     /// Answers the question of `who` in the chat `at` of the conversation `id`, whether this process has it open or no
-    /// process runs it.
+    /// process runs it. `by` is in the log.
     ///
     /// # Errors
     /// [`Error::NoQuestion`], or when another process runs it.
-    pub async fn answer(&self, id: &LogId, at: &Path, who: &Name, text: &str) -> Result<()> {
+    pub async fn answer(&self, id: &LogId, at: &Path, who: &Name, text: &str, by: Responder) -> Result<()> {
         if let Some(conversation) = self.get(id) {
-            return conversation.answer(at, who, text).await;
+            return conversation.answer(at, who, text, by).await;
         }
         self.check_own(id).await?;
         let mut log = self.claim(id, false).await?;
         if !log.questions().await?.iter().any(|(path, question)| path == at && question.who == *who) {
             return Err(Error::NoQuestion { id: id.clone() });
         }
-        log.answer(at, who, text).await?;
+        log.answer_by(at, who, text, by).await?;
         Ok(log.release().await?)
     }
 

@@ -21,7 +21,7 @@ function Choice({ name, label, runs }) {
 /** @param {{run: any, label: string}} props */
 function Side({ run, label }) {
     return html`<div class="side"><h2>${label}: <a href=${address(['runs', run.id])}>${run.title || run.team}</a> <${State} run=${run} /></h2>
-        <p class="run-facts"><span class="mono">${run.id}</span><span>${counted(run.turns, 'turn')}</span><span>${spending(run.spent)}</span></p></div>`;
+        <p class="run-facts"><span class="mono">${run.id}</span><span>${counted(run.turns, 'turn')}</span><span>${spending(run.usage)}</span></p></div>`;
 }
 
 /** @param {{said: any, names: string[], id: string, isFirst: boolean}} props */
@@ -37,7 +37,7 @@ const SAME = (/** @type {any} */ pair) => pair.a && pair.b && pair.a.who === pai
 
 /** How much more the second used; `?` where that is not known. @param {{difference: any, a: any, b: any}} props */
 function Difference({ difference, a, b }) {
-    const unknown = (/** @type {string} */ what) => Boolean(a.spent[what] || b.spent[what]);
+    const unknown = (/** @type {string} */ what) => Boolean(a.usage[what] || b.usage[what]);
     const signed = (/** @type {number} */ value, /** @type {string} */ text) => (value > 0 ? `+${text}` : value < 0 ? `−${text}` : 'the same');
     const row = (/** @type {string} */ label, /** @type {number} */ value, /** @type {string} */ text, isUnknown = false) => html`<div><dt>${label}</dt><dd>${isUnknown ? '?' : signed(value, text)}</dd></div>`;
     const count = (/** @type {number} */ value) => String(Math.abs(value));

@@ -26,8 +26,8 @@ export function State({ run }) {
 
 /** @param {{run: any, now: number}} props */
 function Row({ run, now }) {
-    const spent = run.spent ?? {};
-    const cost = spent.calls && spent.unpriced >= spent.calls ? '?' : dollars(spent.cost);
+    const usage = run.usage ?? {};
+    const cost = usage.calls && usage.unpriced >= usage.calls ? '?' : dollars(usage.cost);
     return html`<li class="run-row">
         <a href=${address(['runs', run.id])}>
             <span class="run-title">${run.title || run.team}</span>

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use polylogue_core::{ListQuery, Listing, LogId, LogState, Progress, StopReason, StoreError};
 use polylogue_runtime::{Error, Prepared};
-use polylogue_wire::conversation::{Asked, Conversation, Ended, Ending, Parent, State};
+use polylogue_wire::conversation::{Asked, Conversation, ConversationState, Ended, Ending, Parent};
 use polylogue_wire::stream::Status;
 use serde_json::Value;
 use tracing::warn;
@@ -54,7 +54,7 @@ pub(crate) async fn describe(tenant: &Tenant, listing: &Listing) -> Result<Conve
 /// A conversation, as it was when it had just begun: the same however often it is asked for.
 pub(crate) fn describe_begun(tenant: &Tenant, listing: &Listing) -> Conversation {
     let begun = Listing { summary: Default::default(), ..listing.clone() };
-    document(tenant, &begun, Status { state: State::Running, ended: None, asked: Vec::new() })
+    document(tenant, &begun, Status { state: ConversationState::Running, ended: None, asked: Vec::new() })
 }
 
 fn document(tenant: &Tenant, listing: &Listing, status: Status) -> Conversation {
@@ -74,7 +74,7 @@ fn document(tenant: &Tenant, listing: &Listing, status: Status) -> Conversation 
         updated_ms: if summary.events > 0 { summary.last } else { *created },
         seq: summary.events,
         turns: summary.turns,
-        spent: summary.usage,
+        usage: summary.usage,
         asked: status.asked,
         paused: summary.is_paused,
         ended: status.ended,
@@ -98,7 +98,7 @@ pub(crate) async fn state_of(tenant: &Tenant, id: &LogId) -> Result<Value, Probl
 
 async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
     let (state, ended) = state(tenant, listing).await?;
-    if state != State::Waiting {
+    if state != ConversationState::Waiting {
         return Ok(Status { state, ended, asked: Vec::new() });
     }
     match tenant.runtime.open_questions(&listing.id).await {
@@ -106,7 +106,11 @@ async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
         // The others can be listed.
         Err(error) if is_damage(&error) => {
             warn!(conversation = %listing.id, %error, "a conversation is shown as damaged");
-            Ok(Status { state: State::Halted, ended: Some(damaged(&listing.id)), asked: Vec::new() })
+            Ok(Status {
+                state: ConversationState::Halted,
+                ended: Some(damaged(&listing.id)),
+                asked: Vec::new(),
+            })
         }
         Err(error) => Err(error.into()),
     }
@@ -124,20 +128,20 @@ fn damaged(id: &LogId) -> Ended {
 }
 
 /// Its state, and how it ended.
-async fn state(tenant: &Tenant, listing: &Listing) -> Result<(State, Option<Ended>), Problem> {
+async fn state(tenant: &Tenant, listing: &Listing) -> Result<(ConversationState, Option<Ended>), Problem> {
     let runs_here = tenant.runs.is_running(&listing.id);
     Ok(match (&listing.summary.progress, listing.state()) {
-        (Progress::Closed(reason), _) => (State::Closed, Some(ending(reason))),
-        (_, LogState::Waiting) => (State::Waiting, None),
-        _ if runs_here => (State::Running, None),
+        (Progress::Closed(reason), _) => (ConversationState::Closed, Some(ending(reason))),
+        (_, LogState::Waiting) => (ConversationState::Waiting, None),
+        _ if runs_here => (ConversationState::Running, None),
         (Progress::Failed(why), _) => {
-            (State::Halted, Some(Ended { word: Ending::Failed, detail: why.clone() }))
+            (ConversationState::Halted, Some(Ended { word: Ending::Failed, detail: why.clone() }))
         }
-        (_, LogState::Damaged) => (State::Halted, Some(damaged(&listing.id))),
-        (_, LogState::Paused) => (State::Halted, None),
+        (_, LogState::Damaged) => (ConversationState::Halted, Some(damaged(&listing.id))),
+        (_, LogState::Paused) => (ConversationState::Halted, None),
         // It has begun, and another process may run it.
-        _ if tenant.runtime.is_claimed(&listing.id).await? => (State::Running, None),
-        _ => (State::Halted, None),
+        _ if tenant.runtime.is_claimed(&listing.id).await? => (ConversationState::Running, None),
+        _ => (ConversationState::Halted, None),
     })
 }
 

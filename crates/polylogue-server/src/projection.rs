@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use polylogue_core::{Body, Delta, Event, Name, Path, TeamChanged};
 use polylogue_wire::Scope;
-use polylogue_wire::stream::{self, Missed, Piece};
+use polylogue_wire::stream::{self, Missed, ReplyDelta};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -131,7 +131,7 @@ impl Projection for Native {
     }
 
     fn delta(&mut self, at: &Path, who: &Name, delta: &Delta) -> Vec<Frame> {
-        let piece = Piece::of(at, who, delta);
+        let piece = ReplyDelta::of(at, who, delta);
         piece.iter().map(|piece| Frame::json(stream::DELTA, piece)).collect()
     }
 

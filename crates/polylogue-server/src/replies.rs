@@ -223,7 +223,7 @@ fn conversation() -> Value {
             ("updated_ms", count()),
             ("seq", count()),
             ("turns", count()),
-            ("spent", document()),
+            ("usage", document()),
             ("asked", list(question)),
         ],
         &[

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt as _, stream};
 use polylogue_core::{Delta, Event, LogId, Store as _, Subscription, Update};
-use polylogue_wire::stream::Piece;
+use polylogue_wire::stream::ReplyDelta;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 use tokio::time::{Instant, Sleep, sleep};
@@ -392,7 +392,7 @@ impl<P: Projection> Tail<P> {
 
     /// Sends a piece of a reply that another process receives, unless the reply was not sent from its first piece on.
     fn piece(&mut self, OrderedPiece { after, nth, piece }: &OrderedPiece) {
-        let Piece { at, who, content } = piece.clone();
+        let ReplyDelta { at, who, content } = piece.clone();
         let Some(delta) = content.into_delta().filter(|_| *after <= self.follow.from) else { return };
         let verdict = self.pieces.piece((at.clone(), who.clone()), *after, *nth);
         let restart = verdict.restarts.then_some(Delta::Restart);

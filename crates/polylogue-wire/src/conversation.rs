@@ -23,7 +23,7 @@ pub struct Conversation {
     /// The beginning of its task.
     pub task: Arc<str>,
     /// Whether it runs.
-    pub state: State,
+    pub state: ConversationState,
     /// When it was made.
     pub created_ms: Timestamp,
     /// When its first event was stored; 0 if it has none.
@@ -35,8 +35,8 @@ pub struct Conversation {
     /// The number of turns in all chats.
     pub turns: u64,
     /// The usage and cost of all model calls. On the wire, what is not known of any call is left out.
-    #[serde(with = "crate::spent")]
-    pub spent: TotalUsage,
+    #[serde(with = "crate::usage")]
+    pub usage: TotalUsage,
     /// The open questions.
     pub asked: Vec<Asked>,
     /// Whether it was paused from outside.
@@ -69,7 +69,7 @@ const fn is_false(value: &bool) -> bool {
 /// Whether a conversation runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum ConversationState {
     /// A process runs it, or is about to.
     Running,
     /// A person has to answer.

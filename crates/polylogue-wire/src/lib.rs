@@ -11,7 +11,7 @@
 //! | [`cluster`] | what workers run, and what waits for them |
 //! | [`compare`] | two conversations side by side |
 //! | [`memory`] | what agents remember |
-//! | [`spent`] | usage and cost, of which what is not known is left out |
+//! | [`usage`] | usage and cost, of which what is not known is left out |
 //! | [`team`] | teams, and the check of their texts |
 //! | [`token`] | tokens and their scopes |
 //! | [`problem`] | errors |
@@ -27,9 +27,9 @@ pub mod compare;
 pub mod conversation;
 pub mod memory;
 pub mod problem;
-pub mod spent;
 pub mod stream;
 pub mod team;
 pub mod token;
+pub mod usage;
 
 pub use scope::Scope;

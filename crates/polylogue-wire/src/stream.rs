@@ -5,11 +5,11 @@ use std::time::Duration;
 use polylogue_core::{Delta, Name, Path};
 use serde::{Deserialize, Serialize};
 
-use crate::conversation::{Asked, Ended, State};
+use crate::conversation::{Asked, ConversationState, Ended};
 
 /// The name of a frame with a stored event. Only these have an id: the `seq` of the event.
 pub const ENTRY: &str = "entry";
-/// The name of a frame with a [`Piece`] of a reply.
+/// The name of a frame with a [`ReplyDelta`] of a reply.
 pub const DELTA: &str = "delta";
 /// The name of a frame with the [`Status`] of the conversation.
 pub const STATE: &str = "state";
@@ -25,7 +25,7 @@ pub const RETRY_MS: u64 = 2000;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Whether it runs.
-    pub state: State,
+    pub state: ConversationState,
     /// Why it is closed or has failed.
     pub ended: Option<Ended>,
     /// The open questions.
@@ -41,7 +41,7 @@ pub struct Missed {
 
 /// A piece of a reply that is not stored yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Piece {
+pub struct ReplyDelta {
     /// The chat.
     pub at: Path,
     /// Whose reply it is.
@@ -123,7 +123,7 @@ pub struct FallbackPiece {
     pub model: String,
 }
 
-impl Piece {
+impl ReplyDelta {
     /// The piece `delta` of the reply of `who`; `None` for a kind that this version does not know.
     #[must_use]
     pub fn of(at: &Path, who: &Name, delta: &Delta) -> Option<Self> {
@@ -189,12 +189,12 @@ mod tests {
             ),
             (fallback, json!({"type": "fallback", "fallback": {"cause": "500", "model": "p:m"}})),
         ] {
-            let piece = Piece::of(&at, &who, &delta).unwrap();
+            let piece = ReplyDelta::of(&at, &who, &delta).unwrap();
             let mut expected = json!({"at": "", "who": "Ann"});
             expected.as_object_mut().unwrap().extend(written.as_object().unwrap().clone());
             let text = serde_json::to_string(&piece).unwrap();
             assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected);
-            let read: Piece = serde_json::from_str(&text).unwrap();
+            let read: ReplyDelta = serde_json::from_str(&text).unwrap();
             assert_eq!(read.content.into_delta(), Some(delta));
         }
     }
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn a_piece_of_a_newer_server_says_nothing() {
         let newer = json!({"at": "", "who": "Ann", "type": "smell", "smell": {"of": "roses"}});
-        let piece: Piece = serde_json::from_value(newer).unwrap();
+        let piece: ReplyDelta = serde_json::from_value(newer).unwrap();
         assert_eq!(piece.content.into_delta(), None);
     }
 }

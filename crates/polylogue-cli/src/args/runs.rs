@@ -23,7 +23,7 @@ pub(crate) struct Runs {
 
     /// Show only conversations in these states
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
-    pub(crate) state: Vec<RunState>,
+    pub(crate) state: Vec<StateFilter>,
 
     /// Show only conversations of this team
     #[arg(long, value_name = "NAME")]
@@ -44,7 +44,7 @@ pub(crate) struct Runs {
 
 /// The state of a conversation, as filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RunState {
+pub(crate) enum StateFilter {
     /// Running, interrupted or not begun
     Unfinished,
     /// Waiting for the answer of a person

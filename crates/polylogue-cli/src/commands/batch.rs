@@ -59,7 +59,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Ex
         records.settled().filter(|entry| !is_row(&entry.id)).for_each(|entry| budget.spend(entry.counted()));
         job.count(budget, &store, settled(), &records).await?;
     }
-    let progress = Progress::new(total, over.len(), records.spent());
+    let progress = Progress::new(total, over.len(), records.cost());
     let state = RefCell::new(State { records, progress, broken: None });
     let payers = runtime.batch_payers();
     let held = job.hold((store, &payers), budget.as_ref(), left, &state).await;

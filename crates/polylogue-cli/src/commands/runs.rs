@@ -65,15 +65,15 @@ async fn query(runtime: &Runtime, args: &args::runs::Runs, now: u64) -> Result<L
     })
 }
 
-const fn state_of(state: args::runs::RunState) -> LogState {
+const fn state_of(state: args::runs::StateFilter) -> LogState {
     match state {
-        args::runs::RunState::Unfinished => LogState::Open,
-        args::runs::RunState::Waiting => LogState::Waiting,
-        args::runs::RunState::Paused => LogState::Paused,
-        args::runs::RunState::Failed => LogState::Failed,
-        args::runs::RunState::Done => LogState::Done,
-        args::runs::RunState::Ended => LogState::Ended,
-        args::runs::RunState::Damaged => LogState::Damaged,
+        args::runs::StateFilter::Unfinished => LogState::Open,
+        args::runs::StateFilter::Waiting => LogState::Waiting,
+        args::runs::StateFilter::Paused => LogState::Paused,
+        args::runs::StateFilter::Failed => LogState::Failed,
+        args::runs::StateFilter::Done => LogState::Done,
+        args::runs::StateFilter::Ended => LogState::Ended,
+        args::runs::StateFilter::Damaged => LogState::Damaged,
     }
 }
 

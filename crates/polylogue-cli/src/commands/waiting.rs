@@ -10,7 +10,7 @@ use super::runs::age;
 use super::steer::{Texts, found, give};
 use super::{unwritable, write};
 use crate::error::{CliError, Exit};
-use crate::prompt::question::meant;
+use crate::prompt::{question::meant, user_name};
 use crate::screen::Sanitized;
 use crate::stderr::print_note;
 use crate::text_arg::text_of;
@@ -39,7 +39,7 @@ pub(crate) async fn answer(cli: &args::Cli, args: &args::steer::Answer) -> Resul
     let (number, text) = given(args)?;
     let open = chosen(runtime.open_questions(&id).await?, &id, number)?;
     let text = meant(&open.question, text_of(text)?).into();
-    let by = args.by.as_deref().map(Into::into);
+    let by = args.by.as_deref().map(Into::into).or_else(user_name);
     let idle = format!("answered; `polylogue resume {id}` continues the conversation");
     let texts = Texts { done: "answered", idle: &idle };
     give(&runtime, &id, Instruction::Answer { question: open.seq, text, by }, &texts).await
@@ -109,7 +109,7 @@ fn shown(run: &WaitingRun, open: &OpenQuestion) -> Sanitized {
 fn as_json(run: &WaitingRun, open: &OpenQuestion) -> Result<Sanitized, CliError> {
     let question = &open.question;
     let row = json!({
-        "run": run.listing.id, "title": run.listing.shown_title(), "question": open.seq, "at": open.at, "who": question.who,
+        "conversation": run.listing.id, "title": run.listing.shown_title(), "question": open.seq, "at": open.at, "who": question.who,
         "text": question.text, "call": question.call, "asked_ms": open.asked, "until_ms": open.until(),
         "default_answer": question.default.as_ref().map(|default| &default.text),
     });

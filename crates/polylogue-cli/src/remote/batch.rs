@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, stream};
-use polylogue_client::wire::conversation::{Conversation, NewConversation, Resume, State as RunState, When};
+use polylogue_client::wire::conversation::{Conversation, ConversationState, NewConversation, Resume, When};
 use polylogue_client::wire::stream::Status;
 use polylogue_client::wire::team::Team;
 use polylogue_client::{Tail, TailItem};
@@ -38,7 +38,7 @@ pub(super) async fn run(args: &args::batch::Batch, remote: &Remote) -> Result<Ex
     let over: HashSet<String> = records.settled().map(|entry| entry.id.clone()).collect();
     let at_once = usize::from(args.at_once).max(1);
     introduce(&team, remote, (rows.len(), over.len(), at_once));
-    let progress = Progress::new(rows.len(), over.len(), records.spent());
+    let progress = Progress::new(rows.len(), over.len(), records.cost());
     let state = RefCell::new(State { records, progress, broken: None });
     let stop = watch::Sender::new(None);
     let job = Job { args, remote, team: &team, key: &key, stop };
@@ -132,7 +132,7 @@ impl Job<'_> {
         let Conversation { id, .. } = self.begun(&row).await?;
         let client = &self.remote.client;
         // One of an earlier run of the batch may have stopped since.
-        if client.conversation(&id).await?.state == RunState::Halted {
+        if client.conversation(&id).await?.state == ConversationState::Halted {
             client.resume(&id, &Resume::default()).await?;
         }
         let (mut tail, mut events) = (client.tail(&id, 0), Vec::new());
@@ -190,12 +190,12 @@ impl Job<'_> {
     /// How a conversation in this state is at rest, if it is and is not closed.
     async fn rest(&self, id: &LogId, status: Status) -> Option<RowEnd> {
         match (status.state, status.ended) {
-            (RunState::Running | RunState::Closed, _) => None,
-            (RunState::Waiting, _) => {
+            (ConversationState::Running | ConversationState::Closed, _) => None,
+            (ConversationState::Waiting, _) => {
                 Some(RowEnd::waiting(status.asked.iter().map(|asked| asked.who.as_str())))
             }
-            (RunState::Halted, Some(ended)) => Some(RowEnd::failed(ended.detail)),
-            (RunState::Halted, None) => {
+            (ConversationState::Halted, Some(ended)) => Some(RowEnd::failed(ended.detail)),
+            (ConversationState::Halted, None) => {
                 stays_halted(&self.remote.client, id).await.then(|| RowEnd::failed("stopped".into()))
             }
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use polylogue_client::wire::conversation::{Conversation, NewConversation, Resume, State};
+use polylogue_client::wire::conversation::{Conversation, ConversationState, NewConversation, Resume};
 use polylogue_client::wire::team::{Listed, Team, TeamLimits};
 
 use super::named_server::{Remote, uncertain};
@@ -115,7 +115,7 @@ pub(super) async fn resume(cli: &args::Cli, args: &args::Resume, remote: &Remote
     let limits = args.options.team.limits.overrides();
     match args.message.as_deref().map(text_of).transpose()? {
         Some(text) if text.trim().is_empty() => return Err(CliError::usage("the message is empty")),
-        Some(_) if *state != State::Closed => {
+        Some(_) if *state != ConversationState::Closed => {
             let asks = asked.first().map(|asked| asked.who.clone());
             return Err(polylogue_runtime::Error::NotClosed { id: id.clone(), asks }.into());
         }
@@ -127,7 +127,7 @@ pub(super) async fn resume(cli: &args::Cli, args: &args::Resume, remote: &Remote
         // Its run is followed, and the person asked.
         None if limits.is_empty()
             && !conversation.paused
-            && matches!(state, State::Running | State::Waiting) => {}
+            && matches!(state, ConversationState::Running | ConversationState::Waiting) => {}
         None => resumed(remote, &conversation, &Resume { limits }).await?,
     }
     Watch {

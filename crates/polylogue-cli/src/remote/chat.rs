@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use polylogue_client::wire::conversation::{Conversation, Fork, NewConversation, Resume, State};
+use polylogue_client::wire::conversation::{Conversation, ConversationState, Fork, NewConversation, Resume};
 use polylogue_client::wire::team::Team;
 use polylogue_core::{Body, Event};
 
@@ -179,7 +179,7 @@ impl Chat for Session<'_> {
     async fn reply_again(&mut self) -> Result<Reply, CliError> {
         if let Some((watch, _)) = &self.chat {
             let id = &watch.conversation.id;
-            if self.remote.client.conversation(id).await?.state == State::Halted {
+            if self.remote.client.conversation(id).await?.state == ConversationState::Halted {
                 let resumed = self.remote.client.resume(id, &Resume::default()).await;
                 resumed.map_err(|error| uncertain(error, "the conversation may continue"))?;
             }
@@ -224,11 +224,11 @@ impl Chat for Session<'_> {
     async fn leave(self, exit: Exit) -> Result<Exit, CliError> {
         let Some((watch, view)) = self.chat else { return Ok(exit) };
         view.finished()?;
-        let Conversation { id, spent, asked, .. } =
+        let Conversation { id, usage, asked, .. } =
             self.remote.client.conversation(&watch.conversation.id).await?;
         let option = self.remote.option_after_space();
         let asked = asked.first().map(|asked| (asked.who.as_str(), &*asked.text));
-        print_left(self.settings.output, (&id, &option), &spent, asked);
+        print_left(self.settings.output, (&id, &option), &usage, asked);
         Ok(exit)
     }
 }

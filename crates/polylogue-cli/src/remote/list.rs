@@ -4,13 +4,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::ValueEnum as _;
 use polylogue_client::ListFilter;
-use polylogue_client::wire::conversation::{self as wire, Conversation, ConversationPage, State};
+use polylogue_client::wire::conversation::{self as wire, Conversation, ConversationPage, ConversationState};
 use polylogue_core::{Cursor, Listing, Parent, Progress, Summary, Timestamp};
 use polylogue_runtime::WaitingRun;
 
 use super::named_server::Remote;
 use crate::args;
-use crate::args::runs::RunState;
+use crate::args::runs::StateFilter;
 use crate::commands::runs::ListedState;
 use crate::commands::{runs, waiting, write};
 use crate::error::{CliError, Exit};
@@ -48,7 +48,7 @@ async fn filter(remote: &Remote, args: &args::runs::Runs, now: u64) -> Result<Li
         None => None,
     };
     let before = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    let word = |state: &RunState| state.to_possible_value().map(|value| value.get_name().to_owned());
+    let word = |state: &StateFilter| state.to_possible_value().map(|value| value.get_name().to_owned());
     Ok(ListFilter {
         limit: None,
         cursor: args.after.as_ref().map(Cursor::to_text),
@@ -107,7 +107,7 @@ fn listing(conversation: &Conversation) -> Listing {
             started: conversation.started_ms,
             last: conversation.updated_ms,
             turns: conversation.turns,
-            usage: conversation.spent,
+            usage: conversation.usage,
         },
         is_damaged: false,
     }
@@ -122,8 +122,8 @@ fn state(conversation: &Conversation) -> ListedState {
     let asked =
         || conversation.asked.iter().map(|asked| asked.who.as_str()).collect::<Vec<_>>().join(" and ");
     match conversation.state {
-        State::Waiting => ListedState::new("waiting", format!("waiting for {}", asked())),
-        State::Running => ListedState::word("running"),
+        ConversationState::Waiting => ListedState::new("waiting", format!("waiting for {}", asked())),
+        ConversationState::Running => ListedState::word("running"),
         _ if conversation.paused => ListedState::word("paused"),
         _ if conversation.seq == 0 => ListedState::new("unfinished", "not begun"),
         _ => ListedState::word("unfinished"),

@@ -1,6 +1,6 @@
 //! Instructions to conversations of a server.
 
-use polylogue_client::wire::conversation::{Conversation, Fork, Resume, State, When};
+use polylogue_client::wire::conversation::{Conversation, ConversationState, Fork, Resume, When};
 
 use super::named_server::{Remote, uncertain};
 use crate::args;
@@ -34,7 +34,7 @@ pub(super) async fn answer(args: &args::steer::Answer, remote: &Remote) -> Resul
 
 pub(super) async fn cancel(args: &args::steer::Cancel, remote: &Remote) -> Result<Exit, CliError> {
     let Conversation { id, state, .. } = remote.client.find(&args.id).await?;
-    if state != State::Running {
+    if state != ConversationState::Running {
         return Err(CliError::usage(format!(
             "the server does not run `{id}`, so there is nothing to cancel"
         ))
@@ -56,7 +56,7 @@ pub(super) async fn pause(args: &args::steer::Pause, remote: &Remote) -> Result<
 pub(super) async fn next(args: &args::steer::Next, remote: &Remote) -> Result<Exit, CliError> {
     let Conversation { id, .. } = remote.client.find(&args.id).await?;
     let Conversation { state, .. } = remote.client.choose_next(&id, &args.name).await?;
-    let (who, running) = (&args.name, state == State::Running);
+    let (who, running) = (&args.name, state == ConversationState::Running);
     print_note_wrapped(&match running {
         true => format!("{who} speaks next"),
         false => format!(
@@ -73,7 +73,7 @@ pub(super) async fn raise(args: &args::steer::Raise, remote: &Remote) -> Result<
             .hint("name what it may use from now on, such as `--max-cost 0.50`"));
     }
     let Conversation { id, state, .. } = remote.client.find(&args.id).await?;
-    if state != State::Running {
+    if state != ConversationState::Running {
         return Err(CliError::usage(format!("the server does not run `{id}`")).hint(format!(
             "`polylogue resume {id}` with the same option raises the limit and continues it"
         )));

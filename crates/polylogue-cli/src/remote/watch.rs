@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::LocalBoxFuture;
 use polylogue::runs::Report;
-use polylogue_client::wire::conversation::{Continuation, Conversation, State, When};
+use polylogue_client::wire::conversation::{Continuation, Conversation, ConversationState, When};
 use polylogue_client::wire::stream::Status;
 use polylogue_client::{Client, ClientError, Tail, TailItem};
 use polylogue_core::{
@@ -227,19 +227,19 @@ impl<'r> Watch<'r> {
     async fn rest(&self, status: Status, feed: &Feed<'_>, stop: &Stop<'_>) -> Option<Rest> {
         match (status.state, status.ended) {
             // The end follows, unless it was reopened meanwhile.
-            (State::Running | State::Closed, _) => None,
-            (State::Waiting, _) => {
+            (ConversationState::Running | ConversationState::Closed, _) => None,
+            (ConversationState::Waiting, _) => {
                 let mut asked: Vec<OpenQuestion> = status.asked.into_iter().map(Into::into).collect();
                 asked.retain(|open| !feed.answered.contains(&open.seq));
                 (!asked.is_empty()).then_some(Rest::Waiting(asked))
             }
-            (State::Halted, Some(ended)) => Some(Rest::Failed(ended.detail)),
-            (State::Halted, None)
+            (ConversationState::Halted, Some(ended)) => Some(Rest::Failed(ended.detail)),
+            (ConversationState::Halted, None)
                 if stop.asked.is_some() || stays_halted(&self.remote.client, &self.conversation.id).await =>
             {
                 Some(Rest::Stopped)
             }
-            (State::Halted, None) => None,
+            (ConversationState::Halted, None) => None,
         }
     }
 
@@ -312,7 +312,7 @@ impl<'r> Watch<'r> {
             Rest::Stopped => (RunState::Stopped, "stopped: it can be resumed".into(), Exit::Stopped),
             Rest::Failed(_) => (RunState::Failed, "failed: it can be resumed".into(), Exit::Failed),
         };
-        let Conversation { spent, turns, bound_ended, .. } = self.remote.client.conversation(&id).await?;
+        let Conversation { usage, turns, bound_ended, .. } = self.remote.client.conversation(&id).await?;
         // What was so when this command began, another one has said.
         if let Some(why) = bound_ended.filter(|_| self.conversation.bound_ended.is_none()) {
             view.bound_ended(&id, &why, false);
@@ -322,7 +322,7 @@ impl<'r> Watch<'r> {
         let end = RunEnd {
             state,
             status,
-            spent,
+            usage,
             turns,
             elapsed,
             id,
@@ -406,7 +406,7 @@ pub(super) async fn stays_halted(client: &Client, id: &LogId) -> bool {
     let (pause, times) = SETTLING;
     for _ in 0..times {
         tokio::time::sleep(pause).await;
-        if !client.conversation(id).await.is_ok_and(|now| now.state == State::Halted) {
+        if !client.conversation(id).await.is_ok_and(|now| now.state == ConversationState::Halted) {
             return false;
         }
     }

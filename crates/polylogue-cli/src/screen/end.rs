@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use polylogue_core::{Finish, LogId, Money, RunOutcome as Kind, Status, StopReason, TotalUsage};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::style::Style;
 use super::text::{Line, folded, wrap};
@@ -16,7 +16,7 @@ pub(crate) struct RunEnd {
     /// Why it stopped, as [`RunEnd::why`] says it, or in the caller's words.
     pub(crate) status: String,
     /// What its model calls consumed.
-    pub(crate) spent: TotalUsage,
+    pub(crate) usage: TotalUsage,
     /// Turns taken.
     pub(crate) turns: u64,
     /// How long it ran.
@@ -36,7 +36,7 @@ pub(crate) struct RunEnd {
 }
 
 /// Why a run stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RunState {
     /// The conversation reached its end.
@@ -56,6 +56,24 @@ pub(crate) enum RunState {
 }
 
 impl RunState {
+    /// Whether a row of a batch that stopped so is not run again.
+    pub(crate) const fn is_settled(self) -> bool {
+        !matches!(self, Self::Waiting | Self::Failed)
+    }
+
+    /// Its name in JSON and in tables.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Limit => "limit",
+            Self::Budget => "budget",
+            Self::Stopped => "stopped",
+            Self::NoOutput => "no_output",
+            Self::Waiting => "waiting",
+            Self::Failed => "failed",
+        }
+    }
+
     /// That of a conversation that ended for this reason.
     pub(crate) fn of(reason: &StopReason) -> Self {
         match reason.outcome() {
@@ -111,9 +129,9 @@ impl RunEnd {
     /// The closing lines, for rows of `width` columns; unwrapped if there is none.
     pub(crate) fn lines(&self, width: Option<usize>) -> Vec<Line> {
         let status = Line::new(&folded(&self.status), Style::BOLD);
-        let facts = [turns(self.turns), tokens(&self.spent), cost(&self.spent), time(self.elapsed)];
-        let facts = facts.into_iter().chain(uncertain(&self.spent, self.state));
-        let facts = facts.chain(prompt_cache(&self.spent)).chain(saved(&self.spent));
+        let facts = [turns(self.turns), tokens(&self.usage), cost(&self.usage), time(self.elapsed)];
+        let facts = facts.into_iter().chain(uncertain(&self.usage, self.state));
+        let facts = facts.chain(prompt_cache(&self.usage)).chain(saved(&self.usage));
         let facts = facts.chain(overlong(self.overlong));
         let facts: Vec<String> = facts.collect();
         let mut rows = vec![status];
@@ -149,8 +167,8 @@ fn turns(turns: u64) -> String {
     if turns == 1 { "1 turn".into() } else { format!("{} turns", grouped(turns)) }
 }
 
-pub(crate) fn tokens(spent: &TotalUsage) -> String {
-    match (spent.unmetered, spent.tokens()) {
+pub(crate) fn tokens(usage: &TotalUsage) -> String {
+    match (usage.unmetered, usage.tokens()) {
         (0, 1) => "1 token".into(),
         (0, tokens) => format!("{} tokens", grouped(tokens)),
         (_, 0) => "tokens unknown".into(),
@@ -158,20 +176,20 @@ pub(crate) fn tokens(spent: &TotalUsage) -> String {
     }
 }
 
-pub(crate) fn cost(spent: &TotalUsage) -> String {
-    let nothing = spent.cost.picodollars == 0;
-    match spent.unpriced {
+pub(crate) fn cost(usage: &TotalUsage) -> String {
+    let nothing = usage.cost.picodollars == 0;
+    match usage.unpriced {
         0 if nothing => "$0".into(),
-        0 => spent.cost.to_string(),
+        0 => usage.cost.to_string(),
         _ if nothing => "cost unknown".into(),
-        _ => format!("at least {}", spent.cost),
+        _ => format!("at least {}", usage.cost),
     }
 }
 
 /// What calls took at most that got no reply: it counts against limits; the exact usage is unknown. A conversation that is done
 /// does not miss these replies: the calls were repeated.
-fn uncertain(spent: &TotalUsage, state: RunState) -> Option<String> {
-    let most = &spent.uncertain;
+fn uncertain(usage: &TotalUsage, state: RunState) -> Option<String> {
+    let most = &usage.uncertain;
     let (count, s) = (grouped(most.calls), if most.calls == 1 { "" } else { "s" });
     let calls = match state {
         RunState::Done => format!("{count} failed call{s}, retried"),
@@ -192,18 +210,18 @@ fn overlong(count: u64) -> Option<String> {
 }
 
 /// What a cache of replies saved, if it did.
-fn saved(spent: &TotalUsage) -> Option<String> {
-    let saved = &spent.saved;
-    let calls = format!("{} of {} calls", grouped(saved.calls), grouped(saved.calls + spent.calls));
+fn saved(usage: &TotalUsage) -> Option<String> {
+    let saved = &usage.saved;
+    let calls = format!("{} of {} calls", grouped(saved.calls), grouped(saved.calls + usage.calls));
     let cost = if saved.cost.picodollars == 0 { String::new() } else { format!(", {}", saved.cost) };
     let what = format!("{calls} from the cache ({} tokens{cost} saved)", grouped(saved.tokens));
     (!saved.is_nothing()).then_some(what)
 }
 
 /// The share of input tokens that providers' prompt caches had, and the money that this saved, if they were used.
-fn prompt_cache(spent: &TotalUsage) -> Option<String> {
-    let share = format!("{} of input from prompt caches", cached_share(spent)?);
-    Some(match prompt_savings(spent) {
+fn prompt_cache(usage: &TotalUsage) -> Option<String> {
+    let share = format!("{} of input from prompt caches", cached_share(usage)?);
+    Some(match prompt_savings(usage) {
         None => share,
         Some(saved) if saved.starts_with('-') => format!("{share} ({} more)", saved.trim_start_matches('-')),
         Some(saved) => format!("{share} ({saved} saved)"),
@@ -211,15 +229,15 @@ fn prompt_cache(spent: &TotalUsage) -> Option<String> {
 }
 
 /// Such as `71%`; `None` if no prompt cache was used.
-pub(crate) fn cached_share(spent: &TotalUsage) -> Option<String> {
-    let cache = &spent.prompt_cache;
-    let percent = u128::from(cache.read) * 100 / u128::from(spent.input.max(1));
+pub(crate) fn cached_share(usage: &TotalUsage) -> Option<String> {
+    let cache = &usage.prompt_cache;
+    let percent = u128::from(cache.read) * 100 / u128::from(usage.input.max(1));
     (!cache.is_unused()).then(|| format!("{percent}%"))
 }
 
 /// The money that prompt caches saved; with a minus sign if writing to them cost more. `None` if unknown.
-pub(crate) fn prompt_savings(spent: &TotalUsage) -> Option<String> {
-    let (cache, saved) = (&spent.prompt_cache, spent.prompt_cache.saved_picodollars());
+pub(crate) fn prompt_savings(usage: &TotalUsage) -> Option<String> {
+    let (cache, saved) = (&usage.prompt_cache, usage.prompt_cache.saved_picodollars());
     let amount = Money { picodollars: u64::try_from(saved.unsigned_abs()).unwrap_or(u64::MAX) };
     let sign = if saved < 0 { "-" } else { "" };
     (cache.uncached.picodollars > 0).then(|| format!("{sign}{amount}"))
@@ -257,13 +275,13 @@ mod tests {
     use super::*;
     use crate::screen::tests::ending;
 
-    fn check(status: &str, spent: TotalUsage, turns: u64, seconds: u64, expected: &Expect) {
+    fn check(status: &str, usage: TotalUsage, turns: u64, seconds: u64, expected: &Expect) {
         let elapsed = Duration::from_secs(seconds);
         let resumable = !status.starts_with("done");
         let option = status.starts_with("limit").then_some("--max-turns N");
         let option = option.or(status.starts_with("waiting").then_some("--answer TEXT")).map(str::to_owned);
         let status = status.to_owned();
-        let ending = RunEnd { status, spent, turns, elapsed, resumable, option, ..ending() };
+        let ending = RunEnd { status, usage, turns, elapsed, resumable, option, ..ending() };
         let lines: Vec<_> = ending.lines(None).iter().map(Line::text).collect();
         expected.assert_eq(&lines.join("\n"));
         assert!(ending.lines(Some(40)).iter().all(|line| line.width() <= 40));
@@ -279,10 +297,10 @@ mod tests {
         let by = Name::new("Stock_Trader").unwrap();
         let why = RunEnd::why(&StopReason::from(Reason::Mentioned { text: "<CAMEL_TASK_DONE>".into(), by }));
         let cost = Money::dollars(0.0021);
-        let spent = TotalUsage { calls: 12, input: 3000, output: 480, cost, ..TotalUsage::default() };
+        let usage = TotalUsage { calls: 12, input: 3000, output: 480, cost, ..TotalUsage::default() };
         check(
             &why,
-            spent,
+            usage,
             12,
             41,
             &expect![[r#"
@@ -340,29 +358,29 @@ mod tests {
 
     #[test]
     fn what_prompt_caches_saved_is_shown_and_what_they_cost_more() {
-        let spent = |cost, uncached| {
+        let usage = |cost, uncached| {
             let (cost, uncached) = (Money::dollars(cost), Money::dollars(uncached));
             let prompt_cache = PromptCache { read: 710, written: 200, cost, uncached };
             TotalUsage { calls: 3, input: 1000, cost, prompt_cache, ..TotalUsage::default() }
         };
         let shown = |spent: &TotalUsage| prompt_cache(spent).unwrap();
-        assert_eq!(shown(&spent(0.01, 0.04)), "71% of input from prompt caches ($0.0300 saved)");
-        assert_eq!(shown(&spent(0.04, 0.01)), "71% of input from prompt caches ($0.0300 more)");
-        assert_eq!(shown(&spent(0.0, 0.0)), "71% of input from prompt caches");
+        assert_eq!(shown(&usage(0.01, 0.04)), "71% of input from prompt caches ($0.0300 saved)");
+        assert_eq!(shown(&usage(0.04, 0.01)), "71% of input from prompt caches ($0.0300 more)");
+        assert_eq!(shown(&usage(0.0, 0.0)), "71% of input from prompt caches");
         assert_eq!(prompt_cache(&TotalUsage::default()), None);
     }
 
     #[test]
     fn calls_without_a_reply_were_retried_if_the_conversation_is_done() {
-        let spent = |calls, cost| {
+        let usage = |calls, cost| {
             let uncertain = UncertainUsage { calls, cost: Money::dollars(cost), ..UncertainUsage::default() };
             TotalUsage { uncertain, ..TotalUsage::default() }
         };
-        let shown = |spent: &TotalUsage, state| uncertain(spent, state).unwrap_or_default();
-        assert_eq!(shown(&spent(2, 0.0), RunState::Done), "2 failed calls, retried");
-        assert_eq!(shown(&spent(1, 0.5), RunState::Done), "1 failed call, retried, at most $0.5000 more");
-        assert_eq!(shown(&spent(1, 0.0), RunState::Failed), "1 call without a reply");
-        assert_eq!(shown(&spent(0, 0.0), RunState::Done), "");
+        let shown = |usage: &TotalUsage, state| uncertain(usage, state).unwrap_or_default();
+        assert_eq!(shown(&usage(2, 0.0), RunState::Done), "2 failed calls, retried");
+        assert_eq!(shown(&usage(1, 0.5), RunState::Done), "1 failed call, retried, at most $0.5000 more");
+        assert_eq!(shown(&usage(1, 0.0), RunState::Failed), "1 call without a reply");
+        assert_eq!(shown(&usage(0, 0.0), RunState::Done), "");
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl<'a> RunLine<'a> {
             state: end.state,
             status: &end.status,
             turns: end.turns,
-            usage: &end.spent,
+            usage: &end.usage,
             elapsed_ms: u64::try_from(end.elapsed.as_millis()).unwrap_or(u64::MAX),
             resume: end.resumable.then(|| end.resume()),
         }

@@ -88,7 +88,7 @@ fn every_combination_is_a_conversation_and_a_record_with_a_reason() {
     let said: Vec<_> =
         record["messages"].as_array().unwrap().iter().map(|message| &message["text"]).collect();
     assert_eq!(said, ["task 2", "one", "two", "three", "four"]);
-    let shown = home.run(&["show", record["run"].as_str().unwrap()]).ok();
+    let shown = home.run(&["show", record["conversation"].as_str().unwrap()]).ok();
     assert!(shown.out.contains("three"), "{}", shown.out);
 }
 
@@ -288,7 +288,7 @@ fn rows_wait_for_people_and_are_taken_up_when_they_have_answered() {
     assert!(ran.out.contains("\n waiting  00001: waiting for Eve\n"), "{}", ran.out);
     assert!(ran.out.contains("answers by `polylogue resume RUN --answer TEXT --store "), "{}", ran.out);
     for record in records(&home) {
-        home.run(&["resume", record["run"].as_str().unwrap(), "--answer", "Yes."]).ok();
+        home.run(&["resume", record["conversation"].as_str().unwrap(), "--answer", "Yes."]).ok();
     }
     home.run(&batch).ok();
     assert!(records(&home).iter().all(|record| record["state"] == "done"));

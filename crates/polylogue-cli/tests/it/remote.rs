@@ -202,7 +202,7 @@ fn a_batch_is_the_same_on_a_server_and_continues_where_it_was() {
         let mut records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         for record in &mut records {
             // Of the conversation and of the team as it was identified.
-            record.as_object_mut().unwrap().retain(|key, _| key != "run" && key != "team");
+            record.as_object_mut().unwrap().retain(|key, _| key != "conversation" && key != "team");
         }
         records
     };
@@ -240,7 +240,7 @@ fn a_batch_is_the_same_on_a_server_and_continues_where_it_was() {
     let ids: Vec<Value> = fs::read_to_string(there.path("out.jsonl"))
         .unwrap()
         .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["run"].clone())
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["conversation"].clone())
         .collect();
     for id in &ids {
         there.run(&["resume", id.as_str().unwrap(), "--answer", "I am stuck."]).ok();

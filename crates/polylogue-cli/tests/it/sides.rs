@@ -291,7 +291,7 @@ fn histories_and_costs_are_written_as_json_and_costs_as_a_table() {
     let costs = lines(&["show", "last", "--cost", "--json"]);
     let [guesser, keeper, total] = &costs[..] else { panic!("{costs:?}") };
     assert_eq!(
-        (&keeper["agent"], &keeper["purpose"], &keeper["spent"]["calls"]),
+        (&keeper["agent"], &keeper["purpose"], &keeper["usage"]["calls"]),
         (&"Keeper".into(), &"speaking".into(), &2.into())
     );
     assert_eq!((&guesser["agent"], &total["total"]["calls"]), (&"Guesser".into(), &3.into()));

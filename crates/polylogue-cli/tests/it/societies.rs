@@ -33,7 +33,7 @@ fn a_society_is_held_over_all_its_roles_and_tasks() {
     let vars = serde_json::json!({"assistant": "Teacher of Mathematics", "user": "Economist"});
     assert_eq!((&last["vars"], &last["task"]), (&vars, &"Explain how a trading bot decides".into()));
     assert!(last["summary"].as_str().unwrap().starts_with("Solution: The program runs the bot"));
-    let run = last["run"].as_str().unwrap();
+    let run = last["conversation"].as_str().unwrap();
     let sent = home.run(&["show", run, "--as", "Instructor"]).ok();
     assert!(sent.out.contains("You are Economist, and I am Teacher of Mathematics."), "{}", sent.out);
 }
@@ -56,7 +56,7 @@ fn a_blogger_writes_on_five_topics_at_once_each_in_a_conversation_of_its_own() {
         }
     }
     // The critic reads drafts behind a prefix; in what was said it is not.
-    let run = records[2]["run"].as_str().unwrap();
+    let run = records[2]["conversation"].as_str().unwrap();
     let sent = home.run(&["show", run, "--as", "critic", "--call", "1"]).ok();
     assert!(sent.out.contains("Reflect and provide criticism"), "{}", sent.out);
     assert!(!records[2]["messages"].to_string().contains("Reflect and provide"));

@@ -1,5 +1,6 @@
 //! Conversations that are steered while they run: by key, and from another process.
 
+use std::process::Command;
 use std::time::Duration;
 
 use polylogue_test::server::{Answer, Playbook, Quirk, Server};
@@ -110,7 +111,7 @@ fn questions_within_chats_are_listed_and_answered_while_a_terminal_shows_them() 
     terminal.wait_for("\nKim>");
     let waiting = home.run(&["waiting", "--json"]).ok().lines();
     assert_eq!(waiting.len(), 1);
-    assert_eq!((&waiting[0]["who"], &waiting[0]["run"]), (&json!("Kim"), &json!(home.id())));
+    assert_eq!((&waiting[0]["who"], &waiting[0]["conversation"]), (&json!("Kim"), &json!(home.id())));
     assert!(waiting[0]["at"].as_str().unwrap().contains("meeting"), "{waiting:?}");
     let number = waiting[0]["question"].to_string();
     let wrong = home.run(&["answer", "last", "99", "agreed"]).exits(2);
@@ -124,6 +125,22 @@ fn questions_within_chats_are_listed_and_answered_while_a_terminal_shows_them() 
     assert_eq!(answers[0]["by"], json!({"person": "Lee"}));
     assert!(home.run(&["waiting"]).ok().err.contains("no question waits"));
     home.run(&["answer", "last", &number, "no"]).exits(2);
+}
+
+#[test]
+fn the_log_names_the_user_of_the_machine_who_answers() {
+    let id = Command::new("id").arg("-un").output().unwrap();
+    let user = String::from_utf8(id.stdout).unwrap();
+    for answer in [&["resume", "last", "--answer", "agreed"][..], &["answer", "last", "agreed"]] {
+        let home = Home::new();
+        home.file("team.yaml", OFFICE);
+        home.run(&["run", "team.yaml"]).exits(5);
+        home.run(answer).ok();
+        let events = home.events();
+        let answers = of_type(&events, "input_provided");
+        let by: Vec<&Value> = answers.iter().map(|answer| &answer["by"]).collect();
+        assert_eq!(by, [&json!({"person": user.trim()})], "{answer:?}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use polylogue_core::{
     AnyStore, Body, Call, Claim, Event, ListQuery, LogId, LogState, Message, Meta, Name, Outcome, Path,
-    RecoveredEvents, Status, Store, StoreError, StoreWrapper, StoredResult, Timestamp, Update,
+    RecoveredEvents, Responder, Status, Store, StoreError, StoreWrapper, StoredResult, Timestamp, Update,
 };
 use polylogue_models::Env;
 use polylogue_runtime::{
@@ -97,10 +97,10 @@ async fn one_that_waits_is_answered_by_another_handle_and_continues() {
     let unfinished = world.runtime.list(&ListQuery::unfinished()).await.unwrap();
     assert_eq!(unfinished.logs.len(), 0, "it waits");
     let unknown = Name::new("Unknown").unwrap();
-    let wrong = world.runtime.answer(&id, &Path::root(), &unknown, "hello").await;
+    let wrong = world.runtime.answer(&id, &Path::root(), &unknown, "hello", Responder::Unnamed).await;
     assert!(matches!(wrong, Err(Error::NoQuestion { .. })), "{wrong:?}");
     let (at, question) = &questions[0];
-    world.runtime.answer(&id, at, &question.who, "I am stuck").await.unwrap();
+    world.runtime.answer(&id, at, &question.who, "I am stuck", Responder::Unnamed).await.unwrap();
     let Status::Closed { summary, .. } = conversation.run().await.unwrap() else { panic!("not closed") };
     assert_eq!(&*summary, "Thanks.");
     assert!(matches!(conversation.resume(None).await.unwrap(), Resumed::Done(_)));

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use polylogue_core::{LimitOverrides, RunOutcome, Status};
+use polylogue_core::{LimitOverrides, Responder, RunOutcome, Status};
 use polylogue_models::Env;
 use polylogue_runtime::{Access, Conversation, ModelOptions, Prepared, RunOptions, Runtime, StoreLocation};
 use polylogue_store::Memory;
@@ -136,7 +136,8 @@ async fn play(conversation: &Conversation) -> Result<Option<RunOutcome>, String>
             Status::Closed { reason, .. } => return Ok(Some(reason.outcome())),
             Status::Waiting(questions) => {
                 for (at, question) in questions {
-                    let answered = conversation.answer(&at, &question.who, "So be it.").await;
+                    let answered =
+                        conversation.answer(&at, &question.who, "So be it.", Responder::Unnamed).await;
                     answered.map_err(|error| format!("{error:?}"))?;
                 }
             }

@@ -2,8 +2,8 @@
 
 use axum::http::{Method, StatusCode};
 use polylogue_core::{Body, Event, Message, Name, Store as _};
+use polylogue_wire::Scope;
 use polylogue_wire::compare::{Comparison, Pair, Said};
-use polylogue_wire::{Scope, spent};
 use serde_json::{Map, Value, json};
 
 use crate::call::{Call, Reply, json_reply};
@@ -37,7 +37,7 @@ async fn compare(call: Call) -> Reply {
     let common = common(&of_a, &of_b);
     let (messages, has_more) = pairs(rest(&of_a, common), rest(&of_b, common));
     let usage = |usage: &polylogue_core::TotalUsage| {
-        spent::known(usage).map_err(|error| Problem::internal(error.to_string()))
+        polylogue_wire::usage::known(usage).map_err(|error| Problem::internal(error.to_string()))
     };
     let mut difference_of = differences(&usage(&a.summary.usage)?, &usage(&b.summary.usage)?);
     difference_of.insert("turns".into(), difference(&json!(a.summary.turns), &json!(b.summary.turns)));

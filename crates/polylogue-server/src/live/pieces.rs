@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use polylogue_core::{Body, Delta, Event, Name, Path};
-use polylogue_wire::stream::Piece;
+use polylogue_wire::stream::ReplyDelta;
 use serde::{Deserialize, Serialize};
 
 /// A piece of a reply, and its place in it.
@@ -14,7 +14,7 @@ pub(crate) struct OrderedPiece {
     pub(crate) after: u64,
     /// The place among the pieces of the reply, from 0.
     pub(crate) nth: u64,
-    pub(crate) piece: Piece,
+    pub(crate) piece: ReplyDelta,
 }
 
 /// The chat and the agent of a reply.

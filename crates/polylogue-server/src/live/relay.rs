@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use polylogue_core::{LogId, Subscription, Update};
 use polylogue_runtime::Runtime;
-use polylogue_wire::stream::Piece;
+use polylogue_wire::stream::ReplyDelta;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep};
 
@@ -55,7 +55,7 @@ fn of_update(order: &mut PieceOrder, update: Update) -> Option<Of> {
             Some(Of::Stored(event.seq))
         }
         Update::Delta { at, who, delta } => {
-            let piece = Piece::of(&at, &who, &delta)?;
+            let piece = ReplyDelta::of(&at, &who, &delta)?;
             let (after, nth) = order.place(&at, &who, &delta)?;
             Some(Of::Piece(OrderedPiece { after, nth, piece }))
         }

@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn s75_golden_frames_of_a_script() {
         let value =
-            json!({"conversation": "log1", "state": "done", "result": "three", "spent": {"calls": 0}});
+            json!({"conversation": "log1", "state": "done", "result": "three", "usage": {"calls": 0}});
         let rest = json!({"state": "done", "text": "three", "value": value, "is_error": false});
         let long = format!("Bob: {} …", "x".repeat(200));
         let all = [Step::Progress("Ann: one two".into()), Step::Progress(long), Step::Rest(rest)];

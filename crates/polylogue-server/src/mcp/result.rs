@@ -14,7 +14,7 @@ const STATES: [&str; 7] = ["done", "limit", "budget", "waiting", "stopped", "no_
 pub(super) fn output_schema() -> Value {
     json!({
         "type": "object",
-        "required": ["conversation", "state", "result", "spent"],
+        "required": ["conversation", "state", "result", "usage"],
         "properties": {
             "conversation": {"type": "string", "description": "Continues it in a later call"},
             "state": {"enum": STATES, "description": "`waiting`: a later call with `conversation` answers the first of `asked`"},
@@ -31,7 +31,7 @@ pub(super) fn output_schema() -> Value {
                     },
                 },
             },
-            "spent": {"type": "object", "description": "Usage since the call, where it is known"},
+            "usage": {"type": "object", "description": "Usage since the call, where it is known"},
         },
     })
 }
@@ -69,9 +69,9 @@ impl CallResult {
                 ("stopped", last.to_owned(), text, true)
             }
         };
-        let spent = spent(&stretch.summary.usage);
+        let usage = known(&stretch.summary.usage);
         let mut value =
-            json!({"conversation": conversation, "state": state, "result": result, "spent": spent});
+            json!({"conversation": conversation, "state": state, "result": result, "usage": usage});
         if let Some(fields) = value.as_object_mut().filter(|_| state == "waiting") {
             fields.insert("asked".into(), asked.into());
         }
@@ -111,9 +111,9 @@ fn asked(state: &Value) -> Vec<Value> {
 }
 
 /// Usage without the figures that are not known of all calls.
-fn spent(usage: &TotalUsage) -> Value {
-    let mut spent = json!({"calls": usage.calls});
-    let Some(fields) = spent.as_object_mut() else { return spent };
+fn known(usage: &TotalUsage) -> Value {
+    let mut known = json!({"calls": usage.calls});
+    let Some(fields) = known.as_object_mut() else { return known };
     if usage.unmetered == 0 && usage.calls > 0 {
         fields.insert("input".into(), usage.input.into());
         fields.insert("output".into(), usage.output.into());
@@ -121,7 +121,7 @@ fn spent(usage: &TotalUsage) -> Value {
     if usage.unpriced == 0 && usage.calls > 0 {
         fields.insert("cost".into(), json!(usage.cost));
     }
-    spent
+    known
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
             assert_eq!(result.text, text);
             assert!(STATES.contains(&result.state));
         }
-        let value = json!({"conversation": "log1", "state": "done", "result": "four", "spent": {"calls": 0}});
+        let value = json!({"conversation": "log1", "state": "done", "result": "four", "usage": {"calls": 0}});
         assert_eq!(ended(StopReason::Finished, "four").value, value);
     }
 
@@ -185,8 +185,8 @@ mod tests {
     #[test]
     fn unknown_figures_are_absent() {
         let mut usage = TotalUsage { calls: 2, input: 3, output: 4, ..TotalUsage::default() };
-        assert_eq!(spent(&usage)["input"], 3);
+        assert_eq!(known(&usage)["input"], 3);
         (usage.unmetered, usage.unpriced) = (1, 1);
-        assert_eq!(spent(&usage), json!({"calls": 2}));
+        assert_eq!(known(&usage), json!({"calls": 2}));
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{Body, Event, OpenQuestion, StopReason};
-use polylogue_wire::conversation::{Asked, State};
-use polylogue_wire::{spent, stream::Status};
+use polylogue_wire::conversation::{Asked, ConversationState};
+use polylogue_wire::{stream::Status, usage};
 use serde_json::{Value, json};
 
 use crate::conversation::ending;
@@ -86,11 +86,11 @@ impl Outcome {
         }
         let status = match &self.stretch.closed {
             Some((reason, _)) => {
-                Status { state: State::Closed, ended: Some(ending(reason)), asked: Vec::new() }
+                Status { state: ConversationState::Closed, ended: Some(ending(reason)), asked: Vec::new() }
             }
             None => {
                 let asked = OpenQuestion::of(&self.asked).iter().map(Asked::from).collect();
-                Status { state: State::Waiting, ended: None, asked }
+                Status { state: ConversationState::Waiting, ended: None, asked }
             }
         };
         serde_json::to_value(status).ok()
@@ -133,7 +133,7 @@ impl Outcome {
             "state": field("state"),
             "ended": field("ended"),
             "asked": field("asked"),
-            "spent": spent::known(&self.stretch.summary.usage).unwrap_or_default(),
+            "usage": usage::known(&self.stretch.summary.usage).unwrap_or_default(),
         })
     }
 }

@@ -72,8 +72,8 @@ async fn s17_a_conversation_is_begun_and_runs_to_its_end() {
     let events = events(&world, id).await;
     assert!(events.iter().enumerate().all(|(at, event)| event["seq"] == at), "{events:?}");
     assert_eq!(closed["seq"], events.len());
-    let spent = &closed["spent"];
-    assert_eq!((&spent["calls"], &spent["unmetered"], spent.get("input")), (&json!(4), &json!(4), None));
+    let usage = &closed["usage"];
+    assert_eq!((&usage["calls"], &usage["unmetered"], usage.get("input")), (&json!(4), &json!(4), None));
     assert_eq!(events[0]["task"], "Count to four.");
     assert_eq!(said(&events), ["one", "two", "three", "four"]);
     let removed = world.send(world.request("DELETE", &format!("{PATH}/{id}"))).await;

@@ -34,7 +34,7 @@ async fn s74_teams_are_tools_in_the_same_order_in_both_protocols() {
     let talk = &listed["tools"][2];
     let properties = talk["inputSchema"]["properties"].as_object().unwrap();
     assert_eq!(properties.keys().collect::<Vec<_>>(), ["message", "conversation", "tone"]);
-    assert_eq!(talk["outputSchema"]["required"], json!(["conversation", "state", "result", "spent"]));
+    assert_eq!(talk["outputSchema"]["required"], json!(["conversation", "state", "result", "usage"]));
     let session = Session::open(&world, SESSIONS, json!({})).await;
     let other = result(&world.send(session.request(1, "tools/list", &json!({}))).await);
     assert_eq!(other["tools"], listed["tools"]);
@@ -64,10 +64,10 @@ async fn s73_a_call_has_its_result_as_text_and_as_a_value() {
     assert_eq!((&done["isError"], &done["resultType"]), (&json!(false), &json!("complete")));
     let value = &done["structuredContent"];
     assert_eq!(
-        (&value["state"], &value["result"], &value["spent"]["calls"]),
+        (&value["state"], &value["result"], &value["usage"]["calls"]),
         (&json!("done"), &json!("four"), &json!(4))
     );
-    assert_eq!(value["spent"].get("input"), None, "scripted models have no tokens");
+    assert_eq!(value["usage"].get("input"), None, "scripted models have no tokens");
     let id = value["conversation"].as_str().unwrap();
     assert_eq!(events(&world, id).await[0]["task"], "Count on.");
     // A later call continues it.

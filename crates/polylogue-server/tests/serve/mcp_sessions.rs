@@ -145,7 +145,7 @@ async fn s57_a_lost_connection_cancels_nothing_and_the_stream_is_resumed() {
     };
     let value = &last["result"]["structuredContent"];
     assert!(last["id"] == 3 && last["result"]["isError"] == false, "{last}");
-    assert_eq!(value["spent"]["calls"], json!(progress), "each message was sent once");
+    assert_eq!(value["usage"]["calls"], json!(progress), "each message was sent once");
     assert!(progress > 3);
 }
 

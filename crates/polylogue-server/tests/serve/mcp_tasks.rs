@@ -68,7 +68,7 @@ async fn s78_a_task_survives_a_restart_while_it_runs() {
     assert_eq!((&done["status"], &done["result"]["isError"]), (&json!("completed"), &json!(false)), "{done}");
     let log = events(&world, task["taskId"].as_str().unwrap().rsplit_once('.').unwrap().0).await;
     let replies = log.iter().filter(|event| event["type"] == "model_replied").count();
-    assert_eq!(done["result"]["structuredContent"]["spent"]["calls"], json!(replies));
+    assert_eq!(done["result"]["structuredContent"]["usage"]["calls"], json!(replies));
     assert!(replies > 3, "{log:?}");
 }
 

@@ -94,8 +94,8 @@ fn sum(samples: &Samples, name: &str, labels: &[(&str, &str)]) -> f64 {
 }
 
 /// The same of what conversations say that they have used. What no call reported is left out there.
-fn spent(conversations: &[Value], key: &str) -> f64 {
-    conversations.iter().filter_map(|one| one["spent"].get(key)).map(|spent| spent.as_f64().unwrap()).sum()
+fn usage(conversations: &[Value], key: &str) -> f64 {
+    conversations.iter().filter_map(|one| one["usage"].get(key)).map(|usage| usage.as_f64().unwrap()).sum()
 }
 
 #[tokio::test]
@@ -121,23 +121,23 @@ async fn s42_metrics_are_the_totals_of_the_logs_and_have_no_labels_of_clients() 
         total("polylogue_turns_total"),
         ended.iter().map(|one| one["turns"].as_f64().unwrap()).sum::<f64>()
     );
-    assert_eq!(total("polylogue_model_calls_total"), spent(&ended, "calls"));
+    assert_eq!(total("polylogue_model_calls_total"), usage(&ended, "calls"));
     // One observation for each call, by model; the replies of the server were streamed.
-    assert_eq!(total("polylogue_model_call_seconds_count"), spent(&ended, "calls"));
+    assert_eq!(total("polylogue_model_call_seconds_count"), usage(&ended, "calls"));
     let buckets = |name: &str| sum(&samples, name, &[("le", "+Inf"), ("model", "gpt-4o-mini")]);
-    assert_eq!(buckets("polylogue_model_call_seconds_bucket"), spent(&ended[..2], "calls"));
+    assert_eq!(buckets("polylogue_model_call_seconds_bucket"), usage(&ended[..2], "calls"));
     let first = sum(&samples, "polylogue_first_token_seconds_count", &[("model", "gpt-4o-mini")]);
-    assert!(first > 0.0 && first <= spent(&ended[..2], "calls"), "{first}");
+    assert!(first > 0.0 && first <= usage(&ended[..2], "calls"), "{first}");
     let sums = [total("polylogue_first_token_seconds_sum"), total("polylogue_model_call_seconds_sum")];
     assert!(sums[0] <= sums[1], "the first piece comes before the reply: {sums:?}");
-    assert_eq!(total("polylogue_unmetered_calls_total"), spent(&ended, "unmetered"));
-    assert_eq!((tokens("input"), tokens("output")), (spent(&ended, "input"), spent(&ended, "output")));
+    assert_eq!(total("polylogue_unmetered_calls_total"), usage(&ended, "unmetered"));
+    assert_eq!((tokens("input"), tokens("output")), (usage(&ended, "input"), usage(&ended, "output")));
     assert!(tokens("input") > 0.0);
-    let picodollars = spent(&ended, "cost");
+    let picodollars = usage(&ended, "cost");
     assert!(picodollars > 0.0, "{picodollars}");
     assert_eq!((total("polylogue_cost_dollars_total") * 1e12).round(), picodollars);
     let of_long = [("team", "long"), ("model", "gpt-4o-mini"), ("provider", "openai")];
-    assert_eq!(sum(&samples, "polylogue_model_calls_total", &of_long), spent(&ended[..2], "calls"));
+    assert_eq!(sum(&samples, "polylogue_model_calls_total", &of_long), usage(&ended[..2], "calls"));
     for one in &ended {
         let word = one["ended"]["word"].as_str().unwrap();
         let count = ended.iter().filter(|other| other["ended"]["word"] == word).count();
@@ -146,7 +146,7 @@ async fn s42_metrics_are_the_totals_of_the_logs_and_have_no_labels_of_clients() 
     }
     let operations = |op| sum(&samples, "polylogue_store_seconds_count", &[("op", op)]);
     assert_eq!(operations("create"), 4.0);
-    assert!(operations("append") >= spent(&ended, "calls") && operations("read") > 0.0);
+    assert!(operations("append") >= usage(&ended, "calls") && operations("read") > 0.0);
     let begun = [("route", "/api/v1/conversations"), ("method", "POST"), ("status", "201")];
     assert_eq!(sum(&samples, "polylogue_http_requests_total", &begun), 4.0);
     assert_eq!(total("polylogue_http_request_seconds_count"), total("polylogue_http_requests_total"));

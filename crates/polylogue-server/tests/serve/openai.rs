@@ -82,10 +82,10 @@ async fn s45_s49_a_plain_call_has_the_result_and_no_invented_usage() {
     assert_eq!((&completion["object"], &completion["model"]), (&json!("chat.completion"), &json!("talk")));
     assert_eq!(completion.get("usage"), None, "scripted models have no tokens");
     assert_eq!(completion["polylogue"]["state"], "closed");
-    let spent = &completion["polylogue"]["spent"];
-    assert_eq!((&spent["calls"], &spent["unmetered"]), (&json!(4), &json!(4)));
-    assert_eq!((spent.get("input"), spent.get("output")), (None, None), "they are not known, and not 0");
-    assert_eq!((&spent["unpriced"], &spent["cost"]), (&json!(0), &json!(0)), "a script costs nothing");
+    let usage = &completion["polylogue"]["usage"];
+    assert_eq!((&usage["calls"], &usage["unmetered"]), (&json!(4), &json!(4)));
+    assert_eq!((usage.get("input"), usage.get("output")), (None, None), "they are not known, and not 0");
+    assert_eq!((&usage["unpriced"], &usage["cost"]), (&json!(0), &json!(0)), "a script costs nothing");
     let log = events(&world, conversation(&completion)).await;
     assert_eq!(log[0]["task"], "Count.");
     // A model with tokens: the sums of the log.
@@ -95,7 +95,7 @@ async fn s45_s49_a_plain_call_has_the_result_and_no_invented_usage() {
     let usage = &completion["usage"];
     assert_eq!(
         (&usage["prompt_tokens"], &usage["completion_tokens"]),
-        (&one["spent"]["input"], &one["spent"]["output"])
+        (&one["usage"]["input"], &one["usage"]["output"])
     );
     assert!(usage["total_tokens"].as_u64() > Some(0), "{completion}");
 }

@@ -126,7 +126,7 @@ async fn all_conversations_of_a_server_share_its_budget_next_to_those_of_tokens(
 async fn s37_no_call_is_made_that_the_money_of_the_day_cannot_pay() {
     let world = World::with_model("more", generous()).await;
     let all = begin(&world, &json!({"team": "long"})).await;
-    let spent = until(&world, &all, "closed").await["spent"].clone();
+    let spent = until(&world, &all, "closed").await["usage"].clone();
     let (cost, calls) = (spent["cost"].as_u64().unwrap(), spent["calls"].as_u64().unwrap());
     assert!(cost > 0 && calls > 3, "{spent}");
     let made = world.model_requests().len();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use polylogue_client::wire::calls::CallKind;
 use polylogue_client::wire::conversation::{
-    Continuation, Conversation, Ending, Fork, NewConversation, Resume, State, When,
+    Continuation, Conversation, ConversationState, Ending, Fork, NewConversation, Resume, When,
 };
 use polylogue_client::wire::team::{Check, Listed};
 use polylogue_client::wire::token::{DailyBudget, NewToken};
@@ -29,7 +29,7 @@ fn of(team: &str) -> NewConversation {
 }
 
 /// Follows a conversation until it is in this state; returns the events.
-async fn until(tail: &mut Tail<'_>, state: State) -> Vec<Event> {
+async fn until(tail: &mut Tail<'_>, state: ConversationState) -> Vec<Event> {
     let mut events = Vec::new();
     while let Some(item) = tail.next().await.unwrap() {
         match item {
@@ -42,7 +42,7 @@ async fn until(tail: &mut Tail<'_>, state: State) -> Vec<Event> {
 }
 
 async fn closed(client: &Client, id: &LogId) -> Conversation {
-    until(&mut client.tail(id, 0), State::Closed).await;
+    until(&mut client.tail(id, 0), ConversationState::Closed).await;
     client.conversation(id).await.unwrap()
 }
 
@@ -59,10 +59,10 @@ async fn the_client_begins_follows_reads_and_compares() {
     let begun = client.begin(&new).await.unwrap();
     assert_eq!(
         (begun.state, begun.title.as_deref(), begun.team_name.as_str()),
-        (State::Running, Some("first"), "talk")
+        (ConversationState::Running, Some("first"), "talk")
     );
     let mut tail = client.tail(&begun.id, 0);
-    let followed = until(&mut tail, State::Closed).await;
+    let followed = until(&mut tail, ConversationState::Closed).await;
     assert_eq!(followed, client.all_events(&begun.id, 0).await.unwrap());
     let conversation = client.conversation(&begun.id).await.unwrap();
     assert_eq!((conversation.seq, &*conversation.task), (followed.len() as u64, "Count."));
@@ -96,7 +96,7 @@ async fn the_client_finds_lists_and_removes() {
         closed(&client, id).await;
     }
     let asking = client.begin(&of("ask")).await.unwrap().id;
-    until(&mut client.tail(&asking, 0), State::Waiting).await;
+    until(&mut client.tail(&asking, 0), ConversationState::Waiting).await;
     assert_eq!(client.find("last").await.unwrap().id, asking);
     assert_eq!(client.find(ids[1].as_str()).await.unwrap().id, ids[1]);
     assert_eq!(client.find(&ids[1].as_str()[..ids[1].as_str().len() - 1]).await.unwrap().id, ids[1]);
@@ -124,14 +124,14 @@ async fn the_client_answers_sends_and_learns_what_continues() {
     let client = client(&world);
     let id = client.begin(&of("ask")).await.unwrap().id;
     let mut tail = client.tail(&id, 0);
-    until(&mut tail, State::Waiting).await;
+    until(&mut tail, ConversationState::Waiting).await;
     let question = client.conversation(&id).await.unwrap().asked[0].question;
     assert_eq!(
         client.continuation(&id).await.unwrap(),
         Continuation { resumes: true, ..Continuation::default() }
     );
     let accepted = client.answer(&id, question, "I am stuck.").await.unwrap();
-    until(&mut tail, State::Closed).await;
+    until(&mut tail, ConversationState::Closed).await;
     assert!(accepted.seq.is_some_and(|seq| seq > question));
     let again = client.answer(&id, question, "Again.").await.unwrap_err();
     assert_eq!(again.problem().unwrap().word(), "answered");
@@ -140,7 +140,7 @@ async fn the_client_answers_sends_and_learns_what_continues() {
     let before = client.conversation(&id).await.unwrap().seq;
     client.send(&id, "And now?").await.unwrap();
     let mut rest = client.tail(&id, before);
-    until(&mut rest, State::Waiting).await;
+    until(&mut rest, ConversationState::Waiting).await;
     assert!(said(&events(&world, id.as_str()).await).contains(&"And now?".to_owned()));
     // A limit says by how much.
     let short = client.begin(&of("short")).await.unwrap().id;
@@ -150,7 +150,7 @@ async fn the_client_answers_sends_and_learns_what_continues() {
     assert_eq!(way, Continuation { resumes: false, limits: Some(more), message: None });
     let seq = client.conversation(&short).await.unwrap().seq;
     client.resume(&short, &Resume { limits: more }).await.unwrap();
-    let rest = until(&mut client.tail(&short, seq), State::Closed).await;
+    let rest = until(&mut client.tail(&short, seq), ConversationState::Closed).await;
     assert!(rest.iter().any(|event| matches!(event.body, polylogue_core::Body::Message(_))));
     let over = client.resume(&short, &Resume::default()).await.unwrap_err();
     assert_eq!(over.problem().unwrap().word(), "over");
@@ -177,10 +177,10 @@ async fn the_client_stops_resumes_and_forks() {
     // What was said before the tail was there is in the events.
     assert!("one two three".repeat(2).ends_with(&text), "{text}");
     client.stop(&id, When::Now).await.unwrap();
-    until(&mut tail, State::Halted).await;
+    until(&mut tail, ConversationState::Halted).await;
     gate.lift();
     client.resume(&id, &Resume::default()).await.unwrap();
-    until(&mut tail, State::Closed).await;
+    until(&mut tail, ConversationState::Closed).await;
     let fork = Fork { text: Some("Go on.".into()), run: true, ..Fork::default() };
     let fork = client.fork(&id, &fork).await.unwrap();
     assert_eq!(fork.parent.as_ref().map(|parent| &parent.id), Some(&id));

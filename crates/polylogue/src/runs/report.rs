@@ -25,7 +25,7 @@ pub use self::ledger::{Purpose, Row};
 /// use polylogue::runs::report::{Purpose, Report};
 /// let report = Report::of(&log.events().await);
 /// for row in report.rows.iter().filter(|row| row.purpose == Purpose::Private) {
-///     println!("{} called {} in private turns for {}", row.who, row.model, row.spent.cost);
+///     println!("{} called {} in private turns for {}", row.who, row.model, row.usage.cost);
 /// }
 /// println!("{:?}: {}", report.reason, report.summary);
 /// # }
@@ -51,7 +51,7 @@ pub struct Report {
     /// The errors, in order. One that is still unresolved is last.
     pub failures: Vec<Failed>,
     /// Total usage. Savings by a cache of replies are only in [`TotalUsage::saved`].
-    pub spent: TotalUsage,
+    pub usage: TotalUsage,
     /// Usage by chat, agent, model and purpose.
     pub rows: Vec<Row>,
     /// What kept prompt caches from being read, by agent.
@@ -234,7 +234,7 @@ impl Reader {
             answers: self.answers,
             questions: self.questions,
             failures: self.failures,
-            spent: ledger::total(&rows),
+            usage: ledger::total(&rows),
             rows,
             prefix_changes: self.prefixes.found().map(|(who, change)| (who.clone(), change)).collect(),
         }

@@ -137,8 +137,8 @@ async fn what_does_not_say_what_it_cost_counts_as_declared_also_if_it_fails() {
         chat(&tool, 1).run_in(&mut log, "go").await.unwrap();
         let events = log.events().await;
         let report = Report::of_all(&events);
-        assert_eq!((report.spent.counted_cost(), budget.used().cost), (cents(spent), cents(spent)));
-        assert_eq!((report.spent.unpriced, report.spent.unmetered, report.spent.calls), (0, 0, 0));
+        assert_eq!((report.usage.counted_cost(), budget.used().cost), (cents(spent), cents(spent)));
+        assert_eq!((report.usage.unpriced, report.usage.unmetered, report.usage.calls), (0, 0, 0));
         let by = events.iter().find_map(|event| match &event.body {
             Body::ToolReturned { outcome, .. } => outcome.used.first().map(|used| used.model.to_string()),
             _ => None,

@@ -90,7 +90,7 @@ async fn a_text_that_met_the_limit_on_tokens_is_continued_and_is_one_message() {
     let report = Report::of(&events);
     let said: Vec<_> = report.messages.iter().map(|message| message.plain().into_owned()).collect();
     assert_eq!(said, ["Tell me of the sea", "The sea is gray and cold.", "And deep."]);
-    assert_eq!((&*summary, report.cut, report.spent.calls), ("And deep.", None, 4));
+    assert_eq!((&*summary, report.cut, report.usage.calls), ("And deep.", None, 4));
     let asked = shown.asked();
     assert_eq!(texts(&asked[1])[..2], ["Tell me of the sea", "The sea is"]);
     assert!(texts(&asked[1])[2].starts_with("Your last message was cut off."));

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use polylogue_core::{Money, TotalUsage};
 
-use super::record::{Record, State};
+use super::record::Record;
+use crate::screen::RunState;
 use crate::screen::Size;
 use crate::screen::text::Line;
 use crate::screen::{Style, cost, time};
@@ -51,12 +52,12 @@ impl Progress {
 
     pub(crate) fn count(&mut self, record: &Record<'_>) {
         match record.state {
-            State::Failed => self.failed += 1,
-            State::Waiting => self.waiting += 1,
+            RunState::Failed => self.failed += 1,
+            RunState::Waiting => self.waiting += 1,
             _ => self.over += 1,
         }
-        self.cost += record.spent.cost;
-        self.unpriced |= record.spent.unpriced > 0;
+        self.cost += record.usage.cost;
+        self.unpriced |= record.usage.unpriced > 0;
     }
 
     /// Shows `notice` from now on.

@@ -6,72 +6,32 @@ use std::sync::Arc;
 use polylogue::runs::Report;
 use polylogue::runs::batch::BatchResult;
 use polylogue::{Message, Status};
-use polylogue_core::{Body, Event, Finish, Part, RunOutcome, StopReason, TotalUsage};
+use polylogue_core::{Body, Event, Finish, Part, StopReason, TotalUsage};
 use polylogue_team::Row;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
-/// How a row ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum State {
-    Done,
-    Limit,
-    Budget,
-    Stopped,
-    NoOutput,
-    Waiting,
-    Failed,
-}
-
-impl State {
-    /// Whether the row is not run again.
-    pub(crate) const fn is_settled(self) -> bool {
-        !matches!(self, Self::Waiting | Self::Failed)
-    }
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Limit => "limit",
-            Self::Budget => "budget",
-            Self::Stopped => "stopped",
-            Self::NoOutput => "no_output",
-            Self::Waiting => "waiting",
-            Self::Failed => "failed",
-        }
-    }
-
-    fn of(reason: &StopReason) -> Self {
-        match reason.outcome() {
-            RunOutcome::Done => Self::Done,
-            RunOutcome::Limit => Self::Limit,
-            RunOutcome::Budget => Self::Budget,
-            RunOutcome::Stopped => Self::Stopped,
-            RunOutcome::NoOutput => Self::NoOutput,
-        }
-    }
-}
+use crate::screen::RunState;
 
 /// How the conversation of a row ended, and why.
 pub(crate) struct RowEnd {
-    pub(crate) state: State,
+    pub(crate) state: RunState,
     pub(crate) reason: String,
     pub(crate) hint: Option<String>,
 }
 
 impl RowEnd {
     pub(crate) fn closed(reason: &StopReason) -> Self {
-        Self { state: State::of(reason), reason: reason.to_string(), hint: None }
+        Self { state: RunState::of(reason), reason: reason.to_string(), hint: None }
     }
 
     pub(crate) fn waiting<'n>(names: impl Iterator<Item = &'n str>) -> Self {
         let names: Vec<&str> = names.collect();
-        Self { state: State::Waiting, reason: format!("waiting for {}", names.join(" and ")), hint: None }
+        Self { state: RunState::Waiting, reason: format!("waiting for {}", names.join(" and ")), hint: None }
     }
 
     pub(crate) fn failed(why: String) -> Self {
-        Self { state: State::Failed, reason: why, hint: None }
+        Self { state: RunState::Failed, reason: why, hint: None }
     }
 }
 
@@ -82,7 +42,7 @@ pub(crate) struct Record<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     task: Option<&'a str>,
     vars: &'a BTreeMap<String, String>,
-    pub(crate) state: State,
+    pub(crate) state: RunState,
     pub(crate) reason: String,
     /// How to fix what failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,11 +65,11 @@ pub(crate) struct Record<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     private_messages: Vec<RecordMessage>,
     /// The conversation, for `show` and `resume`.
-    run: &'a str,
+    conversation: &'a str,
     /// Tells teams apart.
     team: &'a str,
     #[serde(skip)]
-    pub(crate) spent: TotalUsage,
+    pub(crate) usage: TotalUsage,
 }
 
 #[derive(Debug, Serialize)]
@@ -125,7 +85,7 @@ struct RecordMessage {
 }
 
 impl<'a> Record<'a> {
-    pub(crate) fn of(ended: &'a BatchResult<Row>, run: &'a str, team: &'a str) -> Self {
+    pub(crate) fn of(ended: &'a BatchResult<Row>, conversation: &'a str, team: &'a str) -> Self {
         let ending = match &ended.status {
             Ok(Status::Closed { reason, .. }) => RowEnd::closed(reason),
             Ok(Status::Waiting(questions)) => {
@@ -135,7 +95,7 @@ impl<'a> Record<'a> {
             Err(error) => RowEnd { hint: error.hint(), ..RowEnd::failed(error.to_string()) },
         };
         let bound_ended = ended.bound_exception.map(|why| why.to_string());
-        Self { bound_ended, ..Self::new(&ended.item, ending, &ended.events, (run, team)) }
+        Self { bound_ended, ..Self::new(&ended.item, ending, &ended.events, (conversation, team)) }
     }
 
     /// The record of a row with these events.
@@ -143,11 +103,11 @@ impl<'a> Record<'a> {
         row: &'a Row,
         ending: RowEnd,
         events: &[Arc<Event>],
-        (run, team): (&'a str, &'a str),
+        (conversation, team): (&'a str, &'a str),
     ) -> Self {
         let report = Report::of_all(events);
         let RowEnd { state, reason, hint } = ending;
-        let spent = report.spent;
+        let usage = report.usage;
         Self {
             id: &row.id,
             task: row.task.as_deref(),
@@ -157,19 +117,19 @@ impl<'a> Record<'a> {
             hint,
             summary: summary(&report),
             cut: report.cut,
-            calls: spent.calls,
+            calls: usage.calls,
             bound_ended: None,
-            tokens: (spent.unmetered == 0).then(|| spent.tokens()),
-            cost: (spent.unpriced == 0).then(|| spent.cost.as_dollars()),
+            tokens: (usage.unmetered == 0).then(|| usage.tokens()),
+            cost: (usage.unpriced == 0).then(|| usage.cost.as_dollars()),
             messages: report.messages.iter().map(RecordMessage::of).collect(),
             private_messages: events
                 .iter()
                 .filter_map(|event| private_message(event))
                 .map(RecordMessage::of)
                 .collect(),
-            run,
+            conversation,
             team,
-            spent,
+            usage,
         }
     }
 }

@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use polylogue_core::{CountedUsage, Money};
 use serde::Deserialize;
 
-use super::record::{Record, State};
+use super::record::Record;
 use crate::error::CliError;
+use crate::screen::RunState;
 
 /// The file of records, and where in it the last line of each row is.
 pub(crate) struct Records {
@@ -27,7 +28,7 @@ pub(crate) struct Records {
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) id: String,
-    pub(crate) state: State,
+    pub(crate) state: RunState,
     pub(crate) reason: String,
     pub(crate) calls: u64,
     pub(crate) tokens: Option<u64>,
@@ -48,7 +49,7 @@ impl Entry {
 #[derive(Deserialize)]
 struct Line {
     id: String,
-    state: State,
+    state: RunState,
     reason: String,
     calls: u64,
     tokens: Option<u64>,
@@ -143,7 +144,7 @@ impl Records {
     }
 
     /// What the rows cost that are not run again, as far as that is known.
-    pub(crate) fn spent(&self) -> Money {
+    pub(crate) fn cost(&self) -> Money {
         self.settled()
             .filter_map(|entry| entry.cost)
             .fold(Money::default(), |sum, cost| sum + Money::dollars(cost))

@@ -6,10 +6,10 @@ use std::path::Path;
 use polylogue_core::{Allowance, Budget, RunOutcome, StopReason, TotalUsage};
 use serde_json::{Map, Value, json};
 
-use super::record::State;
 use super::records::{Entry, Records};
 use crate::error::Exit;
 use crate::place;
+use crate::screen::RunState;
 use crate::screen::text::folded;
 use crate::screen::{cost, tokens};
 
@@ -32,11 +32,11 @@ impl Place {
 /// The outcomes of the rows.
 pub(crate) struct Tally {
     /// How many ended how, and what they took.
-    states: BTreeMap<State, (usize, TotalUsage)>,
+    states: BTreeMap<RunState, (usize, TotalUsage)>,
     /// How many were over for which reason, the most frequent first.
     reasons: Vec<(String, usize)>,
     /// Those that failed or wait, and why.
-    open: Vec<(String, State, String)>,
+    open: Vec<(String, RunState, String)>,
     total: usize,
     /// The budget of the batch, and those that it shares with other processes.
     paying: Vec<Budget>,
@@ -44,13 +44,13 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) fn of(records: &Records, total: usize, paying: Vec<Budget>) -> Self {
-        let mut states: BTreeMap<State, (usize, TotalUsage)> = BTreeMap::new();
+        let mut states: BTreeMap<RunState, (usize, TotalUsage)> = BTreeMap::new();
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
         let mut open = Vec::new();
         for entry in records.all() {
-            let (count, spent) = states.entry(entry.state).or_default();
+            let (count, usage) = states.entry(entry.state).or_default();
             *count += 1;
-            add(spent, entry);
+            add(usage, entry);
             if entry.state.is_settled() {
                 *reasons.entry(&entry.reason).or_default() += 1;
             } else {
@@ -71,13 +71,13 @@ impl Tally {
     /// The table, who failed, and what to do next.
     pub(crate) fn text(&self, output: &Path, place: &Place) -> String {
         let mut lines = vec![row("", "rows", "calls", "tokens", "cost")];
-        let line = |name: &str, count: usize, spent: &TotalUsage| {
-            row(name, &count.to_string(), &spent.calls.to_string(), &bare_tokens(spent), &cost(spent))
+        let line = |name: &str, count: usize, usage: &TotalUsage| {
+            row(name, &count.to_string(), &usage.calls.to_string(), &bare_tokens(usage), &cost(usage))
         };
         let mut whole = TotalUsage::default();
-        for (state, (count, spent)) in &self.states {
-            lines.push(line(state.name(), *count, spent));
-            whole.merge(spent);
+        for (state, (count, usage)) in &self.states {
+            lines.push(line(state.name(), *count, usage));
+            whole.merge(usage);
         }
         let left = self.total.saturating_sub(self.count());
         if left > 0 {
@@ -103,11 +103,11 @@ impl Tally {
 
     /// The same for programs, with all reasons and all rows that failed or wait.
     pub(crate) fn json(&self, output: &Path, place: &Place) -> Value {
-        let known = |spent: &TotalUsage| (spent.unmetered == 0).then(|| spent.tokens());
-        let priced = |spent: &TotalUsage| (spent.unpriced == 0).then(|| spent.cost.as_dollars());
-        let state = |(state, (rows, spent)): (&State, &(usize, TotalUsage))| {
+        let known = |usage: &TotalUsage| (usage.unmetered == 0).then(|| usage.tokens());
+        let priced = |usage: &TotalUsage| (usage.unpriced == 0).then(|| usage.cost.as_dollars());
+        let state = |(state, (rows, usage)): (&RunState, &(usize, TotalUsage))| {
             let facts =
-                json!({"rows": rows, "calls": spent.calls, "tokens": known(spent), "cost": priced(spent)});
+                json!({"rows": rows, "calls": usage.calls, "tokens": known(usage), "cost": priced(usage)});
             (state.name().to_owned(), facts)
         };
         let reasons = self.reasons.iter().map(|(reason, rows)| json!({"reason": reason, "rows": rows}));
@@ -134,7 +134,7 @@ impl Tally {
     /// That rows met limits of their own, if any did.
     fn limited(&self, place: &Place) -> Option<String> {
         let count = |state| self.states.get(&state).map_or(0, |(rows, _)| *rows);
-        let rows = match count(State::Limit) + count(State::Budget) {
+        let rows = match count(RunState::Limit) + count(RunState::Budget) {
             0 => return None,
             1 => "1 row".to_owned(),
             rows => format!("{rows} rows"),
@@ -148,7 +148,7 @@ impl Tally {
     /// How people answer, if any are waited for.
     fn waiting(&self, place: &Place) -> Option<String> {
         let option = &place.option;
-        self.states.contains_key(&State::Waiting).then(|| {
+        self.states.contains_key(&RunState::Waiting).then(|| {
             format!("who is waited for answers by `polylogue resume RUN --answer TEXT{option}`, with the `run` of the record")
         })
     }
@@ -166,17 +166,17 @@ impl Tally {
     pub(crate) fn exit(&self) -> Exit {
         let any = |state| self.states.contains_key(&state);
         match self.count() < self.total {
-            _ if any(State::Failed) => Exit::Failed,
+            _ if any(RunState::Failed) => Exit::Failed,
             true => match self.reached().map(|reason| reason.outcome()) {
                 Some(RunOutcome::Budget) => Exit::Budget,
                 Some(_) => Exit::Limit,
                 None => Exit::Stopped,
             },
-            false if any(State::Waiting) => Exit::Waiting,
-            false if any(State::Budget) => Exit::Budget,
-            false if any(State::Limit) => Exit::Limit,
-            false if any(State::Stopped) => Exit::Stopped,
-            false if any(State::NoOutput) => Exit::NoOutput,
+            false if any(RunState::Waiting) => Exit::Waiting,
+            false if any(RunState::Budget) => Exit::Budget,
+            false if any(RunState::Limit) => Exit::Limit,
+            false if any(RunState::Stopped) => Exit::Stopped,
+            false if any(RunState::NoOutput) => Exit::NoOutput,
             false => Exit::Done,
         }
     }
@@ -209,16 +209,16 @@ fn more(count: usize, what: &str) -> Option<String> {
 }
 
 /// Without the word, which stands above.
-fn bare_tokens(spent: &TotalUsage) -> String {
-    let text = tokens(spent);
+fn bare_tokens(usage: &TotalUsage) -> String {
+    let text = tokens(usage);
     text.trim_start_matches("tokens ").trim_end_matches(" tokens").to_owned()
 }
 
-fn add(spent: &mut TotalUsage, entry: &Entry) {
-    spent.calls += entry.calls;
+fn add(usage: &mut TotalUsage, entry: &Entry) {
+    usage.calls += entry.calls;
     // How many calls of the row are unknown is not kept: that any is is what counts.
-    spent.unmetered += u64::from(entry.tokens.is_none());
-    spent.unpriced += u64::from(entry.cost.is_none());
-    spent.input += entry.tokens.unwrap_or_default();
-    spent.cost += polylogue_core::Money::dollars(entry.cost.unwrap_or_default());
+    usage.unmetered += u64::from(entry.tokens.is_none());
+    usage.unpriced += u64::from(entry.cost.is_none());
+    usage.input += entry.tokens.unwrap_or_default();
+    usage.cost += polylogue_core::Money::dollars(entry.cost.unwrap_or_default());
 }

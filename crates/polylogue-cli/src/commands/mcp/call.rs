@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 use polylogue::{Status, Update};
-use polylogue_core::{Path, Question, RunOutcome as Kind, Subscription};
+use polylogue_core::{Path, Question, Responder, RunOutcome as Kind, Subscription};
 use polylogue_mcp::serve::{Answer, Caller, UserAnswer, progress_line};
 use polylogue_runtime::Conversation;
 use serde_json::{Value, json};
@@ -35,7 +35,9 @@ impl CallConversation {
             let prompt = format!("{} is asked: {}", question.who, question.text);
             match caller.ask(&prompt).await {
                 UserAnswer::With(text) => {
-                    if let Err(error) = self.conversation.answer(at, &question.who, text).await {
+                    if let Err(error) =
+                        self.conversation.answer(at, &question.who, text, Responder::Unnamed).await
+                    {
                         return self.answer(Err(error)).await;
                     }
                 }

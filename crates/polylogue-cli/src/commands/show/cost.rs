@@ -25,21 +25,21 @@ pub(crate) fn shown(events: &[Event], as_json: bool, color: bool) -> serde_json:
     let report = Report::of_all(&events);
     if as_json {
         let line = |row: &Row| {
-            let Row { at, who, model, purpose, spent } = row;
+            let Row { at, who, model, purpose, usage } = row;
             let chat = at.as_str();
             Sanitized::json(
-                &json!({"chat": chat, "agent": who, "purpose": purpose, "model": model, "spent": spent}),
+                &json!({"chat": chat, "agent": who, "purpose": purpose, "model": model, "usage": usage}),
             )
         };
-        let total = Sanitized::json(&json!({"total": report.spent}));
+        let total = Sanitized::json(&json!({"total": report.usage}));
         return report.rows.iter().map(line).chain(std::iter::once(total)).collect();
     }
     let mut rows: Vec<Cells> = vec![HEAD.map(str::to_owned)];
     rows.extend(report.rows.iter().map(|row| {
         let labels = [row.who.as_str(), row.at.as_str(), words(row.purpose), &row.model];
-        cells(labels, &row.spent)
+        cells(labels, &row.usage)
     }));
-    rows.push(cells(["total", "", "", ""], &report.spent));
+    rows.push(cells(["total", "", "", ""], &report.usage));
     let mut lines = table(&rows);
     let change = |(who, change): &(Name, PrefixChange)| Line::new(&format!("{who}: {change}"), Style::PLAIN);
     lines.extend(report.prefix_changes.iter().map(change));
@@ -55,12 +55,12 @@ const fn words(purpose: Purpose) -> &'static str {
     }
 }
 
-fn cells([who, chat, purpose, model]: [&str; 4], spent: &TotalUsage) -> Cells {
-    let calls = (spent.calls + spent.saved.calls).to_string();
-    let thinking = if spent.reasoning > 0 { spent.reasoning.to_string() } else { String::new() };
-    let [cached, saved] = [cached_share(spent), prompt_savings(spent)].map(Option::unwrap_or_default);
+fn cells([who, chat, purpose, model]: [&str; 4], usage: &TotalUsage) -> Cells {
+    let calls = (usage.calls + usage.saved.calls).to_string();
+    let thinking = if usage.reasoning > 0 { usage.reasoning.to_string() } else { String::new() };
+    let [cached, saved] = [cached_share(usage), prompt_savings(usage)].map(Option::unwrap_or_default);
     let [who, chat, purpose, model] = [who, chat, purpose, model].map(str::to_owned);
-    [who, chat, purpose, model, calls, tokens(spent), thinking, cost(spent), cached, saved]
+    [who, chat, purpose, model, calls, tokens(usage), thinking, cost(usage), cached, saved]
 }
 
 /// The rows in columns; the first is their head. Columns that are empty below it are left out.

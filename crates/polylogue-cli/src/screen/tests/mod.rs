@@ -77,12 +77,12 @@ pub(super) fn closed(summary: &str) -> Body {
 }
 
 pub(super) fn ending() -> RunEnd {
-    let spent = TotalUsage { calls: 2, input: 3000, output: 480, unpriced: 2, ..TotalUsage::default() };
+    let usage = TotalUsage { calls: 2, input: 3000, output: 480, unpriced: 2, ..TotalUsage::default() };
     let id = polylogue_core::LogId::new("3k7v9x").unwrap();
     RunEnd {
         state: end::RunState::Done,
         status: "done: Coder said `TERMINATE`".into(),
-        spent,
+        usage,
         turns: 2,
         elapsed: Duration::from_secs(41),
         id,

@@ -18,7 +18,7 @@ pub struct Row {
     /// The purpose.
     pub purpose: Purpose,
     /// The usage.
-    pub spent: TotalUsage,
+    pub usage: TotalUsage,
 }
 
 /// The purpose of a model call.
@@ -37,8 +37,8 @@ pub enum Purpose {
 
 /// The sum of rows.
 pub(super) fn total<'r>(rows: impl IntoIterator<Item = &'r Row>) -> TotalUsage {
-    rows.into_iter().fold(TotalUsage::default(), |mut sum, Row { spent, .. }| {
-        sum.merge(spent);
+    rows.into_iter().fold(TotalUsage::default(), |mut sum, Row { usage, .. }| {
+        sum.merge(usage);
         sum
     })
 }
@@ -122,7 +122,7 @@ impl UsageTable {
     }
 
     pub(super) fn into_rows(self) -> Vec<Row> {
-        let row = |((at, who, model, purpose), spent)| Row { at, who, model, purpose, spent };
+        let row = |((at, who, model, purpose), usage)| Row { at, who, model, purpose, usage };
         self.rows.into_iter().map(row).collect()
     }
 }

@@ -263,7 +263,7 @@ async fn the_cost_of_inner_chats_is_in_the_report_of_the_outer() {
     let inner = Chat::named("inner").participant(poet).policy(sequential()).build().unwrap();
     let (_, events) = asked("hi", clerk(Nested::new(inner))).await;
     let report = Report::of(&events);
-    assert_eq!((report.spent.calls, report.spent.tokens()), (1, 10));
+    assert_eq!((report.usage.calls, report.usage.tokens()), (1, 10));
     let row = &report.rows[0];
     assert_eq!((row.at.as_str(), row.who.as_str()), ("/Clerk.1", "Poet"));
     assert_eq!(row.purpose, polylogue::runs::report::Purpose::Nested);

@@ -96,7 +96,7 @@ async fn results_come_in_order_and_each_chat_may_have_another_sender() {
     let results: Vec<String> = Report::chats(&events)
         .iter()
         .map(|chat| {
-            let (messages, calls) = (chat.messages.len(), chat.spent.calls);
+            let (messages, calls) = (chat.messages.len(), chat.usage.calls);
             format!("{}: {}, {messages} messages, {calls} call", chat.at, chat.summary)
         })
         .collect();

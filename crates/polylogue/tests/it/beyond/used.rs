@@ -40,10 +40,10 @@ fn ann(cast: &Cast<'_>, cost: Option<Money>) -> Chat {
 async fn what_tools_ask_of_models_is_in_the_sum_and_in_a_row_of_its_own() {
     let events = events(SCRIPT, |cast| ann(cast, Some(Money::dollars(0.01)))).await;
     let report = Report::of(&events);
-    assert_eq!((report.spent.calls, report.spent.tokens()), (3, 3_000), "{:?}", report.spent);
-    assert_eq!(report.spent.cost, Money::dollars(0.03));
+    assert_eq!((report.usage.calls, report.usage.tokens()), (3, 3_000), "{:?}", report.usage);
+    assert_eq!(report.usage.cost, Money::dollars(0.03));
     let row = report.rows.iter().find(|row| &*row.model == "toy:vectors").unwrap();
-    assert_eq!((row.who.as_str(), row.spent.calls, row.spent.input), ("Ann", 0, 3_000));
+    assert_eq!((row.who.as_str(), row.usage.calls, row.usage.input), ("Ann", 0, 3_000));
 }
 
 async fn stopped(limits: Limits, cost: Option<Money>) -> StopReason {

@@ -64,9 +64,9 @@ async fn a_cached_reply_adds_only_to_what_it_would_have_cost() {
         Chat::named("pair").participant(ann).participant(bob).policy(policy).build().unwrap()
     };
     let first = Report::of(&run(&chat(), "go").await.1);
-    assert_eq!((spent(&first.spent), first.spent.saved), (usage(2), usage(0)));
+    assert_eq!((spent(&first.usage), first.usage.saved), (usage(2), usage(0)));
     let second = Report::of(&run(&chat(), "go").await.1);
-    assert_eq!((spent(&second.spent), second.spent.saved), (usage(0), usage(2)));
+    assert_eq!((spent(&second.usage), second.usage.saved), (usage(0), usage(2)));
     assert_eq!(second.messages, first.messages);
     // Per model, too.
     assert_eq!(second.usage_of(|row| &*row.model == "script:test").saved, usage(2));
@@ -82,7 +82,7 @@ async fn without_a_cache_every_call_is_made() {
     };
     for _ in 0..2 {
         let report = Report::of(&run(&chat(), "go").await.1);
-        assert_eq!(spent(&report.spent), usage(1));
+        assert_eq!(spent(&report.usage), usage(1));
     }
 }
 
@@ -109,7 +109,7 @@ fn picks() -> AnyModel {
 /// The rows of a report: where, who, for what, and how many calls.
 fn rows(report: &Report) -> Vec<String> {
     let shown = |row: &polylogue::runs::report::Row| {
-        format!("{:8} {} {:?} {}", row.at.as_str(), row.who, row.purpose, row.spent.calls)
+        format!("{:8} {} {:?} {}", row.at.as_str(), row.who, row.purpose, row.usage.calls)
     };
     report.rows.iter().map(shown).collect()
 }
@@ -129,17 +129,17 @@ async fn every_call_of_a_run_is_attributed_and_no_other() {
     ];
     let first = Report::of(&log.events().await);
     assert_eq!(rows(&first), once);
-    assert_eq!(spent(&first.spent), usage(6));
+    assert_eq!(spent(&first.usage), usage(6));
     assert_eq!(first.usage_of(|row| row.purpose == Purpose::Private).calls, 4);
-    assert_eq!(first.spent, log.usage().await);
+    assert_eq!(first.usage, log.usage().await);
 
     chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
     let events = log.events().await;
     let second = Report::of(&events);
     assert_eq!(rows(&second).iter().map(|row| row.replace("Bob.2", "Bob.1")).collect::<Vec<_>>(), once);
     let all = Report::of_all(&events);
-    assert_eq!((second.spent.calls, all.spent.calls), (6, 12));
-    assert_eq!(all.spent, log.usage().await);
+    assert_eq!((second.usage.calls, all.usage.calls), (6, 12));
+    assert_eq!(all.usage, log.usage().await);
 }
 
 #[tokio::test]

@@ -210,7 +210,7 @@ async fn a_failure_leaves_the_messages_so_far_and_says_whose_it_is() {
     let [failed] = &report.failures[..] else { panic!("{:?}", report.failures) };
     assert_eq!((failed.at.as_str(), failed.who.as_str()), ("/pair.1", "Bob"));
     assert_eq!((failed.error.fault, &*failed.error.message), (Fault::Provider, "script:test: overloaded"));
-    assert_eq!((report.messages.len(), report.spent.calls), (1, 1));
+    assert_eq!((report.messages.len(), report.usage.calls), (1, 1));
 }
 
 #[tokio::test]
