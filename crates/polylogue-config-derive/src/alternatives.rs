@@ -67,6 +67,9 @@ pub(crate) fn derive(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream
         return Err(syn::Error::new_spanned(&input.generics, message));
     }
     let options = TypeOptions::of(&input.attrs)?;
+    if !options.alone.is_empty() {
+        return Err(syn::Error::new_spanned(input, "`alone` is for a struct, whose keys it names"));
+    }
     let variants = data.variants.iter().map(variant).collect::<Result<Vec<_>>>()?;
     let is_kinds = variants.iter().any(|one| one.when.is_some());
     variants.iter().try_for_each(|one| one.check_limits(options.by_shape || is_kinds))?;

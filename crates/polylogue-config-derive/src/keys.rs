@@ -29,6 +29,12 @@ pub(crate) fn derive(input: &DeriveInput, data: &DataStruct) -> Result<TokenStre
     let keys = fields.named.iter().map(key).collect::<Result<Vec<_>>>()?;
     let (skipped, keys): (Vec<_>, Vec<_>) = keys.into_iter().partition(|key| key.options.skip);
     let skipped: Vec<&Ident> = skipped.iter().map(|key| key.field).collect();
+    let has_more = keys.iter().any(|key| key.options.flatten);
+    if let Some(name) =
+        options.alone.iter().find(|name| !has_more && keys.iter().all(|key| key.name != **name))
+    {
+        return Err(syn::Error::new_spanned(input, format!("there is no key `{name}`, which `alone` names")));
+    }
     Ok(implementation(input, &options, &keys, &skipped))
 }
 

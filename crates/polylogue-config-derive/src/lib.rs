@@ -16,7 +16,7 @@ mod keys;
 /// `default` with `none` describes the default in words. A default of a field `At<T>` is written without its position.
 ///
 /// `#[config(for = Type)]` makes it the notation of another type with the same fields or variants, which fields name with
-/// `as`. `#[config(scope)]` makes it the scope of the names of scoped kinds in it. `#[config(shorthand = "key")]` lets the value of one key stand for the whole mapping; `#[config(alone = "key")]` names a key in the hint where a value without a key is an error; `#[config(name = "Name")]` sets the
+/// `as`. `#[config(scope)]` makes it the scope of the names of scoped kinds in it. `#[config(shorthand = "key")]` lets the value of one key stand for the whole mapping; `#[config(alone = "key")]` names the key that a bare value probably belongs to, for the hint alone; it can be repeated; `#[config(name = "Name")]` sets the
 /// name of the type in schema and reference, and `#[config(nonempty)]` requires a key.
 ///
 /// On an enum, every variant is a word, or a mapping with one key if it holds a value. With `#[config(by_shape)]` the

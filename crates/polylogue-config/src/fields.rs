@@ -65,7 +65,7 @@ impl<'n> Fields<'n> {
         fields
     }
 
-    /// Those of a value that could not be read, which is reported.
+    /// Fields of a value that could not be read, which is reported already.
     #[must_use]
     pub fn hole() -> Self {
         Self { entries: Cow::Borrowed(&[]), at: 0..0, meant: Vec::new(), is_hole: true }

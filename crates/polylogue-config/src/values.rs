@@ -205,7 +205,7 @@ impl<T: Config> Config for Vec<T> {
             Data::List(items) => list(node, items, cx),
             _ => {
                 mismatch(node, Self::ty(), cx);
-                // What it would define is unknown.
+                // The names that its items define are unknown: references to them are not reported.
                 let _ = T::missing(cx);
                 Self::new()
             }

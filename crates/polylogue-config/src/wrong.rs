@@ -1,5 +1,7 @@
 //! Messages about values that do not fit their type.
 
+use serde_json::Value;
+
 use crate::cx::Cx;
 use crate::types::{Key, Kind, Type};
 use crate::yaml::{Data, Node};
@@ -22,8 +24,8 @@ pub(crate) struct Expected {
     alone: Vec<&'static Key>,
     /// Whether the mapping has a name.
     named: bool,
-    /// Whether the items of the list are mappings with names.
-    of_named: bool,
+    /// The type of the items of the list, if they are mappings with names.
+    of_named: Option<&'static Type>,
 }
 
 /// The longest value that a hint repeats.
@@ -54,7 +56,7 @@ impl Expected {
             }
             Kind::List(item) => {
                 self.list = true;
-                self.of_named |= is_named(item());
+                self.of_named = self.of_named.or_else(|| Some(item()).filter(|item| is_named(item)));
             }
             Kind::Optional(ty) => self.add(ty()),
             Kind::OneOrMany(ty) => {
@@ -132,15 +134,15 @@ impl Expected {
                     self.of_several.iter().map(|key| format!("`{key}: [...]`")).collect();
                 Some(format!("write {}", lists.join(" or ")))
             }
-            Data::Map(entries) if self.of_named && entries.iter().any(|entry| entry.key == "name") => {
-                let item = if is_short(written) { written } else { "{name: ...}" };
-                Some(format!("write a list: `[{item}]`"))
-            }
-            Data::Map(entries) if self.of_named => {
+            Data::Map(entries) if let Some(item) = self.of_named => {
                 let first = &entries.first()?.key;
-                Some(format!(
-                    "write a list, in which each has its name as `name`: `[{{name: {first}, ...}}]`"
-                ))
+                // One item, or items by their names.
+                Some(match item.keys().iter().any(|key| key.name == *first) {
+                    true => "write a list: `[{name: ..., ...}]`".to_owned(),
+                    false => {
+                        format!("write a list whose items have the key `name`: `[{{name: {first}, ...}}]`")
+                    }
+                })
             }
             Data::Map(_) | Data::List(_) if self.text && !self.map => {
                 self.example.map(|example| format!("write a text such as `{example}`"))
@@ -151,13 +153,40 @@ impl Expected {
 
     /// The mapping with the key that the value `node`, which has none, was probably meant for.
     fn key_for(&self, node: &Node, written: &str) -> Option<String> {
-        let shown = if is_short(written) { written } else { "..." };
-        if let Some(key) = self.alone.iter().find(|key| fits(node, (key.ty)())) {
+        let shown = shown(node, written);
+        if let Some(key) =
+            self.alone.iter().find(|key| fits(node, (key.ty)()) && is_within(key, node, written))
+        {
             return Some(format!("write `{{{}: {shown}}}`", key.name));
         }
-        let is_name = self.named && is_short(written) && matches!(node.data, Data::Text(_));
+        let is_name = self.named && matches!(node.data, Data::Text(_));
         is_name.then(|| format!("write `{{name: {shown}, ...}}`"))
     }
+}
+
+/// Whether a number is one that `key` takes.
+fn is_within(key: &Key, node: &Node, written: &str) -> bool {
+    let Data::Number(_) = &node.data else { return true };
+    let Ok(number) = written.parse::<f64>() else { return false };
+    let is_whole = number.fract() == 0.0 || Expected::of((key.ty)()).number;
+    is_whole && key.limits.range.is_none_or(|(least, most)| (least..=most).contains(&number))
+}
+
+/// A value as it can stand within braces.
+fn shown(node: &Node, written: &str) -> String {
+    match &node.data {
+        _ if !is_short(written) => "...".to_owned(),
+        Data::Text(text) if !is_plain(text) => Value::from(text.as_str()).to_string(),
+        Data::Text(text) => text.clone(),
+        Data::List(_) if !written.starts_with('[') => "[...]".to_owned(),
+        _ => written.to_owned(),
+    }
+}
+
+/// Whether a text needs no quotation marks in YAML, whatever surrounds it.
+fn is_plain(text: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | ' ' | '.' | '-');
+    text.starts_with(char::is_alphabetic) && text.chars().all(is_word)
 }
 
 /// Whether a hint can repeat `written`.
@@ -176,10 +205,8 @@ fn is_named(ty: &Type) -> bool {
 
 /// The list that `text` was meant as: its items are separated by commas, as in `Ann, Bob`, or it is one item.
 fn listed(text: &str, written: &str) -> String {
-    let is_word =
-        |item: &&str| item.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '.'));
     let items: Vec<&str> = text.split(',').map(str::trim).collect();
-    match items.len() > 1 && items.iter().all(|item| !item.is_empty()) && items.iter().all(is_word) {
+    match items.len() > 1 && items.iter().all(|item| is_plain(item)) {
         true => format!("[{}]", items.join(", ")),
         false => format!("[{written}]"),
     }

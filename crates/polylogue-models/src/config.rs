@@ -104,6 +104,17 @@ impl Config {
         Self { key: keys.next(), further_keys: keys.collect(), ..self }
     }
 
+    /// The same, for keys of `variables`: one of Vertex AI has another header than an access token.
+    #[must_use]
+    pub fn for_keys_of(self, variables: &[&str]) -> Self {
+        match self.auth {
+            Auth::Google(_) if variables.contains(&crate::google::API_KEY) => {
+                Self { auth: Auth::GoogleKey, ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// The name in the table of the model that is called `name` here, if it is known.
     pub(crate) fn listed<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         match &self.deployments {

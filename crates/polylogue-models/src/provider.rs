@@ -115,6 +115,11 @@ const MANTLE: &str = "bedrock-mantle";
 /// Gemini at Vertex AI, whose address depends on the project and the region.
 const VERTEX: &str = "vertex";
 
+/// Whether the variable `name` has a key.
+fn has_keys(env: &Env, name: &str) -> bool {
+    env.get(name).is_some_and(|text| !Key::several(&text).is_empty())
+}
+
 /// Variables with an access token of Google's cloud, which also come from credentials, and the one with an API key of Vertex AI.
 const KEYS_OF_VERTEX: &[&str] = &["GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN", google::API_KEY];
 
@@ -263,6 +268,21 @@ impl Provider {
         !self.is_local() && host(self.base_url).is_some_and(|own| host(url) == Some(own))
     }
 
+    /// Its configuration, with an address from `env`, for keys of `variables` instead of its own: Vertex AI takes its API keys at another
+    /// address than access tokens, and in another header. The keys are those of its own variables until they are replaced.
+    ///
+    /// # Errors
+    /// As [`config`](Self::config).
+    pub fn config_for(&self, env: &Env, variables: &[&str]) -> Result<Config, ModelError> {
+        match self.name {
+            VERTEX => {
+                let given = self.urls.iter().find_map(|name| env.address(name));
+                self.vertex(env, given, variables.contains(&google::API_KEY))
+            }
+            _ => self.config(env),
+        }
+    }
+
     /// Its configuration, with addresses and keys from `env`.
     ///
     /// # Errors
@@ -271,7 +291,8 @@ impl Provider {
         let given = self.urls.iter().find_map(|name| env.address(name)).or_else(|| self.resource(env));
         let moved = given.is_some();
         if self.name == VERTEX {
-            return self.vertex(env, given);
+            let set = self.keys.iter().find(|name| has_keys(env, name));
+            return self.vertex(env, given, set == Some(&google::API_KEY));
         }
         let amazon = self.amazon();
         let base_url = match (given, amazon) {
@@ -336,9 +357,8 @@ impl Provider {
     }
 
     /// The configuration of Vertex AI, whose address has the project and the region, but for requests with an API key.
-    fn vertex(&self, env: &Env, at: Option<String>) -> Result<Config, ModelError> {
-        let set = self.keys.iter().find(|name| env.get(name).is_some());
-        if set == Some(&google::API_KEY) {
+    fn vertex(&self, env: &Env, at: Option<String>, is_express: bool) -> Result<Config, ModelError> {
+        if is_express {
             let config = Config { auth: Auth::GoogleKey, ..self.config_at(&google::express(at)) };
             return Ok(self.with_keys(env, Config { needs_key: true, ..config }));
         }

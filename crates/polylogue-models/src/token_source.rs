@@ -15,7 +15,7 @@ use crate::google::{GoogleCredentials, SCOPE};
 use crate::oauth::{AccessToken, TokenCache, TokenError};
 use crate::retry::RetryAdvice;
 use crate::timeouts::Timeouts;
-use url::Url;
+use url::{Url, form_urlencoded};
 
 const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -125,24 +125,46 @@ impl TokenSource {
         let address = self.credentials.address();
         let reply = match self.credentials.request(now).map_err(unusable)? {
             Some(form) => {
+                let secrets: Vec<String> = secrets_of(&form);
+                let redactor = context.redactor.with(secrets.iter().map(String::as_str));
+                let context = ErrorContext { redactor: &redactor, ..*context };
                 let headers = [(CONTENT_TYPE, FORM)].into_iter().collect();
-                self.ask(context, address, (Method::POST, headers, form.into())).await?
+                let transport = Transport::new(address, headers, self.timeouts.connect, &self.proxies);
+                self.ask(&context, transport, Method::POST, form.into()).await?
             }
             None => {
+                // It is on this machine, and no proxy leads to it.
                 let headers = [METADATA_FLAVOR].into_iter().collect();
-                self.ask(context, address, (Method::GET, headers, Bytes::new())).await?
+                let connect = self.timeouts.connect.min(METADATA_CONNECT);
+                let transport = Transport::new(address, headers, connect, &Proxies::default());
+                self.ask(context, transport, Method::GET, Bytes::new()).await?
             }
         };
         let token = AccessToken::parse(&reply, now).map_err(unusable)?;
-        let Some(address) = self.credentials.impersonation() else { return Ok(token) };
-        let shown = shown(address);
-        let context = ErrorContext { base_url: &shown, ..*context };
-        let mut bearer = HeaderValue::from_str(&format!("Bearer {}", token.token.reveal()))
+        match self.credentials.impersonation() {
+            Some(address) => self.of_service_account(context, address, &token.token, now).await,
+            None => Ok(token),
+        }
+    }
+
+    /// The token of the service account at `address`, for the one of a workload.
+    async fn of_service_account(
+        &self,
+        context: &ErrorContext<'_>,
+        address: &Url,
+        token: &Key,
+        now: SystemTime,
+    ) -> Result<AccessToken, Failure> {
+        let (shown, redactor) = (shown(address), context.redactor.with([token.reveal()]));
+        let context = ErrorContext { base_url: &shown, redactor: &redactor, ..*context };
+        let unusable = |why: TokenError| context.unauthorized(&why.to_string(), self.credentials.hint());
+        let mut bearer = HeaderValue::from_str(&format!("Bearer {}", token.reveal()))
             .map_err(|_| unusable(TokenError::Reply))?;
         bearer.set_sensitive(true);
         let headers = [(CONTENT_TYPE, JSON), (AUTHORIZATION, bearer)].into_iter().collect();
+        let transport = Transport::new(address, headers, self.timeouts.connect, &self.proxies);
         let body = serde_json::json!({"scope": [SCOPE]}).to_string();
-        let reply = self.ask(&context, address, (Method::POST, headers, body.into())).await?;
+        let reply = self.ask(&context, transport, Method::POST, body.into()).await?;
         AccessToken::of_service_account(&reply, now).map_err(unusable)
     }
 
@@ -150,18 +172,11 @@ impl TokenSource {
     async fn ask(
         &self,
         context: &ErrorContext<'_>,
-        address: &Url,
-        (method, headers, body): (Method, HeaderMap, Bytes),
+        transport: Result<Transport, String>,
+        method: Method,
+        body: Bytes,
     ) -> Result<Bytes, Failure> {
         let hint = self.credentials.hint();
-        let transport = match method {
-            // A metadata server is on this machine, and no proxy leads to it.
-            Method::GET => {
-                let connect = self.timeouts.connect.min(METADATA_CONNECT);
-                Transport::new(address, headers, connect, &Proxies::default())
-            }
-            _ => Transport::new(address, headers, self.timeouts.connect, &self.proxies),
-        };
         let transport =
             transport.map_err(|why| context.unauthorized(&format!("the address for tokens {why}"), hint))?;
         let sent = transport.ask(method, None, HeaderMap::new(), body).await;
@@ -177,14 +192,26 @@ impl TokenSource {
     }
 }
 
+/// Fields of a form whose values prove who asks.
+const SECRET_FIELDS: [&str; 5] =
+    ["assertion", "client_assertion", "client_secret", "refresh_token", "subject_token"];
+
+/// What of a form must not be shown: a server may quote a request that it refuses.
+fn secrets_of(form: &str) -> Vec<String> {
+    let fields = form_urlencoded::parse(form.as_bytes());
+    let secret = fields.filter(|(name, _)| SECRET_FIELDS.contains(&name.as_ref()));
+    secret.map(|(_, value)| value.into_owned()).collect()
+}
+
 /// The failure as one of a request for a token. A refusal there is one of the credentials.
 fn of_token(failure: Failure, hint: &str) -> Failure {
     let mut failure = failure;
     if matches!(failure.error.status, Some(400 | 401 | 403 | 404)) {
         failure.error.kind = ModelErrorKind::Config;
         failure.again = RetryAdvice::No;
-        // Credentials are not wrong because of the time.
-        if failure.error.hint.as_deref() != AccountError::Clock.hint() {
+        // Credentials are not wrong because of the time, or of an API that is not enabled.
+        let others = [AccountError::Clock.hint(), AccountError::Disabled.hint()];
+        if !others.contains(&failure.error.hint.as_deref()) {
             failure.error.hint = Some(hint.to_owned());
         }
     }

@@ -23,7 +23,7 @@ use crate::call::Reply;
 use crate::conversation::state_of;
 use crate::live::follower::Following;
 use crate::live::news::News;
-use crate::live::pieces::{OrderedPiece, ShownPieces};
+use crate::live::pieces::{OrderedDelta, ShownPieces};
 use crate::problem::Problem;
 use crate::projection::{Frame, Projection};
 use crate::revocation::token_ended;
@@ -391,7 +391,7 @@ impl<P: Projection> Tail<P> {
     }
 
     /// Sends a piece of a reply that another process receives, unless the reply was not sent from its first piece on.
-    fn piece(&mut self, OrderedPiece { after, nth, piece }: &OrderedPiece) {
+    fn piece(&mut self, OrderedDelta { after, nth, piece }: &OrderedDelta) {
         let ReplyDelta { at, who, content } = piece.clone();
         let Some(delta) = content.into_delta().filter(|_| *after <= self.follow.from) else { return };
         let verdict = self.pieces.piece((at.clone(), who.clone()), *after, *nth);

@@ -275,8 +275,9 @@ impl Endpoint {
     fn reached(&self, name: &str, env: &Env) -> Result<Config, ModelError> {
         let provider = Provider::find(name);
         let config = match (provider, &self.base_url) {
-            (Some(provider), None) => provider.config(env),
-            (Some(provider), Some(url)) => Ok(provider.config_at(url)),
+            (Some(provider), None) if self.key.is_empty() => provider.config(env),
+            (Some(provider), None) => provider.config_for(env, &self.key_variables()),
+            (Some(provider), Some(url)) => Ok(provider.config_at(url).for_keys_of(&self.key_variables())),
             (None, Some(url)) => {
                 let api = self.api.map(models::Api::from).unwrap_or_default();
                 Ok(Config { provider: name.to_owned(), ..Config::of(api, url) })
@@ -292,6 +293,10 @@ impl Endpoint {
             return Err(ModelError::new(ModelErrorKind::Config, name, message).hint(OTHER_WAY));
         }
         Ok(Config { api, reasoning_api: None, ..config })
+    }
+
+    fn key_variables(&self) -> Vec<&str> {
+        self.key.iter().map(|variable| variable.env.as_str()).collect()
     }
 
     /// The models behind deployments, each of which is in the table.

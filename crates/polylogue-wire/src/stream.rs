@@ -68,7 +68,7 @@ pub enum Content {
     /// A piece of a tool call.
     Call {
         /// The piece.
-        call: CallPiece,
+        call: CallDelta,
     },
     /// The reply broke off and starts over: earlier pieces do not count.
     Restart {
@@ -78,12 +78,12 @@ pub enum Content {
     /// An attempt failed, and the call is retried after a wait.
     Retry {
         /// Why and when.
-        retry: RetryPiece,
+        retry: RetryDelta,
     },
     /// The call failed, and another model is asked. Earlier pieces do not count.
     Fallback {
         /// Why, and which.
-        fallback: FallbackPiece,
+        fallback: FallbackDelta,
     },
     /// A kind of piece of a newer server, which says nothing here.
     #[serde(other)]
@@ -92,7 +92,7 @@ pub enum Content {
 
 /// A piece of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallPiece {
+pub struct CallDelta {
     /// Which call of the reply, from 0.
     pub index: usize,
     /// The tool, with the call's first piece.
@@ -103,7 +103,7 @@ pub struct CallPiece {
 
 /// A retry of a model call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RetryPiece {
+pub struct RetryDelta {
     /// The cause in a few words.
     pub cause: String,
     /// Which retry follows, from 1.
@@ -116,7 +116,7 @@ pub struct RetryPiece {
 
 /// Another model is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FallbackPiece {
+pub struct FallbackDelta {
     /// The cause in a few words.
     pub cause: String,
     /// The model, as `provider:model`.
@@ -130,14 +130,14 @@ impl ReplyDelta {
         let content = match delta.clone() {
             Delta::Text(text) => Content::Text { text },
             Delta::Thought(thought) => Content::Thought { thought },
-            Delta::Call { index, tool, args } => Content::Call { call: CallPiece { index, tool, args } },
+            Delta::Call { index, tool, args } => Content::Call { call: CallDelta { index, tool, args } },
             Delta::Restart => Content::Restart { restart: () },
             Delta::Retry { cause, retry, retries, wait } => {
                 let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-                Content::Retry { retry: RetryPiece { cause, retry, retries, wait_ms } }
+                Content::Retry { retry: RetryDelta { cause, retry, retries, wait_ms } }
             }
             Delta::Fallback { cause, model } => {
-                Content::Fallback { fallback: FallbackPiece { cause, model } }
+                Content::Fallback { fallback: FallbackDelta { cause, model } }
             }
             _ => return None,
         };
@@ -152,12 +152,12 @@ impl Content {
         Some(match self {
             Self::Text { text } => Delta::Text(text),
             Self::Thought { thought } => Delta::Thought(thought),
-            Self::Call { call: CallPiece { index, tool, args } } => Delta::Call { index, tool, args },
+            Self::Call { call: CallDelta { index, tool, args } } => Delta::Call { index, tool, args },
             Self::Restart { .. } => Delta::Restart,
-            Self::Retry { retry: RetryPiece { cause, retry, retries, wait_ms } } => {
+            Self::Retry { retry: RetryDelta { cause, retry, retries, wait_ms } } => {
                 Delta::Retry { cause, retry, retries, wait: Duration::from_millis(wait_ms) }
             }
-            Self::Fallback { fallback: FallbackPiece { cause, model } } => Delta::Fallback { cause, model },
+            Self::Fallback { fallback: FallbackDelta { cause, model } } => Delta::Fallback { cause, model },
             Self::Unknown => return None,
         })
     }

@@ -80,7 +80,7 @@ pub(crate) struct Answer {
     #[arg(required = true, num_args = 1..=2, value_name = "TEXT")]
     pub(crate) answer: Vec<String>,
 
-    /// The name of the person who answers, for the log. Default: the name of the user of this machine
+    /// The name of the person who answers, for the log. Default: the name of the user of this machine; at a server that of the token
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
 }

@@ -363,7 +363,7 @@ mod tests {
             let prompt_cache = PromptCache { read: 710, written: 200, cost, uncached };
             TotalUsage { calls: 3, input: 1000, cost, prompt_cache, ..TotalUsage::default() }
         };
-        let shown = |spent: &TotalUsage| prompt_cache(spent).unwrap();
+        let shown = |usage: &TotalUsage| prompt_cache(usage).unwrap();
         assert_eq!(shown(&usage(0.01, 0.04)), "71% of input from prompt caches ($0.0300 saved)");
         assert_eq!(shown(&usage(0.04, 0.01)), "71% of input from prompt caches ($0.0300 more)");
         assert_eq!(shown(&usage(0.0, 0.0)), "71% of input from prompt caches");

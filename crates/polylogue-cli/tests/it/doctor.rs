@@ -55,7 +55,7 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
           openrouter     no key: set `OPENROUTER_API_KEY`
           xai            no key: set `XAI_API_KEY`
           gemini         no key: set `GEMINI_API_KEY` or `GOOGLE_API_KEY`
-          vertex         no project: set `GOOGLE_CLOUD_PROJECT` to the id of the project
+          vertex         no project: set `GOOGLE_CLOUD_PROJECT` to the id of the project, or `GOOGLE_VERTEX_API_KEY` to an API key
           vllm           answers at SERVER
           llamacpp       nothing answers at UNREACHABLE
           sglang         nothing answers at UNREACHABLE

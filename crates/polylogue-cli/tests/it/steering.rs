@@ -139,7 +139,9 @@ fn the_log_names_the_user_of_the_machine_who_answers() {
         let events = home.events();
         let answers = of_type(&events, "input_provided");
         let by: Vec<&Value> = answers.iter().map(|answer| &answer["by"]).collect();
-        assert_eq!(by, [&json!({"person": user.trim()})], "{answer:?}");
+        // In some containers the user has no name.
+        let expected = if user.trim().is_empty() { Value::Null } else { json!({"person": user.trim()}) };
+        assert_eq!(by, [&expected], "{answer:?}");
     }
 }
 

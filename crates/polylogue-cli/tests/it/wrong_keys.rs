@@ -7,7 +7,7 @@ use crate::home::{Home, KEY, serve, shipped};
 /// A provider, its variables with the address `URL` and secrets, and the status and body with which it refuses a wrong key.
 type Refusing = (&'static str, &'static [(&'static str, &'static str)], u16, &'static str);
 
-const PROVIDERS: [Refusing; 9] = [
+const PROVIDERS: [Refusing; 10] = [
     (
         "openai-chat",
         &[("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", "URL/v1")],
@@ -42,6 +42,12 @@ const PROVIDERS: [Refusing; 9] = [
         ],
         401,
         r#"{"error":{"code":401,"message":"Invalid credentials <key>.","status":"UNAUTHENTICATED"}}"#,
+    ),
+    (
+        "vertex",
+        &[("GOOGLE_VERTEX_API_KEY", KEY), ("VERTEX_BASE_URL", "URL")],
+        400,
+        r#"{"error":{"code":400,"message":"API key not valid: <key>.","details":[{"reason":"API_KEY_INVALID"}]}}"#,
     ),
     (
         "bedrock",

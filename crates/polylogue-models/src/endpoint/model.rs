@@ -180,7 +180,7 @@ impl EndpointModel {
         }
         P::check(extra).map_err(refuse)?;
         if P::API == Api::Messages && self.endpoint.0.config.auth == Auth::GoogleKey {
-            let hint = "remove the key and use a service account, or name the model of another provider";
+            let hint = "unset `GOOGLE_VERTEX_API_KEY` and use a service account, or name the model of another provider";
             return Err(refuse("Vertex AI takes no API key for models of Anthropic").hint(hint));
         }
         if self.endpoint.lacks_key() { Err(context.no_key()) } else { Ok(()) }

@@ -1,9 +1,11 @@
-//! Workload identity federation: a token that another issuer, such as Kubernetes or GitHub, has written to a file is exchanged for one of
+//! Workload identity federation: a token that another issuer, such as Kubernetes, has written to a file is exchanged for one of
 //! Google's cloud, and that one, if the credentials say so, for one of a service account.
 //!
 //! <https://google.aip.dev/auth/4117>
 
 use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -13,6 +15,9 @@ use url::form_urlencoded::Serializer;
 
 use super::service_account::SCOPE;
 use crate::oauth::{TokenError, token_address};
+
+/// How much of the file with the token is read, in bytes: no token is as long.
+const MAX_FILE: u64 = 64 << 10;
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
@@ -37,7 +42,7 @@ impl fmt::Debug for Workload {
 }
 
 #[derive(Deserialize)]
-struct File {
+struct Description {
     audience: String,
     subject_token_type: String,
     token_url: String,
@@ -68,7 +73,7 @@ enum Format {
 impl Workload {
     /// Parses the JSON of a file, and the address where tokens are issued.
     pub(super) fn parse(json: &str) -> Result<(Self, Url), TokenError> {
-        let file: File = serde_json::from_str(json).map_err(|_| TokenError::File)?;
+        let file: Description = serde_json::from_str(json).map_err(|_| TokenError::File)?;
         let address = token_address(&file.token_url)?;
         let impersonation =
             file.service_account_impersonation_url.as_deref().map(token_address).transpose()?;
@@ -102,7 +107,9 @@ impl Workload {
 
     fn subject_token(&self) -> Result<String, TokenError> {
         let unreadable = |why: String| TokenError::Unreadable(self.file.display().to_string(), why);
-        let text = std::fs::read_to_string(&self.file).map_err(|why| unreadable(why.to_string()))?;
+        let mut text = String::new();
+        let read = File::open(&self.file).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text));
+        read.map_err(|why| unreadable(why.to_string()))?;
         let token = match &self.format {
             Format::Text => Some(text),
             Format::Json { subject_token_field_name: name } => serde_json::from_str::<Value>(&text)

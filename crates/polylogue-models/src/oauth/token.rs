@@ -19,7 +19,7 @@ pub(crate) enum TokenError {
     File,
     #[error("it has credentials of the type `{0}`, which is not supported")]
     Kind(String),
-    #[error("its `credential_source` is no file, which is not supported")]
+    #[error("its `credential_source` is not a file; other sources are not supported")]
     Source,
     #[error("its private key cannot be used")]
     PrivateKey,

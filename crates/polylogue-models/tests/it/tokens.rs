@@ -33,7 +33,7 @@ impl Tokens {
 
     /// Replies with `status` to requests for tokens of a service account, whose bodies end with `}`.
     pub(crate) async fn of_service_account(status: u16) -> Self {
-        Self::serving(status, "}".into(), "not allowed", generated).await
+        Self::serving(status, "}".into(), "not allowed for Bearer token-1", generated).await
     }
 
     async fn serving(

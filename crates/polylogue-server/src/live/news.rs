@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::pieces::OrderedPiece;
+use super::pieces::OrderedDelta;
 
 /// What has happened in a conversation that another process runs.
 #[derive(Debug, Clone)]
@@ -12,7 +12,7 @@ pub(crate) enum News {
     /// The event with this number was stored.
     Stored(u64),
     /// A piece of a reply.
-    Piece(Arc<OrderedPiece>),
+    Piece(Arc<OrderedDelta>),
     /// Its holder has lost it: replies that are not stored begin again.
     Broken,
     /// Pieces were left out.

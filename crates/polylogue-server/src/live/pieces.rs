@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// A piece of a reply, and its place in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct OrderedPiece {
+pub(crate) struct OrderedDelta {
     /// The number of the next event when the first piece of the reply came.
     pub(crate) after: u64,
     /// The place among the pieces of the reply, from 0.

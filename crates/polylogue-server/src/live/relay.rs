@@ -8,7 +8,7 @@ use polylogue_wire::stream::ReplyDelta;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep};
 
-use super::pieces::{OrderedPiece, PieceOrder};
+use super::pieces::{OrderedDelta, PieceOrder};
 use super::wire::{FRAME_BYTES, Of, Sent, line_of};
 
 /// How long a conversation that is claimed may take until it is open.
@@ -57,7 +57,7 @@ fn of_update(order: &mut PieceOrder, update: Update) -> Option<Of> {
         Update::Delta { at, who, delta } => {
             let piece = ReplyDelta::of(&at, &who, &delta)?;
             let (after, nth) = order.place(&at, &who, &delta)?;
-            Some(Of::Piece(OrderedPiece { after, nth, piece }))
+            Some(Of::Piece(OrderedDelta { after, nth, piece }))
         }
         Update::Missed { .. } => {
             order.tear();
@@ -71,7 +71,7 @@ fn of_update(order: &mut PieceOrder, update: Update) -> Option<Of> {
 fn within(order: &mut PieceOrder, number: u64, news: Of) -> Option<Vec<u8>> {
     let line = line_of(&Sent { number, news: news.clone() });
     match news {
-        Of::Piece(OrderedPiece { piece, .. }) if line.len() > FRAME_BYTES => {
+        Of::Piece(OrderedDelta { piece, .. }) if line.len() > FRAME_BYTES => {
             order.forget(&piece.at, &piece.who);
             None
         }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::pieces::OrderedPiece;
+use super::pieces::OrderedDelta;
 
 /// The version of these lines.
 pub(super) const VERSION: u32 = 1;
@@ -77,7 +77,7 @@ pub(super) enum Of {
     /// The event with this number was stored.
     Stored(u64),
     /// A piece of a reply.
-    Piece(OrderedPiece),
+    Piece(OrderedDelta),
     /// Pieces were left out, because the follower was slow.
     Missed,
     /// The holder does not run it, or no longer.

@@ -14,7 +14,8 @@
 //! empty answer is not an approval, and a question without a clear answer after several attempts counts as rejected.
 //!
 //! The person approves, rejects, with an optional reason, edits the arguments or the code, or ends the conversation. A
-//! rejected call fails, its caller receives the reason, and the conversation continues. Of several calls in one message
+//! rejected call fails, its caller receives the reason, and the conversation continues. Edited arguments have to satisfy the
+//! schema of the tool: the person learns what is wrong with them, and is asked again. Of several calls in one message
 //! none runs before all are decided. No one is asked about a call whose arguments do not satisfy the schema of its tool: it
 //! fails with what is wrong, and is not made.
 //!
@@ -142,7 +143,7 @@ impl<T> Approval<T> {
             Decision::Run | Decision::Ask => {}
         }
         let mut again = String::new();
-        for _ in 0..MAX_ATTEMPTS {
+        for attempt in 1..=MAX_ATTEMPTS {
             let Some(answer) = turn.answer() else {
                 let (text, call) = question();
                 return Err(Act::Approve { text: format!("{again}{text}").into(), call: Box::new(call) });
@@ -153,13 +154,13 @@ impl<T> Approval<T> {
                 Some(Ok(verdict)) => return Ok(verdict),
                 None => (answer.to_string(), false),
             };
+            // What was decided stays decided, also if the tool takes other arguments now.
+            let was_refused = was_asked(turn, &question);
+            let was_taken = !was_refused && attempt < MAX_ATTEMPTS && turn.next_logged().is_some();
             again = match takes(&replacement, is_fenced) {
-                Ok(true) => return Ok(Verdict::Edited(replacement)),
-                Ok(false) => verdict::UNCLEAR.to_owned(),
-                // It was run, with a version of the tool that took it.
-                Err(_) if turn.next_logged().is_some() && !was_asked(turn, &question) => {
-                    return Ok(Verdict::Edited(replacement));
-                }
+                Ok(true) if !was_refused => return Ok(Verdict::Edited(replacement)),
+                Err(_) if was_taken => return Ok(Verdict::Edited(replacement)),
+                Ok(_) => verdict::UNCLEAR.to_owned(),
                 Err(flaw) => format!("{}. ", visible(&flaw)),
             };
         }

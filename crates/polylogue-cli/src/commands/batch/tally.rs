@@ -149,7 +149,7 @@ impl Tally {
     fn waiting(&self, place: &Place) -> Option<String> {
         let option = &place.option;
         self.states.contains_key(&RunState::Waiting).then(|| {
-            format!("who is waited for answers by `polylogue resume RUN --answer TEXT{option}`, with the `run` of the record")
+            format!("who is waited for answers by `polylogue resume RUN --answer TEXT{option}`, with the `conversation` of the record")
         })
     }
 

@@ -115,8 +115,19 @@ async fn a_service_account_that_a_workload_cannot_use_is_an_error_without_tokens
     let endpoint = Endpoint::new(config(&server, path.to_str().unwrap(), quick(3))).unwrap();
     let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
     assert_eq!((&error.kind, server.count(), accounts.count()), (&Kind::Config, 0, 1));
-    assert!(error.message.starts_with("no access token: "), "{error:?}");
+    assert!(
+        error.message.starts_with("no access token: ") && error.message.contains("not allowed for"),
+        "{error:?}"
+    );
     assert!(error.hint.clone().unwrap().contains("its service account"), "{error:?}");
+    assert!(!format!("{error:?} {endpoint:?}").contains("token-1"));
+    // Nor is the token of the other issuer shown, which the first server quotes.
+    let quotes = Tokens::describing(400, "subject_token", "no provider for a-token-of-kubernetes").await;
+    let address = |tokens: &Tokens| format!("{}/token", tokens.address);
+    std::fs::write(&path, file.to_string().replace(&address(&tokens), &address(&quotes))).unwrap();
+    let endpoint = Endpoint::new(config(&server, path.to_str().unwrap(), quick(3))).unwrap();
+    let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
+    assert!(error.message.contains("no provider for "), "{error:?}");
     assert!(!format!("{error:?} {endpoint:?}").contains("a-token-of-kubernetes"));
 }
 
@@ -140,7 +151,6 @@ async fn an_api_key_needs_no_project() {
     let error = ask(&endpoint.model("claude-sonnet-5"), &Asked::default()).await.0.unwrap_err();
     assert_eq!((&error.kind, server.count()), (&Kind::Config, 1));
     assert!(error.message.contains("no API key for models of Anthropic"), "{error:?}");
-    assert!(!format!("{error:?} {endpoint:?}").contains("a-key"));
 }
 
 /// The endpoint of a machine whose metadata server is `tokens`.

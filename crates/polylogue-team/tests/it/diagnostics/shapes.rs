@@ -213,7 +213,7 @@ limits:
               |
             7 | agents: {name: A}
               |         ^^^^^^^^^
-            hint: write a list: `[{name: A}]`
+            hint: write a list: `[{name: ..., ...}]`
 
             error: `participants` must be a list, not a text
              --> t.yaml:9:17
@@ -494,7 +494,7 @@ fn a_value_of_another_shape_has_the_right_one_in_its_hint() {
               |
             4 |   Ann: {system: a}
               |   ^^^^^^^^^^^^^^^^
-            hint: write a list, in which each has its name as `name`: `[{name: Ann, ...}]`
+            hint: write a list whose items have the key `name`: `[{name: Ann, ...}]`
 
             error: `participants` must be a list, not a text
              --> t.yaml:5:22
@@ -552,6 +552,46 @@ fn a_value_of_another_shape_has_the_right_one_in_its_hint() {
             4 | chat: {participants: [A, B], stop: DONE}
               |                                    ^^^^
             hint: write `{says: DONE}`
+        "#]],
+    );
+    // `Ann` may be one of the agents that could not be read; `Inner` is known.
+    check(
+        "name: t\ntask: Go.\nagents:\n  Ann: {system: a}\nchat: {participants: [Ann, Inner]}\nchats: [{name: Inner, participants: [Ann, Bob]}]\n",
+        &expect![[r#"
+            error: `agents` must be a list, not a mapping
+             --> t.yaml:4:3
+              |
+            4 |   Ann: {system: a}
+              |   ^^^^^^^^^^^^^^^^
+            hint: write a list whose items have the key `name`: `[{name: Ann, ...}]`
+        "#]],
+    );
+    check(
+        "name: t\ntask: Go.\nagents: [{name: A}, {name: B}]\nchat:\n  participants: [A, B]\n  stop: Thanks, bye\n",
+        &expect![[r#"
+            error: `stop` must be a mapping, not a text
+             --> t.yaml:6:9
+              |
+            6 |   stop: Thanks, bye
+              |         ^^^^^^^^^^^
+            hint: write `{says: "Thanks, bye"}`
+        "#]],
+    );
+    check(
+        "name: t\ntask: Go.\nagents: {system: You help.}\nchat: {participants: [A, B], stop: 0.5}\n",
+        &expect![[r#"
+            error: `agents` must be a list, not a mapping
+             --> t.yaml:3:9
+              |
+            3 | agents: {system: You help.}
+              |         ^^^^^^^^^^^^^^^^^^^
+            hint: write a list: `[{name: ..., ...}]`
+
+            error: `stop` must be a mapping, not a number
+             --> t.yaml:4:36
+              |
+            4 | chat: {participants: [A, B], stop: 0.5}
+              |                                    ^^^
         "#]],
     );
 }

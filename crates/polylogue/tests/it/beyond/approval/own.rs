@@ -96,6 +96,14 @@ async fn arguments_that_a_person_changed_to_wrong_ones_are_asked_about_again() {
     }
     assert!(text.contains("#c1: softly | (Before it was made"), "{text}");
     assert!(!text.contains("failed: The arguments"), "{text}");
+    // The call is rejected after the fifth, and stays rejected while the next one is decided.
+    const WRONG: &str = "{\"txt\": \"softly\"}";
+    let text = talk(ToolCalling::Native, NATIVE, &[WRONG, WRONG, WRONG, WRONG, WRONG, "yes"]).await;
+    assert!(
+        text.contains("#c1 failed: This call was not made: it was rejected. No answer was clear."),
+        "{text}"
+    );
+    assert!(!text.contains("txt\":\"softly\"} #c1") && text.contains("#c4: d"), "{text}");
 }
 
 #[tokio::test]
