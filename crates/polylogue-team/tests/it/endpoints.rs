@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use polylogue::{AnyModel, Log, Status};
 use polylogue_core::{AnyStore, LogId};
-use polylogue_models::{Env, Models};
+use polylogue_models::{Auth, Env, Models};
 use polylogue_store::Memory;
-use polylogue_team::{Overrides, load};
+use polylogue_team::{Endpoint, KeyVariable, Overrides, load};
 use polylogue_test::server::{Behavior, Playbook, Server};
 
 #[tokio::test]
@@ -45,4 +45,36 @@ async fn all_agents_of_all_chats_and_teams_share_the_limits_of_an_endpoint() {
         assert!(matches!(chat.await.unwrap(), Status::Closed { .. }));
     }
     assert_eq!((server.count(), server.most_at_once()), (32, 2));
+}
+
+/// An access token and an API key of Vertex AI have different addresses and headers: which one a key is, its variable says.
+#[test]
+fn the_variable_of_a_key_says_whether_it_is_an_api_key_of_vertex() {
+    let env = Env::of([
+        ("GOOGLE_VERTEX_API_KEY", "an-api-key"),
+        ("MY_TOKEN", "a-token"),
+        ("GOOGLE_CLOUD_PROJECT", "acme"),
+        ("GOOGLE_CLOUD_LOCATION", "global"),
+    ]);
+    let own = "http://127.0.0.1:9/v1/publishers/google";
+    for (variable, base_url, is_api_key, address) in [
+        (
+            "MY_TOKEN",
+            None,
+            false,
+            "https://aiplatform.googleapis.com/v1/projects/acme/locations/global/publishers/google",
+        ),
+        ("GOOGLE_VERTEX_API_KEY", None, true, "https://aiplatform.googleapis.com/v1/publishers/google"),
+        ("MY_TOKEN", Some(own), false, own),
+        ("GOOGLE_VERTEX_API_KEY", Some(own), true, own),
+    ] {
+        let endpoint = Endpoint {
+            key: vec![KeyVariable { env: variable.into(), weight: 1 }],
+            base_url: base_url.map(str::to_owned),
+            ..Endpoint::default()
+        };
+        let config = endpoint.config("vertex", &env).unwrap();
+        assert_eq!((config.auth == Auth::GoogleKey, config.base_url.as_str()), (is_api_key, address));
+        assert_eq!(config.key_variables, [variable]);
+    }
 }

@@ -7,7 +7,7 @@ use polylogue_models::{
     Api, Config, Endpoint, EndpointModel, Env, GoogleCredentials, Models, Provider, Retries,
 };
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::common::{Asked, ask, quick, weather};
@@ -23,6 +23,20 @@ fn file_for(tokens: &Tokens, folder: &tempfile::TempDir) -> String {
         "token_uri": format!("{}/token", tokens.address),
     });
     std::fs::write(&path, file.to_string()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// The file of a workload, whose token is in a file next to it and is exchanged at `tokens`, and then at `accounts`.
+fn workload_file(tokens: &Tokens, accounts: Option<&Tokens>, folder: &tempfile::TempDir) -> String {
+    let (path, token) = (folder.path().join("credentials.json"), folder.path().join("token"));
+    let file = json!({
+        "type": "external_account", "audience": "//iam.googleapis.com/projects/1/pools/p/providers/q",
+        "subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "token_url": format!("{}/token", tokens.address),
+        "service_account_impersonation_url": accounts.map(|accounts| format!("{}/sa:generateAccessToken", accounts.address)),
+        "credential_source": {"file": token}, "quota_project_id": "acme",
+    });
+    std::fs::write(&path, file.to_string()).unwrap();
+    std::fs::write(&token, "a-token-of-kubernetes").unwrap();
     path.to_str().unwrap().to_owned()
 }
 
@@ -67,16 +81,8 @@ async fn a_workload_exchanges_the_token_of_its_file() {
     let (tokens, accounts) =
         (Tokens::start(200, "subject_token").await, Tokens::of_service_account(200).await);
     let server = Server::start(Behavior::from("fine").key("service-token-1")).await;
-    let (path, token) = (folder.path().join("credentials.json"), folder.path().join("token"));
-    let mut file = json!({
-        "type": "external_account", "audience": "//iam.googleapis.com/projects/1/pools/p/providers/q",
-        "subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "token_url": format!("{}/token", tokens.address),
-        "service_account_impersonation_url": format!("{}/sa:generateAccessToken", accounts.address),
-        "credential_source": {"file": token}, "quota_project_id": "acme",
-    });
-    std::fs::write(&path, file.to_string()).unwrap();
-    std::fs::write(&token, "a-token-of-kubernetes").unwrap();
-    let model = Endpoint::new(config(&server, path.to_str().unwrap(), Retries::none())).unwrap().model(NEW);
+    let file = workload_file(&tokens, Some(&accounts), &folder);
+    let model = Endpoint::new(config(&server, &file, Retries::none())).unwrap().model(NEW);
     for _ in 0..2 {
         ask(&model, &Asked::default()).await.0.unwrap();
     }
@@ -89,10 +95,9 @@ async fn a_workload_exchanges_the_token_of_its_file() {
     );
     assert!(asked.ends_with(r#"{"scope":["https://www.googleapis.com/auth/cloud-platform"]}"#), "{asked}");
     // Without a service account the first token is used.
-    file["service_account_impersonation_url"] = Value::Null;
-    std::fs::write(&path, file.to_string()).unwrap();
+    let file = workload_file(&tokens, None, &folder);
     let server = Server::start(Behavior::from("fine").key("token-2")).await;
-    let model = Endpoint::new(config(&server, path.to_str().unwrap(), Retries::none())).unwrap().model(NEW);
+    let model = Endpoint::new(config(&server, &file, Retries::none())).unwrap().model(NEW);
     ask(&model, &Asked::default()).await.0.unwrap();
     assert_eq!((tokens.count(), accounts.count()), (2, 1));
 }
@@ -103,16 +108,8 @@ async fn a_service_account_that_a_workload_cannot_use_is_an_error_without_tokens
     let (tokens, accounts) =
         (Tokens::start(200, "subject_token").await, Tokens::of_service_account(403).await);
     let server = Server::start(Behavior::from("fine")).await;
-    let (path, token) = (folder.path().join("credentials.json"), folder.path().join("token"));
-    let file = json!({
-        "type": "external_account", "audience": "a", "subject_token_type": "jwt",
-        "token_url": format!("{}/token", tokens.address),
-        "service_account_impersonation_url": format!("{}/sa", accounts.address),
-        "credential_source": {"file": token}, "quota_project_id": "acme",
-    });
-    std::fs::write(&path, file.to_string()).unwrap();
-    std::fs::write(&token, "a-token-of-kubernetes").unwrap();
-    let endpoint = Endpoint::new(config(&server, path.to_str().unwrap(), quick(3))).unwrap();
+    let file = workload_file(&tokens, Some(&accounts), &folder);
+    let endpoint = Endpoint::new(config(&server, &file, quick(3))).unwrap();
     let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
     assert_eq!((&error.kind, server.count(), accounts.count()), (&Kind::Config, 0, 1));
     assert!(
@@ -123,9 +120,8 @@ async fn a_service_account_that_a_workload_cannot_use_is_an_error_without_tokens
     assert!(!format!("{error:?} {endpoint:?}").contains("token-1"));
     // Nor is the token of the other issuer shown, which the first server quotes.
     let quotes = Tokens::describing(400, "subject_token", "no provider for a-token-of-kubernetes").await;
-    let address = |tokens: &Tokens| format!("{}/token", tokens.address);
-    std::fs::write(&path, file.to_string().replace(&address(&tokens), &address(&quotes))).unwrap();
-    let endpoint = Endpoint::new(config(&server, path.to_str().unwrap(), quick(3))).unwrap();
+    let file = workload_file(&quotes, Some(&accounts), &folder);
+    let endpoint = Endpoint::new(config(&server, &file, quick(3))).unwrap();
     let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
     assert!(error.message.contains("no provider for "), "{error:?}");
     assert!(!format!("{error:?} {endpoint:?}").contains("a-token-of-kubernetes"));
