@@ -115,11 +115,6 @@ const MANTLE: &str = "bedrock-mantle";
 /// Gemini at Vertex AI, whose address depends on the project and the region.
 const VERTEX: &str = "vertex";
 
-/// Whether the variable `name` has a key.
-fn has_keys(env: &Env, name: &str) -> bool {
-    env.get(name).is_some_and(|text| !Key::several(&text).is_empty())
-}
-
 /// Variables with an access token of Google's cloud, which also come from credentials, and the one with an API key of Vertex AI.
 const KEYS_OF_VERTEX: &[&str] = &["GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN", google::API_KEY];
 
@@ -291,8 +286,8 @@ impl Provider {
         let given = self.urls.iter().find_map(|name| env.address(name)).or_else(|| self.resource(env));
         let moved = given.is_some();
         if self.name == VERTEX {
-            let set = self.keys.iter().find(|name| has_keys(env, name));
-            return self.vertex(env, given, set == Some(&google::API_KEY));
+            let is_express = self.found_keys(env).is_some_and(|(from, _)| from == google::API_KEY);
+            return self.vertex(env, given, is_express);
         }
         let amazon = self.amazon();
         let base_url = match (given, amazon) {
@@ -345,11 +340,16 @@ impl Provider {
         })
     }
 
-    /// `config` with the keys and proxies of `env`.
-    fn with_keys(&self, env: &Env, config: Config) -> Config {
+    /// The first of its variables that has keys, and the keys.
+    fn found_keys(&self, env: &Env) -> Option<(&'static str, Vec<Key>)> {
         let keys = |name: &&'static str| env.get(name).map(|text| Key::several(&text));
         let of = |name: &&'static str| Some((*name, keys(name)?)).filter(|(_, keys)| !keys.is_empty());
-        let (from, keys) = self.keys.iter().find_map(of).unzip();
+        self.keys.iter().find_map(of)
+    }
+
+    /// `config` with the keys and proxies of `env`.
+    fn with_keys(&self, env: &Env, config: Config) -> Config {
+        let (from, keys) = self.found_keys(env).unzip();
         let names: &[&str] = from.as_ref().map_or(self.keys, std::slice::from_ref);
         let key_variables = names.iter().map(|&name| name.to_owned()).collect();
         let config = self.config_with(config, env, from);
