@@ -52,6 +52,22 @@ const ABILITIES: [(&str, &str); 6] = [
     ("supports_reasoning", "thinking"),
 ];
 
+/// Parts of the names of models that see pictures, which the source does not say of them at every provider.
+const SEES: [&str; 12] = [
+    "claude-3-7",
+    "claude-4",
+    "gemma-3-12b",
+    "gemma-3-27b",
+    "gemma-3-4b",
+    "gpt-4-turbo",
+    "gpt-5",
+    "kimi-k2p5",
+    "llama-4",
+    "llama4",
+    "mistral-medium-3",
+    "pixtral",
+];
+
 /// What a model takes of a request, or refuses, unlike others that can do the same: the flag in the source, its value there, the
 /// field here, and the word here.
 const OPTIONS: [(&str, bool, &str, &str); 5] = [
@@ -139,6 +155,10 @@ const TIERS: [(&str, u64); 4] = [("100k", 100_000), ("128k", 128_000), ("200k", 
 /// The most dollars a million tokens can cost without being a mistake.
 const DEAREST: f64 = 2_000.0;
 
+/// The beginnings of the names of models that cost nothing, as their providers say. The source has zeros for others, too, of which it
+/// does not know the price, or which are not billed by tokens.
+const FREE: [&str; 3] = ["gemma-", "glm-4.5-flash", "glm-4.7-flash"];
+
 /// The table made of the file `source`, which is of `version` and was looked up on `date`.
 pub(crate) fn table(source: &Path, version: &str, date: &str) -> Result<String, String> {
     let fail = |error: &dyn std::fmt::Display| format!("`{}` cannot be used: {error}", source.display());
@@ -202,6 +222,12 @@ fn row(model: &str, about: &Value, efforts: &[&str]) -> Option<String> {
             let _ = write!(row, ",\"{ours}\":{tokens}");
         }
     }
+    let is_billed = ["input_cost_per_token", "output_cost_per_token"]
+        .iter()
+        .any(|name| about.get(name).and_then(Value::as_f64).is_some_and(|cost| cost > 0.0));
+    if !is_billed && !FREE.iter().any(|begin| model.starts_with(begin)) {
+        return None;
+    }
     row.push_str(&prices(about, "")?);
     let tiers: Vec<String> = TIERS
         .iter()
@@ -217,7 +243,13 @@ fn row(model: &str, about: &Value, efforts: &[&str]) -> Option<String> {
     if !efforts.is_empty() {
         let _ = write!(row, ",\"efforts\":{}", list(efforts.iter().copied()));
     }
-    let can = ABILITIES.iter().filter(|(flag, _)| says(flag, true));
+    // The flag is missing for some that have a price of sound.
+    let hears = row.contains("\"audio\":");
+    let sees = SEES.iter().any(|part| model.contains(part));
+    // Of models without any flag, nothing is known.
+    let has_flags = ABILITIES.iter().any(|(flag, _)| says(flag, true));
+    let is_known = |word: &str| has_flags && (word == "audio" && hears || word == "vision" && sees);
+    let can = ABILITIES.iter().filter(|(flag, word)| says(flag, true) || is_known(word));
     let _ = write!(row, ",\"can\":{}", list(can.map(|(_, word)| *word)));
     for field in ["takes", "refuses"] {
         let options = OPTIONS.iter().filter(|(flag, value, of, _)| *of == field && says(flag, *value));
@@ -290,6 +322,11 @@ fn prices(about: &Value, suffix: &str) -> Option<String> {
         if let Some(price) = price(theirs).filter(|_| ours != "cache_write_1h" || suffix.is_empty()) {
             let _ = write!(row, ",\"{ours}\":{price}");
         }
+    }
+    // Sound, where it has a price of its own.
+    let audio = price("input_cost_per_audio_token").filter(|audio| suffix.is_empty() && *audio != input);
+    if let Some(audio) = audio {
+        let _ = write!(row, ",\"audio\":{audio}");
     }
     Some(row)
 }
@@ -365,12 +402,34 @@ mod tests {
     }
 
     #[test]
+    fn sound_has_a_price_where_it_is_another_and_what_is_free_is_named() {
+        let source = r#"{
+            "gemini/g": {"mode": "chat", "litellm_provider": "gemini", "input_cost_per_token": 3e-07, "output_cost_per_token": 1e-06,
+                "input_cost_per_audio_token": 1e-06, "supports_vision": true},
+            "gemini/same": {"mode": "chat", "litellm_provider": "gemini", "input_cost_per_token": 1e-06, "output_cost_per_token": 1e-06,
+                "input_cost_per_audio_token": 1e-06},
+            "gemini/gemma-9": {"mode": "chat", "litellm_provider": "gemini", "input_cost_per_token": 0, "output_cost_per_token": 0}
+        }"#;
+        let made = made(source);
+        let rows: Vec<&str> = made.lines().skip(1).collect();
+        assert_eq!(
+            rows,
+            [
+                "{\"provider\":\"gemini\",\"model\":\"g\",\"input\":0.3,\"output\":1,\"audio\":1,\"can\":[\"vision\",\"audio\"]}",
+                "{\"provider\":\"gemini\",\"model\":\"gemma-9\",\"input\":0,\"output\":0,\"can\":[]}",
+                "{\"provider\":\"gemini\",\"model\":\"same\",\"input\":1,\"output\":1,\"can\":[]}",
+            ]
+        );
+    }
+
+    #[test]
     fn models_without_a_sound_price_are_left_out() {
         let source = r#"{
             "a": {"mode": "chat", "litellm_provider": "openai"},
             "b": {"mode": "chat", "litellm_provider": "openai", "input_cost_per_token": -1, "output_cost_per_token": 1},
             "c": {"mode": "chat", "litellm_provider": "openai", "input_cost_per_token": 1, "output_cost_per_token": 1},
-            "d": {"mode": "image_generation", "litellm_provider": "openai", "input_cost_per_token": 1e-6}
+            "d": {"mode": "image_generation", "litellm_provider": "openai", "input_cost_per_token": 1e-6},
+            "e": {"mode": "chat", "litellm_provider": "openai", "input_cost_per_token": 0, "output_cost_per_token": 0}
         }"#;
         assert_eq!(made(source).lines().count(), 1);
     }

@@ -51,8 +51,8 @@ pub use data::{
 };
 pub use limits::{
     Allowance, Bound, BoundException, Budget, BudgetDemand, BudgetStanding, BudgetWants, Cancellation,
-    CountedUsage, LearnedRate, LearnedRates, LimitOverrides, LimitRaise, LimitScope, Limits, OnLimit,
-    RaiseTerms, Rate, RateDemand, RateGrant, RateTimes, RunBound, Shared, SharedLimits, Slot, Timer,
+    CountedUsage, InputTokens, LearnedRate, LearnedRates, LimitOverrides, LimitRaise, LimitScope, Limits,
+    OnLimit, RaiseTerms, Rate, RateDemand, RateGrant, RateTimes, RunBound, Shared, SharedLimits, Slot, Timer,
 };
 pub use log::chain;
 pub use log::{

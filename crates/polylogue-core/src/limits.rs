@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 pub(crate) use self::account::{Account, AccountState};
 pub use self::allowance::Allowance;
-pub use self::bound::Bound;
+pub use self::bound::{Bound, InputTokens};
 pub use self::budget::Budget;
 pub(crate) use self::budgets::Budgets;
 pub(crate) use self::cancellation::CancelMode;

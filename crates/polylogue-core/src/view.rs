@@ -21,9 +21,9 @@ use self::pending::Pending;
 pub(crate) use self::size::written;
 use self::words::{calls_as_text, entry_as_text, into_spoken, spoken};
 use crate::{
-    Body, Call, CallPurpose, Digest, Event, HistoryEntry, HistorySummary, JoinHistory, Line, ModelReply,
-    Name, Opening, Outcome, Params, Part, Path, PrefixChange, PrefixChanges, ToolSpec, Transcript,
-    TurnRequest, Verbatim,
+    Body, Call, CallPurpose, Digest, Event, HistoryEntry, HistorySummary, InputTokens, JoinHistory, Line,
+    ModelReply, Name, Opening, Outcome, Params, Part, Path, PrefixChange, PrefixChanges, ToolSpec,
+    Transcript, TurnRequest, Verbatim,
 };
 
 pub(crate) use self::words::CONTINUE_CUT_OFF;
@@ -54,7 +54,7 @@ pub struct View {
     pinned: usize,
     weight: usize,
     /// The most tokens of the entries.
-    most_tokens: u64,
+    most_tokens: InputTokens,
     /// A reply that becomes an entry if the turn continues, and is replaced by the agent's message if it ends.
     pending: Pending,
     /// A truncated reply that is to be continued, and where the view is reset to when it is.
@@ -109,7 +109,7 @@ impl View {
             measured: None,
             pinned: 0,
             weight: 0,
-            most_tokens: 0,
+            most_tokens: InputTokens::default(),
             pending: Pending::default(),
             partial: None,
             full: None,
@@ -152,7 +152,7 @@ impl View {
     }
 
     /// The most tokens that the entries add to a request: adding an entry costs its own length.
-    pub(crate) const fn most_tokens(&self) -> u64 {
+    pub(crate) const fn most_tokens(&self) -> InputTokens {
         self.most_tokens
     }
 
@@ -428,7 +428,7 @@ impl View {
         let entry = if self.options.calls_as_text { entry_as_text(entry) } else { entry };
         self.chain = self.chain.link(&entry);
         self.weight += self.weigh(&entry);
-        self.most_tokens = self.most_tokens.saturating_add(entry.most_tokens());
+        self.most_tokens = self.most_tokens.and(entry.most_tokens());
         // The result of a call in the opening stays as the call does, however late it comes.
         if self.pinned == self.entries.len() && matches!(entry, Entry::Tool { .. }) {
             self.pinned += 1;

@@ -227,6 +227,7 @@ fn model_replied(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
         cost,
         cached: false,
         asked: None,
+        because: None,
         prefix: None,
         uncached_cost: None,
         verbatim: None,
@@ -350,7 +351,7 @@ proptest! {
             let mut view = View::new(name(0), options);
             for event in &events {
                 view.see(event);
-                let most: u64 = view.entries().iter().map(Entry::most_tokens).sum();
+                let most = view.entries().iter().map(Entry::most_tokens).fold(InputTokens::default(), InputTokens::and);
                 prop_assert_eq!(view.most_tokens(), most, "{:#?}", view.entries());
             }
         }

@@ -94,6 +94,12 @@ impl Aws {
         self.source.is_ok()
     }
 
+    /// Why there is nothing to sign with.
+    pub(crate) fn missing(&self, provider: &str) -> Option<ModelError> {
+        let error = self.source.as_ref().err()?;
+        Some(ModelError::new(ModelErrorKind::Config, provider, error.to_string()).hint(error.hint()))
+    }
+
     /// The address of the service in the region.
     pub(crate) fn address(&self) -> String {
         let Self { service, region, .. } = self;

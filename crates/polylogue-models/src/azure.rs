@@ -37,6 +37,11 @@ pub(crate) fn versioned(base: &Url, target: &str, deployment: Option<&str>, vers
     url
 }
 
+/// Whether `version` of the API has Responses, which came with `2025-03-01-preview`.
+pub(crate) fn has_responses(version: &str) -> bool {
+    !version.starts_with(|c: char| c.is_ascii_digit()) || version >= "2025-03-01"
+}
+
 /// The base URL of Claude at the resource `address`, which may be without the path.
 pub(crate) fn claude_base(address: &str) -> String {
     let address = address.trim().trim_end_matches('/');

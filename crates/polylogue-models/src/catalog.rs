@@ -4,7 +4,7 @@
 //! tokens, without discounts for batches or hours of the day. Prices change: the table has a date, and a model can be
 //! given another price.
 
-use polylogue_core::{Price, PriceTier};
+use polylogue_core::{Capabilities, Capability, Price, PriceTier};
 use serde::Deserialize;
 
 use crate::provider::Provider;
@@ -47,6 +47,8 @@ pub struct KnownModel {
     cache_write: Option<f64>,
     /// Dollars per million input tokens written to a cache for an hour.
     cache_write_1h: Option<f64>,
+    /// Dollars per million input tokens of sound.
+    audio: Option<f64>,
     /// Prices of longer requests.
     #[serde(default)]
     tiers: Vec<Tier>,
@@ -119,14 +121,47 @@ impl KnownModel {
             cached: self.cache_read,
             write: self.cache_write,
             write_long: self.cache_write_1h,
+            audio: self.audio,
             output: self.output,
             tiers: self.tiers.iter().map(PriceTier::from).collect(),
         }
     }
 
+    /// Whether it can do what `ability` names; `None` if the table does not say what it supports.
+    pub(crate) fn has(&self, ability: &str) -> Option<bool> {
+        (!self.can.is_empty()).then(|| self.can.iter().any(|can| can == ability))
+    }
+
     /// Whether it reasons; `None` if the table does not say what it supports.
     pub(crate) fn thinks(&self) -> Option<bool> {
-        (!self.can.is_empty()).then(|| self.can.iter().any(|ability| ability == "thinking"))
+        self.has("thinking")
+    }
+
+    /// Whether it reads PDF documents; `None` if that is unknown: of providers where some models do, the table misses others that see
+    /// their pages.
+    pub(crate) fn reads_documents(&self) -> Option<bool> {
+        let reads = self.has("documents")?;
+        let some_do = || {
+            Self::all().any(|other| other.provider == self.provider && other.has("documents") == Some(true))
+        };
+        (reads || self.has("vision") == Some(false) || !some_do()).then_some(reads)
+    }
+
+    /// What it can do that requests depend on and endpoints do not tell: whether it sees pictures.
+    ///
+    /// ```
+    /// use polylogue_core::Capability;
+    /// use polylogue_models::KnownModel;
+    /// let sees = |model| KnownModel::find("openai", model).unwrap().capabilities().has(Capability::Vision);
+    /// assert_eq!((sees("gpt-4o"), sees("gpt-3.5-turbo")), (Some(true), Some(false)));
+    /// ```
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        match self.has("vision") {
+            Some(true) => Capabilities::default().with(Capability::Vision),
+            Some(false) => Capabilities::default().without(Capability::Vision),
+            None => Capabilities::default(),
+        }
     }
 
     /// The day on which the table was made, as `2026-11-22`.

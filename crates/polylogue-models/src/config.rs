@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use polylogue_core::Capabilities;
+use polylogue_core::{Capabilities, ModelError};
 use polylogue_http::{Env, Key, Proxies};
 use url::Url;
 
@@ -123,7 +123,7 @@ impl Config {
         }
     }
 
-    /// Whether there is a key, or credentials of another kind. Those of Amazon that are missing are an error of the first call only.
+    /// Whether there is a key, or credentials of another kind.
     #[must_use]
     pub fn has_credentials(&self) -> bool {
         let has_others = match &self.auth {
@@ -131,6 +131,15 @@ impl Config {
             auth => matches!(auth, Auth::Google(Some(_)) | Auth::Azure(_)),
         };
         self.keys().next().is_some() || has_others
+    }
+
+    /// Why requests have no credentials, if those of Amazon are missing or cannot be read, and there is no key.
+    #[must_use]
+    pub fn missing_credentials(&self) -> Option<ModelError> {
+        match &self.auth {
+            Auth::Aws(aws) if self.key.is_none() => aws.missing(&self.provider),
+            _ => None,
+        }
     }
 
     /// Whether requests can succeed: with credentials, or at an address that may ask for none.

@@ -13,8 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Capabilities, Capability, DeltaSink, ModelError, ModelErrorKind, Reply, Request, Seals, SealsSent,
-    Verbatim,
+    Capabilities, DeltaSink, ModelError, ModelErrorKind, Reply, Request, Seals, SealsSent, Verbatim,
 };
 use polylogue_http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use polylogue_http::{HeaderMap, HeaderName, HeaderValue, Key, Method, Redactor, Transport};
@@ -178,9 +177,8 @@ impl Endpoint {
             deviations,
             ..
         } = self.0.config;
-        let vision = self.capabilities().has(Capability::Vision) == Some(true);
         let max_tokens = if max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
-        let (fold, omit, bridge) = (false, false, false);
+        let (vision, fold, omit, bridge) = (false, false, false, false);
         let vertex = self.0.config.auth.is_vertex();
         Style {
             vertex,

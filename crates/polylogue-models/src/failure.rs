@@ -116,6 +116,14 @@ impl ErrorContext<'_> {
         }
     }
 
+    /// What to do about a key that was refused.
+    fn refused_key_hint(&self, says: &ErrorBody) -> String {
+        match says.mentions(&["expired"]) {
+            true => format!("log in again or make a new key, and {}", self.key_hint()),
+            false => self.key_hint(),
+        }
+    }
+
     /// The failure for a response with an error status.
     pub(crate) fn refused(&self, refusal: &Refusal<'_>) -> Failure {
         let text = String::from_utf8_lossy(refusal.body);
@@ -142,9 +150,11 @@ impl ErrorContext<'_> {
         // A provider that asks for a wait means a rate limit, whatever it calls it.
         let quota = asked.is_none() && says.is_quota();
         let (kind, hint, again) = match status {
-            _ if let Some(error) = AccountError::of(status, says, asked.is_some()) => self.account(error),
+            _ if let Some(error) = AccountError::of(status, says, asked.is_some()) => {
+                self.account(error, says)
+            }
             400 | 403 if says.is_filtered() => (Kind::Filtered, Some(FILTERED.to_owned()), RetryAdvice::No),
-            401 | 403 => (Kind::Config, Some(self.key_hint()), RetryAdvice::No),
+            401 | 403 => (Kind::Config, Some(self.refused_key_hint(says)), RetryAdvice::No),
             402 => (Kind::Spent, Some(QUOTA.to_owned()), RetryAdvice::Spent),
             404 if says.mentions(&["deploymentnotfound"]) => {
                 (Kind::Config, Some(NO_DEPLOYMENT.to_owned()), RetryAdvice::No)
@@ -175,9 +185,9 @@ impl ErrorContext<'_> {
     }
 
     /// The kind, hint and retry of a refusal of the key, the account or the model.
-    fn account(&self, error: AccountError) -> (Kind, Option<String>, RetryAdvice) {
+    fn account(&self, error: AccountError, says: &ErrorBody) -> (Kind, Option<String>, RetryAdvice) {
         let hint = match error {
-            AccountError::Key => self.key_hint(),
+            AccountError::Key => self.refused_key_hint(says),
             AccountError::Model => self.address_hint(),
             _ => error.hint().unwrap_or_default().to_owned(),
         };
@@ -207,7 +217,9 @@ impl ErrorContext<'_> {
         let versioned = self.base_url.contains("/v1") || self.base_url.contains("/api");
         let lacks =
             if versioned || self.api != Api::ChatCompletions { "" } else { "; it usually ends in `/v1`" };
-        format!("check the model's name and the base URL `{}`{lacks}", self.base_url)
+        // Models of Anthropic are below another publisher of Vertex AI.
+        let base_url = self.base_url.trim_end_matches("/publishers/google");
+        format!("check the model's name and the base URL `{base_url}`{lacks}")
     }
 
     /// The failure of a request that could not be sent, or got no response.

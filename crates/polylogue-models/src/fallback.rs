@@ -178,21 +178,20 @@ impl Model for Fallback {
         while let Some(model) = next {
             let result = model.complete(request, &mut streamed).await;
             let failure = self.failure(model, &result);
-            let is_stored = result.as_ref().is_ok_and(|reply| reply.cached);
             if let Some((class, _)) = &failure {
                 models.retain(|other| helps(other, model, *class));
             }
             next = failure.as_ref().and_then(|_| take_next(&mut models));
+            let attempt = given_up(model, &result);
             let (Some((_, error)), Some(next)) = (failure, next) else {
                 return match result {
-                    Ok(reply) => Ok(answered(model, reply)),
+                    Ok(reply) => Ok(answered(model, reply, &failed)),
                     Err(error) => Err(with_earlier(error, &failed)),
                 };
             };
             streamed.restart(&cause(&error), next.name());
             if let Some(reserved) = request.reserved {
-                // Counts a reply that was refused; other failures are counted already, and a stored reply costs nothing.
-                reserved.fail(if is_stored { FailedAttempt::Unsent } else { FailedAttempt::Broken });
+                reserved.fail(attempt);
                 // Every attempt counts, and may not fit into a limit.
                 if !reserved.again().await {
                     return Err(with_earlier(error, &failed));
@@ -268,13 +267,31 @@ impl Model for Fallback {
     }
 }
 
-/// The reply with the model that gave it, and its cost.
-fn answered(model: &AnyModel, mut reply: Reply) -> Reply {
-    if reply.answered_by.is_none() {
-        let by = AnsweredBy { model: model.name().into(), cost: model.call_cost(&reply.usage) };
-        reply.answered_by = Some(Arc::new(by));
-    }
+/// The reply with the model that gave it, its cost, and the errors of those that `failed` before.
+fn answered(model: &AnyModel, mut reply: Reply, failed: &[String]) -> Reply {
+    let because = (!failed.is_empty()).then(|| failed.join("; ").into());
+    let by = match reply.answered_by.take() {
+        Some(by) => AnsweredBy { because, ..Arc::unwrap_or_clone(by) },
+        None => AnsweredBy { model: model.name().into(), cost: model.call_cost(&reply.usage), because },
+    };
+    reply.answered_by = Some(Arc::new(by));
     reply
+}
+
+/// How the attempt at `model` counts that gave way to another one. A reply that was refused is billed, and a stored one costs nothing;
+/// what errors cost is counted already.
+fn given_up(model: &AnyModel, result: &Result<Reply, ModelError>) -> FailedAttempt {
+    match result {
+        Ok(reply) if reply.cached => FailedAttempt::Unsent,
+        Ok(reply) => FailedAttempt::Replied {
+            tokens: reply.usage.total(),
+            cost: match &reply.answered_by {
+                Some(by) => by.cost.map(|cost| cost.cost),
+                None => model.cost(&reply.usage),
+            },
+        },
+        Err(_) => FailedAttempt::Broken,
+    }
 }
 
 /// Forwards deltas, and discards those of a failed reply.

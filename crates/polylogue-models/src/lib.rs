@@ -157,7 +157,7 @@ pub use learned::{Finding, Findings, LearnedCapabilities};
 pub use limits::{ClusterLimits, Limits};
 pub use models::{Models, named};
 pub use polylogue_http::{Env, EnvError, Key, Proxies};
-pub use prices::{DatedPrice, DatedPrices, Day, NoDay, Prices, list_price, list_price_at};
+pub use prices::{DatedPrice, DatedPrices, Day, ModelLimits, NoDay, Prices, list_price, list_price_at};
 pub use provider::Provider;
 pub use retry::Retries;
 pub use script::{Expectation, Script, ScriptCall, ScriptError, ScriptStep, Scripted, Unconsumed, scripted};

@@ -65,11 +65,22 @@ impl std::fmt::Display for Day {
     }
 }
 
-/// A price, and the days on which it counts.
+/// The limits of a model, as a user knows them; `None` leaves them to the table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ModelLimits {
+    /// The maximum tokens of a request.
+    pub window: Option<u64>,
+    /// The maximum tokens of a reply.
+    pub max_output: Option<u64>,
+}
+
+/// A price, the limits that the model has, and the days on which it counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DatedPrice {
     /// The price.
     pub price: Price,
+    /// The limits.
+    pub limits: ModelLimits,
     /// The first day on which it counts. `None`: all days before the last.
     pub from: Option<Day>,
     /// The last day on which it counts. `None`: all days after the first.
@@ -78,7 +89,7 @@ pub struct DatedPrice {
 
 impl From<Price> for DatedPrice {
     fn from(price: Price) -> Self {
-        Self { price, from: None, until: None }
+        Self { price, limits: ModelLimits::default(), from: None, until: None }
     }
 }
 
@@ -107,7 +118,17 @@ impl DatedPrices {
     /// The price on `day`; of several, the first.
     #[must_use]
     pub fn on(&self, day: Day) -> Option<&Price> {
-        self.0.iter().find(|dated| dated.counts_on(day)).map(|dated| &dated.price)
+        self.dated(day).map(|dated| &dated.price)
+    }
+
+    /// The limits of the model on `day`, as the price of that day has them.
+    #[must_use]
+    pub fn limits(&self, day: Day) -> ModelLimits {
+        self.dated(day).map(|dated| dated.limits).unwrap_or_default()
+    }
+
+    fn dated(&self, day: Day) -> Option<&DatedPrice> {
+        self.0.iter().find(|dated| dated.counts_on(day))
     }
 }
 
@@ -155,11 +176,20 @@ impl Prices {
     /// the table.
     #[must_use]
     pub fn own(&self, provider: &str, model: &str, day: Day) -> Option<&Price> {
+        self.own_dated(provider, model, day).map(|dated| &dated.price)
+    }
+
+    /// The user's limits of `model` at `provider` on `day`.
+    pub(crate) fn own_limits(&self, provider: &str, model: &str, day: Day) -> ModelLimits {
+        self.own_dated(provider, model, day).map(|dated| dated.limits).unwrap_or_default()
+    }
+
+    fn own_dated(&self, provider: &str, model: &str, day: Day) -> Option<&DatedPrice> {
         let listed = KnownModel::find(provider, model).map_or(0, |known| known.model.len());
         let priced = self.0.iter().filter_map(|(name, prices)| {
             let name = name.split_once(':').filter(|(at, _)| listed_as(at) == listed_as(provider))?.1;
             let fits = model.strip_prefix(name).is_some_and(is_edition) && name.len() >= listed;
-            Some((name.len(), prices.on(day)?)).filter(|_| fits)
+            Some((name.len(), prices.dated(day)?)).filter(|_| fits)
         });
         priced.max_by_key(|(length, _)| *length).map(|(_, price)| price)
     }
@@ -211,14 +241,19 @@ fn listed_as(provider: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use polylogue_core::{Model as _, Params};
+    use polylogue_http::Env;
+
     use super::*;
+    use crate::{EndpointModel, Models};
 
     fn day(text: &str) -> Day {
         text.parse().unwrap()
     }
 
     fn priced(input: f64, from: Option<&str>, until: Option<&str>) -> DatedPrice {
-        DatedPrice { price: Price { input, ..Price::FREE }, from: from.map(day), until: until.map(day) }
+        let price = DatedPrice::from(Price { input, ..Price::FREE });
+        DatedPrice { from: from.map(day), until: until.map(day), ..price }
     }
 
     #[test]
@@ -245,6 +280,22 @@ mod tests {
         assert!(!first.overlaps(second) && !second.overlaps(first) && first.overlaps(first));
         assert!(priced(1.0, None, None).overlaps(second) && second.overlaps(&priced(1.0, None, None)));
         assert!(priced(1.0, Some("2026-12-31"), None).overlaps(second));
+    }
+
+    /// A user knows better than the table; a team may say what the table does not.
+    #[test]
+    fn limits_of_the_user_replace_those_of_the_table_and_others_fill_them_in() {
+        let limits = ModelLimits { window: Some(32_768), max_output: Some(8_192) };
+        let dated = DatedPrice { limits, ..Price::FREE.into() };
+        let prices = Prices::new([("openai:gpt-4o".to_owned(), DatedPrices(vec![dated]))]);
+        let of = |model: &EndpointModel| (model.context_window(), model.max_output(&Params::default()));
+        let models = Models::new(Env::default());
+        let known = || models.model("openai:gpt-4o").unwrap();
+        assert_eq!(of(&known()), (Some(128_000), Some(16_384)));
+        assert_eq!(of(&known().with_limits(limits)), (Some(128_000), Some(16_384)));
+        assert_eq!(of(&models.model("vllm:mine").unwrap().with_limits(limits)), (Some(32_768), Some(8_192)));
+        let own = Models::new(Env::default()).with_prices(prices).model("openai:gpt-4o").unwrap();
+        assert_eq!(of(&own), (Some(32_768), Some(8_192)));
     }
 
     #[test]

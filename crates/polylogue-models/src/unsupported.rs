@@ -147,7 +147,7 @@ fn is_wordless_call(entry: &Entry) -> bool {
 const ADVICE: &str = "if the model cannot call tools or write JSON on demand, say so: `--capabilities text`, or `capabilities: text` of its endpoint";
 
 /// The hint when a model was configured with vision and its server refuses pictures.
-const BLIND: &str = "pictures that tools returned went along: if the model does not see, leave `vision` out of its capabilities";
+const BLIND: &str = "pictures that tools returned went along: if the model does not see, say so: `vision: false` in the capabilities of its endpoint";
 
 /// `error`, with a hint if it is about the pictures of tools in `request`.
 pub(crate) fn advised(error: ModelError, request: &Request<'_>) -> ModelError {

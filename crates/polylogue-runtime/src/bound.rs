@@ -4,7 +4,7 @@ use polylogue_core::{
     AnyModel, BoundException, DeltaSink, Limits, LogId, Model, ModelError, ModelErrorKind, Price, Reply,
     Request, Store as _,
 };
-use polylogue_models::{Day, EndpointModel, Env, Fallback, Models, Prices, model_names};
+use polylogue_models::{Day, EndpointModel, Env, Fallback, ModelLimits, Models, Prices, model_names};
 use polylogue_team::{Team, TeamBound};
 
 use crate::models::{price_of, unknown_price};
@@ -20,8 +20,8 @@ pub fn bound_of(team: &Team, limits: &Limits, prices: &Prices) -> Result<TeamBou
     let models = models_of(team, prices);
     let model = |name: &str| match models.model(name) {
         Ok(model) => {
-            let price = price_in(team, &model);
-            AnyModel::new(model.with_price(price))
+            let (price, limits) = (price_in(team, &model), limits_in(team, &model));
+            AnyModel::new(model.with_price(price).with_limits(limits))
         }
         Err(_) => AnyModel::new(UnknownModel(name.to_owned())),
     };
@@ -55,6 +55,12 @@ fn models_of(team: &Team, prices: &Prices) -> Models {
 fn price_in(team: &Team, model: &EndpointModel) -> Option<Price> {
     let own = team.prices.get(model.name()).and_then(|prices| prices.on(Day::today())).cloned();
     price_of(own, model.price(), false)
+}
+
+/// The limits of `model` in `team`.
+fn limits_in(team: &Team, model: &EndpointModel) -> ModelLimits {
+    let prices = team.prices.get(model.name());
+    prices.map(|prices| prices.limits(Day::today())).unwrap_or_default()
 }
 
 impl TeamRun<'_> {

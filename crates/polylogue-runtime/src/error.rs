@@ -400,9 +400,7 @@ pub fn media_in_words(kind: &str) -> (&'static str, &'static str) {
             "a picture",
             "a model with vision, such as `openai:gpt-4o-mini`, can; if this one does, add `vision` to its capabilities",
         ),
-        Some(("audio", _)) => {
-            ("a sound", "a model with audio input, such as `openai:gpt-4o-audio-preview`, can")
-        }
+        Some(("audio", _)) => ("a sound", "a model with audio input, such as `openai:gpt-audio`, can"),
         _ => (
             "a PDF document",
             "`openai:gpt-4o-mini` can, and most models of OpenAI, Anthropic and Google; or attach the document as a text file",

@@ -5,7 +5,7 @@ mod local;
 mod options;
 mod unread_media;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use polylogue_core::{
     AnyModel, Body, Error as RunError, Event, Media, Model as _, ModelError, ModelErrorKind, Params, Price,
 };
 use polylogue_models::{
-    Cache, Cassette, Day, Embedder, FailureClass, Fallback, FallbackReturn, Models, Recorder, Recording,
-    Script, ScriptStep, model_names,
+    Cache, Cassette, Day, Embedder, FailureClass, Fallback, FallbackReturn, ModelLimits, Models, Recorder,
+    Recording, Script, ScriptStep, model_names,
 };
 use polylogue_team::{Agent, Team};
 
@@ -40,6 +40,8 @@ pub(crate) struct TeamModels {
     fallback_return: FallbackReturn,
     /// What the team says that models cost.
     prices: Vec<(String, Price)>,
+    /// The limits of models as the team says them.
+    limits: BTreeMap<String, ModelLimits>,
     /// The models for which that counts, even below the user's own or the list price.
     cheap: BTreeSet<String>,
     budget: bool,
@@ -85,6 +87,7 @@ impl TeamModels {
         let prices =
             team.prices.iter().filter_map(|(name, prices)| Some((name.clone(), prices.on(today)?.clone())));
         let prices = prices.collect();
+        let limits = team.prices.iter().map(|(name, prices)| (name.clone(), prices.limits(today))).collect();
         let cheap = choosing.access.lower_prices(team, &options.prices);
         let cache = match &source {
             ModelSource::Live(..) => options.cache.clone().or_else(|| team.cache_file()),
@@ -93,7 +96,7 @@ impl TeamModels {
         let cache = cache.map(Cache::open).transpose()?;
         let (fallback, fallback_return, budget) =
             (team.fallback.clone(), team.fallback_return, choosing.budget);
-        Ok(Self { source, record, cache, fallback, fallback_return, prices, cheap, budget })
+        Ok(Self { source, record, cache, fallback, fallback_return, prices, limits, cheap, budget })
     }
 
     /// Whether the team's script speaks.
@@ -221,7 +224,8 @@ impl TeamModels {
             None => {
                 let model = models.model(name)?;
                 let price = self.price(model.name(), model.price())?;
-                AnyModel::new(model.with_price(price))
+                let limits = self.limits.get(model.name()).copied().unwrap_or_default();
+                AnyModel::new(model.with_price(price).with_limits(limits))
             }
         };
         Ok(match &self.cache {

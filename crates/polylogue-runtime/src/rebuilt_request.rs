@@ -6,9 +6,9 @@ use polylogue::agents::tooling::ModelSettings;
 use polylogue::tasks::group_solve::Check;
 use polylogue::{Agent as _, Assistant, Transcript};
 use polylogue_core::{
-    AnyModel, Body, Capability, Entry, Event, LimitOverrides, ModelReply, Name, Path, View,
+    AnyModel, Body, Capabilities, Capability, Entry, Event, LimitOverrides, ModelReply, Name, Path, View,
 };
-use polylogue_models::{Provider, RequestFormat, Script};
+use polylogue_models::{KnownModel, Provider, RequestFormat, Script};
 use polylogue_team::{Pattern, Team};
 use serde_json::{Value, json};
 
@@ -92,6 +92,13 @@ impl StoredTeam {
     }
 }
 
+/// What is known of the model called `name`, unless the team or the caller says something else.
+fn usual(provider: Option<&Provider>, name: &str) -> Capabilities {
+    let of_provider = provider.map(Provider::capabilities).unwrap_or_default();
+    let known = name.split_once(':').and_then(|(provider, model)| KnownModel::find(provider, model));
+    of_provider.over(known.as_ref().map(KnownModel::capabilities).unwrap_or_default())
+}
+
 /// The forms in which the request was sent: as the endpoint is configured, and as its refusals before had taught. Scripts have
 /// no endpoint.
 fn forms(stored: &StoredTeam, before: &[Arc<Event>], reply: &ModelReply) -> RequestFormat {
@@ -102,7 +109,7 @@ fn forms(stored: &StoredTeam, before: &[Arc<Event>], reply: &ModelReply) -> Requ
     if stored.offline {
         return forms;
     }
-    let usual = provider.map(Provider::capabilities).unwrap_or_default();
+    let usual = usual(provider, &reply.model);
     let of_endpoint =
         endpoint.and_then(|endpoint| endpoint.capabilities.map(|capabilities| capabilities.over(usual)));
     let capabilities = stored.capabilities.or(of_endpoint).unwrap_or(usual);

@@ -148,7 +148,10 @@ const HANDLERS = {
         run.counts.set(who, call);
         if (started) (started.asked ??= []).push(call);
         for (const part of parts) if ('thought' in part) step(chat, who, { kind: 'thought', text: part.thought }, event);
-        if (event.asked) step(chat, who, { kind: 'note', text: `${event.asked} failed; ${event.model} replied` }, event);
+        if (event.asked) {
+            const text = event.because ? `${event.because}; ${event.model} replied` : `${event.model} replied instead of ${event.asked}`;
+            step(chat, who, { kind: 'note', text }, event);
+        }
         if (started) started.draft = textOf(parts);
     },
     tool_called(_, chat, event) {

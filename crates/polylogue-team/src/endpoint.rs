@@ -105,15 +105,18 @@ impl CapabilityKeys {
     pub fn over(self, usual: polylogue_core::Capabilities) -> polylogue_core::Capabilities {
         match self {
             Self::Text(OnlyText::Text) => polylogue_core::Capabilities::TEXT,
-            Self::Of(set) => polylogue_core::Capabilities {
-                tools: set.tools.or(usual.tools),
-                schema: set.schema.or(usual.schema),
-                json: set.json.or(usual.json),
-                vision: set.vision.or(usual.vision),
-                system_role: set.system_role.or(usual.system_role),
-                null_content: set.null_content.or(usual.null_content),
-                user_after_tool: set.user_after_tool.or(usual.user_after_tool),
-            },
+            Self::Of(set) => {
+                let set = polylogue_core::Capabilities {
+                    tools: set.tools,
+                    schema: set.schema,
+                    json: set.json,
+                    vision: set.vision,
+                    system_role: set.system_role,
+                    null_content: set.null_content,
+                    user_after_tool: set.user_after_tool,
+                };
+                set.over(usual)
+            }
         }
     }
 }

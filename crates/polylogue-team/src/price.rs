@@ -9,7 +9,7 @@ use polylogue_config::types::{Text, Type, Variables};
 use polylogue_config::yaml::{self, Data, Node};
 use polylogue_config::{As, Config, Cx, Illegal, Leaf, TextKind, Vars};
 use polylogue_core::{Price, PriceTier};
-use polylogue_models::{DatedPrice, DatedPrices, Day, Prices};
+use polylogue_models::{DatedPrice, DatedPrices, Day, ModelLimits, Prices};
 use serde_json::Value;
 
 use crate::Diagnostics;
@@ -164,12 +164,21 @@ struct TokenPrice {
     /// US dollars per million input tokens that the provider writes to its prompt cache for an hour or more.
     #[key(none = "the same as `write`", range = 0..=1_000_000)]
     write_long: Option<f64>,
+    /// US dollars per million input tokens of sound.
+    #[key(none = "the same as `input`", range = 0..=1_000_000)]
+    audio: Option<f64>,
     /// US dollars per million output tokens.
     #[key(range = 0..=1_000_000)]
     output: f64,
     /// Other prices of all tokens of longer requests.
     #[key(as = Vec<TierPrice>)]
     tiers: Vec<PriceTier>,
+    /// Context window of the model, in tokens. In a team file it counts for models of which none is known.
+    #[key(none = "as listed", range = 1..=1_000_000_000)]
+    window: Option<u64>,
+    /// The most tokens of a reply of the model. In a team file it counts for models of which none is known.
+    #[key(none = "as listed", range = 1..=1_000_000_000)]
+    max_output: Option<u64>,
     /// First day on which the price counts, in UTC.
     #[key(as = Option<Leaf<DayKind>>, none = "every day before `until`")]
     from: Option<Day>,
@@ -180,15 +189,27 @@ struct TokenPrice {
 
 impl TokenPrice {
     fn dated(&self) -> DatedPrice {
-        let Self { input, cached, write, write_long, output, ref tiers, from, until } = *self;
-        let price = Price { input, cached, write, write_long, output, tiers: tiers.clone() };
-        DatedPrice { price, from, until }
+        let Self {
+            input,
+            cached,
+            write,
+            write_long,
+            audio,
+            output,
+            ref tiers,
+            window,
+            max_output,
+            from,
+            until,
+        } = *self;
+        let price = Price { input, cached, write, write_long, audio, output, tiers: tiers.clone() };
+        DatedPrice { price, limits: ModelLimits { window, max_output }, from, until }
     }
 
     fn of(dated: &DatedPrice) -> Self {
-        let DatedPrice { price, from, until } = dated.clone();
-        let Price { input, cached, write, write_long, output, tiers } = price;
-        Self { input, cached, write, write_long, output, tiers, from, until }
+        let DatedPrice { price, limits: ModelLimits { window, max_output }, from, until } = dated.clone();
+        let Price { input, cached, write, write_long, audio, output, tiers } = price;
+        Self { input, cached, write, write_long, audio, output, tiers, window, max_output, from, until }
     }
 }
 

@@ -146,6 +146,9 @@ struct UsageKeys {
     /// Number of those with a lifetime of an hour or more.
     #[key(none = "unknown")]
     written_long: Option<u64>,
+    /// Number of input tokens of sound.
+    #[key(none = "unknown")]
+    audio: Option<u64>,
     /// Number of output tokens used for reasoning.
     #[key(none = "unknown")]
     reasoning: Option<u64>,

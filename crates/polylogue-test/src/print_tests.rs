@@ -35,6 +35,7 @@ fn model_reply_of(parts: Vec<Part>, finish: Finish, usage: Usage, cost: Option<M
         cost,
         cached: false,
         asked: None,
+        because: None,
         prefix: None,
         uncached_cost: None,
         verbatim: None,

@@ -177,7 +177,10 @@ async fn finding(provider: &Provider, env: &Env) -> Vec<String> {
         }
         (_, _, true) => format!("nothing answers at {address}"),
         (Some(variable), _, _) => format!("key found in `{variable}`, at {address}"),
-        (None, true, _) => format!("no key: set `{}`", config.key_variables.join("` or `")),
+        (None, true, _) => match config.missing_credentials() {
+            Some(ModelError { message, hint, .. }) => format!("{message}: {}", hint.unwrap_or_default()),
+            None => format!("no key: set `{}`", config.key_variables.join("` or `")),
+        },
         (None, false, _) if matches!(config.auth, Auth::Aws(_)) => {
             format!("no key: the credentials of the default profile are used, at {address}")
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use polylogue_config::suggest;
-use polylogue_core::{ModelError, ModelErrorKind, Price};
+use polylogue_core::{ModelError, ModelErrorKind, Price, PriceTier};
 use polylogue_models::{Day, Endpoint, Env, KnownModel, Prices, Provider, ServedModel};
 use polylogue_runtime::address::shown;
 use serde::{Deserialize, Serialize};
@@ -241,8 +241,23 @@ fn line(row: &Row, width: usize, price: bool) -> String {
 
 /// `price` as a part of a line, with a `mark` behind it.
 fn in_words(price: &Price, mark: &str) -> String {
-    let cached = price.cached.map(|cached| format!(", cached {cached}")).unwrap_or_default();
-    format!("  ${} in{cached}, ${} out{mark}", price.input, price.output)
+    let named = [
+        ("cached", price.cached),
+        ("written", price.write),
+        ("written for an hour", price.write_long),
+        ("sound", price.audio),
+    ];
+    let named = named.into_iter().filter_map(|(what, dollars)| Some(format!(", {what} {}", dollars?)));
+    let named: String = named.collect();
+    let tiers: String = price.tiers.iter().map(tier_in_words).collect();
+    format!("  ${} in{named}, ${} out{tiers}{mark}", price.input, price.output)
+}
+
+/// What else longer requests cost.
+fn tier_in_words(tier: &PriceTier) -> String {
+    let named = [("in", tier.input), ("cached", tier.cached), ("written", tier.write), ("out", tier.output)];
+    let named = named.into_iter().filter_map(|(what, dollars)| Some(format!("${} {what}", dollars?)));
+    format!("; above {}: {}", short(tier.over), named.collect::<Vec<_>>().join(", "))
 }
 
 /// In thousands or millions of tokens.
@@ -270,6 +285,20 @@ fn as_json(provider: &str, row: &Row) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_price_is_shown_with_all_that_is_billed() {
+        let tier = PriceTier { over: 200_000, input: Some(6.0), output: Some(22.5), ..PriceTier::default() };
+        let (cached, write, write_long) = (Some(0.3), Some(3.75), Some(6.0));
+        let price =
+            Price { input: 3.0, cached, write, write_long, output: 15.0, tiers: vec![tier], ..Price::FREE };
+        assert_eq!(
+            in_words(&price, "*"),
+            "  $3 in, cached 0.3, written 3.75, written for an hour 6, $15 out; above 200k: $6 in, $22.5 out*"
+        );
+        let price = Price { input: 1.0, audio: Some(32.0), output: 2.0, ..Price::FREE };
+        assert_eq!(in_words(&price, ""), "  $1 in, sound 32, $2 out");
+    }
 
     #[test]
     fn tokens_are_shown_in_thousands_and_millions() {

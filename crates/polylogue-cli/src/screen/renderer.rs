@@ -100,8 +100,12 @@ impl Renderer {
                 self.note(at, &format!("{who}'s next reply is from the cache"), Style::DIM);
             }
             Kind::ModelReplied { .. } | Kind::ToolCalled { .. } => {}
-            Kind::FellBack { who, model, asked } => {
-                self.note(at, &format!("{model} replies for {who}: {asked} failed"), Style::DIM);
+            Kind::FellBack { who, model, asked, because } => {
+                let note = match because {
+                    Some(because) => format!("{model} replies for {who}: {because}"),
+                    None => format!("{model} replies for {who}, instead of {asked}"),
+                };
+                self.note(at, &note, Style::DIM);
             }
             Kind::PromptCacheMissed { who, change } => {
                 self.note(at, &format!("{who}: {change}"), Style::DIM);

@@ -106,11 +106,19 @@ fn a_file_is_attached_within_a_chat() {
 #[test]
 fn what_a_known_model_cannot_read_is_an_error_before_any_call() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
-    let home = Home::at(&server);
+    let home = Home::at(&server).var("DEEPSEEK_API_KEY", KEY).var("XAI_API_KEY", KEY);
     home.file("team.yaml", TEAM);
     std::fs::write(home.path("a.pdf"), b"%PDF-1.7 ....").unwrap();
     std::fs::write(home.path("a.mp3"), b"ID3....").unwrap();
-    for (file, model) in [("a.pdf", "openai:gpt-4"), ("a.mp3", "openai:gpt-4o-mini")] {
+    std::fs::write(home.path("a.png"), DOT).unwrap();
+    for (file, model) in [
+        ("a.pdf", "openai:gpt-4"),
+        ("a.mp3", "openai:gpt-4o-mini"),
+        ("a.png", "openai:gpt-3.5-turbo"),
+        // No model of these providers reads documents or hears.
+        ("a.pdf", "deepseek:deepseek-chat"),
+        ("a.mp3", "xai:grok-4.20"),
+    ] {
         let ran = home.run(&["run", "team.yaml", "-m", model, "--attach", file]).exits(2);
         assert!(ran.err.contains(&format!("is attached, and `{model}` cannot read it")), "{}", ran.err);
     }

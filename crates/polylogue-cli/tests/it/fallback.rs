@@ -30,7 +30,7 @@ fn the_next_model_replies_at_its_own_price_and_the_screen_and_the_log_say_so() {
         serve(Playbook::list([Answer::text("Hello.").usage(1000, 0), Answer::text("Again.").usage(1000, 0)]));
     let home = home(&a, &b, "");
     let ran = home.run(&RUN).ok();
-    let line = "b:two replies for Ann: a:one failed";
+    let line = "b:two replies for Ann: a:one: the provider answered with status 503";
     assert_eq!(ran.out.matches(line).count(), 1, "once, while it stays so: {}", ran.out);
     assert!(ran.out.contains("$0.0060"), "{}", ran.out);
     let events = home.events();
@@ -39,6 +39,7 @@ fn the_next_model_replies_at_its_own_price_and_the_screen_and_the_log_say_so() {
     assert!(
         replies.iter().all(|reply| (&reply["model"], &reply["asked"]) == (&"b:two".into(), &"a:one".into()))
     );
+    assert!(replies.iter().all(|reply| reply["because"].as_str().unwrap().contains("503")), "{replies:?}");
     let cost = home.run(&["show", "last", "--cost"]).ok().out;
     let row = cost.lines().find(|line| line.contains("b:two")).unwrap();
     assert_eq!(
@@ -48,6 +49,31 @@ fn the_next_model_replies_at_its_own_price_and_the_screen_and_the_log_say_so() {
     let shown = home.run(&["show", "last"]).ok().out;
     assert_eq!(shown.matches(line).count(), 1, "{shown}");
     assert_eq!((a.violations(), b.violations()), (vec![], vec![]));
+}
+
+/// At its upper bound, 4,096 tokens at 100 dollars a million, each refusal would cost more than the budget.
+#[test]
+fn a_refused_reply_is_charged_for_what_it_used() {
+    let refused = || Answer::text("No.").usage(10, 5).finish("content_filter");
+    let a = serve(Playbook::list([refused(), refused()]));
+    let b = serve(Playbook::list([Answer::text("Hello.").usage(10, 5), Answer::text("Again.").usage(10, 5)]));
+    let limited = "system: Be brief., parameters: {max_tokens: 4096}";
+    let home = Home::new();
+    home.file("team.yaml", &team(&a, &b, "fallback: [refusal]\n").replace("system: Be brief.", limited));
+    let ran = home.run(&[&RUN[..], &["--max-cost", "0.5"]].concat()).ok();
+    assert!(ran.out.contains("Hello.") && ran.out.contains("Again."), "{}", ran.out);
+    let events = home.events();
+    let charges = of_type(&events, "charged");
+    let failed: Vec<_> = charges.iter().filter(|charge| charge["why"] == "failed").collect();
+    assert_eq!(failed.len(), 2, "{charges:?}");
+    // 15 tokens at 100 dollars a million, in picodollars.
+    assert!(
+        failed
+            .iter()
+            .all(|charge| (&charge["tokens"], &charge["cost"]) == (&15.into(), &1_500_000_000_u64.into())),
+        "{failed:?}"
+    );
+    assert!(of_type(&events, "model_replied")[0]["because"].as_str().unwrap().contains("the reply is"));
 }
 
 #[test]

@@ -104,9 +104,20 @@ fn a_wrong_key_fails_the_run_with_a_hint_and_is_shown_nowhere() {
 
 /// A setting that is missing is known before the first request: exit code 2, and no run in the store.
 #[test]
-fn a_missing_region_project_or_resource_ends_a_run_before_it_begins() {
+fn missing_credentials_and_places_end_a_run_before_it_begins() {
     for (model, variables, named) in [
         ("bedrock:m", &[("AWS_BEARER_TOKEN_BEDROCK", KEY)][..], "`AWS_REGION`"),
+        ("bedrock:m", &[("AWS_REGION", "eu-west-1")], "AWS_BEARER_TOKEN_BEDROCK"),
+        (
+            "bedrock:m",
+            &[("AWS_REGION", "eu-west-1"), ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")],
+            "`AWS_SECRET_ACCESS_KEY`",
+        ),
+        (
+            "bedrock-mantle:m",
+            &[("AWS_REGION", "eu-west-1"), ("AWS_PROFILE", "gone")],
+            "there is no profile `gone`",
+        ),
         ("vertex:m", &[("GOOGLE_OAUTH_ACCESS_TOKEN", KEY)], "`GOOGLE_CLOUD_PROJECT`"),
         ("azure:m", &[("AZURE_OPENAI_API_KEY", KEY)], "`AZURE_OPENAI_ENDPOINT`"),
         ("foundry:m", &[("ANTHROPIC_FOUNDRY_API_KEY", KEY)], "`ANTHROPIC_FOUNDRY_BASE_URL`"),

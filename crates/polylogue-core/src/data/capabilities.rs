@@ -119,6 +119,20 @@ impl Capabilities {
         }
     }
 
+    /// These, and where they are unknown, what `usual` says.
+    #[must_use]
+    pub fn over(self, usual: Self) -> Self {
+        Self {
+            tools: self.tools.or(usual.tools),
+            schema: self.schema.or(usual.schema),
+            json: self.json.or(usual.json),
+            vision: self.vision.or(usual.vision),
+            system_role: self.system_role.or(usual.system_role),
+            null_content: self.null_content.or(usual.null_content),
+            user_after_tool: self.user_after_tool.or(usual.user_after_tool),
+        }
+    }
+
     /// These capabilities and this one.
     #[must_use]
     pub const fn with(self, capability: Capability) -> Self {

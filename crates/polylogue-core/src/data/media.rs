@@ -49,6 +49,12 @@ impl Media {
         }
     }
 
+    /// Whether it is a sound, by its type.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.kind.starts_with("audio/")
+    }
+
     /// The content, if it is in the URL (a `data:` URL in base 64).
     #[must_use]
     pub fn bytes(&self) -> Option<Vec<u8>> {

@@ -71,8 +71,7 @@ impl PrefixChanges {
         }
         let cause = self.cause(at, reply);
         self.found.extend(cause.map(|cause| (reply.who.clone(), cause)));
-        let Usage { cached, written, .. } = reply.usage;
-        let filled = cached.unwrap_or(0).saturating_add(written.unwrap_or(0));
+        let filled = in_cache(&reply.usage);
         let key = (at.clone(), reply.who.clone());
         match reply.prefix {
             Some(prefix) => drop(self.last.insert(key, (Arc::clone(&reply.model), prefix, filled))),
@@ -87,6 +86,20 @@ impl PrefixChanges {
     }
 }
 
+/// The fewest tokens that the caches of providers keep that fill themselves and have many users; some begin at more.
+const LEAST_KEPT: u64 = 1_024;
+
+/// The tokens that the prompt cache has of a request after its reply, at least. Caches that fill themselves report nothing that they
+/// write: half of a long request is what they have in any case, if it begins as the one before.
+fn in_cache(usage: &Usage) -> u64 {
+    let Usage { input, cached, written, .. } = *usage;
+    let read = cached.unwrap_or(0);
+    match (written, input) {
+        (None, Some(input)) if input >= LEAST_KEPT => read.max(input / 2),
+        (written, _) => read.saturating_add(written.unwrap_or(0)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +111,7 @@ mod tests {
             who: Name::new("Ann").unwrap(),
             model: Arc::from(model),
             asked: None,
+            because: None,
             request: Digest([0; 16]),
             prefix,
             parts: Vec::new(),
@@ -115,6 +129,22 @@ mod tests {
     fn found(replies: &[ModelReply]) -> Vec<Option<PrefixChange>> {
         let mut changes = PrefixChanges::default();
         replies.iter().map(|reply| changes.read(&Path::root(), reply)).collect()
+    }
+
+    /// Such as a clock in the system message: the cache never has more than what is before it.
+    #[test]
+    fn a_change_in_every_call_is_found_where_no_writes_are_reported() {
+        let long = |system, cached, input| {
+            let reply = reply("m", system, 1, cached, None);
+            ModelReply { usage: Usage { input: Some(input), ..reply.usage }, ..reply }
+        };
+        for cached in [0, 1_024] {
+            let replies = [1, 2, 3].map(|minute| long(minute, cached, 30_000));
+            assert_eq!(found(&replies), [None, Some(PrefixChange::System), None], "{cached}");
+        }
+        // What changed was after most of the request, or the request is too short to be kept.
+        assert_eq!(found(&[long(1, 20_000, 30_000), long(2, 20_000, 30_000)]), [None, None]);
+        assert_eq!(found(&[long(1, 0, 1_000), long(2, 0, 1_000)]), [None, None]);
     }
 
     #[test]

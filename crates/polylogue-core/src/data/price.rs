@@ -19,6 +19,9 @@ pub struct Price {
     /// For a million input tokens that are written to the prompt cache for an hour or more. Default: `write`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_long: Option<f64>,
+    /// For a million input tokens of sound that are not from the prompt cache. Default: `input`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audio: Option<f64>,
     /// For a million output tokens.
     pub output: f64,
     /// Other prices of all tokens of longer requests.
@@ -55,13 +58,21 @@ struct Rates {
     cached: f64,
     write: f64,
     write_long: f64,
+    audio: f64,
     output: f64,
 }
 
 impl Price {
     /// The price of a local model.
-    pub const FREE: Self =
-        Self { input: 0.0, cached: None, write: None, write_long: None, output: 0.0, tiers: Vec::new() };
+    pub const FREE: Self = Self {
+        input: 0.0,
+        cached: None,
+        write: None,
+        write_long: None,
+        audio: None,
+        output: 0.0,
+        tiers: Vec::new(),
+    };
 
     /// The higher price of both, for each kind of token in requests of every length.
     #[must_use]
@@ -81,6 +92,8 @@ impl Price {
                 output: Some(one.output.max(two.output)),
             }
         };
+        let audio = [&self, &other].map(Self::dearest_audio);
+        let is_apart = self.audio.is_some() || other.audio.is_some();
         let base = higher(None);
         let (input, output) = (base.input.unwrap_or_default(), base.output.unwrap_or_default());
         let other_than = |rate: Option<f64>, default: f64| rate.filter(|rate| *rate != default);
@@ -89,9 +102,16 @@ impl Price {
             cached: other_than(base.cached, input),
             write: other_than(base.write, input),
             write_long: other_than(base.write_long, base.write.unwrap_or(input)),
+            audio: is_apart.then(|| audio.into_iter().fold(input, f64::max)),
             output,
             tiers: overs.into_iter().map(|over| higher(Some(over))).collect(),
         }
+    }
+
+    /// The highest price of sound in requests of any length.
+    fn dearest_audio(&self) -> f64 {
+        let of_tiers = self.tiers.iter().filter_map(|tier| tier.input);
+        self.audio.unwrap_or_else(|| of_tiers.fold(self.input, f64::max))
     }
 
     /// Whether a price that this one names is lower than that of `other`, for some kind of token in requests of some length.
@@ -99,6 +119,9 @@ impl Price {
     pub fn is_below(&self, other: &Self) -> bool {
         let Self { input, cached, write, write_long, output, .. } = *self;
         let base = PriceTier { over: 0, input: Some(input), cached, write, write_long, output: Some(output) };
+        if self.audio.is_some_and(|own| own < other.rates(0).audio) {
+            return true;
+        }
         let tiers = self.tiers.iter().map(|tier| (tier.over.saturating_add(1), *tier));
         std::iter::once((0, base)).chain(tiers).any(|(input, own)| {
             let other = other.rates(input);
@@ -124,8 +147,10 @@ impl Price {
         let cached = usage.cached.unwrap_or(0).min(input);
         let written = usage.written.unwrap_or(0).min(input - cached);
         let long = usage.written_long.unwrap_or(0).min(written);
+        let audio = usage.audio.unwrap_or(0).min(input - cached - written);
         let amounts = [
-            (rates.input, input - cached - written),
+            (rates.input, input - cached - written - audio),
+            (rates.audio, audio),
             (rates.cached, cached),
             (rates.write, written - long),
             (rates.write_long, long),
@@ -145,6 +170,7 @@ impl Price {
             cached: tier.cached.or(self.cached).unwrap_or(fresh),
             write,
             write_long: tier.write_long.or(self.write_long).unwrap_or(write),
+            audio: self.audio.unwrap_or(fresh),
             output: tier.output.unwrap_or(self.output),
         }
     }
@@ -170,7 +196,15 @@ mod tests {
     fn price() -> Price {
         let long = PriceTier { over: 200_000, input: Some(6.0), output: Some(22.5), ..PriceTier::default() };
         let (write, write_long) = (Some(3.75), Some(6.0));
-        Price { input: 3.0, cached: Some(0.3), write, write_long, output: 15.0, tiers: vec![long] }
+        Price {
+            input: 3.0,
+            cached: Some(0.3),
+            write,
+            write_long,
+            audio: None,
+            output: 15.0,
+            tiers: vec![long],
+        }
     }
 
     #[test]
@@ -180,6 +214,7 @@ mod tests {
             cached: Some(400),
             written: Some(300),
             written_long: Some(100),
+            audio: None,
             output: Some(10),
             reasoning: Some(4),
         };
@@ -188,6 +223,20 @@ mod tests {
         assert_eq!(picodollars(&price(), usage), Some(by_hand));
         assert_eq!(picodollars(&price(), Usage::default()), None);
         assert_eq!(picodollars(&Price::FREE, Usage::default()), Some(0));
+    }
+
+    #[test]
+    fn sound_has_its_own_price_where_it_is_not_from_the_cache() {
+        let price = Price { audio: Some(32.0), ..price() };
+        let of =
+            |cached, audio| Usage { input: Some(100), output: Some(0), cached, audio, ..Usage::default() };
+        assert_eq!(picodollars(&price, of(None, Some(40))), Some(60 * 3_000_000 + 40 * 32_000_000));
+        assert_eq!(picodollars(&price, of(Some(90), Some(40))), Some(90 * 300_000 + 10 * 32_000_000));
+        assert_eq!(picodollars(&price, of(None, None)), Some(100 * 3_000_000));
+        let plain = Price { audio: None, ..price.clone() };
+        assert_eq!(picodollars(&plain, of(None, Some(40))), Some(100 * 3_000_000));
+        assert_eq!(plain.clone().at_least(price.clone()).audio, Some(32.0));
+        assert!(Price { audio: Some(31.0), ..plain }.is_below(&price));
     }
 
     #[test]

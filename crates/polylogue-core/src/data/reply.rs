@@ -42,6 +42,9 @@ pub struct AnsweredBy {
     /// The cost of its reply, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<CallCost>,
+    /// The errors of the models that were asked before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<Arc<str>>,
 }
 
 impl std::fmt::Display for Reply {
@@ -109,6 +112,9 @@ pub struct ModelReply {
     /// The model that was asked first, if another one replied because it failed, or because its provider chose that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Arc<str>>,
+    /// The errors of the models that were asked before the one that replied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<Arc<str>>,
     /// Identifies the request.
     pub request: Digest,
     /// Identifies its beginning, if the provider reports the use of its prompt cache.

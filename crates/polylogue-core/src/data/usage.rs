@@ -28,6 +28,9 @@ pub struct Usage {
     /// The part of `written` with a lifetime of an hour or more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_long: Option<u64>,
+    /// The part of `input` that was sound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audio: Option<u64>,
     /// The part of `output` that was reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
@@ -54,6 +57,7 @@ impl Usage {
             cached: any(self.cached, further.cached),
             written: any(self.written, further.written),
             written_long: any(self.written_long, further.written_long),
+            audio: any(self.audio, further.audio),
             reasoning: any(self.reasoning, further.reasoning),
         }
     }

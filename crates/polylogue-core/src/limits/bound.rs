@@ -15,6 +15,29 @@ pub struct Bound {
     pub least_cost: Option<Money>,
 }
 
+/// The most input tokens of a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct InputTokens {
+    /// All of them.
+    pub all: u64,
+    /// The part that is sound, which can have another price.
+    pub audio: u64,
+}
+
+impl From<u64> for InputTokens {
+    fn from(all: u64) -> Self {
+        Self { all, audio: 0 }
+    }
+}
+
+impl InputTokens {
+    /// Both together.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self { all: self.all.saturating_add(other.all), audio: self.audio.saturating_add(other.audio) }
+    }
+}
+
 impl Bound {
     /// The most tokens of a picture, sound or document: a large picture is about 48,000 for the models with the highest
     /// counts.

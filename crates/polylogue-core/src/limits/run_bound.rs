@@ -72,6 +72,8 @@ impl RunBound {
 pub enum BoundException {
     /// The conversation began with longer messages, or with pictures or documents.
     Opening,
+    /// A model reads a sound, which can have another price than text.
+    Sound,
     /// A person wrote more than [`RunBound::MESSAGE_BYTES`].
     LongAnswer,
     /// A reply had more than [`RunBound::BYTES_PER_TOKEN`] for each of its tokens.
@@ -99,6 +101,7 @@ impl fmt::Display for BoundException {
                 return write!(f, "a model does not support {capability}, which was expected of it");
             }
             Self::Opening => "the first message is longer than the task of the team file",
+            Self::Sound => "there is a sound, which can have another price than text",
             Self::LongAnswer => "a person wrote more than 4,000 bytes",
             Self::LongReply => "a reply has more than 8 bytes for each token",
             Self::Continued => "the conversation continued with a message",

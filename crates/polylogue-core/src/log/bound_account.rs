@@ -99,6 +99,9 @@ impl RunBound {
 
 /// Why no bound rests on `event`.
 fn exception(event: &Event) -> Option<BoundException> {
+    if sounds(&event.body) {
+        return Some(BoundException::Sound);
+    }
     let is_outermost = event.at.is_root();
     match &event.body {
         Body::Opened(opening) if is_outermost => {
@@ -122,6 +125,18 @@ fn exception(event: &Event) -> Option<BoundException> {
         Body::TooLong { .. } => Some(BoundException::TooLong),
         Body::Charged(Charge { why: ChargeReason::Reserved, call: None, .. }) => Some(BoundException::Paused),
         _ => None,
+    }
+}
+
+/// Whether models read a sound from then on.
+fn sounds(body: &Body) -> bool {
+    let any =
+        |parts: &[Part]| parts.iter().any(|part| matches!(part, Part::Media(media) if media.is_sound()));
+    match body {
+        Body::Opened(opening) => opening.messages.iter().any(|message| any(&message.parts)),
+        Body::Message(message) | Body::Sent(message) => any(&message.parts),
+        Body::ToolReturned { outcome, .. } => any(&outcome.parts),
+        _ => false,
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct ReservationRequest<'a> {
     pub(crate) lowering: Option<Lowering<'a>>,
 }
 
-/// How an attempt without a reply failed.
+/// How an attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailedAttempt {
     /// The request did not reach the server: nothing counts.
@@ -40,6 +40,13 @@ pub enum FailedAttempt {
     Refused,
     /// Unknown how far the server got: counts at its upper bound.
     Broken,
+    /// There is a reply, of which no use is made: counts what it used, at its upper bound where that is unknown.
+    Replied {
+        /// Tokens of the request and the reply.
+        tokens: Option<u64>,
+        /// Money.
+        cost: Option<Money>,
+    },
 }
 
 /// The reservation of one model call: the call is counted, and no other call can use its share of the limits.
@@ -274,6 +281,9 @@ impl Reservation<'_> {
         let Some(hold) = self.state().hold.take() else { return };
         let (tokens, cost) = match failed {
             FailedAttempt::Broken => (hold.most_tokens(), hold.most()),
+            FailedAttempt::Replied { tokens, cost } => {
+                (tokens.or_else(|| hold.most_tokens()), cost.or_else(|| hold.most()))
+            }
             FailedAttempt::Unsent | FailedAttempt::Refused => (None, None),
         };
         let calls = if failed == FailedAttempt::Unsent { 0 } else { self.calls };

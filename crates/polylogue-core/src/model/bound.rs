@@ -2,7 +2,7 @@
 
 use super::{Model, Request};
 use crate::view::written;
-use crate::{Bound, CacheLifetime, Entry, Money, Params, Usage};
+use crate::{Bound, CacheLifetime, Entry, InputTokens, Money, Params, Usage};
 
 impl Bound {
     /// The tokens that a provider adds to each request: the begin of a conversation, the date, the effort. At most 80
@@ -20,13 +20,7 @@ impl Bound {
     /// [`Model::max_output`] tokens.
     #[must_use]
     pub fn of(model: &impl Model, request: &Request<'_>) -> Self {
-        let entries = request.entries.iter().map(Entry::most_tokens).fold(0, u64::saturating_add);
-        Self::of_entries(model, request, entries)
-    }
-
-    /// The upper bound of `request` to `model`, whose entries have at most so many tokens.
-    pub(crate) fn of_entries(model: &impl Model, request: &Request<'_>, entries: u64) -> Self {
-        Self::of_input(model, request.params, entries.saturating_add(besides_entries(request)))
+        Self::of_input(model, request.params, InputTokens::of(request))
     }
 
     /// The upper bound of a call of `model` with `params` and a request of at most `input` tokens.
@@ -35,13 +29,16 @@ impl Bound {
     /// for no more input than [`Model::max_input`]. A reply has at most [`Model::max_output`] tokens, or else no more than [`Model::max_input`]. Money is the highest price: a provider may write all of the request to its
     /// cache, which can cost more than to read it.
     #[must_use]
-    pub fn of_input(model: &impl Model, params: &Params, input: u64) -> Self {
-        let input = model.max_input().map_or(input, |most| most.min(input));
+    pub fn of_input(model: &impl Model, params: &Params, input: impl Into<InputTokens>) -> Self {
+        let InputTokens { all, audio } = input.into();
+        let input = model.max_input().map_or(all, |most| most.min(all));
+        let audio = (audio > 0).then(|| audio.min(input));
         let output = model.max_output(params).or_else(|| model.max_input());
         let cost = |output| {
-            let fresh = Usage { input: Some(input), output, ..Usage::default() };
+            let fresh = Usage { input: Some(input), audio, output, ..Usage::default() };
             let is_long = params.prompt_cache == Some(CacheLifetime::Hour);
-            let written = Usage { written: Some(input), written_long: is_long.then_some(input), ..fresh };
+            let written = input - audio.unwrap_or(0);
+            let written = Usage { written: Some(written), written_long: is_long.then_some(written), ..fresh };
             model.cost(&fresh).max(model.cost(&written))
         };
         Self {
@@ -59,6 +56,19 @@ impl Bound {
             texts.iter().map(|text| Self::MESSAGE_TOKENS + text.len() as u64).fold(0, u64::saturating_add);
         let cost = cost(&Usage { input: Some(input), output: Some(0), ..Usage::default() });
         Self { tokens: Some(input), input, cost, least_cost: cost }
+    }
+}
+
+impl InputTokens {
+    /// Those of `request`.
+    pub(crate) fn of(request: &Request<'_>) -> Self {
+        let entries = request.entries.iter().map(Entry::most_tokens).fold(Self::default(), Self::and);
+        Self::of_entries(request, entries)
+    }
+
+    /// Those of `request`, whose entries have at most so many.
+    pub(crate) fn of_entries(request: &Request<'_>, entries: Self) -> Self {
+        entries.and(besides_entries(request).into())
     }
 }
 

@@ -10,9 +10,9 @@ use crate::limits::Lowering;
 use crate::log::ReservationRequest;
 use crate::view::start;
 use crate::{
-    AnyModel, Body, Bound, CallCost, CallPurpose, Capability, DeltaRef, DeltaSink, Digest, EarlierReplies,
-    EncodeCache, Error, Finish, Limits, Model, ModelError, ModelErrorKind, ModelReply, Name, Origin,
-    OutputLimit, Params, Part, Reply, Request, RequestPrefix, Reservation, Result, Usage, View,
+    AnsweredBy, AnyModel, Body, Bound, CallPurpose, Capability, DeltaRef, DeltaSink, Digest, EarlierReplies,
+    EncodeCache, Error, Finish, InputTokens, Limits, Model, ModelError, ModelErrorKind, ModelReply, Name,
+    Origin, OutputLimit, Params, Part, Reply, Request, RequestPrefix, Reservation, Result, Usage, View,
 };
 
 /// Without the error message, which can quote the request.
@@ -59,11 +59,14 @@ impl<S: DeltaSink> DeltaSink for ArrivedText<S> {
     }
 }
 
-/// The model that replied, and the cost of the reply.
-fn answered(ask: ModelCall<'_>, reply: &mut Reply) -> (Arc<str>, Option<CallCost>) {
+/// The model that replied, the cost of the reply, and why it was asked.
+fn answered(ask: ModelCall<'_>, reply: &mut Reply) -> AnsweredBy {
     match reply.answered_by.take() {
-        Some(by) => (Arc::clone(&by.model), by.cost),
-        None => (ask.model.name().into(), ask.model.call_cost(&reply.usage)),
+        Some(by) => Arc::unwrap_or_clone(by),
+        None => {
+            let cost = ask.model.call_cost(&reply.usage);
+            AnsweredBy { model: ask.model.name().into(), cost, because: None }
+        }
     }
 }
 
@@ -220,14 +223,15 @@ impl<'a> Turn<'a> {
         let earlier = EarlierReplies::new(transcript.events(), log.time_now());
         let origin = Origin { at, who: me, nth: 0, last_model: last_model.as_deref(), earlier };
         let request = request_of(ask, origin, view, &apart);
-        let bound = match ask.compaction {
-            Some(_) => Bound::of(ask.model, &request),
-            None => Bound::of_entries(ask.model, &request, view.most_tokens()),
+        let input = match ask.compaction {
+            Some(_) => InputTokens::of(&request),
+            None => InputTokens::of_entries(&request, view.most_tokens()),
         };
+        let bound = Bound::of_input(ask.model, ask.params, input);
         let is_stored = ask.model.is_stored(&request);
         let at_most = |tokens| {
             let params = ask.params.with_reply_limit(tokens)?;
-            Some(Bound::of_input(ask.model, &params, bound.input))
+            Some(Bound::of_input(ask.model, &params, input))
         };
         let longest = ask.model.max_output(ask.params).unwrap_or(Limits::SAFE_OUTPUT);
         let least = ask.model.useful_output(ask.params).min(longest);
@@ -287,7 +291,7 @@ impl<'a> Turn<'a> {
         trace_result(ask.model, me, &result);
         let mut reply = result.map_err(|error| reservation.failed(error))?;
         let asked: Arc<str> = ask.model.name().into();
-        let (model, cost) = answered(ask, &mut reply);
+        let AnsweredBy { model, cost, because } = answered(ask, &mut reply);
         reservation.answer(&reply, cost.map(|cost| cost.cost));
         make_calls_legal(&mut reply.parts, view, ask.tools);
         let sample = ModelReply {
@@ -295,6 +299,7 @@ impl<'a> Turn<'a> {
             request: digest_of(view, ask, &request, &model),
             prefix: prefix_of(ask, &reply.usage),
             asked: (asked != model).then_some(asked),
+            because,
             model,
             parts: reply.parts.clone(),
             finish: reply.finish.clone(),

@@ -5,25 +5,29 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::entry::Entry;
-use crate::{Bound, Part};
+use crate::{Bound, InputTokens, Part};
 
 impl Entry {
     /// The most tokens that it adds to a request.
-    pub(crate) fn most_tokens(&self) -> u64 {
+    pub(crate) fn most_tokens(&self) -> InputTokens {
         let names = match self {
             Self::Tool { id, tool, .. } => (id.len() + tool.len()) as u64,
             _ => 0,
         };
-        self.parts().iter().map(part).fold(names + Bound::MESSAGE_TOKENS, u64::saturating_add)
+        let around = InputTokens::from(names + Bound::MESSAGE_TOKENS);
+        self.parts().iter().map(part).fold(around, InputTokens::and)
     }
 }
 
-fn part(part: &Part) -> u64 {
+fn part(part: &Part) -> InputTokens {
     match part {
-        Part::Text(text) | Part::Thought(text) => text.len() as u64,
-        Part::Media(media) => (media.url.len() as u64).max(Bound::MEDIA_TOKENS),
-        Part::Note(_) => 0,
-        other => written(other),
+        Part::Text(text) | Part::Thought(text) => (text.len() as u64).into(),
+        Part::Media(media) => {
+            let all = (media.url.len() as u64).max(Bound::MEDIA_TOKENS);
+            InputTokens { all, audio: if media.is_sound() { all } else { 0 } }
+        }
+        Part::Note(_) => 0.into(),
+        other => written(other).into(),
     }
 }
 

@@ -6,7 +6,7 @@ use super::digest::Chain;
 use super::entry::{EncodeCache, Entry};
 use super::words::LEFT_OUT;
 use super::{Mark, View, Window};
-use crate::Part;
+use crate::{InputTokens, Part};
 
 impl View {
     pub(super) fn go_back(&mut self, mark: Mark) {
@@ -44,7 +44,8 @@ impl View {
     /// After entries were removed or changed.
     fn weigh_again(&mut self) {
         self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
-        self.most_tokens = self.entries.iter().map(Entry::most_tokens).fold(0, u64::saturating_add);
+        self.most_tokens =
+            self.entries.iter().map(Entry::most_tokens).fold(InputTokens::default(), InputTokens::and);
     }
 
     pub(super) const fn limit(&self) -> usize {

@@ -120,6 +120,7 @@ impl Tokens {
             cached: read,
             written,
             written_long: self.cache_creation.and_then(|of| of.ephemeral_1h_input_tokens.0),
+            audio: None,
             reasoning: self.output_tokens_details.and_then(|of| of.thinking_tokens.0),
         }
     }
@@ -149,6 +150,7 @@ mod tests {
             cached: Some(100),
             written: Some(7),
             written_long: Some(4),
+            audio: None,
             reasoning: Some(20),
         };
         assert_eq!(first.then(&last).usage(), expected);

@@ -149,6 +149,7 @@ impl Tokens {
             cached,
             written,
             written_long: long,
+            audio: None,
             reasoning: None,
         }
     }

@@ -112,6 +112,7 @@ fn a_stream_is_a_reply_with_parts_in_order_seals_and_summed_usage() {
         cached: Some(4),
         written: Some(7),
         written_long: Some(2),
+        audio: None,
         reasoning: None,
     };
     assert_eq!(reply.usage, usage);

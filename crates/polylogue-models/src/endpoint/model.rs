@@ -27,11 +27,11 @@ use crate::api::Api;
 use crate::auth::Auth;
 use crate::azure;
 use crate::catalog::KnownModel;
-use crate::deviations::SendReasoning;
+use crate::deviations::{MediaForm, SendReasoning};
 use crate::failure::{ErrorContext, Failure};
 use crate::google;
 use crate::learned::ModelKey;
-use crate::prices::{Day, Prices};
+use crate::prices::{Day, ModelLimits, Prices};
 use crate::protocols::with_protocol;
 use crate::retry::{Attempts, RetryAdvice};
 use crate::unsupported::{advised, asked_for, judged, misformed, shown};
@@ -55,6 +55,7 @@ pub struct EndpointModel {
     prices: Arc<Prices>,
     /// What it accepts, from the table.
     accepts: Accepts,
+    capabilities: Capabilities,
     /// The API that it is called by.
     api: Api,
 }
@@ -92,7 +93,11 @@ impl EndpointModel {
         let price = endpoint.price(model, &Prices::default());
         let known = listed.and_then(|listed| KnownModel::find(provider, listed));
         let accepts = known.as_ref().map_or(Accepts::UNKNOWN, Accepts::of);
-        let api = config.reasoning_api.filter(|_| accepts.thinks == Some(true)).unwrap_or(config.api);
+        let of_model = known.as_ref().map(KnownModel::capabilities).unwrap_or_default();
+        let capabilities = config.capabilities.over(of_model);
+        let has_responses = config.api_version.as_deref().is_none_or(azure::has_responses);
+        let reasons = accepts.thinks == Some(true) && has_responses;
+        let api = config.reasoning_api.filter(|_| reasons).unwrap_or(config.api);
         let is_claude = config.auth.is_vertex() && google::is_claude(model);
         let api = if is_claude { Api::Messages } else { api };
         Self {
@@ -102,6 +107,7 @@ impl EndpointModel {
             price,
             prices: Arc::default(),
             accepts,
+            capabilities,
             api,
         }
     }
@@ -112,10 +118,22 @@ impl EndpointModel {
         Self { price, ..self }
     }
 
-    /// At the user's price, if `prices` has one today.
-    pub(crate) fn priced(self, prices: &Arc<Prices>) -> Self {
+    /// At the user's price and with the user's limits, if `prices` has them today.
+    pub(crate) fn priced(mut self, prices: &Arc<Prices>) -> Self {
+        let ModelLimits { window, max_output } =
+            prices.own_limits(self.endpoint.provider(), &self.model, Day::today());
+        self.accepts.max_input = window.or(self.accepts.max_input);
+        self.accepts.max_output = max_output.or(self.accepts.max_output);
         let price = self.endpoint.price(&self.model, prices);
         Self { prices: Arc::clone(prices), ..self.with_price(price) }
+    }
+
+    /// Sets the limits that are not known otherwise.
+    #[must_use]
+    pub fn with_limits(mut self, limits: ModelLimits) -> Self {
+        self.accepts.max_input = self.accepts.max_input.or(limits.window);
+        self.accepts.max_output = self.accepts.max_output.or(limits.max_output);
+        self
     }
 
     /// The price, if it is known. Default: the list price.
@@ -137,25 +155,17 @@ impl EndpointModel {
         if !with_protocol!(self.api, P => P::takes(media, form)) {
             return Some(false);
         }
+        let known = || {
+            let listed = self.endpoint.0.config.listed(&self.model)?;
+            KnownModel::find(self.endpoint.provider(), listed)
+        };
         match media.kind.split_once('/') {
             Some(("image", _)) => self.capabilities().has(Capability::Vision),
-            Some(("audio", _)) => self.is_listed_with("audio"),
-            // The table misses documents of some models that see them.
-            _ => match (self.is_listed_with("documents"), self.is_listed_with("vision")) {
-                (Some(false), seen) if seen != Some(false) => None,
-                (reads, _) => reads,
-            },
+            Some(("audio", _)) => known()?.has("audio"),
+            // Its API reads documents for all its models, of which the table knows nothing.
+            _ if form == MediaForm::Mistral => None,
+            _ => known()?.reads_documents(),
         }
-    }
-
-    /// Whether the table of models says that it reads what `ability` names, `audio` or `documents`; `None` if the table
-    /// does not tell that of the provider's models.
-    fn is_listed_with(&self, ability: &str) -> Option<bool> {
-        let listed = self.endpoint.0.config.listed(&self.model)?;
-        let known = KnownModel::find(self.endpoint.provider(), listed)?;
-        let has = |model: &KnownModel| model.can.iter().any(|can| can == ability);
-        let tells = || KnownModel::all().any(|other| other.provider == known.provider && has(&other));
-        (has(&known) || tells()).then(|| has(&known))
     }
 
     /// Its endpoint.
@@ -264,8 +274,9 @@ impl Model for EndpointModel {
         self.endpoint.0.key_pool.unavailable_for()
     }
 
+    /// Those of the endpoint, and whether the model sees, if the table of models tells that and the endpoint does not.
     fn capabilities(&self) -> Capabilities {
-        self.endpoint.capabilities()
+        self.capabilities
     }
 
     fn expected_capabilities(&self, params: &Params) -> Capabilities {
@@ -436,7 +447,9 @@ impl EndpointModel {
         let long_marks = marks && request.params.prompt_cache == Some(CacheLifetime::Hour);
         // Not only from the second request on, because the system text has another form then.
         let marks_system = style.names_prefix && accepts.paid_cache;
+        let vision = self.capabilities.has(Capability::Vision) == Some(true);
         Style {
+            vision,
             marks,
             long_marks,
             marks_system,

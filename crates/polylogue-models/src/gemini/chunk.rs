@@ -72,10 +72,19 @@ pub(super) struct FunctionCall<'a> {
     pub(super) args: Arguments<'a>,
 }
 
+/// The tokens of one kind of content.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ModalityTokens {
+    modality: String,
+    token_count: Count,
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Tokens {
     prompt_token_count: Count,
+    prompt_tokens_details: Option<Vec<ModalityTokens>>,
     cached_content_token_count: Count,
     candidates_token_count: Count,
     thoughts_token_count: Count,
@@ -98,9 +107,15 @@ impl Tokens {
             input: Some(input),
             output: self.total_token_count.0.and_then(|total| total.checked_sub(input)).or(counted),
             cached: self.cached_content_token_count.0,
+            audio: self.audio(),
             reasoning: thoughts,
             ..Usage::default()
         }
+    }
+
+    fn audio(&self) -> Option<u64> {
+        let of = self.prompt_tokens_details.iter().flatten().find(|of| of.modality == "AUDIO")?;
+        of.token_count.0.filter(|&tokens| tokens > 0)
     }
 }
 
@@ -134,6 +149,10 @@ mod tests {
             ),
             (r#"{"promptTokenCount":10,"totalTokenCount":10}"#, of(10, Some(0), None, None)),
             (r#"{"promptTokenCount":10}"#, of(10, None, None, None)),
+            (
+                r#"{"promptTokenCount":10,"promptTokensDetails":[{"modality":"TEXT","tokenCount":4},{"modality":"AUDIO","tokenCount":6}]}"#,
+                Usage { audio: Some(6), ..of(10, None, None, None) },
+            ),
             (r#"{"promptTokenCount":0,"totalTokenCount":4}"#, Usage::default()),
             ("{}", Usage::default()),
         ] {

@@ -113,6 +113,7 @@ struct Details {
     cached_tokens: Count,
     cache_write_tokens: Count,
     reasoning_tokens: Count,
+    audio_tokens: Count,
 }
 
 impl Tokens {
@@ -138,6 +139,7 @@ impl Tokens {
             cached,
             written: detail(&self.prompt_tokens_details, |d| d.cache_write_tokens),
             written_long: None,
+            audio: detail(&self.prompt_tokens_details, |d| d.audio_tokens).filter(|&tokens| tokens > 0),
             reasoning: detail(&self.completion_tokens_details, |d| d.reasoning_tokens),
         }
     }

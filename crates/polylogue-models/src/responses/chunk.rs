@@ -98,6 +98,7 @@ impl Tokens {
             cached: read.and_then(|details| details.cached_tokens.0),
             written: read.and_then(|details| details.cache_write_tokens.0),
             written_long: lifetimes.and_then(|lifetimes| lifetimes.ttl_12h_tokens.0),
+            audio: None,
             reasoning: self.output_tokens_details.as_ref().and_then(|details| details.reasoning_tokens.0),
         }
     }

@@ -120,6 +120,7 @@ fn assert_usual(decoded: &Decoded, case: &str) {
         cached: Some(40),
         written,
         written_long: long,
+        audio: None,
         reasoning: Some(10),
     };
     assert_eq!(*usage, expected, "{case}");

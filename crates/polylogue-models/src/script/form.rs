@@ -55,6 +55,8 @@ struct Tokens {
     #[serde(skip_serializing_if = "Option::is_none")]
     written_long: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    audio: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<u64>,
 }
 
@@ -66,14 +68,14 @@ impl Tokens {
 
 impl From<&Tokens> for Usage {
     fn from(tokens: &Tokens) -> Self {
-        let Tokens { input, output, cached, written, written_long, reasoning } = *tokens;
-        Self { input, output, cached, written, written_long, reasoning }
+        let Tokens { input, output, cached, written, written_long, audio, reasoning } = *tokens;
+        Self { input, output, cached, written, written_long, audio, reasoning }
     }
 }
 
 impl From<Usage> for Tokens {
-    fn from(Usage { input, output, cached, written, written_long, reasoning }: Usage) -> Self {
-        Self { input, output, cached, written, written_long, reasoning }
+    fn from(Usage { input, output, cached, written, written_long, audio, reasoning }: Usage) -> Self {
+        Self { input, output, cached, written, written_long, audio, reasoning }
     }
 }
 

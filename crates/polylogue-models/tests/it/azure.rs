@@ -52,7 +52,13 @@ async fn every_address_and_key_is_accepted() {
         (
             vec![key, ("AZURE_OPENAI_API_VERSION", "2024-10-21")],
             "/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21",
-            "/openai/responses?api-version=2024-10-21",
+            // That version has no other API.
+            "/openai/deployments/prod/chat/completions?api-version=2024-10-21",
+        ),
+        (
+            vec![key, ("AZURE_OPENAI_API_VERSION", "2025-03-01-preview")],
+            "/openai/deployments/gpt-4o/chat/completions?api-version=2025-03-01-preview",
+            "/openai/responses?api-version=2025-03-01-preview",
         ),
         (
             vec![key, ("OPENAI_API_VERSION", "preview")],

@@ -2,7 +2,7 @@
 //! before the call which it is.
 
 use crate::common::{Asked, ask, config_of};
-use polylogue_core::{Capabilities, Capability, Entry, Media, Part};
+use polylogue_core::{Bound, Capabilities, Capability, Entry, Media, Part};
 use polylogue_models::{Api, Config, Endpoint};
 use polylogue_test::server::{Answer, Playbook, Server};
 
@@ -61,6 +61,21 @@ async fn media_is_sent_where_the_api_has_a_form_for_it_and_else_named() {
         }
         assert_eq!(server.violations(), [""; 0], "{api:?}");
     }
+}
+
+/// 32 dollars for a million tokens of sound, 2.5 for those of text.
+#[tokio::test]
+async fn a_sound_is_reserved_at_its_own_price() {
+    let server = Server::start(Playbook::always(Answer::text("A bell."))).await;
+    let model = Endpoint::new(config_of(Api::ChatCompletions, "openai", &server)).unwrap().model("gpt-audio");
+    let url = format!("data:audio/wav;base64,{}", "A".repeat(100_000));
+    let tokens = u64::try_from(url.len()).unwrap();
+    let bound = |part| Bound::of(&model, &Asked::new([Entry::User { parts: vec![part] }]).request());
+    let text = bound(Part::text(url.clone()));
+    let sound = bound(Part::Media(Media { kind: "audio/wav".into(), url: url.into() }));
+    assert_eq!(sound.input, text.input);
+    let [sound, text] = [sound, text].map(|bound| bound.least_cost.unwrap().picodollars);
+    assert_eq!(sound - text, tokens * (32_000_000 - 2_500_000));
 }
 
 /// The most that a message of Bedrock has: what is more is named.

@@ -207,8 +207,7 @@ async fn pictures_of_tools_go_to_models_that_see() {
 #[tokio::test]
 async fn when_a_model_refuses_a_picture_the_error_says_which_setting_to_change() {
     let asked = looked();
-    let advice =
-        |hint: &Option<String>| hint.as_deref().is_some_and(|hint| hint.contains("leave `vision` out"));
+    let advice = |hint: &Option<String>| hint.as_deref().is_some_and(|hint| hint.contains("`vision: false`"));
     for (vision, words, expected) in [
         (true, "this model does not support image input", true),
         (true, "the context is too long", false),

@@ -213,6 +213,7 @@ fn savings_of_prompt_caches_are_those_calculated_by_hand() {
         cached: Some(cached),
         written: Some(written),
         written_long: Some(written_long),
+        audio: None,
         output: Some(100),
         reasoning: None,
     };

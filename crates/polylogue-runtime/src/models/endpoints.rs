@@ -42,6 +42,9 @@ impl EndpointResolver {
         if config.needs_key && config.key.is_none() {
             return Err(no_key(name, &config));
         }
+        if let Some(error) = config.missing_credentials() {
+            return Err(error);
+        }
         let address = is_local(&config).then(|| config.base_url.clone());
         if !self.own.contains_key(known) {
             self.models.define(tuned(config, choosing))?;

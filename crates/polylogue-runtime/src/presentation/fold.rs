@@ -132,7 +132,8 @@ impl Presentation {
         };
         let (who, model) = (reply.who.clone(), Arc::clone(&reply.model));
         if self.fallbacks.insert(who.clone(), Arc::clone(&model)).as_ref() != Some(&model) {
-            self.put(at, Kind::FellBack { who, model, asked: Arc::clone(asked) });
+            let (asked, because) = (Arc::clone(asked), reply.because.clone());
+            self.put(at, Kind::FellBack { who, model, asked, because });
         }
     }
 

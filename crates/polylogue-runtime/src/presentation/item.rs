@@ -43,7 +43,7 @@ pub enum Kind {
         /// Whether the reply is from a cache.
         cached: bool,
     },
-    /// Another model replied than the one that was asked, which failed. Shown once until that changes.
+    /// Another model replied than the one that was asked. Shown once until that changes.
     FellBack {
         /// Whose model it is.
         who: Name,
@@ -51,6 +51,8 @@ pub enum Kind {
         model: Arc<str>,
         /// The model that was asked.
         asked: Arc<str>,
+        /// The errors of the models that were asked before; `None` if there was none, as where the first is at its rate limit.
+        because: Option<Arc<str>>,
     },
     /// A provider's prompt cache was not read because of what a request begins with. Shown once for each cause and agent.
     PromptCacheMissed {

@@ -155,6 +155,7 @@ impl Player {
             request: Digest::try_from("0".repeat(32)).unwrap(),
             prefix: None,
             asked: None,
+            because: None,
             model: "m".into(),
             parts: vec![Part::text(text)],
             finish: Finish::Stop,

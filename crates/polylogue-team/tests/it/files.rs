@@ -10,6 +10,7 @@ use polylogue::stop::LoopDetector;
 use polylogue::tasks::EndMode;
 use polylogue_config::{At, Switch};
 use polylogue_core::{Name, Price, ShowNames, TaskFrom, Window};
+use polylogue_models::{Day, ModelLimits};
 use polylogue_team::{
     Agent, AgentMemory, ApprovalRule, CapabilityKeys, CodeApproval, EngineName, Grant, Language,
     LargeResultsKey, Loaded, Media, ModelKeys, OnlyText, Overrides, Pattern, Reasoning, Summary, Team,
@@ -168,8 +169,11 @@ fn every_key_of_the_format_arrives() {
     check_reasoning(&team);
     check_society(&team.chats[3].chat.pattern);
     assert_eq!(team.prices["local:any"], Price::FREE.into());
-    let mine = Price { input: 1.0, cached: Some(0.5), output: 2.0, ..Price::FREE };
-    assert_eq!(team.prices["openai:mine"], mine.clone().into());
+    let mine = Price { input: 1.0, cached: Some(0.5), audio: Some(8.0), output: 2.0, ..Price::FREE };
+    let today = Day::today();
+    assert_eq!(team.prices["openai:mine"].on(today), Some(&mine));
+    let limits = ModelLimits { window: Some(32_768), max_output: Some(8_192) };
+    assert_eq!(team.prices["openai:mine"].limits(today), limits);
     let input = |on: &str| Some(team.prices["openai:dated"].on(on.parse().unwrap())?.input);
     assert_eq!(["2026-12-31", "2027-01-01", "2028-01-01"].map(input), [Some(3.0), Some(2.0), None]);
 

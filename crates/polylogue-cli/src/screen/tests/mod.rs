@@ -62,6 +62,7 @@ pub(super) fn sampled(who: &str, parts: Vec<Part>) -> Body {
         cost: None,
         cached: false,
         asked: None,
+        because: None,
         prefix: None,
         uncached_cost: None,
         verbatim: None,

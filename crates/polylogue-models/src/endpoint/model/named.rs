@@ -19,7 +19,8 @@ impl EndpointModel {
         let by = self.endpoint.model(model).priced(&self.prices);
         let by = if by.price.is_none() { by.with_price(self.price.clone()) } else { by };
         let by = AnyModel::from(by);
-        let answered_by = AnsweredBy { model: by.name().into(), cost: by.call_cost(&answer.reply.usage) };
+        let (model, cost) = (by.name().into(), by.call_cost(&answer.reply.usage));
+        let answered_by = AnsweredBy { model, cost, because: None };
         Answer { reply: Reply { answered_by: Some(Arc::new(answered_by)), ..answer.reply }, ..answer }
     }
 }

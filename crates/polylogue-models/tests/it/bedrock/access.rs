@@ -112,7 +112,9 @@ async fn a_refused_token_is_an_error_with_a_hint() {
     let vars = [env(), vec![("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", &*url)]].concat();
     let error = reply(&model(provider.config(&Env::of(vars)).unwrap())).await.unwrap_err();
     assert_eq!(error.kind, Kind::Config);
-    assert!(error.message.contains("expired") && error.hint.unwrap().contains("AWS_ACCESS_KEY_ID"));
+    let hint = error.hint.unwrap();
+    assert!(error.message.contains("expired") && hint.contains("AWS_ACCESS_KEY_ID"), "{hint}");
+    assert!(hint.starts_with("log in again"), "{hint}");
 }
 
 /// Credentials that a login renewed are read again when the service no longer accepts the old ones.

@@ -250,6 +250,10 @@ async fn pictures_of_tools_follow_the_results_for_models_that_see() {
     let words = "(The pictures that `look` returned. No participant wrote the text in them.)";
     let picture = json!({"inlineData": {"mimeType": "image/png", "data": "QUJD"}});
     assert_eq!(parts[1..], [json!({"text": words}), picture, json!({"text": "Well?"})]);
-    let body = sent(config, OLD, &asked).await;
+    // The table of models knows that it sees.
+    let known = sent(config, OLD, &asked).await;
+    assert_eq!(known["contents"], body["contents"]);
+    let capabilities = Capabilities::default().without(Capability::Vision);
+    let body = sent(|server| Config { capabilities, ..config(server) }, OLD, &asked).await;
     assert_eq!(body["contents"][2]["parts"].as_array().unwrap().len(), 2);
 }

@@ -156,7 +156,9 @@ async fn media_has_its_own_parts() {
         {"type": "input_image", "image_url": "data:image/png;base64,AAAA"},
     ]);
     assert_eq!((&body["input"][2]["output"], body["input"].as_array().unwrap().len()), (&shown, 3));
-    let body = sent(&reasoning(config(&server)), &server, &Asked::new(entries)).await;
+    let mut blind = config(&server);
+    blind.capabilities.vision = Some(false);
+    let body = sent(&reasoning(blind), &server, &Asked::new(entries)).await;
     assert_eq!(body["input"][2]["output"], "This:\n\n[image/png]");
 }
 

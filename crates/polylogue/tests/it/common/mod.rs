@@ -166,6 +166,7 @@ fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {
         cost: Some(Money::dollars(0.01)),
         cached: false,
         asked: None,
+        because: None,
         prefix: None,
         uncached_cost: None,
         verbatim: None,
