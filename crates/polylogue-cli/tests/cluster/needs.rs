@@ -98,7 +98,7 @@ fn servers_of_the_user_and_the_sandbox_are_needed_where_the_team_uses_them() {
 
 /// A key of Bedrock is credentials that can be found: a region alone is none.
 #[test]
-fn credentials_of_amazon_are_offered_and_needed_only_where_they_can_be_found() {
+fn credentials_of_amazon_are_offered_where_they_can_be_found_and_needed_to_begin() {
     let Some(server) = PostgresServer::start() else { return };
     let place = || Place::new(&server.url()).with_var("AWS_REGION", "eu-west-1");
     let (bare, of_profile) = (place(), place());
@@ -121,13 +121,21 @@ fn credentials_of_amazon_are_offered_and_needed_only_where_they_can_be_found() {
         assert_eq!(offers.contains("\"key:bedrock\""), has_credentials, "{offers}");
         worker.kill();
         place.file("team.yaml", TALK.split("script").next().unwrap());
-        let id = place.detach(&["team.yaml", "--model", "bedrock:amazon.nova-lite-v1:0"]);
-        assert_eq!(needs(place, &id), if has_credentials { "key:bedrock" } else { "" });
+        let talk = ["team.yaml", "--model", "bedrock:amazon.nova-lite-v1:0"];
+        if has_credentials {
+            assert_eq!(needs(place, &place.detach(&talk)), "key:bedrock");
+        } else {
+            // As without the key of any provider.
+            let refused = place.command(&[&["run", "--detach"], &talk[..]].concat()).output().unwrap();
+            let error = String::from_utf8(refused.stderr).unwrap();
+            assert_eq!(refused.status.code(), Some(2), "{error}");
+            assert!(error.contains("there are no credentials") && error.contains("hint: "), "{error}");
+        }
         let doctor = place.command(&["doctor"]).output().unwrap();
         let doctor = String::from_utf8(doctor.stdout).unwrap();
         let row = doctor.lines().find(|line| line.trim_start().starts_with("bedrock ")).unwrap();
         assert_eq!(
-            row.contains("no key: set `AWS_ACCESS_KEY_ID` or `AWS_PROFILE`"),
+            row.contains("there are no credentials") && row.contains("AWS_BEARER_TOKEN_BEDROCK"),
             !has_credentials,
             "{row}"
         );
