@@ -192,25 +192,46 @@ impl AnyModel {
         Some(CallCost { cost: self.0.cost(usage)?, uncached })
     }
 
+    /// The cost of `reply` to a request to this model: that of the model that replied, if it chooses among several.
+    #[must_use]
+    pub fn reply_cost(&self, reply: &Reply) -> Option<CallCost> {
+        match &reply.answered_by {
+            Some(by) => by.cost,
+            None => self.call_cost(&reply.usage),
+        }
+    }
+
     /// Asks the model alone, without a chat: one call, which is in no log. Agents ask their model by
     /// [`Turn::ask_model`](crate::Turn::ask_model).
     ///
     /// # Errors
     /// When there is no reply.
     pub async fn ask(&self, text: &str) -> Result<Reply, ModelError> {
-        let (at, who, params, encoded) =
-            (Path::root(), Name::user(), Params::default(), EncodeCache::default());
+        self.ask_with(text, &Params::default(), &mut ()).await
+    }
+
+    /// As [`ask`](Self::ask), with parameters, and with what streams of the reply.
+    ///
+    /// # Errors
+    /// When there is no reply.
+    pub async fn ask_with(
+        &self,
+        text: &str,
+        params: &Params,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<Reply, ModelError> {
+        let (at, who, encoded) = (Path::root(), Name::user(), EncodeCache::default());
         let entries = [Entry::user(text)];
         let request = Request {
             origin: Origin::new(&at, &who, 0),
             system: None,
             entries: &entries,
             tools: &[],
-            params: &params,
+            params,
             encoded: &encoded,
             reserved: None,
         };
-        Model::complete(self, &request, &mut ()).await
+        Model::complete(self, &request, deltas).await
     }
 }
 

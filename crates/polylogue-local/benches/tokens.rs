@@ -5,9 +5,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use polylogue_core::{
-    AnyModel, DeltaRef, DeltaSink, EncodeCache, Entry, Model, Name, Origin, Params, Path, Reply, Request,
-};
+use polylogue_core::{AnyModel, DeltaRef, DeltaSink, Params, Reply};
 use polylogue_local::{LocalModel, LocalOptions};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -69,20 +67,9 @@ impl DeltaSink for First {
 
 /// The reply, the time until its first piece, and the time after that.
 async fn reply(model: &AnyModel, prompt: &str, tokens: u32) -> Result<(Reply, Duration, Duration)> {
-    let (at, who, encoded) = (Path::root(), Name::new("Ann")?, EncodeCache::default());
-    let entries = [Entry::user(prompt)];
     let params = Params { max_tokens: Some(tokens), seed: Some(1), ..Params::default() };
-    let request = Request {
-        origin: Origin::new(&at, &who, 0),
-        system: None,
-        entries: &entries,
-        tools: &[],
-        params: &params,
-        encoded: &encoded,
-        reserved: None,
-    };
     let (begun, mut first) = (Instant::now(), First::default());
-    let reply = Model::complete(model, &request, &mut first).await?;
+    let reply = model.ask_with(prompt, &params, &mut first).await?;
     let first = first.0.unwrap_or_else(Instant::now);
     Ok((reply, first.duration_since(begun), first.elapsed()))
 }

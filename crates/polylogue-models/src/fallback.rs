@@ -270,11 +270,9 @@ impl Model for Fallback {
 /// The reply with the model that gave it, its cost, and the errors of those that `failed` before.
 fn answered(model: &AnyModel, mut reply: Reply, failed: &[String]) -> Reply {
     let because = (!failed.is_empty()).then(|| failed.join("; ").into());
-    let by = match reply.answered_by.take() {
-        Some(by) => AnsweredBy { because, ..Arc::unwrap_or_clone(by) },
-        None => AnsweredBy { model: model.name().into(), cost: model.call_cost(&reply.usage), because },
-    };
-    reply.answered_by = Some(Arc::new(by));
+    let cost = model.reply_cost(&reply);
+    let model = reply.answered_by.map_or_else(|| model.name().into(), |by| Arc::clone(&by.model));
+    reply.answered_by = Some(Arc::new(AnsweredBy { model, cost, because }));
     reply
 }
 
@@ -285,10 +283,7 @@ fn given_up(model: &AnyModel, result: &Result<Reply, ModelError>) -> FailedAttem
         Ok(reply) if reply.cached => FailedAttempt::Unsent,
         Ok(reply) => FailedAttempt::Replied {
             tokens: reply.usage.total(),
-            cost: match &reply.answered_by {
-                Some(by) => by.cost.map(|cost| cost.cost),
-                None => model.cost(&reply.usage),
-            },
+            cost: model.reply_cost(reply).map(|cost| cost.cost),
         },
         Err(_) => FailedAttempt::Broken,
     }

@@ -3,6 +3,7 @@
 use polylogue_core::Usage;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use crate::wire::lenient::{Arguments, Count, Text};
 
@@ -72,19 +73,12 @@ pub(super) struct FunctionCall<'a> {
     pub(super) args: Arguments<'a>,
 }
 
-/// The tokens of one kind of content.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct ModalityTokens {
-    modality: String,
-    token_count: Count,
-}
-
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Tokens {
     prompt_token_count: Count,
-    prompt_tokens_details: Option<Vec<ModalityTokens>>,
+    /// The tokens of each kind of content. Anything else is as if it were not there.
+    prompt_tokens_details: Value,
     cached_content_token_count: Count,
     candidates_token_count: Count,
     thoughts_token_count: Count,
@@ -114,8 +108,9 @@ impl Tokens {
     }
 
     fn audio(&self) -> Option<u64> {
-        let of = self.prompt_tokens_details.iter().flatten().find(|of| of.modality == "AUDIO")?;
-        of.token_count.0.filter(|&tokens| tokens > 0)
+        let is_audio = |of: &&Value| of.get("modality").is_some_and(|modality| modality == "AUDIO");
+        let of = self.prompt_tokens_details.as_array()?.iter().find(is_audio)?;
+        of.get("tokenCount")?.as_u64().filter(|&tokens| tokens > 0)
     }
 }
 
@@ -152,6 +147,11 @@ mod tests {
             (
                 r#"{"promptTokenCount":10,"promptTokensDetails":[{"modality":"TEXT","tokenCount":4},{"modality":"AUDIO","tokenCount":6}]}"#,
                 Usage { audio: Some(6), ..of(10, None, None, None) },
+            ),
+            (r#"{"promptTokenCount":10,"promptTokensDetails":{"AUDIO":6}}"#, of(10, None, None, None)),
+            (
+                r#"{"promptTokenCount":10,"promptTokensDetails":[3,{"modality":null}]}"#,
+                of(10, None, None, None),
             ),
             (r#"{"promptTokenCount":0,"totalTokenCount":4}"#, Usage::default()),
             ("{}", Usage::default()),
