@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::resume_unwind;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, Either, select};
 use polylogue::runs::worker::{
@@ -15,6 +15,7 @@ use polylogue_core::{
     AnyStore, Cancellation, Due, Event, Features, LogId, LogState, Queue as _, Status, Store as _,
     StoreError, Summary, Timer,
 };
+use rustix::time::{ClockId, clock_gettime};
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
@@ -71,6 +72,16 @@ impl Default for WorkerOptions {
 /// its place.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The time since the machine was started, with that in which it was suspended: leases end meanwhile, and `std::time::Instant` does not
+/// show that on Linux.
+fn uptime() -> Duration {
+    #[cfg(target_os = "linux")]
+    let clock = ClockId::Boottime;
+    #[cfg(not(target_os = "linux"))]
+    let clock = ClockId::Monotonic;
+    Duration::try_from(clock_gettime(clock)).unwrap_or_default()
+}
+
 /// Runs the conversations of a queue that are due.
 pub struct Worker {
     /// With the store of the worker, in which calls begin only under claims that were confirmed lately.
@@ -88,8 +99,7 @@ impl Worker {
     /// # Errors
     /// [`Error::NoQueue`] when its store is none.
     pub fn new(runtime: &Runtime, teams: Arc<dyn StoredTeams>, options: WorkerOptions) -> Result<Arc<Self>> {
-        let begun = Instant::now();
-        let time = WorkerTime::new(move || begun.elapsed(), Timer::new(tokio::time::sleep));
+        let time = WorkerTime::new(uptime, Timer::new(tokio::time::sleep));
         let store = WorkerStore::new(runtime.queue()?, time);
         let WorkerOptions { at_once, offers, address, meter } = options;
         let worker = WorkerLoop::new(store.clone()).at_once(at_once).offers(offers.clone()).address(address);
