@@ -308,6 +308,11 @@ pub struct PromptCache {
     pub uncached: Money,
 }
 
+/// Providers report what they like: sums end at the highest number.
+const fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
 impl PromptCache {
     /// Whether no cache was read or written.
     #[must_use]
@@ -322,8 +327,8 @@ impl PromptCache {
     }
 
     pub(super) fn add(&mut self, usage: &Usage, cost: Option<Money>, uncached: Option<Money>) {
-        self.read += usage.cached.unwrap_or(0);
-        self.written += usage.written.unwrap_or(0);
+        add(&mut self.read, usage.cached.unwrap_or(0));
+        add(&mut self.written, usage.written.unwrap_or(0));
         if let (Some(cost), Some(uncached)) = (cost, uncached) {
             self.cost += cost;
             self.uncached += uncached;
@@ -350,8 +355,9 @@ impl CacheSavings {
     }
 
     fn add(&mut self, usage: &Usage, cost: Option<Money>) {
-        self.calls += 1;
-        self.tokens += usage.input.unwrap_or(0) + usage.output.unwrap_or(0);
+        add(&mut self.calls, 1);
+        add(&mut self.tokens, usage.input.unwrap_or(0));
+        add(&mut self.tokens, usage.output.unwrap_or(0));
         self.cost += cost.unwrap_or_default();
     }
 }
@@ -359,22 +365,22 @@ impl CacheSavings {
 impl TotalUsage {
     /// Adds all figures of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.input += other.input;
-        self.output += other.output;
-        self.reasoning += other.reasoning;
-        self.unmetered += other.unmetered;
+        add(&mut self.calls, other.calls);
+        add(&mut self.input, other.input);
+        add(&mut self.output, other.output);
+        add(&mut self.reasoning, other.reasoning);
+        add(&mut self.unmetered, other.unmetered);
         self.cost += other.cost;
-        self.unpriced += other.unpriced;
-        self.prompt_cache.read += other.prompt_cache.read;
-        self.prompt_cache.written += other.prompt_cache.written;
+        add(&mut self.unpriced, other.unpriced);
+        add(&mut self.prompt_cache.read, other.prompt_cache.read);
+        add(&mut self.prompt_cache.written, other.prompt_cache.written);
         self.prompt_cache.cost += other.prompt_cache.cost;
         self.prompt_cache.uncached += other.prompt_cache.uncached;
-        self.saved.calls += other.saved.calls;
-        self.saved.tokens += other.saved.tokens;
+        add(&mut self.saved.calls, other.saved.calls);
+        add(&mut self.saved.tokens, other.saved.tokens);
         self.saved.cost += other.saved.cost;
-        self.uncertain.calls += other.uncertain.calls;
-        self.uncertain.tokens += other.uncertain.tokens;
+        add(&mut self.uncertain.calls, other.uncertain.calls);
+        add(&mut self.uncertain.tokens, other.uncertain.tokens);
         self.uncertain.cost += other.uncertain.cost;
     }
 
@@ -383,23 +389,23 @@ impl TotalUsage {
         if cached {
             return self.saved.add(usage, cost);
         }
-        self.calls += 1;
-        self.input += usage.input.unwrap_or(0);
-        self.output += usage.output.unwrap_or(0);
-        self.reasoning += usage.reasoning.unwrap_or(0);
-        self.unmetered += u64::from(usage.total().is_none());
+        add(&mut self.calls, 1);
+        add(&mut self.input, usage.input.unwrap_or(0));
+        add(&mut self.output, usage.output.unwrap_or(0));
+        add(&mut self.reasoning, usage.reasoning.unwrap_or(0));
+        add(&mut self.unmetered, u64::from(usage.total().is_none()));
         self.cost += cost.unwrap_or_default();
-        self.unpriced += u64::from(cost.is_none());
+        add(&mut self.unpriced, u64::from(cost.is_none()));
     }
 
     /// Adds the usage of a tool. It does not count as a model call.
     pub fn add_tool(&mut self, used: &ToolUsage) {
-        self.input += used.usage.input.unwrap_or(0);
-        self.output += used.usage.output.unwrap_or(0);
-        self.reasoning += used.usage.reasoning.unwrap_or(0);
-        self.unmetered += u64::from(used.usage.total().is_none());
+        add(&mut self.input, used.usage.input.unwrap_or(0));
+        add(&mut self.output, used.usage.output.unwrap_or(0));
+        add(&mut self.reasoning, used.usage.reasoning.unwrap_or(0));
+        add(&mut self.unmetered, u64::from(used.usage.total().is_none()));
         self.cost += used.cost.unwrap_or_default();
-        self.unpriced += u64::from(used.cost.is_none());
+        add(&mut self.unpriced, u64::from(used.cost.is_none()));
     }
 
     /// Adds calls that count at their upper bound.
@@ -408,8 +414,8 @@ impl TotalUsage {
             return;
         }
         let UncertainUsage { calls, tokens, cost } = &mut self.uncertain;
-        *calls += charge.calls;
-        *tokens = tokens.saturating_add(charge.tokens.unwrap_or(0));
+        add(calls, charge.calls);
+        add(tokens, charge.tokens.unwrap_or(0));
         *cost += charge.cost.unwrap_or_default();
     }
 
@@ -457,5 +463,28 @@ mod tests {
         ] {
             assert_eq!(Money { picodollars }.to_string(), shown);
         }
+    }
+
+    #[test]
+    fn usage_beyond_all_numbers_is_counted_as_the_highest() {
+        let most = Some(u64::MAX);
+        let usage = Usage {
+            input: most,
+            cached: most,
+            written: most,
+            written_long: most,
+            audio: most,
+            output: most,
+            reasoning: most,
+        };
+        let (mut total, cost) = (TotalUsage::default(), Some(Money { picodollars: u64::MAX }));
+        for cached in [false, true, false, true] {
+            total.add_call(&usage, cost, cached);
+            total.prompt_cache.add(&usage, cost, cost);
+        }
+        total.merge(&total.clone());
+        let all = [total.input, total.output, total.reasoning, total.saved.tokens, total.prompt_cache.read];
+        assert_eq!(all, [u64::MAX; 5]);
+        assert_eq!((total.calls, total.saved.calls, total.cost.picodollars), (4, 4, u64::MAX));
     }
 }
