@@ -319,7 +319,7 @@ fn prices(about: &Value, suffix: &str) -> Option<String> {
         ("cache_creation_input_token_cost", "cache_write"),
         ("cache_creation_input_token_cost_above_1hr", "cache_write_1h"),
     ] {
-        if let Some(price) = price(theirs).filter(|_| ours != "cache_write_1h" || suffix.is_empty()) {
+        if let Some(price) = price(theirs) {
             let _ = write!(row, ",\"{ours}\":{price}");
         }
     }
@@ -355,6 +355,7 @@ mod tests {
             "gemini/g": {"mode": "chat", "litellm_provider": "gemini", "max_input_tokens": 1048576, "max_output_tokens": 8192,
                 "input_cost_per_token": 1.25e-06, "output_cost_per_token": 1e-05, "cache_read_input_token_cost": 1.25e-07,
                 "input_cost_per_token_above_200k_tokens": 2.5e-06, "output_cost_per_token_above_200k_tokens": 1.5e-05,
+                "cache_creation_input_token_cost_above_1hr_above_200k_tokens": 5e-06,
                 "supports_vision": true, "supports_function_calling": true, "supports_sampling_params": false,
                 "supports_adaptive_thinking": true, "thinking_always_on": false},
             "vertex_ai/gemini-2.5-x": {"mode": "chat", "litellm_provider": "vertex_ai", "input_cost_per_token": 1e-06,
@@ -365,7 +366,7 @@ mod tests {
             made(source),
             "{\"source\":\"litellm 1.0\",\"date\":\"2026-01-02\",\"models\":3}\n\
              {\"provider\":\"gemini\",\"model\":\"g\",\"max_input\":1048576,\"max_output\":8192,\"input\":1.25,\"output\":10,\
-             \"cache_read\":0.125,\"tiers\":[{\"over\":200000,\"input\":2.5,\"output\":15}],\"can\":[\"tools\",\"vision\"],\
+             \"cache_read\":0.125,\"tiers\":[{\"over\":200000,\"input\":2.5,\"output\":15,\"cache_write_1h\":5}],\"can\":[\"tools\",\"vision\"],\
              \"takes\":[\"adaptive_thinking\"],\"refuses\":[\"sampling\"]}\n\
              {\"provider\":\"openai\",\"model\":\"e\",\"input\":0.02,\"output\":0,\"can\":[]}\n\
              {\"provider\":\"vertex\",\"model\":\"gemini-2.5-x\",\"input\":1,\"output\":1,\"can\":[],\

@@ -43,7 +43,7 @@ pub use key::{Key, Redactor};
 pub use network_access::{Destination, NetworkAccess, OwnAddress, Refusal};
 pub use proxies::Proxies;
 pub use response::{ReadError, Response, read_all, read_up_to};
-pub use transport::{SendError, Transport, is_loopback};
+pub use transport::{SendError, Transport, is_loopback, is_private};
 
 /// The default `User-Agent` of every request.
 const USER_AGENT_TEXT: &str = concat!("polylogue/", env!("CARGO_PKG_VERSION"));

@@ -14,6 +14,7 @@ use hyper_util::client::proxy::matcher::Intercept;
 use percent_encoding::percent_decode_str;
 use url::{Position, Url};
 
+use crate::address::not_public;
 use crate::connect::{BoxError, Connector, HTTP2_OR_1};
 use crate::multiplexed::Multiplexed;
 use crate::pool::Pool;
@@ -214,6 +215,27 @@ pub fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     address.map_or(host == "localhost" || host.ends_with(".localhost"), |address| address.is_loopback())
+}
+
+/// Whether `url` is on this machine or in a private network, as far as its host tells: an address that is not public, a name without a
+/// dot, or one below a domain that is for private use (RFC 6761, RFC 6762, RFC 8375, and ICANN's `internal`).
+///
+/// ```
+/// use polylogue_http::is_private;
+/// use url::Url;
+/// let private = |url| is_private(&Url::parse(url).unwrap());
+/// assert!(private("http://192.168.1.7:8000") && private("http://ollama:11434") && private("http://gpu.internal"));
+/// assert!(!private("https://example.com") && !private("http://8.8.8.8"));
+/// ```
+pub fn is_private(url: &Url) -> bool {
+    let Some(host) = url.host_str() else { return false };
+    if let Ok(address) = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        return not_public(address).is_some();
+    }
+    let host = host.trim_end_matches('.');
+    let domains = ["localhost", "local", "internal", "lan", "home.arpa"];
+    !host.contains('.')
+        || domains.iter().any(|domain| host.strip_suffix(domain).is_some_and(|name| name.ends_with('.')))
 }
 
 #[cfg(test)]

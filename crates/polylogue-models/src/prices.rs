@@ -5,6 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, NaiveDate};
 use polylogue_core::Price;
+use polylogue_http::is_private;
+use url::Url;
 
 use crate::catalog::{KnownModel, is_edition};
 use crate::provider::Provider;
@@ -204,16 +206,32 @@ impl Prices {
     /// [`list_price_at`].
     #[must_use]
     pub fn at(&self, provider: &str, base_url: &str, model: &str, day: Day) -> Option<Price> {
-        let of_host = Provider::all().iter().filter(|other| other.has_host_of(base_url));
-        let names = of_host.map(|other| -> &str { other.name() }).chain([provider]);
-        names.filter_map(|name| self.of(name, model, day)).reduce(Price::at_least)
+        let hosts = Provider::all().iter().filter(|other| other.has_host_of(base_url));
+        let of_hosts: Vec<Option<Price>> = hosts.map(|host| self.of(host.name(), model, day)).collect();
+        let named = match self.own(provider, model, day) {
+            Some(own) => Some(own.clone()),
+            // What a known host charges is not known by a name that anybody can give to an endpoint.
+            None if of_hosts.contains(&None) || is_local(provider) && !is_near(base_url) => return None,
+            None => list_price(provider, model),
+        };
+        of_hosts.into_iter().chain([named]).flatten().reduce(Price::at_least)
     }
+}
+
+fn is_local(provider: &str) -> bool {
+    Provider::find(provider).is_some_and(Provider::is_local)
+}
+
+/// Whether the server at `url` is on this machine or in a private network, as far as its address tells. Others can cost something, whatever
+/// they are called.
+fn is_near(url: &str) -> bool {
+    Url::parse(url.trim()).is_ok_and(|url| is_private(&url))
 }
 
 /// The list price of `model` at `provider`: 0 for local servers, `None` if unknown.
 #[must_use]
 pub fn list_price(provider: &str, model: &str) -> Option<Price> {
-    if Provider::find(provider).is_some_and(Provider::is_local) {
+    if is_local(provider) {
         return Some(Price::FREE);
     }
     if provider == "openrouter" && model.ends_with(":free") {
@@ -223,11 +241,15 @@ pub fn list_price(provider: &str, model: &str) -> Option<Price> {
 }
 
 /// The list price of `model` at an endpoint named `provider` at `base_url`. An endpoint at the host of a known
-/// provider has that provider's price, whatever its name is.
+/// provider has that provider's price, whatever its name is. One that is named like a local server is free at an address of this machine
+/// or a private network.
 ///
 /// ```
+/// use polylogue_core::Price;
 /// use polylogue_models::{list_price, list_price_at};
 /// assert_eq!(list_price_at("mine", "https://api.openai.com/v1", "gpt-4o"), list_price("openai", "gpt-4o"));
+/// assert_eq!(list_price_at("vllm", "http://10.0.0.7:8000/v1", "qwen3"), Some(Price::FREE));
+/// assert_eq!(list_price_at("vllm", "https://gpu.example.com/v1", "qwen3"), None);
 /// ```
 #[must_use]
 pub fn list_price_at(provider: &str, base_url: &str, model: &str) -> Option<Price> {
@@ -294,6 +316,13 @@ mod tests {
         assert_eq!(of(&known()), (Some(128_000), Some(16_384)));
         assert_eq!(of(&known().with_limits(limits)), (Some(128_000), Some(16_384)));
         assert_eq!(of(&models.model("vllm:mine").unwrap().with_limits(limits)), (Some(32_768), Some(8_192)));
+        let dearer = Prices::new([("vllm:mine".to_owned(), Price { input: 1.0, ..Price::FREE }.into())]);
+        let dearer = Models::new(Env::default()).with_prices(dearer).model("vllm:mine").unwrap();
+        assert_eq!(
+            of(&dearer.with_limits(limits)),
+            (None, None),
+            "a price that is not of who sets the limits"
+        );
         let own = Models::new(Env::default()).with_prices(prices).model("openai:gpt-4o").unwrap();
         assert_eq!(of(&own), (Some(32_768), Some(8_192)));
     }
@@ -345,6 +374,13 @@ mod tests {
             // Another name for the same host has no lower price.
             ("house", open, "gpt-4o", "2026-12-31", Some(1.5)),
             ("other", mine, "gpt-4o", "2026-12-31", None),
+            // Named like a local server: free where it can be one, and never where something else is known to be.
+            ("vllm", mine, "qwen3", "2026-12-31", Some(0.0)),
+            ("vllm", "http://gpu:8000/v1", "qwen3", "2026-12-31", Some(0.0)),
+            ("ollama", "http://localhost:11434", "qwen3", "2026-12-31", Some(0.0)),
+            ("vllm", "https://gpu.example.com/v1", "qwen3", "2026-12-31", None),
+            ("vllm", "https://openrouter.ai/api/v1", "unheard/of", "2026-12-31", None),
+            ("openai", "https://openrouter.ai/api/v1", "gpt-4o-mini", "2026-12-31", None),
         ] {
             let found = prices.at(provider, url, model, day(on)).map(|price| price.input);
             assert_eq!(found, expected, "{provider}:{model} at {url} on {on}");

@@ -21,7 +21,7 @@ pub fn bound_of(team: &Team, limits: &Limits, prices: &Prices) -> Result<TeamBou
     let model = |name: &str| match models.model(name) {
         Ok(model) => {
             let (price, limits) = (price_in(team, &model), limits_in(team, &model));
-            AnyModel::new(model.with_price(price).with_limits(limits))
+            AnyModel::new(model.with_limits(limits).with_price(price))
         }
         Err(_) => AnyModel::new(UnknownModel(name.to_owned())),
     };

@@ -225,7 +225,7 @@ impl TeamModels {
                 let model = models.model(name)?;
                 let price = self.price(model.name(), model.price())?;
                 let limits = self.limits.get(model.name()).copied().unwrap_or_default();
-                AnyModel::new(model.with_price(price).with_limits(limits))
+                AnyModel::new(model.with_limits(limits).with_price(price))
             }
         };
         Ok(match &self.cache {

@@ -79,8 +79,8 @@ impl Config for PriceKey {
         match (&form, &node.data) {
             // What could not be read has no days.
             _ if cx.report.attempts() > before => {}
-            (Form::Dated(prices), Data::List(nodes)) => check_days(prices.iter().zip(nodes), cx),
-            (Form::Tokens(price), _) => check_days([(price, node)].into_iter(), cx),
+            (Form::Dated(prices), Data::List(nodes)) => check_prices(prices.iter().zip(nodes), cx),
+            (Form::Tokens(price), _) => check_prices([(price, node)].into_iter(), cx),
             _ => {}
         }
         Self(form)
@@ -95,8 +95,8 @@ impl Config for PriceKey {
     }
 }
 
-/// Reports periods that end before they begin, and those that share a day with one before.
-fn check_days<'a>(prices: impl Iterator<Item = (&'a TokenPrice, &'a Node)>, cx: &mut Cx<'_, '_>) {
+/// Reports periods that end before they begin, and those that share a day with one before; and tiers that cost less than shorter requests.
+fn check_prices<'a>(prices: impl Iterator<Item = (&'a TokenPrice, &'a Node)>, cx: &mut Cx<'_, '_>) {
     let mut before: Vec<DatedPrice> = Vec::new();
     for (price, node) in prices {
         let dated = price.dated();
@@ -109,6 +109,13 @@ fn check_days<'a>(prices: impl Iterator<Item = (&'a TokenPrice, &'a Node)>, cx: 
         } else if before.iter().any(|other| other.overlaps(&dated)) {
             let hint = "give each price a `from` after the `until` of the one before";
             cx.report.error_with_hint(&node.span, "two prices count on the same day", hint);
+        }
+        if let Some(over) = dated.price.falls_over() {
+            let what = format!(
+                "a request of more than {over} tokens costs less than a shorter one, for some kind of token"
+            );
+            let hint = "what a call costs at most is computed from its longest request: give a longer one no lower prices";
+            cx.report.error_with_hint(&node.span, what, hint);
         }
         before.push(dated);
     }
@@ -173,10 +180,10 @@ struct TokenPrice {
     /// Other prices of all tokens of longer requests.
     #[key(as = Vec<TierPrice>)]
     tiers: Vec<PriceTier>,
-    /// Context window of the model, in tokens. In a team file it counts for models of which none is known.
+    /// Context window of the model, in tokens. In a team file it counts for models of which neither a window nor another price is known.
     #[key(none = "as listed", range = 1..=1_000_000_000)]
     window: Option<u64>,
-    /// The most tokens of a reply of the model. In a team file it counts for models of which none is known.
+    /// The most tokens of a reply of the model. In a team file it counts for models of which neither such a limit nor another price is known.
     #[key(none = "as listed", range = 1..=1_000_000_000)]
     max_output: Option<u64>,
     /// First day on which the price counts, in UTC.

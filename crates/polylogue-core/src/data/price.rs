@@ -53,6 +53,7 @@ pub struct PriceTier {
 }
 
 /// The price of each kind of token.
+#[derive(Clone, Copy)]
 struct Rates {
     input: f64,
     cached: f64,
@@ -159,17 +160,44 @@ impl Price {
         Some(amounts.into_iter().map(|(dollars, tokens)| per_token(dollars, tokens)).sum())
     }
 
+    /// Above how many input tokens a kind of token costs less than in shorter requests. The longest request is then not the dearest one, and
+    /// no upper bound of a call can be computed from it.
+    ///
+    /// ```
+    /// use polylogue_core::{Price, PriceTier};
+    /// let tier = |input| PriceTier { over: 200_000, input: Some(input), ..PriceTier::default() };
+    /// let price = |input| Price { input: 3.0, output: 15.0, tiers: vec![tier(input)], ..Price::FREE };
+    /// assert_eq!((price(6.0).falls_over(), price(1.0).falls_over()), (None, Some(200_000)));
+    /// ```
+    #[must_use]
+    pub fn falls_over(&self) -> Option<u64> {
+        let falls = |over: &u64| {
+            let (below, above) = (self.rates(*over), self.rates(over.saturating_add(1)));
+            let pairs = [
+                (below.input, above.input),
+                (below.cached, above.cached),
+                (below.write, above.write),
+                (below.write_long, above.write_long),
+                (below.output, above.output),
+            ];
+            pairs.into_iter().any(|(below, above)| above < below)
+        };
+        self.tiers.iter().map(|tier| tier.over).filter(falls).min()
+    }
+
     /// The prices of a call whose request has so many tokens: those of the highest tier that it is over.
     fn rates(&self, input: u64) -> Rates {
         let over = self.tiers.iter().filter(|tier| input > tier.over);
         let tier = over.max_by_key(|tier| tier.over).copied().unwrap_or_default();
         let fresh = tier.input.unwrap_or(self.input);
         let write = tier.write.or(self.write).unwrap_or(fresh);
+        // A tier that says what writing costs, but not for an hour: no less.
+        let long = self.write_long.map(|long| tier.write.map_or(long, |write| long.max(write)));
         Rates {
             input: fresh,
             cached: tier.cached.or(self.cached).unwrap_or(fresh),
             write,
-            write_long: tier.write_long.or(self.write_long).unwrap_or(write),
+            write_long: tier.write_long.or(long).unwrap_or(write),
             audio: self.audio.unwrap_or(fresh),
             output: tier.output.unwrap_or(self.output),
         }
@@ -223,6 +251,18 @@ mod tests {
         assert_eq!(picodollars(&price(), usage), Some(by_hand));
         assert_eq!(picodollars(&price(), Usage::default()), None);
         assert_eq!(picodollars(&Price::FREE, Usage::default()), Some(0));
+    }
+
+    #[test]
+    fn writing_for_an_hour_costs_no_less_than_writing_in_any_tier() {
+        let long = PriceTier { over: 200_000, input: Some(6.0), write: Some(7.5), ..PriceTier::default() };
+        let price = |write_long| Price { tiers: vec![PriceTier { write_long, ..long }], ..price() };
+        let input = Some(300_000);
+        let written =
+            Usage { input, written: input, written_long: input, output: Some(0), ..Usage::default() };
+        for (write_long, dollars_for_a_million) in [(None, 7_500_000), (Some(12.0), 12_000_000)] {
+            assert_eq!(picodollars(&price(write_long), written), Some(300_000 * dollars_for_a_million));
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl Bound {
     ///
     /// The only place that says what a call takes at most: for its reservation, and for the bound of a team. A model is billed
     /// for no more input than [`Model::max_input`]. A reply has at most [`Model::max_output`] tokens, or else no more than [`Model::max_input`]. Money is the highest price: a provider may write all of the request to its
-    /// cache, which can cost more than to read it.
+    /// cache, which can cost more than to read it, or read all of it from there, where the user's price says that this costs more.
     #[must_use]
     pub fn of_input(model: &impl Model, params: &Params, input: impl Into<InputTokens>) -> Self {
         let InputTokens { all, audio } = input.into();
@@ -39,7 +39,8 @@ impl Bound {
             let is_long = params.prompt_cache == Some(CacheLifetime::Hour);
             let written = input - audio.unwrap_or(0);
             let written = Usage { written: Some(written), written_long: is_long.then_some(written), ..fresh };
-            model.cost(&fresh).max(model.cost(&written))
+            let read = Usage { cached: Some(input), ..fresh };
+            [&fresh, &written, &read].into_iter().map(|usage| model.cost(usage)).max().flatten()
         };
         Self {
             tokens: output.map(|output| input.saturating_add(output)),

@@ -128,9 +128,13 @@ impl EndpointModel {
         Self { prices: Arc::clone(prices), ..self.with_price(price) }
     }
 
-    /// Sets the limits that are not known otherwise.
+    /// Sets the limits that are not known otherwise. Without effect on a model with a [price](Self::price), unless it is free: less would
+    /// be reserved for its calls than they can cost by a price that others know.
     #[must_use]
     pub fn with_limits(mut self, limits: ModelLimits) -> Self {
+        if self.price.as_ref().is_some_and(|price| *price != Price::FREE) {
+            return self;
+        }
         self.accepts.max_input = self.accepts.max_input.or(limits.window);
         self.accepts.max_output = self.accepts.max_output.or(limits.max_output);
         self

@@ -2,7 +2,7 @@
 //! providers with the input tokens that the provider reported. Its first line says where they were recorded.
 
 use crate::common::Asked;
-use polylogue_core::{Bound, Entry, Params, ToolSpec};
+use polylogue_core::{Bound, Entry, Money, Params, Price, ToolSpec};
 use polylogue_models::{Config, Endpoint, EndpointModel, TokenCount};
 use serde::Deserialize;
 use serde_json::Value;
@@ -67,6 +67,13 @@ fn rows() -> Vec<Row> {
 /// A model without a known context window, which would lower the bound.
 fn model() -> EndpointModel {
     Endpoint::new(Config::new("http://localhost:1")).unwrap().model("unheard-of")
+}
+
+#[test]
+fn a_call_can_cost_what_reading_all_of_it_from_the_cache_costs() {
+    let price = Price { input: 1.0, cached: Some(10.0), ..Price::FREE };
+    let bound = Bound::of_input(&model().with_price(Some(price)), &Params::default(), 1_000);
+    assert_eq!(bound.least_cost, Some(Money::dollars(0.01)));
 }
 
 /// P115.

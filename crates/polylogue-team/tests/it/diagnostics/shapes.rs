@@ -341,6 +341,21 @@ fn a_missing_key_is_shown_where_it_is_missing() {
 }
 
 #[test]
+fn a_longer_request_costs_no_less() {
+    check(
+        r"
+name: t
+prices:
+  'a:b': {input: 2, output: 2, tiers: [{over: 100, input: 4}, {over: 200, output: 1}]}
+  'c:d': {input: 2, output: 2, tiers: [{over: 100, input: 4}, {over: 200, output: 8}]}
+agents: [{name: A}]
+chat: {participants: [A], stop: {max_turns: 1}}
+",
+        &expect![[r#""#]],
+    );
+}
+
+#[test]
 fn a_day_has_one_price() {
     check(
         r"
