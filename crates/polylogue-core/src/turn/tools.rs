@@ -158,14 +158,19 @@ impl Turn<'_> {
         self.log.charge_lost_by_tools(self.transcript.at(), by_tools).await
     }
 
+    /// Takes what the log has of `calls`. Each of them has one beginning and one end: what follows with the id of one that has them
+    /// belongs to a later call, whose agent gave it the same id.
     fn replay_calls(&mut self, calls: &[Call], begun: &mut [bool], outcomes: &mut [Option<Outcome>]) {
         while let Some(event) = self.past.front() {
-            let id = match &event.body {
-                Body::ToolCalled { call, .. } => &call.id,
-                Body::ToolReturned { id, .. } => id,
-                _ => return,
+            let first = |id: &str, is_left: &dyn Fn(usize) -> bool| {
+                (0..).zip(calls).find(|(at, call)| call.id == id && is_left(*at)).map(|(at, _)| at)
             };
-            let Some(index) = calls.iter().position(|call| call.id == *id) else { return };
+            let index = match &event.body {
+                Body::ToolCalled { call, .. } => first(&call.id, &|at| begun.get(at) == Some(&false)),
+                Body::ToolReturned { id, .. } => first(id, &|at| outcomes.get(at) == Some(&None)),
+                _ => None,
+            };
+            let Some(index) = index else { return };
             match (&event.body, begun.get_mut(index), outcomes.get_mut(index)) {
                 (Body::ToolReturned { outcome, .. }, _, Some(slot)) => *slot = Some(outcome.clone()),
                 (_, Some(begun), _) => *begun = true,

@@ -4,19 +4,19 @@ use crate::common;
 
 use std::sync::Arc;
 
-use crate::common::{log, log_in, name, script};
+use crate::common::{log, log_in, log_of, name, script};
 use expect_test::{Expect, expect};
 use polylogue::policies::{summed_up, until};
 use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_turns, says};
 use polylogue::tools::GetHistory;
 use polylogue::{
-    Act, AnyModel, Assistant, Chat, Error, Function, Human, Limits, Log, Message, Name, Status, Step, Tool,
-    Transcript, Update, round_robin, sequential,
+    Act, Agent, AnyModel, Assistant, Chat, Error, Function, Human, Limits, Log, Message, Name, Status, Step,
+    Tool, Transcript, Turn, Update, round_robin, sequential,
 };
 use polylogue_core::{
-    AnyStore, Body, Call, ConfigError, Delta, Fault, Interrupt, LogId, Money, Outcome, Part, StopReason,
-    Store, ToolCx, ToolError, ToolSpec, TurnRequest,
+    AnyStore, AnyTool, Body, Call, ConfigError, Delta, Fault, Interrupt, LogId, Money, Outcome, Part,
+    StopReason, Store, ToolCx, ToolError, ToolSpec, TurnRequest,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -412,6 +412,53 @@ async fn a_call_in_flight_is_repeated_only_if_its_tool_says_so() {
     let (calls, log) = resumed_in_a_tool_call(false).await;
     assert_eq!(calls, 0, "{log}");
     assert!(log.contains("outcome of this call is unknown"), "{log}");
+}
+
+/// Makes two calls, one after the other, and gives both the same id.
+struct OneId(AnyTool);
+
+impl Agent for OneId {
+    fn name(&self) -> &Name {
+        static NAME: std::sync::LazyLock<Name> = std::sync::LazyLock::new(|| Name::new("A").unwrap());
+        &NAME
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
+        let mut results = Vec::new();
+        for how in ["count", "fail"] {
+            let call = Call { id: "1".into(), tool: "tally".into(), args: json!({"how": how}) };
+            let outcomes = turn.call(std::slice::from_ref(&self.0), &[call]).await?;
+            results.extend(outcomes.iter().map(|outcome| outcome.plain().into_owned()));
+        }
+        Ok(Act::say(results.join(", ")))
+    }
+}
+
+#[tokio::test]
+async fn a_call_with_the_id_of_an_earlier_one_is_not_made_again_and_has_its_own_result() {
+    let chat = |tally: Tally| {
+        Chat::named("c").participant(OneId(AnyTool::new(tally))).policy(sequential()).build().unwrap()
+    };
+    let mut whole = log().await;
+    assert_eq!(chat(Tally::new(false)).run_in(&mut whole, "go").await.unwrap().text(), "counted, out of ink");
+    let whole = whole.events().await;
+    let bodies = |events: &[Arc<polylogue_core::Event>]| -> Vec<Body> {
+        events.iter().map(|event| event.body.clone()).collect()
+    };
+    let count = |events: &[Arc<polylogue_core::Event>], is: fn(&Body) -> bool| {
+        events.iter().filter(|event| is(&event.body)).count() as u64
+    };
+    let begun = |events: &[Arc<_>]| count(events, |body| matches!(body, Body::ToolCalled { .. }));
+    let ended = |events: &[Arc<_>]| count(events, |body| matches!(body, Body::ToolReturned { .. }));
+    // Where no call is in flight.
+    for cut in (1..whole.len()).filter(|cut| begun(&whole[..*cut]) == ended(&whole[..*cut])) {
+        let tally = Tally::new(false);
+        let made = Arc::clone(&tally.1);
+        let mut log = log_of(&whole[..cut]).await;
+        chat(tally).resume(&mut log).await.unwrap();
+        let left = 2 - ended(&whole[..cut]);
+        assert_eq!(made.load(std::sync::atomic::Ordering::Relaxed), left, "cut before event {cut}");
+        assert_eq!(bodies(&log.events().await), bodies(&whole), "cut before event {cut}");
+    }
 }
 
 #[tokio::test]

@@ -94,10 +94,11 @@ impl Agent for Rewoo {
         let begun = turn.transcript().turns_begun_by(turn.me());
         let mut evidence: BTreeMap<String, Value> = BTreeMap::new();
         let mut gathered = String::new();
+        let mut ids = CallIds { turn: begun, used: BTreeMap::new() };
         for Step { plan, label, tool, args } in steps(&plan) {
             let mut space = MAX_ARGUMENTS;
             let args = filled(self.args(&tool, &args), &evidence, &mut space);
-            let call = Call { id: format!("{begun}-{}", label.trim_start_matches('#')), tool, args };
+            let call = Call { id: ids.next(&label), tool, args };
             let runner = Runner { tools: &self.tools, approval: &self.approval, searches: false };
             let outcome = match runner.run(turn, &self.name, &[call]).await? {
                 ControlFlow::Continue(finished) => finished.into_iter().next().map(|call| call.outcome),
@@ -115,6 +116,22 @@ impl Agent for Rewoo {
         }
         let task = format!("Answer the question from this evidence.\n\n{gathered}Question: {question}");
         Ok(Act::Say(turn.ask(&self.solver, task).await?.parts))
+    }
+}
+
+/// The ids of the calls of a turn, by the labels of a plan: a model may use one twice.
+struct CallIds {
+    turn: u64,
+    used: BTreeMap<String, u64>,
+}
+
+impl CallIds {
+    /// The id of the next call with this label.
+    fn next(&mut self, label: &str) -> String {
+        let used = self.used.entry(label.to_owned()).or_default();
+        *used += 1;
+        let id = format!("{}-{}", self.turn, label.trim_start_matches('#'));
+        if *used == 1 { id } else { format!("{id}-{used}") }
     }
 }
 

@@ -114,13 +114,17 @@ async fn plans_evidence_and_criticism_resume() {
         AnyAgent::new(PlanAndSolve::new("plan", agent("planner", model), agent("solver", model)).unwrap())
     })
     .await;
-    let steps =
-        [("prover", "Plan: p\n#E1 = get_history[{}]\n#E2 = get_history[{\"limit\": 1}]"), ("judge", "j")];
-    resumes("rewoo", &steps, |model| {
-        let rewoo = Rewoo::new("rewoo", agent("prover", model), agent("judge", model)).unwrap();
-        AnyAgent::new(rewoo.tool(polylogue_core::AnyTool::new(GetHistory::default())))
-    })
-    .await;
+    // The second plan uses a label twice.
+    for plan in [
+        "Plan: p\n#E1 = get_history[{}]\n#E2 = get_history[{\"limit\": 1}]",
+        "Plan: p\n#E1 = get_history[{}]\n#E1 = get_history[{\"limit\": 1}]\n#E1 = get_history[{}]",
+    ] {
+        resumes("rewoo", &[("prover", plan), ("judge", "j")], |model| {
+            let rewoo = Rewoo::new("rewoo", agent("prover", model), agent("judge", model)).unwrap();
+            AnyAgent::new(rewoo.tool(polylogue_core::AnyTool::new(GetHistory::default())))
+        })
+        .await;
+    }
     let steps = [("writer", "w1"), ("critic", "worse"), ("writer", "w2")];
     resumes("refine", &steps, |model| {
         AnyAgent::new(
