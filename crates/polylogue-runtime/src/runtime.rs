@@ -14,6 +14,7 @@ use crate::budgets::SharedBudgets;
 use crate::conversation::{Conversation, Opened, Shared};
 use crate::fork::NewFork;
 use crate::needs;
+use crate::stored::{bound_of, overrides_of};
 use crate::{
     Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredDocument, StoredTeam, TeamRun, fresh_id,
 };
@@ -317,22 +318,23 @@ impl Runtime {
     async fn opened_log(
         &self,
         chat: Chat,
-        mut log: Log,
+        log: Log,
         prepared: &Prepared,
         options: OpenOptions,
     ) -> Result<Conversation> {
         let (run, id) = (prepared.run(), &log.id().clone());
+        let (meta, of_team) = (self.store().meta(id).await?, prepared.limits_of(run.team()));
         let messages = self.store().inbox(id, log.handle().taken_until().await).await?;
+        // What the inbox raises, it raises from the limits that the conversation has.
+        let before = overrides_of(&meta, &log.events().await);
+        let mut log = log.limits(before.over(of_team));
         log.take_in_inbox(messages).await?;
         let events = log.events().await;
         run.restore_work_dir(id, self.store(), &events).await?;
-        let meta = self.store().meta(id).await?;
-        // Later changes name only what they change.
-        let begun_with = crate::stored::limits_of(&meta);
-        let before = LimitOverrides::last_of(&events).unwrap_or_default().or(begun_with);
-        let most = crate::stored::bound_of(&meta, prepared.digest()).unwrap_or_default();
+        let before = overrides_of(&meta, &events);
+        let most = bound_of(&meta, prepared.digest()).unwrap_or_default();
         let overrides = log.limits_beyond(options.more).await.or(before);
-        let limits = overrides.over(prepared.limits_of(run.team()));
+        let limits = overrides.over(of_team);
         prepared.models().learn(&events);
         let changed = Some(overrides).filter(|now| *now != before);
         let opened = Opened { task: run.task().to_owned(), limits, changed, more: options.more };

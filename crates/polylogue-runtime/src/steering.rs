@@ -8,6 +8,7 @@ use polylogue_core::{
     Store as _, StoreError, Timestamp,
 };
 
+use crate::stored::stored_limits;
 use crate::{Error, Result, Runtime, fresh_id};
 
 /// What became of an instruction that was given to a conversation.
@@ -130,11 +131,20 @@ impl Runtime {
 
     /// Carries out what is in the inbox of a conversation that no process runs. Returns whether none does.
     async fn take_in_inbox(&self, id: &LogId) -> Result<bool> {
-        let mut log = match Log::open(self.store().clone(), id.clone()).await {
+        let log = match Log::open(self.store().clone(), id.clone()).await {
             Err(polylogue_core::Error::Store(StoreError::Busy { .. })) => return Ok(false),
             log => log?,
         };
         let messages = self.store().inbox(id, log.handle().taken_until().await).await?;
+        let raises = |message: &InboxMessage| matches!(message.instruction, Instruction::RaiseLimits(_));
+        // Only these depend on the limits, which are those of the team that is stored.
+        let mut log = match messages.iter().any(|(_, message)| raises(message)) {
+            true => {
+                let (meta, events) = (self.store().meta(id).await?, log.events().await);
+                log.limits(stored_limits(id, meta, &events)?)
+            }
+            false => log,
+        };
         log.take_in_inbox(messages).await?;
         log.release().await?;
         Ok(true)

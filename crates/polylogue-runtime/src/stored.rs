@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue::Assistant;
 use polylogue_core::{
-    AnyModel, AnyStore, Body, Capabilities, LimitOverrides, LogId, Meta, RecoveredEvents, RunBound,
-    Store as _, StoreError, TeamChanged, Timestamp,
+    AnyModel, AnyStore, Body, Capabilities, Event, LimitOverrides, Limits, LogId, Meta, RecoveredEvents,
+    RunBound, Store as _, StoreError, TeamChanged, Timestamp,
 };
 use polylogue_mcp::{Catalog, ToolDescription};
 use polylogue_models::Script;
@@ -107,15 +107,22 @@ impl StoredDocument {
         let RecoveredEvents { mut events, damage } = store.read_intact(id).await?;
         let intact = damage.as_ref().map(|damage| usize::try_from(damage.intact()).unwrap_or(usize::MAX));
         events.truncate(intact.unwrap_or(usize::MAX));
-        let (mut changed, mut limits, has_begun) = (None, None, !events.is_empty());
+        Ok(Self { damage, ..Self::in_log(id, meta, &events) })
+    }
+
+    /// That of the conversation `id` with this `meta` and these events.
+    fn in_log<'e>(id: &LogId, meta: Meta, events: impl IntoIterator<Item = &'e Event>) -> Self {
+        let (mut changed, mut limits, mut has_begun) = (None, None, false);
         for event in events {
-            match event.body {
+            has_begun = true;
+            match &event.body {
                 Body::TeamChanged(TeamChanged { team, .. }) if !team.is_null() => changed = Some(team),
-                Body::LimitsChanged { limits: set } => limits = Some(set),
+                Body::LimitsChanged { limits: set } => limits = Some(*set),
                 _ => {}
             }
         }
-        Ok(Self { id: id.clone(), team: changed.unwrap_or(meta.team), limits, damage, has_begun })
+        let team = changed.cloned().unwrap_or(meta.team);
+        Self { id: id.clone(), team, limits, damage: None, has_begun }
     }
 
     /// Identifies what of the conversation its preparation depends on.
@@ -218,6 +225,26 @@ pub fn is_imported(meta: &Meta) -> bool {
 pub fn limits_of(meta: &Meta) -> LimitOverrides {
     let limits = meta.team.get("limits").cloned();
     limits.and_then(|limits| serde_json::from_value(limits).ok()).unwrap_or_default()
+}
+
+/// The limits of the conversation with this `meta` and these `events`, over those of its team: those that were set last, and those that
+/// it began with.
+pub(crate) fn overrides_of(meta: &Meta, events: &[Arc<Event>]) -> LimitOverrides {
+    // Later changes name only what they change.
+    LimitOverrides::last_of(events).unwrap_or_default().or(limits_of(meta))
+}
+
+/// The limits of the conversation `id` with this `meta` and these `events`. Without a team, the default ones.
+///
+/// # Errors
+/// When its team cannot be read.
+pub(crate) fn stored_limits(id: &LogId, meta: Meta, events: &[Arc<Event>]) -> Result<Limits> {
+    let overrides = overrides_of(&meta, events);
+    let team = match meta.team.is_null() {
+        true => Limits::default(),
+        false => StoredDocument::in_log(id, meta, events.iter().map(|event| &**event)).team()?.team.limits(),
+    };
+    Ok(overrides.over(team))
 }
 
 /// What the conversation with this `meta` takes at most; `None` if that is unknown, or if its team is not the one with this

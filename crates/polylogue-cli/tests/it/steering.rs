@@ -97,6 +97,50 @@ fn another_process_cancels_a_reply_at_once_whose_beginning_is_kept() {
     assert_eq!(of_type(&home.events(), "message").len(), 3);
 }
 
+/// Two who would talk for eight turns, by a script.
+fn talk(limits: &str) -> String {
+    format!(
+        "name: talk\ntask: Go.\nagents: [{{name: A}}, {{name: B}}]\n{limits}\
+         chat: {{participants: [A, B], pattern: round_robin, loop_detection: off, stop: {{max_turns: 8}}}}\n\
+         script: [{{A: a1}}, {{B: b1}}, {{A: a2}}, {{B: b2}}, {{A: a3}}, {{B: b3}}, {{A: a4}}, {{B: b4}}]\n"
+    )
+}
+
+#[test]
+fn a_raise_of_a_conversation_that_no_process_runs_is_judged_by_its_own_limits() {
+    for (limits, options, raised) in [
+        ("", &["--max-turns", "2", "--max-calls", "5000"][..], "--max-turns"),
+        ("limits: {calls: 2}\n", &[], "--max-calls"),
+    ] {
+        let home = Home::new();
+        home.file("team.yaml", &talk(limits));
+        home.run(&[&["run", "team.yaml"], options].concat()).exits(3);
+        if limits.is_empty() {
+            let lower = home.run(&["raise", "last", "--max-calls", "1500"]).exits(2);
+            let why = "it would lower the limit of 5000 model calls to 1502 model calls";
+            assert!(lower.err.contains(why), "{}", lower.err);
+        }
+        home.run(&["raise", "last", raised, "1"]).ok();
+        home.run(&["resume", "last"]).exits(3);
+        assert_eq!(of_type(&home.events(), "message").len(), 3, "{raised}");
+    }
+}
+
+#[test]
+fn a_raise_answers_a_question_about_the_limit_that_it_raises_and_no_other() {
+    let home = Home::new();
+    home.file("team.yaml", &talk(""));
+    home.run(&["run", "team.yaml", "--max-turns", "2", "--on-limit", "ask"]).exits(5);
+    home.run(&["raise", "last", "--max-calls", "2000"]).ok();
+    assert!(of_type(&home.events(), "input_provided").is_empty());
+    let waiting = home.run(&["waiting"]).ok();
+    assert!(waiting.out.contains("The run has reached the limit of 2 turns."), "{}", waiting.out);
+    home.run(&["raise", "last", "--max-turns", "2"]).ok();
+    assert!(home.run(&["waiting"]).ok().err.contains("no question waits"));
+    home.run(&["resume", "last"]).exits(5);
+    assert_eq!(of_type(&home.events(), "message").len(), 4);
+}
+
 const OFFICE: &str = "name: office\ntask: Decide.\n\
     agents: [{name: Kim, human: true}, {name: Bot, system: You are Bot.}]\n\
     chat: {pattern: sequential, participants: [meeting], summary: last}\n\

@@ -3,8 +3,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use polylogue_core::{
-    AnyStore, Body, Call, Claim, Event, ListQuery, LogId, LogState, Message, Meta, Name, Outcome, Path,
-    RecoveredEvents, Responder, Status, Store, StoreError, StoreWrapper, StoredResult, Timestamp, Update,
+    AnyStore, Body, Call, Claim, Event, InboxMessage, Instruction, LimitOverrides, ListQuery, LogId,
+    LogState, Message, Meta, Name, Outcome, Path, RecoveredEvents, Responder, Status, Store, StoreError,
+    StoreWrapper, StoredResult, Timestamp, Update,
 };
 use polylogue_models::Env;
 use polylogue_runtime::{
@@ -122,6 +123,24 @@ async fn a_released_or_dropped_conversation_can_be_opened_again() {
     let claim = world.runtime.store().claim(&id).await.unwrap();
     world.runtime.store().release(claim).await.unwrap();
     assert!(matches!(again.run().await, Err(Error::Released { .. })));
+}
+
+#[tokio::test]
+async fn a_raise_that_waits_when_it_is_opened_raises_the_limits_that_it_has() {
+    let world = world(TALK).await;
+    let turns = |turns| LimitOverrides { turns: Some(turns), ..LimitOverrides::default() };
+    let conversation = world.runtime.begin(&world.team.run().with_limits(turns(2))).await.unwrap();
+    let id = conversation.id().clone();
+    conversation.run().await.unwrap();
+    drop(conversation);
+    let instruction = Instruction::RaiseLimits(turns(1));
+    let message = InboxMessage { key: "more".into(), posted: Timestamp(0), instruction };
+    world.runtime.store().post(&id, &message).await.unwrap();
+    let again = world.runtime.open(&id, &world.team, OpenOptions::default()).await.unwrap();
+    assert_eq!(again.limits().turns, Some(3));
+    assert!(matches!(again.resume(None).await.unwrap(), Resumed::Continues));
+    again.run().await.unwrap();
+    assert_eq!(again.turns().await, 3);
 }
 
 #[tokio::test]
