@@ -14,8 +14,9 @@ use crate::limits::CancelMode;
 use crate::log::{Timing, UncheckedTurn};
 use crate::turn::{BackgroundTasks, Begun, Rest};
 use crate::{
-    Agent as _, BackgroundEntry, BackgroundStatus, BackgroundTask, Body, Chat, Choice, Chooser, Error,
-    Interrupt, Log, Message, Name, OpenBackground, Part, Path, Result, Status, Step, StopReason, TurnRequest,
+    Agent as _, AllowanceOwner, BackgroundEntry, BackgroundStatus, BackgroundTask, Body, Chat, Choice,
+    Chooser, Error, Interrupt, Log, Message, Name, OpenBackground, Part, Path, Result, Status, Step,
+    StopReason, TurnRequest,
 };
 
 /// Why open tasks are cancelled.
@@ -262,11 +263,20 @@ fn rest_of(invoked: Invoked) -> Rest {
             Rest::failed(format!("it ended without a result: {reason}"), Some(reason))
         }
         Err(Error::Interrupt(Interrupt::Waiting)) => Rest::Waiting,
-        // Limits that the task alone pays for; those of the run end the run.
-        Err(Error::Interrupt(Interrupt::Limit(
-            reason @ (StopReason::Allowance { .. } | StopReason::Depth { .. }),
-        ))) => Rest::failed(reason.to_string(), Some(reason)),
+        // Limits of an agent or a chat; those of the run, and of budgets that it shares, end the run and leave the task open.
+        Err(Error::Interrupt(Interrupt::Limit(reason))) if fails_task(&reason) => {
+            Rest::failed(reason.to_string(), Some(reason))
+        }
         Err(error) if error.ends_run() => Rest::Interrupted(error),
         Err(error) => Rest::failed(error.to_string(), None),
+    }
+}
+
+/// Whether a task that reaches this limit has failed, instead of being continued with the run.
+const fn fails_task(reason: &StopReason) -> bool {
+    match reason {
+        StopReason::Allowance { of, .. } => !matches!(of, AllowanceOwner::Shared(_)),
+        StopReason::Depth { .. } => true,
+        _ => false,
     }
 }

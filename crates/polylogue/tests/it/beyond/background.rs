@@ -2,7 +2,9 @@
 
 use polylogue::tools::agent_tool::AgentTool;
 use polylogue::{Act, Assistant, Chat, Function, Human, round_robin, sequential};
-use polylogue_core::{Allowance, AnyStore, Error, Limits, Log, LogId, OpenBackground, StopReason};
+use polylogue_core::{
+    Allowance, AllowanceOwner, AnyStore, Budget, Error, Limits, Log, LogId, OpenBackground, StopReason,
+};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 
@@ -213,23 +215,42 @@ async fn a_task_that_passes_a_limit_fails_and_the_chat_continues() {
         ],
     );
     assert_eq!(run.usage.calls, 3);
-    // A limit of the run ends the run; a higher one continues the task.
-    let eve = Assistant::new("Eve", script.model("test")).unwrap();
-    let chat = alone(
-        Assistant::new("Ann", script.model("test")).unwrap().agent_tool(AgentTool::agent(eve).background()),
-    );
-    let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store.clone(), LogId::new("test").unwrap()).await.unwrap();
-    log = log.limits(Limits { calls: Some(2), ..Limits::default() });
-    let run = chat.run_in(&mut log, "task").await.unwrap();
-    assert_eq!(run.stop_reason(), Some(&StopReason::Calls { limit: 2 }));
-    assert!(!print(run.events()).contains("Eve-1 of Ann"), "{}", print(run.events()));
-    drop(log);
-    let mut log = Log::open(store, LogId::new("test").unwrap()).await.unwrap();
-    log = log.limits(Limits { calls: Some(9), ..Limits::default() });
-    log.reopen().await.unwrap();
-    let run = chat.resume(&mut log).await.unwrap();
-    has(&print(run.events()), &["Eve-1 of Ann completed, posted: One.", "Ann says: No money.", "closed"]);
+}
+
+#[tokio::test]
+async fn a_task_at_a_limit_of_the_run_or_of_a_shared_budget_continues_under_a_higher_one() {
+    let text = r#"[{"Ann": {"calls": [{"tool": "Eve", "args": {"task": "1"}, "id": "c1"}]}}, {"Ann": "Started."}, {"Ann": "No money."},
+                   {"Eve": "One."}]"#;
+    let script: Script = serde_json::from_str(text).unwrap();
+    for is_shared in [false, true] {
+        let allowing = |log: Log, calls| match is_shared {
+            true => {
+                log.budget(Budget::new("batch", Allowance { calls: Some(calls), ..Allowance::default() }))
+            }
+            false => log.limits(Limits { calls: Some(calls), ..Limits::default() }),
+        };
+        let eve = Assistant::new("Eve", script.model("test")).unwrap();
+        let ann = Assistant::new("Ann", script.model("test")).unwrap();
+        let chat = alone(ann.agent_tool(AgentTool::agent(eve).background()));
+        let store = AnyStore::new(Memory::new());
+        let log = Log::create(store.clone(), LogId::new("test").unwrap()).await.unwrap();
+        let mut log = allowing(log, 2);
+        let run = chat.run_in(&mut log, "task").await.unwrap();
+        let limit = StopReason::Calls { limit: 2 };
+        let of = AllowanceOwner::Shared("batch".into());
+        let ended = match is_shared {
+            true => StopReason::Allowance { of, limit: Box::new(limit) },
+            false => limit,
+        };
+        assert_eq!(run.stop_reason(), Some(&ended));
+        assert!(!print(run.events()).contains("Eve-1 of Ann"), "{}", print(run.events()));
+        drop(log);
+        let log = Log::open(store, LogId::new("test").unwrap()).await.unwrap();
+        let mut log = allowing(log, 9);
+        log.reopen().await.unwrap();
+        let run = chat.resume(&mut log).await.unwrap();
+        has(&print(run.events()), &["Eve-1 of Ann completed, posted: One.", "Ann says: No money.", "closed"]);
+    }
 }
 
 #[tokio::test]
