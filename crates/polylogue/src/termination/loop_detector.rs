@@ -79,7 +79,9 @@ impl LoopDetector {
     pub const OFF: Self = Self { repetition: 0, similarity: 1.0, farewells: 0, silence: 0, calls: 0 };
 
     fn silent(&self, transcript: &Transcript) -> Option<Vec<u64>> {
-        run_of(self.silence, transcript.recent_turns(), |turn| turn.is_silent)
+        // A message from outside ends a silence: turns before it do not count.
+        let since_opened = usize::try_from(transcript.turns()).unwrap_or(usize::MAX);
+        run_of(self.silence, transcript.recent_turns().take(since_opened), |turn| turn.is_silent)
             .map(|turns| seqs(&turns, |t| t.seq))
     }
 

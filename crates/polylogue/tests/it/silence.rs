@@ -12,7 +12,8 @@ use polylogue::stop::LoopDetector;
 use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_messages, max_turns};
 use polylogue::{
-    Act, AnyModel, Assistant, Chat, Function, Message, Policy, Status, parallel, round_robin, sequential,
+    Act, AnyModel, Assistant, Chat, Function, Limits, Message, Policy, Status, parallel, round_robin,
+    sequential,
 };
 use polylogue_core::{
     AnyAgent, Body, ChatBuilder, DeltaSink, Event, Media, Model, ModelError, Part, Reply, Request,
@@ -135,6 +136,26 @@ async fn a_silent_chat_ends_without_output_in_every_order() {
             assert_eq!(silent.asked(), 2, "{case}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_message_continues_a_chat_that_ended_because_of_silence() {
+    let silent = Silent::new(vec![]);
+    let chat = pair(&silent, until(LoopDetector::default(), round_robin()));
+    let mut log = log().await;
+    chat.run_in(&mut log, "What is 2 + 2?").await.unwrap();
+    for asked in [2, 4] {
+        assert_eq!(silent.asked(), asked);
+        let message = Message::text(polylogue::Name::user(), "Please go on.");
+        let refused = chat.takes_no_message(&log, &Limits::default(), &message).await.unwrap();
+        assert_eq!(refused, None, "after {asked} turns");
+        let Status::Closed { reason, summary } = chat.continue_with(&mut log, message).await.unwrap().status
+        else {
+            panic!("it is not over");
+        };
+        check_empty(&reason, &summary, "continued");
+    }
+    assert_eq!(silent.asked(), 6, "it takes two turns without words after each message");
 }
 
 #[tokio::test]
