@@ -30,6 +30,18 @@ pub(crate) struct OwnedAccount {
 }
 
 impl OwnedAccount {
+    /// An account of which nothing is used.
+    fn new(owner: AllowanceOwner, limits: Limits) -> Self {
+        let (usage, raised) = (TotalUsage::default(), LimitOverrides::default());
+        Self { owner, limits, raised, usage, unpriced: None, time_ms: 0, active: Vec::new() }
+    }
+
+    /// Counts from 0 again.
+    fn begin_again(&mut self) {
+        let active = std::mem::take(&mut self.active);
+        *self = Self { active, ..Self::new(self.owner.clone(), self.limits) };
+    }
+
     /// Its limits, as far as resumptions have raised them.
     pub(crate) fn limits(&self) -> Limits {
         self.limits_with(self.raised)
@@ -105,6 +117,10 @@ impl OwnedAccount {
         matches!(self.owner, AllowanceOwner::Chat { .. })
     }
 
+    fn is_of_chat(&self, path: &Path) -> bool {
+        matches!(&self.owner, AllowanceOwner::Chat { at, .. } if at == path)
+    }
+
     /// `reason`, with whose limit it is.
     pub(crate) fn refusal(&self, reason: StopReason) -> StopReason {
         StopReason::Allowance { of: self.owner.clone(), limit: Box::new(reason) }
@@ -118,18 +134,7 @@ impl Accounts {
             known.limits = limits;
             return false;
         }
-        let usage = TotalUsage::default();
-        let raised = LimitOverrides::default();
-        let (time_ms, active) = (0, Vec::new());
-        self.of.push(OwnedAccount {
-            owner: owner.clone(),
-            limits,
-            raised,
-            usage,
-            unpriced: None,
-            time_ms,
-            active,
-        });
+        self.of.push(OwnedAccount::new(owner.clone(), limits));
         true
     }
 
@@ -141,15 +146,7 @@ impl Accounts {
 
     /// The same accounts, without usage.
     pub(crate) fn emptied(self) -> Self {
-        let (usage, raised) = (TotalUsage::default(), LimitOverrides::default());
-        let empty = |account| OwnedAccount {
-            usage,
-            raised,
-            unpriced: None,
-            time_ms: 0,
-            active: Vec::new(),
-            ..account
-        };
+        let empty = |account: OwnedAccount| OwnedAccount::new(account.owner, account.limits);
         Self { of: self.of.into_iter().map(empty).collect(), ..Self::default() }
     }
 
@@ -184,7 +181,8 @@ impl Accounts {
         }
     }
 
-    /// Raises the limit that closed the conversation, if `event` reopens it for more.
+    /// Raises the limit that closed the conversation, if `event` reopens it for more. With a message, the outermost chat counts from 0
+    /// again.
     fn raise(&mut self, event: &Event) {
         match &event.body {
             Body::Closed { reason, .. } if event.at.is_root() => {
@@ -193,7 +191,12 @@ impl Accounts {
                     _ => None,
                 };
             }
-            Body::Reopened { more, .. } if event.at.is_root() => {
+            Body::Reopened { message: Some(_), .. } if event.at.is_root() => {
+                self.stopped = None;
+                let of_chat = self.of.iter_mut().filter(|account| account.is_of_chat(&event.at));
+                of_chat.for_each(OwnedAccount::begin_again);
+            }
+            Body::Reopened { message: None, more } if event.at.is_root() => {
                 let stopped = self.stopped.take();
                 for account in self.of.iter_mut().filter(|account| Some(&account.owner) == stopped.as_ref()) {
                     account.raised = account.raised_by(*more);

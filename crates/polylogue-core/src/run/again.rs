@@ -57,7 +57,7 @@ impl Chat {
     ) -> Result<Option<StopReason>> {
         let transcript = log.transcript().await?;
         let Some((reason, _)) = transcript.closed() else { return Ok(None) };
-        if holds_still(self, log, reason, limits, LimitOverrides::default()).await {
+        if !counts_from_0(reason) && holds_still(self, log, reason, limits, LimitOverrides::default()).await {
             return Ok(Some(reason.clone()));
         }
         let transcript = reopened(log, transcript, Body::reopened(Some(message.clone()))).await?;
@@ -90,6 +90,19 @@ async fn reopened(log: &Log, mut transcript: Transcript, body: Body) -> Result<T
         transcript.apply(Arc::new(event)).map_err(|flaw| log.invalid(&flaw))?;
     }
     Ok(transcript)
+}
+
+/// Whether `reason` is a limit of the outermost chat itself, which counts from 0 after a message, and the step that did not fit then
+/// does.
+fn counts_from_0(reason: &StopReason) -> bool {
+    let StopReason::Allowance { of: AllowanceOwner::Chat { at, .. }, limit } = reason else { return false };
+    let fits = match **limit {
+        StopReason::Calls { .. } | StopReason::Time { .. } => true,
+        StopReason::Tokens { limit, next, .. } => next <= Some(limit),
+        StopReason::Cost { limit, next, .. } => next <= Some(limit),
+        _ => false,
+    };
+    at.is_root() && fits
 }
 
 /// Whether the limit that was reached is not raised by allowing `more`: that of the whole run, of `chat`, or of an agent.

@@ -3,7 +3,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Name, Status, Step, Transcript, sequential};
+use polylogue::{
+    AnyModel, Assistant, Chat, Limits, Log, Message, Name, Status, Step, Transcript, sequential,
+};
 use polylogue_core::{
     Allowance, AllowanceOwner, DeltaSink, Event, LimitOverrides, Model, ModelError, Money, Path, Reply,
     Request, RunOutcome, StopReason, TurnRequest, Usage,
@@ -246,4 +248,35 @@ async fn a_resumption_allows_more_than_the_limit_that_was_reached() {
     assert_eq!(server.requests(), 4);
     let reason = log.transcript().await.unwrap().closed().unwrap().0.to_string();
     assert!(reason.starts_with("the chat `A` has reached the budget of $0.9000 ($0.8000 spent"), "{reason}");
+}
+
+#[tokio::test]
+async fn after_a_message_the_limits_of_the_outermost_chat_count_from_0() {
+    let server = Server { is_greedy: true, ..Server::default() };
+    let calls = Allowance { calls: Some(2), ..Allowance::default() };
+    for (limits, made) in [(calls, 2), (spend(45), 2)] {
+        let before = server.requests();
+        let chat = crowd("A", 1, &server).limits(limits).build().unwrap();
+        let mut log = Log::in_memory();
+        chat.run_in(&mut log, "go").await.unwrap();
+        for messages in 1..4 {
+            assert_eq!(server.requests() - before, messages * made);
+            let reason = log.transcript().await.unwrap().closed().unwrap().0.to_string();
+            assert!(reason.starts_with("the chat `A` has reached the "), "{reason}");
+            let message = Message::text(Name::user(), "more");
+            let none = Limits::default();
+            assert_eq!(chat.takes_no_message(&log, &none, &message).await.unwrap(), None, "{reason}");
+            log.continue_with(message).await.unwrap();
+            // Another process counts in the same way.
+            log = log_of(&log.events().await).await;
+            chat.resume(&mut log).await.unwrap();
+        }
+        assert_eq!(server.requests() - before, 4 * made);
+    }
+    // What no call fits into is not tried again.
+    let chat = crowd("A", 1, &server).limits(spend(MOST - 1)).build().unwrap();
+    let mut log = Log::in_memory();
+    chat.run_in(&mut log, "go").await.unwrap();
+    let message = Message::text(Name::user(), "more");
+    assert!(chat.takes_no_message(&log, &Limits::default(), &message).await.unwrap().is_some());
 }
