@@ -401,3 +401,23 @@ fn a_team_learns_from_lines_that_a_loop_reads_from_standard_input() {
         assert!(ran.out.contains(known), "{known}: {}\n{}", ran.out, ran.err);
     }
 }
+
+/// The chat of Kim ends at its limit while Kim is asked.
+#[test]
+fn an_answer_is_for_the_only_question_that_is_open() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        "name: office\ntask: Decide.\n\
+         agents: [{name: Kim, human: true}, {name: One}, {name: Two}, {name: Boss, human: true}]\n\
+         chats: [{name: desk, pattern: parallel, participants: [Kim, One, Two], limits: {calls: 1}}]\n\
+         chat: {pattern: sequential, participants: [desk, Boss]}\n\
+         script: [{One: Yes.}, {Two: Never asked.}]\n",
+    );
+    home.run(&["run", "team.yaml"]).exits(5);
+    let waiting = home.run(&["waiting", "--json"]).ok().lines();
+    let who: Vec<_> = waiting.iter().map(|question| &question["who"]).collect();
+    assert_eq!(who, ["Boss"]);
+    let ended = home.run(&["resume", "last", "--answer", "approved"]).ok();
+    assert!(ended.out.contains("approved"), "{}", ended.out);
+}

@@ -49,8 +49,12 @@ impl Path {
     /// The agent and the number of the background task, started in the chat `outer`, that this path is that of or within.
     #[must_use]
     pub fn as_background_of(&self, outer: &Self) -> Option<(&str, u64)> {
-        let rest = self.0.strip_prefix(&*outer.0)?.strip_prefix('/')?;
-        background_segment(rest.split('/').next()?)
+        background_segment(self.segment_below(outer)?)
+    }
+
+    /// Its part that follows the path `outer`, if it is below that.
+    fn segment_below(&self, outer: &Self) -> Option<&str> {
+        self.0.strip_prefix(&*outer.0)?.strip_prefix('/')?.split('/').next()
     }
 
     /// Whether it is that of a background task.
@@ -74,12 +78,15 @@ impl Path {
     /// Whether it is within a turn of `who` in the chat `outer`, or within a chat there in which an agent is called. A background task
     /// is in no turn.
     pub(crate) fn is_of_turn(&self, outer: &Self, who: &Name) -> bool {
-        let Some(rest) = self.0.strip_prefix(&*outer.0).and_then(|rest| rest.strip_prefix('/')) else {
-            return false;
-        };
-        let first = rest.split('/').next().unwrap_or_default();
-        background_segment(first).is_none()
-            && first.split_once('.').is_none_or(|(name, _)| name == who.as_str())
+        self.segment_below(outer).is_some_and(|first| {
+            background_segment(first).is_none()
+                && first.split_once('.').is_none_or(|(name, _)| name == who.as_str())
+        })
+    }
+
+    /// Whether it is within a chat that `who` runs in a turn in the chat `outer`, or that of such a chat.
+    pub(crate) fn is_run_by(&self, outer: &Self, who: &Name) -> bool {
+        self.segment_below(outer).is_some_and(|first| first.contains('.')) && self.is_of_turn(outer, who)
     }
 
     /// Whether the agent `who` runs this chat in a turn, or is called in it by its own name.
@@ -180,5 +187,23 @@ mod tests {
         assert_eq!(within.as_background_of(&Path::root()), Some(("ann", 2)));
         assert_eq!((within.as_background_of(&task), within.is_background()), (None, false));
         assert!(!Path::root().child(&ann, 2).is_background() && Path::root().child(&ann, 2).is_first());
+    }
+
+    #[test]
+    fn chats_of_turns_are_those_of_the_agent_that_runs_them() {
+        let [ann, bob] = ["ann", "bob"].map(|name| Name::new(name).unwrap());
+        let desk = Path::root().child(&ann, 1);
+        let called = Path::root().agent("ann.helper").unwrap();
+        for (path, by_ann) in [
+            (desk.clone(), true),
+            (desk.sibling(1), true),
+            (desk.child(&bob, 1), true),
+            (called.child(&bob, 1), false),
+            (Path::root().background(&ann, 1), false),
+            (Path::root().child(&bob, 1), false),
+            (Path::root(), false),
+        ] {
+            assert_eq!(path.is_run_by(&Path::root(), &ann), by_ann, "{path}");
+        }
     }
 }

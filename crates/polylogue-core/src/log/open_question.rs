@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::clock::Timestamp;
 use super::event::{Body, Event};
 use super::question::Question;
-use crate::{Name, Path};
+use crate::{Message, Name, Path};
 
 /// A question without an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,26 +48,94 @@ impl Question {
         OpenQuestion::of(events).into_iter().map(|open| (open.at, open.question)).collect()
     }
 
-    /// Keeps track of open questions: adds the one that `event` asks, as `new` makes it, and removes those that it settles.
+    /// Keeps track of open questions: adds the one that `event` asks, as `new` makes it, and removes those that it settles: with an
+    /// answer, or because the turns that wait for one are over.
     pub(super) fn track<T>(
         open: &mut Vec<(Path, T)>,
         event: &Event,
         new: impl Fn(&Self) -> T,
-        who: impl Fn(&T) -> &Name,
+        asker: impl Fn(&T) -> &Name,
     ) {
+        let chat = &event.at;
         match &event.body {
-            Body::InputRequired(question) => open.push((event.at.clone(), new(question))),
-            Body::InputProvided { to, .. } => open.retain(|(at, asked)| *at != event.at || who(asked) != to),
-            // A call is rolled back with all chats and questions within it.
-            Body::RolledBack { .. } => open.retain(|(at, _)| *at != event.at),
+            Body::InputRequired(question) => open.push((chat.clone(), new(question))),
+            Body::InputProvided { to, .. } => open.retain(|(at, asked)| at != chat || asker(asked) != to),
+            Body::Message(Message { from: who, .. })
+            | Body::Passed { who }
+            | Body::Left { who, .. }
+            | Body::Stopped { who, .. } => open.retain(|(at, asked)| {
+                let is_own = at == chat && asker(asked) == who;
+                !is_own && !at.is_run_by(chat, who)
+            }),
+            // Open turns of the outermost chat, and of one in which an agent is called, continue when it is opened again.
+            Body::Closed { .. } if chat.owner().is_some() => {
+                open.retain(|(at, _)| at != chat && !at.is_within(chat));
+            }
+            // All its open turns are over, with the chats in them. Background tasks are in none.
+            Body::RolledBack { .. } => open.retain(|(at, _)| {
+                let is_background = at.as_background_of(chat).is_some();
+                at != chat && (is_background || !at.is_within(chat))
+            }),
             // Those within a task that has ended have no answer any more.
             Body::BackgroundEnded(result) => {
                 let is_within = |at: &Path| {
-                    at.as_background_of(&event.at).is_some_and(|(who, number)| result.is_of(who, number))
+                    at.as_background_of(chat).is_some_and(|(who, number)| result.is_of(who, number))
                 };
                 open.retain(|(at, _)| !is_within(at));
             }
             _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{StopReason, TurnRequest};
+
+    fn name(text: &str) -> Name {
+        Name::new(text).unwrap()
+    }
+
+    /// The chats whose questions are open after these events.
+    fn open(bodies: &[(&Path, Body)]) -> Vec<String> {
+        let event = |(seq, (at, body)): (u64, &(&Path, Body))| {
+            let (at, body) = ((*at).clone(), body.clone());
+            Arc::new(Event { seq, at, time: Timestamp(0), ran_ms: 0, inbox: None, body })
+        };
+        let events: Vec<Arc<Event>> = (0..).zip(bodies).map(event).collect();
+        OpenQuestion::of(&events).iter().map(|open| open.at.to_string()).collect()
+    }
+
+    #[test]
+    fn a_question_is_settled_when_its_turn_is_over() {
+        let root = Path::root();
+        let desk = root.child(&name("desk"), 1);
+        let inner = desk.child(&name("inner"), 1);
+        let called = root.agent("Host.Helper").unwrap();
+        let of_called = called.child(&name("talk"), 1);
+        let task = root.background(&name("Host"), 1);
+        let asks = |at| (at, Body::InputRequired(Question::new(name("Kim"), "?")));
+        let closed = || Body::Closed { reason: StopReason::Finished, summary: "".into() };
+        let passed = |who: &str| Body::Passed { who: name(who) };
+        let asked = [&root, &desk, &inner, &called, &of_called, &task];
+        for (at, ends, left) in [
+            (&desk, closed(), vec![&root, &called, &of_called, &task]),
+            (&inner, closed(), vec![&root, &desk, &called, &of_called, &task]),
+            // They are opened again.
+            (&root, closed(), asked.to_vec()),
+            (&called, closed(), asked.to_vec()),
+            (&root, passed("Kim"), vec![&desk, &inner, &called, &of_called, &task]),
+            (&root, passed("desk"), vec![&root, &called, &of_called, &task]),
+            (&root, passed("Ann"), asked.to_vec()),
+            (&root, Body::RolledBack { since: 0 }, vec![&task]),
+            (&called, Body::RolledBack { since: 0 }, vec![&root, &desk, &inner, &task]),
+            (&root, Body::TurnStarted { turns: vec![TurnRequest::to_all(name("Ann"))] }, asked.to_vec()),
+        ] {
+            let bodies: Vec<(&Path, Body)> =
+                asked.map(asks).into_iter().chain([(at, ends.clone())]).collect();
+            let left: Vec<String> = left.into_iter().map(Path::to_string).collect();
+            assert_eq!(open(&bodies), left, "{ends:?} at `{at}`");
         }
     }
 }

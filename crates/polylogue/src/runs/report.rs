@@ -92,7 +92,7 @@ impl Report {
         // Turns that a limit left open are finished in this run.
         earlier.iter().for_each(|event| reader.ledger.follow(event));
         run.iter().for_each(|event| reader.read(event));
-        reader.report()
+        reader.report(run)
     }
 
     /// The report of all runs of a conversation together.
@@ -115,7 +115,7 @@ impl Report {
     fn read(at: Path, events: &[Arc<Event>]) -> Self {
         let mut reader = Reader::new(at);
         events.iter().for_each(|event| reader.read(event));
-        reader.report()
+        reader.report(events)
     }
 
     /// The usage of rows where `is` holds: of an agent, a model, a purpose, a chat and all within it.
@@ -149,7 +149,8 @@ struct Reader {
     finish: Option<Finish>,
     messages: Vec<Message>,
     answers: Vec<Answer>,
-    questions: Vec<(Path, Question)>,
+    /// The questions whose answers have not been read.
+    asked: Vec<(Path, Question)>,
     failures: Vec<Failed>,
     ledger: UsageTable,
     prefixes: PrefixChanges,
@@ -158,10 +159,10 @@ struct Reader {
 impl Reader {
     fn new(at: Path) -> Self {
         let ledger = UsageTable::of(at.clone());
-        let (messages, answers, questions, failures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (messages, answers, asked, failures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (closed, private, finish) = (None, None, None);
         let prefixes = PrefixChanges::default();
-        Self { at, closed, private, finish, messages, answers, questions, failures, ledger, prefixes }
+        Self { at, closed, private, finish, messages, answers, asked, failures, ledger, prefixes }
     }
 
     fn read(&mut self, event: &Event) {
@@ -175,7 +176,7 @@ impl Reader {
                 self.finish = Some(reply.finish.clone());
                 self.prefixes.read(at, reply);
             }
-            Body::InputRequired(question) => self.questions.push((at.clone(), question.clone())),
+            Body::InputRequired(question) => self.asked.push((at.clone(), question.clone())),
             Body::InputProvided { to, text, .. } => self.answered(at, to, text),
             Body::Failed { who, error } => {
                 self.failures.push(Failed { at: at.clone(), who: who.clone(), error: error.clone() });
@@ -202,9 +203,9 @@ impl Reader {
     }
 
     fn answered(&mut self, at: &Path, to: &Name, text: &Arc<str>) {
-        let asked = self.questions.iter().position(|(path, question)| path == at && question.who == *to);
+        let asked = self.asked.iter().position(|(path, question)| path == at && question.who == *to);
         if let Some(asked) = asked {
-            let (at, Question { who, text: question, .. }) = self.questions.remove(asked);
+            let (at, Question { who, text: question, .. }) = self.asked.remove(asked);
             self.answers.push(Answer { at, who, question, text: Arc::clone(text) });
         }
     }
@@ -221,8 +222,11 @@ impl Reader {
         message.cut().filter(|_| !summary.trim().is_empty())
     }
 
-    fn report(self) -> Report {
+    /// The report of `events`, which were read.
+    fn report(self, events: &[Arc<Event>]) -> Report {
         let cut = self.cut();
+        let mut questions = Question::open_in(events);
+        questions.retain(|(at, _)| *at == self.at || at.is_within(&self.at));
         let (reason, summary) = self.closed.map_or((None, "".into()), |(why, what)| (Some(why), what));
         let rows = self.ledger.into_rows();
         Report {
@@ -232,7 +236,7 @@ impl Reader {
             cut,
             messages: self.messages,
             answers: self.answers,
-            questions: self.questions,
+            questions,
             failures: self.failures,
             usage: ledger::total(&rows),
             rows,

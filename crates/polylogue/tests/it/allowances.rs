@@ -4,7 +4,8 @@
 use std::sync::{Arc, Mutex};
 
 use polylogue::{
-    AnyModel, Assistant, Chat, Limits, Log, Message, Name, Status, Step, Transcript, sequential,
+    AnyModel, Assistant, Chat, Human, Limits, Log, Message, Name, Status, Step, Transcript, parallel,
+    sequential,
 };
 use polylogue_core::{
     Allowance, AllowanceOwner, DeltaSink, Event, LimitOverrides, Model, ModelError, Money, Path, Reply,
@@ -226,6 +227,35 @@ async fn a_nested_chat_ends_at_its_own_limit_and_the_outer_one_continues() {
         .collect();
     assert_eq!(ends[0], "/inner.1: the chat `inner` has reached the limit of 4 model calls");
     assert_eq!((ends.len(), server.cents(|at, _| at.is_root())), (2, MOST));
+}
+
+#[tokio::test]
+async fn a_chat_that_ends_at_its_limit_leaves_no_question() {
+    let server = Server { is_greedy: true, ..Server::default() };
+    let writer = |who: &str| Assistant::new(who, AnyModel::new(server.clone())).unwrap();
+    // Kim is asked, and the call of the second writer does not fit.
+    let desk = Chat::named("desk")
+        .participant(Human::new("Kim").unwrap())
+        .participant(writer("one"))
+        .participant(writer("two"))
+        .limits(Allowance { calls: Some(1), ..Allowance::default() })
+        .policy(parallel())
+        .build()
+        .unwrap();
+    let boss = Human::new("Boss").unwrap();
+    let chat = Chat::named("outer").participant(desk).participant(boss).policy(sequential()).build().unwrap();
+    let mut log = Log::in_memory();
+    let run = chat.run_in(&mut log, "go").await.unwrap();
+    let asked = |log: &[Arc<Event>]| {
+        log.iter().filter(|event| matches!(event.body, polylogue_core::Body::InputRequired(_))).count()
+    };
+    assert_eq!(asked(run.events()), 2);
+    let [(at, question)] = run.questions() else { panic!("{:?}", run.questions()) };
+    assert_eq!((at.as_str(), question.who.as_str()), ("", "Boss"));
+    let (at, who) = (at.clone(), question.who.clone());
+    log.answer(&at, &who, "approved").await.unwrap();
+    let status = chat.resume(&mut log).await.unwrap().status;
+    assert!(matches!(&status, Status::Closed { summary, .. } if **summary == *"approved"), "{status:?}");
 }
 
 #[tokio::test]
