@@ -248,10 +248,10 @@ impl Log {
         Ok(())
     }
 
-    /// Ends the open turns of the outermost chat, such as those that were cancelled, so that the next run begins new ones. What a
-    /// cancelled reply had [said until then](Body::ReplyInterrupted) becomes the message of its turn, [marked](crate::Finish::Interrupted)
-    /// as cut off. Where nothing had been said, the turns are rolled back: they are in no transcript and no view. Does nothing if
-    /// there are none.
+    /// Ends the open turns of the outermost chat, such as those that were cancelled, so that the next run begins new ones. A finished
+    /// reply becomes the message of its turn, and so does what a cancelled one had [said until then](Body::ReplyInterrupted),
+    /// [marked](crate::Finish::Interrupted) as cut off. Where nothing was said in any turn of the step, the turns are rolled back: they
+    /// are in no transcript and no view. Does nothing if there are none.
     ///
     /// # Errors
     /// When the log is not a valid conversation, or the store cannot be written.
@@ -261,15 +261,18 @@ impl Log {
         if open.is_empty() {
             return Ok(());
         }
-        if open.iter().any(|turn| interrupted(turn).is_some()) {
-            let bodies: Vec<Body> = open.iter().map(end_of_turn).collect();
-            self.append(&Path::root(), bodies).await?;
-            return Ok(());
-        }
-        let started = |event: &&Arc<Event>| matches!(event.body, Body::TurnStarted { .. });
-        if let Some(since) = transcript.events().iter().rfind(started).map(|event| event.seq) {
-            self.append(&Path::root(), [Body::RolledBack { since }]).await?;
-        }
+        let begun = transcript.events().iter().rev().find_map(|event| match &event.body {
+            Body::TurnStarted { turns } => Some((event.seq, turns.len())),
+            _ => None,
+        });
+        let bodies = match begun {
+            // None of them has ended.
+            Some((since, turns)) if turns == open.len() && open.iter().all(|turn| said(turn).is_none()) => {
+                vec![Body::RolledBack { since }]
+            }
+            _ => open.iter().map(end_of_turn).collect(),
+        };
+        self.append(&Path::root(), bodies).await?;
         Ok(())
     }
 
@@ -320,20 +323,28 @@ impl Log {
 /// What participants see at the end of a message that was cut off.
 const CUT_OFF: &str = "[cut off by the user]";
 
-/// The text that had arrived of a reply when it was aborted, if nothing followed it in its turn.
-fn interrupted(turn: &OpenTurn) -> Option<&Arc<str>> {
-    match &turn.events.last()?.body {
-        Body::ReplyInterrupted { text, .. } => Some(text),
-        _ => None,
-    }
+/// What the agent of an open turn said last in it, if nothing followed: a whole reply, or as much as had arrived of one that was aborted.
+fn said(turn: &OpenTurn) -> Option<Vec<Part>> {
+    let parts = match &turn.events.last()?.body {
+        Body::ReplyInterrupted { text, .. } => {
+            return Some(vec![
+                Part::Text(Arc::clone(text)),
+                Part::text(CUT_OFF),
+                Part::Cut(Finish::Interrupted),
+            ]);
+        }
+        Body::ModelReplied(reply) if reply.purpose.is_turn() && reply.finish == Finish::Stop => &reply.parts,
+        _ => return None,
+    };
+    let is_text = parts.iter().any(|part| matches!(part, Part::Text(_)) && !part.is_blank());
+    let calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
+    (is_text && !calls).then(|| parts.clone())
 }
 
 fn end_of_turn(turn: &OpenTurn) -> Body {
     let who = turn.request.who.clone();
-    match interrupted(turn) {
-        Some(text) => {
-            let parts =
-                vec![Part::Text(Arc::clone(text)), Part::text(CUT_OFF), Part::Cut(Finish::Interrupted)];
+    match said(turn) {
+        Some(parts) => {
             Body::Message(Message { from: who, to: turn.request.to.clone(), parts, outside: Vec::new() })
         }
         None => Body::Passed { who },

@@ -9,13 +9,13 @@ use crate::common::{log_of, name};
 use futures_util::future::{Either, select};
 use polylogue::policies::{sequential, until};
 use polylogue::stop::max_turns;
-use polylogue::{Assistant, round_robin};
+use polylogue::{Assistant, Function, parallel, round_robin};
 use polylogue_core::{
-    Act, Agent, AnyModel, AnyStore, AnyTool, Body, Call, Chat, Claim, Confirmation, DefaultAnswer, DeltaRef,
-    DeltaSink, Event, Instruction, LimitOverrides, Limits, Log, LogHandle, LogId, Message, Model, ModelError,
-    Name, OpenQuestion, Outcome, Path, Policy, Reply, Request, Responder, Result, Status, Step, StopReason,
-    Store, StoreError, StoreWrapper, Summary, TeamChanged, Timestamp, Tool, ToolCx, ToolError, ToolSpec,
-    Transcript, Turn, TurnRequest, Update, View, ViewOptions,
+    Act, Agent, AnyAgent, AnyModel, AnyStore, AnyTool, Body, Call, Chat, Claim, Confirmation, DefaultAnswer,
+    DeltaRef, DeltaSink, Error, Event, Instruction, LimitOverrides, Limits, Log, LogHandle, LogId, Message,
+    Model, ModelError, Name, OpenQuestion, Outcome, Path, Policy, Reply, Request, Responder, Result, Status,
+    Step, StopReason, Store, StoreError, StoreWrapper, Summary, TeamChanged, Timestamp, Tool, ToolCx,
+    ToolError, ToolSpec, Transcript, Turn, TurnRequest, Update, View, ViewOptions,
 };
 use polylogue_store::Memory;
 
@@ -465,6 +465,54 @@ async fn what_had_arrived_of_a_cancelled_reply_is_kept_and_counts_as_said_if_its
         serde_json::to_string(&View::of(&transcript, &name("Bob"), ViewOptions::default()).entries())
             .unwrap();
     assert!(entries.contains("cut off by the user"), "{entries}");
+}
+
+/// Always replies the same.
+struct Fixed;
+
+impl Model for Fixed {
+    fn name(&self) -> &str {
+        "test:fixed"
+    }
+    async fn complete(
+        &self,
+        _: &Request<'_>,
+        _: &mut dyn DeltaSink,
+    ) -> std::result::Result<Reply, ModelError> {
+        Ok(Reply::text("42"))
+    }
+}
+
+#[tokio::test]
+async fn giving_up_turns_keeps_what_others_of_the_same_step_have_said() {
+    for (failing, said) in [
+        (&["Bob"][..], &["Ann: 42"][..]),
+        // Its message is not logged before that of Ann.
+        (&["Ann"], &["Bob: 42"]),
+        (&["Ann", "Bob"], &[]),
+    ] {
+        let agent = |who: &str| match failing.contains(&who) {
+            true => AnyAgent::new(Function::new(who, |_| Err(Error::Agent("no ink".into()))).unwrap()),
+            false => AnyAgent::new(Assistant::new(who, AnyModel::new(Fixed)).unwrap()),
+        };
+        let chat = Chat::named("both").participant(agent("Ann")).participant(agent("Bob"));
+        let chat = chat.policy(parallel()).build().unwrap();
+        let mut log = log_of(&[]).await;
+        chat.run_in(&mut log, "go").await.unwrap_err();
+        log.end_open_turns().await.unwrap();
+        let transcript = log.transcript().await.unwrap();
+        assert_eq!(transcript.current_speakers().count(), 0, "{failing:?}");
+        let lines: Vec<String> = transcript
+            .replies()
+            .map(|line| format!("{}: {}", line.message.from, line.message.plain()))
+            .collect();
+        assert_eq!(lines, said, "{failing:?}");
+        for who in ["Ann", "Bob"] {
+            let view = View::of(&transcript, &name(who), ViewOptions::default());
+            let text = serde_json::to_string(&view.entries()).unwrap();
+            assert_eq!(text.contains("42"), !said.is_empty(), "{who}, {failing:?}: {text}");
+        }
+    }
 }
 
 /// A model that cancels its conversation this many times, and gets no further.
