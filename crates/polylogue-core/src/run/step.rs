@@ -20,9 +20,7 @@ impl RunningChat<'_> {
             end @ (Step::Close { .. } | Step::Fail(_)) => end,
             step if !is_private(&step) && self.transcript.ended_by().is_some() => self.over(),
             step => {
-                // A speaker whom private turns selected speaks first.
-                let result = self.result_turn().filter(|_| !self.transcript.follows_private_turn());
-                let step = result.unwrap_or_else(|| self.transcript.next_speaker().map_or(step, chosen));
+                let step = if is_turn(&step) { self.turn_before(step) } else { step };
                 self.unless_too_many(step, max_turns)
             }
         };
@@ -45,6 +43,14 @@ impl RunningChat<'_> {
             )));
         }
         self.bodies_of(chat, step).map(Wanted::Step)
+    }
+
+    /// The turn that goes before `step`, which is one: for a result that is there, or of the speaker that was chosen from outside; else
+    /// `step`. What a policy posts, and whom it admits, comes first: it may not want that again after another turn.
+    fn turn_before(&self, step: Step) -> Step {
+        // A speaker whom private turns selected speaks first.
+        let result = self.result_turn().filter(|_| !self.transcript.follows_private_turn());
+        result.unwrap_or_else(|| self.transcript.next_speaker().map_or(step, chosen))
     }
 
     /// A step as events.
@@ -157,6 +163,11 @@ fn has_output(reason: &StopReason, chat: &Transcript) -> bool {
     };
     is_reached && chat.calls().next().is_some()
         || chat.replies().any(|line| line.message.parts.iter().any(is_content))
+}
+
+/// Whether turns begin with the step.
+const fn is_turn(step: &Step) -> bool {
+    matches!(step, Step::Turn(_) | Step::Parallel(_))
 }
 
 /// Whether no participant sees the step.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{EndedTurn, LimitQuestion, Line, OpenTurn, RaisedLimits, Source, Transcript, in_order};
 use crate::{
-    BackgroundResult, BackgroundTask, Body, Charge, Compacted, Event, LimitOverrides, Message, ModelReply,
-    Name, Opening, OutputLimit, Part, Question, TurnRequest,
+    BackgroundResult, BackgroundTask, Body, Charge, Chooser, Compacted, Event, LimitOverrides, Message,
+    ModelReply, Name, Opening, OutputLimit, Part, Question, TurnRequest,
 };
 
 /// Whether the event concerns the run and nothing that is said or done in the chat.
@@ -20,6 +20,12 @@ const fn is_of_run(body: &Body) -> bool {
             | Body::Cancelled { .. }
             | Body::Refused { .. }
     )
+}
+
+/// Whether `request` is a turn for the result of a background task of another participant than `who`, after which `who` can speak.
+fn is_before(request: &TurnRequest, who: &Name) -> bool {
+    let by = request.choice.as_ref().map(|choice| &choice.by);
+    by == Some(&Chooser::Background) && request.who != *who
 }
 
 impl Transcript {
@@ -162,7 +168,8 @@ impl Transcript {
         // A public step resets the latest messages; a private one does not.
         if requests.iter().any(|request| !request.to.is_private()) {
             self.latest = self.lines.len();
-            self.next_speaker = None;
+            // A turn for a result goes before that of the speaker who was chosen.
+            self.next_speaker.take_if(|who| !requests.iter().all(|request| is_before(request, who)));
         }
         for request in requests {
             self.sees_results(request);

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use crate::common::{log_of, name};
 use futures_util::future::{Either, select};
-use polylogue::policies::{sequential, until};
-use polylogue::stop::max_turns;
+use polylogue::policies::{joining, sequential, until};
+use polylogue::stop::{max_turns, says};
 use polylogue::{Assistant, Function, parallel, round_robin};
 use polylogue_core::{
     Act, Agent, AnyAgent, AnyModel, AnyStore, AnyTool, Body, Call, Chat, Claim, Confirmation, DefaultAnswer,
-    DeltaRef, DeltaSink, Error, Event, Instruction, LimitOverrides, Limits, Log, LogHandle, LogId, Message,
-    Model, ModelError, Name, OpenQuestion, Outcome, Path, Policy, Reply, Request, Responder, Result, Status,
-    Step, StopReason, Store, StoreError, StoreWrapper, Summary, TeamChanged, Timestamp, Tool, ToolCx,
-    ToolError, ToolSpec, Transcript, Turn, TurnRequest, Update, View, ViewOptions,
+    DeltaRef, DeltaSink, Error, Event, Instruction, JoinHistory, LimitOverrides, Limits, Log, LogHandle,
+    LogId, Message, Model, ModelError, Name, OpenQuestion, Outcome, Path, Policy, Reply, Request, Responder,
+    Result, Status, Step, StopReason, Store, StoreError, StoreWrapper, Summary, TeamChanged, Timestamp, Tool,
+    ToolCx, ToolError, ToolSpec, Transcript, Turn, TurnRequest, Update, View, ViewOptions,
 };
 use polylogue_store::Memory;
 
@@ -230,6 +230,38 @@ async fn a_chosen_speaker_is_next_and_the_order_continues_after_them() {
         let chosen = whole[..cut].iter().any(|event| matches!(event.body, Body::NextSpeaker { .. }));
         let order = if chosen { ["A: A", "C: C", "A: A", "B: B"] } else { ["A: A", "B: B", "C: C", "A: A"] };
         assert_eq!(kinds(&log.events().await), order, "cut before event {cut}");
+    }
+}
+
+#[tokio::test]
+async fn a_late_joiner_whose_condition_holds_joins_before_a_chosen_speaker() {
+    let outside = Outside::default();
+    let chat = |instructions: Vec<Instruction>| {
+        let steered = |who, instructions| Steered(name(who), instructions, Arc::clone(&outside));
+        let (a, b, d) = (steered("A", instructions), steered("B", Vec::new()), steered("D", Vec::new()));
+        let policy = joining(name("D"), says("A"), JoinHistory::All, round_robin());
+        Chat::named("late")
+            .participant(a)
+            .participant(b)
+            .late_joiner(d)
+            .policy(until(max_turns(3), policy))
+            .build()
+            .unwrap()
+    };
+    let mut log = log_of(&[]).await;
+    let next = Instruction::NextSpeaker { who: name("A") };
+    run_steered(&chat(vec![next]), &mut log, &outside).await;
+    let whole = log.events().await;
+    assert_eq!(kinds(&whole), ["A: A", "A: A", "B: B"]);
+    *outside.lock().unwrap() = None;
+    for cut in 1..=whole.len() {
+        let mut log = log_of(&whole[..cut]).await;
+        chat(Vec::new()).resume(&mut log).await.unwrap();
+        let events = log.events().await;
+        let turns = events.iter().filter(|event| matches!(event.body, Body::TurnStarted { .. }));
+        let second = turns.map(|event| event.seq).nth(1).unwrap();
+        let joined = events.iter().find(|event| matches!(event.body, Body::Joined { .. })).unwrap();
+        assert!(joined.seq < second, "cut before event {cut}: {:?}", kinds(&events));
     }
 }
 

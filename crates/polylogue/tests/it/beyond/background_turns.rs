@@ -1,21 +1,22 @@
 //! Turns that are background tasks, in every pattern that has them, and limits on tasks of parallel turns.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use polylogue::layers::BackgroundTurns;
-use polylogue::policies::until;
-use polylogue::policies::{Dag, Selector};
-use polylogue::stop::{LoopDetector, Stop, max_turns};
+use polylogue::policies::{Dag, Selector, joining, until};
+use polylogue::stop::{self, LoopDetector, Stop, max_turns};
 use polylogue::{
     Act, Agent, Chat, Function, Graph, Group, Log, Name, Result, Turn, parallel, round_robin, sequential,
 };
 use polylogue_core::{
-    Allowance, AnyAgent, AnyStore, BackgroundStart, BackgroundStatus, Body, Chooser, Claim, Event, Limits,
-    LogId, Message, Store as _, StoreError, StoreWrapper, Timestamp,
+    Allowance, AnyAgent, AnyStore, BackgroundStart, BackgroundStatus, Body, Chooser, Claim, Event,
+    Instruction, JoinHistory, Limits, LogHandle, LogId, Message, Status, Store as _, StoreError,
+    StoreWrapper, Timestamp,
 };
 use polylogue_store::Memory;
 
 use crate::beyond::stage::{Cast, events, name, play, played_from};
+use crate::common::log_of;
 
 /// A chat of `who`, of whom those of `background` have their turns in the background.
 fn chat(cast: &Cast<'_>, who: &[&str], background: &[&str]) -> polylogue_core::ChatBuilder {
@@ -109,6 +110,93 @@ async fn turns_in_order_continue_meanwhile() {
     };
     assert!(place("Ann passes") < place("Bob: One 0."), "{said:?}");
     assert_eq!(place("Ann-1 completed") + 1, place("Ann: Facts 0."), "{said:?}");
+}
+
+/// Where Bob finds the log of his conversation.
+type Outside = Arc<Mutex<Option<LogHandle>>>;
+
+/// Bob, during whose turn the results of others come. In his first turn he is chosen as the next speaker, if there is an `outside`.
+fn bob(outside: &Outside) -> Function {
+    let outside = Arc::clone(outside);
+    let bob = Function::calling("Bob", [], move |turn| {
+        let is_first = turn.transcript().turns_of(turn.me()) == 0;
+        let log = outside.lock().unwrap().clone().filter(|_| is_first);
+        Box::pin(async move {
+            for _ in 0..32 {
+                tokio::task::yield_now().await;
+            }
+            if let Some(log) = log {
+                drop(log.instruct(Instruction::NextSpeaker { who: name("Bob") }));
+            }
+            Ok(Act::say("Call the lawyer."))
+        })
+    });
+    bob.unwrap()
+}
+
+/// Ann, who works in the background, Bob and Cid, in turn; Lex can join.
+fn office(outside: &Outside) -> Chat {
+    let says = |who: &str, text: &'static str| Function::new(who, move |_| Ok(Act::say(text))).unwrap();
+    let policy = joining(name("Lex"), stop::says("lawyer"), JoinHistory::All, round_robin());
+    Chat::named("office")
+        .participant(BackgroundTurns::new(says("Ann", "Facts.")))
+        .participant(bob(outside))
+        .participant(says("Cid", "Good."))
+        .late_joiner(says("Lex", "Here I am."))
+        .policy(until(max_turns(6), policy))
+        .build()
+        .unwrap()
+}
+
+/// The events from `prefix` to the end; without one, Bob is chosen in his first turn, if he `is_chosen`.
+async fn worked(prefix: &[Arc<Event>], is_chosen: bool) -> Vec<Arc<Event>> {
+    let outside = Outside::default();
+    let mut log = log_of(prefix).await;
+    if is_chosen {
+        *outside.lock().unwrap() = Some(log.handle());
+    }
+    let chat = office(&outside);
+    let run = match prefix {
+        [] => chat.run_in(&mut log, "task").await,
+        _ => chat.resume(&mut log).await,
+    };
+    assert!(matches!(run.unwrap().status, Status::Closed { .. }));
+    log.events().await
+}
+
+/// A result is said before the next turn, and nothing else is lost because of that.
+#[tokio::test]
+async fn a_late_joiner_joins_and_a_chosen_speaker_speaks_though_a_result_comes_first() {
+    let whole = worked(&[], true).await;
+    let begins = |event: &&Arc<Event>| event.at.is_root() && matches!(event.body, Body::TurnStarted { .. });
+    let is_result = |event: &&Arc<Event>| match &event.body {
+        Body::TurnStarted { turns } => {
+            turns[0].choice.as_ref().is_some_and(|choice| choice.by == Chooser::Background)
+        }
+        _ => false,
+    };
+    let lines = said(&whole);
+    let expected = ["Ann passes", "Bob: Call the lawyer.", "Ann-1 completed", "Ann: Facts.", "Bob: Call"];
+    assert!(expected.iter().zip(&lines).all(|(line, said)| said.starts_with(line)), "{lines:?}");
+    for cut in 0..=whole.len() {
+        let events = worked(&whole[..cut], false).await;
+        let lawyer = events.iter().position(
+            |event| matches!(&event.body, Body::Message(message) if message.plain().contains("lawyer")),
+        );
+        let after = &events[lawyer.unwrap()..];
+        let joined = after.iter().position(|event| matches!(event.body, Body::Joined { .. })).unwrap();
+        assert!(
+            !after[..joined].iter().any(|event| begins(&event)),
+            "cut before event {cut}: {:?}",
+            said(&events)
+        );
+        let chosen = events.iter().position(|event| matches!(event.body, Body::NextSpeaker { .. }));
+        let Some(chosen) = chosen else { continue };
+        let next = events[chosen..].iter().filter(begins).find(|event| !is_result(event)).unwrap();
+        let Body::TurnStarted { turns } = &next.body else { unreachable!() };
+        let by = turns[0].choice.as_ref().map(|choice| &choice.by);
+        assert_eq!((&turns[0].who, by), (&name("Bob"), Some(&Chooser::User)), "cut before event {cut}");
+    }
 }
 
 /// What depends on it waits for it, and nothing else does.
