@@ -101,6 +101,11 @@ impl Path {
         Name::new(last.split_once('.')?.0).ok()
     }
 
+    /// Whether it is that of a chat that is run from outside: the outermost, or one in which an agent is called without a chat around it.
+    pub(crate) fn is_outermost(&self) -> bool {
+        self.is_root() || self.depth() == 1 && !self.0.contains('.')
+    }
+
     /// Whether it is the outermost chat.
     #[must_use]
     pub fn is_root(&self) -> bool {
@@ -187,6 +192,22 @@ mod tests {
         assert_eq!(within.as_background_of(&Path::root()), Some(("ann", 2)));
         assert_eq!((within.as_background_of(&task), within.is_background()), (None, false));
         assert!(!Path::root().child(&ann, 2).is_background() && Path::root().child(&ann, 2).is_first());
+    }
+
+    #[test]
+    fn chats_that_are_run_from_outside_are_the_root_and_those_of_agents_next_to_it() {
+        let (root, ann) = (Path::root(), Name::new("ann").unwrap());
+        let [solo, called] = ["solo", "ann.helper"].map(|label| root.agent(label).unwrap());
+        for (path, is_outermost) in [
+            (&root, true),
+            (&solo, true),
+            (&called, false),
+            (&root.child(&ann, 1), false),
+            (&root.background(&ann, 1), false),
+            (&solo.agent("helper").unwrap(), false),
+        ] {
+            assert_eq!(path.is_outermost(), is_outermost, "{path}");
+        }
     }
 
     #[test]

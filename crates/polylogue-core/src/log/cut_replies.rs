@@ -28,9 +28,9 @@ impl CutReplies {
             Body::Charged(Charge { who, why: ChargeReason::Crashed | ChargeReason::Repeated, .. }) => {
                 drop(self.take(&event.at, who));
             }
-            // Those who continue it have seen why it ended.
+            // Those who continue it have seen why it ended. An agent that is called in a turn has not.
             Body::LimitsChanged { .. } => self.cut.clear(),
-            Body::Reopened { .. } if event.at.owner().is_none() => self.cut.clear(),
+            Body::Reopened { .. } if event.at.is_outermost() => self.cut.clear(),
             Body::Reopened { .. } => self.cut.retain(|(_, limit)| !is_of_chat(limit, &event.at)),
             _ => {}
         }

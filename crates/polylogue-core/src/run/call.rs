@@ -371,9 +371,7 @@ impl Log {
 
     /// The path of the call that is not over, and its first event.
     async fn open_call(&self) -> Result<Option<(Path, u64)>> {
-        let outermost = |event: &&Arc<Event>| {
-            event.at.is_root() || event.at.depth() == 1 && !event.at.as_str().contains('.')
-        };
+        let outermost = |event: &&Arc<Event>| event.at.is_outermost();
         let last = self.look(|events| events.iter().rev().find(outermost).cloned()).await;
         let Some(last) =
             last.filter(|event| !matches!(event.body, Body::Closed { .. } | Body::RolledBack { .. }))

@@ -6,10 +6,11 @@ mod server;
 
 use std::sync::Arc;
 
-use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Status, sequential};
+use polylogue::{AnyModel, Assistant, Chat, Function, Limits, Log, Status, parallel, sequential};
 use polylogue_core::{
-    Allowance, Body, Budget, CutReply, DeltaSink, Event, Finish, LimitOverrides, Model, ModelError, Money,
-    OnLimit, OutputLimit, Params, Part, RaiseTerms, Reply, Request, RunOutcome, StopReason, Usage,
+    Act, Allowance, AnyAgent, Body, Budget, CutReply, DeltaSink, Event, Finish, LimitOverrides, Model,
+    ModelError, Money, OnLimit, OutputLimit, Params, Part, RaiseTerms, Reply, Request, RunOutcome,
+    StopReason, Usage,
 };
 
 use self::server::{LONGEST, Server};
@@ -335,5 +336,45 @@ async fn a_log_that_is_cut_anywhere_ends_in_the_same_way_without_a_further_call(
             assert_eq!((calls, charged), (made, None), "cut at {end}");
             assert_eq!(bodies(again.events()), bodies(whole.events()), "cut at {end}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_call_of_another_agent_after_a_reply_that_was_cut_off_is_not_sent() {
+    let run = async |events: &[Arc<Event>]| {
+        let server = Server::wanting(LONGEST);
+        let most = |tokens| Params { max_tokens: Some(tokens), ..Params::default() };
+        // Its request takes much less than it could, so that the limit leaves enough for a short call.
+        let writer = agent("Writer", &server).system("x".repeat(2_000)).params(most(LONGEST as u32));
+        let helper = AnyAgent::new(agent("Helper", &server).params(most(300)));
+        let host = Function::calling("Host", [helper.clone()], move |turn| {
+            let helper = helper.clone();
+            Box::pin(async move {
+                for _ in 0..32 {
+                    tokio::task::yield_now().await;
+                }
+                Ok(Act::Say(turn.ask(&helper, "Well?").await?.parts))
+            })
+        });
+        let chat = Chat::named("both").participant(writer).participant(host.unwrap()).policy(parallel());
+        let chat = chat.build().unwrap();
+        let limits = Limits { tokens: Some(6_000), ..Limits::default() };
+        let mut log = log_of(events).await.limits(limits);
+        let result = match events {
+            [] => chat.run_in(&mut log, "go").await,
+            _ => chat.resume(&mut log).await,
+        };
+        (result.unwrap(), server.sent().len())
+    };
+    let (whole, calls) = run(&[]).await;
+    let why = reason(&whole.status);
+    assert!(matches!(why, StopReason::Tokens { cut: Some(cut), .. } if cut.who == name("Writer")), "{why}");
+    assert_eq!(calls, 1);
+    let place = |is: fn(&Body) -> bool| whole.events().iter().position(|event| is(&event.body)).unwrap();
+    let replied = place(|body| matches!(body, Body::ModelReplied(_)));
+    assert!(place(|body| matches!(body, Body::Reopened { .. })) > replied);
+    for end in replied + 1..=whole.events().len() {
+        let (again, calls) = run(&whole.events()[..end]).await;
+        assert_eq!((reason(&again.status), calls), (why, 0), "cut at {end}");
     }
 }
