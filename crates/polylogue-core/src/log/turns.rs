@@ -9,7 +9,7 @@ use crate::{Name, Path, TurnRequest};
 pub(crate) struct TurnCount {
     /// Turns that have ended.
     pub(crate) ended: u64,
-    /// Turns that have begun, those that were rolled back before their end not included.
+    /// Turns that have begun, without those that will never end: they were rolled back, or their chat is over.
     begun: u64,
     /// The open turns, with the `seq` of their beginnings.
     open: Vec<(Path, Name, u64)>,
@@ -43,10 +43,15 @@ impl TurnCount {
                 self.end(&event.at, who)
             }
             Body::RolledBack { since } => {
-                let before = self.open.len();
-                let is_there = |at: &Path| *at == event.at || at.is_within(&event.at);
-                self.open.retain(|(at, _, begun)| begun < since || !is_there(at));
-                self.begun = self.begun.saturating_sub((before - self.open.len()) as u64);
+                self.forget(|path, begun| begun >= *since && is_in(path, &event.at));
+            }
+            // Those of the outermost chat, and of one in which an agent is called, continue when it is opened again.
+            Body::Closed { .. } if event.at.owner().is_some() => {
+                self.forget(|path, _| is_in(path, &event.at));
+            }
+            Body::BackgroundEnded(result) => {
+                let task = event.at.background(&result.who, result.number);
+                self.forget(|path, _| is_in(path, &task));
             }
             _ => {}
         }
@@ -54,7 +59,20 @@ impl TurnCount {
 
     fn end(&mut self, at: &Path, who: &Name) {
         self.open.retain(|(path, name, _)| path != at || name != who);
+        // A turn can be given up in the middle of a chat that it runs.
+        self.forget(|path, _| path.is_run_by(at, who));
     }
+
+    /// Forgets open turns that never end: those whose chats and beginnings `are` such.
+    fn forget(&mut self, are: impl Fn(&Path, u64) -> bool) {
+        let before = self.open.len();
+        self.open.retain(|(path, _, begun)| !are(path, *begun));
+        self.begun = self.begun.saturating_sub((before - self.open.len()) as u64);
+    }
+}
+
+fn is_in(path: &Path, chat: &Path) -> bool {
+    path == chat || path.is_within(chat)
 }
 
 /// How many turns whose messages others see begin with these events.
@@ -69,4 +87,54 @@ pub(crate) fn turns_begun(bodies: &[Body]) -> u64 {
 /// The requests whose messages others see.
 fn public(turns: &[TurnRequest]) -> impl Iterator<Item = &TurnRequest> {
     turns.iter().filter(|request| !request.to.is_private())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{BackgroundResult, BackgroundStatus, StopReason, Timestamp};
+
+    #[test]
+    fn open_turns_of_a_chat_that_is_over_do_not_count() {
+        let name = |text: &str| Name::new(text).unwrap();
+        let (root, host) = (Path::root(), name("Host"));
+        let (nested, called) = (root.child(&host, 1), root.agent("Host.Helper").unwrap());
+        let (task, inner) = (root.background(&host, 1), root.background(&host, 1).child(&host, 1));
+        let begin = |at: &Path| {
+            let turns = ["Ann", "Bob"].map(|who| TurnRequest::to_all(name(who)));
+            (at.clone(), Body::TurnStarted { turns: turns.to_vec() })
+        };
+        let said = |at: &Path| (at.clone(), Body::Passed { who: name("Ann") });
+        let closed =
+            |at: &Path| (at.clone(), Body::Closed { reason: StopReason::Finished, summary: Arc::from("") });
+        let ended = BackgroundResult {
+            who: host.clone(),
+            id: "Host-1".into(),
+            status: BackgroundStatus::Cancelled,
+            parts: Vec::new(),
+            reason: None,
+            number: 1,
+            awaited: false,
+            turn: false,
+        };
+        let ended = (root.clone(), Body::BackgroundEnded(ended));
+        for (bodies, begun) in [
+            (vec![begin(&nested), said(&nested), closed(&nested)], 1),
+            (vec![begin(&nested), begin(&nested.child(&host, 1)), closed(&nested)], 0),
+            (vec![begin(&task), begin(&inner), said(&inner), ended.clone()], 1),
+            (vec![begin(&root), said(&root), ended], 2),
+            (vec![begin(&nested), (root.clone(), Body::Passed { who: host })], 1),
+            // Their turns continue when they are opened again.
+            (vec![begin(&called), closed(&called)], 2),
+            (vec![begin(&root), closed(&root)], 2),
+        ] {
+            let mut turns = TurnCount::default();
+            for (seq, (at, body)) in (0..).zip(bodies.clone()) {
+                turns.add(&Event { seq, at, time: Timestamp(0), ran_ms: 0, inbox: None, body });
+            }
+            assert_eq!(turns.begun(), begun, "{bodies:?}");
+        }
+    }
 }

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue::runs::batch::{Batch, BatchStart};
 use polylogue::{
-    Act, Agent, AnyModel, Assistant, Chat, Limits, Name, Status, Step, Tool, Transcript, Turn, sequential,
+    Act, Agent, AnyModel, Assistant, Chat, Limits, Name, Status, Step, Tool, Transcript, Turn, parallel,
+    sequential,
 };
 use polylogue_core::{
-    AnyStore, AnyTool, Body, Bound, Budget, Call, ChargeReason, DeltaSink, Event, FailedAttempt, LogId, Meta,
-    Model, ModelCall, ModelError, ModelErrorKind, Money, Outcome, Reply, Request, RunBound, StopReason,
-    ToolCx, ToolError, ToolSpec, ToolUsage, TurnRequest, Usage,
+    Allowance, AnyStore, AnyTool, Body, Bound, Budget, Call, ChargeReason, DeltaSink, Event, FailedAttempt,
+    LimitOverrides, LogId, Meta, Model, ModelCall, ModelError, ModelErrorKind, Money, Outcome, Reply,
+    Request, RunBound, RunOutcome, StopReason, ToolCx, ToolError, ToolSpec, ToolUsage, TurnRequest, Usage,
 };
 use polylogue_store::Memory;
 
@@ -293,6 +294,35 @@ async fn a_run_in_which_a_limit_refused_a_call_does_not_end_as_done() {
     let status = chat.run_in(&mut log, "go").await.unwrap().status;
     let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
     assert_eq!((reason, &*summary), (StopReason::Calls { limit: 1 }, "all is well"));
+}
+
+/// A nested chat ends at its own limit, with one of its two turns open: it never ends, and counts no more.
+#[tokio::test]
+async fn turns_that_never_end_do_not_count_toward_the_limit_on_turns() {
+    let agent = |who: &str| Assistant::new(who, AnyModel::new(Cents::default())).unwrap();
+    let chat = || {
+        let limits = Allowance { calls: Some(1), ..Allowance::default() };
+        let desk = Chat::named("desk").participant(agent("A")).participant(agent("B")).limits(limits);
+        let desk = desk.policy(parallel()).build().unwrap();
+        let outer = Chat::named("outer").participant(desk);
+        let outer = ["D", "E", "F"].into_iter().fold(outer, |outer, who| outer.participant(agent(who)));
+        outer.policy(sequential()).build().unwrap()
+    };
+    let turns = |most| Limits { turns: Some(most), ..Limits::default() };
+    let mut log = log_of(&[]).await.limits(turns(4));
+    let status = chat().run_in(&mut log, "go").await.unwrap().status;
+    assert_eq!((reason(&status).outcome(), log.turns().await), (RunOutcome::Done, 4), "{status:?}");
+    // What is allowed beyond a limit is allowed.
+    let mut log = log_of(&[]).await.limits(turns(2));
+    let status = chat().run_in(&mut log, "go").await.unwrap().status;
+    assert_eq!((reason(&status), log.turns().await), (&StopReason::Turns { limit: 2, next: None }, 2));
+    let more = LimitOverrides { turns: Some(1), ..LimitOverrides::default() };
+    let limits = log.limits_beyond(more).await.over(turns(2));
+    assert_eq!(chat().ends_again(&log, &limits, more).await.unwrap(), None);
+    log.reopen_for(more).await.unwrap();
+    let mut log = log.limits(limits);
+    chat().resume(&mut log).await.unwrap();
+    assert_eq!(log.turns().await, 3);
 }
 
 /// Runs a batch of five rows on `dollars`, `at_once` of them at the same time, until `model` was called `calls` times
