@@ -53,6 +53,8 @@ pub struct Turn<'a> {
     lost_limit: Option<u64>,
     /// Model calls and shared events of chats within this turn.
     pub(crate) within: Vec<Arc<Event>>,
+    /// Those of them that were rolled back: what they used counts.
+    undone: Vec<Arc<Event>>,
     /// Shared events of chats within this turn from before it was resumed.
     pub(crate) within_before: Vec<Arc<Event>>,
     pub(crate) failed_within: bool,
@@ -151,7 +153,7 @@ impl<'a> Turn<'a> {
         // A failure was logged when it happened; the turn is retried as if it had not failed.
         let past =
             open.events.iter().filter(|event| !matches!(event.body, Body::Failed { .. })).cloned().collect();
-        let (journal, within) = (Vec::new(), Vec::new());
+        let (journal, within, undone) = (Vec::new(), Vec::new(), Vec::new());
         Self {
             log,
             chat,
@@ -168,6 +170,7 @@ impl<'a> Turn<'a> {
             lost: if resumed { log.lost(&open.reserved) } else { Vec::new() },
             lost_limit: None,
             within,
+            undone,
             within_before: open.within.clone(),
             failed_within: false,
             cut_within: None,
@@ -181,7 +184,10 @@ impl<'a> Turn<'a> {
 
     pub(crate) fn into_trace(mut self) -> Trace {
         let appended = self.journal.split_off(self.returned);
-        Trace { view: self.view, appended, within: self.within, failed_within: self.failed_within }
+        // Before the events that roll them back.
+        let mut within = self.undone;
+        within.append(&mut self.within);
+        Trace { view: self.view, appended, within, failed_within: self.failed_within }
     }
 
     /// The agent's own name.
@@ -299,7 +305,7 @@ impl<'a> Turn<'a> {
             let is_there = |other: &Path| *other == at || other.is_within(&at);
             let stays = |event: &Arc<Event>| !is_there(&event.at) || event.seq < since;
             self.within_before.retain(stays);
-            self.within.retain(|event| stays(event) || matches!(event.body, Body::ModelReplied(_)));
+            self.undone.extend(self.within.extract_if(.., |event| !stays(event)));
             let is_undone = |event: &&Arc<Event>| {
                 is_there(&event.at) && matches!(event.body, Body::RolledBack { since: from } if from >= since)
             };

@@ -88,6 +88,7 @@ impl Transcript {
             is_unseen: false,
             around,
             within: Vec::new(),
+            undone: Vec::new(),
         });
     }
 
@@ -103,11 +104,11 @@ impl Transcript {
         entry.status = Some(result.status);
         entry.is_unseen = !result.awaited && result.status != BackgroundStatus::Cancelled;
         let begun = entry.seq;
-        let within = std::mem::take(&mut entry.within);
+        let (within, undone) = (std::mem::take(&mut entry.within), std::mem::take(&mut entry.undone));
         if result.turn && result.status != BackgroundStatus::Cancelled {
             self.worked_since(begun, &result.who);
         }
-        within.iter().for_each(|event| self.count_within(event));
+        within.iter().chain(&undone).for_each(|event| self.count_within(event));
         let turn = self.open.iter_mut().find(|turn| result.awaited && turn.request.who == result.who);
         match turn {
             Some(turn) => turn.within.extend(in_order(&within)),
@@ -136,10 +137,9 @@ impl Transcript {
         };
         let Some(entry) = self.background.iter_mut().find(is_it) else { return false };
         if let Body::RolledBack { since } = event.body {
-            // What it used counts all the same.
-            let stays =
-                |other: &Arc<Event>| other.at != event.at || other.seq < since || !is_shared(&other.body);
-            entry.within.retain(stays);
+            let is_undone =
+                |other: &mut Arc<Event>| other.at == event.at && other.seq >= since && is_shared(&other.body);
+            entry.undone.extend(entry.within.extract_if(.., is_undone));
         } else if counts_at_end(&event.body) {
             entry.within.push(Arc::clone(event));
         }
@@ -166,6 +166,7 @@ impl Transcript {
             if let Some(known) = before.background.iter().find(|known| known.seq == entry.seq) {
                 entry.around.clone_from(&known.around);
                 entry.within.clone_from(&known.within);
+                entry.undone.clone_from(&known.undone);
             }
         }
     }

@@ -19,6 +19,8 @@ pub struct BackgroundEntry {
     pub(super) around: Vec<Arc<Event>>,
     /// Usage and shared events within it. They count when it ends, so that the transcript does not depend on how far it got.
     pub(super) within: Vec<Arc<Event>>,
+    /// Shared events within it that were rolled back: what they used counts all the same.
+    pub(super) undone: Vec<Arc<Event>>,
 }
 
 impl BackgroundEntry {

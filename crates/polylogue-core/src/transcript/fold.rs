@@ -103,11 +103,7 @@ impl Transcript {
 
     /// Counts the usage of an event of a chat within this one.
     pub(super) fn count_within(&mut self, event: &Event) {
-        match &event.body {
-            Body::ModelReplied(reply) => self.usage.add(reply),
-            Body::Charged(charge) => self.usage.charge(charge),
-            _ => {}
-        }
+        self.usage.add_event(event);
     }
 
     /// Whether the event asks or answers whether a limit of the run is raised.
@@ -387,8 +383,8 @@ impl Transcript {
         let Some(turn) = self.open.iter_mut().find(|turn| turn.request.who == *who) else {
             return Err(format!("it is not `{who}`'s turn"));
         };
+        self.usage.add_event(event);
         match &event.body {
-            Body::ModelReplied(reply) => self.usage.add(reply),
             Body::InputRequired(question) => turn.asked = Some((question.clone(), event.ran_ms)),
             Body::InputProvided { .. } => {
                 let (_, asked) = turn.asked.take().ok_or("nothing was asked")?;

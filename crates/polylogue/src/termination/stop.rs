@@ -127,7 +127,7 @@ pub fn max_tokens(limit: u64) -> Stop {
     })
 }
 
-/// After costs of `limit` since the chat was opened last, including nested chats. Calls with unknown cost do not count;
+/// After costs of `limit` since the chat was opened last, including tools and nested chats. Calls with unknown cost do not count;
 /// [`Limits::cost`](polylogue_core::Limits), the limit of a whole run, refuses them.
 #[must_use]
 pub fn max_cost(limit: Money) -> Stop {

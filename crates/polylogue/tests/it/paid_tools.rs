@@ -3,11 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use polylogue::policies::until;
 use polylogue::runs::Report;
-use polylogue::{Act, Agent, Chat, Limits, Name, Status, Tool, Turn, sequential};
+use polylogue::stop::{max_cost, max_turns};
+use polylogue::{
+    Act, Agent, Chat, Error, Function, Limits, Name, Status, Tool, Turn, round_robin, sequential,
+};
 use polylogue_core::{
-    Allowance, AnyStore, AnyTool, Body, Budget, Call, ChargeReason, Event, LimitOverrides, Money, Outcome,
-    OutcomeStatus, RunOutcome, StopReason, ToolCx, ToolError, ToolSpec,
+    Allowance, AnyAgent, AnyStore, AnyTool, Body, Budget, Call, ChargeReason, Event, LimitOverrides, Money,
+    Outcome, OutcomeStatus, RunOutcome, StopReason, ToolCx, ToolError, ToolSpec,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::Cut;
@@ -195,6 +199,68 @@ async fn the_limits_of_agents_and_budgets_pay_for_tools() {
     let why = reason(chat(&tool, 3).run_in(&mut log, "go").await.unwrap().status).to_string();
     assert_eq!((why, tool.made()), (format!("the batch {words}"), 1));
     assert_eq!((budget.used().cost, budget.reserved()), (cents(10), Money::default()));
+}
+
+#[tokio::test]
+async fn a_condition_on_money_counts_what_tools_cost_also_in_nested_chats() {
+    for nested in [false, true] {
+        let tool = Search::declared();
+        let seeker = Seeker(Name::new("Ann").unwrap(), AnyTool::new(tool.clone()), 1);
+        let shop = Chat::named("shop");
+        let shop = match nested {
+            true => {
+                let inner = Chat::named("inner").participant(seeker).policy(sequential());
+                shop.participant(inner.build().unwrap())
+            }
+            false => shop.participant(seeker),
+        };
+        let ends = max_cost(cents(15)) | max_turns(5);
+        let shop = shop.policy(until(ends, round_robin())).build().unwrap();
+        let mut log = log_of(&[]).await;
+        let why = reason(shop.run_in(&mut log, "go").await.unwrap().status);
+        let spent = StopReason::Cost { limit: cents(15), spent: cents(20), next: None, cut: None };
+        assert_eq!((why, tool.made()), (spent, 2), "nested: {nested}");
+        let transcript = log.transcript().await.unwrap();
+        assert_eq!(*transcript.usage(), log.usage().await, "nested: {nested}");
+    }
+}
+
+/// Makes a paid call, and fails.
+#[derive(Clone)]
+struct Failing(Name, AnyTool);
+
+impl Agent for Failing {
+    fn name(&self) -> &Name {
+        &self.0
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
+        let call = Call { id: "c".into(), tool: "search".into(), args: serde_json::json!({}) };
+        turn.call(std::slice::from_ref(&self.1), &[call]).await?;
+        Err(Error::Agent("no ink".into()))
+    }
+}
+
+/// What a call of an agent cost that its caller survives counts, though the call is rolled back.
+#[tokio::test]
+async fn a_condition_on_money_counts_what_tools_cost_in_calls_that_failed() {
+    let tool = Search::declared();
+    let failing = AnyAgent::new(Failing(Name::new("Ann").unwrap(), AnyTool::new(tool.clone())));
+    let host = Function::calling("Host", [failing.clone()], move |turn| {
+        let failing = failing.clone();
+        Box::pin(async move {
+            turn.ask(&failing, "Look.").await.unwrap_err();
+            turn.prompt("It failed.").await?;
+            Ok(Act::say("nothing"))
+        })
+    });
+    let ends = max_cost(cents(15)) | max_turns(5);
+    let chat = Chat::named("shop").participant(host.unwrap()).policy(until(ends, round_robin()));
+    let mut log = log_of(&[]).await;
+    let why = reason(chat.build().unwrap().run_in(&mut log, "go").await.unwrap().status);
+    let spent = StopReason::Cost { limit: cents(15), spent: cents(20), next: None, cut: None };
+    assert_eq!((why, tool.made()), (spent, 2));
+    let events = log.events().await;
+    assert_eq!(events.iter().filter(|event| matches!(event.body, Body::RolledBack { .. })).count(), 2);
 }
 
 #[tokio::test]
