@@ -27,7 +27,7 @@ use polylogue_core::{
     Line, Name, PatternFlaw, Policy, Result, Source, Step, StopReason, Transcript, TurnRequest,
 };
 
-use crate::policies::replay::{Kind, Replay, is_present};
+use crate::policies::replay::{Kind, Replay, is_present, joined};
 
 /// The tie-breaking rule when several options have the most votes. Without votes all options are tied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -199,7 +199,8 @@ impl Debate {
         news: Option<&str>,
     ) -> Option<Vec<TurnRequest>> {
         let debaters = if self.debaters.is_empty() { chat.participants() } else { &self.debaters };
-        let missing = debaters.iter().filter(|who| past.take(Kind::Chat, who).is_none());
+        let debaters = in_time(chat, past, Kind::Chat, debaters);
+        let missing = debaters.into_iter().filter(|who| past.take(Kind::Chat, who).is_none());
         let request =
             |who: &Name| TurnRequest { prompt: news.map(Into::into), ..TurnRequest::to_all(who.clone()) };
         let mut requests: Vec<TurnRequest> =
@@ -217,9 +218,10 @@ impl Debate {
         past: &mut Replay<'_>,
     ) -> std::result::Result<VoteResult, Vec<TurnRequest>> {
         let voters = if self.voters.is_empty() { chat.participants() } else { &self.voters };
+        let voters = in_time(chat, past, Kind::Private, voters);
         let mut votes: Vec<(Name, Option<usize>)> = Vec::new();
         let (mut first, mut second) = (Vec::new(), Vec::new());
-        for who in voters {
+        for who in voters.iter().copied() {
             match past.take(Kind::Private, who).map(|step| step.text().into_owned()) {
                 None if has_left(chat, who) => {}
                 None => first.push(TurnRequest::private(who.clone(), (self.ask)(&self.options))),
@@ -243,7 +245,7 @@ impl Debate {
         if !unclear.is_empty() {
             return Err(unclear);
         }
-        votes.sort_by_key(|(who, _)| voters.iter().position(|voter| voter == who));
+        votes.sort_by_key(|(who, _)| voters.iter().position(|voter| *voter == who));
         Ok(VoteResult::of(votes, self.options.len()))
     }
 
@@ -283,6 +285,18 @@ impl Debate {
             self.counts_text(tally)
         )
     }
+}
+
+/// Those of `names` who take part in the next round or vote: not those who joined after the last turn in it of the others.
+fn in_time<'n>(chat: &Transcript, past: &Replay<'_>, kind: Kind, names: &'n [Name]) -> Vec<&'n Name> {
+    let joined = joined(chat);
+    let joined_at = |who: &Name| joined.iter().find(|(_, name)| *name == who).map(|(at, _)| *at);
+    let turns = names.iter().filter(|who| joined_at(who).is_none() && !has_left(chat, who));
+    let ends: Vec<Option<usize>> = turns.map(|who| past.peek(kind, who).map(|step| step.end)).collect();
+    // Until all of them had their turns, it is not over.
+    let last = ends.iter().copied().collect::<Option<Vec<usize>>>().and_then(|ends| ends.into_iter().max());
+    let is_in_time = |at: usize| last.is_none_or(|last| at < last);
+    names.iter().filter(|who| joined_at(who).is_none_or(is_in_time)).collect()
 }
 
 /// Whether `who` was a participant and left. Private agents never leave.

@@ -114,12 +114,44 @@ impl<'a> Replay<'a> {
 
     /// The next turn or message of this kind by `who`, if there is one. Skips those of others.
     pub(crate) fn take(&mut self, kind: Kind, who: &Name) -> Option<ReplayStep<'a>> {
-        let rest = self.steps.get(self.at..)?;
-        let found = rest.iter().position(|step| step.kind == kind && step.who == who)?;
-        let index = self.at + found;
+        let index = self.place(kind, who)?;
         self.at = index + 1;
         self.steps.get(index).copied()
     }
+
+    /// The index of the first event of the next step in [`Transcript::events`], if there is one.
+    pub(crate) fn next_begins(&self) -> Option<usize> {
+        self.steps.get(self.at).map(|step| step.begin)
+    }
+
+    /// As [`take`](Self::take), without skipping it.
+    pub(crate) fn peek(&self, kind: Kind, who: &Name) -> Option<ReplayStep<'a>> {
+        self.steps.get(self.place(kind, who)?).copied()
+    }
+
+    fn place(&self, kind: Kind, who: &Name) -> Option<usize> {
+        let rest = self.steps.get(self.at..)?;
+        let found = rest.iter().position(|step| step.kind == kind && step.who == who)?;
+        Some(self.at + found)
+    }
+}
+
+/// The participants who joined late since the chat was last opened, in order, with the indices of these events in
+/// [`Transcript::events`]: earlier steps were made without them.
+pub(crate) fn joined(chat: &Transcript) -> Vec<(usize, &Name)> {
+    let (mut known, mut joined): (Vec<&Name>, Vec<(usize, &Name)>) = (Vec::new(), Vec::new());
+    for (at, event) in chat.events().iter().enumerate() {
+        match &event.body {
+            Body::Opened(opening) => known.extend(&opening.participants),
+            Body::Reopened { message: Some(_), .. } => joined.clear(),
+            Body::Joined { who, .. } if !known.contains(&who) => {
+                known.push(who);
+                joined.push((at, who));
+            }
+            _ => {}
+        }
+    }
+    joined
 }
 
 /// Whether `request` is a turn for the result of one of `steps` that was a background task.

@@ -1,6 +1,7 @@
 //! Replays the work from its start to the first step that is not in the log.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::stop::Reason;
@@ -11,20 +12,25 @@ use polylogue_core::{
 use super::Orchestrator;
 use super::progress::Progress;
 use crate::placeholders::filled;
-use crate::policies::replay::{Kind, Replay};
+use crate::policies::replay::{Kind, Replay, ReplayStep, joined};
 
 impl Policy for Orchestrator {
     fn next(&self, chat: &Transcript) -> Step {
         if let Some((_, reason)) = chat.ended_by() {
             return Step::close(reason.clone(), chat);
         }
-        let team =
-            chat.participants().iter().filter(|name| **name != self.planner && **name != self.progress_agent);
+        let works = |name: &Name| *name != self.planner && *name != self.progress_agent;
+        let mut later = joined(chat);
+        let is_later = |name: &Name| later.iter().any(|(_, who)| *who == name);
+        let team = chat.participants().iter().filter(|name| works(name) && !is_later(name));
+        let team = team.cloned().collect();
+        later.retain(|(_, who)| works(who));
         let mut work = OrchestratorRun {
             ledger: self,
             chat,
             past: Replay::of(chat),
-            team: team.cloned().collect(),
+            team,
+            later: later.into(),
             facts: String::new(),
             plan: String::new(),
         };
@@ -44,11 +50,13 @@ struct OrchestratorRun<'a> {
     past: Replay<'a>,
     /// The participants present at this point.
     team: Vec<Name>,
+    /// Those who join after it, with the indices of the events.
+    later: VecDeque<(usize, &'a Name)>,
     facts: String,
     plan: String,
 }
 
-impl OrchestratorRun<'_> {
+impl<'a> OrchestratorRun<'a> {
     fn go(&mut self) -> Done<Step> {
         let Orchestrator { words, max_turns, max_stalls, max_plans, .. } = self.ledger;
         self.check_team()?;
@@ -83,7 +91,8 @@ impl OrchestratorRun<'_> {
     }
 
     /// Fails if no participant is present to do the work.
-    fn check_team(&self) -> Done<()> {
+    fn check_team(&mut self) -> Done<()> {
+        self.admit();
         if !self.team.is_empty() {
             return Ok(());
         }
@@ -96,7 +105,10 @@ impl OrchestratorRun<'_> {
         let planner = &self.ledger.planner;
         self.facts = self.ask(planner, facts, "")?;
         self.plan = self.ask(planner, plan, "")?;
-        self.post(&self.fill(&self.ledger.words.briefing, ""))
+        match self.take(Kind::Posted, planner) {
+            Some(_) => Ok(()),
+            None => self.post(&self.fill(&self.ledger.words.briefing, "")),
+        }
     }
 
     /// The ledger, and the reply with it; `None` if no reply could be parsed.
@@ -114,9 +126,11 @@ impl OrchestratorRun<'_> {
 
     /// Posts the instruction; the selected participant has a turn.
     fn instruct(&mut self, progress: &Progress, reply: String) -> Done<()> {
-        self.post(&progress.instruction_or_question.answer)?;
+        if self.take(Kind::Posted, &self.ledger.planner).is_none() {
+            self.post(&progress.instruction_or_question.answer)?;
+        }
         let who = &progress.next_speaker.answer;
-        match self.past.take(Kind::Chat, who).map(|turn| turn.left) {
+        match self.take(Kind::Chat, who).map(|turn| turn.left) {
             Some(left) => {
                 self.team.retain(|name| !(left && name == who));
                 Ok(())
@@ -138,7 +152,7 @@ impl OrchestratorRun<'_> {
 
     /// The answer of `who` in a private turn.
     fn ask(&mut self, who: &Name, text: &str, flaw: &str) -> Done<String> {
-        if let Some(answer) = self.past.take(Kind::Private, who) {
+        if let Some(answer) = self.take(Kind::Private, who) {
             return Ok(answer.text().into_owned());
         }
         if let Some((who, why)) = self.chat.left().iter().find(|(gone, _)| gone == who) {
@@ -148,13 +162,24 @@ impl OrchestratorRun<'_> {
         Err(Step::Turn(TurnRequest::private(who.clone(), self.fill(text, flaw))).into())
     }
 
-    /// Posts `text` in the planner's name.
-    fn post(&mut self, text: &str) -> Done<()> {
-        let planner = &self.ledger.planner;
-        match self.past.take(Kind::Posted, planner) {
-            Some(_) => Ok(()),
-            None => Err(Step::Post(Message::text(planner.clone(), text)).into()),
+    /// The next step of this kind by `who` in the log. The team is that with which it was made; without a step, that of now.
+    fn take(&mut self, kind: Kind, who: &Name) -> Option<ReplayStep<'a>> {
+        self.admit();
+        self.past.take(kind, who)
+    }
+
+    /// Adds those to the team who joined before the next step in the log.
+    fn admit(&mut self) {
+        let next = self.past.next_begins();
+        let has_joined = |(at, _): &mut (usize, &Name)| next.is_none_or(|next| *at < next);
+        while let Some((_, who)) = self.later.pop_front_if(has_joined) {
+            self.team.push(who.clone());
         }
+    }
+
+    /// Posts `text` in the planner's name.
+    fn post(&self, text: &str) -> Done<()> {
+        Err(Step::Post(Message::text(self.ledger.planner.clone(), text)).into())
     }
 
     fn fill(&self, text: &str, flaw: &str) -> String {

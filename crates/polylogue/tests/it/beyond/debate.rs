@@ -2,8 +2,10 @@
 
 use expect_test::expect;
 use polylogue::policies::debate::{Debate, Tie, VoteResult};
+use polylogue::policies::joining;
+use polylogue::stop::says;
 use polylogue::{Act, Chat, Function, Human, Message, Name, Status, Transcript};
-use polylogue_core::{Path, StopReason};
+use polylogue_core::{JoinHistory, Path, StopReason};
 
 use crate::beyond::stage::{Cast, events, events_with, fails, log, name, play, print};
 
@@ -172,4 +174,28 @@ async fn invalid_debates_are_refused() {
     assert_eq!(refused(&["One", "two", "`one` "]), "the option ``one`` is listed twice");
     let error = fails("[]", |cast| council(cast, debate().rounds(0).voters([name("Absent")]))).await;
     assert!(error.contains("`Absent`, who is not a participant"), "{error}");
+}
+
+/// Who joins takes part from then on: in the round that is under way, and in no round that is over.
+#[tokio::test]
+async fn a_late_joiner_argues_and_votes_from_then_on() {
+    let spoken = async |arguments: &str, debate: Debate| {
+        let votes = ["A", "B", "L"].map(|who| format!(r#"{{"{who}": "red"}}"#)).join(", ");
+        let script = format!("[{arguments}, {votes}]");
+        let said = play(&script, |cast| {
+            let policy = joining(name("L"), says("lawyer"), JoinHistory::All, debate.clone());
+            cast.chat(&["A", "B"]).late_joiner(cast.assistant("L")).policy(policy).build().unwrap()
+        })
+        .await;
+        assert_eq!(said.matches(" says in private: red").count(), 3, "{said}");
+        let spoken = said.lines().filter_map(|line| line.split_once(" says: "));
+        spoken.map(|(who, text)| format!("{who}{text}")).collect::<Vec<_>>().join(" ")
+    };
+    let rounds = |rounds| debate().rounds(rounds);
+    let first = r#"{"A": "1"}, {"B": "1"}, {"A": "2 lawyer"}, {"B": "2"}"#;
+    assert_eq!(spoken(first, rounds(2)).await, "A1 B1 A2 lawyer B2");
+    let second = r#"{"A": "1 lawyer"}, {"B": "1"}, {"A": "2"}, {"B": "2"}, {"L": "2"}"#;
+    assert_eq!(spoken(second, rounds(2)).await, "A1 lawyer B1 A2 B2 L2");
+    let in_turn = r#"{"A": "1 lawyer"}, {"B": "1"}, {"L": "1"}, {"A": "2"}, {"B": "2"}, {"L": "2"}"#;
+    assert_eq!(spoken(in_turn, rounds(2).one_by_one()).await, "A1 lawyer B1 L1 A2 B2 L2");
 }

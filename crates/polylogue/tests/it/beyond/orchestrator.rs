@@ -1,9 +1,11 @@
 //! Work by a plan.
 
 use expect_test::expect;
+use polylogue::policies::joining;
 use polylogue::policies::orchestrator::{Orchestrator, OrchestratorPrompts, Progress};
+use polylogue::stop::says;
 use polylogue::{Act, AnyModel, Assistant, Chat, Function, Human, Message, Name, Status};
-use polylogue_core::{Params, StopReason};
+use polylogue_core::{JoinHistory, Params, StopReason};
 use polylogue_models::Script;
 use serde_json::{Value, json};
 
@@ -222,4 +224,35 @@ async fn the_planner_receives_the_task_the_team_and_the_facts() {
 #[test]
 fn a_planner_has_a_legal_name() {
     assert!(Orchestrator::new("no/name").is_err());
+}
+
+/// A name that could not be chosen stays one when its participant has joined later: what was decided before does not change.
+#[tokio::test]
+async fn a_late_joiner_is_of_the_team_from_then_on() {
+    let mut steps = planner(&["F", "P"]);
+    steps.push(("Planner", ledger(false, true, "Lawyer", "Too early")));
+    steps.push(("Planner", ledger(false, true, "Coder", "Go")));
+    steps.push(("Coder", "We need a lawyer".into()));
+    steps.push(("Planner", ledger(false, true, "Lawyer", "Help")));
+    steps.push(("Lawyer", "Sign here".into()));
+    steps.push(("Planner", ledger(false, true, "Coder", "-")));
+    steps.extend(planner(&["Signed"]));
+    let script: Vec<Value> = steps.iter().map(|(who, text)| json!({*who: text})).collect();
+    let said = play(&Value::Array(script).to_string(), |cast| {
+        let policy = joining(name("Lawyer"), says("a lawyer"), JoinHistory::All, short().max_turns(2));
+        cast.chat(&["Coder"])
+            .late_joiner(cast.assistant("Lawyer"))
+            .private_agent(cast.assistant("Planner"))
+            .policy(policy)
+            .build()
+            .unwrap()
+    })
+    .await;
+    let lines = |mark: &str| -> Vec<String> {
+        said.lines().filter_map(|line| Some(line.split_once(mark)?.1.to_owned())).collect()
+    };
+    assert_eq!(lines("posted Planner: "), ["F / P", "Go", "Help"]);
+    assert_eq!(lines(" says: "), ["We need a lawyer", "Sign here"]);
+    assert!(said.contains("turn Planner in private \"Ledger of Coder, Lawyer?\""), "{said}");
+    assert!(said.ends_with("closed (the limit of 2 turns): Signed"), "{said}");
 }
