@@ -2,10 +2,9 @@
 
 use clap::CommandFactory as _;
 
-use super::write;
+use super::write_data;
 use crate::args::{self, Cli};
 use crate::error::{CliError, Exit};
-use crate::screen::Sanitized;
 
 pub(crate) fn run(args: &args::new::Completions) -> Result<Exit, CliError> {
     let mut script = Vec::new();
@@ -27,6 +26,6 @@ pub(crate) fn man(args: &args::new::Man) -> Result<Exit, CliError> {
 }
 
 fn print(text: &[u8]) -> Result<Exit, CliError> {
-    write(&Sanitized::plain(&String::from_utf8_lossy(text)))?;
+    write_data(&String::from_utf8_lossy(text))?;
     Ok(Exit::Done)
 }

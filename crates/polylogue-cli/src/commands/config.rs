@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::write;
+use super::{write, write_value};
 use crate::args;
 use crate::args::config::{Command, List};
 use crate::error::{CliError, Exit};
@@ -18,7 +18,7 @@ pub(crate) fn run(cli: &args::Cli, args: &args::config::Config) -> Result<Exit, 
         Some(Command::List(args)) => list(cli, args),
         Some(Command::Get(args)) => match value(file, Setting::find(&args.name)?)? {
             Some(given) => {
-                write(&Sanitized::row(&given.value))?;
+                write_value(&given.value)?;
                 Ok(Exit::Done)
             }
             None => Ok(Exit::Failed),
@@ -38,7 +38,7 @@ pub(crate) fn run(cli: &args::Cli, args: &args::config::Config) -> Result<Exit, 
             warn_of_variable(cli, setting)
         }
         Some(Command::Path) => {
-            write(&Sanitized::row(&path(file)?.display().to_string()))?;
+            write_value(&path(file)?.display().to_string())?;
             Ok(Exit::Done)
         }
     }

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use polylogue_team::FormattedFile;
 
-use super::write;
+use super::{write_data, write_value};
 use crate::args;
 use crate::error::{CliError, Exit};
-use crate::screen::Sanitized;
 use crate::stderr::print_note;
 
 /// The largest text that is read from standard input: as for team files.
@@ -30,10 +29,10 @@ pub(crate) fn run(args: &args::fmt::Fmt) -> Result<Exit, CliError> {
             }
         };
         if args.check && !formatted.is_formatted() {
-            write(&Sanitized::row(&file.display().to_string()))?;
+            write_value(&file.display().to_string())?;
             exit = if exit == Exit::Done { Exit::Failed } else { exit };
         } else if !args.check && is_piped {
-            write(&Sanitized::plain(&formatted.after))?;
+            write_data(&formatted.after)?;
         } else if !formatted.is_formatted() {
             replace(file, &formatted.after).map_err(|error| {
                 CliError::failed(format!("`{}` cannot be written: {error}", file.display()))

@@ -6,9 +6,8 @@ use std::path::Path;
 
 use polylogue_import::{Imported, import};
 
-use super::write;
+use super::write_data;
 use crate::error::{CliError, Exit};
-use crate::screen::Sanitized;
 use crate::stderr::print_note;
 use crate::text_arg::unreadable;
 use crate::{args, place};
@@ -29,7 +28,7 @@ pub(crate) fn run(args: &args::Import) -> Result<Exit, CliError> {
     })?;
     match &args.output {
         Some(path) => create(path, &imported.yaml, args.force)?,
-        None => write(&Sanitized::plain(&imported.yaml))?,
+        None => write_data(&imported.yaml)?,
     }
     Ok(report(&imported, args.output.as_deref()))
 }

@@ -34,13 +34,35 @@ pub(crate) mod verify;
 pub(crate) mod waiting;
 pub(crate) mod worker;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use crate::error::CliError;
 use crate::screen::Sanitized;
 
 /// Writes to the output what a terminal can be shown. A closed output is not an error.
 pub(crate) fn write(text: &Sanitized) -> Result<(), CliError> {
+    write_unchanged(text)
+}
+
+/// Writes text that another program can read, such as a team file. A program and a file get it unchanged: to them, any character
+/// may matter. A terminal gets what it can be shown.
+pub(crate) fn write_data(text: &str) -> Result<(), CliError> {
+    match io::stdout().is_terminal() {
+        true => write(&Sanitized::plain(&format!("{}\n", text.trim_end_matches('\n')))),
+        false => write_unchanged(text),
+    }
+}
+
+/// Writes a value that another program can read, such as a path, on a line of its own: as [`write_data`] does, and to a terminal
+/// always as one row.
+pub(crate) fn write_value(value: &str) -> Result<(), CliError> {
+    match io::stdout().is_terminal() {
+        true => write(&Sanitized::row(value)),
+        false => write_unchanged(&format!("{value}\n")),
+    }
+}
+
+fn write_unchanged(text: &str) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
-use super::write;
+use super::{write, write_data};
 use crate::args;
 use crate::error::{CliError, Exit};
 use crate::place::shell_word;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &args::new::New) -> Result<Exit, CliError> {
             .hint(format!("there are {}; `polylogue new --list` explains them", names.join(", "))));
     };
     if args.file.as_os_str() == "-" {
-        write(&Sanitized::plain(template.text))?;
+        write_data(template.text)?;
         return Ok(Exit::Done);
     }
     save(&args.file, args.force, &named(template, &args.file))?;

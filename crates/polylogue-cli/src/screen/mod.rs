@@ -11,7 +11,8 @@
 //! - [`markdown`], [`text`], [`style`]: what lines are made of; [`picture`]: pictures, named and drawn
 //!
 //! Nothing that a model, a tool or a file says reaches the terminal but through [`text::Line`], which holds no
-//! control characters, and [`sanitized::Sanitized`], which commands write.
+//! control characters, and [`sanitized::Sanitized`], which commands write. What another program can read is unchanged where no
+//! terminal reads it: the result alone (`--quiet`), and what commands write by `write_data`. JSON is escaped.
 
 use std::io::{self, Write};
 
@@ -393,7 +394,9 @@ fn result(text: &str, looks: OutputStyle, width: usize) -> String {
         text if looks.color => {
             plain::written(&markdown::Markdown::lines(text, width, style::Style::PLAIN), true)
         }
-        text => format!("{}\n", neutral(text)),
+        text if looks.terminal => format!("{}\n", neutral(text)),
+        // It is for another program.
+        text => format!("{text}\n"),
     }
 }
 

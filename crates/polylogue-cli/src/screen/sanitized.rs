@@ -9,7 +9,7 @@ use super::json;
 use super::style::Style;
 use super::text::{Line, neutral};
 
-/// Text that cannot drive a terminal. Commands write nothing else to the output.
+/// Text that cannot drive a terminal. Commands write nothing else to one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Sanitized(String);
 

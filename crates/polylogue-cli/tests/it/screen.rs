@@ -271,6 +271,46 @@ fn no_name_of_a_file_an_error_or_a_team_drives_the_terminal() {
     }
 }
 
+/// Characters that a terminal is not shown, and that a text can need: a soft hyphen, marks of direction, a line separator.
+const MARKS: &str = "so\u{ad}ft \u{202b}\u{5d0}\u{202c} \u{200e}a\u{2028}b";
+
+#[test]
+fn what_another_program_can_read_is_unchanged_except_on_a_terminal() {
+    let home = Home::new();
+    let team = format!(
+        "name: t\nagents:\n  - {{name: Ann, system: \"{MARKS}\"}}\nchat: {{participants: [Ann], pattern: sequential}}\n\
+         script: [{{Ann: \"{MARKS}\"}}]\n"
+    );
+    home.file("team.yaml", &team);
+    assert_eq!(home.run_reading(&team, &["fmt", "-"]).ok().out, team);
+
+    let agent = json!({"provider": "autogen_agentchat.agents.AssistantAgent", "config": {"name": "Ann", "system_message": MARKS}});
+    let definition = json!({"provider": "autogen_agentchat.teams.RoundRobinGroupChat", "config": {"participants": [agent], "max_turns": 2}});
+    home.file("pair.json", &definition.to_string());
+    home.run(&["import", "pair.json", "-o", "imported.yaml"]).ok();
+    let imported = std::fs::read_to_string(home.path("imported.yaml")).unwrap();
+    assert!(imported.contains(MARKS), "{imported}");
+    assert_eq!(home.run(&["import", "pair.json"]).ok().out, imported);
+
+    let run = ["run", "team.yaml", "Go", "--offline", "--quiet"];
+    assert_eq!(home.run(&run).ok().out, format!("{MARKS}\n"));
+
+    let file = "so\u{ad}ft.yaml";
+    home.run(&["config", "set", "model", "openai:a\u{200e}b", "--config", file]).ok();
+    let config = |args: &[&str]| home.run(&[&["config", "--config", file], args].concat()).ok().out;
+    assert_eq!(config(&["get", "model"]), "openai:a\u{200e}b\n");
+    assert_eq!(config(&["path"]), format!("{file}\n"));
+    home.file(file, "name:  t\n");
+    assert_eq!(home.run(&["fmt", "--check", file]).exits(1).out, format!("{file}\n"));
+
+    for args in [&["import", "pair.json"][..], &run] {
+        let terminal = Terminal::open(&home, (100, 40), args);
+        terminal.wait_for("␤b");
+        let shown = terminal.bytes();
+        assert!(!shown.contains(['\u{ad}', '\u{202b}', '\u{202c}', '\u{200e}', '\u{2028}']), "{shown:?}");
+    }
+}
+
 /// The words of an agent before a tool call, and the result of a call, in every layout.
 #[test]
 fn text_before_a_call_and_its_outcome_are_shown_once() {

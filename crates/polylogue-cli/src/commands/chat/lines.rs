@@ -8,12 +8,12 @@ use std::sync::Arc;
 use polylogue_core::{Body, Event, LogId, RunOutcome, StopReason, TotalUsage};
 
 use super::command::{HELP, Input};
-use crate::commands::write;
+use crate::commands::write_data;
 use crate::error::{CliError, Exit};
 use crate::place::shell_word;
 use crate::prompt::{self, Typed};
 use crate::screen::picture::Pictures;
-use crate::screen::{Output, RunEnd, Sanitized, cost, document, tokens};
+use crate::screen::{Output, RunEnd, cost, document, tokens};
 use crate::signals::Signals;
 use crate::stderr::{print_note, print_note_wrapped};
 
@@ -138,7 +138,7 @@ fn show(chat: &impl Chat, reply: Reply, exit: &mut Exit) -> Result<Next, CliErro
     match reply {
         Reply::Whole(reason, result) => {
             if chat.output() == Output::Result {
-                write(&Sanitized::plain(&format!("{}\n", result.trim_end())))?;
+                write_data(&format!("{}\n", result.trim_end()))?;
             }
             print_limit(&reason);
             *exit = Exit::from(&reason);

@@ -5,9 +5,8 @@ use std::fs;
 use polylogue_team::Overrides;
 
 use crate::args::{self, GraphFormat};
-use crate::commands::write;
+use crate::commands::write_data;
 use crate::error::{CliError, Exit};
-use crate::screen::Sanitized;
 use crate::stderr::print_note;
 use crate::trust;
 
@@ -34,7 +33,7 @@ pub(super) fn run(args: &args::Check, format: GraphFormat, overrides: &Overrides
     match &args.output {
         Some(path) => fs::write(path, text)
             .map_err(|error| CliError::failed(format!("`{}` cannot be written: {error}", path.display())))?,
-        None => write(&Sanitized::plain(&text))?,
+        None => write_data(&text)?,
     }
     let fails = args.strict && warnings.iter().next().is_some();
     Ok(if fails { Exit::Usage } else { Exit::Done })

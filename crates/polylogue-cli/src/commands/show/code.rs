@@ -1,19 +1,16 @@
 //! `show --code N`: one block of code of a conversation.
 
-use std::io::{self, IsTerminal, Write};
-
 use polylogue::layers::code::blocks;
 use polylogue_core::Event;
 use polylogue_core::plain;
 use serde_json::Value;
 
-use crate::commands::write;
+use crate::commands::write_data;
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
-use crate::screen::Sanitized;
 use polylogue_runtime::presentation::{Detail, Item, Kind, Presentation};
 
-/// Prints the block `nth`, from 1: exactly to a file or a pipe; a terminal gets no control characters.
+/// Prints the block `nth`, from 1.
 pub(crate) fn print(events: &[Event], nth: u64) -> Result<Exit, CliError> {
     let mut found: Vec<String> = Vec::new();
     for item in Presentation::of(Detail::Whole, events) {
@@ -24,16 +21,8 @@ pub(crate) fn print(events: &[Event], nth: u64) -> Result<Exit, CliError> {
         let what = format!("the conversation has {}", counted(found.len() as u64, "code block"));
         return Err(CliError::usage(what).hint("blocks are counted in the order in which `show` prints them"));
     };
-    if io::stdout().is_terminal() {
-        write(&Sanitized::plain(&format!("{}\n", code.trim_end_matches('\n'))))?;
-        return Ok(Exit::Done);
-    }
-    match io::stdout().write_all(code.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(CliError::failed(format!("the output cannot be written: {error}")))
-        }
-        _ => Ok(Exit::Done),
-    }
+    write_data(code)?;
+    Ok(Exit::Done)
 }
 
 /// The code of an item: blocks in texts, and the code that calls have as an argument.

@@ -30,6 +30,12 @@ fn quiet_writes_the_result_alone() {
     stage.at(&Path::root().child(&name("A"), 1), closed("nor this"));
     stage.root(closed(""));
     stage.screen.end(&ending()).unwrap();
+    assert_eq!(stage.written.text(), "the *last*\x1b[0m words\n", "a program gets the result unchanged");
+
+    let looks = OutputStyle { terminal: true, ..OutputStyle::PLAIN };
+    let mut stage = Stage::new(Settings { looks, ..quiet }, 80, 24);
+    stage.root(said("A", "the *last*\x1b[0m words\n"));
+    stage.screen.end(&ending()).unwrap();
     assert_eq!(stage.written.text(), "the *last*␛[0m words\n");
 
     let mut stage = Stage::new(quiet, 80, 24);
