@@ -3,6 +3,8 @@
 //! The layout is made by a crate with a parser of its own, so its output is not trusted: it is parsed again, and values, the order
 //! of keys and comments must be those of the input.
 
+mod kept;
+
 use granit_parser::{Event, Parser};
 use pretty_yaml::config::{FormatOptions, LanguageOptions, LayoutOptions};
 use serde::de::IgnoredAny;
@@ -11,11 +13,12 @@ use super::{Data, Node, parse};
 use crate::codes;
 use crate::diagnostic::{Diagnostics, Report};
 use crate::source::{Source, Span};
+use kept::Outline;
 
 /// Lines are broken where the author breaks them.
 const WIDTH: usize = 1 << 24;
-/// The comment that keeps the layout of the value after it.
-const IGNORE: &str = "fmt: skip";
+/// No comment is this one: the formatter would keep the indentation of what follows its own, also where that of the rest changes.
+const NO_COMMENT: &str = "\n";
 /// How many columns a line can be indented: the formatter keeps the indentations of a file in 64 bits.
 const MAX_INDENT: usize = 60;
 /// How often the layout is made until it is the same again.
@@ -25,7 +28,8 @@ const PASSES: usize = 4;
 /// brackets and braces, double quotes where a text needs quotes, at most one empty line, no spaces at the ends of lines. Values,
 /// comments, line breaks of bracketed lists and the order of keys stay. The output, formatted again, is the same.
 ///
-/// A comment `# fmt: skip` keeps the layout of what follows it. JSON, a subset of YAML, stays unchanged, so that it stays JSON.
+/// A comment `# fmt: skip` on a line of its own keeps the layout of the key or list item below it, except within brackets and braces.
+/// JSON, a subset of YAML, stays unchanged, so that it stays JSON.
 ///
 /// # Errors
 /// The text is not YAML that [`parse`] reads, a line is indented by more than 60 columns, or the layout would change what the file
@@ -83,15 +87,16 @@ fn layout(text: &str) -> Option<String> {
     let layout = LayoutOptions { print_width: WIDTH, ..LayoutOptions::default() };
     let language = LanguageOptions {
         brace_spacing: false,
-        ignore_comment_directive: IGNORE.to_owned(),
+        ignore_comment_directive: NO_COMMENT.to_owned(),
         ..LanguageOptions::default()
     };
     let options = FormatOptions { layout, language };
-    let mut last = text.to_owned();
+    let outline = Outline::of(text)?;
+    let mut last = outline.text.clone();
     for _ in 0..PASSES {
         let next = pretty_yaml::format_text(&last, &options).ok()?;
         if next == last {
-            return Some(next);
+            return Some(outline.filled(&next));
         }
         last = next;
     }

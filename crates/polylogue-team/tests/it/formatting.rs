@@ -105,6 +105,40 @@ fn comments_and_line_breaks_stay() {
     .assert_eq(&format(UNTIDY, "t.yaml").unwrap());
 }
 
+/// Files, and their layout: the key or item below the comment is moved, and nothing in it changes.
+const SKIPPED: [(&str, &str); 9] = [
+    (
+        "agents:\n# fmt: skip\n- {name:   A,   system: x}\n- {name:   B}\n",
+        "agents:\n  # fmt: skip\n  - {name:   A,   system: x}\n  - {name: B}\n",
+    ),
+    (
+        "agents:\n- a\n# fmt: skip (a table)\n- name:   A\n  system: |\n     deep\n       er\n\n  tools:   [a,\n b]\n- {b:   c}\n",
+        "agents:\n  - a\n  # fmt: skip (a table)\n  - name:   A\n    system: |\n       deep\n         er\n\n    tools:   [a,\n   b]\n  - {b: c}\n",
+    ),
+    (
+        "chat:\n    # fmt: skip\n    participants:   [A,\n      B]\n    stop:   {max_turns: 2}\n",
+        "chat:\n  # fmt: skip\n  participants:   [A,\n    B]\n  stop: {max_turns: 2}\n",
+    ),
+    (
+        "# fmt: skip\n\n# of a list\nlist:\n-   a\n- {b:   c}\nname:   t\n",
+        "# fmt: skip\n\n# of a list\nlist:\n-   a\n- {b:   c}\nname: t\n",
+    ),
+    ("# fmt: skip\nlist: [\n  a,b\n]\nname:   t\n", "# fmt: skip\nlist: [\n  a,b\n]\nname: t\n"),
+    ("list:\n   # fmt: skip\n   [a,   b]\nname:   t\n", "list:\n  # fmt: skip\n  [a,   b]\nname: t\n"),
+    // Not within brackets, within a text, or after a value.
+    ("list: [\n  # fmt: skip\n  {a:   b},\n]\n", "list: [\n  # fmt: skip\n  {a: b},\n]\n"),
+    ("text: |\n  # fmt: skip\n  a:   b\nname:   t\n", "text: |\n  # fmt: skip\n  a:   b\nname: t\n"),
+    ("list: # fmt: skip\n- {a:   b}\n", "list: # fmt: skip\n  - {a: b}\n"),
+];
+
+#[test]
+fn the_key_or_item_below_a_comment_keeps_its_layout() {
+    for (text, expected) in SKIPPED {
+        assert_eq!(format(text, "t.yaml").unwrap(), expected, "{text}");
+        assert_eq!(format(expected, "t.yaml").unwrap(), expected, "again");
+    }
+}
+
 #[test]
 fn what_cannot_be_formatted_is_refused_with_its_line() {
     let deep: String = (0..35).map(|depth| format!("{}a:\n", "  ".repeat(depth))).collect();
