@@ -23,22 +23,14 @@ pub(crate) fn is_component(root: &Value) -> bool {
 pub(crate) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
     let mut fields = root.fields()?;
     if let Some(inner) = fields.take("component") {
+        fields.ignore(&["id", "user_id", "created_at", "updated_at", "version"]);
+        fields.rest(draft);
         return team_of(&inner, draft);
     }
     if let Some(components) = fields.take("components") {
-        let teams = components.fields()?.need("teams")?.items()?;
-        return match teams.as_slice() {
-            [team] => team_of(team, draft),
-            teams => {
-                let labels: Vec<String> =
-                    teams.iter().map(|team| format!("`{}`", label(team.value))).collect();
-                root.wrong(format!(
-                    "a gallery of {} teams: give one of them in a file: {}",
-                    teams.len(),
-                    labels.join(", ")
-                ))
-            }
-        };
+        fields.ignore(&["id", "name", "url", "metadata"]);
+        fields.rest(draft);
+        return gallery(root, &components, draft);
     }
     let class = fields.class()?;
     if class.ends_with("Agent") {
@@ -46,11 +38,24 @@ pub(crate) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
     }
     let name = own_name(&fields, &class);
     draft.name = draft.name(&name, "$");
-    draft.description = fields.text("description")?.unwrap_or_default().to_owned();
-    fields.take("label");
-    let chat = team(&class, fields, draft)?;
-    draft.chat = chat;
+    draft.description = own_description(&fields)?;
+    draft.chat = team(&class, fields, draft)?;
     Ok(())
+}
+
+/// Reads the only team of a gallery.
+fn gallery(root: &At<'_>, components: &At<'_>, draft: &mut Draft) -> Result<()> {
+    let mut kinds = components.fields()?;
+    let teams = kinds.need("teams")?.items()?;
+    let [team] = teams.as_slice() else {
+        let labels: Vec<String> = teams.iter().map(|team| format!("`{}`", label(team.value))).collect();
+        let what = "teams: give one of them in a file";
+        return root.wrong(format!("a gallery of {} {what}: {}", teams.len(), labels.join(", ")));
+    };
+    for (kind, _) in components.entries()?.into_iter().filter(|(kind, _)| *kind != "teams") {
+        kinds.cannot(kind, "left out: it is no part of the team", draft);
+    }
+    team_of(team, draft)
 }
 
 fn label(team: &Value) -> &str {
@@ -64,6 +69,15 @@ fn own_name(fields: &Fields<'_>, class: &str) -> String {
     let config = fields.take("config").and_then(|config| config.fields().ok());
     let name = config.and_then(|mut config| config.text("name").ok().flatten());
     [name, label].into_iter().flatten().find(|name| *name != class).unwrap_or(class).to_owned()
+}
+
+/// A team's description, unless it is that of all teams: what a model reads that selects it, or the text of its component.
+fn own_description(fields: &Fields<'_>) -> Result<String> {
+    let mut fields = fields.clone();
+    let component = fields.text("description")?;
+    let own = fields.need("config")?.fields()?.text("description")?;
+    let own = own.filter(|text| text.trim_end_matches('.') != "A team of agents");
+    Ok(own.or(component).unwrap_or_default().to_owned())
 }
 
 /// The chat of a team of a class.
@@ -82,6 +96,9 @@ fn team(class: &str, mut fields: Fields<'_>, draft: &mut Draft) -> Result<Entrie
     }
     for (at, name) in participants.iter().zip(&names) {
         participant(at, name, draft)?;
+    }
+    if class != "Swarm" {
+        agents::leave_out_handoffs(&participants, draft)?;
     }
     let mut extra = Vec::new();
     let pattern = match class {
@@ -119,8 +136,7 @@ fn participant(at: &At<'_>, name: &str, draft: &mut Draft) -> Result<()> {
     match class.as_str() {
         "SocietyOfMindAgent" => society_of_mind(fields, name, draft),
         "RoundRobinGroupChat" | "SelectorGroupChat" | "Swarm" | "MagenticOneGroupChat" | "GraphFlow" => {
-            let description = fields.text("description")?.unwrap_or_default().to_owned();
-            fields.take("label");
+            let description = own_description(&fields)?;
             let chat = team(&class, fields, draft)?;
             inner(name, &description, chat, Vec::new(), draft);
             Ok(())
@@ -143,14 +159,11 @@ fn inner(name: &str, description: &str, chat: Entries, summary: Entries, draft: 
 
 /// Adds a society of mind: an agent that is a team, whose conversation a model summarizes in one reply.
 fn society_of_mind(mut fields: Fields<'_>, name: &str, draft: &mut Draft) -> Result<()> {
-    fields.take("label");
     let mut config = fields.need("config")?.fields()?;
     let description = config.text("description")?.unwrap_or_default().to_owned();
-    fields.take("description");
     config.ignore(&["name"]);
     let mut team_fields = config.need("team")?.fields()?;
     let class = team_fields.class()?;
-    team_fields.ignore(&["label", "description"]);
     let chat = team(&class, team_fields, draft)?;
     let prompt = config.text("response_prompt")?;
     config.cannot("instruction", "left out: the summary is asked for by its prompt alone", draft);
@@ -159,7 +172,7 @@ fn society_of_mind(mut fields: Fields<'_>, name: &str, draft: &mut Draft) -> Res
     if let Some(client) = config.take("model_client") {
         reflect.extend(of_client(&client, draft)?.entries());
     }
-    agents::window(&mut config, draft)?;
+    agents::leave_out_window(&mut config, "left out: a summary is made of the whole conversation", draft)?;
     config.rest(draft);
     fields.rest(draft);
     let summary = vec![("summary".to_owned(), Yaml::one("reflect", Yaml::Map(reflect)))];
@@ -179,7 +192,7 @@ fn selector(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
     }
     config.cannot("selector_func", "Python code is not converted; see `state_machine` for rules", draft);
     config.cannot("candidate_func", "Python code is not converted; see `transitions`", draft);
-    agents::window(config, draft)?;
+    agents::leave_out_window(config, "left out: the model that selects reads the whole conversation", draft)?;
     let pick = if entries.is_empty() { Yaml::text("model") } else { Yaml::one("model", Yaml::Map(entries)) };
     let mut group: Entries = vec![("select".into(), pick)];
     if !config.flag("allow_repeated_speaker")?.unwrap_or(false) {
@@ -188,15 +201,22 @@ fn selector(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
     Ok(Yaml::one("group", Yaml::Map(group)))
 }
 
+/// AutoGen's default prompt of a selector.
+const USUAL_PROMPT: &str = "\
+You are in a role play game. The following roles are available:
+{roles}.
+Read the following conversation. Then select the next role from {participants} to play. Only return the role.
+
+{history}
+
+Read the above conversation. Then select the next role from {participants} to play. Only return the role.";
+
 /// Splits the selector's prompt: AutoGen inserts the conversation into it, team files send the conversation as messages between two texts.
 fn selector_texts(at: &At<'_>, entries: &mut Entries, draft: &mut Draft) -> Result<()> {
-    let text = at.text()?.replace("{participants}", "{agentlist}");
-    // AutoGen's default prompt.
-    if text.starts_with(
-        "You are in a role play game. The following roles are available:\n{roles}.\nRead the following",
-    ) {
+    if at.text()?.trim() == USUAL_PROMPT {
         return Ok(());
     }
+    let text = at.text()?.replace("{participants}", "{agentlist}");
     let (before, after) = text.split_once("{history}").unwrap_or((&text, ""));
     if after.contains("{history}") {
         return at.wrong("`{history}` is in it twice");

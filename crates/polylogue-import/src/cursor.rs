@@ -92,10 +92,10 @@ impl<'a> Fields<'a> {
         (!value.is_null()).then(|| self.at.at(key, value))
     }
 
-    /// The class of a component: the last part of its `provider`. The type and the versions of a component mean nothing here.
+    /// The class of a component: the last part of its `provider`. The type, the versions and the texts of an editor mean nothing.
     pub(crate) fn class(&mut self) -> Result<String> {
         let provider = self.need("provider")?.text()?;
-        self.ignore(&["component_type", "version", "component_version"]);
+        self.ignore(&["component_type", "version", "component_version", "label", "description"]);
         Ok(provider.rsplit('.').next().unwrap_or(provider).to_owned())
     }
 
@@ -136,6 +136,15 @@ impl<'a> Fields<'a> {
     /// Takes a field that cannot be converted, with a note unless it is empty or off.
     pub(crate) fn cannot(&mut self, key: &str, why: &str, draft: &mut Draft) {
         if let Some(at) = self.take(key).filter(|at| says_something(at.value)) {
+            draft.note(&at.path, why);
+        }
+    }
+
+    /// The same for a field that AutoGen sets to `usual` by default: that is no note either.
+    pub(crate) fn unusual(&mut self, key: &str, usual: impl Into<Value>, why: &str, draft: &mut Draft) {
+        let is_given = |at: &At<'_>| at.value.is_boolean() || says_something(at.value);
+        let usual = usual.into();
+        if let Some(at) = self.take(key).filter(|at| is_given(at) && *at.value != usual) {
             draft.note(&at.path, why);
         }
     }

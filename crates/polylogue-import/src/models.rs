@@ -38,13 +38,12 @@ impl Model {
 /// The model of a model client's component.
 pub(crate) fn of_client(at: &At<'_>, draft: &mut Draft) -> Result<Model> {
     let mut component = at.fields()?;
-    let provider = component.need("provider")?.text()?.to_owned();
-    let class = provider.rsplit('.').next().unwrap_or_default();
+    let class = component.class()?;
     let mut config = match component.take("config") {
         Some(config) => config.fields()?,
         None => return at.wrong("`config` is missing"),
     };
-    let service = match class {
+    let service = match class.as_str() {
         "OpenAIChatCompletionClient" => Service::Known("openai"),
         "AzureOpenAIChatCompletionClient" => Service::Azure,
         "OllamaChatCompletionClient" => Service::Known("ollama"),
@@ -61,13 +60,16 @@ pub(crate) fn of_client(at: &At<'_>, draft: &mut Draft) -> Result<Model> {
             draft,
         );
     }
-    for key in ["add_name_prefixes", "include_name_in_message"] {
-        config.cannot(key, "left out: `view.names` decides whether names precede messages", draft);
+    let what = "left out: `view.names` decides whether names precede messages";
+    config.cannot("add_name_prefixes", what, draft);
+    config.unusual("include_name_in_message", true, what, draft);
+    let what = "left out: `parameters.extra` gives further fields to a provider";
+    for key in ["stream_options", "user", "n", "organization", "token_model"] {
+        config.cannot(key, what, draft);
     }
-    for key in ["stream_options", "parallel_tool_calls", "user", "n", "organization", "token_model"] {
-        config.cannot(key, "left out: `parameters.extra` gives further fields to a provider", draft);
-    }
+    config.unusual("parallel_tool_calls", true, what, draft);
     config.ignore(&["azure_ad_token"]);
+    component.rest(draft);
     model(service, config, draft)
 }
 
@@ -94,8 +96,10 @@ pub(crate) fn of_entry(mut entry: Fields<'_>, draft: &mut Draft) -> Result<Model
     entry.cannot("model_client_cls", CODE, draft);
     entry.ignore(&["base_api_key"]);
     let model = model(service, entry, draft)?;
-    if let (Some(name), Some(price)) = (&model.name, price) {
-        add_price(name, &price, draft)?;
+    match (&model.name, price) {
+        (Some(name), Some(price)) => add_price(name, &price, draft)?,
+        (None, Some(price)) => draft.note(&price.path, "left out: a price is that of a named model"),
+        (_, None) => {}
     }
     Ok(model)
 }
@@ -105,9 +109,14 @@ fn add_price(model: &str, at: &At<'_>, draft: &mut Draft) -> Result<()> {
     let items = at.items()?;
     let [input, output] = items.as_slice() else { return at.wrong("a price is of two numbers") };
     let dollars = |at: &At<'_>| Ok(Yaml::plain((at.number()? * 1e9).round() / 1e6));
-    let price = vec![("input".to_owned(), dollars(input)?), ("output".to_owned(), dollars(output)?)];
-    if !draft.prices.iter().any(|(known, _)| known == model) {
-        draft.prices.push((model.to_owned(), Yaml::Map(price)));
+    let price =
+        Yaml::Map(vec![("input".to_owned(), dollars(input)?), ("output".to_owned(), dollars(output)?)]);
+    match draft.prices.iter().find(|(known, _)| known == model).map(|(_, known)| *known == price) {
+        None => draft.prices.push((model.to_owned(), price)),
+        Some(true) => {}
+        Some(false) => {
+            draft.note(&at.path, "left out: a model has one price in a team file: the first is taken")
+        }
     }
     Ok(())
 }
@@ -132,10 +141,10 @@ fn model(service: Service, mut config: Fields<'_>, draft: &mut Draft) -> Result<
         (Service::Known(known), Some(url)) => reached(known, &url, has_key, draft)?,
         (Service::Known(known), None) => known.to_owned(),
     };
-    if let Some(variable) = key_variable(&provider, has_key) {
+    let name = deployment.or(name);
+    if let Some(variable) = key_variable(&provider, has_key).filter(|_| has_key || name.is_some()) {
         draft.variable(variable);
     }
-    let name = deployment.or(name);
     if name.is_none() {
         draft.note(&config.at.path, "no model is named: `--model` gives one");
     }
@@ -298,7 +307,10 @@ fn parameters(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Entries> {
     }
     if let Some(format) = config.take("response_format") {
         match format.value.pointer("/json_schema/schema") {
-            Some(schema) => entries.push(("schema".into(), Yaml::Json(schema.clone()))),
+            Some(schema) => {
+                entries.push(("schema".into(), Yaml::Json(schema.clone())));
+                format_details(&format, draft)?;
+            }
             None if format.value.is_object() => {
                 extra.insert("response_format".into(), format.value.clone());
             }
@@ -306,7 +318,7 @@ fn parameters(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Entries> {
         }
     }
     if let Some(options) = config.take("options") {
-        local_options(options.fields()?, &mut entries, &mut extra)?;
+        local_options(options.fields()?, &mut entries, &mut extra, draft);
     }
     if !extra.is_empty() {
         entries.push(("extra".into(), Yaml::Json(Value::Object(extra))));
@@ -314,12 +326,26 @@ fn parameters(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Entries> {
     Ok(entries)
 }
 
+/// Notes what a `response_format` says besides its JSON Schema.
+fn format_details(format: &At<'_>, draft: &mut Draft) -> Result<()> {
+    let mut fields = format.fields()?;
+    fields.ignore(&["type"]);
+    let mut schema = fields.need("json_schema")?.fields()?;
+    schema.ignore(&["name", "schema"]);
+    schema.cannot("description", "left out: a JSON Schema describes itself", draft);
+    schema.unusual("strict", true, "left out: a JSON Schema is strict where it can be", draft);
+    schema.rest(draft);
+    fields.rest(draft);
+    Ok(())
+}
+
 /// The `options` of a local server.
 fn local_options(
     mut options: Fields<'_>,
     entries: &mut Entries,
     extra: &mut Map<String, Value>,
-) -> Result<()> {
+    draft: &mut Draft,
+) {
     for (theirs, ours) in [
         ("temperature", "temperature"),
         ("top_p", "top_p"),
@@ -327,13 +353,16 @@ fn local_options(
         ("seed", "seed"),
         ("num_predict", "max_tokens"),
     ] {
-        if let Some(at) = options.take(theirs).filter(|_| !entries.iter().any(|(key, _)| key == ours)) {
-            entries.push((ours.into(), Yaml::Json(at.value.clone())));
+        match options.take(theirs) {
+            Some(at) if entries.iter().any(|(key, _)| key == ours) => {
+                draft.note(&at.path, format!("left out: `{ours}` stands next to the options, too"));
+            }
+            Some(at) => entries.push((ours.into(), Yaml::Json(at.value.clone()))),
+            None => {}
         }
     }
     let rest = options.left();
     if !rest.is_empty() {
         extra.insert("options".into(), Value::Object(rest));
     }
-    Ok(())
 }

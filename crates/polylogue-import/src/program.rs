@@ -25,9 +25,9 @@ pub(crate) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
     let name = fields.text("name")?.unwrap_or("team");
     draft.name = draft.name(name, "$");
     draft.description = fields.text("description")?.unwrap_or_default().to_owned();
-    draft.task = fields.first(&["task", "building_task"]).map(|at| at.text()).transpose()?.map(str::to_owned);
-    let list = fields.take("config_list");
-    let llm = fields.first(&["llm_config", "default_llm_config"]).or(list);
+    let task = fields.first(&["task", "building_task"]);
+    draft.task = task.as_ref().map(At::text).transpose()?.map(str::to_owned);
+    let llm = models(&mut fields, draft);
     fields.cannot("coding", CODE_BLOCKS, draft);
     fields.cannot("cache_seed", UNCACHED, draft);
     let code = fields.take("code_execution_config").filter(|at| coding::is_on(at.value));
@@ -54,6 +54,9 @@ pub(crate) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
         (Some(one), Some(_)) => return one.wrong("there is a list of chats, too: give one of them"),
     };
     chats::chats(&chats, &program, draft)?;
+    if let Some(at) = task.filter(|at| at.value.as_str() != draft.task.as_deref()) {
+        draft.note(&at.path, "left out: the task is the message of the chat");
+    }
     nested_chats(&mut fields, &program, draft)?;
     if !draft.has_group {
         for at in program.group.iter().chain(&program.manager) {
@@ -62,6 +65,16 @@ pub(crate) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
     }
     fields.rest(draft);
     Ok(())
+}
+
+/// The `llm_config` of agents that have none.
+fn models<'a>(fields: &mut Fields<'a>, draft: &mut Draft) -> Option<At<'a>> {
+    let list = fields.take("config_list");
+    let llm = fields.first(&["llm_config", "default_llm_config"]);
+    if let (Some(list), Some(_)) = (&list, &llm) {
+        draft.note(&list.path, "left out: the models are those of `llm_config`, which can have the list");
+    }
+    llm.or(list)
 }
 
 fn nested_chats(fields: &mut Fields<'_>, program: &Program<'_>, draft: &mut Draft) -> Result<()> {

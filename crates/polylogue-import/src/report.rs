@@ -15,6 +15,9 @@ pub(crate) const UNCACHED: &str =
 /// A chat that prints nothing.
 pub(crate) const SILENT: &str = "left out: `--quiet` on the command line controls output";
 
+/// Human input of a manager.
+pub(crate) const UNASKED: &str = "left out: AutoGen never asks the person of a manager";
+
 /// Code execution of a whole definition.
 pub(crate) const CODE_BLOCKS: &str = "left out: give it to the agent that runs code, here as `code_execution: true`, in AutoGen as its `code_execution_config`";
 

@@ -13,12 +13,12 @@ pub(super) fn pattern(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml
     let mut joins: Entries = Vec::new();
     for (name, at) in graph.need("nodes")?.entries()? {
         let mut node = at.fields()?;
-        node.ignore(&["name"]);
+        node.unusual("name", name, "left out: a node has the name of its participant", draft);
         let Some(from) = draft.known(name).map(str::to_owned) else {
             draft.note(&at.path, "left out: there is no such participant");
             continue;
         };
-        if node.text("activation")? == Some("any") {
+        if is_any(&mut node, "activation")? {
             join_any(&from, &mut joins);
         }
         let mut ways = Vec::new();
@@ -34,6 +34,9 @@ pub(super) fn pattern(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml
     }
     graph.rest(draft);
     if edges.is_empty() {
+        if let Some(at) = start {
+            draft.note(&at.path, "left out: without edges, participants speak in their order");
+        }
         return Ok(Yaml::text("sequential"));
     }
     let mut graph: Entries = Vec::new();
@@ -46,6 +49,16 @@ pub(super) fn pattern(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml
         graph.push(("join".into(), Yaml::Map(joins)));
     }
     Ok(Yaml::one("graph", Yaml::Map(graph)))
+}
+
+/// Whether a node is reached by any of the edges to it, and not by all.
+fn is_any(fields: &mut Fields<'_>, key: &str) -> Result<bool> {
+    let Some(at) = fields.take(key) else { return Ok(false) };
+    match at.text()? {
+        "any" => Ok(true),
+        "all" => Ok(false),
+        _ => at.wrong("must be `all` or `any`"),
+    }
 }
 
 fn join_any(name: &str, joins: &mut Entries) {
@@ -63,7 +76,7 @@ fn way(at: &At<'_>, joins: &mut Entries, draft: &mut Draft) -> Result<Option<Yam
         draft.note(&target.path, "left out: there is no such participant");
         return Ok(None);
     };
-    if edge.text("activation_condition")? == Some("any") {
+    if is_any(&mut edge, "activation_condition")? {
         join_any(&to, joins);
     }
     if let Some(group) = edge.take("activation_group") {

@@ -37,13 +37,12 @@ fn condition(at: &At<'_>, draft: &mut Draft) -> Result<Option<Entries>> {
         Some(config) => config.fields()?,
         None => return at.wrong("`config` is missing"),
     };
-    let one = |key: &str, value: Yaml| Ok(Some(vec![(key.to_owned(), value)]));
-    match class.as_str() {
+    let made = match class.as_str() {
         "OrTerminationCondition" => {
             let conditions = all(&config.need("conditions")?, draft)?;
-            Ok(joined_by_or(conditions.into_iter().flatten().collect()))
+            joined_by_or(conditions.into_iter().flatten().collect())
         }
-        "AndTerminationCondition" => both(&config.need("conditions")?, draft),
+        "AndTerminationCondition" => both(&config.need("conditions")?, draft)?,
         "MaxMessageTermination" => {
             config.cannot("include_agent_event", "left out: messages are counted, and nothing else", draft);
             one("max_messages", Yaml::plain(config.need("max_messages")?.count()?))
@@ -52,38 +51,45 @@ fn condition(at: &At<'_>, draft: &mut Draft) -> Result<Option<Entries>> {
             let text = Yaml::text(config.need("text")?.text()?);
             match config.take("sources") {
                 None => one("says", text),
-                Some(sources) => by("says", ("text", text), &sources, draft),
+                Some(sources) => by("says", ("text", text), &sources, draft)?,
             }
         }
-        "TimeoutTermination" => {
-            let given = config.need("timeout_seconds")?;
-            let seconds = given.number()?;
-            if !(0.001..=86_400.0).contains(&seconds) {
-                draft.note(&given.path, "left out: a time is from 1 ms to 24 h here");
-                return Ok(None);
-            }
-            one("max_time", Yaml::plain(format!("{seconds} s")))
-        }
+        "TimeoutTermination" => time(&config.need("timeout_seconds")?, draft)?,
         "TokenUsageTermination" => {
             for key in ["max_prompt_token", "max_completion_token"] {
                 config.cannot(key, "left out: tokens read and written are counted together", draft);
             }
-            let total = config.count("max_total_token")?;
-            Ok(total.map(|total| vec![("max_tokens".to_owned(), Yaml::plain(total))]))
+            config.count("max_total_token")?.and_then(|total| one("max_tokens", Yaml::plain(total)))
         }
         "SourceMatchTermination" => {
-            let sources = config.need("sources")?;
-            by("matches", ("pattern", Yaml::text("^")), &sources, draft)
+            by("matches", ("pattern", Yaml::text("^")), &config.need("sources")?, draft)?
         }
         "TextMessageTermination" => match config.take("source") {
-            Some(source) => by("matches", ("pattern", Yaml::text("^")), &source, draft),
+            Some(source) => by("matches", ("pattern", Yaml::text("^")), &source, draft)?,
             None => one("matches", Yaml::text("^")),
         },
         _ => {
             draft.note(&at.path, without(&class));
-            Ok(None)
+            return Ok(None);
         }
+    };
+    config.rest(draft);
+    fields.rest(draft);
+    Ok(made)
+}
+
+fn one(key: &str, value: Yaml) -> Option<Entries> {
+    Some(vec![(key.to_owned(), value)])
+}
+
+/// A limit on time.
+fn time(at: &At<'_>, draft: &mut Draft) -> Result<Option<Entries>> {
+    let seconds = at.number()?;
+    if (0.001..=86_400.0).contains(&seconds) {
+        return Ok(one("max_time", Yaml::plain(format!("{seconds} s"))));
     }
+    draft.note(&at.path, "left out: a time is from 1 ms to 24 h here");
+    Ok(None)
 }
 
 /// Why a condition has no equivalent.

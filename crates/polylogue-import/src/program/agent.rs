@@ -1,6 +1,6 @@
 //! Agents of AutoGen 0.2.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::coding;
 use super::definition::{Kind, Member, Program, predicate};
@@ -29,10 +29,16 @@ pub(super) fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -
     let mut entries: Entries = vec![("name".into(), Yaml::text(&name))];
     let description = fields.text("description")?;
     let system = system(&mut fields)?;
-    if let Some(text) = description.or_else(|| program.described(kind, &fields, system.as_deref())) {
+    let described = description.or_else(|| program.described(kind, &fields, system.as_deref()));
+    let is_only_system = system.is_some() && described != system.as_deref();
+    if let Some(text) = described {
         entries.push(("description".into(), Yaml::text(text.trim())));
     }
     let model = speech(&mut fields, (kind, wanted, system), program, &mut entries, draft)?;
+    if model.is_none() && is_only_system {
+        let what = "left out: an agent without a model reads none, in AutoGen either";
+        draft.note(&format!("{}.system_message", fields.at.path), what);
+    }
     let has_person = people(&mut fields, kind, &mut entries, draft)?;
     // AutoGen's default reply is empty, and the chat continues. For agents that can ask a person, that is the default of team files, too.
     if !has_person && model.is_none() && !entries.iter().any(|(key, _)| key == "default_reply") {
@@ -61,18 +67,26 @@ fn speech(
     draft: &mut Draft,
 ) -> Result<Option<Entries>> {
     let own = fields.first(&["llm_config", "model_config"]);
-    let picked = fields.take("model").map(|at| at.texts()).transpose()?;
+    let pick = fields.take("model");
+    let picked = pick.as_ref().map(At::texts).transpose()?;
     let model = match own {
         Some(own) if own.value == &Value::Bool(false) => None,
         Some(own) => Some(model(&own, picked.as_deref(), draft)?),
         None if kind == Kind::Proxy => None,
         None => match &program.llm {
             Some(llm) => Some(model(llm, picked.as_deref(), draft)?),
+            None if picked.is_some() => {
+                let (value, path) = (Value::Object(Map::new()), fields.at.path.clone());
+                Some(model(&At { value: &value, path }, picked.as_deref(), draft)?)
+            }
             // The command line sets the default model.
             None => Some(Model::default()),
         },
     };
     let Some(model) = model else {
+        if let Some(at) = pick {
+            draft.note(&at.path, "left out: the agent has no `llm_config`, so no model");
+        }
         entries.push(("model".into(), Yaml::text("none")));
         return Ok(None);
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::definition::{Member, Program};
+use super::definition::{Member, Program, named};
 use super::{group, manager};
 use crate::cursor::{At, Fields};
 use crate::draft::Draft;
@@ -68,10 +68,9 @@ fn entry<'a>(
 ) -> Result<Entry<'a>> {
     let mut fields = at.fields()?;
     let recipient_at = fields.need("recipient")?;
-    let recipient = named(&recipient_at)?;
+    let recipient = named(&recipient_at, draft)?;
     let member = |name: &str| program.agents.iter().find(|member| member.wanted == name);
-    let sender = sender(fields.take("sender"), recipient, usual, program)?;
-    let turns = fields.count("max_turns")?;
+    let sender = sender(fields.take("sender"), recipient, usual, program, draft)?;
     let mut body = match (member(recipient), sender) {
         (Some(other), Some(one)) => pair(one, other),
         (Some(other), None) => vec![participants([other.name.clone()])],
@@ -88,7 +87,9 @@ fn entry<'a>(
         history.extend(sender.map(|sender| sender.name.clone()));
         history.sort();
     }
-    if let Some(turns) = turns.filter(|_| member(recipient).is_some()) {
+    if member(recipient).is_none() {
+        fields.cannot("max_turns", "left out: the turns of a group are limited by its `max_round`", draft);
+    } else if let Some(turns) = fields.count("max_turns")? {
         // In AutoGen a turn is a question and its answer, even an empty one. In team files the first question is not a turn.
         let turns = turns.saturating_mul(2).saturating_sub(1).max(1);
         body.push(("stop".into(), Yaml::one("max_turns", Yaml::plain(turns))));
@@ -117,10 +118,11 @@ fn sender<'p>(
     recipient: &str,
     usual: Option<&'p Member<'p>>,
     program: &'p Program<'p>,
+    draft: &mut Draft,
 ) -> Result<Option<&'p Member<'p>>> {
     let person = |member: &&Member<'_>| member.has_person && member.wanted != recipient;
     let Some(at) = given else { return Ok(usual.or_else(|| program.agents.iter().find(person))) };
-    let wanted = named(&at)?;
+    let wanted = named(&at, draft)?;
     match program.agents.iter().find(|member| member.wanted == wanted) {
         Some(sender) => Ok(Some(sender)),
         None => at.wrong(format!("there is no agent `{wanted}`")),
@@ -137,45 +139,38 @@ fn is_managed(at: &At<'_>, recipient: &str, program: &Program<'_>) -> Result<()>
     }
 }
 
-fn named<'a>(at: &At<'a>) -> Result<&'a str> {
-    match at.value.as_str() {
-        Some(name) => Ok(name),
-        None => at.fields()?.need("name")?.text(),
-    }
-}
-
 /// The summary of a chat; `author` is the model that AutoGen asks for a reflection, that of the recipient.
 fn summary(fields: &mut Fields<'_>, author: Entries, draft: &mut Draft) -> Result<Yaml> {
     let mut args = fields.take("summary_args").map(|at| at.fields()).transpose()?;
-    let given = fields.take("summary_prompt");
-    let prompt = match args.as_mut().map(|args| args.text("summary_prompt")).transpose()?.flatten() {
-        Some(prompt) => Some(prompt),
-        None => given.as_ref().map(At::text).transpose()?,
-    };
+    let is_text = |at: &At<'_>| at.value != "";
+    let own = args.as_mut().and_then(|args| args.take("summary_prompt")).filter(is_text);
+    let given = fields.take("summary_prompt").filter(is_text);
+    if let (Some(_), Some(given)) = (&own, &given) {
+        draft.note(&given.path, "left out: there is one in `summary_args`, too");
+    }
+    let prompt = own.or(given);
     if let Some(mut args) = args {
-        if let Some(role) = args.take("summary_role").filter(|role| role.value != "user") {
-            draft.note(
-                &role.path,
-                "left out: a summary is asked for in the role `user`, which every model takes",
-            );
-        }
+        let what = "left out: a summary is asked for in the role `user`, which every model takes";
+        args.unusual("summary_role", "user", what, draft);
         args.cannot("cache", UNCACHED, draft);
         args.rest(draft);
     }
-    let last = || Yaml::one("without", Yaml::text("TERMINATE"));
-    let Some(method) = fields.take("summary_method") else { return Ok(last()) };
-    match method.value.as_str() {
-        Some("last_msg") => Ok(last()),
-        Some("reflection_with_llm") => {
-            let prompt = prompt.map(|prompt| ("prompt".to_owned(), Yaml::text(prompt)));
-            Ok(Yaml::one("reflect", Yaml::Map(author.into_iter().chain(prompt).collect())))
-        }
-        _ => {
-            draft.note(&method.path, format!("{CODE}: what was said last comes of the chat"));
-            Ok(last())
-        }
+    let method = fields.take("summary_method");
+    if method.as_ref().is_some_and(|at| at.value == "reflection_with_llm") {
+        let prompt = prompt.map(|at| at.text()).transpose()?;
+        let prompt = prompt.map(|prompt| ("prompt".to_owned(), Yaml::text(prompt)));
+        return Ok(Yaml::one("reflect", Yaml::Map(author.into_iter().chain(prompt).collect())));
     }
+    if let Some(method) = method.filter(|at| at.value != "last_msg") {
+        draft.note(&method.path, format!("{CODE}: what was said last comes of the chat"));
+    }
+    if let Some(prompt) = prompt {
+        draft.note(&prompt.path, "left out: only a summary of the method `reflection_with_llm` has a prompt");
+    }
+    Ok(Yaml::one("without", Yaml::text("TERMINATE")))
 }
+
+const NOTHING_KEPT: &str = "`clear_history: false` is left out: there is no earlier chat to continue";
 
 /// Adds a single chat, which is the outermost.
 fn alone(at: &At<'_>, program: &Program<'_>, draft: &mut Draft) -> Result<()> {
@@ -190,7 +185,7 @@ fn alone(at: &At<'_>, program: &Program<'_>, draft: &mut Draft) -> Result<()> {
     fields.ignore(&["chat_id"]);
     fields.cannot("prerequisites", "left out: there is one chat, which waits for no other", draft);
     if fields.flag("clear_history")? == Some(false) {
-        draft.note(&at.path, "`clear_history: false` is left out: there is no earlier chat to continue");
+        draft.note(&at.path, NOTHING_KEPT);
     }
     fields.rest(draft);
     Ok(())
@@ -233,6 +228,9 @@ pub(super) fn queue(
         }
         let keeps = fields.flag("clear_history")? == Some(false);
         let earlier = had.insert(history, name.clone()).filter(|_| keeps);
+        if keeps && earlier.is_none() {
+            draft.note(&at.path, NOTHING_KEPT);
+        }
         chat.extend(earlier.map(|earlier| ("continues".to_owned(), Yaml::text(earlier))));
         chat.extend(body);
         after.extend(before.map(|before| (name.clone(), Yaml::texts(before))));

@@ -90,14 +90,18 @@ fn settings(at: &At<'_>, draft: &mut Draft) -> Result<Entries> {
     if let Some(last) = fields.take("last_n_messages").filter(|last| last.value != "auto") {
         runs.push(("last".into(), Yaml::plain(last.count()?)));
     }
-    let mut time = timeout(&mut fields)?;
+    let mut time = timeout(&mut fields, draft)?;
     fields.cannot("work_dir", WORK_DIR, draft);
     if let Some(docker) = fields.take("use_docker").filter(|docker| is_on(docker.value)) {
         let what = "left out: code runs in the sandbox of this machine; `sandbox: {backend: docker, image: IMAGE}` runs it in a container";
         draft.note(&docker.path, what);
     }
     if let Some(executor) = fields.take("executor") {
-        time = executed(&executor, &mut fields, draft)?.or(time);
+        let own = executed(&executor, &mut fields, draft)?;
+        if own.is_some() && time.is_some() {
+            draft.note(&format!("{}.timeout", at.path), "left out: that of the executor counts");
+        }
+        time = own.or(time);
     }
     runs.extend(time.map(|time| ("timeout".to_owned(), Yaml::text(time))));
     fields.rest(draft);
@@ -123,18 +127,21 @@ fn executed(executor: &At<'_>, outer: &mut Fields<'_>, draft: &mut Draft) -> Res
     }
     let Some(mut fields) = settings.map(|at| at.fields()).transpose()? else { return Ok(None) };
     fields.ignore(&["class", "type", "provider"]);
-    let time = timeout(&mut fields)?;
+    let time = timeout(&mut fields, draft)?;
     fields.cannot("work_dir", WORK_DIR, draft);
     fields.rest(draft);
     Ok(time)
 }
 
 /// A timeout as a duration of team files.
-fn timeout(fields: &mut Fields<'_>) -> Result<Option<String>> {
+fn timeout(fields: &mut Fields<'_>, draft: &mut Draft) -> Result<Option<String>> {
     let Some(time) = fields.take("timeout").filter(|time| time.value != "UNSPECIFIED") else {
         return Ok(None);
     };
-    // Durations of team files are from a millisecond to a day.
-    let ms = (time.number()? * 1000.0).clamp(1.0, 86_400_000.0).ceil() as u64;
+    let wanted = time.number()? * 1000.0;
+    let ms = wanted.clamp(1.0, 86_400_000.0).ceil() as u64;
+    if !(1.0..=86_400_000.0).contains(&wanted) {
+        draft.note(&time.path, "changed: a time is from 1 ms to 24 h here");
+    }
     Ok(Some(if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }))
 }

@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use crate::cursor::{At, Fields};
+use crate::draft::Draft;
+use crate::report::Result;
 use crate::yaml::Entries;
 
 /// The description of an assistant with neither a description nor a system message.
@@ -106,6 +108,19 @@ impl Program<'_> {
     pub(super) fn names(&self) -> Vec<String> {
         self.agents.iter().map(|member| member.name.clone()).collect()
     }
+}
+
+/// The name of an agent, or that of an object which stands for it.
+pub(super) fn named<'a>(at: &At<'a>, draft: &mut Draft) -> Result<&'a str> {
+    if let Some(name) = at.value.as_str() {
+        return Ok(name);
+    }
+    let mut fields = at.fields()?;
+    let name = fields.need("name")?.text()?;
+    if !fields.left().is_empty() {
+        draft.note(&at.path, "only its name is read: agents are described in `agents`");
+    }
+    Ok(name)
 }
 
 /// The text that a termination predicate looks for; `None` when the predicate is code.

@@ -1,11 +1,11 @@
 //! Group chats of AutoGen 0.2.
 
-use super::definition::Program;
+use super::definition::{Program, named};
 use super::manager;
 use super::model_list::model;
 use crate::cursor::{At, Fields};
 use crate::draft::Draft;
-use crate::report::{CODE, Result};
+use crate::report::{CODE, Result, UNASKED};
 use crate::yaml::{Entries, Yaml};
 
 /// AutoGen's default of `max_round`.
@@ -25,8 +25,10 @@ pub(super) fn chat(program: &Program<'_>, draft: &mut Draft) -> Result<(Entries,
     if fields.flag("send_introductions")?.unwrap_or(false) {
         entries.push(("introductions".into(), Yaml::plain(true)));
     }
-    if fields.flag("enable_clear_history")?.unwrap_or(false) {
-        clear_commands(program, draft);
+    if let Some(at) = fields.take("enable_clear_history")
+        && at.flag()?
+    {
+        clear_commands(&at, program, draft);
     }
     entries.push(("stop".into(), Yaml::Map(vec![("says".to_owned(), says), limit])));
     note_left_out(&mut fields, draft);
@@ -66,12 +68,8 @@ fn limit(fields: &mut Fields<'_>) -> Result<(String, Yaml)> {
 
 /// Notes the settings that have no equivalent.
 fn note_left_out(fields: &mut Fields<'_>, draft: &mut Draft) {
-    if let Some(at) = fields.take("func_call_filter").filter(|at| at.value == false) {
-        draft.note(&at.path, "left out: a call goes to an agent that runs the tool");
-    }
-    if let Some(at) = fields.take("human_input_mode").filter(|at| at.value != "NEVER") {
-        draft.note(&at.path, "left out: AutoGen never asks the person of a manager");
-    }
+    fields.unusual("func_call_filter", true, "left out: a call goes to an agent that runs the tool", draft);
+    fields.unusual("human_input_mode", "NEVER", UNASKED, draft);
     fields.ignore(&["name"]);
     for (name, why) in [
         ("admin_name", "left out: a run that is interrupted is resumed, and no administrator takes over"),
@@ -86,17 +84,17 @@ fn members(fields: &mut Fields<'_>, program: &Program<'_>, draft: &mut Draft) ->
     let Some(agents) = fields.first(&["agents", "participants"]) else { return Ok(program.names()) };
     let mut wanted = Vec::new();
     for at in agents.items()? {
-        wanted.push(match at.value.as_str() {
-            Some(name) => name,
-            None => at.fields()?.need("name")?.text()?,
-        });
+        wanted.push(named(&at, draft)?);
     }
     let names = draft.all_known(&wanted, &agents.path);
     if names.is_empty() { agents.wrong("the group has no agents") } else { Ok(names) }
 }
 
 /// Lets people clear the history.
-fn clear_commands(program: &Program<'_>, draft: &mut Draft) {
+fn clear_commands(at: &At<'_>, program: &Program<'_>, draft: &mut Draft) {
+    if !program.agents.iter().any(|member| member.has_person) {
+        draft.note(&at.path, "left out: no agent has a person who could write the command");
+    }
     for member in program.agents.iter().filter(|member| member.has_person) {
         if let Some(agent) = draft.agent(&member.name) {
             agent.push(("clear_command".into(), Yaml::plain(true)));
@@ -112,8 +110,9 @@ fn pick(
 ) -> Result<Yaml> {
     let method = fields.take("speaker_selection_method");
     let name = method.as_ref().and_then(|at| at.value.as_str()).unwrap_or("auto").to_ascii_lowercase();
-    let own = fields.first(&["select_speaker_auto_llm_config", "llm_config"]);
-    let texts = selector_texts(fields)?;
+    if ["round_robin", "random", "manual"].contains(&name.as_str()) {
+        leave_out_selector(fields, of_manager.as_ref(), draft);
+    }
     match name.as_str() {
         "round_robin" => Ok(Yaml::text("round_robin")),
         "random" => Ok(Yaml::text("random")),
@@ -127,16 +126,39 @@ fn pick(
             if let Some(at) = method.filter(|_| name != "auto") {
                 draft.note(&at.path, format!("{CODE}: a model selects; see `state_machine` for rules"));
             }
+            let own = fields.first(&["select_speaker_auto_llm_config", "llm_config"]);
             let llm = own.as_ref().or(of_manager.as_ref()).or(program.llm.as_ref());
             if let Some(none) = llm.filter(|llm| llm.value == false) {
                 let what = "no model picks the speakers: AutoGen then takes them in the order of the list";
                 draft.note(&none.path, what);
+                leave_out_selector(fields, None, draft);
                 return Ok(Yaml::text("round_robin"));
             }
+            let texts = selector_texts(fields)?;
             let model = llm.map(|llm| model(llm, None, draft)).transpose()?.unwrap_or_default();
             let entries: Entries = model.entries().into_iter().chain(texts).collect();
             Ok(if entries.is_empty() { Yaml::text("model") } else { Yaml::one("model", Yaml::Map(entries)) })
         }
+    }
+}
+
+/// Notes the settings of a model that selects the speakers, where no model does.
+fn leave_out_selector(fields: &mut Fields<'_>, of_manager: Option<&At<'_>>, draft: &mut Draft) {
+    for key in [
+        "select_speaker_auto_llm_config",
+        "llm_config",
+        "select_speaker_message_template",
+        "select_speaker_prompt_template",
+        "select_speaker_auto_none_template",
+        "select_speaker_auto_multiple_template",
+        "role_for_select_speaker_messages",
+        "max_retries_for_selecting_speaker",
+    ] {
+        fields.cannot(key, "left out: no model selects the speakers", draft);
+    }
+    if let Some(at) = of_manager.filter(|at| at.value != false) {
+        draft
+            .note(&at.path, "no model selects the speakers: this one writes summaries by reflection, if any");
     }
 }
 
@@ -165,7 +187,12 @@ fn selector_texts(fields: &mut Fields<'_>) -> Result<Entries> {
 
 fn transitions(fields: &mut Fields<'_>, draft: &mut Draft) -> Result<Option<Yaml>> {
     let kind = fields.take("speaker_transitions_type");
-    let Some(at) = fields.take("allowed_or_disallowed_speaker_transitions") else { return Ok(None) };
+    let Some(at) = fields.take("allowed_or_disallowed_speaker_transitions") else {
+        if let Some(kind) = kind {
+            draft.note(&kind.path, "left out: there are no transitions");
+        }
+        return Ok(None);
+    };
     let kind = match kind.as_ref().map(At::text).transpose()? {
         Some(kind @ ("allowed" | "disallowed")) => kind,
         _ => return at.wrong("`speaker_transitions_type` says whether they are `allowed` or `disallowed`"),

@@ -5,7 +5,7 @@ use super::definition::{Program, predicate};
 use super::model_list::model;
 use crate::cursor::{At, Fields};
 use crate::draft::Draft;
-use crate::report::{CODE, Result, SILENT};
+use crate::report::{CODE, Result, SILENT, UNASKED};
 use crate::yaml::{Entries, Yaml};
 
 /// Whether an agent of the list is a group chat manager.
@@ -45,11 +45,16 @@ pub(super) fn settings<'a>(
     group: &mut Fields<'_>,
     draft: &mut Draft,
 ) -> Result<(Yaml, Option<At<'a>>)> {
-    let mut says = group.take("is_termination_msg").and_then(|at| said(&at, draft));
+    let of_group = group.take("is_termination_msg");
+    let mut says = of_group.as_ref().and_then(|at| said(at, draft));
     let Some(manager) = manager else { return Ok((says.unwrap_or_else(usual), None)) };
     let mut fields = manager.fields()?;
     if let Some(at) = fields.take("is_termination_msg") {
-        says = said(&at, draft).or(says);
+        let own = said(&at, draft);
+        if let (Some(_), Some(other)) = (&own, &of_group) {
+            draft.note(&other.path, "left out: that of the manager counts");
+        }
+        says = own.or(says);
     }
     let llm = fields.take("llm_config");
     fields.ignore(&["name", "class", "type", "agent_type", "groupchat"]);
@@ -59,9 +64,7 @@ pub(super) fn settings<'a>(
     for key in ["max_consecutive_auto_reply", "default_auto_reply"] {
         fields.cannot(key, "left out: a manager says nothing itself, in AutoGen either", draft);
     }
-    if let Some(at) = fields.take("human_input_mode").filter(|at| at.value != "NEVER") {
-        draft.note(&at.path, "left out: AutoGen never asks the person of a manager");
-    }
+    fields.unusual("human_input_mode", "NEVER", UNASKED, draft);
     for key in ["function_map", "tools"] {
         fields.cannot(key, &format!("left out: {CODE}"), draft);
     }

@@ -26,14 +26,18 @@ pub(super) fn model(at: &At<'_>, picked: Option<&[&str]>, draft: &mut Draft) -> 
             (fields.left(), list)
         }
     };
+    let list = match list {
+        Some(list) if list.value.is_string() => {
+            draft.note(&list.path, "left out: the list is kept elsewhere");
+            None
+        }
+        list => list,
+    };
     let Some(list) = list else {
+        leave_out_choice(&at.path, filter.as_ref(), picked, draft);
         let value = Value::Object(named(common, picked));
         return of_entry(At { value: &value, path: at.path.clone() }.fields()?, draft);
     };
-    if list.value.is_string() {
-        draft.note(&list.path, "the list is kept elsewhere: name a model, or give one with `--model`");
-        return Ok(Model::default());
-    }
     let mut items = fitting(list.items()?, filter.as_ref())?;
     let is_picked = |at: &&At<'_>| {
         let name = at.value.get("model").and_then(Value::as_str);
@@ -41,6 +45,9 @@ pub(super) fn model(at: &At<'_>, picked: Option<&[&str]>, draft: &mut Draft) -> 
     };
     if items.iter().any(|at| is_picked(&at)) {
         items.retain(|at| is_picked(&at));
+    } else if let Some(picked) = picked.filter(|_| items.iter().all(|at| at.value.get("model").is_some())) {
+        let what = format!("all of its models are taken: none is `{}`", picked.join("` or `"));
+        draft.note(&list.path, what);
     }
     let models = items.iter().map(|entry| {
         let mut merged = common.clone();
@@ -55,21 +62,36 @@ pub(super) fn model(at: &At<'_>, picked: Option<&[&str]>, draft: &mut Draft) -> 
     if models.is_empty() { list.wrong("the list is empty") } else { Ok(joined(models, draft)) }
 }
 
+/// Notes what would select among the models of a list, where there is none.
+fn leave_out_choice(path: &str, filter: Option<&At<'_>>, picked: Option<&[&str]>, draft: &mut Draft) {
+    if let Some(filter) = filter {
+        draft.note(&filter.path, "left out: there is no list of models from which it selects");
+    }
+    for name in picked.into_iter().flatten().skip(1) {
+        draft.note(path, format!("the model `{name}` is left out: without a list, the first is taken"));
+    }
+}
+
 /// The first model that has a name, with the other names as its fallbacks.
 fn joined(models: Vec<(&At<'_>, Model)>, draft: &mut Draft) -> Model {
     let mut all = Model::default();
     for (at, model) in models {
-        let Some(name) = model.name else { continue };
-        match &all.name {
-            None => all = Model { name: Some(name), ..model },
-            Some(first) if *first == name || all.fallbacks.contains(&name) => {}
-            Some(_) => {
-                if model.parameters != all.parameters {
-                    let what = "its parameters are left out: the models of a list share those of the first";
-                    draft.note(&at.path, what);
-                }
-                all.fallbacks.push(name);
+        let Some(name) = model.name else {
+            if all.name.is_none() && all.parameters.is_empty() {
+                all.parameters = model.parameters;
             }
+            continue;
+        };
+        if all.name.is_none() {
+            all = Model { name: Some(name), ..model };
+            continue;
+        }
+        if model.parameters != all.parameters {
+            let what = "its parameters are left out: the models of a list share those of the first";
+            draft.note(&at.path, what);
+        }
+        if all.name.as_ref() != Some(&name) && !all.fallbacks.contains(&name) {
+            all.fallbacks.push(name);
         }
     }
     all

@@ -55,16 +55,10 @@ pub(super) fn of_agent(
 }
 
 fn settings(fields: &mut Fields<'_>, draft: &mut Draft) {
-    let usual = "summary_from_nested_chats";
-    if let Some(at) = fields.take("reply_func_from_nested_chats").filter(|at| at.value != usual) {
-        draft.note(&at.path, format!("{CODE}: what comes of the last chat is the reply"));
-    }
-    if let Some(at) = fields.take("position").filter(|at| at.value != 2) {
-        draft.note(
-            &at.path,
-            "left out: nested chats reply after a person, and before tools, code and a model",
-        );
-    }
+    let what = format!("{CODE}: what comes of the last chat is the reply");
+    fields.unusual("reply_func_from_nested_chats", "summary_from_nested_chats", &what, draft);
+    let what = "left out: nested chats reply after a person, and before tools, code and a model";
+    fields.unusual("position", 2, what, draft);
     let what = "left out: chats wait for one another where `prerequisites` say it";
     fields.cannot("use_async", what, draft);
 }

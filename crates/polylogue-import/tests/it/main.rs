@@ -6,6 +6,8 @@ mod bad;
 #[cfg(test)]
 mod classic;
 #[cfg(test)]
+mod complete;
+#[cfg(test)]
 mod component;
 #[cfg(test)]
 mod mutations;

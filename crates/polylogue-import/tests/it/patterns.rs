@@ -3,8 +3,8 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::check;
 use crate::component::{assistant, component, openai, team};
+use crate::{check, imported};
 
 fn members(names: &[&str]) -> Vec<Value> {
     names.iter().map(|name| assistant(name, json!({}))).collect()
@@ -89,6 +89,18 @@ fn the_usual_texts_of_a_selector_stay_as_they_are_here() {
 }
 
 #[test]
+fn a_text_that_begins_as_the_usual_one_is_kept() {
+    let prompt = "You are in a role play game. The following roles are available:\n{roles}.\nRead the following conversation. \
+                  Then select the next role from {participants} to play. Prefer a.";
+    let definition = team(
+        "SelectorGroupChat",
+        json!({"participants": members(&["a", "b"]), "selector_prompt": prompt, "max_turns": 6}),
+    );
+    let yaml = imported(&definition).yaml;
+    assert!(yaml.contains("from {agentlist} to play. Prefer a."), "{yaml}");
+}
+
+#[test]
 fn agents_hand_over_and_an_undefined_target_becomes_a_person() {
     let handoff = json!({"target": "user", "description": "Asks the user", "name": "transfer_to_user", "message": "Over to you"});
     let participants = [
@@ -108,6 +120,8 @@ fn agents_hand_over_and_an_undefined_target_becomes_a_person() {
             #
             # Not converted, or changed:
             # - $.config.participants: `User` is added as a person: agents hand over to `user`
+            # - $.config.participants[0].config.handoffs[1].description: left out: the tool of a handoff is described by the description of its target
+            # - $.config.participants[0].config.handoffs[1].message: left out: the next agent reads the conversation, and the note of the agent that hands over
 
             name: Swarm
             model: openai:gpt-4o

@@ -366,6 +366,106 @@ fn every_key_that_is_left_out_is_named() {
 }
 
 #[test]
+fn a_key_that_does_not_count_beside_others_is_named() {
+    let agents = json!([quiet("a"), quiet("b")]);
+    let group = json!({
+        "agents": agents,
+        "groupchat": {
+            "speaker_selection_method": "round_robin", "select_speaker_prompt_template": "Pick.", "max_retries_for_selecting_speaker": 1,
+            "speaker_transitions_type": "allowed", "enable_clear_history": true, "is_termination_msg": "DONE",
+        },
+        "manager": {"name": "boss", "llm_config": {"model": "m"}, "is_termination_msg": "END"},
+        "initiate_chat": {"sender": "a", "recipient": "boss", "message": "Hi", "max_turns": 1},
+    });
+    holds(
+        &group,
+        &[
+            "- $.groupchat.select_speaker_prompt_template: left out: no model selects the speakers",
+            "- $.groupchat.max_retries_for_selecting_speaker: left out: ",
+            "- $.groupchat.speaker_transitions_type: left out: there are no transitions",
+            "- $.groupchat.enable_clear_history: left out: ",
+            "- $.groupchat.is_termination_msg: left out: that of the manager counts",
+            "- $.manager.llm_config: no model selects the speakers",
+            "- $.initiate_chat.max_turns: left out: the turns of a group are limited by its `max_round`",
+            "stop: {says: END, max_turns: 9}",
+        ],
+    );
+    let chats = json!({
+        "agents": agents, "task": "Talk", "config_list": [{"model": "x"}], "llm_config": {"model": "m"},
+        "initiate_chat": {
+            "sender": "a", "recipient": {"name": "b", "system_message": "B"}, "message": "Hi", "summary_prompt": "Sum up.",
+        },
+    });
+    holds(
+        &chats,
+        &[
+            "- $.task: left out: the task is the message of the chat",
+            "- $.config_list: left out: the models are those of `llm_config`",
+            "- $.initiate_chat.recipient: only its name is read",
+            "- $.initiate_chat.summary_prompt: left out: ",
+            "task: Hi",
+        ],
+    );
+    let first = json!({"agents": agents, "chats": [kept("a", "b"), kept("a", "b")]});
+    holds(&first, &["- $.chats[0]: `clear_history: false` is left out: ", "continues: chat_1"]);
+    lacks(&first, &["- $.chats[1]"]);
+    let silent = |more: Value| {
+        let mut agent = json!({"name": "b", "llm_config": false, "human_input_mode": "NEVER"});
+        agent.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"agents": [quiet("a"), agent]})
+    };
+    let unread = silent(json!({"system_message": "You run code.", "model": "m"}));
+    holds(&unread, &["- $.agents[1].system_message: left out: ", "- $.agents[1].model: left out: "]);
+    let code = json!({"timeout": 9, "executor": {"timeout": 1e9}});
+    holds(
+        &silent(json!({"code_execution_config": code})),
+        &[
+            "- $.agents[1].code_execution_config.timeout: left out: that of the executor counts",
+            "- $.agents[1].code_execution_config.executor.timeout: changed: a time is from 1 ms to 24 h here",
+        ],
+    );
+}
+
+#[test]
+fn models_that_are_not_named_keep_their_parameters() {
+    let definition = |llm: Value| json!({"llm_config": llm, "agents": [{"name": "a", "system_message": "A"}, {"name": "b", "system_message": "B"}]});
+    holds(
+        &definition(
+            json!({"config_list": "OAI_CONFIG_LIST", "filter_dict": {"tags": ["t"]}, "temperature": 0.5}),
+        ),
+        &[
+            "- $.llm_config.config_list: left out: the list is kept elsewhere",
+            "- $.llm_config.filter_dict: left out: ",
+            "parameters: {temperature: 0.5}",
+        ],
+    );
+    holds(&definition(json!({"config_list": [{"temperature": 0.5}]})), &["parameters: {temperature: 0.5}"]);
+    let again = json!({"config_list": [{"model": "m", "price": [1, 2]}, {"model": "m", "temperature": 1, "price": [3, 4]}]});
+    holds(
+        &definition(again),
+        &[
+            "- $.llm_config.config_list[1]: its parameters are left out: ",
+            "- $.llm_config.config_list[1].price: left out: ",
+            "model: openai:m\n",
+        ],
+    );
+    let picked = json!({
+        "default_llm_config": {"config_list": [{"model": "x"}, {"model": "y"}]},
+        "agent_configs": [{"name": "a", "system_message": "A", "model": ["z"]}, {"name": "b", "system_message": "B", "llm_config": {}, "model": ["v", "w"]}],
+    });
+    holds(
+        &picked,
+        &[
+            "- $.default_llm_config.config_list: all of its models are taken: none is `z`",
+            "- $.agent_configs[1].llm_config: the model `w` is left out: ",
+            "model: [openai:x, openai:y]",
+            "model: openai:v",
+        ],
+    );
+    holds(&json!({"agents": [{"name": "a", "system_message": "A", "model": "m"}]}), &["model: openai:m"]);
+}
+
+#[test]
 fn an_empty_reply_counts_for_a_limit_as_in_autogen() {
     let pair = json!({
         "agents": [quiet("a"), {"name": "b", "llm_config": false, "human_input_mode": "NEVER"}],

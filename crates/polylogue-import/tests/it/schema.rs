@@ -112,9 +112,52 @@ fn every_key_of_the_schema_is_known_to_the_importer() {
     assert!(tried > 100, "{tried}");
 }
 
+/// Keys without an effect: examples that are defaults, secrets, classes, names of managers and groups, numbers of chats.
+const WITHOUT_EFFECT: [&str; 17] = [
+    "agent.human_input_mode",
+    "class",
+    "type",
+    "agent_type",
+    "code.commandline-local",
+    "manager.name",
+    "group.agents",
+    "group.participants",
+    "group.name",
+    "chat.summary_method",
+    "chat.chat_id",
+    "chat.prerequisites",
+    "nested.reply_func_from_nested_chats",
+    "nested.position",
+    "api_type",
+    "api_key",
+    "base_api_key",
+];
+
+#[test]
+fn every_key_of_the_schema_is_converted_or_named() {
+    let mut lost = Vec::new();
+    for (kind, object) in SCHEMA["$defs"].as_object().unwrap() {
+        if ["component", "row", "gallery"].contains(&kind.as_str()) {
+            continue;
+        }
+        for (key, property) in object["properties"].as_object().unwrap() {
+            let text = |value: &Value| {
+                import(&with(kind, key, value).to_string(), "team.json").map(|imported| imported.yaml)
+            };
+            if text(&property["examples"][0]) == text(&Value::Null) {
+                lost.push(format!("{kind}.{key}"));
+            }
+        }
+    }
+    lost.retain(|path| {
+        !WITHOUT_EFFECT.iter().any(|key| path == key || path.split_once('.').unwrap().1 == *key)
+    });
+    assert_eq!(lost, [""; 0]);
+}
+
 /// Keys by which the importer takes fields, as its source names them.
 fn taken() -> BTreeSet<String> {
-    let one = Regex::new(r#"\.(?:take|text|flag|count|need|cannot)\(\s*"([a-z_]+)""#).unwrap();
+    let one = Regex::new(r#"\.(?:take|text|flag|count|need|cannot|unusual)\(\s*"([a-z_]+)""#).unwrap();
     let lists = Regex::new(r#"\.(?:first|ignore)\(\s*&\[([^\]]*)\]"#).unwrap();
     let word = Regex::new(r#""([a-z_]+)""#).unwrap();
     let mut keys = BTreeSet::new();
