@@ -58,7 +58,7 @@ fn assistant(config: &mut Fields<'_>, entries: &mut Entries, draft: &mut Draft) 
         entries.push(("view".into(), Yaml::one("window", sees)));
     }
     tools(config, draft)?;
-    config.cannot("memory", "not converted: there is no memory across conversations", draft);
+    config.cannot("memory", "not converted: `memory` of an agent remembers across conversations", draft);
     config.cannot(
         "structured_message_factory",
         "not converted: give the JSON Schema as `parameters.schema`",
@@ -79,7 +79,7 @@ fn tools(config: &mut Fields<'_>, draft: &mut Draft) -> Result<()> {
 fn workbench(at: &At<'_>, draft: &mut Draft) -> Result<()> {
     let mut fields = at.fields()?;
     if !["StaticWorkbench", "StaticStreamWorkbench"].contains(&fields.class()?.as_str()) {
-        draft.note(&at.path, "not converted: tools of other servers cannot be named in a team file");
+        draft.note(&at.path, "not converted: give an MCP server in `mcp` of the team, and its tools as `tools: [{mcp: NAME}]` of the agent");
         return Ok(());
     }
     let mut config = fields.need("config")?.fields()?;

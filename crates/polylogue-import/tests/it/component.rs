@@ -286,9 +286,9 @@ fn what_agents_do_by_code_is_left_out_and_said() {
             #
             # Not converted, or changed:
             # - $.config.participants[0].config.tools[0]: the tool `add` is left out: Python code is not converted, and nothing in a definition is executed
-            # - $.config.participants[0].config.memory: not converted: there is no memory across conversations
+            # - $.config.participants[0].config.memory: not converted: `memory` of an agent remembers across conversations
             # - $.config.participants[1].config.workbench[0].config.tools[0]: the tool `add` is left out: Python code is not converted, and nothing in a definition is executed
-            # - $.config.participants[1].config.workbench[1]: not converted: tools of other servers cannot be named in a team file
+            # - $.config.participants[1].config.workbench[1]: not converted: give an MCP server in `mcp` of the team, and its tools as `tools: [{mcp: NAME}]` of the agent
             # - $.config.participants[1].config.new_option: not converted: unknown key
             # - $.config.participants[1].config.Système: not converted: unknown key
             # - $.config.participants[2]: `MultimodalWebSurfer` has no equivalent: it becomes an agent without those abilities
