@@ -1,6 +1,8 @@
-//! Checks which network addresses are public.
+//! The hosts of addresses, and which network addresses are public.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use url::Url;
 
 /// IPv4 addresses that are not public, with their purpose: the IANA special-purpose registry (RFC 6890 and later),
 /// multicast and reserved addresses.
@@ -46,6 +48,23 @@ const KNOWN_V6: [([u16; 8], u8, &str); 7] = [
     ([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10, "this link"),
     ([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, "groups"),
 ];
+
+/// The host that requests to `address` reach, with its port unless that is the default of the scheme. `None` if it names no host.
+///
+/// What is shown of an address and what decides about it must be this: a host that is cut out of the text can be another one.
+///
+/// ```
+/// use polylogue_http::host_of;
+/// assert_eq!(host_of("https://Example.org.:443/a").as_deref(), Some("example.org"));
+/// assert_eq!(host_of("http:/127.1:8080/?q=://example.org/").as_deref(), Some("127.0.0.1:8080"));
+/// assert_eq!(host_of("example.org"), None);
+/// ```
+#[must_use]
+pub fn host_of(address: &str) -> Option<String> {
+    let url = Url::parse(address.trim()).ok()?;
+    let host = url.host_str()?.trim_end_matches('.');
+    Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+}
 
 /// The purpose of `address` if it is not public.
 ///
@@ -111,6 +130,29 @@ fn covers_v6(net: Ipv6Addr, bits: u8, address: Ipv6Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_host_is_the_one_that_is_reached_however_the_address_is_written() {
+        for (address, host) in [
+            ("http://localhost:8931/a", Some("localhost:8931")),
+            ("http:/localhost:8931/a?x=://docs.example/", Some("localhost:8931")),
+            ("http:localhost:8931", Some("localhost:8931")),
+            (r"http:\\localhost:8931/", Some("localhost:8931")),
+            ("http://%6cocalhost:8931/", Some("localhost:8931")),
+            ("http://local\thost:8931/", Some("localhost:8931")),
+            (" HTTP://LocalHost.:8931 ", Some("localhost:8931")),
+            (r"https://evil.example\@docs.example/", Some("evil.example")),
+            ("https://docs.example@evil.example:443/", Some("evil.example")),
+            ("http://[0:0::1]:80/", Some("[::1]")),
+            ("https://bücher.example/", Some("xn--bcher-kva.example")),
+            ("page:/a.md", None),
+            ("docs.example/a", None),
+            ("http://", None),
+            ("", None),
+        ] {
+            assert_eq!(host_of(address).as_deref(), host, "{address}");
+        }
+    }
 
     #[test]
     fn public_addresses_are_public() {

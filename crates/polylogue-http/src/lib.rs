@@ -34,7 +34,7 @@ mod response;
 mod sender;
 mod transport;
 
-pub use address::not_public;
+pub use address::{host_of, not_public};
 pub use client::{Answer, Client, RequestError};
 pub use env::{Env, EnvError};
 pub use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};

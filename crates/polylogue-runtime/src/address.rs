@@ -1,10 +1,12 @@
 //! Addresses of endpoints: whether one is reachable, tested without a call that costs, and what can be shown of it.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::time::Duration;
 
+use polylogue_http::is_loopback;
 use polylogue_models::{Config, Provider};
 use tokio::net::TcpStream;
+use url::{Position, Url};
 
 /// How long an endpoint of this machine has to accept a connection.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -24,9 +26,11 @@ pub async fn listens(url: &str) -> bool {
 /// ```
 #[must_use]
 pub fn shown(url: &str) -> String {
-    let Some((scheme, host, path)) = split(url) else { return "an address that is not a URL".into() };
-    let path = path.split(['?', '#']).next().unwrap_or_default();
-    format!("{scheme}://{host}{path}")
+    let Some(mut url) = parsed(url) else { return "an address that is not a URL".into() };
+    // A URL with a host can have both.
+    let _ = url.set_username("").and_then(|()| url.set_password(None));
+    let end = if url.path() == "/" { Position::BeforePath } else { Position::AfterPath };
+    url[..end].to_owned()
 }
 
 /// Whether an endpoint is a local server, which may not be running.
@@ -37,31 +41,16 @@ pub fn is_local(config: &Config) -> bool {
 
 /// Whether an address is one of this machine.
 fn is_here(url: &str) -> bool {
-    let host = host(url).unwrap_or_default();
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// The host in `url`, without its port and without the brackets of an address.
-fn host(url: &str) -> Option<&str> {
-    let (_, authority, _) = split(url)?;
-    match authority.strip_prefix('[') {
-        Some(address) => address.split(']').next(),
-        None => authority.split(':').next(),
-    }
+    parsed(url).is_some_and(|url| is_loopback(&url))
 }
 
 fn address(url: &str) -> Option<SocketAddr> {
-    let (scheme, host, _) = split(url)?;
-    let port = if scheme == "https" { 443 } else { 80 };
-    let found = host.to_socket_addrs().or_else(|_| (host.trim_matches(['[', ']']), port).to_socket_addrs());
-    found.ok()?.next()
+    parsed(url)?.socket_addrs(|| None).ok()?.into_iter().next()
 }
 
-/// The scheme, the host with its port, and the rest.
-fn split(url: &str) -> Option<(&str, &str, &str)> {
-    let (scheme, rest) = url.split_once("://")?;
-    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    Some((scheme, authority.rsplit('@').next()?, path))
+/// A URL with a host.
+fn parsed(url: &str) -> Option<Url> {
+    Url::parse(url.trim()).ok().filter(Url::has_host)
 }
 
 #[cfg(test)]
@@ -72,7 +61,20 @@ mod tests {
     fn an_address_is_shown_without_its_secrets() {
         assert_eq!(shown("https://me:secret@host:8000/v1?key=secret"), "https://host:8000/v1");
         assert_eq!(shown("http://host?key=secret"), "http://host");
+        assert_eq!(shown("socks5://me:secret@host:1080"), "socks5://host:1080");
         assert_eq!(shown("secret"), "an address that is not a URL");
+        assert_eq!(shown("localhost:8000"), "an address that is not a URL");
+    }
+
+    #[test]
+    fn the_host_that_is_shown_is_the_one_that_is_reached() {
+        for url in [
+            r"https://evil.example\@api.example/v1",
+            "https:/evil.example/@api.example/v1",
+            "https:evil.example/@api.example/v1?x=://api.example",
+        ] {
+            assert_eq!(shown(url), "https://evil.example/@api.example/v1", "{url}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use polylogue_config::types::{Kind, Text, Type, Variables};
 use polylogue_config::yaml::Node;
 use polylogue_config::{At, Config, Cx, Filled, Illegal, Leaf, NameKind, Names, Ref, TextKind, Verbatim};
 use polylogue_core::{ConfigError, Name};
+use polylogue_http::host_of;
 use polylogue_models::Endpoint;
 use serde_json::{Map, Value};
 
@@ -371,8 +372,20 @@ fn url(text: &str) -> Result<(), Illegal> {
         return Err(Illegal::new(format!("the address holds {what}")).hint(hint));
     }
     Endpoint::new(polylogue_models::Config::new(text))
-        .map(|_| ())
-        .map_err(|error| Illegal::new(error.message).hint(error.hint.unwrap_or_default()))
+        .map_err(|error| Illegal::new(error.message).hint(error.hint.unwrap_or_default()))?;
+    check_host_is_plain(text)
+}
+
+/// Refuses an address that a reader takes for another one: `http:/evil.example/?x=://api.example` leads to `evil.example`.
+fn check_host_is_plain(text: &str) -> Result<(), Illegal> {
+    let Some(host) = host_of(text) else { return Err(Illegal::new("the address names no host")) };
+    let lower = text.trim().to_ascii_lowercase();
+    let schemes = ["http://", "https://"];
+    if schemes.iter().any(|scheme| lower.strip_prefix(scheme).is_some_and(|rest| rest.starts_with(&host))) {
+        return Ok(());
+    }
+    let hint = format!("write `http://` or `https://`, and then the host in this form: `{host}`");
+    Err(Illegal::new(format!("the address does not begin with its host, which is `{host}`")).hint(hint))
 }
 
 fn media(text: &str) -> Result<(), Illegal> {

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use polylogue_models::{Day, Prices, Provider};
 
 use super::Team;
-use super::reach::sent;
-use crate::calls::host;
+use super::reach::{sent, shown_host};
 use crate::grant::Grant;
 use crate::mcp::McpServer;
 
@@ -70,7 +69,7 @@ impl Team {
             all.entry(Grant::Endpoints).or_default().push(url.to_owned());
         }
         let own = provider.map(Provider::key_variables).unwrap_or_default();
-        let to = given.map_or_else(|| name.to_owned(), host);
+        let to = given.map_or_else(|| name.to_owned(), shown_host);
         for variable in endpoint.variables().filter(|variable| !own.contains(variable)) {
             all.entry(Grant::Env).or_default().push(sent(variable, &to));
         }

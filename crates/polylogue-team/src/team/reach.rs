@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use polylogue_http::host_of;
 use polylogue_tools::http::Header;
 use polylogue_tools::openapi::Operation;
 
 use super::Team;
-use crate::calls::host;
 use crate::web::{FETCH, SEARCH, SearchEngine};
 
 impl Team {
@@ -15,10 +15,7 @@ impl Team {
         let mut reached = Vec::new();
         if let Some(search) = self.web.search.as_ref().filter(|_| self.names_tool(SEARCH)) {
             let SearchEngine { engine, url, .. } = search.engine();
-            let usual = engine.kind().url().unwrap_or_default();
-            let url = url.unwrap_or_else(|| usual.to_owned());
-            let host = url.split("://").nth(1).and_then(|rest| rest.split(['/', '?']).next()).unwrap_or(&url);
-            reached.push(host.to_owned());
+            reached.push(shown_host(url.as_deref().or(engine.kind().url()).unwrap_or_default()));
         }
         if let Some(settings) = self.web.fetch.on().filter(|_| self.names_tool(FETCH)) {
             if settings.hosts.is_empty() {
@@ -41,7 +38,7 @@ impl Team {
         if engine.url.is_none() && variable == kind.key_variable() {
             return Vec::new();
         }
-        let to = host(engine.url.as_deref().or(kind.url()).unwrap_or_default());
+        let to = shown_host(engine.url.as_deref().or(kind.url()).unwrap_or_default());
         variable.map(|variable| sent(variable, &to)).into_iter().collect()
     }
 
@@ -98,6 +95,11 @@ impl Team {
         }
         all.into_iter().collect()
     }
+}
+
+/// The host of `address` for display. What names no host is shown whole: it is refused where it is used.
+pub(super) fn shown_host(address: &str) -> String {
+    host_of(address).unwrap_or_else(|| address.to_owned())
 }
 
 /// The environment variable `variable`, and where it goes.

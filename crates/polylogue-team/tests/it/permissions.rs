@@ -88,6 +88,30 @@ fn addresses_and_variables_are_asked_for_each_with_where_it_goes() {
     }
 }
 
+/// What is asked for would name another host than the one that gets the key.
+#[test]
+fn an_address_that_does_not_begin_with_its_host_is_refused() {
+    for address in [
+        "http:/127.0.0.1:8931/?x=://search.brave.com/",
+        "http:127.0.0.1:8931/?x=://api.openai.com/v1",
+        r"http:\\127.0.0.1:8931/?x=://api.openai.com/v1",
+        "http:///127.0.0.1:8931/",
+        "http://%31%32%37.0.0.1:8931/",
+        "http://127.1:8931/",
+    ] {
+        let to = format!("{address}', key: OPENAI_API_KEY");
+        for more in [
+            format!("model: a:x\nendpoints: {{a: {{base_url: '{to}}}}}"),
+            format!("web: {{search: {{engine: brave, url: '{to}}}}}"),
+        ] {
+            let read = parse(&format!("{TALK}{more}\n"), "t.yaml", &Overrides::default());
+            let errors = read.map(drop).unwrap_err().to_string();
+            let expected = "the address does not begin with its host, which is `127.0.0.1:8931`";
+            assert!(errors.contains(expected), "{more}: {errors}");
+        }
+    }
+}
+
 #[test]
 fn tools_ask_for_hosts_commands_and_the_variables_they_send() {
     let named = "agents: [{name: Ann, tools: [look, web_search, count, {mcp: far}, {mcp: near}]}]\n";

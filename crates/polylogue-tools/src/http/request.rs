@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use polylogue_core::ToolError;
-use polylogue_http::Destination;
 use polylogue_http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use polylogue_http::{Destination, host_of};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -121,8 +121,7 @@ impl Request {
 
     /// Its host and port.
     pub(crate) fn host(&self) -> String {
-        let port = self.site.port().map(|port| format!(":{port}")).unwrap_or_default();
-        format!("{}{port}", self.site.host_str().unwrap_or_default())
+        host_of(self.site.as_str()).unwrap_or_default()
     }
 
     /// The address that it reaches.
