@@ -94,6 +94,15 @@ pub fn blocks(text: &str) -> Vec<Block> {
     found
 }
 
+/// The code block that `text` consists of: closed, and with nothing before or after it.
+pub(crate) fn only_block(text: &str) -> Option<Block> {
+    let text = text.trim();
+    let (first, range) = Parser::new(text).into_offset_iter().next()?;
+    let is_fenced = matches!(first, Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))));
+    let is_whole = range.start == 0 && text.get(range.end..).is_none_or(|rest| rest.trim().is_empty());
+    blocks(text).into_iter().next().filter(|_| is_fenced && is_whole)
+}
+
 fn collect(text: &str, depth: u8, found: &mut Vec<Block>) {
     // The tag of the current block, and whether it is fenced; the code so far.
     let mut open: Option<(Option<String>, String)> = None;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use polylogue_core::{Name, StopReason};
 
 use super::exact;
-use crate::code_block::blocks;
+use crate::code_block::only_block;
 
 /// The decision.
 pub(crate) enum Verdict {
@@ -42,12 +42,10 @@ const LONG: usize = 20;
 /// Sent before a repeated question.
 pub(super) const UNCLEAR: &str = "That was none of the answers below. ";
 
-/// The verdict in `answer` for the agent `me`, or a request to end the chat; `None` if unclear.
+/// The verdict in `answer` for the agent `me`, or a request to end the chat; `None` if unclear. The leading word decides: a
+/// rejection can quote what should not run. Code in a block replaces what was asked about only if it is the whole answer.
 pub(super) fn read(answer: &str, me: &Name) -> Option<Result<Verdict, StopReason>> {
     let answer = answer.trim();
-    if let Some(edited) = blocks(answer).into_iter().next() {
-        return Some(Ok(Verdict::Edited(edited.code)));
-    }
     let (word, rest) = answer.split_at(answer.find(|c: char| !c.is_alphabetic()).unwrap_or(answer.len()));
     let rest = rest.trim_start_matches([',', ':', '.', ';', '-', ' ', '\t', '\n']).trim();
     // Only the words of the question, case-insensitive.
@@ -57,7 +55,7 @@ pub(super) fn read(answer: &str, me: &Name) -> Option<Result<Verdict, StopReason
             Some(Err(StopReason::Left { who: me.clone(), why: "said `exit`".into() }))
         }
         "no" => Some(Ok(Verdict::Rejected(rest.to_owned()))),
-        _ => None,
+        _ => only_block(answer).map(|block| Ok(Verdict::Edited(block.code))),
     }
 }
 
@@ -69,6 +67,46 @@ pub(crate) fn rejected(what: &str, why: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What `answer` is read as.
+    fn shown(answer: &str) -> String {
+        match read(answer, &Name::user()) {
+            Some(Ok(Verdict::Run)) => "run".into(),
+            Some(Ok(Verdict::Edited(code))) => format!("run {code}"),
+            Some(Ok(Verdict::Rejected(why))) => format!("not, {why}"),
+            Some(Err(_)) => "end".into(),
+            None => "unclear".into(),
+        }
+    }
+
+    #[test]
+    fn the_leading_word_decides_and_a_block_counts_only_alone() {
+        for (answer, expected) in [
+            ("yes", "run"),
+            (" YES\n", "run"),
+            ("no", "not, "),
+            ("No, too loud.", "not, too loud."),
+            (
+                "No. This deletes it:\n\n```sh\nrm -rf build\n```\n",
+                "not, This deletes it:\n\n```sh\nrm -rf build\n```",
+            ),
+            ("no ```sh\nls\n```", "not, ```sh\nls\n```"),
+            ("exit", "end"),
+            ("exit\n```sh\nls\n```", "unclear"),
+            ("yes\n```sh\nls\n```", "unclear"),
+            ("Never:\n```sh\nls\n```", "unclear"),
+            ("```sh\nls\n```\nNo, do not run that.", "unclear"),
+            ("```sh\nls\n```\n\n```sh\nid\n```", "unclear"),
+            ("- ```sh\n  ls\n  ```", "unclear"),
+            ("```sh\nls\n```", "run ls\n"),
+            ("\n~~~~\n~~~\nls\n~~~~ \n\n", "run ~~~\nls\n"),
+            ("```sh\nls\n", "unclear"),
+            ("```\n```", "unclear"),
+            ("", "unclear"),
+        ] {
+            assert_eq!(shown(answer), expected, "{answer:?}");
+        }
+    }
 
     #[test]
     fn every_text_is_named_and_shown_in_full() {

@@ -330,7 +330,7 @@ async fn a_person_approves_edits_or_rejects_each_block() {
             "exitcode: 1 (execution failed)\nCode output: one\nThe code was not run: it was rejected. that is wrong"
         ]
     );
-    let (_, events) = talk(&always(), "go", &["This:\n```sh\necho 1\n```\n", "hm", "yes"]).await;
+    let (_, events) = talk(&always(), "go", &["```sh\necho 1\n```\n", "hm", "yes"]).await;
     assert_eq!(
         said(&events, "Bob"),
         [format!("{}\n\nBefore it was run, the code was changed to:\n```sh\necho 1\n```", ok("1\ntwo"))]

@@ -62,7 +62,7 @@ async fn an_approved_call_is_made() {
 
 #[tokio::test]
 async fn calls_are_rejected_and_their_arguments_changed() {
-    let (bob, text) = said(&["No: too loud.", "Rather:\n```json\n{\"text\": \"softly\"}\n```"]).await;
+    let (bob, text) = said(&["No: too loud.", "```json\n{\"text\": \"softly\"}\n```"]).await;
     let changed = "(Before it was made, its arguments were changed to: {\"text\":\"softly\"})";
     assert_eq!(
         bob,
@@ -97,6 +97,19 @@ async fn an_empty_answer_is_no_approval_and_unclear_answers_reject_in_the_end() 
         "{bob}"
     );
     assert!(!text.contains("calls echo {\"text\":\"a!\"}") && bob.ends_with("#c4 of Ann: d!"), "{text}");
+}
+
+#[tokio::test]
+async fn a_rejection_runs_nothing_that_its_reason_quotes() {
+    let answers =
+        &["No, never that. I mean:\n```json\n{\"text\": \"x\"}\n```", "no\n\n~~~\n{\"text\": \"y\"}\n~~~"];
+    let (bob, text) = said(answers).await;
+    assert!(
+        bob.contains("#c1 of Ann: This call was not made: it was rejected. never that. I mean:"),
+        "{bob}"
+    );
+    assert!(bob.contains("#c4 of Ann: This call was not made: it was rejected. ~~~"), "{bob}");
+    assert!(!text.contains("calls echo {\"text\":\"x\"}") && !text.contains("were changed to"), "{text}");
 }
 
 /// What is asked about a call with `args`, which is in the log with the question.
