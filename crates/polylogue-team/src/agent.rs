@@ -50,7 +50,8 @@ pub struct Agent {
     /// When a person is asked for input before the agent replies.
     #[key(none = "never")]
     pub human_input: Option<HumanInputMode>,
-    /// Answer that counts when the agent's person has not answered in time, also to questions for approval.
+    /// Answer that counts when the agent's person has not answered in time. For questions for approval it counts only if it
+    /// rejects, such as `no`, or ends the conversation, as `exit` does.
     #[key(none = "none: a question waits without a limit")]
     pub default_answer: Option<At<DefaultAnswer>>,
     /// Maximum number of consecutive replies without human input.

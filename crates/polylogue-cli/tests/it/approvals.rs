@@ -152,6 +152,29 @@ fn what_nothing_encloses_is_asked_about_whatever_the_team_file_says_unless_the_u
 }
 
 #[test]
+fn a_default_answer_of_a_team_file_approves_nothing_and_may_reject() {
+    for by_herself in [true, false] {
+        for text in ["yes", "{\"text\": \"4\"}"] {
+            let home = Home::new();
+            let default = json!({"timeout": "1 ms", "text": text});
+            // Nothing encloses the programs: a person is asked, whatever else the file says.
+            team(&home, &format!("never, default_answer: {default}"), by_herself);
+            home.run(&RUN).exits(5);
+            home.run(&["resume", "last"]).exits(5);
+            assert!(noted(&home).is_empty(), "{text}");
+            assert!(of_type(&home.events(), "input_provided").is_empty(), "{text}");
+        }
+        let home = Home::new();
+        team(&home, "never, default_answer: {timeout: 1 ms, text: 'no, not at night'}", by_herself);
+        home.run(&RUN).exits(5);
+        until("all calls are rejected", || home.run(&["resume", "last"]).code == 0);
+        assert!(noted(&home).is_empty());
+        assert_eq!(of_type(&home.events(), "input_provided").len(), 3);
+        assert!(home.run(&["show", "last"]).ok().out.contains("it was rejected. not at night"));
+    }
+}
+
+#[test]
 fn rules_of_the_user_count_before_the_team_file_deny_before_ask_before_allow() {
     let returned = |home: &Home| -> Vec<String> {
         of_type(&home.events(), "tool_returned")

@@ -3,11 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use polylogue::agents::tooling::{ToolCalling, ToolHistory};
+use polylogue::tools::approval::is_refusal;
 use polylogue::tools::results::LargeResults;
 use polylogue_config::At;
 use polylogue_core::StoredResult;
 
-use super::approval::tasks_of;
+use super::approval::{is_asked_about, tasks_of};
 use crate::agent::{Agent, ModelKeys};
 use crate::chat::check_author;
 use crate::codes;
@@ -141,7 +142,8 @@ fn check_ceiling(team: &Team, report: &mut Report<'_>) {
     }
 }
 
-/// Warns of a default answer of an agent that asks no person. The user's rules can require approval of any call and any code.
+/// Warns of a default answer of an agent that asks no person, and of one that approves: it does not count. The user's rules
+/// can require approval of any call and any code.
 fn check_default_answer(team: &Team, agent: &Agent, report: &mut Report<'_>) {
     let Some(answer) = &agent.default_answer else { return };
     let of_model = agent.model().is_some_and(|keys| {
@@ -151,9 +153,15 @@ fn check_default_answer(team: &Team, agent: &Agent, report: &mut Report<'_>) {
     let acts = of_model || agent.replies_otherwise() || agent.approval.is_some();
     let selects = team.checked_chats().any(|(_, chat)| chat.pattern.human_selector() == Some(&agent.name));
     let has_tasks = || tasks_of(team, &agent.name).any(|task| task.tools.given().is_some());
-    if !agent.asks_person() && !acts && !selects && !has_tasks() {
+    let asks = agent.asks_person() || selects;
+    if !asks && !acts && !has_tasks() {
         let hint = "add `human_input: always`, or remove `default_answer`";
         report.warning(codes::NO_EFFECT, answer.key(), format!("`{}` asks no person", agent.name), hint);
+    } else if !is_refusal(&answer.text) && (!asks || is_asked_about(team, agent)) {
+        let message =
+            format!("the default answer of `{}` counts for no approval: it does not reject", agent.name);
+        let hint = "write `no` or `exit`: nothing is approved because a person has not answered in time";
+        report.warning(codes::NO_EFFECT, answer.key(), message, hint);
     }
 }
 

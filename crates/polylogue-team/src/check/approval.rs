@@ -5,12 +5,13 @@ use polylogue_core::Name;
 
 use super::working;
 use crate::agent::Agent;
-use crate::approval::ApprovalRule;
-use crate::built_in::{FILES, file_tool_names};
+use crate::approval::{ApprovalRule, CodeApproval};
+use crate::built_in::{FILES, file_tool_names, runs_programs};
 use crate::codes;
 use crate::diagnostic::Report;
 use crate::outline::Outline;
 use crate::pattern::Task;
+use crate::sandbox::SandboxBackend;
 use crate::suggest;
 use crate::team::Team;
 use crate::tooling::ToolEntry;
@@ -19,6 +20,18 @@ use crate::tooling::ToolEntry;
 pub(super) fn tasks_of<'t>(team: &'t Team, who: &Name) -> impl Iterator<Item = &'t Task> {
     let tasks = team.checked_chats().flat_map(|(_, chat)| chat.pattern.part().tasks());
     tasks.filter(move |task| task.who == *who)
+}
+
+/// Whether the file says that a person is asked before a call or code of `agent`.
+pub(super) fn is_asked_about(team: &Team, agent: &Agent) -> bool {
+    let of_calls = agent.approval.as_deref().is_some_and(|rule| *rule != ApprovalRule::Never);
+    let code = agent.code_execution.on();
+    let of_code =
+        code.and_then(|code| code.approval.as_ref()).is_some_and(|rule| *rule != CodeApproval::Never);
+    let is_command = |tool: &str| team.commands.iter().any(|command| command.name == *tool);
+    let runs = |tool: &String| runs_programs(tool) || is_command(tool);
+    let is_open = team.sandbox.backend == SandboxBackend::None;
+    of_calls || of_code || is_open && (code.is_some() || Tools::of(team, agent).names.iter().any(runs))
 }
 
 /// The tools of an agent, as far as the file says them.

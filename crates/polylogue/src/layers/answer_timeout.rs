@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use polylogue_core::{Act, Agent, AnyAgent, DefaultAnswer, Result, Turn};
 
-/// An agent whose questions to its person have a time limit: when it is up, a default answer counts. Also for questions that ask for
-/// approval; there, give an answer such as `no`.
+use crate::tools::approval::is_refusal;
+
+/// An agent whose questions to its person have a time limit: when it is up, a default answer counts. For questions that ask for
+/// approval it counts only if it [refuses](is_refusal), such as `no`; with any other, these wait without a limit.
 ///
 /// The time is wall-clock time, from when the question was asked. It is in the log with the question, so that it does not
 /// begin again when the conversation is resumed, and it passes while no process runs the conversation: the default answer then counts
@@ -39,11 +41,15 @@ impl Agent for AnswerTimeout {
     as_inner!(agent: name, description, layers, background);
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        Ok(match self.agent.act(turn).await? {
-            ask @ (Act::Ask(_) | Act::Approve { .. }) => {
-                Act::AskWithDefault { ask: Box::new(ask), default: self.default.clone() }
-            }
-            act => act,
-        })
+        let act = self.agent.act(turn).await?;
+        let is_answered = match &act {
+            Act::Ask(_) => true,
+            Act::Approve { .. } => is_refusal(&self.default.text),
+            _ => false,
+        };
+        if !is_answered {
+            return Ok(act);
+        }
+        Ok(Act::AskWithDefault { ask: Box::new(act), default: self.default.clone() })
     }
 }

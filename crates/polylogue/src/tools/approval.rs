@@ -10,8 +10,9 @@
 //! | [`Rewoo::approval`](crate::agents::reason::Rewoo::approval), [`Actions::approval`](crate::layers::parse::Actions::approval): before they call tools | [`ApprovalRequest`] |
 //! | [`Coder::approval`](crate::layers::Coder::approval): before it runs code | [`Block`](crate::layers::code::Block) |
 //!
-//! The question shows all that runs, [exact]: never as Markdown, with every character visible. There is no default: an
-//! empty answer is not an approval, and a question without a clear answer after several attempts counts as rejected.
+//! The question shows all that runs, [exact]: never as Markdown, with every character visible. Nothing is approved by default:
+//! an empty answer is not an approval, a [default answer](crate::layers::AnswerTimeout) can only [refuse](is_refusal), and a
+//! question without a clear answer after several attempts counts as rejected.
 //!
 //! The person approves, rejects, with an optional reason, edits the arguments or the code, or ends the conversation. A
 //! rejected call fails, its caller receives the reason, and the conversation continues. Edited arguments have to satisfy the
@@ -59,6 +60,20 @@ pub(crate) use self::verdict::{Verdict, asked, choices, rejected};
 #[must_use]
 pub fn is_code(name: &str, value: &Value) -> bool {
     value.as_str().is_some_and(|text| name == "code" || text.trim().contains('\n'))
+}
+
+/// Whether `answer` refuses what it is asked to approve: it rejects it, or ends the conversation. Only such an answer can be the
+/// [default](crate::layers::AnswerTimeout) of an approval: what runs is decided by a person, and not by the end of a time limit.
+///
+/// ```
+/// use polylogue::tools::approval::is_refusal;
+///
+/// assert!(is_refusal("no, not at night") && is_refusal("exit"));
+/// assert!(!is_refusal("yes") && !is_refusal("Go ahead.") && !is_refusal("{\"force\": true}"));
+/// ```
+#[must_use]
+pub fn is_refusal(answer: &str) -> bool {
+    matches!(verdict::read(answer, &Name::user()), Some(Ok(Verdict::Rejected(_)) | Err(_)))
 }
 
 /// Limit on attempts to get a clear answer.

@@ -1,12 +1,14 @@
 //! A person who is asked before a tool is called.
 
+use std::time::Duration;
+
 use polylogue::layers::executor::Declared;
-use polylogue::layers::{Executor, Stack};
+use polylogue::layers::{AnswerTimeout, Executor, Stack};
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::tools::approval::{Approval, ApprovalRequest};
 use polylogue::{Chat, Tool, round_robin};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::beyond::stage::{Cast, events_with, print};
 
@@ -112,16 +114,52 @@ async fn a_rejection_runs_nothing_that_its_reason_quotes() {
     assert!(!text.contains("calls echo {\"text\":\"x\"}") && !text.contains("were changed to"), "{text}");
 }
 
-/// What is asked about a call with `args`, which is in the log with the question.
-async fn question(args: Value) -> polylogue_core::Question {
-    let call = serde_json::json!({"tool": "echo", "args": args, "id": "c1"});
-    let script = serde_json::json!([{"Ann": {"calls": [call]}}]).to_string();
-    let events = events_with(&script, &|_| "no", pair).await;
+/// What is asked first about the call of `script`, in a chat in which it is rejected.
+async fn asked(script: &Value, chat: impl Fn(&Cast<'_>) -> Chat) -> polylogue_core::Question {
+    let events = events_with(&script.to_string(), &|_| "no", chat).await;
     let asked = events.iter().find_map(|event| match &event.body {
         polylogue_core::Body::InputRequired(question) => Some(question.clone()),
         _ => None,
     });
     asked.unwrap()
+}
+
+/// A script in which Ann calls `echo` with `args`.
+fn calling(args: Value) -> Value {
+    json!([{"Ann": {"calls": [{"tool": "echo", "args": args, "id": "c1"}]}}])
+}
+
+/// What is asked about a call with `args`, which is in the log with the question.
+async fn question(args: Value) -> polylogue_core::Question {
+    asked(&calling(args), pair).await
+}
+
+#[tokio::test]
+async fn a_default_answer_to_an_approval_can_only_refuse() {
+    for (answer, counts) in [
+        ("yes", false),
+        ("Go ahead.", false),
+        ("{\"text\": \"mine\"}", false),
+        ("```json\n{\"text\": \"mine\"}\n```", false),
+        ("", false),
+        ("no", true),
+        ("No, not at night.", true),
+        ("exit", true),
+    ] {
+        let chat = |cast: &Cast<'_>| {
+            let executor = Executor::new().tool(echo("echo")).approval(Approval::always());
+            let bob = Stack::new("Bob").unwrap().then(executor).otherwise("Well.");
+            Chat::named("pair")
+                .participant(cast.assistant("Ann").suggest_tool(echo("echo").spec().clone()))
+                .participant(AnswerTimeout::new(bob, Duration::from_secs(3600), answer))
+                .policy(until(max_turns(2), round_robin()))
+                .build()
+                .unwrap()
+        };
+        let question = asked(&calling(json!({"text": "a"})), chat).await;
+        let default = question.default.map(|default| default.text.to_string());
+        assert_eq!(default.as_deref(), counts.then_some(answer), "{answer:?}");
+    }
 }
 
 #[tokio::test]
