@@ -175,6 +175,25 @@ fn a_default_answer_of_a_team_file_approves_nothing_and_may_reject() {
 }
 
 #[test]
+fn arguments_that_a_person_changes_must_not_match_a_deny_rule() {
+    let home = Home::new();
+    team(&home, "{when: \"args.text == 'two'\"}", true);
+    home.rules("- deny: {command: '*rm -rf*'}\n- ask: {command: '*two*'}\n- allow: {command: '*'}\n");
+    home.run(&RUN).exits(5);
+    home.run(&["resume", "last", "--answer", "{\"text\": \"rm -rf build\"}"]).exits(5);
+    let events = home.events();
+    let asked = of_type(&events, "input_required");
+    let again = asked[1]["text"].as_str().unwrap();
+    assert!(
+        again.starts_with("That change was refused: A rule of the user denies it. `Ann` calls"),
+        "{again}"
+    );
+    assert!(asked.len() == 2 && noted(&home).is_empty(), "{asked:?}");
+    home.run(&["resume", "last", "--answer", "{\"text\": \"2\"}"]).ok();
+    assert_eq!(noted(&home), ["2", "one", "three"]);
+}
+
+#[test]
 fn rules_of_the_user_count_before_the_team_file_deny_before_ask_before_allow() {
     let returned = |home: &Home| -> Vec<String> {
         of_type(&home.events(), "tool_returned")

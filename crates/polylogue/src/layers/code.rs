@@ -148,7 +148,11 @@ impl Coder {
         let Some(tool) = self.runner(block) else { return Ok(Verdict::Run) };
         let (me, call) = (turn.me().clone(), call(turn, tool, block, nth));
         let question = || (question(&me, block), call.clone());
-        self.approval.of(turn, block, question, |_, is_fenced| Ok(is_fenced))
+        let takes = |code: &str, is_fenced: bool| {
+            let edited = Block { code: code.to_owned(), ..block.clone() };
+            if is_fenced { self.approval.check_edited(&edited).map(|()| true) } else { Ok(false) }
+        };
+        self.approval.of(turn, block, question, takes)
     }
 
     async fn run(&self, turn: &mut Turn<'_>, block: &Block, nth: usize) -> Result<Outcome> {

@@ -16,9 +16,9 @@
 //!
 //! The person approves, rejects, with an optional reason, edits the arguments or the code, or ends the conversation. A
 //! rejected call fails, its caller receives the reason, and the conversation continues. Edited arguments have to satisfy the
-//! schema of the tool: the person learns what is wrong with them, and is asked again. Of several calls in one message
-//! none runs before all are decided. No one is asked about a call whose arguments do not satisfy the schema of its tool: it
-//! fails with what is wrong, and is not made.
+//! schema of the tool, and the rule must not deny what was edited: the person learns what is wrong, and is asked again. Of
+//! several calls in one message none runs before all are decided. No one is asked about a call whose arguments do not satisfy
+//! the schema of its tool: it fails with what is wrong, and is not made.
 //!
 //! # Approval for a tool that deletes
 //! ```
@@ -139,6 +139,16 @@ impl<T> Approval<T> {
     /// Whether `what` needs approval, so that a person is asked.
     pub(crate) fn asks(&self, what: &T) -> bool {
         self.0.as_ref().is_some_and(|rule| rule(what) == Decision::Ask)
+    }
+
+    /// Refuses an edit that the rule denies, with the reason for the person.
+    pub(crate) fn check_edited(&self, edited: &T) -> std::result::Result<(), String> {
+        match self.0.as_ref().map(|rule| rule(edited)) {
+            Some(Decision::Deny(why)) => {
+                Err(format!("That change was refused: {}", why.trim_end_matches('.')))
+            }
+            Some(Decision::Run | Decision::Ask) | None => Ok(()),
+        }
     }
 
     /// The verdict of the person on `what`: to run it, if no approval is needed. Otherwise how the turn ends, if the

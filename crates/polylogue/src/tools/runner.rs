@@ -191,7 +191,9 @@ fn decide(
     let takes = |text: &str, _: bool| {
         args = serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
         let Some(args) = &args else { return Ok(false) };
-        check(args, &spec.parameters).map(|()| true).map_err(|flaw| wrong_arguments(spec, &flaw))
+        check(args, &spec.parameters).map_err(|flaw| wrong_arguments(spec, &flaw))?;
+        let call = Call { args: args.clone(), ..wanted.call.clone() };
+        approval.check_edited(&ApprovalRequest { call, ..wanted.clone() }).map(|()| true)
     };
     let verdict = approval.of(turn, wanted, || question(wanted), takes)?;
     Ok(match (verdict, args) {

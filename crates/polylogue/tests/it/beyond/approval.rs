@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use polylogue::layers::code::Block;
 use polylogue::layers::executor::Declared;
-use polylogue::layers::{AnswerTimeout, Executor, Stack};
+use polylogue::layers::{AnswerTimeout, Coder, Executor, Stack};
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::tools::approval::{Approval, ApprovalRequest};
+use polylogue::tools::approval::{Approval, ApprovalRequest, Decision};
 use polylogue::{Chat, Tool, round_robin};
 use serde_json::{Value, json};
 
@@ -160,6 +161,53 @@ async fn a_default_answer_to_an_approval_can_only_refuse() {
         let default = question.default.map(|default| default.text.to_string());
         assert_eq!(default.as_deref(), counts.then_some(answer), "{answer:?}");
     }
+}
+
+#[tokio::test]
+async fn what_a_rule_denies_runs_as_no_edit_either() {
+    let decide = |text: &str| match text.contains("rm ") {
+        true => Decision::Deny("A rule of the user denies it.".into()),
+        false => Decision::Ask,
+    };
+    let again = " asks: That change was refused: A rule of the user denies it. `";
+    let calls = move |cast: &Cast<'_>| {
+        let approval = Approval::by(move |wanted: &ApprovalRequest| decide(&wanted.call.args.to_string()));
+        let executor = Executor::new().tool(echo("echo")).approval(approval);
+        Chat::named("pair")
+            .participant(cast.assistant("Ann").suggest_tool(echo("echo").spec().clone()))
+            .participant(Stack::new("Bob").unwrap().then(executor).otherwise("Well."))
+            .policy(until(max_turns(2), round_robin()))
+            .build()
+            .unwrap()
+    };
+    let answers = ["{\"text\": \"rm x\"}", "{\"text\": \"ls\"}"];
+    let script = calling(json!({"text": "a"})).to_string();
+    let text = print(&events_with(&script, &|nth| answers[nth], calls).await);
+    assert_eq!(text.matches(again).count(), 1, "{text}");
+    assert!(
+        text.contains("calls echo {\"text\":\"ls\"}") && !text.contains("calls echo {\"text\":\"rm"),
+        "{text}"
+    );
+
+    let code = move |cast: &Cast<'_>| {
+        let shell = async |args: Value| Ok(args["code"].clone());
+        let shell = Declared::new("shell", "Runs it.", shell).repeatable();
+        let coder = Coder::new().tool(shell).approval(Approval::by(move |block: &Block| decide(&block.code)));
+        Chat::named("pair")
+            .participant(cast.assistant("Ann"))
+            .participant(Stack::new("Bob").unwrap().then(coder).otherwise("Well."))
+            .policy(until(max_turns(2), round_robin()))
+            .build()
+            .unwrap()
+    };
+    let answers = ["```sh\nrm x\n```", "```sh\nls\n```"];
+    let script = json!([{"Ann": "```sh\npwd\n```"}]).to_string();
+    let text = print(&events_with(&script, &|nth| answers[nth], code).await);
+    assert_eq!(text.matches(again).count(), 1, "{text}");
+    assert!(
+        text.contains("calls shell {\"code\":\"ls\\n\"}") && !text.contains("calls shell {\"code\":\"rm"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
