@@ -7,10 +7,10 @@ use polylogue::tools::Approval;
 use polylogue::tools::approval::{ApprovalRequest, Decision, is_like_tool};
 use polylogue::{Result, Tool as _};
 use polylogue_config::{At, Config};
+use polylogue_http::host_of;
 use serde_json::{Value, json};
 
 use crate::built_in::{changes_files, file_tool_names, known_tools, runs_programs};
-use crate::calls::host;
 use crate::condition::{CallCondition, CodeCondition};
 use crate::path::{is_path, normalized, with_normalized};
 use crate::rules::{Action, Rules};
@@ -153,7 +153,7 @@ impl Approver {
         };
         let paths = args.as_object().into_iter().flatten().filter(|(name, _)| is_path(name));
         let paths = paths.filter_map(|(_, value)| value.as_str()).map(normalized).collect();
-        let url = text("url").filter(|_| !self.hosts.contains_key(tool)).map(host);
+        let url = text("url").filter(|_| !self.hosts.contains_key(tool)).and_then(host_of_argument);
         let hosts = self.hosts.get(tool).cloned().into_iter().chain(url);
         Action {
             tool,
@@ -196,4 +196,9 @@ fn filled(words: &str, args: &Value) -> String {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         words.replace(&format!("{{{name}}}"), &text)
     })
+}
+
+/// The host of an address that a model wrote. Some servers take one without a scheme, such as `example.org/a`.
+fn host_of_argument(address: &str) -> Option<String> {
+    host_of(address).or_else(|| host_of(&format!("http://{}", address.trim())))
 }

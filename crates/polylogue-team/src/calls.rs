@@ -172,10 +172,3 @@ impl ApiDocument {
         Keys { all: self.key.as_deref().cloned(), by_scheme: by_scheme.collect() }
     }
 }
-
-/// The host of an address, with its port.
-pub(crate) fn host(url: &str) -> String {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    authority.rsplit('@').next().unwrap_or_default().to_owned()
-}

@@ -122,6 +122,13 @@ impl Rules {
         self.0.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 
+    /// Whether a rule about hosts applies to one of two and not to the other.
+    pub(crate) fn tell_apart(&self, one: &str, other: &str) -> bool {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let mut hosts = all.iter().filter_map(|entry| entry.rule().host.as_deref());
+        hosts.any(|pattern| is_like_host(pattern, one) != is_like_host(pattern, other))
+    }
+
     /// The decision on `action`; none if no rule applies.
     pub(crate) fn decide(&self, action: &Action<'_>) -> Option<Decision> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::home::{Home, KEY, of_type, shipped};
 
@@ -23,7 +23,7 @@ fn the_team_that_ships_searches_and_reads_the_pages_that_ship() {
     assert!(seen.contains("The straight run holds the message") && seen.contains("| 6 km | 2 |"), "{seen}");
 }
 
-/// A server that answers every request with one page, and tells what it was asked.
+/// A server that answers every request with one page, or leads to `localhost` from `/hop`, and tells what it was asked.
 fn server() -> (u16, std::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -43,9 +43,13 @@ fn server() -> (u16, std::sync::mpsc::Receiver<String>) {
             } else {
                 "<title>House</title><p>Where the key is: <a href=/x>under the mat</a>"
             };
+            let status = match path.as_str() {
+                "/hop" => format!("302 Found\r\nlocation: http://localhost:{port}/secret"),
+                _ => "200 OK".to_owned(),
+            };
             let _ = write!(
                 stream,
-                "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                "HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
                 body.len()
             );
             if report.send(path).is_err() {
@@ -101,6 +105,63 @@ script:
     );
     assert!(came.to_string().contains(&format!("[under the mat](http://localhost:{port}/x)")), "{came}");
     assert_eq!(asked.try_iter().collect::<Vec<_>>(), ["/robots.txt", "/wiki"]);
+}
+
+/// A team that fetches `urls`.
+fn fetching(home: &Home, port: u16, urls: &[String], approval: &str) {
+    let call = |url: &String| json!({"tool": "web_fetch", "args": {"url": url}});
+    let calls = json!({"A": {"calls": urls.iter().map(call).collect::<Vec<_>>()}});
+    let text = format!(
+        "name: t
+task: go
+web: {{fetch: {{private: [\"localhost:{port}\", \"127.0.0.1:{port}\"]}}}}
+agents: [{{name: A, tools: [web_fetch], approval: {approval}}}]
+chat: {{participants: [A], pattern: sequential}}
+script: [{calls}, {{A: done}}]
+"
+    );
+    home.file("team.yaml", &text);
+}
+
+#[test]
+fn a_rule_about_a_host_holds_however_an_address_is_written_and_where_a_redirect_leads() {
+    const RUN: [&str; 5] = ["run", "team.yaml", "--offline", "--allow", "network"];
+    let (port, asked) = server();
+    let home = Home::new();
+    let forms = [
+        format!("http://localhost:{port}/a"),
+        format!("http:/localhost:{port}/a?x=://docs.example/"),
+        format!("http:localhost:{port}/a"),
+        format!(r"http:\\localhost:{port}/a"),
+        format!("http://%6cocalhost:{port}/a"),
+        format!("http://local\thost:{port}/a"),
+        format!("http://LOCALHOST.:{port}/a"),
+    ];
+    fetching(&home, port, &forms, "never");
+    home.rules("- deny: {host: localhost}\n");
+    home.run(&RUN).ok();
+    let events = home.events();
+    let returned = of_type(&events, "tool_returned");
+    let is_denied = |event: &&Value| event.to_string().contains("A rule of the user denies it.");
+    assert_eq!(returned.iter().filter(|event| is_denied(event)).count(), forms.len(), "{returned:?}");
+    assert_eq!(asked.try_iter().collect::<Vec<_>>(), [""; 0]);
+
+    let hop = [format!("http://127.0.0.1:{port}/hop")];
+    fetching(&home, port, &hop, "never");
+    home.run(&RUN).ok();
+    let shown = of_type(&home.events(), "tool_returned")[0]["outcome"].to_string();
+    assert!(shown.contains(&format!("Fetch it there: http://localhost:{port}/secret")), "{shown}");
+    assert_eq!(asked.try_iter().collect::<Vec<_>>(), ["/robots.txt", "/hop"]);
+    // Where no rule tells the hosts apart it is followed.
+    home.rules("- deny: {host: other.example}\n");
+    home.run(&RUN).ok();
+    assert_eq!(asked.try_iter().collect::<Vec<_>>(), ["/robots.txt", "/hop", "/robots.txt", "/secret"]);
+
+    // What is allowed by the host of the text is not allowed.
+    fetching(&home, port, &forms[1..2], "always");
+    home.rules("- allow: {tool: web_fetch, host: docs.example}\n");
+    home.run(&RUN).exits(5);
+    assert_eq!(asked.try_iter().collect::<Vec<_>>(), [""; 0]);
 }
 
 #[test]

@@ -89,6 +89,9 @@ impl WebTools {
         };
         let search = engine.or_else(|| pages.as_ref().map(|pages| AnySearch::new(Pages::clone(pages))));
         let fetcher = web.fetch.on().map(|settings| settings.build(&env)).transpose()?;
+        // Where the user's rules can decide otherwise about the host that a redirect leads to, they decide about another call.
+        let rules = context.rules().clone();
+        let fetcher = fetcher.map(|fetcher| fetcher.redirects(move |from, to| !rules.tell_apart(from, to)));
         Ok(Self { search, fetcher: fetcher.map(Arc::new), pages })
     }
 }

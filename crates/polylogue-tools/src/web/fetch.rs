@@ -1,9 +1,10 @@
 //! Fetches pages, with limits on addresses, time and size.
 
+use std::fmt;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use polylogue_http::{Client, NetworkAccess, Proxies};
+use polylogue_http::{Client, NetworkAccess, Proxies, host_of};
 use tokio::time::Instant;
 use url::{Position, Url};
 
@@ -30,7 +31,17 @@ pub struct Fetcher {
     time: Duration,
     bytes: usize,
     robots: bool,
+    redirects: Option<RedirectRule>,
     known: Mutex<Vec<(String, Instant, Rules)>>,
+}
+
+/// Whether a redirect from one host to another is followed.
+struct RedirectRule(Box<dyn Fn(&str, &str) -> bool + Send + Sync>);
+
+impl fmt::Debug for RedirectRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RedirectRule")
+    }
 }
 
 /// A fetched page.
@@ -52,7 +63,8 @@ impl Fetcher {
     /// A fetcher that sends its requests with `client`.
     #[must_use]
     pub fn by(client: Client) -> Self {
-        Self { client, time: Duration::from_secs(30), bytes: 4 << 20, robots: true, known: Mutex::default() }
+        let (time, bytes, robots) = (Duration::from_secs(30), 4 << 20, true);
+        Self { client, time, bytes, robots, redirects: None, known: Mutex::default() }
     }
 
     /// Sets the proxies.
@@ -79,6 +91,13 @@ impl Fetcher {
         Self { robots: false, ..self }
     }
 
+    /// Follows a redirect from one host to another only if `follows` is true of the two, each with its port. Instead of a page
+    /// to which none is followed, its address is returned. Default: all are followed.
+    #[must_use]
+    pub fn redirects(self, follows: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Self {
+        Self { redirects: Some(RedirectRule(Box::new(follows))), ..self }
+    }
+
     /// The allowed addresses.
     #[must_use]
     pub const fn reach(&self) -> &NetworkAccess {
@@ -94,16 +113,20 @@ impl Fetcher {
             Url::parse(address.trim()).map_err(|why| format!("`{address}` is not an address: {why}"))?;
         url.set_fragment(None);
         let fetching = async {
-            let (url, reply) = self.follow(url).await?;
-            let page = read(url.clone(), reply).await?;
-            Ok(Fetched { url, page })
+            Ok(match self.follow(url).await? {
+                Followed::Page(url, reply) => Fetched { page: read(url.clone(), reply).await?, url },
+                Followed::Elsewhere(url, next) => {
+                    let text = format!("(The page is at another host. Fetch it there: {next})");
+                    Fetched { url, page: Page { title: String::new(), text, is_cut: false } }
+                }
+            })
         };
         // Reading counts as well. It is done apart, and ends by itself.
         let fetched = tokio::time::timeout(self.time, fetching).await;
         fetched.map_err(|_| format!("`{address}` did not answer within {} s", self.time.as_secs_f32()))?
     }
 
-    async fn follow(&self, mut url: Url) -> Result<(Url, Reply), String> {
+    async fn follow(&self, mut url: Url) -> Result<Followed, String> {
         for _ in 0..=MOST_REDIRECTS {
             self.check_robots(&url).await?;
             let asked =
@@ -113,14 +136,24 @@ impl Fetcher {
                 (301 | 302 | 303 | 307 | 308, Some(location)) => {
                     let next =
                         url.join(location).map_err(|_| cannot(&url, "it leads to what is not an address"))?;
+                    if self.is_elsewhere(&url, &next) {
+                        return Ok(Followed::Elsewhere(url, next));
+                    }
                     url = next;
                     url.set_fragment(None);
                 }
-                (200..=299, _) => return Ok((url, reply)),
+                (200..=299, _) => return Ok(Followed::Page(url, reply)),
                 (status, _) => return Err(format!("`{url}` answers {}", status_in_words(status))),
             }
         }
         Err(cannot(&url, &format!("it leads elsewhere more than {MOST_REDIRECTS} times")))
+    }
+
+    /// Whether a redirect of `from` leads to a host that is not asked without another call.
+    fn is_elsewhere(&self, from: &Url, to: &Url) -> bool {
+        let host = |url: &Url| host_of(url.as_str()).unwrap_or_default();
+        let (from, to) = (host(from), host(to));
+        from != to && self.redirects.as_ref().is_some_and(|RedirectRule(follows)| !follows(&from, &to))
     }
 
     async fn check_robots(&self, url: &Url) -> Result<(), String> {
@@ -154,6 +187,9 @@ impl Fetcher {
             let asked = Ask::get().header("accept", "text/plain");
             let reply = ask(&self.client, &url, asked, robots::MAX_BYTES).await?;
             match (reply.status, reply.location.and_then(|location| url.join(&location).ok())) {
+                (300..=399, Some(next)) if self.is_elsewhere(&url, &next) => {
+                    return Err("its `robots.txt` is at another host, which is not asked for it".into());
+                }
                 (300..=399, Some(next)) => {
                     url = next;
                     continue;
@@ -176,6 +212,14 @@ impl Fetcher {
         }
         Ok(rules)
     }
+}
+
+/// Where an address leads.
+enum Followed {
+    /// To this page.
+    Page(Url, Reply),
+    /// To a redirect of the first address, which is not followed to the second one.
+    Elsewhere(Url, Url),
 }
 
 fn cannot(url: &Url, why: &str) -> String {

@@ -92,6 +92,28 @@ async fn redirects_lead_nowhere_else_than_addresses_do() {
 }
 
 #[tokio::test]
+async fn a_redirect_to_another_host_is_followed_only_where_that_is_allowed() {
+    let other = "http://other.example/b?c=d#e";
+    let answers = [("/a", redirect(other)), ("/same", redirect("/b")), ("/b", html("here"))];
+    let site = Site::of(&answers).await;
+    let fetcher = Fetcher::by(site.client()).redirects(|from, to| {
+        assert!(from.starts_with("site.example:") && to == "other.example", "{from} {to}");
+        false
+    });
+    let tool = web_fetch(Some(Arc::new(fetcher)), None);
+    let outcome = call(&tool, json!({"url": site.url("/a")})).await.unwrap();
+    let expected = format!("(The page is at another host. Fetch it there: {other})");
+    assert_eq!((outcome.status, &*outcome.plain()), (OutcomeStatus::Done, expected.as_str()));
+    assert_eq!(outcome.outside.as_deref(), Some(site.url("/a").as_str()));
+    let same = done(&tool, json!({"url": site.url("/same")})).await;
+    assert_eq!(same, format!("Address: {}\n\nhere", site.url("/b")));
+    // Nor is it asked for what programs may fetch.
+    let site = Site::of(&[("/robots.txt", redirect("http://other.example/")), ("/", html("here"))]).await;
+    let why = Fetcher::by(site.client()).redirects(|_, _| false).fetch(&site.url("/")).await.unwrap_err();
+    assert!(why.contains("its `robots.txt` is at another host"), "{why}");
+}
+
+#[tokio::test]
 async fn addresses_that_lead_inside_are_refused_whatever_they_look_like() {
     let site = Site::of(&[("/", html("secret"))]).await;
     let fetcher = Fetcher::by(site.client());
