@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::built_in::{changes_files, file_tool_names, known_tools, runs_programs};
 use crate::condition::{CallCondition, CodeCondition};
-use crate::path::{is_path, normalized, with_normalized};
+use crate::path::Paths;
 use crate::rules::{Action, Rules};
 use crate::text::{CallConditionText, CodeConditionText, RegexText, compile_regex};
 
@@ -36,13 +36,13 @@ pub enum CodeApproval {
 }
 
 impl CodeApproval {
-    fn build(&self) -> Result<ApprovalCheck<Block>> {
+    fn build(&self, paths: Paths) -> Result<ApprovalCheck<Block>> {
         Ok(match self {
             Self::Never => Box::new(|_| false),
             Self::Always => Box::new(|_| true),
             Self::When(text) => {
                 let condition = CodeCondition::new(text).map_err(|error| error.of(text))?;
-                Box::new(move |block| condition.holds(block))
+                Box::new(move |block| condition.holds(&paths.in_block(block)))
             }
             Self::Matches(pattern) => {
                 let regex = compile_regex(pattern)?;
@@ -72,7 +72,7 @@ pub enum ApprovalRule {
 }
 
 impl ApprovalRule {
-    fn build(&self) -> Result<ApprovalCheck<ApprovalRequest>> {
+    fn build(&self, paths: Paths) -> Result<ApprovalCheck<ApprovalRequest>> {
         Ok(match self {
             Self::Never => Box::new(|_| false),
             Self::Always => Box::new(|_| true),
@@ -82,13 +82,13 @@ impl ApprovalRule {
             }
             Self::When(text) => {
                 let condition = CallCondition::new(text).map_err(|error| error.of(text))?;
-                Box::new(move |wanted| condition.holds(wanted))
+                Box::new(move |wanted| condition.holds(&paths.in_request(wanted)))
             }
             Self::Matches(pattern) => {
                 let regex = compile_regex(pattern)?;
                 Box::new(move |wanted| {
-                    let args = &wanted.call.args;
-                    [args, &with_normalized(args)].into_iter().any(|args| regex.is_match(&args.to_string()))
+                    let requests = [wanted, &paths.in_request(wanted)];
+                    requests.into_iter().any(|wanted| regex.is_match(&wanted.call.args.to_string()))
                 })
             }
         })
@@ -104,6 +104,8 @@ pub(crate) struct Approver {
     pub(crate) commands: BTreeMap<String, String>,
     /// The hosts that calls over HTTP reach.
     pub(crate) hosts: BTreeMap<String, String>,
+    /// Where paths lead.
+    pub(crate) paths: Paths,
     /// Whether nothing isolates programs.
     pub(crate) is_open: bool,
     /// Whether programs work in a directory of the user's.
@@ -118,13 +120,13 @@ impl Approver {
         } else {
             given.unwrap_or(&CodeApproval::Never)
         };
-        let asks = given.build()?;
+        let asks = given.build(self.paths.clone())?;
         Ok(Approval::by(move |block: &Block| self.decide(&self.action_of_code(block), || asks(block))))
     }
 
     /// Approval of tool calls.
     pub(crate) fn of_calls(self, given: Option<&ApprovalRule>) -> Result<Approval<ApprovalRequest>> {
-        let asks = given.unwrap_or(&ApprovalRule::Never).build()?;
+        let asks = given.unwrap_or(&ApprovalRule::Never).build(self.paths.clone())?;
         // Of no use without rules.
         let built_in = if self.rules.is_empty() { BTreeSet::new() } else { built_in() };
         Ok(Approval::by(move |wanted: &ApprovalRequest| {
@@ -151,8 +153,6 @@ impl Approver {
             None if runs_programs(tool) => text("code").map(str::to_owned),
             None => None,
         };
-        let paths = args.as_object().into_iter().flatten().filter(|(name, _)| is_path(name));
-        let paths = paths.filter_map(|(_, value)| value.as_str()).map(normalized).collect();
         let url = text("url").filter(|_| !self.hosts.contains_key(tool)).and_then(host_of_argument);
         let hosts = self.hosts.get(tool).cloned().into_iter().chain(url);
         Action {
@@ -160,7 +160,7 @@ impl Approver {
             is_own,
             command,
             hosts: hosts.map(|host| host.to_lowercase()).collect(),
-            paths,
+            paths: self.paths.of_call(&wanted.call),
             arguments: args.clone(),
             team: self.team.as_deref(),
         }
@@ -177,7 +177,7 @@ impl Approver {
         if let (Some(file), Some(arguments)) = (&block.file, arguments.as_object_mut()) {
             arguments.insert("filename".into(), json!(file));
         }
-        let paths = block.file.as_deref().map(normalized).into_iter().collect();
+        let paths = self.paths.in_block(block).file.into_iter().collect();
         let (command, team) = (Some(block.code.clone()), self.team.as_deref());
         Action { tool, is_own: false, command, hosts: Vec::new(), paths, arguments, team }
     }

@@ -60,12 +60,21 @@ impl WorkFiles {
     pub(crate) fn of(sandbox: &Sandbox) -> Self {
         Self(polylogue_tools::files::Folder::of(sandbox))
     }
+
+    /// Where `path` leads in the directory; `None` if it leads elsewhere.
+    pub(crate) fn resolve(&self, path: &str) -> Option<String> {
+        self.0.resolve(path)
+    }
 }
 
 #[cfg(not(unix))]
 impl WorkFiles {
     pub(crate) fn of(_: &Sandbox) -> Self {
         Self
+    }
+
+    pub(crate) fn resolve(&self, _: &str) -> Option<String> {
+        None
     }
 }
 
@@ -93,9 +102,14 @@ pub(crate) fn known_tools() -> Vec<AnyTool> {
     tools
 }
 
+/// The names of the tools that work in a directory.
+pub(crate) fn work_tool_names() -> impl Iterator<Item = String> {
+    work_tools(&Sandbox::enclosed("work")).into_iter().map(|tool| tool.spec().name.clone())
+}
+
 /// Whether the tool `name` needs a work directory.
 pub(crate) fn is_work_tool(name: &str) -> bool {
-    name == FILES || work_tools(&Sandbox::enclosed("work")).iter().any(|tool| tool.spec().name == name)
+    name == FILES || work_tool_names().any(|tool| tool == name)
 }
 
 /// Whether calls of the tool `name` change files of the work directory.

@@ -22,7 +22,7 @@ pub struct Rule {
     /// The host that is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// The file or folder, normalized.
+    /// The file or folder, by where it is: relative to the work directory, for tools that work in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The arguments of the call, exactly.

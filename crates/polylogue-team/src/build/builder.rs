@@ -14,6 +14,7 @@ use crate::approval::Approver;
 use crate::build_context::BuildContext;
 use crate::chat::InnerChat;
 use crate::limits::UsageLimits;
+use crate::path::Paths;
 use crate::pattern::{Agents, Task};
 use crate::sandbox::SandboxBackend;
 use crate::team::{SubTeam, Team};
@@ -136,9 +137,18 @@ impl<'a> AgentBuilder<'a> {
             team: self.context.content().map(str::to_owned),
             commands: self.team.commands.iter().map(|of| (of.name.clone(), of.in_words())).collect(),
             hosts: self.team.hosts_of_calls(),
+            paths: self.paths(),
             is_open: self.team.sandbox.backend == SandboxBackend::None,
             is_project: self.context.is_project(),
         }
+    }
+
+    /// Where paths in arguments lead.
+    fn paths(&self) -> Paths {
+        // Without a work directory there are no tools that work in one: that is an error where they are made.
+        let factory = if self.team.works() { self.factory().ok() } else { None };
+        let commands = self.team.commands.iter().map(|command| command.name.clone());
+        Paths::new(factory.map(|factory| factory.files.clone()), commands)
     }
 
     pub(super) fn factory(&self) -> Result<&ToolFactory> {

@@ -10,7 +10,6 @@ use serde_json::Value as Json;
 
 use super::look::OF_CALLS;
 use super::{NoCondition, compiled, functions, kind, text, value};
-use crate::path::with_normalized;
 
 /// A condition on a call of a tool.
 #[derive(Clone)]
@@ -34,12 +33,10 @@ impl CallCondition {
         }
     }
 
-    /// Whether it holds of what is wanted. What cannot be evaluated holds: rather is a person asked than not.
+    /// Whether it holds of what is wanted, whose paths are resolved. What cannot be evaluated holds: rather is a person asked
+    /// than not.
     pub(crate) fn holds(&self, wanted: &ApprovalRequest) -> bool {
-        // By how a path is written, a condition could be got around.
-        let args = with_normalized(&wanted.call.args);
-        let call = Call { args, ..wanted.call.clone() };
-        !matches!(self.value(&ApprovalRequest { call, ..wanted.clone() }), Ok(Value::Bool(false)))
+        !matches!(self.value(wanted), Ok(Value::Bool(false)))
     }
 
     fn value(

@@ -7,7 +7,6 @@ use polylogue::layers::code::Block;
 
 use super::look::OF_CODE;
 use super::{NoCondition, compiled, functions, kind, text};
-use crate::path::normalized;
 
 /// A condition on a block of code.
 #[derive(Clone)]
@@ -27,11 +26,11 @@ impl CodeCondition {
         }
     }
 
-    /// Whether it holds of `block`. What cannot be evaluated holds: rather is a person asked than not.
+    /// Whether it holds of `block`, whose path is resolved. What cannot be evaluated holds: rather is a person asked than not.
     pub(crate) fn holds(&self, block: &Block) -> bool {
         let of = |text: &Option<String>| text.clone().unwrap_or_default();
-        let file = block.file.as_deref().map(normalized).unwrap_or_default();
-        let value = self.value(&block.code, &of(&block.language), &file, !block.outside.is_empty());
+        let value =
+            self.value(&block.code, &of(&block.language), &of(&block.file), !block.outside.is_empty());
         !matches!(value, Ok(Value::Bool(false)))
     }
 

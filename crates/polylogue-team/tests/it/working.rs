@@ -273,6 +273,7 @@ async fn is_asked_about(path: &str, approve: &str, rules: &str) -> bool {
     let place = tempfile::tempdir().unwrap();
     let work = BuildContext::at(place.path().join("work"));
     let work = work.with_rules(Rules::read(rules, "approvals.yaml").unwrap(), "content");
+    let path = path.replace("WORK", place.path().join("work").to_str().unwrap());
     let text = format!(
         "name: t\nagents: [{{name: A, tools: [write_file], approval: {approve}}}]\n\
          chat: {{participants: [A], pattern: sequential}}\n\
@@ -284,7 +285,19 @@ async fn is_asked_about(path: &str, approve: &str, rules: &str) -> bool {
 
 #[tokio::test]
 async fn a_path_that_is_written_otherwise_gets_around_no_condition_and_no_rule() {
-    let elsewhere = ["secret/a", "./secret/a", "draft/../secret/a", "secret//a", "draft/./../secret/./a"];
+    let elsewhere = [
+        "secret/a",
+        "./secret/a",
+        "draft/../secret/a",
+        "secret//a",
+        "draft/./../secret/./a",
+        "/work/secret/a",
+        "/work/draft/../secret/a",
+        "WORK/secret/a",
+        r"draft\\b/../../secret/a",
+        r"x\\y/../secret/a",
+        " /../secret/a",
+    ];
     let when = "{when: \"!args.path.startsWith('draft/')\"}";
     for path in elsewhere {
         assert!(is_asked_about(path, when, "").await, "{path}");
@@ -293,7 +306,7 @@ async fn a_path_that_is_written_otherwise_gets_around_no_condition_and_no_rule()
         assert!(is_asked_about(path, "never", "- ask: {path: 'secret/*'}").await, "{path}");
         assert!(is_asked_about(path, "always", "- allow: {path: 'draft/*'}").await, "{path}");
     }
-    for path in ["draft/a", "./draft/a", "secret/../draft/a"] {
+    for path in ["draft/a", "./draft/a", "secret/../draft/a", "/work/draft/a", "WORK/draft/a"] {
         assert!(!is_asked_about(path, when, "").await, "{path}");
         assert!(
             !is_asked_about(path, "always", "- allow: {tool: write_file, path: 'draft/*'}").await,

@@ -78,6 +78,13 @@ impl Folder {
         self.0.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Where `path` leads in the folder: names with `/` between them, or `.` for the folder itself. `None` if it leads elsewhere.
+    #[must_use]
+    pub fn resolve(&self, path: &str) -> Option<String> {
+        let names = self.names(path).ok()?;
+        Some(if names.is_empty() { ".".to_owned() } else { names.join("/") })
+    }
+
     /// The components of `path` relative to the folder.
     pub(super) fn names(&self, path: &str) -> Result<Vec<String>, ToolError> {
         let outside = || ToolError(format!("`{path}` is not in the work directory"));
