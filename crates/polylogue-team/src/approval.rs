@@ -8,6 +8,7 @@ use polylogue::tools::approval::{ApprovalRequest, Decision, is_like_tool};
 use polylogue::{Result, Tool as _};
 use polylogue_config::{At, Config};
 use polylogue_http::host_of;
+use polylogue_tools::command::Declaration;
 use serde_json::{Value, json};
 
 use crate::built_in::{changes_files, file_tool_names, known_tools, runs_programs};
@@ -100,8 +101,8 @@ pub(crate) struct Approver {
     pub(crate) rules: Rules,
     /// Identifies the content of the team, for rules that are about it.
     pub(crate) team: Option<String>,
-    /// The commands of the team file, in words.
-    pub(crate) commands: BTreeMap<String, String>,
+    /// The commands of the team file.
+    pub(crate) commands: BTreeMap<String, Declaration>,
     /// The hosts that calls over HTTP reach.
     pub(crate) hosts: BTreeMap<String, String>,
     /// Where paths lead.
@@ -149,7 +150,8 @@ impl Approver {
         let (tool, args) = (&*wanted.call.tool, &wanted.call.args);
         let text = |name: &str| args.get(name).and_then(Value::as_str);
         let command = match self.commands.get(tool) {
-            Some(words) => Some(filled(words, args)),
+            // A call whose arguments do not fit runs nothing.
+            Some(command) => command.words(args).ok().map(|words| words.join(" ")),
             None if runs_programs(tool) => text("code").map(str::to_owned),
             None => None,
         };
@@ -188,14 +190,6 @@ fn built_in() -> BTreeSet<String> {
     let memory = ["remember", "recall", "forget"].map(str::to_owned);
     let known = known_tools().into_iter().map(|tool| tool.spec().name.clone());
     known.chain(file_tool_names()).chain(memory).collect()
-}
-
-/// The words of a command with its arguments.
-fn filled(words: &str, args: &Value) -> String {
-    args.as_object().into_iter().flatten().fold(words.to_owned(), |words, (name, value)| {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        words.replace(&format!("{{{name}}}"), &text)
-    })
 }
 
 /// The host of an address that a model wrote. Some servers take one without a scheme, such as `example.org/a`.

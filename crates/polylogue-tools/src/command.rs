@@ -55,8 +55,6 @@ use crate::code::running;
 pub struct Command {
     spec: ToolSpec,
     declaration: Declaration,
-    program: String,
-    template: Template,
     sandbox: Sandbox,
 }
 
@@ -69,9 +67,8 @@ impl Command {
     pub fn new(declaration: Declaration, sandbox: Sandbox) -> Result<Self, Error> {
         let wrong = |why| ConfigError::Declaration { kind: "command", name: declaration.name.clone(), why };
         declaration.check().map_err(wrong)?;
-        let (program, template) = Template::of(&declaration).map_err(wrong)?;
-        let spec = declaration.spec();
-        Ok(Self { spec, declaration, program, template, sandbox })
+        Template::of(&declaration).map_err(wrong)?;
+        Ok(Self { spec: declaration.spec(), declaration, sandbox })
     }
 
     /// The sandbox in which it runs.
@@ -81,15 +78,27 @@ impl Command {
     }
 }
 
+impl Declaration {
+    /// The program and the words that a call with the arguments `args` runs.
+    ///
+    /// # Errors
+    /// When the arguments do not fit, or the declaration is inconsistent: then nothing runs.
+    pub fn words(&self, args: &Value) -> Result<Vec<String>, ToolError> {
+        let (program, template) = Template::of(self).map_err(ToolError)?;
+        let words = template.fill(&given(&self.arguments, args)?)?;
+        Ok([vec![program], words].concat())
+    }
+}
+
 impl Tool for Command {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
     async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        let given = given(&self.declaration.arguments, &args)?;
-        let words = self.template.fill(&given)?;
-        let program = words.into_iter().fold(Program::new(&self.program), Program::arg);
+        let mut words = self.declaration.words(&args)?.into_iter();
+        let program = Program::new(words.next().unwrap_or_default());
+        let program = words.fold(program, Program::arg);
         let before = Files::of(&self.sandbox).await;
         let ended = running::run(self.sandbox.clone(), program).await;
         let mut outcome = outcome_of(&ended.map_err(|error| ToolError(error.to_string()))?);

@@ -135,7 +135,7 @@ impl<'a> AgentBuilder<'a> {
         Approver {
             rules: self.context.rules().clone(),
             team: self.context.content().map(str::to_owned),
-            commands: self.team.commands.iter().map(|of| (of.name.clone(), of.in_words())).collect(),
+            commands: self.team.commands.iter().map(|of| (of.name.clone(), of.value.clone())).collect(),
             hosts: self.team.hosts_of_calls(),
             paths: self.paths(),
             is_open: self.team.sandbox.backend == SandboxBackend::None,

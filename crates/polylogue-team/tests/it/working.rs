@@ -319,6 +319,53 @@ async fn a_path_that_is_written_otherwise_gets_around_no_condition_and_no_rule()
     }
 }
 
+/// Whether a person is asked before the call `call` by a rule about this command.
+async fn is_asked_about_command(call: &str, pattern: &str) -> bool {
+    let place = tempfile::tempdir().unwrap();
+    let rules = Rules::read(&format!("- ask: {{command: '{pattern}'}}\n"), "approvals.yaml").unwrap();
+    let work = BuildContext::at(place.path().join("work")).with_rules(rules, "content");
+    let text = format!(
+        r#"
+name: t
+agents: [{{name: A, tools: [deploy, remove, say]}}]
+commands:
+  - name: deploy
+    description: Deploys
+    command: [echo, deploy, "--to={{env}}", {{when: force, words: [--force]}}]
+    arguments: {{env: {{type: string, default: production}}, force: {{type: boolean, optional: true}}}}
+  - name: remove
+    description: Removes
+    command: [echo, rm, -rf, --, "{{paths}}"]
+    arguments: {{paths: {{type: strings}}}}
+  - name: say
+    description: Says
+    command: [echo, "{{a}}", "{{b}}"]
+    arguments: {{a: {{type: string}}, b: {{type: string}}}}
+chat: {{participants: [A], pattern: sequential}}
+script: [{{A: {{calls: [{call}]}}}}, {{A: done}}]
+"#
+    );
+    let (_, asked, _) = play(&team(&text), &work, &["no"]).await;
+    !asked.is_empty()
+}
+
+#[tokio::test]
+async fn a_rule_about_a_command_is_about_the_words_that_run() {
+    for (call, pattern, is_asked) in [
+        ("{tool: deploy, args: {}}", "echo deploy --to=production", true),
+        ("{tool: deploy, args: {env: test}}", "*production*", false),
+        ("{tool: deploy, args: {force: true}}", "*--force*", true),
+        ("{tool: deploy, args: {force: false}}", "*--force*", false),
+        ("{tool: deploy, args: {}}", "*--force*", false),
+        ("{tool: remove, args: {paths: [/data/a, /data/b]}}", "*rm -rf -- /data/a /data/b", true),
+        ("{tool: say, args: {a: '{b}', b: secret}}", "echo {b} secret", true),
+        ("{tool: say, args: {a: '{b}', b: secret}}", "*secret secret*", false),
+        ("{tool: deploy, args: {env: 5}}", "*", false),
+    ] {
+        assert_eq!(is_asked_about_command(call, pattern).await, is_asked, "{call} {pattern}");
+    }
+}
+
 #[test]
 fn permissions_of_inner_teams_must_be_granted_too() {
     let folder = tempfile::tempdir().unwrap();
