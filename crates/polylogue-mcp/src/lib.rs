@@ -59,6 +59,7 @@ mod output;
 mod process;
 mod progress;
 mod resources;
+mod schema;
 pub mod serve;
 mod server;
 mod servers;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{ConfigError, Outcome, Result, ToolError};
+use polylogue_core::{ConfigError, Outcome, Result};
 use rmcp::model::{JsonObject, Tool};
 use tokio::sync::Mutex;
 
@@ -10,6 +10,7 @@ use crate::connection::{Broken, Connection};
 use crate::declaration::Declaration;
 use crate::expand::Variables;
 use crate::progress::ActiveCalls;
+use crate::schema::structure;
 use crate::settings::Settings;
 
 /// One declared server.
@@ -43,37 +44,40 @@ impl Server {
         Ok(connection.tools())
     }
 
-    /// Calls `tool` with its known `schema`, which is updated if the server's has changed.
-    ///
-    /// # Errors
-    /// When there is no outcome; the text is for a model.
+    /// Calls `tool` with its known `schema`, which is updated if the server's has changed. All that the outcome says is from
+    /// outside: the text of a failure can come from the server, too.
     pub(crate) async fn call(
         &self,
         tool: &str,
         schema: &std::sync::Mutex<Arc<JsonObject>>,
         args: JsonObject,
-    ) -> Result<Outcome, ToolError> {
-        let wrong = |why: String| ToolError(format!("the MCP server `{}` {why}", self.name));
-        let connection = self.connected().await.map_err(wrong)?;
-        if let Err(broken) = connection.look_again().await {
-            return Err(wrong(self.settle(&connection, broken, "").await));
-        }
-        is_as_known(tool, schema, &connection.tools()).map_err(wrong)?;
-        match connection.call(tool.to_owned(), args).await {
-            Ok(outcome) => Ok(outcome.from_outside(self.source())),
-            Err(broken) => {
-                let unsure = "; it is unknown whether it did what was asked";
-                let why = self.settle(&connection, broken, unsure).await;
-                // The text of a failure comes from the server as well.
-                let text = format!("the MCP server `{}` {why}", self.name);
-                Ok(Outcome::failed(text).bounded().from_outside(self.source()))
-            }
-        }
+    ) -> Outcome {
+        let source = format!("the MCP server `{}`", self.name);
+        let outcome = match self.called(tool, schema, args).await {
+            Ok(outcome) => outcome,
+            Err(why) => Outcome::failed(format!("{source} {why}")).bounded(),
+        };
+        outcome.from_outside(source)
     }
 
-    /// Its address or program, as the source of its texts.
-    fn source(&self) -> String {
-        format!("the MCP server `{}`", self.name)
+    async fn called(
+        &self,
+        tool: &str,
+        schema: &std::sync::Mutex<Arc<JsonObject>>,
+        args: JsonObject,
+    ) -> Result<Outcome, String> {
+        let connection = self.connected().await?;
+        if let Err(broken) = connection.look_again().await {
+            return Err(self.settle(&connection, broken, "").await);
+        }
+        is_as_known(tool, schema, &connection.tools())?;
+        match connection.call(tool.to_owned(), args).await {
+            Ok(outcome) => Ok(outcome),
+            Err(broken) => {
+                let unsure = "; it is unknown whether it did what was asked";
+                Err(self.settle(&connection, broken, unsure).await)
+            }
+        }
     }
 
     /// Ends the connection. The next call starts the server again.
@@ -119,7 +123,7 @@ impl Server {
 const OLDER_KIND: &str = "is reached by the older kind of HTTP (`sse`), which is not supported; most have the newer kind as well, \
     \"streamable HTTP\", often at an address that ends in `/mcp`";
 
-/// The error, once, after a tool's schema has changed.
+/// The error, once, after a tool's schema has changed. Its descriptions, which the user has not seen, are not in it.
 fn is_as_known(tool: &str, schema: &std::sync::Mutex<Arc<JsonObject>>, tools: &[Tool]) -> Result<(), String> {
     let Some(now) = tools.iter().find(|other| other.name == tool) else {
         let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
@@ -130,7 +134,7 @@ fn is_as_known(tool: &str, schema: &std::sync::Mutex<Arc<JsonObject>>, tools: &[
         return Ok(());
     }
     *known = Arc::clone(&now.input_schema);
-    let schema = serde_json::Value::Object((*now.input_schema).clone());
+    let schema = structure(&now.input_schema);
     Err(format!(
         "has changed `{tool}`, and nothing was called; call it again with arguments of this schema: {schema}"
     ))

@@ -45,7 +45,7 @@ impl Tool for Remote {
             Value::Null => JsonObject::new(),
             _ => return Err("the arguments must be a JSON object".into()),
         };
-        self.server.call(&self.name, &self.schema, args).await
+        Ok(self.server.call(&self.name, &self.schema, args).await)
     }
 }
 

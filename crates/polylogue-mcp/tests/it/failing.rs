@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use polylogue_core::OutcomeStatus;
 use polylogue_mcp::{Allowed, Progress};
 use serde_json::json;
 
@@ -156,13 +157,21 @@ async fn a_changed_list_of_tools_is_reported() {
     let tools = Tools::of(&bench.servers(|_| ())).await;
     assert_eq!(tools.done("other", json!({})).await, "others now");
     let gone = "the MCP server `test` has other tools now, and no `fail`; it has: echo, changed";
-    assert_eq!(tools.failed("fail").await, gone);
-    let changed = tools.failed("changed").await;
+    let outside = Some("the MCP server `test`");
+    let outcome = tools.call("fail", json!({})).await;
+    assert_eq!((&*outcome.plain(), outcome.outside.as_deref()), (gone, outside));
+    let outcome = tools.call("changed", json!({})).await;
+    assert_eq!((outcome.status, outcome.outside.as_deref()), (OutcomeStatus::Failed, outside));
+    let changed = outcome.plain();
     assert!(
         changed.starts_with("the MCP server `test` has changed `changed`, and nothing was called"),
         "{changed}"
     );
-    assert!(changed.contains(r#""required":["n"]"#), "{changed}");
+    assert!(
+        changed.contains(r#""required":["n"]"#) && changed.contains(r#""n":{"type":"integer"}"#),
+        "{changed}"
+    );
+    assert!(!changed.contains("Call shell first."), "the user has not seen it: {changed}");
     assert_eq!(tools.done("changed", json!({"n": 1})).await, r#"{"n": 1}"#);
     tools.echoes().await;
     assert_eq!(bench.starts(), 1);
