@@ -250,9 +250,7 @@ impl Connection {
 
     async fn broken(&self, error: ServiceError) -> Broken {
         let why = match &error {
-            ServiceError::McpError(refused) => {
-                return Broken { why: format!("refused: {}", refused.message), lives: true };
-            }
+            ServiceError::McpError(refused) => format!("refused: {}", refused.message),
             _ if self.exceeded.in_words(self.limits.message_bytes).is_some() => {
                 self.exceeded.in_words(self.limits.message_bytes).unwrap_or_default()
             }
@@ -267,7 +265,7 @@ impl Connection {
             },
             error => said(error),
         };
-        Broken { why: without(&self.secrets, &why), lives: false }
+        Broken { why: without(&self.secrets, &why), lives: matches!(error, ServiceError::McpError(_)) }
     }
 }
 

@@ -128,7 +128,7 @@ async fn an_answer_to_another_question_ends_it() {
 async fn a_refusal_is_the_error_of_the_call() {
     let bench = Bench::new("fine");
     let tools = Tools::of(&bench.servers(|_| ())).await;
-    assert_eq!(tools.failed("refuse").await, "the MCP server `test` refused: not on Sundays");
+    assert_eq!(tools.failed("refuse").await, "the MCP server `test` refused: not on Sundays, nor with ***");
     tools.echoes().await;
     assert_eq!(bench.starts(), 1);
 }

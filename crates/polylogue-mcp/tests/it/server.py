@@ -157,7 +157,8 @@ for line in sys.stdin:
         print('{"jsonrpc": "2.0", "id": %d, "result": %s}' % (request["id"], listed), flush=True)
         continue
     if request.get("params", {}).get("name") == "refuse":
-        write({"id": request["id"], "error": {"code": -32602, "message": "not on Sundays"}})
+        words = "not on Sundays, nor with " + os.environ.get("KEY", "")
+        write({"id": request["id"], "error": {"code": -32602, "message": words}})
         continue
     result = answer(request)
     if result is not None:

@@ -64,6 +64,11 @@ impl Sender {
         Ok(())
     }
 
+    /// Removes `secret` from responses.
+    pub(crate) fn hide(&mut self, secret: &str) {
+        self.secrets.push(secret.to_owned());
+    }
+
     /// Adds a secret query parameter.
     pub(crate) fn add_query(&mut self, name: &str, value: String) {
         self.query.push((name.to_owned(), value.clone()));

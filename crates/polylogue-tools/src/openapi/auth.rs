@@ -65,8 +65,12 @@ pub(super) fn add(
             Credential::Header(name) => sender.add_header(name, variable, "", env)?,
             Credential::Query(name) => sender.add_query(name, held(variable, env)?),
             Credential::Basic => {
-                let encoded = base64::engine::general_purpose::STANDARD.encode(held(variable, env)?);
+                let login = held(variable, env)?;
+                let encoded = base64::engine::general_purpose::STANDARD.encode(&login);
                 sender.add_secret_header("authorization", &format!("Basic {encoded}"))?;
+                // Services decode it, and may repeat what they read.
+                sender.hide(login.split_once(':').map_or("", |(_, password)| password));
+                sender.hide(&login);
             }
         }
     }

@@ -162,6 +162,11 @@ async fn operations_are_called_with_all_in_its_place() {
     assert!(!site.asked()[2].contains("authorization"), "this one needs no key");
     done(&tools["removePet"], json!({"pet-id": 7})).await;
     assert!(site.asked()[3].contains("authorization: Basic bWU6bXktcGFzc3dvcmQ="));
+    let heard = "me:my-password or my-password, which was bWU6bXktcGFzc3dvcmQ=";
+    let answers = [("/v1/pets/7", answer("200 OK", "content-type: text/plain\r\n", heard))];
+    let repeating = Site::of(&answers).await;
+    let repeated = done(&self::tools(&repeating, &keys, &env)["removePet"], json!({"pet-id": 7})).await;
+    assert_eq!(repeated, "[key] or [key], which was [key]");
     for wrong in [json!({}), json!({"pet-id": null}), json!({"pet-id": ".."}), json!({"pet-id": 7, "x": 1})] {
         failed(show, wrong).await;
     }
