@@ -25,6 +25,9 @@ pub(crate) fn visible(c: char) -> char {
         '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' => {
             char::REPLACEMENT_CHARACTER
         }
+        // Tags and fillers, which can hold a whole text without a glyph. Flags of regions are spelled with tags: only the flag
+        // before them is left. What scripts are written with stays; an approval shows that by its number, too.
+        '\u{3164}' | '\u{ffa0}' | '\u{e0000}'..='\u{e00ff}' => char::REPLACEMENT_CHARACTER,
         '\u{2028}' | '\u{2029}' => '␤',
         // Terminals do not agree on its width.
         '\u{ad}' => '-',
@@ -350,6 +353,8 @@ mod tests {
         let line = Line::new("a\x1b[2Jb\x07\r\n\u{9b}31m\u{202e}x\x7f\u{2028}", Style::PLAIN);
         assert_eq!(line.text(), "a␛[2Jb␇␍␊\u{fffd}31m\u{fffd}x␡␤");
         assert_eq!(neutral("a\u{200b}b\u{feff}\u{2066}c\u{200d}"), "a\u{fffd}b\u{fffd}\u{fffd}c\u{200d}");
+        let tags: String = "rm".chars().filter_map(|c| char::from_u32(0xe0000 + u32::from(c))).collect();
+        assert_eq!(neutral(&format!("a{tags}\u{3164}b")), "a\u{fffd}\u{fffd}\u{fffd}b");
         assert_eq!(neutral("a\r\nb\x1b\tc\n"), "a\nb␛\tc\n");
         assert!(matches!(neutral("plain\ttext\n"), Cow::Borrowed(_)));
     }
