@@ -29,6 +29,7 @@ mod stored_result;
 mod unknown_name;
 mod usage;
 mod verbatim;
+mod written;
 
 pub use self::background::{BackgroundResult, BackgroundStatus, BackgroundTask};
 pub use self::blob_id::BlobId;
@@ -61,3 +62,4 @@ pub use self::usage::{
     Usage,
 };
 pub use self::verbatim::{RawArguments, Seal, Seals, Verbatim};
+pub(crate) use self::written::written;

@@ -110,6 +110,13 @@ pub trait Model: Send + Sync + 'static {
         let _ = params;
         self.capabilities()
     }
+
+    /// Whether its replies to requests with `params` can have [seals](crate::Seals), such as encrypted reasoning, which
+    /// later requests return. The bound of a team counts them where this says so. Default: no.
+    fn returns_seals(&self, params: &Params) -> bool {
+        let _ = params;
+        false
+    }
 }
 
 /// Any model. Cloning shares it.
@@ -133,6 +140,7 @@ trait ErasedModel: Send + Sync {
     fn is_stored(&self, request: &Request<'_>) -> bool;
     fn capabilities(&self) -> Capabilities;
     fn expected_capabilities(&self, params: &Params) -> Capabilities;
+    fn returns_seals(&self, params: &Params) -> bool;
 }
 
 impl<M: Model> ErasedModel for M {
@@ -175,6 +183,9 @@ impl<M: Model> ErasedModel for M {
     }
     fn expected_capabilities(&self, params: &Params) -> Capabilities {
         Model::expected_capabilities(self, params)
+    }
+    fn returns_seals(&self, params: &Params) -> bool {
+        Model::returns_seals(self, params)
     }
 }
 
@@ -284,6 +295,9 @@ impl Model for AnyModel {
     }
     fn expected_capabilities(&self, params: &Params) -> Capabilities {
         self.0.expected_capabilities(params)
+    }
+    fn returns_seals(&self, params: &Params) -> bool {
+        self.0.returns_seals(params)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::{Seal, Seals, SealsSent};
+use crate::{RawArguments, Seal, Seals, SealsSent};
 
 const TEXT: &str = "reasons of ";
 
@@ -76,6 +76,11 @@ impl Sealed {
     /// Checks what a provider would: returns how many sealed entries there are, and how many of them are sent.
     fn check(&self, me: usize) -> Result<(usize, usize), String> {
         let view = &self.views[me];
+        let most =
+            view.entries().iter().map(Entry::most_tokens).fold(InputTokens::default(), InputTokens::and);
+        if view.most_tokens() != most {
+            return Err(format!("{:?} tokens at most instead of {most:?}", view.most_tokens()));
+        }
         let (sent, mut sealed) = (self.sent(view), 0);
         self.check_extended(view, &sent)?;
         for (at, entry) in view.entries().iter().enumerate() {
@@ -193,6 +198,25 @@ fn a_message_that_is_another_text_than_the_reply_has_no_seal_and_no_thoughts() {
         assert_eq!(run.check(0), Ok((count, count)), "{said_text}");
         assert!(!run.views.iter().skip(1).any(|view| format!("{:?}", view.entries()).contains(TEXT)));
     }
+}
+
+#[test]
+fn what_goes_back_with_a_reply_counts_in_its_request() {
+    let call = Call { id: "c".into(), tool: "t".into(), args: json!({"a": 1}) };
+    let parts = vec![Part::Thought("".into()), Part::text("hm"), Part::Call(call)];
+    let seal = Seal::new(0, &parts[0], json!("x".repeat(5_000)));
+    let before = SealsSent::new("w:m", None, &[]).before(&[]);
+    let seals = Seals { by: "w:m".into(), before, key: None, parts: vec![seal] };
+    // Six bytes more than the value has.
+    let arguments = vec![RawArguments { part: 2, text: r#"{"a":      1}"#.into() }];
+    let entry = |verbatim: Option<Verbatim>| Entry::Assistant {
+        parts: parts.clone(),
+        verbatim: verbatim.map(Arc::new),
+    };
+    let tokens = |entry: &Entry| entry.most_tokens().all;
+    let (plain, sealed) = (entry(None), entry(Some(Verbatim { arguments, seals: Some(seals) })));
+    assert_eq!(tokens(&sealed), tokens(&plain) + 5_002 + 6);
+    assert_eq!(tokens(&sealed.unsealed().unwrap()), tokens(&plain) + 6);
 }
 
 #[test]

@@ -18,7 +18,6 @@ pub use self::compaction::{Compactable, KeptSize};
 pub(crate) use self::digest::{Chain, start};
 pub use self::entry::{EncodeCache, Entry};
 use self::pending::Pending;
-pub(crate) use self::size::written;
 use self::words::{calls_as_text, entry_as_text, into_spoken, spoken};
 use crate::{
     Body, Call, CallPurpose, Digest, Event, HistoryEntry, HistorySummary, InputTokens, JoinHistory, Line,

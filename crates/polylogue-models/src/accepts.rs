@@ -129,8 +129,13 @@ impl Accepts {
 
     /// Whether it is known to reason, and does so with `params`.
     pub(crate) fn reasons(&self, params: &Params) -> bool {
+        self.thinks == Some(true) && self.can_reason(params)
+    }
+
+    /// Whether it may reason with `params`: it is not known not to, and `params` do not switch that off.
+    pub(crate) fn can_reason(&self, params: &Params) -> bool {
         let ends = |efforts: Efforts| params.effort == Some(Effort::None) && efforts.has(Effort::None);
-        self.thinks == Some(true) && !self.efforts.is_some_and(ends)
+        self.thinks != Some(false) && !self.efforts.is_some_and(ends)
     }
 
     /// The names of those of `params` that the model does not accept, whatever the API.

@@ -55,6 +55,10 @@ impl Protocol for Messages {
         Some("anthropic")
     }
 
+    fn lets_reason(params: &Params, accepts: &Accepts) -> bool {
+        tail::lets_reason(params, accepts)
+    }
+
     fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
         tail::ignored(params, accepts)
     }

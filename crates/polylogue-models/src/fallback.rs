@@ -265,6 +265,10 @@ impl Model for Fallback {
         let common = [Capability::Tools, Capability::Schema].into_iter().filter(all_have);
         common.fold(self.capabilities(), Capabilities::with)
     }
+
+    fn returns_seals(&self, params: &Params) -> bool {
+        self.models.iter().any(|model| model.returns_seals(params))
+    }
 }
 
 /// The reply with the model that gave it, its cost, and the errors of those that `failed` before.

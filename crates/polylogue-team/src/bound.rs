@@ -26,7 +26,7 @@ use serde::Serialize;
 
 pub use self::amount::Amount;
 use self::amount::NO_LIMIT;
-use self::case::{BYTES_PER_TOKEN, Case, PERSON};
+use self::case::{BYTES_PER_TOKEN, Case, PERSON, SEAL_BYTES, SEAL_BYTES_PER_TOKEN};
 pub use self::open_loops::{LoopKind, OpenLoop};
 use self::reach::Reach;
 use self::speaker::Speaker;
@@ -70,6 +70,9 @@ pub struct TeamBound {
     /// The capabilities that its models are expected to have.
     #[serde(skip)]
     expects: Capabilities,
+    /// Whether none of its models is expected to return seals.
+    #[serde(skip)]
+    expects_no_seals: bool,
 }
 
 /// The part of one agent in one chat.
@@ -102,6 +105,13 @@ fn expected_by<'a>(speakers: impl Iterator<Item = &'a Speaker>) -> (Capabilities
         format!("`{model}` supports {}", names.join(" and "))
     };
     (all, by_model.into_iter().map(in_words).collect())
+}
+
+/// What is assumed of the seals of replies of these models; `None` if there are none.
+fn seals_in_words(models: &BTreeSet<String>) -> Option<String> {
+    let names: Vec<String> = models.iter().map(|name| format!("`{name}`")).collect();
+    let most = format!("{SEAL_BYTES} bytes and {SEAL_BYTES_PER_TOKEN} more for each token of a reply");
+    (!names.is_empty()).then(|| format!("sealed reasoning of {} has {most}", names.join(" and ")))
 }
 
 /// What answers to `on_limit: ask` can do to the bound; `None` if no one is asked.
@@ -160,11 +170,12 @@ impl Team {
             let opening = u64::try_from(walk.opening.unwrap_or_default()).unwrap_or(u64::MAX);
             let reach = Reach::of(self, &walk);
             let unlimited = (walk.unlimited, walk.unlimited_agents);
-            Ok((effect.sum, walk.rows, walk.unpriced, unlimited, (walk.has_people, opening, reach)))
+            let models = (walk.unpriced, walk.sealing);
+            Ok((effect.sum, walk.rows, models, unlimited, (walk.has_people, opening, reach)))
         };
         let (worst, _, _, _, (.., reach_of_worst)) = run(Case::Worst)?;
         let (typical, typical_rows, ..) = run(Case::Typical)?;
-        let (most, rows, unpriced, (unlimited, unlimited_agents), (has_people, opening, reach)) =
+        let (most, rows, (unpriced, sealing), (unlimited, unlimited_agents), (has_people, opening, reach)) =
             run(Case::WithoutFailures)?;
         let calls = limits.max_calls().into();
         let all = computed.speakers.values().map(|speaker| &**speaker);
@@ -193,6 +204,7 @@ impl Team {
         rests_on.extend(self.in_words(has_people));
         let (expects, capabilities_in_words) = expected_by(computed.speakers.values().map(|of| &**of));
         rests_on.extend(capabilities_in_words);
+        rests_on.extend(seals_in_words(&sealing));
         rests_on.extend(raises_in_words(limits));
         Ok(TeamBound {
             at_most,
@@ -206,6 +218,7 @@ impl Team {
             price_date: KnownModel::table_date().to_owned(),
             opening,
             expects,
+            expects_no_seals: sealing.is_empty(),
         })
     }
 
@@ -269,8 +282,9 @@ impl TeamBound {
         // Models that cost nothing have nothing to enforce.
         let cost = most.picodollars().filter(|cost| self.unpriced.is_empty() && *cost > 0);
         let cost = cost.and_then(|cost| u64::try_from(cost).ok()).map(|picodollars| Money { picodollars });
-        let (opening, expects) = (Some(self.opening), self.expects);
-        RunBound { calls: most.calls(), tokens: most.tokens(), cost, opening, expects }
+        let (calls, tokens, opening) = (most.calls(), most.tokens(), Some(self.opening));
+        let (expects, expects_no_seals) = (self.expects, self.expects_no_seals);
+        RunBound { calls, tokens, cost, opening, expects, expects_no_seals }
     }
 
     /// The bound of `runs` runs.

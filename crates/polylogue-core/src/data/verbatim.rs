@@ -8,6 +8,7 @@ use tracing::warn;
 
 use super::digest::Digest;
 use super::part::{Call, Part};
+use super::written::written;
 
 /// What a reply has next to its parts, so that later requests return it to its provider unchanged: the arguments of
 /// calls as the model wrote them, and seals. In the log of the model call only, never in a message.
@@ -100,6 +101,18 @@ impl Verbatim {
         is_same.then_some(&*raw.text)
     }
 
+    /// The bytes that later requests can have of it besides `parts`: the seals, and what the arguments of calls are
+    /// longer than their values.
+    #[must_use]
+    pub(crate) fn bytes_besides(&self, parts: &[Part]) -> u64 {
+        let seals = self.seals.iter().flat_map(|seals| &seals.parts).map(|seal| written(&seal.data));
+        let longer = self.arguments.iter().map(|raw| match parts.get(raw.part) {
+            Some(Part::Call(call)) => (raw.text.len() as u64).saturating_sub(written(&call.args)),
+            _ => 0,
+        });
+        seals.chain(longer).fold(0, u64::saturating_add)
+    }
+
     /// The same for the parts at the indices `kept`, in their order; `None` if nothing is left.
     #[must_use]
     pub(crate) fn of_kept(&self, kept: &[usize]) -> Option<Self> {
@@ -143,8 +156,8 @@ impl Verbatim {
 
 /// Whether `seals` are not too large.
 fn fit(seals: &Seals) -> bool {
-    let bytes = serde_json::to_vec(seals).map_or(usize::MAX, |bytes| bytes.len());
-    let fit = bytes <= Verbatim::MAX_SEALS;
+    let bytes = written(seals);
+    let fit = bytes <= Verbatim::MAX_SEALS as u64;
     if !fit {
         let (model, most) = (&seals.by, Verbatim::MAX_SEALS);
         warn!(%model, bytes, most, "seals of a reply are too large and dropped: the model continues without its reasoning");

@@ -35,6 +35,9 @@ pub struct RunBound {
     /// more calls.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub expects: Capabilities,
+    /// Whether it counts no [seals](crate::Seals), because its models are expected to return none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expects_no_seals: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -46,6 +49,14 @@ impl RunBound {
     /// The bytes of text that a token of a reply has at most on average, on which a bound rests: about twice those of
     /// English prose.
     pub const BYTES_PER_TOKEN: u64 = 8;
+
+    /// The bytes of [seals](crate::Seals) that a reply has at most for each of its tokens, besides
+    /// [`SEAL_BYTES`](Self::SEAL_BYTES), on which a bound rests. Encrypted reasoning has about 6 in recorded replies.
+    pub const SEAL_BYTES_PER_TOKEN: u64 = 8;
+
+    /// The bytes of [seals](crate::Seals) that a reply has at most however short it is, on which a bound rests. At most
+    /// 1,340 in recorded replies.
+    pub const SEAL_BYTES: u64 = 2_048;
 
     /// The bytes of a message of a person, on which a bound rests.
     pub const MESSAGE_BYTES: u64 = 4_000;
@@ -78,6 +89,9 @@ pub enum BoundException {
     LongAnswer,
     /// A reply had more than [`RunBound::BYTES_PER_TOKEN`] for each of its tokens.
     LongReply,
+    /// A reply had larger [seals](crate::Seals) than [`RunBound::SEAL_BYTES_PER_TOKEN`] and [`RunBound::SEAL_BYTES`]
+    /// allow, or some where [none](RunBound::expects_no_seals) are expected.
+    Seals,
     /// A message was sent into the conversation, or it continues after its end.
     Continued,
     /// Its limits or its next speaker were changed from outside.
@@ -104,6 +118,7 @@ impl fmt::Display for BoundException {
             Self::Sound => "there is a sound, which can have another price than text",
             Self::LongAnswer => "a person wrote more than 4,000 bytes",
             Self::LongReply => "a reply has more than 8 bytes for each token",
+            Self::Seals => "a reply has more sealed reasoning than was expected",
             Self::Continued => "the conversation continued with a message",
             Self::Steered => "limits or the next speaker were changed",
             Self::TeamChanged => "the team has changed",

@@ -18,6 +18,8 @@ pub(crate) struct BoundAccount {
     opening: Option<u64>,
     /// The capabilities that models were found to lack.
     missing: Vec<Capability>,
+    /// Whether a reply had seals.
+    has_seals: bool,
 }
 
 impl BoundAccount {
@@ -34,6 +36,7 @@ impl BoundAccount {
                     self.usage.charge(&charge);
                 });
                 self.usage.add(reply);
+                self.has_seals |= is_sealed(reply);
             }
             Body::Charged(charge) if charge.call.is_none() => self.charge(&event.at, charge),
             Body::CapabilityMissing { capability, .. } => self.missing.push(*capability),
@@ -65,8 +68,9 @@ impl BoundAccount {
         let is_longer = || self.opening.zip(bound.opening).is_some_and(|(bytes, most)| bytes > most);
         let is_expected = |of: &Capability| bound.expects.has(*of) == Some(true);
         let missing = || self.missing.iter().copied().find(is_expected);
+        let has_seals = || (self.has_seals && bound.expects_no_seals).then_some(BoundException::Seals);
         let by_event = self.exception.or_else(|| missing().map(BoundException::CapabilityMissing));
-        by_event.or_else(|| is_longer().then_some(BoundException::Opening))
+        by_event.or_else(has_seals).or_else(|| is_longer().then_some(BoundException::Opening))
     }
 
     /// Reserves a call of the upper bound `call` within `bound`, if that applies.
@@ -115,7 +119,7 @@ fn exception(event: &Event) -> Option<BoundException> {
             Some(BoundException::LongAnswer)
         }
         Body::ModelReplied(reply) if reply.output_limit.is_some() => Some(BoundException::Overlong),
-        Body::ModelReplied(reply) if is_long(reply) => Some(BoundException::LongReply),
+        Body::ModelReplied(reply) => is_larger(reply),
         Body::Sent(_) => Some(BoundException::Continued),
         // Without a message and more to use, it only continues what a budget interrupted.
         Body::Reopened { message: None, more } if more.is_empty() => None,
@@ -140,9 +144,37 @@ fn sounds(body: &Body) -> bool {
     }
 }
 
-fn is_long(reply: &ModelReply) -> bool {
-    let most = reply.usage.output.map(|output| output.saturating_mul(RunBound::BYTES_PER_TOKEN));
-    most.is_some_and(|most| bytes(&reply.parts) > most)
+fn is_sealed(reply: &ModelReply) -> bool {
+    reply.verbatim.as_ref().is_some_and(|verbatim| verbatim.seals.is_some())
+}
+
+/// Why no bound rests on `reply`: it is longer for its tokens than bounds expect, or what later requests return of it.
+fn is_larger(reply: &ModelReply) -> Option<BoundException> {
+    let output = reply.usage.output?;
+    let said = output.saturating_mul(RunBound::BYTES_PER_TOKEN);
+    if bytes(&reply.parts) > said {
+        return Some(BoundException::LongReply);
+    }
+    let (exception, seals) = match is_sealed(reply) {
+        false => (BoundException::LongReply, 0),
+        true => {
+            let seals = output.saturating_mul(RunBound::SEAL_BYTES_PER_TOKEN);
+            (BoundException::Seals, seals.saturating_add(RunBound::SEAL_BYTES))
+        }
+    };
+    (returned(reply) > said.saturating_add(seals)).then_some(exception)
+}
+
+/// The bytes of `reply` in later requests of its agent.
+fn returned(reply: &ModelReply) -> u64 {
+    let thought = |part: &Part| match part {
+        Part::Thought(text) => text.len() as u64,
+        _ => 0,
+    };
+    // Thoughts are returned only if they are sealed.
+    let thoughts: u64 = if is_sealed(reply) { reply.parts.iter().map(thought).sum() } else { 0 };
+    let verbatim = reply.verbatim.as_ref().map_or(0, |verbatim| verbatim.bytes_besides(&reply.parts));
+    [thoughts, verbatim].into_iter().fold(bytes(&reply.parts), u64::saturating_add)
 }
 
 /// The bytes of text and of calls.

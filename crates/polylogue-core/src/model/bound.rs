@@ -1,7 +1,7 @@
 //! The upper bound of a model call, computed from its request.
 
 use super::{Model, Request};
-use crate::view::written;
+use crate::data::written;
 use crate::{Bound, CacheLifetime, Entry, InputTokens, Money, Params, Usage};
 
 impl Bound {

@@ -105,4 +105,8 @@ impl<W: ModelWrapper> Model for W {
     fn expected_capabilities(&self, params: &Params) -> Capabilities {
         self.inner().expected_capabilities(params)
     }
+
+    fn returns_seals(&self, params: &Params) -> bool {
+        self.inner().returns_seals(params)
+    }
 }

@@ -1,20 +1,18 @@
 //! The most tokens of an entry, from its bytes: a token has at least one.
 
-use std::io::{self, Write};
-
-use serde::Serialize;
-
 use super::entry::Entry;
+use crate::data::written;
 use crate::{Bound, InputTokens, Part};
 
 impl Entry {
     /// The most tokens that it adds to a request.
     pub(crate) fn most_tokens(&self) -> InputTokens {
-        let names = match self {
+        let more = match self {
             Self::Tool { id, tool, .. } => (id.len() + tool.len()) as u64,
+            Self::Assistant { parts, verbatim: Some(verbatim) } => verbatim.bytes_besides(parts),
             _ => 0,
         };
-        let around = InputTokens::from(names + Bound::MESSAGE_TOKENS);
+        let around = InputTokens::from(more.saturating_add(Bound::MESSAGE_TOKENS));
         self.parts().iter().map(part).fold(around, InputTokens::and)
     }
 }
@@ -28,26 +26,5 @@ fn part(part: &Part) -> InputTokens {
         }
         Part::Note(_) => 0.into(),
         other => written(other).into(),
-    }
-}
-
-/// The length of `value` as JSON, in bytes.
-pub(crate) fn written(value: &impl Serialize) -> u64 {
-    let mut length = Length(0);
-    // A value of our types always serializes.
-    serde_json::to_writer(&mut length, value).map_or(0, |()| length.0)
-}
-
-/// Counts what is written.
-struct Length(u64);
-
-impl Write for Length {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.saturating_add(bytes.len() as u64);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -128,6 +128,11 @@ fn is_asked(params: &Params) -> bool {
     params.effort.is_some() || params.thinking.is_some()
 }
 
+/// Models that reason for a number of tokens do so only when they are asked to.
+pub(super) fn lets_reason(params: &Params, accepts: &Accepts) -> bool {
+    accepts.thinking != ThinkingForm::Budget || is_asked(params) || params.extra.contains_key("thinking")
+}
+
 /// Whether the request says that reasoning is ignored if something before it is no longer as it was. Without that some accounts
 /// get an error. It is said in each request of a model that always reasons, because what is cached depends on it.
 pub(super) fn is_bound(params: &Params, accepts: &Accepts) -> bool {

@@ -6,8 +6,8 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::{
-    AnyModel, Capabilities, DeltaSink, Entry, Model, ModelError, ModelErrorKind, Money, Name, Origin, Path,
-    Reply, Request, Usage,
+    AnyModel, Capabilities, DeltaSink, Entry, Model, ModelError, ModelErrorKind, Money, Name, Origin, Params,
+    Path, Reply, Request, Usage,
 };
 
 use super::difference::{RequestParts, first_difference};
@@ -258,6 +258,14 @@ impl Model for Replayer {
             vision: None,
             ..Capabilities::default()
         }
+    }
+
+    /// Whether any reply was recorded with some.
+    fn returns_seals(&self, _: &Params) -> bool {
+        self.calls.lines.iter().filter(|line| line.model == *self.name).any(|line| match &line.result {
+            Answer::Reply(reply) => reply.verbatim.as_ref().is_some_and(|verbatim| verbatim.seals.is_some()),
+            Answer::Error(_) => false,
+        })
     }
 
     /// As the table of models says, so that histories are compacted as they were when it was recorded.

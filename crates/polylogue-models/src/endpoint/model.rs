@@ -286,6 +286,10 @@ impl Model for EndpointModel {
     fn expected_capabilities(&self, params: &Params) -> Capabilities {
         self.expected(params)
     }
+
+    fn returns_seals(&self, params: &Params) -> bool {
+        self.can_seal(params)
+    }
 }
 
 impl EndpointModel {

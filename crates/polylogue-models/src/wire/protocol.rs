@@ -201,6 +201,12 @@ pub(crate) trait Protocol: Default + Send {
         None
     }
 
+    /// Whether a model that `accepts` so much and may reason does so with `params`. Default: yes.
+    fn lets_reason(params: &Params, accepts: &Accepts) -> bool {
+        let _ = (params, accepts);
+        true
+    }
+
     /// The field that a request is sent again with to have the rest of a reply that the provider paused; `None` if what the
     /// reply has so far is sent instead.
     const CONTINUATION: Option<&'static str> = None;

@@ -1,8 +1,10 @@
-//! The bound of a request and what providers counted: `data/recorded_usage.jsonl` has requests of 60 models and
+//! The bound of a request and what providers counted: `data/recorded_usage.jsonl` has requests of 61 models and
 //! providers with the input tokens that the provider reported. Its first line says where they were recorded.
 
+use std::sync::Arc;
+
 use crate::common::Asked;
-use polylogue_core::{Bound, Entry, Money, Params, Price, ToolSpec};
+use polylogue_core::{Bound, Entry, Money, Params, Part, Price, Seal, Seals, SealsSent, ToolSpec, Verbatim};
 use polylogue_models::{Config, Endpoint, EndpointModel, TokenCount};
 use serde::Deserialize;
 use serde_json::Value;
@@ -36,6 +38,8 @@ struct Row {
     #[serde(default)]
     tools: Vec<Tool>,
     schema: Option<Value>,
+    /// The bytes of the signature that goes back with the message of the model.
+    sealed: Option<usize>,
 }
 
 impl Row {
@@ -46,7 +50,7 @@ impl Row {
     fn asked(self) -> Asked {
         let entry = |(role, text): (Role, String)| match role {
             Role::User => Entry::user(text),
-            Role::Assistant => Entry::assistant(text),
+            Role::Assistant => sealed(text, self.sealed),
         };
         let tool = |tool: Tool| ToolSpec::new(tool.name, tool.description, tool.parameters);
         Asked {
@@ -58,9 +62,21 @@ impl Row {
     }
 }
 
+/// A message of the model, with a signature of `bytes` if it has one.
+fn sealed(text: String, bytes: Option<usize>) -> Entry {
+    let parts = vec![Part::text(text)];
+    let seals = bytes.map(|bytes| Seals {
+        by: "w:m".into(),
+        before: SealsSent::new("w:m", None, &[]).before(&[]),
+        key: None,
+        parts: vec![Seal::new(0, &parts[0], "x".repeat(bytes).into())],
+    });
+    Entry::Assistant { parts, verbatim: Verbatim { seals, ..Verbatim::default() }.some().map(Arc::new) }
+}
+
 fn rows() -> Vec<Row> {
     let rows: Vec<Row> = DATA.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(rows.len(), 60);
+    assert_eq!(rows.len(), 61);
     rows
 }
 

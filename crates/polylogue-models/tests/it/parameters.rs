@@ -4,9 +4,9 @@ use crate::common;
 
 use crate::common::{Asked, ask, config, weather};
 use polylogue_core::{
-    Call, Effort, Entry, Model as _, ModelErrorKind, Outcome, Params, Part, Thinking, ToolChoice,
+    AnyModel, Call, Effort, Entry, Model as _, ModelErrorKind, Outcome, Params, Part, Thinking, ToolChoice,
 };
-use polylogue_models::{Config, Endpoint, EndpointModel, Env, Models, Provider};
+use polylogue_models::{Config, Endpoint, EndpointModel, Env, Fallback, Models, Provider};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server, Vendor};
 use serde_json::{Value, json};
 
@@ -81,6 +81,31 @@ async fn a_model_that_is_known_not_to_reason_is_not_asked_to() {
 
 /// R7: what OpenAI's models refuse is moved to the nearest effort that they take, by both of its APIs. Those that stop reasoning at
 /// `none` take a temperature then.
+#[test]
+fn the_table_says_whose_replies_can_have_sealed_reasoning() {
+    let models = Models::new(Env::default());
+    let can_seal = |model: &str, params: &Params| models.model(model).unwrap().returns_seals(params);
+    let (plain, effort) = (Params::default(), |effort| Params { effort: Some(effort), ..Params::default() });
+    for (model, params, expected) in [
+        ("openai:gpt-4o-mini", plain.clone(), false),
+        ("openai:gpt-5", plain.clone(), true),
+        ("openai:gpt-5.1", effort(Effort::None), false),
+        ("openai:gpt-5.1", effort(Effort::Low), true),
+        ("openai:unheard-of-chat", plain.clone(), false),
+        ("openai-responses:unheard-of", plain.clone(), true),
+        ("anthropic:claude-sonnet-4-5", plain.clone(), false),
+        ("anthropic:claude-sonnet-4-5", effort(Effort::Low), true),
+        ("anthropic:claude-sonnet-5-5", plain.clone(), true),
+        ("gemini:gemini-2.5-pro", plain, true),
+    ] {
+        assert_eq!(can_seal(model, &params), expected, "{model} {params:?}");
+    }
+    let both = Fallback::new(
+        ["openai:gpt-4o-mini", "openai:gpt-5"].map(|name| AnyModel::from(models.model(name).unwrap())),
+    );
+    assert!(both.returns_seals(&Params::default()));
+}
+
 #[tokio::test]
 async fn an_effort_that_a_model_refuses_is_moved_to_one_that_it_takes() {
     let server = Server::start(Behavior::from(Answer::text("Sunny.")).vendor(Vendor::OpenAi)).await;

@@ -19,6 +19,10 @@ pub(super) enum Case {
 /// The bytes of text that a token of a long reply can have on average: twice those of English prose. A bound rests on it.
 pub(super) const BYTES_PER_TOKEN: u128 = RunBound::BYTES_PER_TOKEN as u128;
 
+/// The bytes of sealed reasoning that later requests return of a reply: for each of its tokens, and besides.
+pub(super) const SEAL_BYTES_PER_TOKEN: u128 = RunBound::SEAL_BYTES_PER_TOKEN as u128;
+pub(super) const SEAL_BYTES: u128 = RunBound::SEAL_BYTES as u128;
+
 /// The bytes of text that a token usually has.
 const TYPICAL_BYTES_PER_TOKEN: u128 = 4;
 
@@ -75,6 +79,18 @@ impl Case {
         match self {
             Self::Typical => TYPICAL_BYTES_PER_TOKEN,
             Self::Worst | Self::WithoutFailures => BYTES_PER_TOKEN,
+        }
+    }
+
+    /// The bytes of a reply of `tokens` when it is read again, by a model whose replies `can_seal`.
+    pub(super) const fn read_again(self, tokens: u128, can_seal: bool) -> u128 {
+        let said = tokens.saturating_mul(self.bytes_per_token());
+        match self {
+            Self::Worst | Self::WithoutFailures if can_seal => {
+                let seals = tokens.saturating_mul(SEAL_BYTES_PER_TOKEN).saturating_add(SEAL_BYTES);
+                said.saturating_add(seals)
+            }
+            _ => said,
         }
     }
 

@@ -33,6 +33,9 @@ const DECISION: u128 = 3;
 /// Bytes of the request for the rest of a reply that was cut off.
 const REST: u128 = 160 + MESSAGE;
 
+/// The fewest tokens that a message counts in a window.
+const WEIGHT: u128 = 4;
+
 /// Bytes of the note of what a truncated text lacks.
 const NOTICE: u128 = 64;
 
@@ -58,6 +61,8 @@ pub(super) struct Speaker {
     summaries: Option<Summaries>,
     /// The capabilities on which this rests: without one of them, it takes more calls.
     expects: Capabilities,
+    /// Whether its replies can have seals.
+    can_seal: bool,
 }
 
 /// The tools of an agent.
@@ -126,6 +131,7 @@ impl Speaker {
         let window = Window::All;
         let summaries = Some(Summaries::by_default(model.clone(), &params, 1));
         Self {
+            can_seal: model.returns_seals(&params),
             model,
             params,
             fixed,
@@ -215,6 +221,11 @@ impl Speaker {
         self
     }
 
+    /// Whether its replies can have seals.
+    pub(super) const fn can_seal(&self) -> bool {
+        self.can_seal
+    }
+
     /// The capabilities of its model on which this rests.
     pub(super) const fn expects(&self) -> Capabilities {
         self.expects
@@ -235,9 +246,10 @@ impl Speaker {
         model::longest(&self.model, &self.params, case)
     }
 
-    /// The longest reply in bytes.
+    /// The longest reply in bytes, with the seals that are sent again with it. Only the agent itself sends them;
+    /// counting them for all that read the reply is more.
     pub(super) fn reply(&self, case: Case) -> u128 {
-        self.output(case).saturating_mul(case.bytes_per_token())
+        case.read_again(self.output(case), self.can_seal)
     }
 
     /// One call with a request of `context` bytes: as such a call is reserved.
@@ -277,7 +289,11 @@ impl Speaker {
             }
             Window::Tokens(count) => {
                 let limit = (count as u128).saturating_mul(BYTES_PER_TOKEN).saturating_add(PROMPT);
-                context.min(case.text(NO_LIMIT).min(limit.saturating_mul(8)).saturating_add(largest))
+                let texts = case.text(NO_LIMIT).min(limit.saturating_mul(8)).saturating_add(largest);
+                // Seals have no weight in a window, and each message can have some.
+                let unsealed = case.read_again(self.output(case), false);
+                let seals = self.reply(case).saturating_sub(unsealed);
+                context.min(texts.saturating_add(seals.saturating_mul(count as u128 / WEIGHT)))
             }
         }
     }

@@ -74,6 +74,8 @@ pub(super) struct Walk<'s> {
     pub(super) unlimited: BTreeSet<String>,
     /// Agents whose replies have no known length, by team.
     pub(super) unlimited_agents: BTreeMap<Name, BTreeSet<Name>>,
+    /// Models whose replies can have seals.
+    pub(super) sealing: BTreeSet<String>,
     /// Bytes of the task and of the messages with which the outermost chat begins.
     pub(super) opening: Option<u128>,
     /// Bytes that were added to histories without a model call in the chat that ended last.
@@ -113,6 +115,7 @@ impl<'s> Walk<'s> {
             unpriced: BTreeSet::new(),
             unlimited: BTreeSet::new(),
             unlimited_agents: BTreeMap::new(),
+            sealing: BTreeSet::new(),
             opening: None,
             free: Free::default(),
             has_people: false,
@@ -144,8 +147,12 @@ impl<'s> Walk<'s> {
         self.rows.entry((chat.to_owned(), who.to_owned())).or_default().add(sum);
     }
 
-    /// Notes the models of `who` in `team` whose price or length of replies is unknown.
+    /// Notes what is unknown of the models of `who` in `team`, their price or the length of replies, and whether they
+    /// return seals.
     pub(super) fn note_model(&mut self, speaker: &Speaker, (team, who): (&Name, &Name)) {
+        if speaker.can_seal() {
+            self.sealing.insert(speaker.model.name().to_owned());
+        }
         for (of, params) in speaker.models() {
             if model::is_unpriced(of) {
                 self.unpriced.insert(of.name().to_owned());

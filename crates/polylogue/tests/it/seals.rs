@@ -3,15 +3,16 @@
 
 mod by_api;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use polylogue::models::Fallback;
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::{Assistant, Chat, Status, round_robin};
+use polylogue::{Assistant, Chat, Limits, Log, Status, round_robin};
 use polylogue_core::{
     AnyStore, Body, DeltaSink, Entry, Finish, Model, ModelError, ModelErrorKind, Params, Part, Reply,
-    Request, Seal, Seals, Verbatim,
+    Request, Seal, Seals, StopReason, Usage, Verbatim,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::Cut;
@@ -111,6 +112,49 @@ async fn a_conversation_with_seals_is_the_same_wherever_it_is_cut() {
                 .iter()
                 .any(|event| matches!(&event.body, Body::ModelReplied(reply) if reply.verbatim.is_some()))
         );
+    }
+}
+
+/// A model whose reasoning is hidden: a reply of 1,000 tokens goes back with a seal of 5,000 bytes.
+#[derive(Clone)]
+struct Hidden(Arc<AtomicUsize>);
+
+impl Model for Hidden {
+    fn name(&self) -> &str {
+        "test:hidden"
+    }
+
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        let thought = Part::Thought("".into());
+        let sent = request.seals_sent(self.name());
+        let seals = Seals {
+            by: Arc::clone(sent.by()),
+            before: sent.before(request.entries),
+            key: None,
+            parts: vec![Seal::new(0, &thought, json!("x".repeat(5_000)))],
+        };
+        let verbatim = Some(Arc::new(Verbatim { seals: Some(seals), ..Verbatim::default() }));
+        let usage = Usage { input: Some(10), output: Some(1_000), ..Usage::default() };
+        Ok(Reply { parts: vec![thought, Part::text("word")], verbatim, usage, ..Reply::text("") })
+    }
+
+    fn max_output(&self, _: &Params) -> Option<u64> {
+        Some(1_000)
+    }
+}
+
+/// Ann's second request has her first reply, of which providers bill the reasoning again.
+#[tokio::test]
+async fn sealed_reasoning_is_reserved_with_the_request_that_returns_it() {
+    for (limit, requests) in [(6_000, 2), (40_000, 8)] {
+        let model = Hidden(Arc::default());
+        let mut log = Log::in_memory().limits(Limits { tokens: Some(limit), ..Limits::default() });
+        let run = chat(model.clone()).run_in(&mut log, "Talk.").await.unwrap();
+        assert_eq!(model.0.load(Ordering::SeqCst), requests, "{:?}", run.status);
+        let Status::Closed { reason, .. } = run.status else { panic!("{:?}", run.status) };
+        let is_refused = matches!(reason, StopReason::Tokens { next: Some(5_000..), .. });
+        assert_eq!(is_refused, limit == 6_000, "{reason}");
     }
 }
 

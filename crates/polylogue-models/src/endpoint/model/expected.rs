@@ -27,6 +27,15 @@ impl EndpointModel {
             .fold(self.endpoint.0.config.capabilities, |all, (capability, _)| all.with(capability))
     }
 
+    /// Whether replies to requests with `params` can have seals: the API returns some, and the model may reason.
+    pub(super) fn can_seal(&self, params: &Params) -> bool {
+        let style = self.endpoint.style();
+        let (returns, lets) = with_protocol!(self.api, P => {
+            (P::sealer(&style).is_some(), P::lets_reason(params, &self.accepts))
+        });
+        returns && lets && self.accepts.can_reason(params)
+    }
+
     /// The effort that is sent for that of `params`: the nearest one that the model has.
     #[must_use]
     pub fn effort_sent(&self, params: &Params) -> Option<Effort> {

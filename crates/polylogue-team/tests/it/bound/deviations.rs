@@ -1,9 +1,11 @@
 //! Models and providers that deviate from what a bound expects: the bound ends to apply, and its run is not stopped by it.
 
+use std::sync::Arc;
+
 use polylogue::{AnyModel, Log};
 use polylogue_core::{
-    BoundException, Capabilities, Capability, DeltaSink, Event, Model, ModelError, ModelErrorKind, Params,
-    Reply, Request, RunBound, Status, StopReason, Usage,
+    Bound, BoundException, Capabilities, Capability, DeltaSink, Event, Model, ModelError, ModelErrorKind,
+    Params, Part, Reply, Request, RunBound, Seal, Seals, Status, StopReason, Usage, Verbatim,
 };
 use polylogue_team::BuildContext;
 use serde_json::json;
@@ -76,6 +78,81 @@ async fn a_server_that_ignores_the_output_limit_ends_the_bound() {
         let (reason, exception) = play(Deviant { output, ..HONEST }, |bound| bound).await;
         assert_eq!(exception, ends, "{output} tokens");
         assert_eq!(reason, StopReason::Turns { limit: 2, next: None }, "{output} tokens");
+    }
+}
+
+/// A model whose replies are as long as they may be, go back with seals, and are billed for every byte.
+#[derive(Clone, Copy)]
+struct Sealing {
+    /// Whether seals are expected of it.
+    is_expected: bool,
+    /// The bytes of a seal.
+    seal: usize,
+}
+
+/// Tokens of a reply.
+const OUTPUT: u64 = 50;
+
+impl Model for Sealing {
+    fn name(&self) -> &str {
+        "a:b"
+    }
+
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        // No two texts are alike, so that they are no loop.
+        let letter = char::from(b'a' + u8::try_from(request.origin.nth).unwrap());
+        let part = Part::text(format!("{} {}", request.origin.who, letter.to_string().repeat(390)));
+        let sent = request.seals_sent(self.name());
+        let seals = Seals {
+            by: Arc::clone(sent.by()),
+            before: sent.before(request.entries),
+            key: None,
+            // With its quotation marks.
+            parts: vec![Seal::new(0, &part, json!("x".repeat(self.seal - 2)))],
+        };
+        let verbatim = Some(Arc::new(Verbatim { seals: Some(seals), ..Verbatim::default() }));
+        let input = Bound::of(self, request).input;
+        let usage = Usage { input: Some(input), output: Some(OUTPUT), ..Usage::default() };
+        Ok(Reply { parts: vec![part], verbatim, usage, ..Reply::text("") })
+    }
+
+    fn max_output(&self, _: &Params) -> Option<u64> {
+        Some(OUTPUT)
+    }
+
+    fn returns_seals(&self, _: &Params) -> bool {
+        self.is_expected
+    }
+}
+
+/// Plays six turns of two agents within their bound: the reason for the end, why the bound ended to apply, and what share of its
+/// tokens was used, in percent.
+async fn play_sealing(model: Sealing) -> (StopReason, Option<BoundException>, u64) {
+    let team = super::team(
+        "{name: t, model: 'a:b', task: hi, agents: [{name: A}, {name: B}], chat: {participants: [A, B], max_turns: 6}}",
+    );
+    let model = AnyModel::new(model);
+    let bound = team.bound(&|_| Ok(model.clone()), &team.limits()).unwrap();
+    let chat = team.build_at(&|_| Ok(model.clone()), &BuildContext::none()).unwrap();
+    let mut log = Log::in_memory().bound(bound.to_enforce());
+    let run = chat.run_in(&mut log, "hi").await.unwrap();
+    let Status::Closed { reason, .. } = run.status else { panic!("{:?}", run.status) };
+    let share = log.usage().await.counted_tokens() * 100 / bound.at_most.tokens().unwrap();
+    (reason, log.bound_exception().await, share)
+}
+
+#[tokio::test]
+async fn a_bound_has_the_sealed_reasoning_that_is_expected() {
+    let most = 2_048 + 8 * usize::try_from(OUTPUT).unwrap();
+    let end = StopReason::Turns { limit: 6, next: None };
+    for (is_expected, seal, exception) in [
+        (true, most, None),
+        (true, most + 100, Some(BoundException::Seals)),
+        (false, 100, Some(BoundException::Seals)),
+    ] {
+        let (reason, ends, share) = play_sealing(Sealing { is_expected, seal }).await;
+        assert_eq!((&reason, ends), (&end, exception), "{is_expected} {seal}");
+        assert!(exception.is_some() || share <= 100, "{share} %");
     }
 }
 
