@@ -301,6 +301,10 @@ impl ErrorContext<'_> {
     pub(crate) fn flawed(&self, flaw: DecodeError, status: u16) -> Failure {
         let mut failure = match flaw {
             DecodeError::Error(json) => return self.error_inside(&json, status),
+            // The provider may bill what it wrote, whatever the error is.
+            DecodeError::BrokenOff(json) => {
+                return Failure { ended: FailedAttempt::Broken, ..self.error_inside(&json, status) };
+            }
             DecodeError::Unreadable { why, excerpt } => {
                 let hint = match excerpt.trim_start().starts_with('<') {
                     true => Some(format!("that is a web page: {}", self.address_hint())),

@@ -223,6 +223,22 @@ fn errors_inside_a_stream_count_as_the_status_they_stand_for() {
 }
 
 #[test]
+fn an_error_after_a_piece_of_a_reply_may_be_billed() {
+    for (code, ended) in [
+        ("overloaded_error", FailedAttempt::Refused),
+        ("rate_limit_exceeded", FailedAttempt::Refused),
+        ("modelStreamErrorException", FailedAttempt::Refused),
+        ("server_error", FailedAttempt::Broken),
+    ] {
+        let (case, json) = (Case::new(), error_body("a", code));
+        let before = case.context().flawed(DecodeError::Error(json.clone()), 200);
+        let after = case.context().flawed(DecodeError::BrokenOff(json), 200);
+        assert_eq!((before.ended, after.ended), (ended, FailedAttempt::Broken), "{code}");
+        assert_eq!((before.error, before.again), (after.error, after.again), "{code}");
+    }
+}
+
+#[test]
 fn answers_that_are_no_replies_say_what_to_check() {
     let case = Case::new();
     let page = DecodeError::Unreadable { why: "it is not JSON".into(), excerpt: "<html>".into() };

@@ -275,10 +275,12 @@ fn stop_reasons_are_understood_and_unknown_ones_are_unknown() {
 #[test]
 fn errors_are_errors_wherever_they_come() {
     let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
-    for events in [vec![error.clone()], vec![start(), error.clone()], text_and(vec![error.clone()])] {
+    for events in [vec![error.clone()], vec![start(), error.clone()]] {
         let (reply, _) = stream(&events);
         assert!(matches!(&reply, Err(DecodeError::Error(json)) if json.contains("Overloaded")), "{reply:?}");
     }
+    let (reply, _) = stream(&text_and(vec![error.clone()]));
+    assert!(matches!(&reply, Err(DecodeError::BrokenOff(json)) if json.contains("Overloaded")), "{reply:?}");
     assert!(matches!(whole(&error).0, Err(DecodeError::Error(_))));
     let web_page = in_pieces(&[b"<html>no</html>"]).0;
     assert!(matches!(web_page, Err(DecodeError::Unreadable { .. })));

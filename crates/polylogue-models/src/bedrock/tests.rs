@@ -171,8 +171,9 @@ fn an_exception_is_an_error_with_its_type() {
         exceptions.into_iter().chain([(error, "InternalError", "Oh.", None)])
     {
         let begun = frames()[..3].concat();
-        let (reply, _) = stream([&begun[..], &frame]);
-        let Err(DecodeError::Error(json)) = reply else { panic!("{reply:?}") };
+        let Err(DecodeError::BrokenOff(broken)) = stream([&begun[..], &frame]).0 else { panic!("{kind}") };
+        let Err(DecodeError::Error(json)) = stream([&frame[..]]).0 else { panic!("{kind}") };
+        assert_eq!(broken, json);
         assert_eq!(crate::error_body::ErrorBody::of(&json).status(), status, "{kind}");
         let json: Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json, json!({"__type": kind, "message": message}));

@@ -204,7 +204,8 @@ fn a_call_that_cannot_be_parsed_is_malformed() {
 fn errors_within_a_stream_are_errors() {
     let error = r#"{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}"#;
     let begun = of_parts(&[r#"{"text":"a"}"#]).replace("STOP", "FINISH_REASON_UNSPECIFIED");
-    assert_eq!(stream(&format!("{begun}data: {error}\n\n")), Err(DecodeError::Error(error.into())));
+    assert_eq!(stream(&format!("data: {error}\n\n")), Err(DecodeError::Error(error.into())));
+    assert_eq!(stream(&format!("{begun}data: {error}\n\n")), Err(DecodeError::BrokenOff(error.into())));
     assert_eq!(stream(&begun), Err(DecodeError::Cut));
     let unsigned = r#"{"candidates":[{"finishReason":"MISSING_THOUGHT_SIGNATURE"}]}"#;
     let Err(DecodeError::Error(error)) = whole(unsigned) else { panic!() };

@@ -100,6 +100,7 @@ fn what_is_no_reply_is_recognized() {
     let flaw = |body: &str| match whole(body.as_bytes()) {
         Ok(reply) => panic!("{reply:?}"),
         Err(DecodeError::Error(json)) => json,
+        Err(DecodeError::BrokenOff(json)) => format!("after a piece: {json}"),
         Err(DecodeError::Unreadable { why, .. }) => why,
         Err(flaw) => format!("{flaw:?}"),
     };
@@ -112,7 +113,7 @@ fn what_is_no_reply_is_recognized() {
     assert_eq!(flaw(""), "Empty");
     assert!(flaw("<html>").contains("valid JSON for a reply of Ollama"));
     let broken = format!("{}\n{error}\n", r#"{"message":{"content":"a"},"done":false}"#);
-    assert_eq!(flaw(&broken), error, "in the middle of a reply");
+    assert_eq!(flaw(&broken), format!("after a piece: {error}"));
 }
 
 // By its field, or by tags cut anywhere; one that never ends is a thought to its end.

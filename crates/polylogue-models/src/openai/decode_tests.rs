@@ -341,10 +341,6 @@ fn errors_inside_are_errors() {
         r#"{"error":"overloaded"}"#.to_owned(),
         r#"{"object":"error","message":"overloaded"}"#.to_owned(),
         r#"{"detail":"overloaded"}"#.to_owned(),
-        format!(
-            "{}event: error\ndata: {inside}\n\n",
-            USUAL.split("data: {\"choices\":[{\"index\":0,\"delta\":{}").next().unwrap()
-        ),
     ] {
         for reply in [stream(&body).0, whole(&body).0] {
             assert!(
@@ -352,6 +348,14 @@ fn errors_inside_are_errors() {
                 "{body}: {reply:?}"
             );
         }
+    }
+    let begun = USUAL.split("data: {\"choices\":[{\"index\":0,\"delta\":{}").next().unwrap();
+    let body = format!("{begun}event: error\ndata: {inside}\n\n");
+    for reply in [stream(&body).0, whole(&body).0] {
+        assert!(
+            matches!(&reply, Err(DecodeError::BrokenOff(json)) if json.contains("overloaded")),
+            "{reply:?}"
+        );
     }
 }
 

@@ -243,7 +243,8 @@ impl<P: Protocol> PartialReply<P> {
         deltas: &mut dyn DeltaSink,
     ) -> Result<(), DecodeError> {
         self.reply.received = true;
-        self.protocol.take(chunk, raw, &mut self.reply, deltas)
+        let taken = self.protocol.take(chunk, raw, &mut self.reply, deltas);
+        taken.map_err(|error| self.reply.ended_by(error))
     }
 
     /// Decodes a frame: an event as an object with the event's type as its only field, or an error.
@@ -262,7 +263,8 @@ impl<P: Protocol> PartialReply<P> {
         };
         let said: Option<serde_json::Value> = serde_json::from_str(&text).ok();
         let message = said.as_ref().and_then(|said| said.get("message")?.as_str()).unwrap_or(&text);
-        Err(DecodeError::Error(serde_json::json!({"__type": name, "message": message}).to_string()))
+        let json = serde_json::json!({"__type": name, "message": message}).to_string();
+        Err(self.reply.ended_by(DecodeError::Error(json)))
     }
 
     /// Decodes several objects in a row, or invalid UTF-8.

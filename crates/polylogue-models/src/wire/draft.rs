@@ -18,6 +18,8 @@ const MAX_REPLY: usize = 16 << 20;
 pub(crate) enum DecodeError {
     /// An error instead of a reply: its JSON.
     Error(String),
+    /// An error after the first piece of a reply: its JSON.
+    BrokenOff(String),
     /// Invalid data: the reason, and an excerpt.
     Unreadable { why: String, excerpt: String },
     /// It ended before the reply was finished.
@@ -26,6 +28,16 @@ pub(crate) enum DecodeError {
     TooLong(&'static str),
     /// The response was empty.
     Empty,
+}
+
+impl DecodeError {
+    /// The same in a reply of which pieces came before.
+    fn after_pieces(self) -> Self {
+        match self {
+            Self::Error(json) => Self::BrokenOff(json),
+            other => other,
+        }
+    }
 }
 
 impl From<LineTooLong> for DecodeError {
@@ -79,6 +91,11 @@ impl Draft {
     /// Whether the reply is complete, though its usage may still come.
     pub(crate) fn is_finished(&self) -> bool {
         self.ended || self.finish.is_some() && !self.needs_end
+    }
+
+    /// `error` as it ends this reply.
+    pub(crate) fn ended_by(&self, error: DecodeError) -> DecodeError {
+        if self.began { error.after_pieces() } else { error }
     }
 
     /// Takes a piece of reasoning.

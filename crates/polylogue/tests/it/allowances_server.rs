@@ -4,10 +4,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use polylogue::{AnyModel, Assistant, Chat, Limits, Name, Status, Step, Transcript};
+use polylogue::policies::until;
+use polylogue::stop::max_turns;
+use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Name, Status, Step, Transcript, round_robin};
 use polylogue_core::{Allowance, Bound, Money, Params, Price, RunResult, StopReason, TurnRequest};
-use polylogue_models::{Api, Config, Endpoint};
+use polylogue_models::{Api, Config, Endpoint, Retries};
 use polylogue_test::server::{Answer, Behavior, Playbook, Received, Server};
 
 use crate::common::log_of;
@@ -123,5 +126,36 @@ async fn a_server_that_charges_the_most_it_may_is_paid_no_more_than_the_limit() 
         assert!(all <= run && first <= own, "seed {seed}: {all} of {run}, A0 {first} of {own}; {reason}");
         assert_eq!(server.violations(), [""; 0], "seed {seed}");
         println!("seed {seed}: {all} of {run} millionths of a dollar, A0 {first} of {own}: {reason}");
+    }
+}
+
+/// A server whose streams are these events, each time.
+async fn streaming(events: &[&str]) -> Server {
+    let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: ";
+    Server::start(Behavior::raw(format!("{head}{}\r\n\r\n{body}", body.len()))).await
+}
+
+/// Its error is that of a refusal, but a provider may bill the pieces before it. The limit is enough for one call.
+#[tokio::test]
+async fn a_reply_that_ends_with_an_error_counts_at_its_reservation() {
+    let piece = r#"{"choices":[{"index":0,"delta":{"content":"one "}}]}"#;
+    let error = r#"{"error":{"code":503,"message":"overloaded"}}"#;
+    for (events, requests) in [(&[error][..], 3), (&[piece, error], 1)] {
+        let server = streaming(events).await;
+        let retries = Retries { attempts: 3, first_wait: Duration::from_millis(1), ..Retries::default() };
+        let config = Config { retries, ..Config::of(Api::ChatCompletions, &server.base_url()) };
+        let model = Endpoint::new(config).unwrap().model("test").with_price(Some(price()));
+        let params = Params { max_tokens: u32::try_from(REPLY).ok(), ..Params::default() };
+        let agent = Assistant::new("A", AnyModel::new(model)).unwrap().params(params);
+        let policy = until(max_turns(1), round_robin());
+        let chat = Chat::named("one").participant(agent).policy(policy).build().unwrap();
+        let mut log = Log::in_memory().limits(Limits { cost: Some(micros(300)), ..Limits::default() });
+        let run = chat.run_in(&mut log, "go").await;
+        assert_eq!(server.count(), requests, "{run:?}");
+        let is_limit =
+            |status: &Status| matches!(status, Status::Closed { reason: StopReason::Cost { .. }, .. });
+        assert_eq!(run.is_ok_and(|run| is_limit(&run.status)), requests == 1);
+        assert!(log.usage().await.counted_cost() <= micros(300));
     }
 }
