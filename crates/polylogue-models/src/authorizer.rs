@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use polylogue_http::header::{AUTHORIZATION, DATE};
-use polylogue_http::{HeaderMap, HeaderValue, Key, Method};
+use polylogue_http::{HeaderMap, HeaderValue, Key, Method, Redactor};
 use url::Url;
 
 use crate::auth::Auth;
@@ -40,6 +40,23 @@ pub(crate) struct Authorized {
     pub(crate) secrets: Vec<Key>,
     /// How many seconds our clock was corrected by.
     skew: i64,
+}
+
+impl Authorized {
+    /// What `known` redacts, and its secrets.
+    pub(crate) fn redactor(&self, known: &Redactor) -> Redactor {
+        known.with(self.secrets.iter().map(Key::reveal))
+    }
+
+    /// What `failure` makes of `context`, without its secrets: providers quote the headers of requests, whatever the status.
+    pub(crate) fn hidden<T>(
+        &self,
+        context: &ErrorContext<'_>,
+        failure: impl FnOnce(&ErrorContext<'_>) -> T,
+    ) -> T {
+        let redactor = self.redactor(context.redactor);
+        failure(&ErrorContext { redactor: &redactor, ..*context })
+    }
 }
 
 /// The content type of every request.

@@ -40,7 +40,7 @@ use crate::unsupported::Unsupported;
 use crate::wire::draft::Decoded;
 use crate::wire::encode::Body;
 use crate::wire::protocol::{Protocol, Style};
-use exchange::Outgoing;
+use exchange::{Exchanged, Outgoing};
 use key_pool::KeyPool;
 use read::{Stop, read_stream, read_whole};
 
@@ -249,14 +249,16 @@ impl Endpoint {
         self.give_way(&mut headers);
         let limit = if style.stream { Limit::FirstToken } else { Limit::Total };
         let outgoing = Outgoing { method: Method::POST, url, headers, body: body.bytes() };
-        let (key, mut response) =
+        let Exchanged { key, mut response, authorized } =
             self.0.key_pool.exchange(outgoing, &permit, (&clock, limit), context).await?;
         let reply = if style.stream {
             read_stream::<P>(&mut response, &clock, request, deltas).await
         } else {
             read_whole::<P>(&mut response, &clock, request, deltas).await
         };
-        let failed = |stop: Stop| stop.failure(context, timeouts, response.status());
+        let failed = |stop: Stop| {
+            authorized.hidden(context, |context| stop.failure(context, timeouts, response.status()))
+        };
         let decoded = reply.map_err(|stop| self.0.key_pool.but_for(key, failed(stop)))?;
         self.0.key_pool.succeeded(key);
         permit.settle(&decoded.reply.usage);

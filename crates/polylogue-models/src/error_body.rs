@@ -16,6 +16,7 @@ pub(crate) const LONG: &str =
 /// The content of an error's body.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorBody {
+    /// All that it says, with secrets that it quotes: these are removed before it is [shortened](shorten).
     pub(crate) message: Option<String>,
     /// Codes and types, in lower case.
     pub(crate) codes: Vec<String>,
@@ -75,7 +76,7 @@ impl ErrorBody {
     pub(crate) fn of(body: &str) -> Self {
         let Ok(json) = serde_json::from_str::<Value>(body) else {
             let line = body.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('<'));
-            return Self { message: line.map(shorten), ..Self::default() };
+            return Self { message: line.map(str::to_owned), ..Self::default() };
         };
         // Some wrap the object in a list.
         let json = json.get(0).unwrap_or(&json);
@@ -106,7 +107,6 @@ impl ErrorBody {
         let count =
             |name: &str| error.get(name).and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok());
         let (tokens, limit) = (count("n_prompt_tokens"), count("n_ctx"));
-        let message = message.as_deref().map(shorten);
         Self { message, codes, number, wait: retry_delay(error), tokens, limit }
     }
 
@@ -116,8 +116,13 @@ impl ErrorBody {
         self
     }
 
+    /// The beginning of the message, by which errors are distinguished. Messages can quote all of a prompt.
+    fn beginning(&self) -> &str {
+        self.message.as_deref().map_or("", beginning)
+    }
+
     pub(crate) fn mentions(&self, words: &[&str]) -> bool {
-        let message = self.message.as_deref().unwrap_or_default().to_ascii_lowercase();
+        let message = self.beginning().to_ascii_lowercase();
         words.iter().any(|word| message.contains(word) || self.codes.iter().any(|code| code.contains(word)))
     }
 
@@ -135,7 +140,7 @@ impl ErrorBody {
 
     /// The tokens of the request and the limit, if the error is that the request is too long.
     pub(crate) fn too_long(&self) -> Option<(Option<u32>, Option<u32>)> {
-        let (tokens, limit) = too_long(self.message.as_deref().unwrap_or_default(), &self.codes)?;
+        let (tokens, limit) = too_long(self.beginning(), &self.codes)?;
         Some((self.tokens.or(tokens), self.limit.or(limit)))
     }
 
@@ -228,10 +233,14 @@ fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
     object.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
 }
 
-fn shorten(text: &str) -> String {
+/// A message without the end of a long one. Part of a secret is not recognized as one: these are removed before.
+pub(crate) fn shorten(text: &str) -> String {
+    let (text, beginning) = (text.trim().trim_end_matches('.'), beginning(text));
+    if beginning == text { text.to_owned() } else { format!("{beginning}...") }
+}
+
+fn beginning(text: &str) -> &str {
     let text = text.trim().trim_end_matches('.');
-    match text.char_indices().nth(MESSAGE_KEPT) {
-        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
+    let end = text.char_indices().nth(MESSAGE_KEPT).map_or(text.len(), |(end, _)| end);
+    text.get(..end).unwrap_or_default()
 }

@@ -8,7 +8,7 @@ use polylogue_http::{Broken, HeaderMap, Redactor, SendError, StatusCode, Uri};
 
 use crate::account_error::{AccountError, QUOTA};
 use crate::api::Api;
-use crate::error_body::{ErrorBody, LONG};
+use crate::error_body::{ErrorBody, LONG, shorten};
 use crate::ollama::{self, Advice};
 use crate::retry::{RetryAdvice, RetryStop, retry_after};
 use crate::timeouts::{Limit, Timeouts};
@@ -175,13 +175,18 @@ impl ErrorContext<'_> {
             500.. => (Kind::Refused, Some(THEIRS.to_owned()), RetryAdvice::Yes(asked)),
             _ => (Kind::Config, says.hint(), RetryAdvice::No),
         };
-        let what = says.message.as_ref().map_or_else(|| reason(status).to_owned(), Clone::clone);
+        let what = self.quoted(says).unwrap_or_else(|| reason(status).to_owned());
         let (hint, again) = match self.advice(Some(status), &what) {
             Some(advice) => (Some(advice.hint), advice.again.unwrap_or(again)),
             None => (hint, again),
         };
         let message = format!("the provider answered with status {status}: {what}");
         Failure { is_malformed: says.is_malformed(), ..self.failure(kind, &message, hint, again) }
+    }
+
+    /// What the provider says, without secrets.
+    fn quoted(&self, says: &ErrorBody) -> Option<String> {
+        says.message.as_deref().map(|message| shorten(&self.redactor.clean(message)))
     }
 
     /// The kind, hint and retry of a refusal of the key, the account or the model.
@@ -340,11 +345,11 @@ impl ErrorContext<'_> {
         let mut failure = match like {
             Some(like) => self.by_status(like, &says, says.wait),
             None => {
-                let what = says.message.as_deref().unwrap_or("it does not say why");
+                let what = self.quoted(&says).unwrap_or_else(|| "it does not say why".to_owned());
                 self.failure(
                     Kind::Refused,
                     &format!("the provider broke off: {what}"),
-                    self.advice(None, what).map(|advice| advice.hint).or_else(|| says.hint()),
+                    self.advice(None, &what).map(|advice| advice.hint).or_else(|| says.hint()),
                     RetryAdvice::No,
                 )
             }

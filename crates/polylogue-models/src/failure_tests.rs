@@ -132,6 +132,9 @@ fn a_key_is_never_shown_even_if_the_server_repeats_it() {
         error_body(&format!("wrong key {KEY}"), KEY),
         format!("wrong key {KEY}"),
         format!("{}{KEY}", "x".repeat(2040)),
+        // A message is shortened within the key.
+        format!("{}{KEY}", "x".repeat(484)),
+        error_body(&format!("{}{KEY}", "x".repeat(484)), "x"),
     ] {
         for headers in [&[][..], &[("location", "http://x/sk-very-secret-key?key=sk-very-secret-key")]] {
             for status in [302, 400, 401, 404, 429, 500] {

@@ -54,12 +54,12 @@ impl Endpoint {
     /// The ids of models and of inference profiles that can be called, sorted.
     pub(super) async fn models_of_bedrock(&self) -> Result<Vec<ServedModel>, ModelError> {
         let lists = Self::new(Config { base_url: self.list_url()?, ..self.0.config.clone() })?;
-        let FoundationModels { model_summaries } = lists.parse(&lists.get("/foundation-models").await?)?;
+        let FoundationModels { model_summaries } = lists.get("/foundation-models").await?;
         let callable = model_summaries.into_iter().filter(FoundationModel::is_callable);
         let mut names: Vec<String> = callable.map(|model| model.model_id).collect();
         let mut path = "/inference-profiles?maxResults=1000".to_owned();
         for _ in 0..MAX_PAGES {
-            let page: Profiles = lists.parse(&lists.get(&path).await?)?;
+            let page: Profiles = lists.get(&path).await?;
             names.extend(
                 page.inference_profile_summaries.into_iter().map(|profile| profile.inference_profile_id),
             );

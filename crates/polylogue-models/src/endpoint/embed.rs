@@ -11,9 +11,9 @@ use polylogue_memory::{Embed, EmbedPurpose, Embedded};
 use url::Url;
 
 use super::Endpoint;
-use super::exchange::Outgoing;
+use super::exchange::{Exchanged, Outgoing};
 use super::model::next_attempt;
-use super::read::read_body;
+use super::read::{Stop, read_body};
 use crate::address::place;
 use crate::authorizer::JSON;
 use crate::azure;
@@ -22,6 +22,7 @@ use crate::failure::{ErrorContext, Failure};
 use crate::prices::Prices;
 use crate::retry::Attempts;
 use crate::timeouts::{Clock, Limit};
+use crate::wire::draft::DecodeError;
 
 /// An embedding model of an endpoint. Cloning shares the endpoint.
 ///
@@ -196,13 +197,15 @@ impl Embedder {
         // Those of the configuration take precedence.
         endpoint.0.config.headers.iter().for_each(|(name, _)| drop(headers.remove(name)));
         let outgoing = Outgoing { method: Method::POST, url: Some(url), headers, body };
-        let (key, mut response) =
+        let Exchanged { key, mut response, authorized } =
             endpoint.0.key_pool.exchange(outgoing, &permit, (&clock, Limit::Total), context).await?;
         let status = response.status();
         let counted = tokens(response.headers());
         let body = read_body(&mut response, &clock).await;
-        let body = body.map_err(|stop| stop.failure(context, timeouts, status))?;
-        let but_for = |error| endpoint.0.key_pool.but_for(key, context.flawed(error, status));
+        let failed =
+            |stop: Stop| authorized.hidden(context, |context| stop.failure(context, timeouts, status));
+        let body = body.map_err(failed)?;
+        let but_for = |error: DecodeError| endpoint.0.key_pool.but_for(key, failed(error.into()));
         let mut embedded = decode(&body, texts).map_err(but_for)?;
         endpoint.0.key_pool.succeeded(key);
         embedded.usage.input = embedded.usage.input.or(counted);

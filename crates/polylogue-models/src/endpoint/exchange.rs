@@ -3,12 +3,12 @@
 use std::pin::pin;
 
 use bytes::Bytes;
-use polylogue_http::{HeaderMap, Key, Method, Response};
+use polylogue_http::{HeaderMap, Method, Response};
 use url::Url;
 
 use super::key_pool::{KeyPool, KeyState};
 use super::read::refusal;
-use crate::authorizer::Unauthorized;
+use crate::authorizer::{Authorized, Unauthorized};
 use crate::cluster::Permit;
 use crate::failure::{ErrorContext, Failure};
 use crate::retry::RetryAdvice;
@@ -24,16 +24,24 @@ pub(super) struct Outgoing<'a> {
     pub(super) body: Bytes,
 }
 
+/// A response that is none of an error.
+pub(super) struct Exchanged<'a> {
+    /// The index of the key.
+    pub(super) key: usize,
+    pub(super) response: Response<'a>,
+    /// What the request was authorized by: the body can quote it.
+    pub(super) authorized: Authorized,
+}
+
 impl KeyPool {
-    /// Sends a request within `limit` of `clock` with the key of its permit, or the next one. Returns the index of the key, and the
-    /// response, which is none of an error.
+    /// Sends a request within `limit` of `clock` with the key of its permit, or the next one.
     pub(super) async fn exchange(
         &self,
         outgoing: Outgoing<'_>,
         permit: &Permit,
         (clock, limit): (&Clock, Limit),
         context: &ErrorContext<'_>,
-    ) -> Result<(usize, Response<'_>), Failure> {
+    ) -> Result<Exchanged<'_>, Failure> {
         let (key, transport) = self.chosen(permit);
         let Outgoing { method, url, mut headers, body } = outgoing;
         let unauthorized = Unauthorized { method: &method, url: url.unwrap_or(&self.url), body: &body };
@@ -47,10 +55,9 @@ impl KeyPool {
         let status = response.status();
         permit.note(response.headers());
         if (200..300).contains(&status) {
-            return Ok((key, response));
+            return Ok(Exchanged { key, response, authorized });
         }
-        // Some providers quote the headers of a request that they refuse.
-        let redactor = context.redactor.with(authorized.secrets.iter().map(Key::reveal));
+        let redactor = authorized.redactor(context.redactor);
         let context = ErrorContext { redactor: &redactor, ..*context };
         let failure = Box::pin(refusal(&mut response, clock, &context)).await;
         if let (429, RetryAdvice::Yes(asked)) = (status, failure.again) {

@@ -3,13 +3,14 @@
 use bytes::Bytes;
 use polylogue_core::{ModelError, ModelErrorKind};
 use polylogue_http::{HeaderMap, Method};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
 use super::Endpoint;
-use super::exchange::Outgoing;
-use super::read::read_body;
+use super::exchange::{Exchanged, Outgoing};
+use super::read::{Stop, read_body};
 use crate::api::Api;
 use crate::cluster::Permit;
 use crate::failure::{ErrorContext, Failure};
@@ -90,8 +91,7 @@ impl Endpoint {
             let why = "its API does not list models";
             return Err(ModelError::new(ModelErrorKind::Config, self.provider(), why));
         }
-        let body = self.get(path).await?;
-        let List { models, data } = self.parse(&body)?;
+        let List { models, data } = self.get(path).await?;
         let Some(all) = models.or(data) else { return Err(self.unreadable("it is not a list of models")) };
         Ok(all.iter().filter_map(|model| ServedModel::read(model, id)).collect())
     }
@@ -104,40 +104,43 @@ impl Endpoint {
         if self.api() != Api::Ollama {
             return Ok(None);
         }
-        let answer: Value = self.parse(&self.get("/api/version").await?)?;
+        let answer: Value = self.get("/api/version").await?;
         match answer.get("version").and_then(Value::as_str) {
             Some(version) => Ok(Some(version.to_owned())),
             None => Err(self.unreadable("it has no `version`")),
         }
     }
 
-    pub(super) fn parse<T: serde::de::DeserializeOwned>(&self, body: &[u8]) -> Result<T, ModelError> {
-        serde_json::from_slice(body).map_err(|why| self.unreadable(&why.to_string()))
-    }
-
     fn unreadable(&self, why: &str) -> ModelError {
-        let error = DecodeError::Unreadable { why: why.to_owned(), excerpt: String::new() };
-        self.context(self.provider()).flawed(error, 200).error
+        self.context(self.provider()).flawed(unreadable(why), 200).error
     }
 
-    /// Sends one request for `path`.
-    pub(super) async fn get(&self, path: &str) -> Result<Bytes, ModelError> {
+    /// Sends one request for `path`, and reads the JSON of its reply.
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ModelError> {
         let context = self.context(self.provider());
         let _pass = self.0.limiter.pass().await;
         let url = self.place(path);
         self.read(&url, &context).await.map_err(|failure| failure.error)
     }
 
-    async fn read(&self, url: &Url, context: &ErrorContext<'_>) -> Result<Bytes, Failure> {
+    async fn read<T: DeserializeOwned>(&self, url: &Url, context: &ErrorContext<'_>) -> Result<T, Failure> {
         let timeouts = self.0.config.timeouts;
         let clock = Clock::start(timeouts);
         let (url, headers) = (Some(url), HeaderMap::new());
         let outgoing = Outgoing { method: Method::GET, url, headers, body: Bytes::new() };
-        let (_, mut response) =
+        let Exchanged { mut response, authorized, .. } =
             self.0.key_pool.exchange(outgoing, &Permit::default(), (&clock, Limit::Total), context).await?;
         let body = read_body(&mut response, &clock).await;
-        body.map_err(|stop| stop.failure(context, timeouts, response.status()))
+        let parsed = body.and_then(|body| {
+            serde_json::from_slice(&body).map_err(|why| Stop::from(unreadable(&why.to_string())))
+        });
+        let status = response.status();
+        parsed.map_err(|stop| authorized.hidden(context, |context| stop.failure(context, timeouts, status)))
     }
+}
+
+fn unreadable(why: &str) -> DecodeError {
+    DecodeError::Unreadable { why: why.to_owned(), excerpt: String::new() }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::common::{Asked, KEY, ask, quick, reply, text};
 use crate::tokens::Tokens;
 use polylogue_core::{Fault, Model as _, ModelErrorKind as Kind, Params};
+use polylogue_memory::{Embed as _, EmbedPurpose};
 use polylogue_models::{
     Api, Auth, Config, Endpoint, EndpointModel, Env, FailureClass, Fallback, Models, Provider, list_price,
 };
@@ -208,6 +209,35 @@ async fn a_token_in_a_file_is_read_for_each_request() {
     let error = reply(&model).await.unwrap_err();
     assert!(error.message.contains("cannot be read") && error.kind == Kind::Config, "{error:?}");
     assert_eq!(server.count(), 2);
+}
+
+/// The token is in no configuration, and providers quote it in errors with status 200, too: in replies, vectors and lists.
+#[tokio::test]
+async fn a_token_that_the_server_quotes_is_shown_nowhere() {
+    const TOKEN: &str = "eyJhbGciOiJSUzI1NiJ9.a-token-that-no-one-may-see.abcdef";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    std::fs::write(&file, TOKEN).unwrap();
+    let quoted = format!("rejected header: Bearer {TOKEN}");
+    let error = json!({"error": {"code": 400, "message": quoted}});
+    // What is of another type than expected is quoted by the parser.
+    for (status, body) in
+        [("200 OK", &error), ("400 Bad Request", &error), ("200 OK", &json!({"data": quoted}))]
+    {
+        let body = body.to_string();
+        let head = format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: ");
+        let server = Server::start(Behavior::raw(format!("{head}{}\r\n\r\n{body}", body.len()))).await;
+        let config = config(&server, &[("AZURE_OPENAI_AD_TOKEN_FILE", file.to_str().unwrap())]);
+        let endpoint = Endpoint::new(config).unwrap();
+        let embedder = endpoint.embedder("text-embedding-3-small").unwrap();
+        for error in [
+            reply(&endpoint.model("gpt-4o")).await.unwrap_err(),
+            embedder.embed(&["hi".to_owned()], EmbedPurpose::Search).await.unwrap_err(),
+            endpoint.models().await.unwrap_err(),
+        ] {
+            assert!(!format!("{error:?} {error}").contains("no-one-may-see"), "{body}: {error:?}");
+        }
+    }
 }
 
 /// The identity of a workload is exchanged for tokens, one for many requests, and for another one that replaces a refused one.
