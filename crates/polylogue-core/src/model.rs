@@ -48,6 +48,13 @@ pub trait Model: Send + Sync + 'static {
         None
     }
 
+    /// Whether [`cost`](Self::cost) says what a request with `params` costs. Extra fields can ask for service at another
+    /// price. Default: yes.
+    fn has_price(&self, params: &Params) -> bool {
+        let _ = params;
+        true
+    }
+
     /// The maximum length of a reply with `params`, in tokens, reasoning included; `None` if no limit is known.
     ///
     /// Under a limit on money, a call is reserved at this length before it is sent; see [`Bound`](crate::Bound).
@@ -131,6 +138,7 @@ trait ErasedModel: Send + Sync {
         deltas: &'a mut dyn DeltaSink,
     ) -> Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
     fn cost(&self, usage: &Usage) -> Option<Money>;
+    fn has_price(&self, params: &Params) -> bool;
     fn max_output(&self, params: &Params) -> Option<u64>;
     fn useful_output(&self, params: &Params) -> u64;
     fn context_window(&self) -> Option<u64>;
@@ -156,6 +164,9 @@ impl<M: Model> ErasedModel for M {
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         Model::cost(self, usage)
+    }
+    fn has_price(&self, params: &Params) -> bool {
+        Model::has_price(self, params)
     }
     fn max_output(&self, params: &Params) -> Option<u64> {
         Model::max_output(self, params)
@@ -268,6 +279,9 @@ impl Model for AnyModel {
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         self.0.cost(usage)
+    }
+    fn has_price(&self, params: &Params) -> bool {
+        self.0.has_price(params)
     }
     fn max_output(&self, params: &Params) -> Option<u64> {
         self.0.max_output(params)

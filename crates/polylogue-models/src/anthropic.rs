@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use crate::accepts::Accepts;
 use crate::api::{Api, BETA};
 use crate::deviations::MediaForm;
+use crate::wire::asked::AskedOutput;
 use crate::wire::draft::{DecodeError, Draft};
 use crate::wire::json;
 use crate::wire::marks::CacheMark;
@@ -39,7 +40,6 @@ impl Protocol for Messages {
     const CORE: &'static str = "content";
     const NO_FIELD: &'static [&'static str] = &["seed"];
     const CACHE_LIFETIMES: &'static [CacheLifetime] = &[CacheLifetime::FiveMinutes, CacheLifetime::Hour];
-    const MAX_OUTPUT: Option<u64> = Some(tail::MAX_TOKENS);
     const CACHE_MARK: Option<CacheMark> = Some(CacheMark {
         bytes: message::MARK,
         long: message::LONG_MARK,
@@ -127,6 +127,10 @@ impl Protocol for Messages {
         style: &Style,
     ) {
         message::results(out, results, words, style);
+    }
+
+    fn asked_output(params: &Params, style: &Style) -> AskedOutput {
+        tail::asked_output(params, &style.accepts)
     }
 
     fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {

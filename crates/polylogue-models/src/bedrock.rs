@@ -17,6 +17,7 @@ use crate::accepts::Accepts;
 use crate::address::strict_segment;
 use crate::api::Api;
 use crate::deviations::MediaForm;
+use crate::wire::asked::AskedOutput;
 use crate::wire::draft::{DecodeError, Draft};
 use crate::wire::json;
 use crate::wire::marks::CacheMark;
@@ -105,6 +106,10 @@ impl Protocol for Converse {
         _: &Style,
     ) {
         message::results(out, results, words);
+    }
+
+    fn asked_output(params: &Params, style: &Style) -> AskedOutput {
+        tail::asked_output(params, &style.accepts)
     }
 
     fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {

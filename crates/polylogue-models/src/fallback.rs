@@ -208,6 +208,10 @@ impl Model for Fallback {
         costs.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
+    fn has_price(&self, params: &Params) -> bool {
+        self.models.iter().all(|model| model.has_price(params))
+    }
+
     /// The longest of all models; unknown if it is unknown for any.
     fn max_output(&self, params: &Params) -> Option<u64> {
         let lengths = self.models.iter().map(|model| model.max_output(params));

@@ -10,12 +10,13 @@ mod open;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{Capability, DeltaSink, Media, Part, Request};
+use polylogue_core::{Capability, DeltaSink, Media, Params, Part, Request};
 use serde_json::{Map, Value};
 
 use crate::accepts::Accepts;
 use crate::api::Api;
 use crate::deviations::MediaForm;
+use crate::wire::asked::AskedOutput;
 use crate::wire::draft::{DecodeError, Draft};
 use crate::wire::protocol::{Own, Protocol, Style, SystemWithin, ToolResult};
 
@@ -88,6 +89,10 @@ impl Protocol for Gemini {
         style: &Style,
     ) {
         message::results(out, results, words, style);
+    }
+
+    fn asked_output(params: &Params, _: &Style) -> AskedOutput {
+        tail::asked_output(params)
     }
 
     fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {

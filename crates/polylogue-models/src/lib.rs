@@ -133,6 +133,7 @@ mod retry;
 mod schema;
 mod script;
 mod spec;
+mod surcharge;
 mod timeouts;
 mod token_source;
 mod tokens;

@@ -6,11 +6,12 @@ mod message;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{DeltaSink, Media, Part, Request};
+use polylogue_core::{DeltaSink, Media, Params, Part, Request};
 use serde_json::{Map, Value};
 
 use crate::api::Api;
 use crate::deviations::MediaForm;
+use crate::wire::asked::AskedOutput;
 use crate::wire::calls::Piece;
 use crate::wire::draft::{DecodeError, Draft};
 use crate::wire::protocol::{Own, Protocol, Style, ToolResult};
@@ -60,6 +61,10 @@ impl Protocol for Ollama {
 
     fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
         tail::check(extra)
+    }
+
+    fn asked_output(params: &Params, _: &Style) -> AskedOutput {
+        tail::asked_output(params)
     }
 
     fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {

@@ -9,10 +9,11 @@ mod strict;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{CacheLifetime, DeltaSink, Media, Part, Request};
+use polylogue_core::{CacheLifetime, DeltaSink, Media, Params, Part, Request};
 
 use crate::api::Api;
 use crate::deviations::{MediaForm, SendReasoning};
+use crate::wire::asked::AskedOutput;
 use crate::wire::draft::{DecodeError, Draft};
 use crate::wire::json;
 use crate::wire::protocol::{Own, Protocol, Style, ToolResult};
@@ -76,6 +77,10 @@ impl Protocol for ChatCompletions {
         _: &Style,
     ) {
         results.iter().for_each(|result| message::tool(out, result));
+    }
+
+    fn asked_output(params: &Params, style: &Style) -> AskedOutput {
+        tail::asked_output(params, style)
     }
 
     fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {

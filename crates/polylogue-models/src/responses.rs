@@ -6,11 +6,12 @@ mod item;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{CacheLifetime, DeltaSink, Media, Part, Request};
+use polylogue_core::{CacheLifetime, DeltaSink, Media, Params, Part, Request};
 use serde_json::{Map, Value};
 
 use crate::api::Api;
 use crate::deviations::MediaForm;
+use crate::wire::asked::AskedOutput;
 use crate::wire::draft::{DecodeError, Draft};
 use crate::wire::json;
 use crate::wire::protocol::{Own, Protocol, Style, ToolResult};
@@ -74,6 +75,10 @@ impl Protocol for Responses {
         style: &Style,
     ) {
         results.iter().for_each(|result| item::output(out, result, style.vision));
+    }
+
+    fn asked_output(params: &Params, _: &Style) -> AskedOutput {
+        tail::asked_output(params)
     }
 
     fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {

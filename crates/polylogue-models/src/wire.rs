@@ -1,5 +1,6 @@
 //! Encoding of requests and decoding of replies for all protocols; their differences are the trait [`Protocol`](protocol::Protocol).
 
+pub(crate) mod asked;
 pub(crate) mod calls;
 pub(crate) mod decode;
 pub(crate) mod draft;

@@ -7,7 +7,7 @@ use polylogue_core::{
 use polylogue_models::{Day, EndpointModel, Env, Fallback, ModelLimits, Models, Prices, model_names};
 use polylogue_team::{Team, TeamBound};
 
-use crate::models::{price_of, unknown_price};
+use crate::models::{price_of, surcharged, unknown_price, unknown_surcharge};
 use crate::stored::stored_bound;
 use crate::{Result, Runtime, TeamRun};
 
@@ -39,7 +39,8 @@ pub fn bound_of(team: &Team, limits: &Limits, prices: &Prices) -> Result<TeamBou
 pub fn unpriced_models(team: &Team, prices: &Prices) -> Vec<ModelError> {
     let models = models_of(team, prices);
     let is_unpriced = |name: &&str| models.model(name).is_ok_and(|model| price_in(team, &model).is_none());
-    team.models().into_iter().filter(is_unpriced).map(unknown_price).collect()
+    let surcharged = surcharged(team, &models).into_iter().map(unknown_surcharge);
+    team.models().into_iter().filter(is_unpriced).map(unknown_price).chain(surcharged).collect()
 }
 
 /// The models of `team` without keys. An endpoint that needs the environment is not defined.
@@ -130,6 +131,20 @@ mod tests {
         let cost = |price: &str| team(price).at_most.picodollars().unwrap();
         assert!(cost("{input: 0, output: 0}") > 0);
         assert!(cost("{input: 1000, output: 1000}") > 100 * cost("{input: 0, output: 0}"));
+    }
+
+    #[test]
+    fn service_at_another_price_is_unpriced_unless_the_user_says_what_it_costs() {
+        let text = "{name: t, model: 'openai:gpt-5', task: hi, agents: [{name: Ann, parameters: {max_tokens: 100, \
+             extra: {service_tier: priority}}}], chat: {participants: [Ann], pattern: sequential}}";
+        let team = parse(text, "t.yaml", &Overrides::default()).unwrap().team;
+        let unpriced = |prices: &Prices| {
+            let bound = bound_of(&team, &team.limits(), prices).unwrap();
+            (bound.unpriced.len(), unpriced_models(&team, prices).len())
+        };
+        assert_eq!(unpriced(&Prices::default()), (1, 1));
+        let price = Price { input: 2.5, output: 20.0, ..Price::FREE };
+        assert_eq!(unpriced(&Prices::new([("openai:gpt-5".to_owned(), price.into())])), (0, 0));
     }
 
     /// One agent with one tool, and an output schema if it is named.

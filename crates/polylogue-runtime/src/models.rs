@@ -18,6 +18,7 @@ use polylogue_models::{
     Recording, Script, ScriptStep, model_names,
 };
 use polylogue_team::{Agent, Team};
+use serde_json::{Map, Value};
 
 use self::endpoints::EndpointResolver;
 pub use self::endpoints::endpoint_allowed;
@@ -178,8 +179,10 @@ impl TeamModels {
         let names = team.models().into_iter().filter(|name| self.budget && local.get(name).is_none());
         names.filter_map(|name| models.model(name).ok()).try_for_each(|model| {
             self.price(model.name(), model.price())?;
-            Ok(())
-        })
+            Ok::<_, Error>(())
+        })?;
+        let first = surcharged(team, models).into_iter().next().filter(|_| self.budget);
+        first.map_or(Ok(()), |name| Err(unknown_surcharge(name).into()))
     }
 
     /// Refuses media of `team` that an agent receives whose model is known not to read it.
@@ -251,6 +254,25 @@ pub(crate) fn unknown_price(name: &str) -> ModelError {
     let what = "there is a budget, but its price is unknown";
     ModelError::new(ModelErrorKind::Config, name, what).hint(format!(
         "add `prices: {{\"{name}\": {{input: ..., output: ...}}}}` to the team, or count its calls as free: `--allow unknown-price`"
+    ))
+}
+
+/// Models of `team` that agents ask with extra fields for service at an unknown price.
+pub(crate) fn surcharged<'t>(team: &'t Team, models: &Models) -> Vec<&'t str> {
+    let is_surcharged = |(name, extra): &(&str, &Map<String, Value>)| {
+        let params = Params { extra: (*extra).clone(), ..Params::default() };
+        models.model(name).is_ok_and(|model| !model.has_price(&params))
+    };
+    let names: BTreeSet<&str> =
+        team.extra_fields().into_iter().filter(is_surcharged).map(|(name, _)| name).collect();
+    names.into_iter().collect()
+}
+
+/// Why the model called `name` cannot be asked under a budget with extra fields for service at another price.
+pub(crate) fn unknown_surcharge(name: &str) -> ModelError {
+    let what = "there is a budget, but with the extra fields of an agent its price is unknown";
+    ModelError::new(ModelErrorKind::Config, name, what).hint(format!(
+        "remove the field, such as `service_tier`, or add what requests with it cost to your prices: `{name}: {{input: ..., output: ...}}`"
     ))
 }
 

@@ -35,6 +35,9 @@ impl Bound {
         let audio = (audio > 0).then(|| audio.min(input));
         let output = model.max_output(params).or_else(|| model.max_input());
         let cost = |output| {
+            if !model.has_price(params) {
+                return None;
+            }
             let fresh = Usage { input: Some(input), audio, output, ..Usage::default() };
             let is_long = params.prompt_cache == Some(CacheLifetime::Hour);
             let written = input - audio.unwrap_or(0);

@@ -70,6 +70,10 @@ impl<W: ModelWrapper> Model for W {
         self.inner().cost(usage)
     }
 
+    fn has_price(&self, params: &Params) -> bool {
+        self.inner().has_price(params)
+    }
+
     fn max_output(&self, params: &Params) -> Option<u64> {
         self.inner().max_output(params)
     }

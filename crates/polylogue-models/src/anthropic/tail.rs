@@ -7,13 +7,14 @@ use serde_json::{Map, Value, json};
 use super::message::first_mark;
 use crate::accepts::{Accepts, ThinkingForm};
 use crate::schema::{self, anthropic::enforced};
+use crate::wire::asked::AskedOutput;
 use crate::wire::fields::Fields;
 use crate::wire::json;
 use crate::wire::protocol::Style;
 use crate::wire::words::legal_name;
 
 /// The maximum tokens of a reply of a model that is not in the table. The API requires one.
-pub(super) const MAX_TOKENS: u64 = 8192;
+const MAX_TOKENS: u64 = 8192;
 
 /// Writes everything after the messages, the closing brace included.
 pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
@@ -43,6 +44,12 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
         fields.put(name, value);
     }
     fields.end();
+}
+
+/// What the body asks for. Requests have one reply.
+pub(super) fn asked_output(params: &Params, accepts: &Accepts) -> AskedOutput {
+    let own = Value::from(max_tokens(params, accepts));
+    AskedOutput::of([params.extra.get("max_tokens").unwrap_or(&own)], [])
 }
 
 /// Refuses extra fields that cannot be sent.

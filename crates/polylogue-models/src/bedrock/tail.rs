@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::reasoning;
 use crate::accepts::Accepts;
 use crate::schema::{anthropic::enforced, arguments};
+use crate::wire::asked::AskedOutput;
 use crate::wire::fields::Fields;
 use crate::wire::protocol::Style;
 use crate::wire::words::legal_name;
@@ -59,6 +60,23 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
         }
     }
     fields.end();
+}
+
+/// Where a body limits the reply: a field of the API, and those that models have for it.
+const LIMITS: [&str; 6] = [
+    "/inferenceConfig/maxTokens",
+    "/additionalModelRequestFields/max_tokens",
+    "/additionalModelRequestFields/max_completion_tokens",
+    "/additionalModelRequestFields/max_gen_len",
+    "/additionalModelRequestFields/inferenceConfig/maxTokens",
+    "/additionalModelRequestFields/inferenceConfig/max_new_tokens",
+];
+
+/// What the body asks for. Requests have one reply.
+pub(super) fn asked_output(params: &Params, accepts: &Accepts) -> AskedOutput {
+    let inference = params.extra.get("inferenceConfig").cloned().or_else(|| inference(params));
+    let body = json!({"inferenceConfig": inference, (OWN): own_fields(params, accepts)});
+    AskedOutput::of(LIMITS.iter().filter_map(|place| body.pointer(place)), [])
 }
 
 fn own_fields(params: &Params, accepts: &Accepts) -> Map<String, Value> {

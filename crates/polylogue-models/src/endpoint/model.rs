@@ -230,14 +230,14 @@ impl Model for EndpointModel {
 
     /// The limit of the request, or else the known limit of the model.
     fn max_output(&self, params: &Params) -> Option<u64> {
-        let extra = |name: &str| params.extra.get(name).and_then(Value::as_u64);
-        let said =
-            ["max_completion_tokens", "max_output_tokens", "max_tokens"].into_iter().filter_map(extra).max();
-        let said = said.or_else(|| params.max_tokens.map(u64::from));
-        let usual = with_protocol!(self.api, P => P::MAX_OUTPUT);
-        let longest = said.into_iter().chain(self.accepts.max_output).min().or(usual)?;
-        // A server that is asked for several replies bills all of them.
-        Some(longest.saturating_mul(extra("n").unwrap_or(1).max(1)))
+        let style = Style { accepts: self.accepts, ..self.endpoint.style() };
+        let asked = with_protocol!(self.api, P => P::asked_output(params, &style));
+        let longest = asked.most.into_iter().chain(self.accepts.max_output).min()?;
+        Some(longest.saturating_mul(asked.replies))
+    }
+
+    fn has_price(&self, params: &Params) -> bool {
+        self.is_priced_for(params)
     }
 
     /// Reasoning counts as output, and comes first.
@@ -327,6 +327,7 @@ impl EndpointModel {
             Ok(answer) => Ok(answer.reply),
             Err(error) => Err(error),
         };
+        let result = result.map(|reply| self.at_known_price(reply, request.params));
         let advised = |error| if style.vision { advised(error, request) } else { error };
         let judge = |error| judged(misformed(advised(error), request, &style), request);
         let result = result.map_err(judge);

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::message::name;
 use crate::accepts::Accepts;
 use crate::schema;
+use crate::wire::asked::AskedOutput;
 use crate::wire::fields::Fields;
 use crate::wire::json;
 use crate::wire::protocol::Style;
@@ -125,18 +126,41 @@ fn generation_config(params: &Params, style: &Style) -> Map<String, Value> {
         ("topP", finite(params.top_p)),
         ("topK", params.top_k.map(Value::from)),
         ("seed", params.seed.map(seed)),
-        ("maxOutputTokens", params.max_tokens.map(Value::from)),
+        limit(params),
         ("stopSequences", stops.map(Value::from)),
         ("responseMimeType", is_json.then(|| "application/json".into())),
         ("responseJsonSchema", schema),
         ("thinkingConfig", thinking(params, style)),
     ];
+    with_extra(known, params)
+}
+
+/// `known` fields of `generationConfig` with the extra ones.
+fn with_extra(
+    known: impl IntoIterator<Item = (&'static str, Option<Value>)>,
+    params: &Params,
+) -> Map<String, Value> {
     let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     let is_further = |name: &str| !FIELDS.contains(&name) && !ELSEWHERE.contains(&name);
     let further = params.extra.iter().filter(|(name, _)| is_further(name));
     let further = further.map(|(name, value)| (option_name(name).to_owned(), value.clone()));
     let own = params.extra.get(CONFIG).and_then(Value::as_object).cloned().unwrap_or_default();
     known.chain(further).chain(own).collect()
+}
+
+/// The parameter that limits a reply, as a field of `generationConfig`.
+fn limit(params: &Params) -> (&'static str, Option<Value>) {
+    ("maxOutputTokens", params.max_tokens.map(Value::from))
+}
+
+/// What the body asks for. The API also takes names in snake case.
+pub(super) fn asked_output(params: &Params) -> AskedOutput {
+    let config = &with_extra([limit(params)], params);
+    let values = |names: [&'static str; 2]| names.into_iter().filter_map(move |name| config.get(name));
+    AskedOutput::of(
+        values(["maxOutputTokens", "max_output_tokens"]),
+        values(["candidateCount", "candidate_count"]),
+    )
 }
 
 /// The same number for the same seed, within the 31 bits that are accepted.

@@ -4,6 +4,7 @@ use bytes::BytesMut;
 use polylogue_core::{Effort, Params, Request};
 use serde_json::{Map, Value, json};
 
+use crate::wire::asked::AskedOutput;
 use crate::wire::fields::{Fields, write_tools};
 use crate::wire::protocol::Style;
 
@@ -84,6 +85,11 @@ fn options(params: &Params) -> Map<String, Value> {
     let further = further.map(|(name, value)| (option_name(name).to_owned(), value.clone()));
     let own = params.extra.get("options").and_then(Value::as_object).cloned().unwrap_or_default();
     known.chain(further).chain(own).collect()
+}
+
+/// What the body asks for. Requests have one reply.
+pub(super) fn asked_output(params: &Params) -> AskedOutput {
+    AskedOutput::of(options(params).get("num_predict"), [])
 }
 
 fn is_field(name: &str) -> bool {

@@ -6,9 +6,20 @@ use serde_json::{Value, json};
 
 use super::strict::is_strict;
 use crate::deviations::SchemaForm;
+use crate::wire::asked::AskedOutput;
 use crate::wire::fields::{Fields, write_tools};
 use crate::wire::json;
 use crate::wire::protocol::Style;
+
+/// The fields that limit a reply: servers know one of them, or both.
+const LIMITS: [&str; 2] = ["max_completion_tokens", "max_tokens"];
+
+/// What the body asks for.
+pub(super) fn asked_output(params: &Params, style: &Style) -> AskedOutput {
+    let extra = &params.extra;
+    let own = params.max_tokens.filter(|_| !extra.contains_key(style.max_tokens)).map(Value::from);
+    AskedOutput::of(own.iter().chain(LIMITS.iter().filter_map(|name| extra.get(*name))), extra.get("n"))
+}
 
 /// Writes everything after the messages, the closing brace included.
 pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::accepts::Accepts;
 use crate::openai::{is_strict, prefix_name};
+use crate::wire::asked::AskedOutput;
 use crate::wire::fields::Fields;
 use crate::wire::json;
 use crate::wire::protocol::Style;
@@ -33,6 +34,20 @@ pub(super) fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
     REFUSED.iter().find(|(name, _)| extra.contains_key(*name)).map_or(Ok(()), |(_, why)| Err(why))
 }
 
+/// The field that limits a reply.
+const LIMIT: &str = "max_output_tokens";
+
+fn limit(params: &Params) -> Option<u32> {
+    params.max_tokens.map(|tokens| tokens.max(MIN_TOKENS))
+}
+
+/// What the body asks for. Requests have one reply.
+pub(super) fn asked_output(params: &Params) -> AskedOutput {
+    let extra = params.extra.get(LIMIT);
+    let own = limit(params).filter(|_| extra.is_none()).map(Value::from);
+    AskedOutput::of(own.iter().chain(extra), [])
+}
+
 /// Writes everything after the input, the closing brace included.
 pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
     let params = request.params;
@@ -45,7 +60,7 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
     let finite = |number: Option<f64>| number.filter(|n| n.is_finite());
     fields.add("temperature", finite(params.temperature).as_ref());
     fields.add("top_p", finite(params.top_p).as_ref());
-    fields.add("max_output_tokens", params.max_tokens.map(|tokens| tokens.max(MIN_TOKENS)).as_ref());
+    fields.add(LIMIT, limit(params).as_ref());
     for (name, own) in [("reasoning", reasoning(params, &style.accepts)), ("text", format(params))] {
         let value = with_extra(own, params.extra.get(name));
         if let Some(value) = value {

@@ -4,6 +4,7 @@ use polylogue_core::{DeltaSink, Media};
 
 use super::*;
 use crate::deviations::MediaForm;
+use crate::wire::asked::AskedOutput;
 use crate::wire::draft::{DecodeError, Draft};
 
 /// Such a wire: messages are lists, `r` and an id for a result, `p` for a picture, and `w` for words.
@@ -61,6 +62,10 @@ impl<const PICTURES: bool> Protocol for Grouped<PICTURES> {
     ) {
         let results = results.iter().map(|result| format!("r{}", result.id));
         message(out, "user", results.chain(words.into_iter().filter_map(in_letters)));
+    }
+
+    fn asked_output(_: &Params, _: &Style) -> AskedOutput {
+        AskedOutput::of([], [])
     }
 
     fn tail(out: &mut BytesMut, _: &Request<'_>, _: &Style) {

@@ -10,6 +10,7 @@ use polylogue_http::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::asked::AskedOutput;
 use super::draft::{DecodeError, Draft};
 use super::ids::CallIds;
 use super::marks::CacheMark;
@@ -176,9 +177,6 @@ pub(crate) trait Protocol: Default + Send {
     /// The parameters that models refuse which are known to reason.
     const REFUSED_BY_REASONING: &'static [&'static str] = &[];
 
-    /// The maximum tokens of a reply if neither the request nor the table has one, for an API that requires one.
-    const MAX_OUTPUT: Option<u64> = None;
-
     /// The names of those of `params` that it does not take together with others of them, from a model that `accepts` so
     /// much.
     fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
@@ -270,6 +268,10 @@ pub(crate) trait Protocol: Default + Send {
         words: impl IntoIterator<Item = &'a Part> + Clone,
         style: &Style,
     );
+
+    /// What [`tail`](Self::tail) asks for: the only place that says which fields of the body limit a reply, and how
+    /// many replies it has.
+    fn asked_output(params: &Params, style: &Style) -> AskedOutput;
 
     /// Writes everything after the list of messages, the closing brace included.
     fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style);

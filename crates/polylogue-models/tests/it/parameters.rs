@@ -4,7 +4,8 @@ use crate::common;
 
 use crate::common::{Asked, ask, config, weather};
 use polylogue_core::{
-    AnyModel, Call, Effort, Entry, Model as _, ModelErrorKind, Outcome, Params, Part, Thinking, ToolChoice,
+    AnyModel, Bound, Call, Effort, Entry, Model as _, ModelErrorKind, Outcome, Params, Part, Price, Thinking,
+    ToolChoice,
 };
 use polylogue_models::{Config, Endpoint, EndpointModel, Env, Fallback, Models, Provider};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server, Vendor};
@@ -81,6 +82,64 @@ async fn a_model_that_is_known_not_to_reason_is_not_asked_to() {
 
 /// R7: what OpenAI's models refuse is moved to the nearest effort that they take, by both of its APIs. Those that stop reasoning at
 /// `none` take a temperature then.
+/// Whatever a body has of the fields that its API knows, and of no others. `None` where nothing limits the reply.
+#[test]
+fn a_reply_has_as_many_tokens_as_the_body_asks_for() {
+    let keys =
+        [("AWS_REGION", "us-east-1"), ("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret")];
+    let models = Models::new(Env::of(keys));
+    for (model, max_tokens, extra, expected) in [
+        ("openai-chat:unheard-of", Some(1_000), json!({"max_output_tokens": 1}), Some(1_000)),
+        ("openai-chat:unheard-of", None, json!({"max_completion_tokens": 50}), Some(50)),
+        ("openai-chat:unheard-of", Some(10), json!({"max_tokens": 60_000}), Some(60_000)),
+        ("openai-chat:unheard-of", Some(10), json!({"max_tokens": "60000", "n": 2}), Some(120_000)),
+        ("openai-chat:unheard-of", Some(10), json!({"max_completion_tokens": null}), None),
+        ("openai-responses:unheard-of", Some(1), json!({}), Some(16)),
+        ("openai-responses:unheard-of", Some(1), json!({"max_output_tokens": 500}), Some(500)),
+        ("openai-responses:unheard-of", Some(100), json!({"max_tokens": 1}), Some(100)),
+        (
+            "gemini:unheard-of",
+            Some(10),
+            json!({"generationConfig": {"maxOutputTokens": 60_000}}),
+            Some(60_000),
+        ),
+        ("gemini:unheard-of", None, json!({"maxOutputTokens": 70}), Some(70)),
+        ("gemini:unheard-of", Some(10), json!({"max_output_tokens": 99}), Some(99)),
+        ("gemini:unheard-of", Some(10), json!({"n": 3}), Some(30)),
+        ("gemini:unheard-of", Some(10), json!({"generationConfig": {"candidateCount": 8}}), Some(80)),
+        ("anthropic:unheard-of", None, json!({}), Some(8_192)),
+        ("anthropic:unheard-of", Some(10), json!({"max_tokens": 99}), Some(99)),
+        ("bedrock:unheard-of", Some(10), json!({"inferenceConfig": {"maxTokens": 99}}), Some(99)),
+        ("bedrock:unheard-of", Some(10), json!({"inferenceConfig": {"temperature": 1}}), None),
+        ("bedrock:unheard-of", Some(10), json!({"max_tokens": 99}), Some(99)),
+        ("ollama:unheard-of", Some(10), json!({"num_predict": -1}), None),
+        ("ollama:unheard-of", Some(10), json!({"options": {"num_predict": 99}}), Some(99)),
+    ] {
+        let params = Params { max_tokens, extra: extra.as_object().unwrap().clone(), ..Params::default() };
+        assert_eq!(
+            models.model(model).unwrap().max_output(&params),
+            expected,
+            "{model} {max_tokens:?} {extra}"
+        );
+    }
+}
+
+/// Other service has another price, which the table does not have.
+#[tokio::test]
+async fn a_request_for_other_service_has_no_known_cost() {
+    let server = server().await;
+    let price = Price { input: 1.0, output: 1.0, ..Price::FREE };
+    let model = Endpoint::new(config(&server)).unwrap().model("m").with_price(Some(price));
+    for (tier, is_priced) in [("flex", true), ("priority", false)] {
+        let extra = json!({"service_tier": tier}).as_object().unwrap().clone();
+        let asked = Asked { params: Params { extra, ..Params::default() }, ..Asked::default() };
+        let bound = Bound::of(&model, &asked.request());
+        assert_eq!(bound.least_cost.is_some(), is_priced, "{tier}");
+        let reply = ask(&model, &asked).await.0.unwrap();
+        assert_eq!(AnyModel::from(model.clone()).reply_cost(&reply).is_some(), is_priced, "{tier}");
+    }
+}
+
 #[test]
 fn the_table_says_whose_replies_can_have_sealed_reasoning() {
     let models = Models::new(Env::default());

@@ -28,7 +28,7 @@ pub(super) fn call_of(model: &AnyModel, params: &Params, case: Case, context: u1
     let input = if bound.input == u64::MAX { NO_LIMIT } else { bound.input.into() };
     let output = bound.tokens.filter(|_| input != NO_LIMIT).map(|tokens| tokens - bound.input);
     let (output, cost) = (output.map_or(NO_LIMIT, u128::from), bound.cost.filter(|_| input != NO_LIMIT));
-    let unknown = || if is_unpriced(model) || is_free(model) { 0 } else { NO_LIMIT };
+    let unknown = || if is_unpriced(model, params) || is_free(model) { 0 } else { NO_LIMIT };
     Amount { calls: 1, input, output, cost: cost.map_or_else(unknown, |cost| cost.picodollars.into()) }
 }
 
@@ -37,9 +37,10 @@ fn is_free(model: &AnyModel) -> bool {
     model.cost(&usage) == Some(Money::default())
 }
 
-/// Whether the price of `model` is unknown.
-pub(super) fn is_unpriced(model: &AnyModel) -> bool {
-    model.cost(&Usage { input: Some(1), output: Some(1), ..Usage::default() }).is_none()
+/// Whether the price of requests to `model` with `params` is unknown.
+pub(super) fn is_unpriced(model: &AnyModel, params: &Params) -> bool {
+    let usage = Usage { input: Some(1), output: Some(1), ..Usage::default() };
+    !model.has_price(params) || model.cost(&usage).is_none()
 }
 
 /// Whether the length of a request or of a reply of `model` has no limit.

@@ -154,7 +154,7 @@ impl<'s> Walk<'s> {
             self.sealing.insert(speaker.model.name().to_owned());
         }
         for (of, params) in speaker.models() {
-            if model::is_unpriced(of) {
+            if model::is_unpriced(of, params) {
                 self.unpriced.insert(of.name().to_owned());
             }
             if model::is_unlimited(of, params) {

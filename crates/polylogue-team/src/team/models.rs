@@ -6,10 +6,11 @@ use std::path::{Component, Path, PathBuf};
 use polylogue_config::{At, Switch};
 use polylogue_core::Name;
 use polylogue_models::model_names;
+use serde_json::{Map, Value};
 
 use super::Team;
 use crate::Overrides;
-use crate::agent::AgentKind;
+use crate::agent::{Agent, AgentKind};
 use crate::compaction::CompactionKeys;
 use crate::endpoint::{Endpoint, canonical};
 
@@ -124,6 +125,23 @@ impl Team {
         let own = agents.chain(private_agents).map(|(name, model)| (name, model.or(usual)));
         let within = self.teams.iter().flat_map(|sub| sub.team.model_users(&sub.name, usual));
         own.chain(within).collect()
+    }
+
+    /// The models of agents, here and in the teams within it, each with the extra fields that the agent asks it with.
+    #[must_use]
+    pub fn extra_fields(&self) -> Vec<(&str, &Map<String, Value>)> {
+        self.extra_fields_within(None)
+    }
+
+    /// The same in a team within another one, whose model is `around`.
+    fn extra_fields_within<'t>(&'t self, around: Option<&'t str>) -> Vec<(&'t str, &'t Map<String, Value>)> {
+        let usual = self.model.as_deref().map(String::as_str).or(around);
+        let own = self.agents.iter().filter_map(Agent::model).flat_map(|keys| {
+            let names = keys.model.as_ref().map(|model| model.as_str()).or(usual).unwrap_or_default();
+            model_names(names).map(move |name| (name, &keys.parameters.extra))
+        });
+        let within = self.teams.iter().flat_map(|sub| sub.team.extra_fields_within(usual));
+        own.filter(|(_, extra)| !extra.is_empty()).chain(within).collect()
     }
 
     /// The endpoints of the team and of the teams within it, by name. Where several say something of one, the outer

@@ -1,12 +1,15 @@
-//! Replies of another model than the one that was asked, because the provider chose it.
+//! Replies at another price than that of the model that was asked: of another model, because the provider chose it, or with other
+//! service.
 
 use std::sync::Arc;
 
-use polylogue_core::{AnsweredBy, AnyModel, Model as _, Reply};
+use polylogue_core::{AnsweredBy, AnyModel, Model as _, Params, Reply};
 
 use super::super::Answer;
 use super::EndpointModel;
 use crate::catalog::is_edition;
+use crate::prices::Day;
+use crate::surcharge::has_usual_price;
 
 impl EndpointModel {
     /// The answer, its reply by the model that the provider names if that is not the one that was `asked`, but one that it chose:
@@ -22,6 +25,25 @@ impl EndpointModel {
         let (model, cost) = (by.name().into(), by.call_cost(&answer.reply.usage));
         let answered_by = AnsweredBy { model, cost, because: None };
         Answer { reply: Reply { answered_by: Some(Arc::new(answered_by)), ..answer.reply }, ..answer }
+    }
+}
+
+impl EndpointModel {
+    /// Whether the price is that of requests with `params`. The user's own price is what the user says that they cost.
+    pub(super) fn is_priced_for(&self, params: &Params) -> bool {
+        let own = || self.prices.own(self.endpoint.provider(), &self.model, Day::today());
+        has_usual_price(&params.extra, &self.model) || own().is_some()
+    }
+
+    /// `reply` to a request with `params`, with an unknown cost if these ask for service that the price is not for.
+    pub(super) fn at_known_price(&self, reply: Reply, params: &Params) -> Reply {
+        if self.is_priced_for(params) {
+            return reply;
+        }
+        let model =
+            reply.answered_by.as_ref().map_or_else(|| Arc::clone(&self.name), |by| Arc::clone(&by.model));
+        let answered_by = AnsweredBy { model, cost: None, because: None };
+        Reply { answered_by: Some(Arc::new(answered_by)), ..reply }
     }
 }
 
