@@ -32,7 +32,8 @@ pub trait Embed: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Embedded, ModelError>> + Send;
 
     /// As [`embed`](Self::embed), paid from `reserved`: a model that retries reports how the attempt before
-    /// [failed](Reservation::fail), and reserves [another](Reservation::again).
+    /// [failed](Reservation::fail), and reserves [another](Reservation::again); one that fails after other requests of the same
+    /// call reports what these [used](Reservation::paid). What a call used that does not fail is up to its caller.
     ///
     /// # Errors
     /// As [`embed`](Self::embed).
@@ -44,6 +45,13 @@ pub trait Embed: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Embedded, ModelError>> + Send {
         let _ = reserved;
         self.embed(texts, purpose)
+    }
+
+    /// How many of the first of `texts` it embeds in one request: callers that keep vectors ask for so many at a time, and keep
+    /// them before the next request. Default: all.
+    fn batch(&self, texts: &[String], purpose: EmbedPurpose) -> usize {
+        let _ = purpose;
+        texts.len()
     }
 
     /// The length of its vectors, if it is known before a call. Vectors of another length are computed again.
@@ -85,6 +93,7 @@ trait ErasedEmbed: Send + Sync {
         purpose: EmbedPurpose,
         reserved: &'a Reservation<'_>,
     ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>>;
+    fn batch(&self, texts: &[String], purpose: EmbedPurpose) -> usize;
     fn dimensions(&self) -> Option<usize>;
     fn bound(&self, texts: &[String]) -> Bound;
 }
@@ -107,6 +116,9 @@ impl<E: Embed> ErasedEmbed for E {
         reserved: &'a Reservation<'_>,
     ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>> {
         Box::pin(Embed::embed_reserved(self, texts, purpose, reserved))
+    }
+    fn batch(&self, texts: &[String], purpose: EmbedPurpose) -> usize {
+        Embed::batch(self, texts, purpose)
     }
     fn dimensions(&self) -> Option<usize> {
         Embed::dimensions(self)
@@ -137,6 +149,9 @@ impl Embed for AnyEmbed {
         reserved: &Reservation<'_>,
     ) -> Result<Embedded, ModelError> {
         self.0.embed_reserved(texts, purpose, reserved).await
+    }
+    fn batch(&self, texts: &[String], purpose: EmbedPurpose) -> usize {
+        self.0.batch(texts, purpose)
     }
     fn dimensions(&self) -> Option<usize> {
         self.0.dimensions()

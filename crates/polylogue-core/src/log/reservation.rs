@@ -75,6 +75,8 @@ struct State {
     last: Option<Bound>,
     /// Whether that attempt got a reply.
     is_answered: bool,
+    /// The tokens and the money of the requests of the call that have a reply.
+    paid: Option<(Option<u64>, Option<Money>)>,
     refused: Option<Error>,
 }
 
@@ -276,9 +278,28 @@ impl Reservation<'_> {
         self.settled(&nothing, false, Some(cost));
     }
 
+    /// Notes what one of the several requests of a call used, `None` where that is unknown: if another one fails, this counts
+    /// nevertheless. A call that is settled counts as it says itself.
+    pub fn paid(&self, tokens: Option<u64>, cost: Option<Money>) {
+        let mut state = self.state();
+        let (earlier, spent) = state.paid.unwrap_or((Some(0), Some(Money::default())));
+        let tokens = earlier.zip(tokens).map(|(one, other)| one.saturating_add(other));
+        state.paid = Some((tokens, spent.zip(cost).map(|(one, other)| one + other)));
+    }
+
     /// Counts a failed attempt. Without this, a failed call counts as one attempt, by the kind of its error.
     pub fn fail(&self, failed: FailedAttempt) {
-        let Some(hold) = self.state().hold.take() else { return };
+        let (hold, paid) = {
+            let mut state = self.state();
+            (state.hold.take(), state.paid.take())
+        };
+        let Some(hold) = hold else { return };
+        let failed = match (failed, paid) {
+            (FailedAttempt::Unsent | FailedAttempt::Refused, Some((tokens, cost))) => {
+                FailedAttempt::Replied { tokens, cost }
+            }
+            (failed, _) => failed,
+        };
         let (tokens, cost) = match failed {
             FailedAttempt::Broken => (hold.most_tokens(), hold.most()),
             FailedAttempt::Replied { tokens, cost } => {

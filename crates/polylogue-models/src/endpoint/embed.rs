@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use polylogue_core::{Bound, ModelError, ModelErrorKind, Price, Reservation, Usage};
+use polylogue_core::{Bound, FailedAttempt, ModelError, ModelErrorKind, Money, Price, Reservation, Usage};
 use polylogue_http::header::ACCEPT;
 use polylogue_http::{HeaderMap, HeaderValue, Method};
 use polylogue_memory::{Embed, EmbedPurpose, Embedded};
@@ -147,17 +147,17 @@ impl Embedder {
         self.price.clone()
     }
 
-    /// One request, with the endpoint's retries.
+    /// One request, with the endpoint's retries. The error says how the last attempt ended.
     async fn request(
         &self,
         texts: &[String],
         purpose: EmbedPurpose,
         reserved: Option<&Reservation<'_>>,
-    ) -> Result<Embedded, ModelError> {
+    ) -> Result<Embedded, (ModelError, FailedAttempt)> {
         let Inner { endpoint, model, name, form, prefixes, .. } = &*self.inner;
         let context = endpoint.context(name);
         if endpoint.lacks_key() {
-            return Err(context.no_key());
+            return Err((context.no_key(), FailedAttempt::Unsent));
         }
         let purpose = prefixes.is_none().then_some(purpose);
         let inputs = Inputs { model, texts, purpose, dimensions: self.dimensions };
@@ -167,14 +167,17 @@ impl Embedder {
             match self.attempt(body.clone(), texts.len(), &context).await {
                 Ok(embedded) => return Ok(embedded),
                 Err(failure) => {
-                    reserved.into_iter().for_each(|reserved| reserved.fail(failure.ended));
-                    let last = failure.error.clone();
-                    tokio::time::sleep(next_attempt(failure, &mut attempts, endpoint.patience())?).await;
-                    // Every attempt counts, and may not fit into a limit.
-                    if let Some(reserved) = reserved
+                    // Nothing counts of what was refused: its reservation is that of the next attempt.
+                    let (last, ended) = (failure.error.clone(), failure.ended);
+                    let counts = reserved.filter(|_| ended == FailedAttempt::Broken);
+                    counts.into_iter().for_each(|reserved| reserved.fail(ended));
+                    let wait = next_attempt(failure, &mut attempts, endpoint.patience());
+                    tokio::time::sleep(wait.map_err(|error| (error, ended))?).await;
+                    // It may not fit into a limit.
+                    if let Some(reserved) = counts
                         && !reserved.again().await
                     {
-                        return Err(last);
+                        return Err((last, ended));
                     }
                 }
             }
@@ -231,6 +234,10 @@ impl Embed for Embedder {
         self.vectors(texts, purpose, Some(reserved)).await
     }
 
+    fn batch(&self, texts: &[String], purpose: EmbedPurpose) -> usize {
+        first_batch(&self.prefixed(texts, purpose), self.inner.form.max_texts)
+    }
+
     fn dimensions(&self) -> Option<usize> {
         self.dimensions.and_then(|dimensions| usize::try_from(dimensions).ok())
     }
@@ -238,7 +245,7 @@ impl Embed for Embedder {
     fn bound(&self, texts: &[String]) -> Bound {
         let longest = self.inner.prefixes.map_or(EmbedPurpose::Search, Prefixes::longest);
         let texts = self.prefixed(texts, longest);
-        Bound::of_texts(&texts, |usage| self.price.as_ref().and_then(|price| price.of(usage)))
+        Bound::of_texts(&texts, |usage| self.cost(usage))
     }
 }
 
@@ -258,13 +265,40 @@ impl Embedder {
         let mut all = Embedded { usage, ..Embedded::default() };
         let texts = self.prefixed(texts, purpose);
         for batch in batches(&texts, self.inner.form.max_texts) {
-            let Embedded { vectors, usage, .. } = self.request(batch, purpose, reserved).await?;
-            all.vectors.extend(vectors);
-            all.usage.input = all.usage.input.zip(usage.input).map(|(one, other)| one.saturating_add(other));
+            let made = match self.request(batch, purpose, reserved).await {
+                Ok(made) => made,
+                Err((error, ended)) => return Err(self.failed(error, ended, &all.usage, reserved)),
+            };
+            all.vectors.extend(made.vectors);
+            let both = all.usage.input.zip(made.usage.input);
+            all.usage.input = both.map(|(one, other)| one.saturating_add(other));
         }
-        self.check_lengths(&all.vectors)?;
-        all.cost = self.price.as_ref().and_then(|price| price.of(&all.usage));
+        if let Err(error) = self.check_lengths(&all.vectors) {
+            return Err(self.failed(error, FailedAttempt::Refused, &all.usage, reserved));
+        }
+        all.cost = self.cost(&all.usage);
         Ok(all)
+    }
+
+    /// `error` of the last attempt, which `ended` so, counted together with the `used` tokens of the requests before it.
+    fn failed(
+        &self,
+        error: ModelError,
+        ended: FailedAttempt,
+        used: &Usage,
+        reserved: Option<&Reservation<'_>>,
+    ) -> ModelError {
+        if let Some(reserved) = reserved {
+            if used.input != Some(0) {
+                reserved.paid(used.input, self.cost(used));
+            }
+            reserved.fail(ended);
+        }
+        error
+    }
+
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        self.price.as_ref()?.of(usage)
     }
 
     /// `texts` as the model expects them.
@@ -298,18 +332,24 @@ fn tokens(headers: &HeaderMap) -> Option<u64> {
 
 /// The texts in batches of at most `max_texts` for one request each, in order.
 fn batches(texts: &[String], max_texts: usize) -> Vec<&[String]> {
-    let mut batches = Vec::new();
-    let (mut from, mut chars) = (0, 0);
-    for (index, text) in texts.iter().enumerate() {
-        let length = text.chars().count();
-        if index > from && (chars + length > Embedder::MAX_CHARS || index - from == max_texts) {
-            batches.extend(texts.get(from..index));
-            (from, chars) = (index, 0);
-        }
-        chars += length;
+    let (mut batches, mut rest) = (Vec::new(), texts);
+    while let Some((batch, others)) = rest.split_at_checked(first_batch(rest, max_texts))
+        && !batch.is_empty()
+    {
+        batches.push(batch);
+        rest = others;
     }
-    batches.extend(texts.get(from..).filter(|rest| !rest.is_empty()));
     batches
+}
+
+/// How many of the first texts are one request: at least one, if there is any.
+fn first_batch(texts: &[String], max_texts: usize) -> usize {
+    let mut chars = 0_usize;
+    let fits = |(index, text): &(usize, &String)| {
+        chars = chars.saturating_add(text.chars().count());
+        *index == 0 || chars <= Embedder::MAX_CHARS && *index < max_texts
+    };
+    texts.iter().enumerate().take_while(fits).count()
 }
 
 #[cfg(test)]

@@ -6,7 +6,10 @@ mod server;
 use std::time::{Duration, Instant};
 
 use crate::common::{KEY, quick};
-use polylogue_core::{ModelError, ModelErrorKind as Kind};
+use polylogue_core::{
+    Act, Agent, AnyTool, Call, Chat, Log, ModelError, ModelErrorKind as Kind, Money, Name, Outcome, Price,
+    Step, StopReason, Tool, ToolCx, ToolError, ToolSpec, Transcript, Turn, TurnRequest,
+};
 use polylogue_memory::{Embed, EmbedPurpose, Embedded};
 use polylogue_models::{Config, Embedder, Endpoint, Limits, Retries, Timeouts};
 use serde_json::{Value, json};
@@ -59,10 +62,69 @@ async fn many_texts_are_sent_in_batches_and_none_in_no_request() {
     let sizes: Vec<usize> =
         server.asked().iter().map(|(_, _, body)| body["input"].as_array().unwrap().len()).collect();
     assert_eq!(sizes, [64, 64, 22]);
+    assert_eq!([150, 64, 5, 0].map(|count| model.batch(&texts(count), STORE)), [64, 64, 5, 0]);
     assert_eq!(model.embed(&[], STORE).await.unwrap().vectors.len(), 0);
     assert_eq!(server.asked().len(), 3);
     let error = model.embed(&["x".into(), " ".into()], STORE).await.unwrap_err();
     assert_eq!((error.kind, server.asked().len()), (Kind::Config, 3));
+}
+
+/// Embeds 130 texts in each call, of which 64 fit into a request.
+struct Embedding(ToolSpec, Embedder);
+
+impl Tool for Embedding {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let (texts, model) = (texts(130), &self.1);
+        let reserved = cx.meter.reserve(model.name(), model.bound(&texts)).await;
+        let reserved = reserved.map_err(|error| error.to_string())?.unwrap();
+        let error = model.embed_reserved(&texts, STORE, &reserved).await.unwrap_err();
+        Err(error.to_string().into())
+    }
+}
+
+/// Calls its tool once.
+struct Caller(Name, AnyTool);
+
+impl Agent for Caller {
+    fn name(&self) -> &Name {
+        &self.0
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> polylogue_core::Result<Act> {
+        let call = Call { id: "c".into(), tool: "embed".into(), args: json!({}) };
+        turn.call(std::slice::from_ref(&self.1), &[call]).await?;
+        Ok(Act::say("done"))
+    }
+}
+
+/// A refusal is not billed, but the request before it is.
+#[tokio::test]
+async fn what_was_paid_before_a_request_failed_counts() {
+    for (failing, texts) in [(0, 0), (1, 64), (2, 128)] {
+        let does = vec![Does::Embeds; failing].into_iter().chain([Does::Status(400, "no")]);
+        let server = Server::start(does);
+        // A millionth of a dollar for each token.
+        let price = Price { input: 1.0, ..Price::FREE };
+        let model = embedder(server.config()).with_price(Some(price));
+        let spec = ToolSpec::new("embed", "Embeds.", json!({"type": "object"}));
+        let caller = Caller(Name::new("A").unwrap(), AnyTool::new(Embedding(spec, model)));
+        let turns = |chat: &Transcript| match chat.turns() {
+            0 => Step::Turn(TurnRequest::to_all(Name::new("A").unwrap())),
+            _ => Step::close(StopReason::Finished, chat),
+        };
+        let mut log = Log::in_memory();
+        let chat = Chat::named("one").participant(caller).policy(turns).build().unwrap();
+        chat.run_in(&mut log, "go").await.unwrap();
+        assert_eq!(server.asked().len(), failing + 1);
+        // Three tokens for each text.
+        let used = log.usage().await;
+        let cost = Money { picodollars: texts * 3 * 1_000_000 };
+        assert_eq!((used.counted_tokens(), used.counted_cost()), (texts * 3, cost), "{failing}");
+    }
 }
 
 #[tokio::test]

@@ -111,12 +111,16 @@ impl Facts {
             missing.await?
         };
         missing.retain(|(id, _)| reserved.is_none() || unmade.contains_key(id));
-        if !missing.is_empty() {
-            let (ids, texts): (Vec<u64>, Vec<String>) = missing.into_iter().unzip();
+        let (mut ids, mut texts): (Vec<u64>, Vec<String>) = missing.into_iter().unzip();
+        while !texts.is_empty() {
+            // They are kept as soon as they are paid: the next request may fail.
+            let count = model.batch(&texts, EmbedPurpose::Store).clamp(1, texts.len());
+            let (later_ids, later) = (ids.split_off(count), texts.split_off(count));
             let made = embedded(model, texts, EmbedPurpose::Store, paid).await?;
             used = both(used, &made);
             let (of, rows) = (of.clone(), ids.into_iter().zip(made.vectors).collect::<Vec<_>>());
             self.store.writing(None, move |transaction| table::keep_vectors(transaction, &of, &rows)).await?;
+            (ids, texts) = (later_ids, later);
         }
         meter.settle(reserved, &used);
         Ok((of, QueryVector { vector, used }))
@@ -153,7 +157,11 @@ async fn embedded(
 ) -> Result<Embedded, ModelError> {
     let made = match reserved {
         Some(reserved) => match model.embed_reserved(&texts, purpose, reserved).await {
-            Ok(made) => made,
+            Ok(made) => {
+                // Another call of the same search may fail.
+                reserved.paid(made.usage.total(), made.cost);
+                made
+            }
             Err(error) => {
                 // Counts by how it failed.
                 let _ = reserved.failed(error.clone());

@@ -508,6 +508,48 @@ async fn what_tools_ask_of_models_at_the_same_time_is_reserved() {
     }
 }
 
+/// A tool that sends several requests, which it reserves at three cents, and of which one fails after the others.
+struct Partly(ToolSpec, Vec<Option<Money>>, FailedAttempt);
+
+impl Tool for Partly {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    async fn call(&self, _: serde_json::Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let Self(_, paid, failed) = self;
+        let bound = Bound::of_texts(&["a text".to_owned()], |_| Some(Money::dollars(0.03)));
+        let reserved = cx.meter.reserve("test:vectors", bound).await.map_err(|error| error.to_string())?;
+        if let Some(reserved) = reserved {
+            paid.iter().for_each(|cost| reserved.paid(Some(5), *cost));
+            reserved.fail(*failed);
+        }
+        Ok(Outcome::done("nothing"))
+    }
+}
+
+#[tokio::test]
+async fn what_a_tool_paid_before_a_request_failed_counts() {
+    let cents = |count: u64| Money::dollars(count as f64 / 100.0);
+    let (refused, broken) = (FailedAttempt::Refused, FailedAttempt::Broken);
+    for (paid, failed, expected) in [
+        (vec![], refused, 0),
+        (vec![Some(cents(1))], refused, 1),
+        (vec![Some(cents(1)), Some(cents(1))], FailedAttempt::Unsent, 2),
+        // What it cost is unknown.
+        (vec![Some(cents(1)), None], refused, 3),
+        (vec![Some(cents(1))], broken, 3),
+    ] {
+        let spec = ToolSpec::new("search", "Searches.", serde_json::json!({"type": "object"}));
+        let agent = Seeker(Name::new("A").unwrap(), AnyTool::new(Partly(spec, paid.clone(), failed)), 1);
+        let chat = Chat::named("one").participant(agent).policy(sequential()).build().unwrap();
+        let budget = Budget::new("batch", cents(9));
+        let mut log = log_of(&[]).await.budget(budget.clone());
+        chat.run_in(&mut log, "go").await.unwrap();
+        let used = (log.usage().await.counted_cost(), budget.used().cost, budget.reserved());
+        assert_eq!(used, (cents(expected), cents(expected), Money::default()), "{paid:?} {failed:?}");
+    }
+}
+
 #[tokio::test]
 async fn what_a_tool_asked_when_the_process_died_counts() {
     let (chat, _) = seeking(1);

@@ -220,6 +220,44 @@ async fn facts_are_found_by_what_they_mean_and_embedded_once() {
     assert_eq!(row.unwrap(), ("toy:two".into(), 2, vec![0, 0, 0x80, 0x3f, 0, 0, 0, 0]));
 }
 
+/// Embeds two texts in a request, and refuses those about poison.
+struct Pairs(Senses);
+
+impl Embed for Pairs {
+    fn name(&self) -> &str {
+        Embed::name(&self.0)
+    }
+
+    async fn embed(&self, texts: &[String], purpose: EmbedPurpose) -> Result<Embedded, ModelError> {
+        if texts.iter().any(|text| text.contains("poison")) {
+            return Err(ModelError::new(ModelErrorKind::Config, Embed::name(&self.0), "no poison"));
+        }
+        self.0.embed(texts, purpose).await
+    }
+
+    fn batch(&self, texts: &[String], _: EmbedPurpose) -> usize {
+        texts.len().min(2)
+    }
+}
+
+#[tokio::test]
+async fn vectors_are_kept_as_soon_as_they_are_paid() {
+    let Fixture { facts, place, _dir } = fixture();
+    let model = Senses::new("toy:two", 2);
+    let facts = facts.embedded_by(Pairs(model.clone()));
+    // The newest are embedded first.
+    keep(&facts, "team", &["It is poison.", "It rained.", "Ann likes tea.", "Bob has a van."]).await;
+    let query = Query { scope: scope("team"), text: "favorite drink".into(), limit: 5 };
+    for asked in [&[1_usize, 2][..], &[1]] {
+        let recalled = facts.recall(&query).await.unwrap();
+        assert!(recalled.missed.unwrap().contains("no poison"));
+        assert_eq!(model.asked(), asked, "the query, and facts without a vector");
+    }
+    let table = rusqlite::Connection::open(&place).unwrap();
+    let count = table.query_row("SELECT count(*) FROM fact_vectors", [], |row| row.get::<_, i64>(0));
+    assert_eq!(count.unwrap(), 2);
+}
+
 #[tokio::test]
 async fn another_model_and_another_length_make_vectors_again() {
     let Fixture { facts, place, _dir } = fixture();
