@@ -131,11 +131,13 @@ impl ErrorBody {
         self.codes.iter().any(|code| code.contains("perday"))
     }
 
+    /// Whether no credit is left. A code counts before the words: OpenAI's limits per minute advise to add a payment method under
+    /// `/billing`, and Google's have the words of a quota.
     pub(crate) fn is_quota(&self) -> bool {
-        // Google uses the same for its limits per minute.
-        let per_minute = self.codes.iter().any(|code| code == "resource_exhausted");
+        let has = |part: &str| self.codes.iter().any(|code| code.contains(part));
+        let per_minute = has("resource_exhausted") || has("rate_limit");
         let words = ["insufficient_quota", "exceeded your current quota", "billing", "insufficient balance"];
-        !per_minute && self.mentions(&words)
+        has("insufficient_quota") || !per_minute && self.mentions(&words)
     }
 
     /// The tokens of the request and the limit, if the error is that the request is too long.
