@@ -48,6 +48,7 @@ impl Logs {
             nr: end.nr,
             fence: end.fence,
             kept: end.events.cast_signed(),
+            taken: batch.events.iter().filter_map(|event| Some(event.inbox?.cast_signed())).collect(),
             json: batch.json,
             links,
             end: next.link.bytes().to_vec(),

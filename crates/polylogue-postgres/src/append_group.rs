@@ -14,7 +14,7 @@ use crate::error::Failure;
 const MOST: (usize, usize) = (64, 4 << 20);
 
 /// The function does nothing for a log whose claim or number of events is another one.
-const APPEND: &str = "SELECT polylogue.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+const APPEND: &str = "SELECT polylogue.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
 
 /// Events that are appended to one log.
 pub(crate) struct Append {
@@ -23,6 +23,8 @@ pub(crate) struct Append {
     /// How many events the log has before.
     pub(crate) kept: i64,
     pub(crate) json: Vec<String>,
+    /// The inbox messages that they take.
+    pub(crate) taken: Vec<i64>,
     /// The link of each event, and of the last one.
     pub(crate) links: Vec<Vec<u8>>,
     pub(crate) end: Vec<u8>,
@@ -150,7 +152,10 @@ impl Appends {
         let ends: Vec<&[u8]> = appends().map(|append| append.end.as_slice()).collect();
         let summaries: Vec<&str> = appends().map(|append| append.summary.as_str()).collect();
         let states: Vec<&str> = appends().map(|append| append.state).collect();
-        let parameters: [Parameter<'_>; 11] = [
+        let taken_counts: Vec<i32> =
+            appends().map(|append| i32::try_from(append.taken.len()).unwrap_or(i32::MAX)).collect();
+        let taken: Vec<i64> = appends().flat_map(|append| append.taken.iter().copied()).collect();
+        let parameters: [Parameter<'_>; 13] = [
             (&nrs, Type::INT8_ARRAY),
             (&fences, Type::INT8_ARRAY),
             (&self.node, Type::TEXT),
@@ -162,6 +167,8 @@ impl Appends {
             (&summaries, Type::TEXT_ARRAY),
             (&states, Type::TEXT_ARRAY),
             (&self.lease_ms, Type::INT8),
+            (&taken_counts, Type::INT4_ARRAY),
+            (&taken, Type::INT8_ARRAY),
         ];
         let rows = self.database.query_once(Access::Write, APPEND, &parameters).await?;
         let Some(row) = rows.first() else { return Ok(Vec::new()) };

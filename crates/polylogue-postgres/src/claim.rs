@@ -12,6 +12,20 @@ use crate::listing::state_of;
 use crate::live_point::LivePoint;
 use crate::logs::{LogEnd, Logs, as_json, lease_ms};
 
+/// What a release sets besides when the log is due.
+macro_rules! freed {
+    () => {
+        "holder = NULL, lease = NULL, claim_key = NULL, woken = false, unread = '{}'"
+    };
+}
+/// Whether a log must be looked at when it is released: it was scheduled while it was held, or a message came that no event takes.
+macro_rules! is_woken {
+    () => {
+        "(woken OR unread <> '{}')"
+    };
+}
+pub(crate) use {freed, is_woken};
+
 /// What a claim needs to know of its log.
 const CLAIMED: &str = "RETURNING nr, fence, events, chain, summary, team IS NOT NULL, EXISTS(SELECT FROM polylogue.archives WHERE log = nr) AS is_archived,
     EXISTS(SELECT FROM polylogue.nodes WHERE nodes.id = holder) AS is_known";
@@ -205,9 +219,13 @@ impl Logs {
     /// Releases a claim of this store; others are left alone.
     pub(crate) async fn release(&self, claim: &Claim) -> Result<(), StoreError> {
         self.forget(claim);
-        let sql = "UPDATE polylogue.logs SET holder = NULL, lease = NULL, claim_key = NULL, woken = false,
-                due = CASE WHEN woken THEN now() ELSE due END
-            WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4";
+        let sql = concat!(
+            "UPDATE polylogue.logs SET ",
+            freed!(),
+            ", due = CASE WHEN ",
+            is_woken!(),
+            " THEN now() ELSE due END WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4"
+        );
         self.of_claim(sql, claim, &[]).await.map(drop)
     }
 
@@ -217,9 +235,13 @@ impl Logs {
         if ids.is_empty() {
             return Ok(());
         }
-        let sql = "UPDATE polylogue.logs SET holder = NULL, lease = NULL, claim_key = NULL, woken = false,
-                due = CASE WHEN woken THEN now() ELSE due END
-            WHERE tenant = $1 AND id = ANY($2) AND holder = $3";
+        let sql = concat!(
+            "UPDATE polylogue.logs SET ",
+            freed!(),
+            ", due = CASE WHEN ",
+            is_woken!(),
+            " THEN now() ELSE due END WHERE tenant = $1 AND id = ANY($2) AND holder = $3"
+        );
         let parameters: [Parameter<'_>; 3] =
             [(&self.tenant, Type::TEXT), (&ids, Type::TEXT_ARRAY), (&self.node, Type::TEXT)];
         self.database.query(Access::Write, sql, &parameters).await.map(drop)

@@ -11,7 +11,8 @@ use crate::logs::{Logs, as_json};
 /// Adds a message and has the log looked at, in one commit. Its number comes from the locked row, so that none commits behind a higher
 /// one. Nothing happens if there is one with its key.
 const POST: &str = "WITH log AS (
-        UPDATE polylogue.logs SET posted = posted + 1, woken = (holder IS NOT NULL),
+        UPDATE polylogue.logs SET posted = posted + 1,
+            unread = CASE WHEN holder IS NOT NULL THEN unread || (posted + 1) ELSE unread END,
             due = CASE WHEN holder IS NOT NULL AND lease >= now() THEN due ELSE now() END,
             is_parked = false, tries = CASE WHEN is_parked THEN 0 ELSE tries END,
             failure = CASE WHEN is_parked THEN NULL ELSE failure END

@@ -7,12 +7,14 @@ use std::time::Duration;
 use polylogue_core::{Claim, Due, Features, Heartbeat, LogId, MAX_TRIES, ParkedLog, StoreError, Timestamp};
 use tokio_postgres::types::Type;
 
+use crate::claim::{freed, is_woken};
 use crate::database::{Access, Parameter};
 use crate::logs::{Logs, as_json, lease_ms};
 
 /// Parks logs that were claimed too often, and claims the others. Looks up each of the needs that there are in the index; rows that
 /// another transaction has locked are skipped, so that no worker waits for another one.
-const CLAIM_DUE: &str = "WITH RECURSIVE needed AS (
+const CLAIM_DUE: &str = concat!(
+    "WITH RECURSIVE needed AS (
         (SELECT needs FROM polylogue.logs WHERE tenant = $1 AND due IS NOT NULL ORDER BY needs LIMIT 1)
         UNION ALL
         SELECT (SELECT needs FROM polylogue.logs
@@ -26,42 +28,77 @@ const CLAIM_DUE: &str = "WITH RECURSIVE needed AS (
         WHERE string_to_array(needed.needs, ' ') <@ $3::text[]
         ORDER BY since, name LIMIT $2),
     parked AS (
-        UPDATE polylogue.logs SET due = NULL, holder = NULL, lease = NULL, claim_key = NULL, woken = false,
-            is_parked = true
+        UPDATE polylogue.logs SET ",
+    freed!(),
+    ", due = NULL, is_parked = true
         FROM next WHERE logs.nr = next.nr AND is_failing)
-    UPDATE polylogue.logs SET holder = $4, claim_key = $5, fence = nextval('polylogue.fences'), woken = false,
+    UPDATE polylogue.logs SET holder = $4, claim_key = $5, fence = nextval('polylogue.fences'), woken = false, unread = '{}',
         tries = tries + 1, worker = $4, takeovers = takeovers + (holder IS NOT NULL)::int,
         lease = now() + $6 * interval '1 millisecond', due = now() + $6 * interval '1 millisecond'
     FROM next WHERE logs.nr = next.nr AND NOT is_failing
     RETURNING logs.nr, fence, events, chain, summary, team IS NOT NULL, id, (extract(epoch FROM now()) - extract(epoch FROM since))::float8, is_lost,
         EXISTS(SELECT FROM polylogue.archives WHERE log = logs.nr) AS is_archived,
-        EXISTS(SELECT FROM polylogue.nodes WHERE nodes.id = $4) AS is_known";
+        EXISTS(SELECT FROM polylogue.nodes WHERE nodes.id = $4) AS is_known"
+);
 
-/// The release of a claim. `$5` are milliseconds from now, `$6` milliseconds since 1970: neither is never.
-const RELEASE_UNTIL: &str =
-    "UPDATE polylogue.logs SET holder = NULL, lease = NULL, claim_key = NULL, woken = false, tries = 0,
-        failure = NULL, due = CASE WHEN woken THEN now() ELSE
-            coalesce(now() + $5::float8 * interval '1 millisecond', to_timestamp($6::float8 / 1000)) END
-    WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4";
+/// The time of a release: `$5` are milliseconds from now, `$6` milliseconds since 1970: neither is never.
+macro_rules! release_time {
+    () => {
+        "coalesce(now() + $5::float8 * interval '1 millisecond', to_timestamp($6::float8 / 1000))"
+    };
+}
+
+/// The row of a claim.
+macro_rules! of_claim {
+    () => {
+        " WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4"
+    };
+}
+
+/// The release of a claim.
+const RELEASE_UNTIL: &str = concat!(
+    "UPDATE polylogue.logs SET ",
+    freed!(),
+    ", tries = 0, failure = NULL, due = CASE WHEN ",
+    is_woken!(),
+    " THEN now() ELSE ",
+    release_time!(),
+    " END",
+    of_claim!()
+);
 
 /// The same for a log that was claimed by its id: an idle one stays so.
-const RELEASE_AT_REST: &str =
-    "UPDATE polylogue.logs SET holder = NULL, lease = NULL, claim_key = NULL, woken = false, tries = 0,
-        failure = NULL, due = CASE WHEN woken THEN now() WHEN due IS NOT NULL THEN
-            coalesce(now() + $5::float8 * interval '1 millisecond', to_timestamp($6::float8 / 1000)) END
-    WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4";
+const RELEASE_AT_REST: &str = concat!(
+    "UPDATE polylogue.logs SET ",
+    freed!(),
+    ", tries = 0, failure = NULL, due = CASE WHEN ",
+    is_woken!(),
+    " THEN now() WHEN due IS NOT NULL THEN ",
+    release_time!(),
+    " END",
+    of_claim!()
+);
 
-const RELEASE_FAILED: &str = "UPDATE polylogue.logs SET holder = NULL, lease = NULL, claim_key = NULL, woken = false,
-        failure = $7, is_parked = (tries >= $8), due = CASE WHEN tries >= $8 THEN NULL WHEN woken THEN now() ELSE
-            coalesce(now() + $5::float8 * interval '1 millisecond', to_timestamp($6::float8 / 1000)) END
-    WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4";
+const RELEASE_FAILED: &str = concat!(
+    "UPDATE polylogue.logs SET ",
+    freed!(),
+    ", failure = $7, is_parked = (tries >= $8), due = CASE WHEN tries >= $8 THEN NULL WHEN ",
+    is_woken!(),
+    " THEN now() ELSE ",
+    release_time!(),
+    " END",
+    of_claim!()
+);
 
 /// The release for other workers: the claim was no try.
-const RELEASE_TO_OTHERS: &str =
-    "UPDATE polylogue.logs SET holder = NULL, lease = NULL, claim_key = NULL, woken = false,
-        failure = $5, tries = greatest(tries - (worker IS NOT DISTINCT FROM holder)::int, 0),
-        due = CASE WHEN woken OR due IS NOT NULL THEN now() END
-    WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4";
+const RELEASE_TO_OTHERS: &str = concat!(
+    "UPDATE polylogue.logs SET ",
+    freed!(),
+    ", failure = $5, tries = greatest(tries - (worker IS NOT DISTINCT FROM holder)::int, 0), due = CASE WHEN ",
+    is_woken!(),
+    " OR due IS NOT NULL THEN now() END",
+    of_claim!()
+);
 
 /// A log that is held is due when it is released, and one whose lease has expired also now: its holder may go on.
 const SCHEDULE: &str = "UPDATE polylogue.logs SET is_parked = false, needs = coalesce($5, needs),
@@ -80,7 +117,8 @@ const HEARTBEAT: &str = "WITH held AS (
         WHERE tenant = $1 AND holder = $4 ORDER BY nr FOR UPDATE OF logs)
     UPDATE polylogue.logs SET lease = now() + $5 * interval '1 millisecond',
         due = CASE WHEN due IS NOT NULL THEN greatest(due, now() + $5 * interval '1 millisecond') END
-    FROM held WHERE logs.nr = held.nr RETURNING fence, woken";
+    FROM held WHERE logs.nr = held.nr
+    RETURNING fence, woken OR EXISTS(SELECT FROM polylogue.inbox WHERE inbox.log = logs.nr AND NOT taken)";
 
 const PARKED: &str = "SELECT logs.id, coalesce(process, worker, ''), tries, failure
     FROM polylogue.logs LEFT JOIN polylogue.nodes ON nodes.id = worker

@@ -25,7 +25,8 @@ CREATE TABLE polylogue.logs(
     holder text,                                -- the node that has claimed it
     lease timestamptz,                          -- until when
     due timestamptz,                            -- when a worker must look at it; null: no worker must
-    woken boolean NOT NULL DEFAULT false,       -- an inbox message came while it was held
+    woken boolean NOT NULL DEFAULT false,       -- it was scheduled while it was held
+    unread bigint[] NOT NULL DEFAULT '{}',      -- inbox messages that came while it was held, and that no event takes
     tries int NOT NULL DEFAULT 0,               -- claims of workers since the last append or release
     worker text,                                -- the node that claimed it last because it was due
     failure text,                               -- why the last try failed, a JSON string
@@ -44,32 +45,41 @@ CREATE INDEX logs_parent ON polylogue.logs(tenant, parent_id) WHERE parent_id IS
 CREATE TABLE polylogue.events(
     log bigint, seq bigint, json text NOT NULL, chain bytea NOT NULL, PRIMARY KEY(log, seq));
 -- Appends to logs in one commit: $5[i] events of log $1[i], claimed by $3 with the fence $2[i], after its first $4[i]; $6 and $7 are the JSON
--- and the links of all events, $8 to $10 the new ends, $11 the lease. For each log: 0, nothing was done, because the claim or the number of
--- events is another one; 1, or 2 if a process follows the log. What is checked is in the row that is updated: after a wait for its lock,
--- Postgres looks at that row again, and at nothing else. A function, because its statements are planned once for a session, and not once
--- for each append, also through a pooler.
-CREATE FUNCTION polylogue.append(bigint[], bigint[], text, bigint[], int[], text[], bytea[], bytea[], text[], text[], bigint)
+-- and the links of all events, $8 to $10 the new ends, $11 the lease, $12[i] how many inbox messages they take, $13 the numbers of all of
+-- these. For each log: 0, nothing was done, because the claim or the number of events is another one; 1, or 2 if a process follows the
+-- log. What is checked is in the row that is updated: after a wait for its lock, Postgres looks at that row again, and at nothing else. A
+-- function, because its statements are planned once for a session, and not once for each append, also through a pooler.
+CREATE FUNCTION polylogue.append(
+    bigint[], bigint[], text, bigint[], int[], text[], bytea[], bytea[], text[], text[], bigint, int[], bigint[])
 RETURNS smallint[] LANGUAGE plpgsql
     -- The plans are those for large tables, also if they were made when the tables were small.
     SET enable_seqscan = off AS $$
 DECLARE
     results smallint[] := '{}';
     past int := 0;
+    past_messages int := 0;
+    messages bigint[];
 BEGIN
     FOR i IN 1 .. cardinality($1) LOOP
+        messages := $13[past_messages + 1 : past_messages + $12[i]];
         UPDATE polylogue.logs SET events = events + $5[i], chain = $8[i], summary = $9[i], state = $10[i], tries = 0, failure = NULL,
-            lease = now() + $11 * interval '1 millisecond'
+            lease = now() + $11 * interval '1 millisecond',
+            unread = CASE WHEN unread = '{}' THEN unread ELSE ARRAY(SELECT unnest(unread) EXCEPT SELECT unnest(messages)) END
             WHERE nr = $1[i] AND fence = $2[i] AND holder = $3 AND events = $4[i];
         results[i] := FOUND::int;
         IF FOUND THEN
             INSERT INTO polylogue.events(log, seq, json, chain)
                 SELECT $1[i], $4[i] + ord - 1, j, c
                 FROM unnest($6[past + 1 : past + $5[i]], $7[past + 1 : past + $5[i]]) WITH ORDINALITY AS event(j, c, ord);
+            IF $12[i] > 0 THEN
+                UPDATE polylogue.inbox SET taken = true WHERE inbox.log = $1[i] AND inbox.nr = ANY(messages);
+            END IF;
             IF EXISTS (SELECT FROM polylogue.watched WHERE watched.log = $1[i] AND until > now()) THEN
                 results[i] := 2;
             END IF;
         END IF;
         past := past + $5[i];
+        past_messages := past_messages + $12[i];
     END LOOP;
     RETURN results;
 END $$;
@@ -77,7 +87,9 @@ END $$;
 CREATE TABLE polylogue.archives(log bigint PRIMARY KEY, bytes bytea NOT NULL);
 CREATE TABLE polylogue.inbox(
     log bigint, nr bigint, key text NOT NULL, json text NOT NULL, at timestamptz NOT NULL DEFAULT now(),
+    taken boolean NOT NULL DEFAULT false,       -- an event takes it
     PRIMARY KEY(log, nr), UNIQUE(log, key));
+CREATE INDEX inbox_unread ON polylogue.inbox(log) WHERE NOT taken;
 CREATE INDEX inbox_oldest ON polylogue.inbox(at);
 -- Large results of tool calls and files of work directories, by their digests.
 CREATE TABLE polylogue.blobs(
@@ -153,4 +165,4 @@ CREATE VIEW polylogue.cluster_limits AS
     FROM polylogue.rate_limits
     UNION ALL SELECT provider, account, '', NULL, NULL, NULL, NULL, NULL, count(*), count(*) FILTER (WHERE until > now())
     FROM polylogue.slots GROUP BY provider, account;
-INSERT INTO polylogue.format VALUES(3, 3);
+INSERT INTO polylogue.format VALUES(4, 4);

@@ -14,6 +14,7 @@ use crate::budgets::SharedBudgets;
 use crate::conversation::{Conversation, Opened, Shared};
 use crate::fork::NewFork;
 use crate::needs;
+use crate::steering::take_in;
 use crate::stored::{bound_of, overrides_of};
 use crate::{
     Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredDocument, StoredTeam, TeamRun, fresh_id,
@@ -324,11 +325,14 @@ impl Runtime {
     ) -> Result<Conversation> {
         let (run, id) = (prepared.run(), &log.id().clone());
         let (meta, of_team) = (self.store().meta(id).await?, prepared.limits_of(run.team()));
-        let messages = self.store().inbox(id, log.handle().taken_until().await).await?;
+        let messages = self.untaken(&log).await?;
         // What the inbox raises, it raises from the limits that the conversation has.
         let before = overrides_of(&meta, &log.events().await);
         let mut log = log.limits(before.over(of_team));
-        log.take_in_inbox(messages).await?;
+        if take_in(&mut log, messages).await? && self.store().queue().is_some() {
+            // It is due as if what came under this claim had come before it.
+            log.continue_if_lost().await?;
+        }
         let events = log.events().await;
         run.restore_work_dir(id, self.store(), &events).await?;
         let before = overrides_of(&meta, &events);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use polylogue_core::{
-    Body, Event, InboxMessage, Instruction, ListQuery, Listing, Log, LogId, LogState, Message, OpenQuestion,
-    Store as _, StoreError, Timestamp,
+    Body, Due, Event, InboxMessage, Instruction, ListQuery, Listing, Log, LogId, LogState, Message,
+    OpenQuestion, Queue as _, Store as _, StoreError, Timestamp,
 };
 
 use crate::stored::stored_limits;
@@ -36,6 +36,16 @@ const POLL: Duration = Duration::from_millis(50);
 
 /// How long the sender of an instruction waits for the process that runs the conversation.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Carries out inbox messages in a log that was just opened. Returns whether one of them continues its conversation.
+pub(crate) async fn take_in(log: &mut Log, messages: Vec<(u64, InboxMessage)>) -> Result<bool> {
+    let before = log.events().await.len();
+    log.take_in_inbox(messages).await?;
+    let continues = |event: &Arc<Event>| {
+        matches!(event.body, Body::Sent(_) | Body::Reopened { .. } | Body::InputProvided { .. })
+    };
+    Ok(log.events().await.iter().skip(before).any(continues))
+}
 
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -135,7 +145,7 @@ impl Runtime {
             Err(polylogue_core::Error::Store(StoreError::Busy { .. })) => return Ok(false),
             log => log?,
         };
-        let messages = self.store().inbox(id, log.handle().taken_until().await).await?;
+        let messages = self.untaken(&log).await?;
         let raises = |message: &InboxMessage| matches!(message.instruction, Instruction::RaiseLimits(_));
         // Only these depend on the limits, which are those of the team that is stored.
         let mut log = match messages.iter().any(|(_, message)| raises(message)) {
@@ -145,9 +155,19 @@ impl Runtime {
             }
             false => log,
         };
-        log.take_in_inbox(messages).await?;
+        if take_in(&mut log, messages).await?
+            && let Some(queue) = self.store().queue()
+        {
+            // What came under this claim does not wake it by itself: nothing here runs it.
+            queue.schedule(id, Due::Now, None).await?;
+        }
         log.release().await?;
         Ok(true)
+    }
+
+    /// The inbox messages that `log` does not have.
+    pub(crate) async fn untaken(&self, log: &Log) -> Result<Vec<(u64, InboxMessage)>> {
+        Ok(self.store().inbox(log.id(), log.handle().taken_until().await).await?)
     }
 
     /// The conversations with questions that wait for people, newest first. Questions whose time is up, in conversations that no

@@ -160,7 +160,7 @@ impl Worker {
         }
     }
 
-    /// Whether nothing is to be done, such as after a message that was taken while it ran: it is closed, or a person has stopped it,
+    /// Whether nothing is to be done, such as when another process has run it since it was due: it is closed, or a person has stopped it,
     /// and nothing new is in its inbox. Its team is not prepared for that.
     async fn is_at_rest(&self, id: &LogId) -> std::result::Result<bool, StoreError> {
         let events = self.runtime.store().read(id, 0).await?;
@@ -203,19 +203,10 @@ impl Worker {
         let ended = match Rest::before(&before) {
             Some(rest) => (Ok(Status::Cancelled), rest),
             None => {
-                let (status, was_paused) = self.run_unless_paused(&conversation, &team, &claimed.stop).await;
+                let status = self.run_unless_paused(&conversation, &team, &claimed.stop).await;
                 let outcome = status.clone().map_err(Error::into_run);
                 let events = conversation.events().await;
-                let rest = match Rest::after(&outcome, &events, before.len(), claimed.is_draining()) {
-                    // It was resumed while it was stopped.
-                    Rest::Until(Due::Never)
-                        if was_paused && matches!(outcome, Ok(Status::Cancelled)) && !is_stopped(&events) =>
-                    {
-                        Rest::Until(Due::Now)
-                    }
-                    rest => rest,
-                };
-                (status, rest)
+                (status, Rest::after(&outcome, &events, before.len(), claimed.is_draining()))
             }
         };
         // Others who watch it cannot run it; the claim is released by the worker.
@@ -224,19 +215,19 @@ impl Worker {
     }
 
     /// Runs it to its rest. One that a person pauses is stopped when the turns that had begun have ended, so that others have its place, and
-    /// commands can claim it. Returns whether it was.
+    /// commands can claim it.
     async fn run_unless_paused(
         &self,
         conversation: &Conversation,
         team: &str,
         stop: &Cancellation,
-    ) -> (Result<Status>, bool) {
+    ) -> Result<Status> {
         let mut run = pin!(self.run_metered(conversation, team));
         match select(run.as_mut(), pin!(conversation.rests())).await {
-            Either::Left((status, _)) => (status, false),
+            Either::Left((status, _)) => status,
             Either::Right(((), _)) => {
                 stop.after_step();
-                (run.await, true)
+                run.await
             }
         }
     }

@@ -4,7 +4,7 @@ mod due_index;
 mod logs;
 mod queue;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -87,6 +87,7 @@ impl Store for Memory {
             meta: meta.clone(),
             events: Vec::new(),
             inbox: Vec::new(),
+            taken: BTreeSet::new(),
             blobs: HashMap::new(),
             summary: Summary::default(),
             writer: Some((fence, self.lease())),
@@ -120,6 +121,7 @@ impl Store for Memory {
         log.writer = Some((claim.fence, self.lease()));
         let has_team = !log.meta.team.is_null();
         batch.iter().for_each(|event| log.summary.add(event, has_team));
+        batch.iter().filter_map(|event| event.inbox).for_each(|number| log.take_message(number));
         log.events.extend_from_slice(batch);
         log.queued.progressed();
         Ok(())
@@ -208,7 +210,7 @@ impl Store for Memory {
         }
         inbox.push(message.clone());
         let number = inbox.len() as u64;
-        logs.wake(id, now);
+        logs.wake(id, number, now);
         Ok(number)
     }
 

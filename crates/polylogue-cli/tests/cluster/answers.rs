@@ -4,7 +4,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use polylogue_test::postgres::PostgresServer;
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
+use rustix::process::Signal;
 
+use crate::commands::TALK as SCRIPTED;
 use crate::place::{Place, WorkerProcess, expire, of_type, until};
 
 /// A person and a bot, in a chat within a chat.
@@ -217,6 +219,35 @@ fn a_message_reaches_a_conversation_that_a_worker_runs() {
     assert!(!said(&events[..sent]).contains(&true));
     // At most the turn that had begun does not know it.
     assert!(said(&events[sent..]).iter().skip(1).all(|heard| *heard), "{:?}", said(&events[sent..]));
+}
+
+/// A message that a run has taken hands nothing over: neither after Ctrl-C, nor when it has ended.
+#[test]
+fn a_run_that_has_taken_a_message_and_is_stopped_is_left_alone_by_workers() {
+    let server = PostgresServer::start();
+    for store in server.iter().map(PostgresServer::url).chain([String::from("runs.db")]) {
+        let model = slow(Duration::from_millis(150));
+        let place = Place::new(&store).with_model(&model);
+        place.file("team.yaml", TALK);
+        let mut run = place.begin(&["run", "team.yaml", "--model", "openai:test"], "run.out");
+        until("they talk", || model.count() > 1);
+        place.run(&["send", "last", "Take an umbrella."], 0);
+        let heard = || of_type(&place.events("last"), "message").last().unwrap()["parts"].to_string();
+        until("it is heard", || heard().contains("I heard it"));
+        run.signal(Signal::INT);
+        assert_eq!(run.end(), 6, "{store}: {}", run.log());
+        let nothing = Vec::<serde_json::Value>::new();
+        assert_eq!(place.cluster().1, nothing, "{store}: nothing was handed over");
+        let (calls, stopped) = (model.count(), place.run(&["runs", "--json"], 0).lines().remove(0));
+        let _worker = place.worker(&[]);
+        // It works, on what it can.
+        place.file("other.yaml", SCRIPTED);
+        let other = place.detach(&["other.yaml"]);
+        until("another one has ended", || of_type(&place.events(&other), "closed").len() == 1);
+        until("nothing is run", || place.cluster().1.is_empty());
+        assert_eq!(model.count(), calls, "{store}: a worker continues it");
+        place.run(&["archive", stopped["id"].as_str().unwrap()], 0);
+    }
 }
 
 /// Five people, in nested chats that run at the same time.

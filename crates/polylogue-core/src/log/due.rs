@@ -43,7 +43,7 @@ impl Due {
 pub struct Heartbeat {
     /// The claim.
     pub claim: Claim,
-    /// Whether an inbox message came since it was claimed.
+    /// Whether the inbox has messages that the log does not have, or the log was scheduled since it was claimed.
     pub is_woken: bool,
 }
 

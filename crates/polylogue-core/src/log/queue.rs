@@ -25,8 +25,9 @@ use crate::{LogId, StoreError};
 /// A new log is idle when its creator [releases](Store::release) it, and ready when its creator
 /// [releases it until now](Self::release_until).
 ///
-/// [`Store::post`] wakes a log: it is ready at once, and one that is held is ready again when it is released. Times are those of the
-/// store's clock, not of workers.
+/// [`Store::post`] wakes a log: it is ready at once. One that is held is ready again when it is released, unless its holder has taken the
+/// message by then, which an [event](crate::Event::inbox) with its number says: who takes it runs the log, or
+/// [schedules](Self::schedule) it. Times are those of the store's clock, not of workers.
 ///
 /// A log that a process claims by its id, with [`Store::claim`], is not due until that claim is released or its lease expires. Releasing
 /// it with [`Store::release`] leaves its due time as it was.
@@ -48,8 +49,8 @@ pub trait Queue: Store {
         except: &[LogId],
     ) -> impl Future<Output = Result<Vec<Claim>, StoreError>> + Send;
 
-    /// Releases a claim, and has the log looked at again at `due`, or at once if an inbox message came since it was claimed. Clears the
-    /// count of its tries. A claim that was lost is left alone.
+    /// Releases a claim, and has the log looked at again at `due`, or at once if an inbox message came since it was claimed that the log
+    /// does not have. Clears the count of its tries. A claim that was lost is left alone.
     ///
     /// # Errors
     /// When the store cannot be written.

@@ -1,6 +1,6 @@
 //! Logs, their writers, and when workers must look at them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use polylogue_core::{
@@ -21,6 +21,8 @@ pub(super) struct Log {
     pub(super) meta: Meta,
     pub(super) events: Vec<Arc<Event>>,
     pub(super) inbox: Vec<InboxMessage>,
+    /// The numbers of those that its events take.
+    pub(super) taken: BTreeSet<u64>,
     pub(super) blobs: HashMap<BlobId, Arc<[u8]>>,
     pub(super) summary: Summary,
     /// The fence of the valid claim, and when its lease expires.
@@ -33,8 +35,10 @@ pub(super) struct Log {
 pub(super) struct Queued {
     pub(super) due: Option<u64>,
     pub(super) needs: Features,
-    /// Whether an inbox message came while it was held.
+    /// Whether it was scheduled while it was held.
     pub(super) is_woken: bool,
+    /// The inbox messages that came while it was held, and that it does not have.
+    pub(super) unread: BTreeSet<u64>,
     /// Claims since the last append or release.
     pub(super) tries: u32,
     /// Why the last try failed.
@@ -72,7 +76,8 @@ impl Logs {
             if is_granted {
                 log.writer = Some((claim.fence, lease));
                 let queued = &mut log.queued;
-                (queued.due, queued.is_woken, queued.tries) = (Some(lease), false, queued.tries + 1);
+                queued.take_wake_up();
+                (queued.due, queued.tries) = (Some(lease), queued.tries + 1);
             } else {
                 log.park();
             }
@@ -86,13 +91,15 @@ impl Logs {
         self.by_id.remove(id);
     }
 
-    /// Has a log looked at: at once, or when it is released.
-    pub(super) fn wake(&mut self, id: &LogId, now: u64) {
+    /// Has a log looked at because of the message `number`: at once, or when it is released without having taken it.
+    pub(super) fn wake(&mut self, id: &LogId, number: u64, now: u64) {
         self.requeue(id, |log| {
             let is_held = log.is_held(now);
             log.queued.unpark();
             // The holder may continue, though its lease has expired.
-            log.queued.is_woken |= log.writer.is_some();
+            if log.writer.is_some() {
+                log.queued.unread.insert(number);
+            }
             if !is_held {
                 log.queued.due = Some(now);
             }
@@ -107,7 +114,7 @@ impl Logs {
         self.requeue(&claim.id, |log| {
             log.writer = None;
             let due = due.unwrap_or(log.queued.due);
-            log.queued.due = if std::mem::take(&mut log.queued.is_woken) { Some(now) } else { due };
+            log.queued.due = if log.queued.take_wake_up() { Some(now) } else { due };
         });
     }
 }
@@ -125,7 +132,19 @@ impl Log {
     pub(super) fn park(&mut self) {
         self.writer = None;
         let queued = &mut self.queued;
-        (queued.due, queued.is_woken, queued.is_parked) = (None, false, true);
+        queued.take_wake_up();
+        (queued.due, queued.is_parked) = (None, true);
+    }
+
+    /// Its events take the inbox message `number`.
+    pub(super) fn take_message(&mut self, number: u64) {
+        self.taken.insert(number);
+        self.queued.unread.remove(&number);
+    }
+
+    /// Whether its inbox has messages that it does not have, or it was scheduled while it was held.
+    pub(super) fn has_news(&self) -> bool {
+        self.queued.is_woken || (1..=self.inbox.len() as u64).any(|number| !self.taken.contains(&number))
     }
 }
 
@@ -133,6 +152,12 @@ impl Queued {
     /// An event was appended, or the log was released by a worker that is well.
     pub(super) fn progressed(&mut self) {
         (self.tries, self.why) = (0, None);
+    }
+
+    /// Whether it must be looked at when it is released. That is forgotten.
+    pub(super) fn take_wake_up(&mut self) -> bool {
+        let unread = std::mem::take(&mut self.unread);
+        std::mem::take(&mut self.is_woken) || !unread.is_empty()
     }
 
     pub(super) fn unpark(&mut self) {

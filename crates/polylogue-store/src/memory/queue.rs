@@ -130,7 +130,7 @@ impl Queue for Memory {
             let is_woken = {
                 let log = logs.by_id.get_mut(&claim.id).filter(|log| log.is_claimed_by(claim))?;
                 log.writer = Some((claim.fence, lease));
-                log.queued.is_woken
+                log.has_news()
             };
             // One that was claimed by its id is due when it was.
             logs.requeue(&claim.id, |log| log.queued.due = log.queued.due.map(|due| due.max(lease)));

@@ -115,10 +115,10 @@ impl WriteTransaction<'_> {
         self.execute("DELETE FROM claims WHERE log = ?1", [log])?;
         let claim = self.insert_claim(id, *log)?;
         self.execute(
-            "UPDATE queue SET due_ms = ?2, is_woken = 0, tries = tries + 1, takeovers = takeovers + ?3, worker = ?4
-             WHERE log = ?1",
+            "UPDATE queue SET due_ms = ?2, tries = tries + 1, takeovers = takeovers + ?3, worker = ?4 WHERE log = ?1",
             params![log, time_column(lease_from(now)), is_lost, claims::this_process()],
         )?;
+        self.take_wake_up(*log)?;
         let waited = Duration::from_millis(now.saturating_sub(due.cast_unsigned()));
         Ok(claim.found_after(waited, *is_lost))
     }
@@ -147,20 +147,28 @@ impl WriteTransaction<'_> {
         Ok(if is_held { Claimed::Held } else { Claimed::Lost })
     }
 
-    /// Has a log looked at at `due`: when it is released, if it is held. One that is parked is parked no more.
-    pub(super) fn look_at(&self, id: &LogId, due: Option<u64>) -> Result<i64, WriteError> {
+    /// Has a log looked at at `due`, unless it is held. One that is parked is parked no more. Returns its number, and how it is claimed.
+    fn look_at(&self, id: &LogId, due: Option<u64>) -> Result<(i64, Claimed), WriteError> {
         let log = self.queued(id)?;
         let claimed = self.claimed_now(id, log, &mut OtherHeads::new())?;
-        // The process that has it may continue, though its lease has expired.
-        let is_woken = claimed != Claimed::No && due.is_some();
         self.execute(
-            "UPDATE queue SET is_woken = is_woken OR ?2, due_ms = CASE WHEN ?3 THEN due_ms ELSE ?4 END,
+            "UPDATE queue SET due_ms = CASE WHEN ?2 THEN due_ms ELSE ?3 END,
                  tries = CASE WHEN is_parked THEN 0 ELSE tries END,
                  why = CASE WHEN is_parked THEN NULL ELSE why END, is_parked = 0
              WHERE log = ?1",
-            params![log, is_woken, claimed == Claimed::Held, due.map(time_column)],
+            params![log, claimed == Claimed::Held, due.map(time_column)],
         )?;
-        Ok(log)
+        Ok((log, claimed))
+    }
+
+    /// Has a log looked at because of the inbox message `number`: now, or when it is released without having taken it.
+    pub(super) fn wake(&self, id: &LogId, number: i64) -> Result<(), WriteError> {
+        let (log, claimed) = self.look_at(id, Some(self.state.now()))?;
+        // The process that has it may continue, though its lease has expired.
+        if claimed != Claimed::No {
+            self.execute("UPDATE inbox SET wakes = 1 WHERE log = ?1 AND nr = ?2", params![log, number])?;
+        }
+        Ok(())
     }
 
     pub(super) fn schedule(
@@ -169,7 +177,10 @@ impl WriteTransaction<'_> {
         due: Option<u64>,
         needs: Option<&Features>,
     ) -> Result<(), WriteError> {
-        let log = self.look_at(id, due)?;
+        let (log, claimed) = self.look_at(id, due)?;
+        if claimed != Claimed::No && due.is_some() {
+            self.execute("UPDATE queue SET is_woken = 1 WHERE log = ?1", [log])?;
+        }
         if let Some(needs) = needs {
             self.execute("UPDATE queue SET needs = ?2 WHERE log = ?1", params![log, needs.to_string()])?;
         }
@@ -212,7 +223,7 @@ impl WriteTransaction<'_> {
             let tries: Option<u32> = self.get("SELECT tries FROM queue WHERE log = ?1", [log])?;
             if tries.is_some_and(|tries| tries >= MAX_TRIES) {
                 // Whatever its due time is.
-                self.execute("UPDATE queue SET is_woken = 0 WHERE log = ?1", [log])?;
+                self.take_wake_up(log)?;
                 self.release(claim)?;
                 return self.park(log);
             }
@@ -267,7 +278,9 @@ impl WriteTransaction<'_> {
             "UPDATE queue SET due_ms = max(due_ms, ?2) WHERE log = ?1 AND due_ms IS NOT NULL",
             params![log, time_column(lease_from(self.state.now()))],
         )?;
-        let is_woken = self.get("SELECT is_woken FROM queue WHERE log = ?1", [log])?.unwrap_or(false);
+        let sql = "SELECT EXISTS(SELECT 1 FROM inbox WHERE log = ?1 AND NOT is_taken)
+                OR EXISTS(SELECT 1 FROM queue WHERE log = ?1 AND is_woken)";
+        let is_woken = self.get(sql, [log])?.unwrap_or(false);
         Ok(Heartbeat { claim: claim.clone(), is_woken })
     }
 
@@ -277,13 +290,32 @@ impl WriteTransaction<'_> {
         self.execute(sql, [log])
     }
 
-    /// A claim ends: its log is due if a message came meanwhile.
+    /// A claim ends: its log is due if it was scheduled meanwhile, or a message came that its events do not take.
     pub(super) fn wake_released(&self, claim: &Claim) -> Result<()> {
-        self.execute(
-            "UPDATE queue SET due_ms = ?3, is_woken = 0
-             WHERE is_woken AND log = (SELECT log FROM claims WHERE fence = ?1 AND writer = ?2)",
-            params![claim.fence.cast_signed(), self.state.own(), time_column(self.state.now())],
-        )
+        let sql = "SELECT log FROM claims WHERE fence = ?1 AND writer = ?2";
+        let claimed: Option<i64> = self.get(sql, params![claim.fence.cast_signed(), self.state.own()])?;
+        if let Some(log) = claimed
+            && self.take_wake_up(log)?
+        {
+            let sql = "UPDATE queue SET due_ms = ?2 WHERE log = ?1";
+            self.execute(sql, params![log, time_column(self.state.now())])?;
+        }
+        Ok(())
+    }
+
+    /// Whether a log must be looked at when it is released. That is forgotten.
+    fn take_wake_up(&self, log: i64) -> Result<bool> {
+        let scheduled: Option<bool> = self.get("SELECT is_woken FROM queue WHERE log = ?1", [log])?;
+        let unread = "SELECT 1 FROM inbox WHERE log = ?1 AND wakes AND NOT is_taken";
+        let (is_scheduled, is_unread) =
+            (scheduled.unwrap_or(false), self.get::<i64>(unread, [log])?.is_some());
+        if is_scheduled {
+            self.execute("UPDATE queue SET is_woken = 0 WHERE log = ?1", [log])?;
+        }
+        if is_unread {
+            self.execute("UPDATE inbox SET wakes = 0 WHERE log = ?1 AND NOT is_taken", [log])?;
+        }
+        Ok(is_scheduled || is_unread)
     }
 
     /// Has the logs of processes that have died looked at before their leases expire.
@@ -321,7 +353,8 @@ impl WriteTransaction<'_> {
 
     fn park(&self, log: i64) -> Result<(), WriteError> {
         self.execute("DELETE FROM claims WHERE log = ?1", [log])?;
-        let sql = "UPDATE queue SET due_ms = NULL, is_woken = 0, is_parked = 1 WHERE log = ?1";
+        self.take_wake_up(log)?;
+        let sql = "UPDATE queue SET due_ms = NULL, is_parked = 1 WHERE log = ?1";
         Ok(self.execute(sql, [log])?)
     }
 }

@@ -25,8 +25,21 @@ impl WriteTransaction<'_> {
             .map_err(|error| StoreError::Io { place: id.to_string(), why: error.to_string() })?;
         let sql = "INSERT INTO inbox(log, nr, key, json) VALUES(?1, ?2, ?3, ?4)";
         self.execute(sql, params![log, number, &*message.key, json])?;
-        self.look_at(id, Some(self.state.now()))?;
+        self.wake(id, number)?;
         Ok(number.cast_unsigned())
+    }
+
+    /// Events of a log take these inbox messages.
+    pub(super) fn take_messages(
+        &self,
+        log: i64,
+        numbers: impl Iterator<Item = u64>,
+    ) -> Result<(), WriteError> {
+        let sql = "UPDATE inbox SET is_taken = 1 WHERE log = ?1 AND nr = ?2";
+        for number in numbers {
+            self.execute(sql, params![log, number.cast_signed()])?;
+        }
+        Ok(())
     }
 }
 

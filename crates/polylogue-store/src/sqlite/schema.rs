@@ -12,7 +12,7 @@ use crate::io_error::{reading, show};
 const APPLICATION: u32 = 0x504C_594C;
 
 /// The only supported format.
-pub(super) const FORMAT: u32 = 8;
+pub(super) const FORMAT: u32 = 9;
 
 /// Creates the tables of an empty database. Must run in a transaction.
 pub(super) const CREATE: &str = "
@@ -52,9 +52,14 @@ CREATE TABLE inbox(
     nr INTEGER NOT NULL,
     key TEXT NOT NULL,
     json TEXT NOT NULL,
+    -- Whether an event takes it.
+    is_taken INTEGER NOT NULL DEFAULT 0,
+    -- Whether it came while the log was held, which must be looked at when it is released.
+    wakes INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY(log, nr),
     UNIQUE(log, key)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX unread ON inbox(log) WHERE NOT is_taken;
 CREATE TABLE blobs(
     log INTEGER NOT NULL,
     id TEXT NOT NULL,
@@ -88,7 +93,7 @@ CREATE TABLE workers(
     seen_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 PRAGMA application_id = 0x504C594C;
-PRAGMA user_version = 8;
+PRAGMA user_version = 9;
 ";
 
 /// The file at the path of a database.

@@ -225,6 +225,7 @@ impl<'a> WriteTransaction<'a> {
             end.events += 1;
         }
         batch.events.iter().for_each(|event| end.summary.add(event, end.has_team));
+        self.take_messages(end.log, batch.events.iter().filter_map(|event| event.inbox))?;
         let LogEnd { log, events, link, summary, .. } = &end;
         let sql = "UPDATE heads SET fence = ?2, events = ?3, chain = ?4, summary = ?5 WHERE log = ?1";
         let (fence, count) = (claim.fence.cast_signed(), events.cast_signed());

@@ -67,6 +67,8 @@ enum Wrong {
     Nothing,
     /// A message does not wake a log.
     PostWakesNothing,
+    /// A message wakes a log whose holder has taken it.
+    TakenMessagesWake,
     /// A message that came while the log was held is forgotten when it is released.
     ReleaseForgetsMessages,
     /// A released log is still due at the end of its lease.
@@ -171,6 +173,10 @@ impl QueueWrapper for Faulty {
         let claim = self.current(claim);
         match self.wrong {
             Wrong::ReleaseKeepsTheDueTime => Store::release(inner, claim).await,
+            Wrong::TakenMessagesWake => {
+                let has_inbox = !Store::inbox(inner, &id, 0).await?.is_empty();
+                Queue::release_until(inner, claim, if has_inbox { Due::Now } else { due }).await
+            }
             Wrong::ReleaseForgetsMessages => {
                 Queue::release_until(inner, claim, due).await?;
                 Queue::schedule(inner, &id, due, None).await
@@ -215,6 +221,10 @@ async fn broken(wrong: Wrong) -> String {
 async fn the_suite_finds_each_broken_rule() {
     let cases = [
         (Wrong::PostWakesNothing, "- an inbox message wakes a log:"),
+        (
+            Wrong::TakenMessagesWake,
+            "- an inbox message that its holder has taken wakes nothing by release_until:",
+        ),
         (Wrong::ReleaseForgetsMessages, "- a message that is posted BeforeRelease is taken once:"),
         (Wrong::ReleaseKeepsTheDueTime, "- ReleaseUntil(Never): Held becomes Idle:"),
         (Wrong::VoidClaimsRelease, "- a log is due when its lease has expired, and its old claim is void:"),

@@ -1,10 +1,12 @@
 //! What the rules of queues are checked with.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyQueue, Claim, Due, Features, InboxMessage, Instruction, LogId, Queue as _, Store as _, Timestamp,
+    AnyQueue, Claim, Due, Features, InboxMessage, Instruction, LogId, Message, Name, Queue as _, Store as _,
+    Timestamp,
 };
 
 use crate::store::support::{Verdict, done, id, meta, same, some};
@@ -71,13 +73,34 @@ pub(super) async fn none_due(what: &str, queue: &AnyQueue) -> Verdict {
     same(&format!("what is due {what}"), &ids, &Vec::new())
 }
 
+/// Posts a message that wakes a log.
 pub(super) async fn post(queue: &AnyQueue, id: &LogId, key: &str) -> Verdict {
-    let message = InboxMessage {
-        key: key.into(),
-        posted: Timestamp(1),
-        instruction: Instruction::Cancel { now: false },
-    };
+    give(queue, id, key, Instruction::Send(Message::text(Name::user(), "hello"))).await
+}
+
+/// Posts an inbox message.
+pub(super) async fn give(queue: &AnyQueue, id: &LogId, key: &str, instruction: Instruction) -> Verdict {
+    let message = InboxMessage { key: key.into(), posted: Timestamp(1), instruction };
     done("post", queue.post(id, &message).await).map(drop)
+}
+
+/// Appends an event for each inbox message that the log does not have.
+pub(super) async fn take_messages(queue: &AnyQueue, claim: &Claim) -> Verdict {
+    let events = done("read", queue.read(&claim.id, 0).await)?;
+    let taken: BTreeSet<u64> = events.iter().filter_map(|event| event.inbox).collect();
+    let inbox = done("inbox", queue.inbox(&claim.id, 0).await)?.into_iter().map(|(number, _)| number);
+    let new = inbox.filter(|number| !taken.contains(number));
+    for (seq, number) in (events.len() as u64..).zip(new) {
+        append_taken(queue, claim, seq, number).await?;
+    }
+    Ok(())
+}
+
+/// Appends the event `seq`, which takes the inbox message `number`.
+pub(super) async fn append_taken(queue: &AnyQueue, claim: &Claim, seq: u64, number: u64) -> Verdict {
+    let mut event = some(seq, seq + 1).first().map(|event| (**event).clone()).ok_or("no event")?;
+    event.inbox = Some(number);
+    done("append", queue.append(claim, &[event.into()]).await)
 }
 
 pub(super) async fn parked_ids(queue: &AnyQueue) -> Result<Vec<String>, String> {

@@ -1,10 +1,10 @@
 //! W7: inbox messages wake logs at any point of their holder's cycle, and are taken once.
 
-use std::collections::BTreeSet;
+use std::pin::Pin;
 
-use polylogue_core::{AnyQueue, Claim, Due, LEASE, Queue as _, Store as _};
+use polylogue_core::{AnyQueue, Claim, Due, LEASE, Queue as _, Store as _, StoreError};
 
-use super::support::{Fixture, idle, none_due, post, ready, take_one};
+use super::support::{Fixture, append_taken, idle, none_due, post, ready, take_messages, take_one};
 use crate::store::support::{Report, Verdict, done, same, some};
 
 pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
@@ -12,6 +12,12 @@ pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
     report
         .check("an inbox message to a held log wakes it when it is released", woken_while_held(make()))
         .await;
+    for (release, name) in RELEASES {
+        let rule = format!("an inbox message that its holder has taken wakes nothing by {name}");
+        report.check(&rule, taken_while_held(make(), release)).await;
+        let rule = format!("one of two inbox messages that its holder has not taken wakes a log by {name}");
+        report.check(&rule, partly_taken(make(), release)).await;
+    }
     report.check("a held log is scheduled for its release", scheduled_while_held(make())).await;
     report.check("a wake-up after the lease has expired is not lost", woken_while_lost(make())).await;
     report.check("heartbeats tell of inbox messages", told(make())).await;
@@ -53,12 +59,69 @@ async fn woken_while_held(Fixture { queue, .. }: Fixture) -> Verdict {
     take_one(&queue).await.map(drop)
 }
 
+/// A way to release a claim.
+type Release = fn(AnyQueue, Claim) -> Pin<Box<dyn Future<Output = Result<(), StoreError>>>>;
+
+/// All of them, by which an idle log stays idle.
+const RELEASES: [(Release, &str); 5] = [
+    (|queue, claim| Box::pin(async move { queue.release(claim).await }), "a release"),
+    (|queue, claim| Box::pin(async move { queue.release_until(claim, Due::Never).await }), "release_until"),
+    (
+        |queue, claim| Box::pin(async move { queue.release_at_rest(claim, Due::Never).await }),
+        "release_at_rest",
+    ),
+    (
+        |queue, claim| Box::pin(async move { queue.release_failed(claim, Due::Never, "?").await }),
+        "release_failed",
+    ),
+    (|queue, claim| Box::pin(async move { queue.release_to_others(claim, "?").await }), "release_to_others"),
+];
+
+async fn taken_while_held(Fixture { queue, pass }: Fixture, release: Release) -> Verdict {
+    let id = idle(&queue, "a").await?.id;
+    for round in 0..2 {
+        let claim = done("claim", queue.claim(&id).await)?;
+        post(&queue, &id, &format!("k{round}")).await?;
+        post(&queue, &id, &format!("l{round}")).await?;
+        take_messages(&queue, &claim).await?;
+        done("a release", release(queue.clone(), claim).await)?;
+        none_due("after the release", &queue).await?;
+    }
+    pass(LEASE * 2);
+    none_due("later", &queue).await?;
+    // It can be packed, as one that waits for no worker.
+    done("archive", queue.archive(&id).await).map(drop)
+}
+
+/// Messages are taken in any order.
+async fn partly_taken(Fixture { queue, .. }: Fixture, release: Release) -> Verdict {
+    for (name, taken) in [("a", 1), ("b", 2)] {
+        let id = idle(&queue, name).await?.id;
+        let claim = done("claim", queue.claim(&id).await)?;
+        post(&queue, &id, "k").await?;
+        post(&queue, &id, "l").await?;
+        append_taken(&queue, &claim, 1, taken).await?;
+        done("a release", release(queue.clone(), claim).await)?;
+        let claim = take_one(&queue).await?;
+        same("its id", &claim.id, &id)?;
+        done("release_until", queue.release_until(claim, Due::Never).await)?;
+        none_due("when a worker has looked", &queue).await?;
+    }
+    Ok(())
+}
+
 async fn scheduled_while_held(Fixture { queue, .. }: Fixture) -> Verdict {
     let id = ready(&queue, "a").await?;
     let claim = take_one(&queue).await?;
     done("schedule", queue.schedule(&id, Due::Now, None).await)?;
     none_due("while it is held", &queue).await?;
     done("append", queue.append(&claim, &some(1, 2)).await)?;
+    done("release_until", queue.release_until(claim, Due::Never).await)?;
+    let claim = take_one(&queue).await?;
+    // Also if a message comes and is taken.
+    done("schedule", queue.schedule(&id, Due::Now, None).await)?;
+    post(&queue, &id, "k").await?;
+    take_messages(&queue, &claim).await?;
     done("release_until", queue.release_until(claim, Due::Never).await)?;
     take_one(&queue).await.map(drop)
 }
@@ -88,7 +151,9 @@ async fn told(Fixture { queue, .. }: Fixture) -> Verdict {
     };
     same("before", &is_woken().await?, &vec![false])?;
     post(&queue, &id, "k").await?;
-    same("after", &is_woken().await?, &vec![true])
+    same("after", &is_woken().await?, &vec![true])?;
+    take_messages(&queue, &claim).await?;
+    same("when it is taken", &is_woken().await?, &vec![false])
 }
 
 /// A point of the cycle of a log.
@@ -129,20 +194,4 @@ async fn taken_once(Fixture { queue, pass }: Fixture, at: Point) -> Verdict {
     let taken: Vec<u64> =
         done("read", queue.read(&id, 0).await)?.iter().filter_map(|event| event.inbox).collect();
     same("the messages in the log", &taken, &vec![1])
-}
-
-/// Appends an event for each message that the log does not have.
-async fn take_messages(queue: &AnyQueue, claim: &Claim) -> Verdict {
-    let events = done("read", queue.read(&claim.id, 0).await)?;
-    let taken: BTreeSet<u64> = events.iter().filter_map(|event| event.inbox).collect();
-    let mut end = events.len() as u64;
-    for (number, _) in done("inbox", queue.inbox(&claim.id, 0).await)? {
-        if !taken.contains(&number) {
-            let mut event = some(end, end + 1).first().map(|event| (**event).clone()).ok_or("no event")?;
-            event.inbox = Some(number);
-            done("append", queue.append(claim, &[event.into()]).await)?;
-            end += 1;
-        }
-    }
-    Ok(())
 }

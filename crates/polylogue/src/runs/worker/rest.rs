@@ -52,7 +52,7 @@ impl Rest {
     ///
     /// A conversation that is closed, or that a person has paused or cancelled, rests until an inbox message comes, one that waits for
     /// people until the first of its questions has its default answer, and one that a [drained](super::Claimed::is_draining) worker
-    /// stopped is due at once. One whose model is not to be called for a while, because of a rate limit, is due after that. After
+    /// stopped is due at once, as is one that a person has continued before it had stopped. One whose model is not to be called for a while, because of a rate limit, is due after that. After
     /// another failed turn it is due after a pause that grows with the failures since the last reply of a model.
     #[must_use]
     pub fn after(status: &Result<Status>, events: &[Arc<Event>], earlier: usize, is_draining: bool) -> Self {
@@ -60,10 +60,16 @@ impl Rest {
             Ok(Status::Closed { .. }) => Self::Until(Due::Never),
             Ok(Status::Waiting(_)) => Self::Until(due_of_questions(events)),
             Ok(Status::Cancelled) => {
-                let mut new = events.iter().skip(earlier);
-                let by_person =
-                    is_stopped(events) || new.any(|event| matches!(event.body, Body::Cancelled { .. }));
-                Self::Until(if is_draining && !by_person { Due::Now } else { Due::Never })
+                let new = events.get(earlier..).unwrap_or_default();
+                let is_due = match last_wish(new) {
+                    Some(Wish::Stop) => false,
+                    // A person has continued it before the step had ended that was let end.
+                    Some(Wish::Continue) if new.iter().any(|event| Wish::of(event) == Some(Wish::Stop)) => {
+                        true
+                    }
+                    Some(Wish::Continue) | None => is_draining && !is_stopped(events),
+                };
+                Self::Until(if is_due { Due::Now } else { Due::Never })
             }
             Err(error) => match wait_of(error) {
                 Some(wait) => Self::Until(Due::After(wait)),
@@ -122,12 +128,32 @@ fn wait_of(error: &Error) -> Option<Duration> {
 #[must_use]
 pub fn is_stopped(events: &[Arc<Event>]) -> bool {
     let last = events.iter().rev().find_map(|event| match event.body {
-        Body::Paused | Body::Cancelled { .. } => Some(true),
-        Body::Resumed | Body::TurnStarted { .. } | Body::Reopened { .. } => Some(false),
-        Body::Sent(_) | Body::InputProvided { .. } => Some(false),
-        _ => None,
+        Body::TurnStarted { .. } | Body::Reopened { .. } => Some(Wish::Continue),
+        _ => Wish::of(event),
     });
-    last == Some(true)
+    last == Some(Wish::Stop)
+}
+
+/// What a person wants of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Stop,
+    Continue,
+}
+
+impl Wish {
+    /// What the one wants that an event is of.
+    const fn of(event: &Event) -> Option<Self> {
+        match event.body {
+            Body::Paused | Body::Cancelled { .. } => Some(Self::Stop),
+            Body::Resumed | Body::Sent(_) | Body::InputProvided { .. } => Some(Self::Continue),
+            _ => None,
+        }
+    }
+}
+
+fn last_wish(events: &[Arc<Event>]) -> Option<Wish> {
+    events.iter().rev().find_map(|event| Wish::of(event))
 }
 
 /// Failed turns since the last reply of a model, without calls that were only put off.
@@ -175,6 +201,19 @@ mod tests {
             // Earlier ones were continued by this run.
             (vec![cancelled()], vec![Body::Resumed], Rest::Until(Due::Now)),
         ];
+        // What a person says before the step has ended that was let end.
+        let answered = Body::InputProvided {
+            to: polylogue_core::Name::user(),
+            text: "yes".into(),
+            by: polylogue_core::Responder::person(None),
+        };
+        for continued in [Body::Resumed, answered] {
+            let events = events([Body::Paused, Body::reopened(None), continued]);
+            for is_draining in [true, false] {
+                let rest = Rest::after(&Ok(Status::Cancelled), &events, 0, is_draining);
+                assert_eq!(rest, Rest::Until(Due::Now), "{events:?}");
+            }
+        }
         for (before, during, rest) in cases {
             let text = format!("{before:?} {during:?}");
             let earlier = before.len();
