@@ -8,14 +8,14 @@ use crate::error::Failure;
 use crate::inbox_notifications::notify;
 use crate::logs::{Logs, as_json};
 
-/// Adds a message and has the log looked at, in one commit. Its number comes from the locked row, so that none commits behind a higher
+/// Adds a message, and has the log looked at if it wakes it ($5), in one commit. Its number comes from the locked row, so that none commits behind a higher
 /// one. Nothing happens if there is one with its key.
 const POST: &str = "WITH log AS (
         UPDATE polylogue.logs SET posted = posted + 1,
-            unread = CASE WHEN holder IS NOT NULL THEN unread || (posted + 1) ELSE unread END,
-            due = CASE WHEN holder IS NOT NULL AND lease >= now() THEN due ELSE now() END,
-            is_parked = false, tries = CASE WHEN is_parked THEN 0 ELSE tries END,
-            failure = CASE WHEN is_parked THEN NULL ELSE failure END
+            unread = CASE WHEN $5 AND holder IS NOT NULL THEN unread || (posted + 1) ELSE unread END,
+            due = CASE WHEN NOT $5 OR (holder IS NOT NULL AND lease >= now()) THEN due ELSE now() END,
+            is_parked = is_parked AND NOT $5, tries = CASE WHEN is_parked AND $5 THEN 0 ELSE tries END,
+            failure = CASE WHEN is_parked AND $5 THEN NULL ELSE failure END
         WHERE tenant = $1 AND id = $2
             AND NOT EXISTS (SELECT FROM polylogue.inbox WHERE inbox.log = logs.nr AND inbox.key = $3)
         RETURNING nr, posted, holder)
@@ -26,8 +26,14 @@ impl Logs {
         let key = as_json(&message.key);
         let json = serde_json::to_string(message)
             .map_err(|error| StoreError::Io { place: self.place_of(id), why: error.to_string() })?;
-        let parameters: [Parameter<'_>; 4] =
-            [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT), (&key, Type::TEXT), (&json, Type::TEXT)];
+        let wakes = message.instruction.wakes();
+        let parameters: [Parameter<'_>; 5] = [
+            (&self.tenant, Type::TEXT),
+            (&id.as_str(), Type::TEXT),
+            (&key, Type::TEXT),
+            (&json, Type::TEXT),
+            (&wakes, Type::BOOL),
+        ];
         let mut retry = Retry::new(&self.database);
         loop {
             match self.database.query_once(Access::Write, POST, &parameters).await {

@@ -210,7 +210,9 @@ impl Store for Memory {
         }
         inbox.push(message.clone());
         let number = inbox.len() as u64;
-        logs.wake(id, number, now);
+        if message.instruction.wakes() {
+            logs.wake(id, number, now);
+        }
         Ok(number)
     }
 

@@ -250,6 +250,36 @@ fn a_run_that_has_taken_a_message_and_is_stopped_is_left_alone_by_workers() {
     }
 }
 
+/// What is neither a message nor an answer hands nothing over, also if it is refused.
+#[test]
+fn instructions_that_continue_nothing_leave_a_stopped_run_alone() {
+    let server = PostgresServer::start();
+    for store in server.iter().map(PostgresServer::url).chain([String::from("runs.db")]) {
+        let model = slow(Duration::from_millis(150));
+        let place = Place::new(&store).with_model(&model);
+        place.file("team.yaml", TALK);
+        let mut run = place.begin(&["run", "team.yaml", "--model", "openai:test"], "run.out");
+        until("they talk", || model.count() > 1);
+        run.signal(Signal::INT);
+        assert_eq!(run.end(), 6, "{store}: {}", run.log());
+        let id = place.run(&["runs", "--json"], 0).lines()[0]["id"].as_str().unwrap().to_owned();
+        let (calls, _worker) = (model.count(), place.worker(&[]));
+        for instruction in [&["raise", &id, "--max-turns", "300"][..], &["next", &id, "Ann"], &["pause", &id]]
+        {
+            let given = place.command(instruction).output().unwrap();
+            assert_eq!(place.cluster().1, Vec::<serde_json::Value>::new(), "{store}: {given:?}");
+        }
+        // The worker works, on what it can.
+        place.file("other.yaml", SCRIPTED);
+        let other = place.detach(&["other.yaml"]);
+        until("another one has ended", || of_type(&place.events(&other), "closed").len() == 1);
+        assert_eq!(model.count(), calls, "{store}: a worker continues it");
+        // A message does.
+        place.run(&["send", &id, "Take an umbrella."], 0);
+        until("a worker continues it", || model.count() > calls);
+    }
+}
+
 /// Five people, in nested chats that run at the same time.
 const BOARD: &str = "
 name: board

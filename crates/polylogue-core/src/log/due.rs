@@ -12,7 +12,7 @@ pub const MAX_TRIES: u32 = 5;
 /// When a worker must look at a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// Only when an inbox message comes.
+    /// Only when a message or an answer comes.
     Never,
     /// Now.
     Now,

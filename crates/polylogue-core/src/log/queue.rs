@@ -16,18 +16,19 @@ use crate::{LogId, StoreError};
 ///
 /// | state | due | leaves by |
 /// |---|---|---|
-/// | idle: no worker must look at it | never | [`schedule`](Self::schedule), an inbox message |
-/// | timed | in the future | time, an inbox message |
+/// | idle: no worker must look at it | never | [`schedule`](Self::schedule), a message or an answer |
+/// | timed | in the future | time, a message or an answer |
 /// | ready | now or past | [`claim_due`](Self::claim_due) |
 /// | held | at the end of its lease | a release, the end of the lease |
-/// | parked, after [`MAX_TRIES`](super::MAX_TRIES) tries without progress | never | [`schedule`](Self::schedule), an inbox message |
+/// | parked, after [`MAX_TRIES`](super::MAX_TRIES) tries without progress | never | [`schedule`](Self::schedule), a message or an answer |
 ///
 /// A new log is idle when its creator [releases](Store::release) it, and ready when its creator
 /// [releases it until now](Self::release_until).
 ///
-/// [`Store::post`] wakes a log: it is ready at once. One that is held is ready again when it is released, unless its holder has taken the
-/// message by then, which an [event](crate::Event::inbox) with its number says: who takes it runs the log, or
-/// [schedules](Self::schedule) it. Times are those of the store's clock, not of workers.
+/// [`Store::post`] wakes a log by messages and answers ([`Instruction::wakes`](crate::Instruction::wakes)): it is ready at once.
+/// One that is held is ready again when it is released, unless its holder has taken the message by then, which an
+/// [event](crate::Event::inbox) with its number says: who takes it runs the log, or [schedules](Self::schedule) it. Times are those of
+/// the store's clock, not of workers.
 ///
 /// A log that a process claims by its id, with [`Store::claim`], is not due until that claim is released or its lease expires. Releasing
 /// it with [`Store::release`] leaves its due time as it was.

@@ -25,7 +25,9 @@ impl WriteTransaction<'_> {
             .map_err(|error| StoreError::Io { place: id.to_string(), why: error.to_string() })?;
         let sql = "INSERT INTO inbox(log, nr, key, json) VALUES(?1, ?2, ?3, ?4)";
         self.execute(sql, params![log, number, &*message.key, json])?;
-        self.wake(id, number)?;
+        if message.instruction.wakes() {
+            self.wake(id, number)?;
+        }
         Ok(number.cast_unsigned())
     }
 

@@ -67,6 +67,8 @@ enum Wrong {
     Nothing,
     /// A message does not wake a log.
     PostWakesNothing,
+    /// Every instruction wakes a log.
+    EveryPostWakes,
     /// A message wakes a log whose holder has taken it.
     TakenMessagesWake,
     /// A message that came while the log was held is forgotten when it is released.
@@ -123,8 +125,10 @@ impl StoreWrapper for Faulty {
 
     async fn post(&self, id: &LogId, message: &InboxMessage) -> Result<u64, StoreError> {
         let number = Store::post(&self.inner, id, message).await?;
-        if self.wrong == Wrong::PostWakesNothing {
-            Queue::schedule(&self.inner, id, Due::Never, None).await?;
+        match self.wrong {
+            Wrong::PostWakesNothing => Queue::schedule(&self.inner, id, Due::Never, None).await?,
+            Wrong::EveryPostWakes => Queue::schedule(&self.inner, id, Due::Now, None).await?,
+            _ => {}
         }
         Ok(number)
     }
@@ -220,6 +224,7 @@ async fn broken(wrong: Wrong) -> String {
 #[tokio::test]
 async fn the_suite_finds_each_broken_rule() {
     let cases = [
+        (Wrong::EveryPostWakes, "- only messages and answers wake a log:"),
         (Wrong::PostWakesNothing, "- an inbox message wakes a log:"),
         (
             Wrong::TakenMessagesWake,

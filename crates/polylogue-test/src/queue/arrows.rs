@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Claim, Due, LEASE, MAX_TRIES, Queue as _, Store as _};
+use polylogue_core::{Claim, Due, Instruction, LEASE, MAX_TRIES, Queue as _, Store as _};
 
-use super::support::{Fixture, HOUR, idle, none_due, parked_ids, post, ready, take, take_one};
+use super::support::{Fixture, HOUR, give, idle, none_due, parked_ids, post, ready, take, take_one};
 use crate::store::support::{Report, Verdict, done, fenced, refused, same, some};
 
 /// The states of a log.
@@ -28,21 +28,24 @@ enum Action {
     ReleaseFailed,
     Heartbeat,
     Append,
+    /// A message that wakes it.
     Post,
+    /// One that does not.
+    PostSilently,
     Schedule(Due),
     TimePasses,
 }
 
 use Action::{
-    Append, ClaimDue, Heartbeat, Post, Release, ReleaseAtRest, ReleaseFailed, ReleaseUntil, Schedule,
-    TimePasses,
+    Append, ClaimDue, Heartbeat, Post, PostSilently, Release, ReleaseAtRest, ReleaseFailed, ReleaseUntil,
+    Schedule, TimePasses,
 };
 use State::{Held, Idle, Lost, Parked, Ready, Timed};
 
 const STATES: [State; 6] = [Idle, Timed, Ready, Held, Lost, Parked];
 
 /// For each action, the states that those of [`STATES`] become, in their order.
-const ARROWS: [(Action, [State; 6]); 15] = [
+const ARROWS: [(Action, [State; 6]); 16] = [
     (ClaimDue, [Idle, Timed, Held, Held, Held, Parked]),
     (Release, [Idle, Timed, Ready, Timed, Ready, Parked]),
     (ReleaseUntil(Due::Never), [Idle, Timed, Ready, Idle, Idle, Parked]),
@@ -54,6 +57,7 @@ const ARROWS: [(Action, [State; 6]); 15] = [
     (Heartbeat, [Idle, Timed, Ready, Held, Held, Parked]),
     (Append, [Idle, Timed, Ready, Held, Held, Parked]),
     (Post, [Ready, Ready, Ready, Held, Lost, Ready]),
+    (PostSilently, [Idle, Timed, Ready, Held, Lost, Parked]),
     (Schedule(Due::Never), [Idle, Idle, Idle, Held, Idle, Idle]),
     (Schedule(Due::Now), [Ready, Ready, Ready, Held, Lost, Ready]),
     (Schedule(Due::After(HOUR)), [Timed, Timed, Timed, Held, Timed, Timed]),
@@ -129,6 +133,7 @@ async fn act(
         Append if is_valid => done("append", queue.append(&claim, &some(1, 2)).await)?,
         Append => refused("append", queue.append(&claim, &some(1, 2)).await, &fenced(&claim))?,
         Post => post(queue, &id, "k").await?,
+        PostSilently => give(queue, &id, "k", Instruction::Pause).await?,
         Schedule(due) => done("schedule", queue.schedule(&id, due, None).await)?,
         TimePasses => pass(LEASE * 2),
     }

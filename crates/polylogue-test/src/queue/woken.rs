@@ -2,9 +2,13 @@
 
 use std::pin::Pin;
 
-use polylogue_core::{AnyQueue, Claim, Due, LEASE, Queue as _, Store as _, StoreError};
+use polylogue_core::{
+    AnyQueue, Claim, Due, Instruction, LEASE, LimitOverrides, Name, Queue as _, Store as _, StoreError,
+};
 
-use super::support::{Fixture, append_taken, idle, none_due, post, ready, take_messages, take_one};
+use super::support::{
+    Fixture, append_taken, give, idle, none_due, post, ready, take, take_messages, take_one,
+};
 use crate::store::support::{Report, Verdict, done, same, some};
 
 pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
@@ -18,6 +22,7 @@ pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
         let rule = format!("one of two inbox messages that its holder has not taken wakes a log by {name}");
         report.check(&rule, partly_taken(make(), release)).await;
     }
+    report.check("only messages and answers wake a log", silent(make())).await;
     report.check("a held log is scheduled for its release", scheduled_while_held(make())).await;
     report.check("a wake-up after the lease has expired is not lost", woken_while_lost(make())).await;
     report.check("heartbeats tell of inbox messages", told(make())).await;
@@ -110,6 +115,41 @@ async fn partly_taken(Fixture { queue, .. }: Fixture, release: Release) -> Verdi
     Ok(())
 }
 
+async fn silent(Fixture { queue, pass }: Fixture) -> Verdict {
+    let answer = Instruction::Answer { question: 1, text: "yes".into(), by: None };
+    let all = [
+        (Instruction::NextSpeaker { who: Name::user() }, false),
+        (Instruction::RaiseLimits(LimitOverrides::default()), false),
+        (Instruction::ChangeTitle { title: "A title".into() }, false),
+        (Instruction::Pause, false),
+        (Instruction::Resume, false),
+        (Instruction::Cancel { now: true }, false),
+        (answer, true),
+    ];
+    let id = idle(&queue, "a").await?.id;
+    for (number, (instruction, wakes)) in all.into_iter().enumerate() {
+        for is_held in [false, true] {
+            let what = format!("whether it is due after {instruction:?}, held: {is_held}");
+            let key = format!("k{number} {is_held}");
+            let held = if is_held { Some(done("claim", queue.claim(&id).await)?) } else { None };
+            give(&queue, &id, &key, instruction.clone()).await?;
+            if let Some(claim) = held {
+                // A holder is told of all of them.
+                let valid = done("heartbeat", queue.heartbeat(std::slice::from_ref(&claim)).await)?;
+                same("what a holder is told", &valid.iter().all(|held| held.is_woken), &true)?;
+                done("release_at_rest", queue.release_at_rest(claim, Due::Never).await)?;
+            }
+            let due = take(&queue).await?;
+            same(&what, &!due.is_empty(), &wakes)?;
+            for claim in due {
+                done("release_until", queue.release_until(claim, Due::Never).await)?;
+            }
+        }
+    }
+    pass(LEASE * 2);
+    none_due("later", &queue).await
+}
+
 async fn scheduled_while_held(Fixture { queue, .. }: Fixture) -> Verdict {
     let id = ready(&queue, "a").await?;
     let claim = take_one(&queue).await?;
@@ -185,7 +225,7 @@ async fn taken_once(Fixture { queue, pass }: Fixture, at: Point) -> Verdict {
     // One lease at most, then any worker that looks until none is due.
     pass(LEASE * 2);
     for _ in 0..2 {
-        let due = super::support::take(&queue).await?;
+        let due = take(&queue).await?;
         for claim in due {
             take_messages(&queue, &claim).await?;
             done("release_until", queue.release_until(claim, Due::Never).await)?;
