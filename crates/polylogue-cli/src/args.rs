@@ -27,8 +27,8 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::attachments::Attach;
 use crate::shipped::team_file;
-pub(crate) use shared::{Allowed, Limits, Models, Output, Permits, RunOptions, Style, TeamOptions};
-use shared::{Budgets, count, variable};
+pub(crate) use shared::{Allowed, Budgets, Limits, Models, Output, Permits, RunOptions, Style, TeamOptions};
+use shared::{count, variable};
 
 /// Conversations among language-model agents, tools and people
 #[derive(Debug, Parser)]

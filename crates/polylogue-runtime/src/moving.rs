@@ -11,7 +11,7 @@ use crate::{Error, ForkError, OpenOptions, Prepared, Result, Runtime};
 
 impl Runtime {
     /// Has the conversation `id` continue with `prepared`, another version of its team, of which `changes` are the differences in words:
-    /// appends the event that says so. Nothing is run.
+    /// appends the event that says so. Workers need what that team needs. Nothing is run.
     ///
     /// # Errors
     /// [`Error::BadMove`] when the team lacks a participant of the conversation, or an agent whose turn is open; when another process runs
@@ -25,6 +25,10 @@ impl Runtime {
         let conversation = self.open(id, prepared, OpenOptions::default()).await?;
         conversation.change_team(prepared, changes)?;
         conversation.log_team().await?;
+        if self.store().queue().is_some() {
+            // While it is open here, so that no worker claims it by what its team needed before.
+            self.note_needs(id, &self.needs_of(id, prepared, None).await?).await?;
+        }
         conversation.release().await
     }
 }

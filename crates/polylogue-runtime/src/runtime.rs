@@ -170,42 +170,33 @@ impl Runtime {
         self.store().queue().ok_or_else(|| Error::NoQueue { place: self.place().shown() })
     }
 
-    /// Hands the conversation `id` over to workers that have what it `needs`; without a value, what it needed before. One that this
-    /// process has open is theirs when it is [released](Conversation::release). A parked one is parked no more.
+    /// Hands the conversation `id` of the team `prepared` over to workers: what [the team needs](Prepared::needs) replaces what it needed
+    /// before, next to what people have said, which `needs` replaces. One that this process has open is theirs when it is
+    /// [released](Conversation::release). A parked one is parked no more.
     ///
     /// # Errors
     /// [`Error::NoQueue`], or when the store cannot be written.
-    pub async fn hand_over(&self, id: &LogId, needs: Option<&Features>) -> Result<()> {
-        let queue = self.queue()?;
-        let Some(word) = self.place().files_feature() else {
-            return Ok(queue.schedule(id, Due::Now, needs).await?);
-        };
-        // Its files are here.
-        let has_files = self.stored_team(id).await?.team.needs_workplace();
-        let before = queue.needs(id).await?;
-        let others = needs.unwrap_or(&before).words().filter(|word| !StoreLocation::is_files_feature(word));
-        let words = others.chain(Some(word.as_str()).filter(|_| has_files));
-        let needs = Features::new(words).unwrap_or(before.clone());
-        Ok(queue.schedule(id, Due::Now, Some(&needs)).await?)
+    pub async fn hand_over(&self, id: &LogId, prepared: &Prepared, needs: Option<&Features>) -> Result<()> {
+        let needs = self.needs_of(id, prepared, needs).await?;
+        Ok(self.queue()?.schedule(id, Due::Now, Some(&needs)).await?)
     }
 
-    /// The same for a conversation of the team `prepared`: what [the team needs](Prepared::needs) replaces what it needed before, next to
-    /// what people have said.
-    ///
-    /// # Errors
-    /// As [`hand_over`](Self::hand_over).
-    pub async fn hand_over_prepared(
+    /// What a worker must have to continue the conversation `id` with the team `prepared`: what the team needs, where its files are, and
+    /// what was said before, or is `said` now.
+    pub(crate) async fn needs_of(
         &self,
         id: &LogId,
         prepared: &Prepared,
-        needs: Option<&Features>,
-    ) -> Result<()> {
-        let before = self.queue()?.needs(id).await?;
-        let said = before.words().filter(|word| !needs::is_of_team(word));
-        let said: Vec<&str> = needs.map_or_else(|| said.collect(), |needs| needs.words().collect());
-        let of_team = prepared.needs();
-        let all = Features::new(said.into_iter().chain(of_team.words())).unwrap_or(before.clone());
-        self.hand_over(id, Some(&all)).await
+        said: Option<&Features>,
+    ) -> Result<Features> {
+        let (before, of_team) = (self.queue()?.needs(id).await?, prepared.needs());
+        let files = self.place().files_feature();
+        let is_said = |word: &&str| said.is_some() || !needs::is_of_team(word);
+        // Its files are here.
+        let is_elsewhere = |word: &&str| files.is_none() || !StoreLocation::is_files_feature(word);
+        let said = said.unwrap_or(&before).words().filter(is_said).filter(is_elsewhere);
+        let here = files.as_deref().filter(|_| prepared.team().needs_workplace());
+        Ok(Features::new(said.chain(of_team.words()).chain(here)).unwrap_or_else(|_| before.clone()))
     }
 
     /// Where it is.
@@ -264,18 +255,18 @@ impl Runtime {
         run.make_work_dir(log.id())?;
         if self.has_successors() {
             log.continue_if_lost().await?;
-            self.note_needs(log.id(), &run.prepared.needs()).await?;
+            let needs = run.prepared.needs();
+            if !needs.is_empty() {
+                self.note_needs(log.id(), &needs).await?;
+            }
         }
         let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
         let opened = Opened { task, limits, changed: None, more };
         Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
     }
 
-    /// Has a conversation that this process runs be continued only by workers that have what it `needs`.
-    async fn note_needs(&self, id: &LogId, needs: &Features) -> Result<()> {
-        if needs.is_empty() {
-            return Ok(());
-        }
+    /// Has a conversation that this process has open be continued only by workers that have what it `needs`, if any continue it.
+    pub(crate) async fn note_needs(&self, id: &LogId, needs: &Features) -> Result<()> {
         Ok(self.queue()?.schedule(id, Due::Never, Some(needs)).await?)
     }
 

@@ -276,14 +276,3 @@ fn log(event: &WorkerEvent) {
         _ => {}
     }
 }
-
-impl Runtime {
-    /// Whether a person has paused or cancelled the conversation `id`: workers leave it alone until it is resumed.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub async fn is_stopped(&self, id: &LogId) -> Result<bool> {
-        let events: Vec<Arc<Event>> = self.store().read(id, 0).await?.into_iter().map(Arc::new).collect();
-        Ok(is_stopped(&events))
-    }
-}

@@ -14,6 +14,11 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
+    /// Whether there is one.
+    pub(crate) const fn is_given(&self) -> bool {
+        self.dir.is_some()
+    }
+
     /// Its whole path. A folder that holds everything of the user is refused.
     pub(crate) fn path(&self) -> Result<Option<PathBuf>, CliError> {
         let Some(given) = &self.dir else { return Ok(None) };

@@ -1,6 +1,6 @@
 //! `--detach`: hands a conversation over to the workers of its store.
 
-use polylogue_core::{Features, Instruction, LimitOverrides, LogId};
+use polylogue_core::{Features, LogId};
 use polylogue_runtime::{Conversation, Prepared, Runtime};
 use serde_json::json;
 
@@ -20,26 +20,66 @@ pub(super) async fn hand_over(
 ) -> Result<Exit, CliError> {
     let id = conversation.id();
     // While it is open here, so that no moment is without a process that runs it next.
-    runtime.hand_over_prepared(id, prepared, needs(detach)?.as_ref()).await?;
+    runtime.hand_over(id, prepared, needs(detach)?.as_ref()).await?;
+    conversation.log_resumption().await?;
     conversation.release().await?;
-    print(id, settings)
+    print_id(id, settings)?;
+    print_note_wrapped(&format!(
+        "a worker runs it; `polylogue cluster` shows where, and `polylogue show {id}` what was said"
+    ));
+    Ok(Exit::Done)
 }
 
-/// Has workers continue a conversation that a person has paused or cancelled, which may use `more` than it has used so far.
-pub(super) async fn continue_by_worker(
-    runtime: &Runtime,
-    id: &LogId,
-    more: LimitOverrides,
+/// Refuses what a worker would not learn of, if a conversation is handed over: it has what is stored with it, and its own models.
+pub(super) fn check(
     detach: &args::worker::Detach,
-    settings: &Settings,
-) -> Result<Exit, CliError> {
-    // Refused where there is no queue, before anything is changed. A worker that takes it now finds it stopped, and leaves it.
-    runtime.hand_over(id, needs(detach)?.as_ref()).await?;
-    if !more.is_empty() {
-        runtime.steer(id, Instruction::RaiseLimits(more)).await?;
+    budgets: &args::Budgets,
+    options: &args::RunOptions,
+) -> Result<(), CliError> {
+    let models = &options.team.models;
+    let shared = "give it a name, as in `--budget team=20`, by which processes with one Postgres share it; or limit the conversation, as by `--max-cost`";
+    refuse(
+        detach,
+        [
+            ("`--timeout`", models.timeout.is_some(), OF_WORKER),
+            ("`--record`", models.record.is_some(), OF_WORKER),
+            ("`--cache`", models.cache.is_some(), OF_WORKER),
+            ("`--replay`", models.replay.is_some(), OF_WORKER),
+            ("a budget without a name", budgets.of_process().is_some(), shared),
+        ],
+    )
+}
+
+/// The same for a conversation that continues, whose team is stored.
+pub(super) fn check_resumed(args: &args::Resume) -> Result<(), CliError> {
+    check(&args.detach, &args.budgets, &args.options)?;
+    let models = &args.options.team.models;
+    refuse(
+        &args.detach,
+        [
+            ("`--model`", models.model.is_some(), OF_WORKER),
+            ("`--capabilities`", models.capabilities.is_some(), OF_WORKER),
+            ("`--offline`", models.offline, OF_WORKER),
+            ("`--dir`", args.options.folder.is_given(), "continue it here, without `--detach`"),
+            ("`--answer`", args.answer.is_some(), "`polylogue answer` has a worker continue it"),
+        ],
+    )
+}
+
+const OF_WORKER: &str = "give it to `polylogue worker`, for all conversations that it runs";
+
+/// Refuses the first of `options` that is given with `--detach`: each with whether it is, and what to do instead.
+fn refuse<'o>(
+    detach: &args::worker::Detach,
+    options: impl IntoIterator<Item = (&'o str, bool, &'o str)>,
+) -> Result<(), CliError> {
+    match options.into_iter().find(|(_, is_given, _)| detach.detach && *is_given) {
+        Some((option, _, hint)) => {
+            let what = format!("{option} has no effect with `--detach`: the worker does not receive it");
+            Err(CliError::usage(what).hint(hint))
+        }
+        None => Ok(()),
     }
-    runtime.steer(id, Instruction::Resume).await?;
-    print(id, settings)
 }
 
 /// What a worker must offer besides what the team needs, if the command line says so.
@@ -47,13 +87,9 @@ fn needs(detach: &args::worker::Detach) -> Result<Option<Features>, CliError> {
     features(&detach.needs).map(|needs| Some(needs).filter(|needs| !needs.is_empty()))
 }
 
-fn print(id: &LogId, settings: &Settings) -> Result<Exit, CliError> {
+pub(super) fn print_id(id: &LogId, settings: &Settings) -> Result<(), CliError> {
     match settings.output {
-        Output::Json => write(&Sanitized::json(&json!({ "id": id })).map_err(unwritable)?)?,
-        _ => write(&Sanitized::row(id.as_str()))?,
+        Output::Json => write(&Sanitized::json(&json!({ "id": id })).map_err(unwritable)?),
+        _ => write(&Sanitized::row(id.as_str())),
     }
-    print_note_wrapped(&format!(
-        "a worker runs it; `polylogue cluster` shows where, and `polylogue show {id}` what was said"
-    ));
-    Ok(Exit::Done)
 }

@@ -7,7 +7,7 @@ use polylogue_core::{LogId, Part};
 use polylogue_runtime::{Conversation, OpenOptions, Prepared, Resumed, Runtime, StoredDocument};
 use polylogue_team::Loaded;
 
-use super::hand_over::{continue_by_worker, hand_over};
+use super::hand_over::{check_resumed, hand_over, print_id};
 use super::steer;
 use super::team_version::{NewerTeam, TeamVersion};
 use crate::error::{CliError, Exit};
@@ -22,20 +22,21 @@ use crate::trust::rules::Always;
 use crate::{args, attachments, place, trust};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, CliError> {
+    check_resumed(args)?;
     let input = args.options.piped.of(args.message.as_deref(), args.answer.as_deref())?;
-    let runtime = args.budgets.pay_for(place::existing(cli.store.as_deref())?).await?;
+    let runtime = place::existing(cli.store.as_deref())?;
+    if args.detach.detach {
+        runtime.queue()?;
+    }
     let id = runtime.find(&args.id).await?;
-    if only_continues(args)
-        && let Some(exit) = steer::unpause(&runtime, &id).await?
-    {
-        return Ok(exit);
-    }
     let settings = settings(cli, args.options.output);
-    // What is said to a stopped one is refused below, as without `--detach`.
-    if args.detach.detach && args.message.is_none() && runtime.is_stopped(&id).await? {
-        let more = args.options.team.limits.overrides();
-        return continue_by_worker(&runtime, &id, more, &args.detach, &settings).await;
+    if !args.take_over && steer::unpause(&runtime, &id, given(args)).await? {
+        if args.detach.detach {
+            print_id(&id, &settings)?;
+        }
+        return Ok(Exit::Done);
     }
+    let runtime = args.budgets.pay_for(runtime).await?;
     let (mut prepared, conversation, attached) = opened(args, &runtime, &id, &settings).await?;
     let message = message(args, &conversation, attached)?;
     let resumed = conversation.resume(message.clone()).await?;
@@ -64,9 +65,27 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     .await
 }
 
-/// Whether the command line adds nothing to the conversation: then one that another process has paused continues there.
-const fn only_continues(args: &args::Resume) -> bool {
-    args.message.is_none() && args.answer.is_none() && !args.take_over && !args.detach.detach
+/// What the command line adds to the conversation, or to how it runs: a process that has it open cannot be given that by `resume`.
+fn given(args: &args::Resume) -> Option<&'static str> {
+    let args::RunOptions { team, folder, .. } = &args.options;
+    let args::TeamOptions { models, allowed, limits } = team;
+    let args::Models { model, capabilities, offline, timeout, record, cache, replay } = models;
+    let has_budget = !args.budgets.shared().is_empty() || args.budgets.of_process().is_some();
+    let of_models = model.is_some() || capabilities.is_some() || *offline || timeout.is_some();
+    let of_replies = record.is_some() || cache.is_some() || replay.is_some();
+    [
+        ("a message", args.message.is_some()),
+        ("an answer", args.answer.is_some()),
+        ("limits", !limits.overrides().is_empty()),
+        ("a budget", has_budget),
+        ("options of models", of_models || of_replies),
+        ("permissions", allowed.permits.trust || !allowed.permits.grants.is_empty() || allowed.mcp.is_some()),
+        ("a folder", folder.is_given()),
+        ("changes of its team", args.accept_changes),
+        ("what it needs", !args.detach.needs.is_empty()),
+    ]
+    .into_iter()
+    .find_map(|(what, is_given)| is_given.then_some(what))
 }
 
 /// The conversation with its team, as it was stored or as its file is now, and what is attached to the next message.

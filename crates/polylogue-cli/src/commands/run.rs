@@ -8,8 +8,7 @@ use polylogue_core::Money;
 use polylogue_runtime::Prepared;
 use polylogue_team::{Overrides, Stop, Team};
 
-use super::hand_over::hand_over;
-use super::price;
+use super::{hand_over, price};
 use crate::error::{CliError, Exit};
 use crate::launch::{Launch, print_default_model, print_scripted, settings, warn_of_unbounded};
 use crate::limit::counted;
@@ -22,6 +21,7 @@ use crate::user_config::default_model;
 use crate::{args, attachments, place, trust};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliError> {
+    hand_over::check(&args.detach, &args.budgets, &args.options)?;
     let input = args.options.piped.of(args.task.as_deref(), None)?;
     let default = default_model(cli, &args.options.team.models)?;
     let task = task_of(args)?;
@@ -45,7 +45,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     let runtime = args.budgets.pay_for(place::open(cli.store.as_deref())?).await?;
     let conversation = runtime.begin(&prepared.run()).await?;
     if args.detach.detach {
-        return hand_over(&runtime, (&conversation, &prepared), &args.detach, &settings).await;
+        return hand_over::hand_over(&runtime, (&conversation, &prepared), &args.detach, &settings).await;
     }
     conversation.attach(attached);
     if settings.output.is_conversation() {

@@ -42,8 +42,9 @@ pub(crate) async fn pause(cli: &args::Cli, args: &args::steer::Pause) -> Result<
     give(&runtime, &id, Instruction::Pause, &Texts { done: &done, idle: &done }).await
 }
 
-/// Continues a conversation that another process has paused. Returns `None` if it is not one.
-pub(crate) async fn unpause(runtime: &Runtime, id: &LogId) -> Result<Option<Exit>, CliError> {
+/// Continues a conversation that another process has open and that is paused. Returns whether there was one. That process cannot be `given`
+/// anything by this.
+pub(crate) async fn unpause(runtime: &Runtime, id: &LogId, given: Option<&str>) -> Result<bool, CliError> {
     let events = runtime.store().read(id, 0).await?;
     let is_paused = events.iter().rev().find_map(|event| match event.body {
         Body::Paused => Some(true),
@@ -51,10 +52,24 @@ pub(crate) async fn unpause(runtime: &Runtime, id: &LogId) -> Result<Option<Exit
         _ => None,
     });
     if is_paused != Some(true) || !is_running(runtime, id).await? {
-        return Ok(None);
+        return Ok(false);
     }
-    let texts = Texts { done: "the process that runs it continues", idle: "it had stopped before" };
-    give(runtime, id, Instruction::Resume, &texts).await.map(Some)
+    if let Some(given) = given {
+        let what =
+            format!("`{id}` is paused, and open in another process, which `resume` cannot give {given}");
+        return Err(CliError::usage(what).hint(format!(
+            "`polylogue resume {id}` continues it there; `polylogue raise {id}` raises its limits before, and `polylogue send {id}` sends a message"
+        )));
+    }
+    if let Steered::Refused(why) = runtime.steer(id, Instruction::Resume).await? {
+        return Err(refused(id, &why));
+    }
+    // One whose process has ended meanwhile is continued as all others.
+    let is_running = is_running(runtime, id).await?;
+    if is_running {
+        print_note_wrapped("the process that runs it continues");
+    }
+    Ok(is_running)
 }
 
 pub(crate) async fn next(cli: &args::Cli, args: &args::steer::Next) -> Result<Exit, CliError> {
@@ -95,7 +110,7 @@ pub(super) async fn give(
     let steered = runtime.steer(id, instruction).await?;
     let is_running = is_running(runtime, id).await?;
     match steered {
-        Steered::Refused(why) => return Err(CliError::usage(format!("`{id}` refuses it: {why}"))),
+        Steered::Refused(why) => return Err(refused(id, &why)),
         Steered::Done if is_running => print_note_wrapped(texts.done),
         Steered::Posted if is_running => {
             print_note_wrapped("stored; the process that runs the conversation takes it when its turn ends");
@@ -103,6 +118,10 @@ pub(super) async fn give(
         Steered::Done | Steered::Posted => print_note_wrapped(texts.idle),
     }
     Ok(Exit::Done)
+}
+
+fn refused(id: &LogId, why: &str) -> CliError {
+    CliError::usage(format!("`{id}` refuses it: {why}"))
 }
 
 pub(super) async fn found(cli: &args::Cli, id: &str) -> Result<(Runtime, LogId), CliError> {

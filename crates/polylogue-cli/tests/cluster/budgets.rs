@@ -141,6 +141,40 @@ fn a_shared_budget_that_cannot_be_is_an_error_with_a_hint() {
     assert!(shown.contains("budget  team") && shown.contains("1 call of 1"), "{shown}");
 }
 
+/// A conversation that a person has paused is paid by the budget with which it is handed over again, and by no more.
+#[test]
+fn a_paused_conversation_is_handed_over_with_a_budget() {
+    let Some(server) = PostgresServer::start() else { return };
+    let (model, _) = greedy();
+    let place = Place::new(&server.url()).with_model(&model);
+    place.file("team.yaml", TALK);
+    let id = place.detach(&["team.yaml", "--model", "openai:test"]);
+    let _worker = place.worker(&[]);
+    until("they talk", || model.count() > 1);
+    place.run(&["pause", &id], 0);
+    until("its worker has released it", || place.cluster().1.is_empty());
+    let before = model.count();
+    place.run(&["resume", &id, "--detach", "--budget-calls", "research=3"], 0);
+    until("it has reached it", || place.all(1, |state| state.contains("the shared budget `research`")));
+    until("nothing is drawn", || budgets(&place).iter().all(|row| row["drawn"]["calls"] == 0));
+    assert_eq!(model.count(), before + 3);
+    let found = budgets(&place);
+    assert_eq!(
+        (&found[0]["budget"], &found[0]["used"]["calls"]),
+        (&"research".into(), &3.into()),
+        "{found:?}"
+    );
+    // One of the process that hands it over alone would have no effect.
+    for budget in [["--budget-calls", "3"], ["--budget-time", "1h"]] {
+        let refused = place.run(&[&["resume", &id, "--detach"], &budget[..]].concat(), 2);
+        assert!(
+            refused.err.contains("a budget without a name has no effect with `--detach`"),
+            "{}",
+            refused.err
+        );
+    }
+}
+
 /// Two batches on one budget never pass it together, and continue under a larger one.
 #[test]
 fn batches_are_paid_by_a_budget_that_they_share() {

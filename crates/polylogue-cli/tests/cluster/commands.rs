@@ -227,6 +227,58 @@ fn a_stopped_conversation_is_handed_over_with_what_it_needs_and_without_a_messag
     assert!(place.run(&["show", &id], 0).out.contains("Shall we?"));
 }
 
+/// What is said with `resume --detach` of a conversation that a person has paused counts as without `--detach`, or is refused.
+#[test]
+fn a_paused_conversation_is_handed_over_with_limits_and_changes_of_its_team() {
+    let Some(server) = PostgresServer::start() else { return };
+    let book = Playbook::new(|_, _| Answer::text("Hello."));
+    let behavior = Behavior::from(book).latency(std::time::Duration::from_millis(100));
+    let model = Server::bind((std::net::Ipv4Addr::LOCALHOST, 0).into(), behavior).unwrap();
+    let place = Place::new(&server.url()).with_model(&model);
+    let talk = "
+name: talk
+task: Talk.
+agents: [{name: Ann, system: You are Ann.}, {name: Bob, system: You are Bob.}]
+chat: {participants: [Ann, Bob], stop: {max_turns: 200}, loop_detection: off}
+";
+    place.file("team.yaml", talk);
+    let id = place.detach(&["team.yaml", "--model", "openai:test"]);
+    let _worker = place.worker(&[]);
+    until("they talk", || model.count() > 1);
+    place.run(&["pause", &id], 0);
+    until("its worker has released it", || place.cluster().1.is_empty());
+    for (args, what) in [
+        (&["--model", "openai:other"][..], "`--model` has no effect with `--detach`"),
+        (&["--pinned", "--capabilities", "text"], "`--capabilities` has no effect"),
+        (&["--timeout", "5"], "`--timeout` has no effect"),
+        (&["--answer", "yes"], "`--answer` has no effect"),
+    ] {
+        let refused = place.run(&[&["resume", &id, "--detach"], args].concat(), 2);
+        assert!(refused.err.contains(what) && refused.err.contains("hint: "), "{}", refused.err);
+    }
+    place.file("team.yaml", &talk.replace("You are Bob.", "You are rude."));
+    let changed = place.run(&["resume", &id, "--detach", "--max-calls", "3"], 2);
+    assert!(changed.err.contains("--accept-changes"), "{}", changed.err);
+    let before = (model.count(), place.events(&id));
+    place.run(&["resume", &id, "--detach", "--max-calls", "3", "--accept-changes"], 0);
+    until("it has ended", || place.all(1, |state| state.starts_with("limit: ")));
+    until("it is idle", || place.cluster().1.is_empty());
+    assert_eq!(model.count(), before.0 + 3);
+    let after = place.events(&id).split_off(before.1.len());
+    let count = |kind| of_type(&after, kind).len();
+    assert_eq!(
+        ["team_changed", "limits_changed", "resumed", "refused"].map(count),
+        [1, 1, 1, 0],
+        "{after:?}"
+    );
+    // It has ended: a message continues it, and is handed over, too.
+    place.run(&["resume", &id, "Go on.", "--detach", "--max-calls", "2"], 0);
+    until("it has ended again", || of_type(&place.events(&id), "closed").len() == 2);
+    assert_eq!(model.count(), before.0 + 5);
+    let events = place.events(&id);
+    assert!(of_type(&events, "reopened")[0].to_string().contains("Go on."), "{events:?}");
+}
+
 /// A conversation whose files are in a volume is run by workers that have that volume.
 #[test]
 fn a_conversation_with_files_in_a_volume_waits_for_a_worker_that_has_it() {

@@ -6,6 +6,7 @@ use polylogue_test::postgres::PostgresServer;
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 
 use crate::commands::TALK;
+use crate::needs::needs;
 use crate::place::{Place, of_type, until};
 
 #[test]
@@ -86,4 +87,40 @@ chat: {participants: [Ann, Bob], stop: {max_turns: 200}, loop_detection: off}
         "{after:?}"
     );
     assert_eq!((of_type(after, "team_changed").len(), of_type(after, "resumed").len()), (1, 1));
+}
+
+/// A conversation that is moved needs what its new team needs, whether it is ready or paused, besides what was said.
+#[test]
+fn a_conversation_that_is_moved_needs_what_its_new_team_needs() {
+    let Some(server) = PostgresServer::start() else { return };
+    let book = Playbook::new(|_, _| Answer::text("Hello!"));
+    let behavior = Behavior::from(book).latency(Duration::from_millis(100));
+    let model = Server::bind((std::net::Ipv4Addr::LOCALHOST, 0).into(), behavior).unwrap();
+    let place = Place::new(&server.url()).with_model(&model).with_var("ANTHROPIC_API_KEY", "test");
+    let team = |model: &str| {
+        format!(
+            "
+name: talk
+task: Talk.
+agents: [{{name: Ann, system: a, model: \"{model}\"}}, {{name: Bob, system: b, model: \"{model}\"}}]
+chat: {{participants: [Ann, Bob], stop: {{max_turns: 200}}, loop_detection: off}}
+"
+        )
+    };
+    place.file("openai.yaml", &team("openai:test"));
+    place.file("anthropic.yaml", &team("anthropic:claude-sonnet-4-5"));
+    let id = place.detach(&["openai.yaml"]);
+    let mut worker = place.worker(&[]);
+    until("they talk", || model.count() > 1);
+    place.run(&["pause", &id], 0);
+    until("its worker has released it", || place.cluster().1.is_empty());
+    worker.signal(rustix::process::Signal::TERM);
+    assert_eq!(worker.end(), 0);
+    place.run(&["move", &id, "--team", "anthropic.yaml"], 0);
+    place.run(&["resume", &id, "--detach", "--needs", "gpu"], 0);
+    assert_eq!(needs(&place, &id), "gpu key:anthropic");
+    place.run(&["move", &id, "--team", "openai.yaml"], 0);
+    assert_eq!(needs(&place, &id), "gpu key:openai");
+    place.run(&["resume", &id, "--detach", "--needs", "browser"], 0);
+    assert_eq!(needs(&place, &id), "browser key:openai");
 }

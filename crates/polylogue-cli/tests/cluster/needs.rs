@@ -33,7 +33,7 @@ fn model() -> Server {
     Server::bind((std::net::Ipv4Addr::LOCALHOST, 0).into(), Behavior::from(book)).unwrap()
 }
 
-fn needs(place: &Place, id: &str) -> String {
+pub(crate) fn needs(place: &Place, id: &str) -> String {
     let (_, logs) = place.cluster();
     let log = logs.iter().find(|log| log["id"] == id).unwrap();
     let needs = log["needs"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());

@@ -59,6 +59,12 @@ fn another_process_pauses_a_running_conversation_speaks_to_it_and_continues_it()
     let unknown = home.run(&["next", "last", "Zoe"]).exits(2);
     assert!(unknown.err.contains("there is no participant `Zoe`"), "{}", unknown.err);
     assert_eq!(server.count(), 1, "nothing is asked during the pause");
+    for given in [["--max-calls", "1"], ["--model", "openai:other"], ["--allow", "network"]] {
+        let refused = home.run(&[&["resume", "last"], &given[..]].concat()).exits(2);
+        assert!(refused.err.contains("open in another process"), "{}", refused.err);
+        assert!(refused.err.contains("`polylogue raise "), "{}", refused.err);
+    }
+    assert_eq!(server.count(), 1, "nothing is asked during the pause");
     assert!(home.run(&["resume", "last"]).ok().err.contains("the process that runs it continues"));
     let ran = run.end().ok();
     assert!(ran.out.contains("A was chosen to speak next"), "{}", ran.out);

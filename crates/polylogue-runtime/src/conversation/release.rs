@@ -1,7 +1,7 @@
 //! How a process ends with a conversation, and who continues it.
 
-use polylogue::runs::worker::Rest;
-use polylogue_core::Due;
+use polylogue::runs::worker::{Rest, is_stopped};
+use polylogue_core::{Due, Instruction};
 
 use super::Conversation;
 use crate::Result;
@@ -14,6 +14,21 @@ impl Conversation {
     pub async fn continue_if_lost(&self) -> Result<()> {
         let log = self.0.log.lock().await;
         Ok(log.as_ref().ok_or_else(|| self.gone())?.continue_if_lost().await?)
+    }
+
+    /// Logs what [`resume`](Self::resume) leaves to the next run - its message, and that it continues though a person has stopped it - for
+    /// a process that hands it over: workers run it, then.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub async fn log_resumption(&self) -> Result<()> {
+        let mut log = self.0.log.lock().await;
+        let log = log.as_mut().ok_or_else(|| self.gone())?;
+        if is_stopped(&log.events().await) {
+            drop(self.instruct(Instruction::Resume));
+        }
+        log.post_inbox().await?;
+        Ok(())
     }
 
     /// As [`release`](Self::release) of one that workers [continue if it is lost](Self::continue_if_lost): if it is not at rest, they continue it
