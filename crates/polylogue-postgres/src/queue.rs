@@ -213,6 +213,13 @@ impl Logs {
         Ok(Features::parse(&self.get::<String>(row, 0)?).unwrap_or_default())
     }
 
+    pub(crate) async fn is_queued(&self, id: &LogId) -> Result<bool, StoreError> {
+        let sql = "SELECT due IS NOT NULL FROM polylogue.logs WHERE tenant = $1 AND id = $2";
+        let rows = self.of_log(Access::Read, sql, id).await?;
+        let row = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
+        self.get(row, 0)
+    }
+
     pub(crate) async fn continue_if_lost(&self, claim: &Claim) -> Result<(), StoreError> {
         let sql = "UPDATE polylogue.logs SET due = coalesce(due, lease)
             WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4";

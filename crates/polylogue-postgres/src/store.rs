@@ -307,6 +307,11 @@ impl Queue for Postgres {
         self.run(|logs| async move { logs.needs(&id).await }).await
     }
 
+    async fn is_queued(&self, id: &LogId) -> Result<bool, StoreError> {
+        let id = id.clone();
+        self.run(|logs| async move { logs.is_queued(&id).await }).await
+    }
+
     async fn continue_if_lost(&self, claim: &Claim) -> Result<(), StoreError> {
         let claim = claim.clone();
         self.run(|logs| async move { logs.continue_if_lost(&claim).await }).await

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use polylogue::runs::worker::is_stopped;
 use polylogue_core::{
     Body, Due, Event, InboxMessage, Instruction, ListQuery, Listing, Log, LogId, LogState, Message,
     OpenQuestion, Queue as _, Store as _, StoreError, Timestamp,
@@ -155,9 +156,13 @@ impl Runtime {
             }
             false => log,
         };
-        if take_in(&mut log, messages).await?
-            && let Some(queue) = self.store().queue()
-        {
+        let continues = take_in(&mut log, messages).await?;
+        if is_stopped(&log.events().await) {
+            // Workers that had to look at it would leave it.
+            log.release_at_rest(Due::Never).await?;
+            return Ok(true);
+        }
+        if continues && let Some(queue) = self.store().queue() {
             // What came under this claim does not wake it by itself: nothing here runs it.
             queue.schedule(id, Due::Now, None).await?;
         }
@@ -168,6 +173,36 @@ impl Runtime {
     /// The inbox messages that `log` does not have.
     pub(crate) async fn untaken(&self, log: &Log) -> Result<Vec<(u64, InboxMessage)>> {
         Ok(self.store().inbox(log.id(), log.handle().taken_until().await).await?)
+    }
+
+    /// Cancels the conversation `id` if workers would continue it by themselves, such as after a failed turn: they leave it alone until it is
+    /// resumed. Returns whether it is such a one.
+    ///
+    /// # Errors
+    /// As [`steer`](Self::steer).
+    pub async fn cancel_queued(&self, id: &LogId, now: bool) -> Result<bool> {
+        let Some(queue) = self.store().queue() else { return Ok(false) };
+        if !queue.is_queued(id).await? {
+            return Ok(false);
+        }
+        if self.store().read_range(id, 0..1).await?.is_empty() {
+            return self.withdraw(id).await;
+        }
+        self.steer(id, Instruction::Cancel { now }).await.map(|_| true)
+    }
+
+    /// Has no worker begin a conversation that has not begun. Returns whether it is still such a one.
+    async fn withdraw(&self, id: &LogId) -> Result<bool> {
+        let log = match Log::open(self.store().clone(), id.clone()).await {
+            Err(polylogue_core::Error::Store(StoreError::Busy { .. })) => return Ok(false),
+            log => log?,
+        };
+        let has_begun = !log.events().await.is_empty();
+        match has_begun {
+            true => log.release().await?,
+            false => log.release_at_rest(Due::Never).await?,
+        }
+        Ok(!has_begun)
     }
 
     /// The conversations with questions that wait for people, newest first. Questions whose time is up, in conversations that no

@@ -28,12 +28,18 @@ pub(crate) async fn send(cli: &args::Cli, args: &args::steer::Send) -> Result<Ex
 
 pub(crate) async fn cancel(cli: &args::Cli, args: &args::steer::Cancel) -> Result<Exit, CliError> {
     let (runtime, id) = found(cli, &args.id).await?;
-    if !is_running(&runtime, &id).await? {
+    if is_running(&runtime, &id).await? {
+        let texts = Texts { done: "cancelled", idle: "it had stopped before" };
+        return give(&runtime, &id, Instruction::Cancel { now: args.now }, &texts).await;
+    }
+    if !runtime.cancel_queued(&id, args.now).await? {
         return Err(CliError::usage(format!("no process runs `{id}`, so there is nothing to cancel"))
             .hint(format!("`polylogue resume {id}` continues it")));
     }
-    let texts = Texts { done: "cancelled", idle: "it had stopped before" };
-    give(&runtime, &id, Instruction::Cancel { now: args.now }, &texts).await
+    print_note_wrapped(&format!(
+        "cancelled: no worker continues it; `polylogue resume {id}` does, here or, with `--detach`, by a worker"
+    ));
+    Ok(Exit::Done)
 }
 
 pub(crate) async fn pause(cli: &args::Cli, args: &args::steer::Pause) -> Result<Exit, CliError> {

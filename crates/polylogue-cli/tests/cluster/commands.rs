@@ -356,6 +356,40 @@ fn a_conversation_that_one_worker_cannot_prepare_is_run_by_another_one() {
     until("it is idle", || with_key.cluster().1.is_empty());
 }
 
+/// A conversation that workers would try again, or begin, is cancelled though no process runs it, and continues when it is resumed.
+#[test]
+fn a_conversation_that_waits_for_a_worker_is_cancelled() {
+    let server = PostgresServer::start();
+    for store in server.iter().map(PostgresServer::url).chain([String::from("runs.db")]) {
+        let book = Playbook::new(|_, nth| match nth {
+            0 => Answer::error(401, "no such key"),
+            _ => Answer::text("Hello."),
+        });
+        let model = Server::bind((std::net::Ipv4Addr::LOCALHOST, 0).into(), Behavior::from(book)).unwrap();
+        let place = Place::new(&store).with_model(&model);
+        place.file("team.yaml", TALK);
+        let id = place.detach(&["team.yaml", "--model", "openai:test"]);
+        let mut worker = place.worker(&[]);
+        until("it waits for another try", || place.cluster().1.iter().any(|log| log["state"] == "timed"));
+        let cancelled = place.run(&["cancel", &id, "--now"], 0);
+        assert!(cancelled.err.contains("no worker continues it"), "{store}: {}", cancelled.err);
+        assert!(place.cluster().1.is_empty(), "{store}: {:?}", place.cluster());
+        assert_eq!(of_type(&place.events(&id), "cancelled").len(), 1, "{store}");
+        worker.signal(rustix::process::Signal::TERM);
+        assert_eq!(worker.end(), 0, "{store}");
+        // One that has not begun.
+        let other = place.detach(&["team.yaml"]);
+        place.run(&["cancel", &other], 0);
+        assert!(place.cluster().1.is_empty(), "{store}: {:?}", place.cluster());
+        let none = place.run(&["cancel", &other], 2);
+        assert!(none.err.contains("nothing to cancel"), "{store}: {}", none.err);
+        let _worker = place.worker(&[]);
+        place.run(&["resume", &id, "--detach"], 0);
+        until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
+        assert!(place.events(&other).is_empty(), "{store}");
+    }
+}
+
 /// A conversation that cannot be run is parked with the reason, and is handed over again by a command.
 #[test]
 fn a_conversation_that_fails_repeatedly_is_parked_until_it_is_handed_over_again() {

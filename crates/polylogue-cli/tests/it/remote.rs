@@ -490,6 +490,11 @@ fn the_cluster_of_a_server_is_shown_as_that_of_its_store() {
         remote.out
     );
     assert_eq!(remote.err, told.err);
+    // What a worker would continue is cancelled, once.
+    assert_eq!(home.run(&["cancel", "last"]).ok().err, "cancelled\n");
+    assert!(rows(&home).is_empty());
+    let none = home.run(&["cancel", "last"]).exits(2);
+    assert!(none.err.contains("so there is nothing to cancel"), "{}", none.err);
     let refused = home.run(&["--server", "http://127.0.0.1:1", "cluster", "--recount", "x"]).exits(2);
     assert!(refused.err.contains("`--recount`") && refused.err.contains("hint: "), "{}", refused.err);
 }

@@ -32,6 +32,8 @@ pub trait DynQueue: Send + Sync {
     fn schedule<'a>(&'a self, id: &'a LogId, due: Due, needs: Option<&'a Features>) -> Boxed<'a, ()>;
     /// [`Queue::needs`](super::Queue::needs).
     fn needs<'a>(&'a self, id: &'a LogId) -> Boxed<'a, Features>;
+    /// [`Queue::is_queued`](super::Queue::is_queued).
+    fn is_queued<'a>(&'a self, id: &'a LogId) -> Boxed<'a, bool>;
     /// [`Queue::continue_if_lost`](super::Queue::continue_if_lost).
     fn continue_if_lost<'a>(&'a self, claim: &'a Claim) -> Boxed<'a, ()>;
     /// [`Queue::heartbeat`](super::Queue::heartbeat).

@@ -106,6 +106,12 @@ pub trait Queue: Store {
     /// [`StoreError::NotFound`], or when the store cannot be read.
     fn needs(&self, id: &LogId) -> impl Future<Output = Result<Features, StoreError>> + Send;
 
+    /// Whether workers look at a log by themselves, now or later: it has a due time.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], or when the store cannot be read.
+    fn is_queued(&self, id: &LogId) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
     /// Has workers continue the log of a claim if the claim is lost: from now on it is due when the lease of the claim ends. For a process
     /// that has claimed a log by its id and does not stay, such as a server; it [releases](Self::release_at_rest) the log at its rest. A claim
     /// that was lost is left alone.
@@ -195,6 +201,7 @@ forwarded! {
     release_to_others(claim: val Claim, why: by str) -> ();
     schedule(id: by LogId, due: val Due, needs: maybe Features) -> ();
     needs(id: by LogId) -> Features;
+    is_queued(id: by LogId) -> bool;
     continue_if_lost(claim: by Claim) -> ();
     heartbeat(claims: by [Claim]) -> Vec<Heartbeat>;
     parked() -> Vec<ParkedLog>;

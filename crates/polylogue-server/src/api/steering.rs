@@ -242,12 +242,14 @@ async fn stop(call: Call) -> Reply {
     json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?)
 }
 
-/// Stops a conversation. One that does not run is stopped.
+/// Stops a conversation. One that does not run is stopped, also for workers.
 pub(crate) async fn stop_run(tenant: &Tenant, id: &LogId, now: bool) -> Result<(), Problem> {
     check_free(tenant, id).await?;
     tenant.runs.unqueue(id);
-    if let Some(conversation) = tenant.runtime.get(id) {
-        drop(conversation.instruct(Instruction::Cancel { now }));
+    match tenant.runtime.get(id) {
+        Some(conversation) => drop(conversation.instruct(Instruction::Cancel { now })),
+        // Workers would continue it.
+        None => drop(tenant.runtime.cancel_queued(id, now).await?),
     }
     Ok(())
 }

@@ -114,6 +114,10 @@ impl Queue for Memory {
         self.logs().by_id.get(id).map(|log| log.queued.needs.clone()).ok_or_else(|| not_found(id))
     }
 
+    async fn is_queued(&self, id: &LogId) -> Result<bool, StoreError> {
+        self.logs().by_id.get(id).map(|log| log.queued.due.is_some()).ok_or_else(|| not_found(id))
+    }
+
     async fn continue_if_lost(&self, claim: &Claim) -> Result<(), StoreError> {
         let mut logs = self.logs();
         let lease = logs.by_id.get(&claim.id).and_then(|log| log.writer);

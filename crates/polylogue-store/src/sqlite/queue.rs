@@ -68,6 +68,11 @@ impl Queue for Sqlite {
         self.reading(move |reader, place| reader.needs(place, &id)).await
     }
 
+    async fn is_queued(&self, id: &LogId) -> Result<bool, StoreError> {
+        let id = id.clone();
+        self.reading(move |reader, place| reader.is_queued(place, &id)).await
+    }
+
     async fn continue_if_lost(&self, claim: &Claim) -> Result<(), StoreError> {
         let claim = claim.clone();
         self.writing(None, move |transaction| transaction.continue_if_lost(&claim)).await

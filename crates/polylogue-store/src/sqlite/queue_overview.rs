@@ -130,6 +130,14 @@ impl Reader {
         Ok(Features::parse(&text).unwrap_or_default())
     }
 
+    pub(super) fn is_queued(&mut self, place: &Path, id: &LogId) -> Result<bool, StoreError> {
+        let sql = "SELECT due_ms IS NOT NULL FROM logs LEFT JOIN queue ON log = nr WHERE id = ?1";
+        let is_queued: Option<bool> = self.reading(place, |connection| {
+            connection.prepare_cached(sql)?.query_row([id.as_str()], |row| row.get(0)).optional()
+        })?;
+        is_queued.ok_or_else(|| StoreError::NotFound { id: id.clone() })
+    }
+
     pub(super) fn parked(&mut self, place: &Path) -> Result<Vec<ParkedLog>, StoreError> {
         let sql =
             "SELECT id, worker, tries, why FROM queue JOIN logs ON nr = log WHERE is_parked ORDER BY id";

@@ -66,12 +66,22 @@ const ARROWS: [(Action, [State; 6]); 16] = [
 ];
 
 pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
+    for state in STATES {
+        let is_queued = !matches!(state, Idle | Parked);
+        let rule = format!("{state:?}: workers look at it by themselves: {is_queued}");
+        report.check(&rule, queued(make(), state, is_queued)).await;
+    }
     for (action, after) in ARROWS {
         for (before, after) in STATES.into_iter().zip(after) {
             let rule = format!("{action:?}: {before:?} becomes {after:?}");
             report.check(&rule, arrow(&make, (before, after), action)).await;
         }
     }
+}
+
+async fn queued(fixture: Fixture, state: State, is_queued: bool) -> Verdict {
+    let id = in_state(&fixture, state).await?.id;
+    same("is_queued", &done("is_queued", fixture.queue.is_queued(&id).await)?, &is_queued)
 }
 
 async fn arrow(make: impl Fn() -> Fixture, (before, after): (State, State), action: Action) -> Verdict {
