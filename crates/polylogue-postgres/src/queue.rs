@@ -59,7 +59,7 @@ macro_rules! of_claim {
 const RELEASE_UNTIL: &str = concat!(
     "UPDATE polylogue.logs SET ",
     freed!(),
-    ", tries = 0, failure = NULL, due = CASE WHEN ",
+    ", is_parked = false, tries = 0, failure = NULL, due = CASE WHEN ",
     is_woken!(),
     " THEN now() ELSE ",
     release_time!(),
@@ -67,13 +67,13 @@ const RELEASE_UNTIL: &str = concat!(
     of_claim!()
 );
 
-/// The same for a log that was claimed by its id: an idle one stays so.
+/// The same for a log that was claimed by its id: an idle one stays so, and a parked one is due only at a time that was named.
 const RELEASE_AT_REST: &str = concat!(
     "UPDATE polylogue.logs SET ",
     freed!(),
-    ", tries = 0, failure = NULL, due = CASE WHEN ",
+    ", is_parked = false, tries = 0, failure = NULL, due = CASE WHEN ",
     is_woken!(),
-    " THEN now() WHEN due IS NOT NULL THEN ",
+    " THEN now() WHEN is_parked THEN to_timestamp($6::float8 / 1000) WHEN due IS NOT NULL THEN ",
     release_time!(),
     " END",
     of_claim!()

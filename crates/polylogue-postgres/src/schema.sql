@@ -110,8 +110,8 @@ CREATE TABLE polylogue.nodes(
 CREATE UNLOGGED TABLE polylogue.watched(log bigint PRIMARY KEY, until timestamptz NOT NULL);
 -- The conversations that are not idle: what runs where, and what waits since when.
 CREATE VIEW polylogue.cluster AS SELECT tenant, logs.id,
-    CASE WHEN is_parked THEN 'parked' WHEN holder IS NOT NULL AND lease >= now() THEN 'held'
-        WHEN holder IS NOT NULL THEN 'lost' WHEN due <= now() THEN 'ready' ELSE 'timed' END AS state,
+    CASE WHEN holder IS NOT NULL AND lease >= now() THEN 'held' WHEN holder IS NOT NULL THEN 'lost'
+        WHEN is_parked THEN 'parked' WHEN due <= now() THEN 'ready' ELSE 'timed' END AS state,
     CASE WHEN holder IS NULL OR lease < now() THEN now() - due END AS overdue,
     holder, coalesce(process, holder, worker) AS process, needs, tries, takeovers, failure
     FROM polylogue.logs LEFT JOIN polylogue.nodes ON nodes.id = coalesce(holder, worker)
@@ -165,4 +165,4 @@ CREATE VIEW polylogue.cluster_limits AS
     FROM polylogue.rate_limits
     UNION ALL SELECT provider, account, '', NULL, NULL, NULL, NULL, NULL, count(*), count(*) FILTER (WHERE until > now())
     FROM polylogue.slots GROUP BY provider, account;
-INSERT INTO polylogue.format VALUES(4, 4);
+INSERT INTO polylogue.format VALUES(5, 5);

@@ -408,3 +408,20 @@ fn a_conversation_that_fails_repeatedly_is_parked_until_it_is_handed_over_again(
     until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
     assert!(!is_held_or_ready(&place));
 }
+
+/// One that a person continues here, or by another scheduler, is parked no more.
+#[test]
+fn a_parked_conversation_that_is_run_by_its_id_is_parked_no_more() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", TALK);
+    for command in [&["resume"][..], &["worker", "--only"]] {
+        let id = place.detach(&["team.yaml"]);
+        let _ = server
+            .sql("UPDATE polylogue.logs SET due = NULL, is_parked = true, tries = 5 WHERE due IS NOT NULL");
+        assert_eq!(place.cluster().1[0]["state"], "parked");
+        place.run(&[command, &[&*id]].concat(), 0);
+        assert_eq!(of_type(&place.events(&id), "closed").len(), 1);
+        assert_eq!(place.cluster().1, Vec::<serde_json::Value>::new(), "{command:?}");
+    }
+}

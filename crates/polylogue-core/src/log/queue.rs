@@ -51,14 +51,14 @@ pub trait Queue: Store {
     ) -> impl Future<Output = Result<Vec<Claim>, StoreError>> + Send;
 
     /// Releases a claim, and has the log looked at again at `due`, or at once if an inbox message came since it was claimed that the log
-    /// does not have. Clears the count of its tries. A claim that was lost is left alone.
+    /// does not have. Clears the count of its tries; one that was parked is parked no more. A claim that was lost is left alone.
     ///
     /// # Errors
     /// When the store cannot be written.
     fn release_until(&self, claim: Claim, due: Due) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// As [`release_until`](Self::release_until) for a process that has claimed a log by its id, and run it to its rest: one that no worker
-    /// had to look at stays idle.
+    /// had to look at stays idle. One that was parked becomes idle, or is due at the time of [`Due::At`].
     ///
     /// # Errors
     /// When the store cannot be written.

@@ -137,6 +137,30 @@ async fn a_parked_log_names_its_last_worker() {
     assert!(matches!(holders.as_slice(), [holder] if holder.contains(&process)), "{parked:?}");
 }
 
+/// One that a person runs is shown as that, and as lost if its process dies.
+#[tokio::test]
+async fn a_parked_log_that_is_held_is_shown_as_held() {
+    let Some(server) = PostgresServer::start() else { return };
+    let queue = open(&server);
+    let claim = queue.create(&id("a"), &Meta::default()).await.unwrap();
+    queue.release(claim).await.unwrap();
+    let _ = server.sql("UPDATE polylogue.logs SET is_parked = true, tries = 5");
+    let state = async || {
+        let overview = queue.overview(10).await.unwrap();
+        overview.logs.iter().map(|log| log.state).collect::<Vec<_>>()
+    };
+    assert_eq!(state().await, [QueueState::Parked]);
+    let claim = queue.claim(&id("a")).await.unwrap();
+    assert_eq!(state().await, [QueueState::Held]);
+    let _ = server.sql("UPDATE polylogue.logs SET lease = '-infinity'");
+    assert_eq!(state().await, [QueueState::Lost]);
+    queue.release(claim).await.unwrap();
+    assert_eq!(state().await, [QueueState::Parked], "nothing has run it");
+    let claim = queue.claim(&id("a")).await.unwrap();
+    queue.release_at_rest(claim, Due::Never).await.unwrap();
+    assert_eq!(state().await, []);
+}
+
 /// How long operations take, and the least of them: what a busy machine adds is none of theirs.
 fn least(what: &str, mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();

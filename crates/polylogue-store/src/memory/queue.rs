@@ -44,6 +44,7 @@ impl Queue for Memory {
         let now = self.now();
         let mut logs = self.logs();
         if let Some(log) = logs.by_id.get_mut(&claim.id).filter(|log| log.is_claimed_by(&claim)) {
+            log.queued.is_parked = false;
             log.queued.progressed();
         }
         logs.end_claim(&claim, Some(time(due, now)), now);
@@ -56,8 +57,12 @@ impl Queue for Memory {
         let Some(log) = logs.by_id.get_mut(&claim.id).filter(|log| log.is_claimed_by(&claim)) else {
             return Ok(());
         };
+        let due = match due {
+            Due::At(at) if log.queued.is_parked => Some(at.0),
+            due => log.queued.due.and_then(|_| time(due, now)),
+        };
+        log.queued.is_parked = false;
         log.queued.progressed();
-        let due = log.queued.due.and_then(|_| time(due, now));
         logs.end_claim(&claim, Some(due), now);
         Ok(())
     }
@@ -72,6 +77,7 @@ impl Queue for Memory {
         if log.queued.tries >= MAX_TRIES {
             logs.requeue(&claim.id, Log::park);
         } else {
+            log.queued.is_parked = false;
             logs.end_claim(&claim, Some(time(due, now)), now);
         }
         Ok(())

@@ -191,20 +191,25 @@ impl WriteTransaction<'_> {
         if self.is_own(claim)? {
             let log = self.queued(&claim.id)?;
             self.execute(
-                "UPDATE queue SET due_ms = ?2, tries = 0, why = NULL WHERE log = ?1",
+                "UPDATE queue SET due_ms = ?2, is_parked = 0, tries = 0, why = NULL WHERE log = ?1",
                 params![log, due.map(time_column)],
             )?;
         }
         self.release(claim)
     }
 
-    /// The same for a log that was claimed by its id: an idle one stays so.
-    pub(super) fn release_at_rest(&self, claim: &Claim, due: Option<u64>) -> Result<(), WriteError> {
+    /// The same for a log that was claimed by its id: an idle one stays so, and a parked one is due only at a time that was `named`.
+    pub(super) fn release_at_rest(
+        &self,
+        claim: &Claim,
+        due: Option<u64>,
+        named: Option<u64>,
+    ) -> Result<(), WriteError> {
         if self.is_own(claim)? {
             self.execute(
-                "UPDATE queue SET due_ms = ?2, tries = 0, why = NULL
-                 WHERE due_ms IS NOT NULL AND log = (SELECT nr FROM logs WHERE id = ?1)",
-                params![claim.id.as_str(), due.map(time_column)],
+                "UPDATE queue SET due_ms = CASE WHEN is_parked THEN ?3 ELSE ?2 END, is_parked = 0, tries = 0, why = NULL
+                 WHERE (due_ms IS NOT NULL OR is_parked) AND log = (SELECT nr FROM logs WHERE id = ?1)",
+                params![claim.id.as_str(), due.map(time_column), named.map(time_column)],
             )?;
         }
         self.release(claim)
@@ -218,7 +223,7 @@ impl WriteTransaction<'_> {
     ) -> Result<(), WriteError> {
         if self.is_own(claim)? {
             let log = self.queued(&claim.id)?;
-            let sql = "UPDATE queue SET due_ms = ?2, why = ?3 WHERE log = ?1";
+            let sql = "UPDATE queue SET due_ms = ?2, is_parked = 0, why = ?3 WHERE log = ?1";
             self.execute(sql, params![log, due.map(time_column), why])?;
             let tries: Option<u32> = self.get("SELECT tries FROM queue WHERE log = ?1", [log])?;
             if tries.is_some_and(|tries| tries >= MAX_TRIES) {

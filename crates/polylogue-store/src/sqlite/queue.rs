@@ -44,8 +44,9 @@ impl Queue for Sqlite {
     }
 
     async fn release_at_rest(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
+        let named = if let Due::At(Timestamp(at)) = due { Some(at) } else { None };
         let due = self.time(due);
-        self.writing(None, move |transaction| transaction.release_at_rest(&claim, due)).await
+        self.writing(None, move |transaction| transaction.release_at_rest(&claim, due, named)).await
     }
 
     async fn release_failed(&self, claim: Claim, due: Due, why: &str) -> Result<(), StoreError> {

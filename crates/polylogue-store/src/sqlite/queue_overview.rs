@@ -77,9 +77,9 @@ impl WriteTransaction<'_> {
     fn queued_log(&self, id: LogId, claimed: Claimed, row: &Row<'_>) -> Result<QueuedLog> {
         let (now, due): (i64, Option<i64>) = (time_column(self.state.now()), row.get(2)?);
         let state = match (claimed, due) {
-            _ if row.get(6)? => QueueState::Parked,
             (Claimed::Held, _) => QueueState::Held,
             (Claimed::Lost, _) => QueueState::Lost,
+            _ if row.get(6)? => QueueState::Parked,
             (Claimed::No, Some(due)) if due <= now => QueueState::Ready,
             (Claimed::No, _) => QueueState::Timed,
         };

@@ -1,8 +1,8 @@
 //! W12: logs that make no progress are parked.
 
-use polylogue_core::{Due, LEASE, LogId, MAX_TRIES, ParkedLog, Queue as _, Store as _};
+use polylogue_core::{Due, LEASE, LogId, MAX_TRIES, ParkedLog, Queue as _, Store as _, Timestamp};
 
-use super::support::{Fixture, idle, none_due, parked_ids, post, ready, take_one};
+use super::support::{Fixture, idle, none_due, parked_ids, post, ready, take, take_one};
 use crate::store::support::{Report, Verdict, done, same, some};
 
 pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
@@ -10,6 +10,7 @@ pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
     report.check("a log that fails repeatedly is parked, with the reason", failed(make())).await;
     report.check("an append clears the count of tries", progress(make())).await;
     report.check("a release clears the count of tries", released(make())).await;
+    report.check("a parked log that is run by its id is parked no more", run_by_id(&make)).await;
     report.check("parked logs take no room", room(make())).await;
     report.check("a log that a worker leaves to others was not tried", left_to_others(make())).await;
 }
@@ -110,6 +111,50 @@ async fn room(fixture: Fixture) -> Verdict {
     let claims = done("claim_due", queue.claim_due(1, &polylogue_core::Features::none(), &[]).await)?;
     ids.extend(claims.iter().map(|claim| claim.id.to_string()));
     same("what is claimed", &ids, &vec!["b".to_owned()])
+}
+
+/// How a claim is released.
+#[derive(Debug, Clone, Copy)]
+enum By {
+    Release,
+    AtRest(Due),
+    Until(Due),
+    Failed,
+}
+
+async fn run_by_id(make: impl Fn() -> Fixture) -> Verdict {
+    // How it is released, whether an event was appended before; whether it is parked after that, and whether it is due.
+    let cases = [
+        (By::Release, true, (true, false)),
+        (By::AtRest(Due::Never), true, (false, false)),
+        (By::AtRest(Due::Now), true, (false, false)),
+        // Such as of a question with a default answer.
+        (By::AtRest(Due::At(Timestamp(1))), true, (false, true)),
+        (By::Until(Due::Never), false, (false, false)),
+        (By::Until(Due::Now), false, (false, true)),
+        (By::Failed, false, (true, false)),
+        (By::Failed, true, (false, true)),
+    ];
+    for (by, appends, wanted) in cases {
+        let fixture = make();
+        let queue = &fixture.queue;
+        let id = ready(queue, "a").await?;
+        park(&fixture).await?;
+        let claim = done("claim", queue.claim(&id).await)?;
+        if appends {
+            done("append", queue.append(&claim, &some(1, 2)).await)?;
+        }
+        let released = match by {
+            By::Release => queue.release(claim).await,
+            By::AtRest(due) => queue.release_at_rest(claim, due).await,
+            By::Until(due) => queue.release_until(claim, due).await,
+            By::Failed => queue.release_failed(claim, Due::Now, "why").await,
+        };
+        done("a release", released)?;
+        let found = (!parked_ids(queue).await?.is_empty(), !take(queue).await?.is_empty());
+        same(&format!("whether it is parked and due after {by:?}, an append: {appends}"), &found, &wanted)?;
+    }
+    Ok(())
 }
 
 async fn left_to_others(Fixture { queue, .. }: Fixture) -> Verdict {
