@@ -1,11 +1,12 @@
 //! The work directories of conversations, and whether programs can run in them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use polylogue_core::{AnyStore, Body, Event, LogId, StoredFiles};
+use polylogue_core::{AnyStore, Body, Event, LogId, OutcomeStatus, StoredFiles};
 use polylogue_sandbox::{make_work_directory, remove_work_directory, what_is_enforced};
 use polylogue_team::{BuildContext, SandboxBackend, Team};
 
@@ -56,11 +57,13 @@ impl StoreLocation {
             return Ok(());
         }
         self.check_volume()?;
-        let has_results = || events.iter().any(|event| matches!(event.body, Body::ToolReturned { .. }));
+        let calls = || UnstoredCalls::of(team, events);
         match (self.files(), StoredFiles::last_of(events)) {
-            (FilesPolicy::Kept, Some(files)) => self.restored(id, &files, store).await,
+            (FilesPolicy::Kept, Some(files)) => {
+                self.restored(id, (&files, calls().is_any_in_flight), store).await
+            }
             // What a call that did not finish has left is no part of the conversation.
-            (FilesPolicy::Kept, None) if !has_results() => self.make_again(team, id),
+            (FilesPolicy::Kept, None) if !calls().has_results => self.make_again(team, id),
             (FilesPolicy::None, _) => self.make_again(team, id),
             (FilesPolicy::Kept | FilesPolicy::Local | FilesPolicy::Volume(_), _) => Ok(()),
         }
@@ -72,11 +75,16 @@ impl StoreLocation {
     }
 
     #[cfg(unix)]
-    async fn restored(&self, id: &LogId, files: &StoredFiles, store: &AnyStore) -> Result<()> {
+    async fn restored(
+        &self,
+        id: &LogId,
+        (files, in_flight): (&StoredFiles, bool),
+        store: &AnyStore,
+    ) -> Result<()> {
         use polylogue_tools::files::{RestoreError, restore};
 
         let path = self.work_dir(id)?;
-        match restore(&path, files, store, id).await {
+        match restore(&path, files, in_flight, store, id).await {
             Ok(_) => Ok(()),
             Err(RestoreError::Store(error)) => Err(polylogue_core::Error::from(error).into()),
             Err(error) => Err(Error::Io { path, what: "restored", why: error.to_string() }),
@@ -84,7 +92,7 @@ impl StoreLocation {
     }
 
     #[cfg(not(unix))]
-    async fn restored(&self, _: &LogId, _: &StoredFiles, _: &AnyStore) -> Result<()> {
+    async fn restored(&self, _: &LogId, _: (&StoredFiles, bool), _: &AnyStore) -> Result<()> {
         Ok(())
     }
 
@@ -106,6 +114,43 @@ impl StoreLocation {
         let path = self.work_dir(id)?;
         let removed = remove_work_directory(&path);
         removed.map_err(|error| Error::Io { path, what: "removed", why: error.to_string() })
+    }
+}
+
+/// The calls that may have changed the work directory since its files were stored last.
+#[derive(Default)]
+struct UnstoredCalls {
+    /// Whether one of them has ended well: the directory has what no store has, such as when it was not kept before.
+    has_results: bool,
+    /// Whether one of them has not ended, or in a way that is unknown: a process that has lost the conversation may still run it.
+    is_any_in_flight: bool,
+}
+
+impl UnstoredCalls {
+    fn of(team: &Team, events: &[Arc<Event>]) -> Self {
+        let (mut calls, mut is_any_unknown) = (Self::default(), false);
+        let (mut open, mut known) = (BTreeSet::new(), BTreeMap::new());
+        for event in events {
+            match &event.body {
+                Body::ToolCalled { who, call } => {
+                    let tool = &*call.tool;
+                    if *known.entry(tool).or_insert_with(|| team.may_change_files(tool)) {
+                        open.insert((&event.at, who, &*call.id));
+                    }
+                }
+                Body::ToolReturned { who, id, outcome } if open.remove(&(&event.at, who, &**id)) => {
+                    match outcome.status {
+                        _ if outcome.files.is_some() => (calls.has_results, is_any_unknown) = (false, false),
+                        OutcomeStatus::Done => calls.has_results = true,
+                        OutcomeStatus::Unknown => is_any_unknown = true,
+                        OutcomeStatus::Failed => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        calls.is_any_in_flight = is_any_unknown || !open.is_empty();
+        calls
     }
 }
 

@@ -117,6 +117,12 @@ pub(crate) fn changes_files(name: &str) -> bool {
     ["write_file", "edit_file"].contains(&name)
 }
 
+/// Whether calls of the tool `name`, which is no command of a team, may change files of the work directory: also by code in messages, which is
+/// run or saved.
+pub(crate) fn may_change_files(name: &str) -> bool {
+    name == "save" || is_work_tool(name) && !is_reading_tool(name)
+}
+
 /// Whether calls of the work tool `name` only read files.
 pub(crate) fn is_reading_tool(name: &str) -> bool {
     ["read_file", "list_files", "search_files"].contains(&name)

@@ -433,6 +433,81 @@ async fn files_of_a_call_that_never_finished_are_gone() {
     conversation.release().await.unwrap();
 }
 
+/// Results of tools that change no files say nothing about the directory; those of tools that do were not kept, and leave it as it is.
+#[tokio::test]
+async fn files_are_kept_that_no_process_has_stored_unless_only_calls_without_a_result_can_have_made_them() {
+    const READS: &str = "
+name: reads
+task: Read.
+agents: [{name: Ann, tools: [write_file, read_file]}]
+chat: {participants: [Ann], pattern: round_robin, stop: {max_turns: 1}}
+script:
+  - Ann: {calls: [{tool: read_file, args: {path: a.txt}}]}
+  - Ann: read
+";
+    for (text, left) in [(READS, 0), (WRITES, 3)] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("team.yaml");
+        std::fs::write(&file, text).unwrap();
+        let place = |policy| StoreLocation::new(dir.path().join("conversations.db")).with_files(policy);
+        let local = place(FilesPolicy::Local);
+        let team = prepared(&file, &local).await;
+        let runtime = Runtime::open_at(local).unwrap();
+        let conversation = runtime.begin(&team.run()).await.unwrap();
+        let id = conversation.id().clone();
+        assert!(matches!(conversation.run().await.unwrap(), Status::Closed { .. }));
+        conversation.release().await.unwrap();
+        drop((conversation, runtime, team));
+        let kept = place(FilesPolicy::Kept);
+        let work = kept.work_dir(&id).unwrap();
+        std::fs::write(work.join("half.txt"), "half").unwrap();
+        let team = prepared(&file, &kept).await;
+        let runtime = Runtime::open_at(kept).unwrap();
+        let conversation = runtime.open(&id, &team, OpenOptions::default()).await.unwrap();
+        // `half.txt`, `a.txt` and `b`.
+        assert_eq!(std::fs::read_dir(&work).unwrap().count(), left, "{text}");
+        conversation.release().await.unwrap();
+    }
+}
+
+/// What a frozen process still writes is in no directory of the conversation.
+#[tokio::test]
+async fn while_a_call_may_still_run_elsewhere_its_directory_is_replaced() {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("team.yaml");
+    std::fs::write(&file, WRITES).unwrap();
+    let place = StoreLocation::new(dir.path().join("conversations.db")).with_files(FilesPolicy::Kept);
+    let team = prepared(&file, &place).await;
+    let runtime = Runtime::open_at(place.clone()).unwrap();
+    let whole = runtime.begin(&team.run()).await.unwrap();
+    whole.run().await.unwrap();
+    whole.release().await.unwrap();
+    let events = whole.events().await;
+    let calls: Vec<usize> =
+        (0..events.len()).filter(|seq| matches!(events[*seq].body, Body::ToolCalled { .. })).collect();
+    let store = runtime.store();
+    let meta = store.meta(whole.id()).await.unwrap();
+    // After the first call, and in the second one.
+    for (name, end, is_replaced) in [("after", calls[1], false), ("within", calls[1] + 1, true)] {
+        let id = LogId::new(name).unwrap();
+        let claim = store.create(&id, &meta).await.unwrap();
+        store.append(&claim, &events[..end]).await.unwrap();
+        store.release(claim).await.unwrap();
+        store.copy_blobs(&events, whole.id(), (store, &id)).await.unwrap();
+        let mut found = Vec::new();
+        for _ in 0..2 {
+            let conversation = runtime.open(&id, &team, OpenOptions::default()).await.unwrap();
+            conversation.release().await.unwrap();
+            let work = place.work_dir(&id).unwrap();
+            assert_eq!(std::fs::read_to_string(work.join("a.txt")).unwrap(), "one");
+            found.push(std::fs::metadata(&work).unwrap().ino());
+        }
+        assert_eq!(found[0] != found[1], is_replaced, "{name}");
+    }
+}
+
 /// Each conversation has a folder of its own, whichever tenant it is of. A volume that is not mounted is an error, and nothing is made at its
 /// place.
 #[tokio::test]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::Team;
 use crate::agent::Agent;
-use crate::built_in::{is_work_tool, runs_programs, runs_python};
+use crate::built_in::{is_work_tool, may_change_files, runs_programs, runs_python};
 use crate::calls::ApiDocument;
 use crate::chat::Summary;
 use crate::mcp::McpServer;
@@ -91,6 +91,14 @@ impl Team {
             self.runs_code() || self.tool_names().any(|tool| runs_programs(tool) || self.is_command(tool));
         let own = runs.then_some(*self.sandbox.backend);
         own.into_iter().chain(self.teams.iter().flat_map(|sub| sub.team.runs_programs_at())).collect()
+    }
+
+    /// Whether calls of the tool `name` may change the work directory, in the team or one within it.
+    #[must_use]
+    pub fn may_change_files(&self, name: &str) -> bool {
+        may_change_files(name)
+            || self.is_command(name)
+            || self.teams.iter().any(|sub| sub.team.may_change_files(name))
     }
 
     pub(crate) fn works(&self) -> bool {

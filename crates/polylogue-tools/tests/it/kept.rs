@@ -107,7 +107,7 @@ impl World {
     }
 
     async fn restore(&self, to: &Path, files: &StoredFiles) -> Result<bool, RestoreError> {
-        restore(to, files, &self.store, &self.id).await
+        restore(to, files, false, &self.store, &self.id).await
     }
 }
 

@@ -39,7 +39,8 @@ pub enum RestoreError {
 }
 
 /// Makes `dir` what it was after the last finished call: as `files`, which is stored with the conversation `id`. What a call that did not finish
-/// has changed is undone. Returns whether anything had to be changed.
+/// has changed is undone. Returns whether a new directory was made: also if it is as stored and a call is `in_flight`, because another process that
+/// has lost the conversation may still write into the old one.
 ///
 /// The new directory takes the place of the old one when it is complete. Nothing outside of it is written, whatever the tree says: paths are walked
 /// without following links, and links are made last.
@@ -49,6 +50,7 @@ pub enum RestoreError {
 pub async fn restore(
     dir: &Path,
     files: &StoredFiles,
+    in_flight: bool,
     store: &AnyStore,
     id: &LogId,
 ) -> Result<bool, RestoreError> {
@@ -57,7 +59,7 @@ pub async fn restore(
     let tree = Arc::new(FileTree::from_bytes(&bytes).map_err(RestoreError::Damaged)?);
     let (there, wanted) = (dir.to_owned(), Arc::clone(&tree));
     // What cannot be read is not what was stored.
-    if on_disk(move || is_same(&there, &wanted)).await.unwrap_or(false) {
+    if !in_flight && on_disk(move || is_same(&there, &wanted)).await.unwrap_or(false) {
         return Ok(false);
     }
     let mut new = dir.as_os_str().to_owned();
