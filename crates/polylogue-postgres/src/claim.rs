@@ -49,12 +49,11 @@ impl Logs {
     }
 
     /// Introduces this store to others. Forgets those that hold nothing, and were introduced or worked for the last time a month ago: one that
-    /// lives introduces itself again when it claims something. Forgets inbox messages of a week ago whose logs are idle: these have all of them.
+    /// lives introduces itself again when it claims something. Forgets inbox messages of a week ago that events of their logs take.
     async fn introduce(&self) -> Result<(), StoreError> {
         let sql = "WITH gone AS (DELETE FROM polylogue.nodes WHERE seen < now() - interval '30 days'
                     AND NOT EXISTS (SELECT FROM polylogue.logs WHERE holder = nodes.id)),
-                taken AS (DELETE FROM polylogue.inbox USING polylogue.logs WHERE log = logs.nr AND at < now() - interval '7 days'
-                    AND holder IS NULL AND due IS NULL AND NOT is_parked)
+                forgotten AS (DELETE FROM polylogue.inbox WHERE taken AND at < now() - interval '7 days')
                 INSERT INTO polylogue.nodes(id, process, version, live, live_secret) VALUES($1, $2, $3, $4, $5)
                 ON CONFLICT (id) DO UPDATE SET seen = now(), live = excluded.live, live_secret = excluded.live_secret";
         let (process, version) = (this_process(), env!("CARGO_PKG_VERSION"));

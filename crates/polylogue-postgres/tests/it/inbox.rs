@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Due, InboxMessage, Instruction, Meta, Queue as _, Store as _, Timestamp};
+use polylogue_core::{Due, Event, InboxMessage, Instruction, Meta, Queue as _, Store as _, Timestamp};
 use polylogue_postgres::{Address, Postgres};
 use polylogue_test::postgres::{Pooler, PostgresServer};
 
-use crate::support::{id, open};
+use crate::support::{id, open, some};
 
 fn message(key: &str) -> InboxMessage {
     InboxMessage { key: key.into(), posted: Timestamp(1), instruction: Instruction::Pause }
@@ -68,7 +68,8 @@ async fn through_a_pooler_in_transaction_mode_nothing_is_heard() {
     }
 }
 
-/// A message is one with its key for a week; what no process has taken yet stays.
+/// A message is one with its key for a week; what no event takes yet stays, also in a log that no worker looks at, such as a next speaker for the
+/// next run.
 #[tokio::test]
 async fn messages_that_a_log_has_are_kept_for_a_week() {
     let Some(server) = PostgresServer::start() else { return };
@@ -79,6 +80,10 @@ async fn messages_that_a_log_has_are_kept_for_a_week() {
         assert_eq!(store.post(&id(name), &message("key")).await, Ok(1));
     }
     let claim = store.claim(&id("taken")).await.unwrap();
+    let mut events = some(0, 2);
+    let taking = Event { inbox: Some(1), ..(*events[1]).clone() };
+    events[1] = taking.into();
+    store.append(&claim, &events).await.unwrap();
     store.release_until(claim, Due::Never).await.unwrap();
     let left = async |days: u64| -> String {
         let _ = server.sql(&format!("UPDATE polylogue.inbox SET at = now() - interval '{days} days'"));
@@ -90,5 +95,6 @@ async fn messages_that_a_log_has_are_kept_for_a_week() {
     assert_eq!(left(6).await, "taken waiting");
     assert_eq!(store.post(&id("taken"), &message("key")).await, Ok(1), "it is the same message");
     assert_eq!(left(8).await, "waiting");
+    assert_eq!(store.inbox(&id("waiting"), 0).await.unwrap().len(), 1);
     assert_eq!(store.post(&id("taken"), &message("key")).await, Ok(2), "it is another one");
 }
