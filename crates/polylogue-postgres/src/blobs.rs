@@ -9,7 +9,8 @@ use tokio_postgres::types::Type;
 use crate::database::{Access, Parameter};
 use crate::logs::Logs;
 
-const STORE: &str = "WITH log AS (SELECT nr FROM polylogue.logs WHERE tenant = $1 AND id = $2),
+/// Locks the row of the log, so that it is not removed before the blob is there.
+const STORE: &str = "WITH log AS (SELECT nr FROM polylogue.logs WHERE tenant = $1 AND id = $2 FOR KEY SHARE),
     put AS (INSERT INTO polylogue.blobs(log, id, bytes) SELECT nr, $3, $4 FROM log ON CONFLICT DO NOTHING)
     SELECT nr FROM log";
 

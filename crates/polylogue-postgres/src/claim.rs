@@ -30,15 +30,6 @@ pub(crate) use {freed, is_woken};
 const CLAIMED: &str = "RETURNING nr, fence, events, chain, summary, team IS NOT NULL, EXISTS(SELECT FROM polylogue.archives WHERE log = nr) AS is_archived,
     EXISTS(SELECT FROM polylogue.nodes WHERE nodes.id = holder) AS is_known";
 
-const REMOVE: &str = "WITH gone AS (
-        DELETE FROM polylogue.logs WHERE tenant = $1 AND id = $2 AND (holder IS NULL OR lease < now()) RETURNING nr, team),
-    events AS (DELETE FROM polylogue.events USING gone WHERE log = gone.nr),
-    inbox AS (DELETE FROM polylogue.inbox USING gone WHERE log = gone.nr),
-    blobs AS (DELETE FROM polylogue.blobs USING gone WHERE log = gone.nr),
-    archive AS (DELETE FROM polylogue.archives USING gone WHERE log = gone.nr),
-    aside AS (DELETE FROM polylogue.set_aside USING gone WHERE tenant = $1 AND id = $2)
-    SELECT team FROM gone";
-
 /// How often a claim is tried that was refused, though the log is free since.
 const TRIES: usize = 5;
 
@@ -274,8 +265,9 @@ impl Logs {
     pub(crate) async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
         let (mut retry, mut was_lost) = (Retry::new(&self.database), false);
         let parameters: [Parameter<'_>; 2] = [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT)];
+        let sql = "SELECT of_team FROM polylogue.remove($1, $2)";
         let rows = loop {
-            match self.database.query_once(Access::Write, REMOVE, &parameters).await {
+            match self.database.query_once(Access::Write, sql, &parameters).await {
                 Ok(rows) => break rows,
                 Err(failure) => {
                     was_lost |= matches!(failure, Failure::Lost(_));

@@ -83,6 +83,24 @@ BEGIN
     END LOOP;
     RETURN results;
 END $$;
+-- Removes a log that no process has claimed, with all that is stored of it. Returns one row, with its team, or none. A function, because only
+-- its later statements see what was stored while it waited for the row of the log; without that row, nothing more is stored.
+CREATE FUNCTION polylogue.remove(text, text) RETURNS TABLE(of_team bytea) LANGUAGE plpgsql
+    SET enable_seqscan = off AS $$
+DECLARE
+    gone bigint;
+BEGIN
+    DELETE FROM polylogue.logs WHERE tenant = $1 AND id = $2 AND (holder IS NULL OR lease < now()) RETURNING nr, team INTO gone, of_team;
+    IF gone IS NULL THEN
+        RETURN;
+    END IF;
+    DELETE FROM polylogue.events WHERE log = gone;
+    DELETE FROM polylogue.inbox WHERE log = gone;
+    DELETE FROM polylogue.blobs WHERE log = gone;
+    DELETE FROM polylogue.archives WHERE log = gone;
+    DELETE FROM polylogue.set_aside WHERE tenant = $1 AND id = $2;
+    RETURN NEXT;
+END $$;
 -- The first events of logs that were archived, packed: deflated lines of a link (hexadecimal), a space, and the JSON of an event.
 CREATE TABLE polylogue.archives(log bigint PRIMARY KEY, bytes bytea NOT NULL);
 CREATE TABLE polylogue.inbox(
@@ -165,4 +183,4 @@ CREATE VIEW polylogue.cluster_limits AS
     FROM polylogue.rate_limits
     UNION ALL SELECT provider, account, '', NULL, NULL, NULL, NULL, NULL, count(*), count(*) FILTER (WHERE until > now())
     FROM polylogue.slots GROUP BY provider, account;
-INSERT INTO polylogue.format VALUES(5, 5);
+INSERT INTO polylogue.format VALUES(6, 6);

@@ -1,5 +1,7 @@
 //! W47: logs that are archived, read, continued and removed.
 
+use std::time::Duration;
+
 use polylogue_core::{BlobId, Due, Features, Meta, Queue as _, Store as _, StoreError};
 use polylogue_postgres::Postgres;
 use polylogue_test::postgres::PostgresServer;
@@ -145,4 +147,52 @@ async fn a_removed_log_leaves_nothing() {
     for table in ["logs", "teams", "events", "inbox", "blobs", "archives", "set_aside", "budget_logs"] {
         assert_eq!(server.sql(&format!("SELECT count(*) FROM polylogue.{table}")), "0", "{table}");
     }
+}
+
+/// Waits until a statement waits for a lock.
+async fn until_one_waits(server: &PostgresServer) {
+    for _ in 0..500 {
+        if server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0" {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// What is being stored when a log is removed is removed with it, or not stored.
+#[tokio::test]
+async fn nothing_is_stored_of_a_log_while_it_is_removed() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    released(&store, 3).await;
+    let (client, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    let driven = tokio::spawn(connection);
+    let storing = "BEGIN;
+        UPDATE polylogue.logs SET posted = posted + 1;
+        INSERT INTO polylogue.inbox(log, nr, key, json) SELECT nr, posted, 'key', 's3cret' FROM polylogue.logs;
+        INSERT INTO polylogue.blobs(log, id, bytes) SELECT nr, 'blob', 's3cret' FROM polylogue.logs";
+    client.batch_execute(storing).await.unwrap();
+    let a = id("a");
+    let (removed, ()) = tokio::join!(store.remove(&a), async {
+        until_one_waits(&server).await;
+        client.batch_execute("COMMIT").await.unwrap();
+    });
+    assert_eq!(removed, Ok(()));
+    let left = || {
+        ["logs", "events", "inbox", "blobs"]
+            .map(|table| server.sql(&format!("SELECT count(*) FROM polylogue.{table}")))
+    };
+    assert_eq!(left(), ["0", "0", "0", "0"]);
+    // The removal is first.
+    released(&store, 3).await;
+    client.batch_execute("BEGIN; SELECT polylogue.remove(tenant, id) FROM polylogue.logs").await.unwrap();
+    let (blob, bytes) = (BlobId::of(b"s3cret"), b"s3cret");
+    let (stored, ()) = tokio::join!(store.store_blob(&a, &blob, bytes), async {
+        until_one_waits(&server).await;
+        client.batch_execute("COMMIT").await.unwrap();
+    });
+    assert_eq!(stored, Err(StoreError::NotFound { id: a.clone() }));
+    assert_eq!(left(), ["0", "0", "0", "0"]);
+    drop(client);
+    driven.await.unwrap().unwrap();
 }
