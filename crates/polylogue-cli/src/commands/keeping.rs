@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use polylogue_core::{ListQuery, LogId, LogState, Store as _, StoreError};
-use polylogue_runtime::Runtime;
+use polylogue_runtime::{Error, Runtime};
 
 use super::write;
 use crate::args::keeping::Which;
@@ -32,9 +32,7 @@ pub(crate) async fn archive(cli: &args::Cli, args: &args::keeping::Archive) -> R
                 return Err(CliError::usage(what)
                     .hint("only folders of JSON lines cannot: `compress` or `tar` packs them"));
             }
-            Err(StoreError::Busy { id, holder }) if by_age => {
-                print_note(&format!("`{id}` is left out: it is in use by {holder}"))
-            }
+            Err(StoreError::Busy { id, holder }) if by_age => print_left_out(&id, &holder),
             Err(error) => return Err(error.into()),
         }
     }
@@ -43,11 +41,21 @@ pub(crate) async fn archive(cli: &args::Cli, args: &args::keeping::Archive) -> R
 
 pub(crate) async fn remove(cli: &args::Cli, args: &args::Rm) -> Result<Exit, CliError> {
     let runtime = place::existing(cli.store.as_deref())?;
+    let by_age = args.which.older_than.is_some();
     for id in found(&runtime, &args.which).await? {
-        runtime.remove(&id).await?;
-        write(&Sanitized::row(&format!("removed {id}")))?;
+        match runtime.remove(&id).await {
+            Ok(()) => write(&Sanitized::row(&format!("removed {id}")))?,
+            Err(Error::Run(polylogue_core::Error::Store(StoreError::Busy { id, holder }))) if by_age => {
+                print_left_out(&id, &holder);
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
     Ok(Exit::Done)
+}
+
+fn print_left_out(id: &LogId, holder: &str) {
+    print_note(&format!("`{id}` is left out: it is in use by {holder}"));
 }
 
 /// The conversations that are meant, all of which exist.

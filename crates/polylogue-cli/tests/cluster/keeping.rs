@@ -39,6 +39,31 @@ fn an_archived_conversation_is_shown_verified_forked_continued_and_removed() {
     }
 }
 
+/// One that a process has open is left out, and the others are archived and removed.
+#[test]
+fn old_conversations_are_archived_and_removed_but_for_those_in_use() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", TALK);
+    for _ in 0..3 {
+        place.run(&["run", "team.yaml"], 0);
+    }
+    // Neither the first nor the last of them.
+    let ids = place.run(&["runs", "--json"], 0).lines();
+    let used = ids[1]["id"].as_str().unwrap();
+    let _ = server.sql(&format!(
+        "UPDATE polylogue.logs SET holder = 'another', lease = now() + interval '1 hour' WHERE id = '{used}'"
+    ));
+    for (command, done) in [("archive", "archived "), ("rm", "removed ")] {
+        let ran = place.run(&[command, "--older-than", "0s"], 0);
+        assert_eq!(ran.out.matches(done).count(), 2, "{}", ran.out);
+        assert!(ran.err.contains(&format!("`{used}` is left out: it is in use by ")), "{}", ran.err);
+        // By its id, it is an error.
+        place.run(&[command, used], 1);
+    }
+    assert_eq!(place.run(&["runs", "--json"], 0).lines().len(), 1);
+}
+
 #[test]
 fn a_conversation_in_a_file_is_archived_unpacked_and_removed_and_one_in_a_folder_is_not_archived() {
     let place = Place::new("runs.db");
