@@ -293,8 +293,15 @@ impl Worker {
 
     /// Claims what is due after a pause; nothing if the worker is drained meanwhile.
     async fn find(&self, pause: Duration, room: usize) -> Result<Vec<Claim>, StoreError> {
-        let pause = self.store.time().sleep(pause);
-        match select(pause, pin!(self.drain.wait())).await {
+        let time = self.store.time();
+        let paused = pin!(async {
+            let mut next = Some(pause);
+            while let Some(pause) = next {
+                time.sleep(pause).await;
+                next = self.unsuited().pause(time.now());
+            }
+        });
+        match select(paused, pin!(self.drain.wait())).await {
             Either::Left(_) => {
                 let except = self.unsuited().at(self.store.time().now());
                 self.store.claim_due(room, &self.offers, &except).await

@@ -11,7 +11,11 @@ use super::rest::{BACKOFF, backoff};
 const MOST: usize = 1000;
 
 #[derive(Debug, Default)]
-pub(super) struct Unsuited(BTreeMap<LogId, Left>);
+pub(super) struct Unsuited {
+    left: BTreeMap<LogId, Left>,
+    /// Until when nothing is claimed, because one of more than can be remembered was left to others.
+    full_until: Duration,
+}
 
 /// How often one was left to others in a row, and until when this worker does not claim it.
 #[derive(Debug, Clone, Copy)]
@@ -23,24 +27,30 @@ struct Left {
 impl Unsuited {
     /// One cannot be run now: it is tried again after a pause that doubles each time.
     pub(super) fn note(&mut self, id: &LogId, now: Duration) {
-        let times = self.0.get(id).map_or(0, |left| left.times) + 1;
-        self.0.insert(id.clone(), Left { times, until: now + backoff(times) });
-        if self.0.len() > MOST {
-            // The one that is tried again first.
-            let first = self.0.iter().min_by_key(|(_, left)| left.until).map(|(id, _)| id.clone());
-            self.0.retain(|id, _| Some(id) != first.as_ref());
+        let times = self.left.get(id).map_or(0, |left| left.times) + 1;
+        self.left.insert(id.clone(), Left { times, until: now + backoff(times) });
+        if self.left.len() > MOST {
+            // The one that is tried again first. It would be claimed again at once.
+            let first = self.left.iter().min_by_key(|(_, left)| left.until).map(|(id, _)| id.clone());
+            self.left.retain(|id, _| Some(id) != first.as_ref());
+            self.full_until = now + BACKOFF.0;
         }
+    }
+
+    /// For how long nothing is claimed at `now`.
+    pub(super) fn pause(&self, now: Duration) -> Option<Duration> {
+        self.full_until.checked_sub(now).filter(|pause| !pause.is_zero())
     }
 
     /// One could be run.
     pub(super) fn forget(&mut self, id: &LogId) {
-        self.0.remove(id);
+        self.left.remove(id);
     }
 
     /// Those that are not claimed at `now`. Forgets those that others have run long since.
     pub(super) fn at(&mut self, now: Duration) -> Vec<LogId> {
-        self.0.retain(|_, left| now < left.until + BACKOFF.1);
-        self.0.iter().filter(|(_, left)| now < left.until).map(|(id, _)| id.clone()).collect()
+        self.left.retain(|_, left| now < left.until + BACKOFF.1);
+        self.left.iter().filter(|(_, left)| now < left.until).map(|(id, _)| id.clone()).collect()
     }
 }
 
@@ -61,6 +71,7 @@ mod tests {
             now += Duration::from_secs(seconds);
             assert_eq!(unsuited.at(now), []);
         }
+        assert_eq!(unsuited.pause(now), None);
         unsuited.forget(&id(1));
         unsuited.note(&id(1), now);
         assert_eq!(unsuited.at(now + BACKOFF.0), []);
@@ -72,9 +83,12 @@ mod tests {
         for number in 0..MOST * 2 {
             unsuited.note(&id(number), Duration::from_millis(number as u64));
         }
+        let last = Duration::from_millis(MOST as u64 * 2 - 1);
+        assert_eq!(unsuited.pause(last), Some(BACKOFF.0), "others are forgotten");
+        assert_eq!(unsuited.pause(last + BACKOFF.0), None);
         let left = unsuited.at(Duration::from_secs(2));
         assert_eq!((left.len(), left.contains(&id(MOST)), left.contains(&id(MOST - 1))), (MOST, true, false));
         assert_eq!(unsuited.at(Duration::from_hours(1)), []);
-        assert!(unsuited.0.is_empty());
+        assert!(unsuited.left.is_empty());
     }
 }

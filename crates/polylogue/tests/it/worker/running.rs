@@ -173,6 +173,32 @@ async fn what_a_worker_cannot_run_is_left_to_others_and_is_not_tried() {
     assert_eq!(left, 7);
 }
 
+/// Those that it has forgotten are not claimed at once again.
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_cannot_run_more_than_it_remembers_is_not_kept_busy() {
+    const LOGS: usize = 1_100;
+    const MOST: usize = LOGS * 5;
+    let Setup { queue, worker, .. } = setup();
+    for number in 0..LOGS {
+        ready(&queue, &format!("log-{number}")).await;
+    }
+    let (claims, drain) = (AtomicUsize::new(0), worker.drain());
+    let run = worker.run(|_: Claimed| async {
+        if claims.fetch_add(1, Ordering::Relaxed) > MOST {
+            drain.request();
+        }
+        sleep(Duration::from_millis(1)).await;
+        Rest::ForOthers { why: "no key".into() }
+    });
+    let wait = async {
+        sleep(Duration::from_mins(1)).await;
+        drain.request();
+    };
+    tokio::join!(run, wait);
+    let claims = claims.into_inner();
+    assert!((LOGS..MOST).contains(&claims), "{claims} in a minute");
+}
+
 /// W11.
 #[tokio::test(start_paused = true)]
 async fn a_heartbeat_that_fails_once_is_harmless() {
