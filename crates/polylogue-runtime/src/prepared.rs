@@ -65,6 +65,8 @@ pub struct Prepared {
     memory: TeamMemory,
     /// The memory that other teams have written to.
     of_others: Mutex<BTreeSet<String>>,
+    /// The id under which a server serves it.
+    served_as: Option<String>,
 }
 
 impl Prepared {
@@ -96,10 +98,27 @@ impl Prepared {
         let memory = TeamMemory::of(&team, place, &models)?;
         let of_others = Mutex::new(memory_of_others(&team, place, &digest).await?);
         let place = place.clone();
-        let prepared =
-            Self { place, team, digest, options, usage, access, models, servers, memory, of_others };
+        let prepared = Self {
+            place,
+            team,
+            digest,
+            options,
+            usage,
+            access,
+            models,
+            servers,
+            memory,
+            of_others,
+            served_as: None,
+        };
         prepared.run().chat(&fresh_id())?;
         Ok(prepared)
+    }
+
+    /// The same as the team `id` of a server, which is stored with its conversations: [`served_as`](crate::served_as).
+    #[must_use]
+    pub fn served_as(self, id: impl Into<String>) -> Self {
+        Self { served_as: Some(id.into()), ..self }
     }
 
     /// The team, in which every agent has a model.
@@ -349,7 +368,7 @@ impl TeamRun<'_> {
     /// # Errors
     /// When the path of the user's document of MCP servers is unknown.
     pub(crate) fn stored(&self) -> Result<StoredTeam> {
-        let Prepared { digest, options, access, models, servers, .. } = self.prepared;
+        let Prepared { digest, options, access, models, servers, served_as, .. } = self.prepared;
         let stored = StoredTeam {
             team: self.team.clone(),
             offline: models.is_scripted(),
@@ -358,6 +377,7 @@ impl TeamRun<'_> {
             allowed: access.stored(&self.team, &options.models.prices),
             mcp: options.servers.as_deref().map(absolute).transpose()?,
             remote_tools: servers.described(),
+            served_as: served_as.clone(),
             limits: self.limits,
             dir: options.dir.clone(),
             imported: false,

@@ -46,6 +46,9 @@ pub struct StoredTeam {
     /// What models were told of the tools of MCP servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remote_tools: Vec<ToolDescription>,
+    /// The id under which a server served the team when the conversation began: the name of a team can change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served_as: Option<String>,
     /// The limits that it began with, over those of the team.
     #[serde(default, skip_serializing_if = "LimitOverrides::is_empty")]
     pub limits: LimitOverrides,
@@ -218,6 +221,12 @@ impl StoredTeam {
 #[must_use]
 pub fn is_imported(meta: &Meta) -> bool {
     meta.team.get("imported").is_some_and(|imported| *imported == true)
+}
+
+/// The id under which a server served the team of the conversation with this `meta` when it began.
+#[must_use]
+pub fn served_as(meta: &Meta) -> Option<&str> {
+    meta.team.get("served_as")?.as_str()
 }
 
 /// The limits that the conversation with this `meta` began with, over those of its team.

@@ -21,7 +21,7 @@ use crate::token::Token;
 pub(crate) async fn find(tenant: &Tenant, token: &Token, id: &str) -> Result<Listing, Problem> {
     let id = LogId::new(id).map_err(|_| Problem::unknown_conversation())?;
     let listing = listing(tenant, &id).await?;
-    match is_seen(tenant, token, &listing) {
+    match is_seen(tenant, token, &listing).await {
         true => Ok(listing),
         false => Err(Problem::unknown_conversation()),
     }
@@ -34,9 +34,8 @@ pub(crate) async fn served_team(call: &Call, tenant: &Tenant, id: &str) -> Resul
 }
 
 /// Whether the token may see it. One that is limited to some teams sees conversations of these, and of no team that is not served.
-pub(crate) fn is_seen(tenant: &Tenant, token: &Token, listing: &Listing) -> bool {
-    let team = tenant.team_of_title(&listing.title);
-    token.teams.is_none() || team.is_some_and(|(id, _)| token.sees(&id))
+pub(crate) async fn is_seen(tenant: &Tenant, token: &Token, listing: &Listing) -> bool {
+    token.teams.is_none() || tenant.team_of(listing).await.is_some_and(|(id, _)| token.sees(&id))
 }
 
 /// The entry of the conversation in the list.
@@ -48,18 +47,19 @@ pub(crate) async fn listing(tenant: &Tenant, id: &LogId) -> Result<Listing, Prob
 
 /// A conversation and its present state.
 pub(crate) async fn describe(tenant: &Tenant, listing: &Listing) -> Result<Conversation, Problem> {
-    Ok(document(tenant, listing, status(tenant, listing).await?))
+    Ok(document(tenant, listing, status(tenant, listing).await?).await)
 }
 
 /// A conversation, as it was when it had just begun: the same however often it is asked for.
-pub(crate) fn describe_begun(tenant: &Tenant, listing: &Listing) -> Conversation {
+pub(crate) async fn describe_begun(tenant: &Tenant, listing: &Listing) -> Conversation {
     let begun = Listing { summary: Default::default(), ..listing.clone() };
-    document(tenant, &begun, Status { state: ConversationState::Running, ended: None, asked: Vec::new() })
+    let status = Status { state: ConversationState::Running, ended: None, asked: Vec::new() };
+    document(tenant, &begun, status).await
 }
 
-fn document(tenant: &Tenant, listing: &Listing, status: Status) -> Conversation {
+async fn document(tenant: &Tenant, listing: &Listing, status: Status) -> Conversation {
     let Listing { id, title: whole, created, parent, summary, .. } = listing;
-    let (team, title) = tenant.team_of_title(whole).unwrap_or_else(|| (whole.clone(), ""));
+    let (team, title) = tenant.team_of(listing).await.unwrap_or_else(|| (whole.clone(), ""));
     let team_name = whole.strip_suffix(title).unwrap_or(whole).trim_end().to_owned();
     Conversation {
         id: id.clone(),

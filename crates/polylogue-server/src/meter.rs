@@ -64,8 +64,11 @@ pub(crate) async fn run_counted(
 
 /// The id of its team, if that is served.
 async fn team_of(tenant: &Tenant, conversation: &Conversation) -> String {
-    let title = listing(tenant, conversation.id()).await.map(|listing| listing.title).unwrap_or_default();
-    tenant.team_of_title(&title).map_or_else(|| OTHER.to_owned(), |(id, _)| id)
+    let team = match listing(tenant, conversation.id()).await {
+        Ok(listing) => tenant.team_of(&listing).await.map(|(id, _)| id),
+        Err(_) => None,
+    };
+    team.unwrap_or_else(|| OTHER.to_owned())
 }
 
 /// Counts the events of one conversation while it runs.

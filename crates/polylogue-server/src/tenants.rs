@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use polylogue_core::Budget;
-use polylogue_runtime::{Prepared, Runtime, StoreLocation};
+use polylogue_core::{Budget, Listing, LogId, Store as _, StoreError};
+use polylogue_runtime::{Prepared, Runtime, StoreLocation, served_as};
 use tokio::sync::OnceCell;
 use tracing::{info, warn};
 
@@ -17,6 +17,9 @@ use crate::store_metrics::StoreMetrics;
 use crate::stored_teams::StoredTeams;
 use crate::token::Token;
 use crate::totals::Meters;
+
+/// Of so many conversations it is remembered under which ids their teams were served.
+const REMEMBERED: usize = 10_000;
 
 /// The conversations of one tenant, and the teams that are prepared for them.
 pub(crate) struct Tenant {
@@ -31,6 +34,8 @@ pub(crate) struct Tenant {
     pub(crate) stored_teams: StoredTeams<Prepared>,
     /// By id.
     teams: Mutex<BTreeMap<String, Arc<ServedTeam>>>,
+    /// Under which ids the teams of conversations were served when these began, as it is stored with them.
+    served_as: Mutex<HashMap<LogId, Option<Arc<str>>>>,
     /// Whether its teams were prepared.
     is_prepared: OnceCell<()>,
 }
@@ -42,6 +47,13 @@ struct ServedTeam {
     prepared: OnceCell<Arc<Prepared>>,
     /// Why its file, which has changed since, is not used.
     refused: Mutex<Option<SourceError>>,
+}
+
+impl ServedTeam {
+    /// Its name, if it is prepared.
+    fn name(&self) -> Option<&str> {
+        Some(self.prepared.get()?.team().name.as_str())
+    }
 }
 
 impl Tenant {
@@ -56,9 +68,21 @@ impl Tenant {
         id: &str,
     ) -> Option<Result<Arc<Prepared>, SourceError>> {
         let served = self.teams().get(id).cloned()?;
-        let place = self.runtime.place();
-        let prepare = || async { source.prepare(id, place).await.map(Arc::new) };
-        Some(served.prepared.get_or_try_init(prepare).await.cloned())
+        Some(served.prepared.get_or_try_init(|| self.prepared(source, id)).await.cloned())
+    }
+
+    async fn prepared(&self, source: &dyn TeamSource, id: &str) -> Result<Arc<Prepared>, SourceError> {
+        let prepared = source.prepare(id, self.runtime.place()).await?.served_as(id);
+        let name = prepared.team().name.as_str();
+        let has_name =
+            |(other, served): &(&String, &Arc<ServedTeam>)| *other != id && served.name() == Some(name);
+        if let Some((other, _)) = self.teams().iter().find(has_name) {
+            warn!(
+                team = id,
+                other, name, "two teams have one name: conversations of the command line are of neither"
+            );
+        }
+        Ok(Arc::new(prepared))
     }
 
     /// Prepares its teams, once: conversations from before a restart are known as theirs by their names. What is wrong with one shows
@@ -86,11 +110,10 @@ impl Tenant {
             if !before.prepared.initialized() {
                 continue;
             }
-            match source.prepare(id, self.runtime.place()).await {
+            match self.prepared(source, id).await {
                 Ok(prepared) => {
                     info!(team = id, "the team was read again");
-                    let (prepared, refused) =
-                        (OnceCell::new_with(Some(Arc::new(prepared))), Mutex::default());
+                    let (prepared, refused) = (OnceCell::new_with(Some(prepared)), Mutex::default());
                     self.teams().insert(id.clone(), Arc::new(ServedTeam { prepared, refused }));
                 }
                 Err(error) => {
@@ -114,20 +137,63 @@ impl Tenant {
 }
 
 impl Tenant {
-    /// The id of the team whose conversations have this title in lists, and what follows its name there.
-    pub(crate) fn team_of_title<'t>(&self, title: &'t str) -> Option<(String, &'t str)> {
+    /// The id of the team that the conversation is of, if that is served, and its own title in lists.
+    ///
+    /// The id is stored with what a server began. Of other conversations, such as those of the command line, only the name of the team is known:
+    /// they are of the team with this name, if only one has it.
+    pub(crate) async fn team_of<'l>(&self, listing: &'l Listing) -> Option<(String, &'l str)> {
+        // Of what cannot be read, the team is unknown.
+        let stored = self.stored_id(&listing.id).await.ok()?;
         let teams = self.teams();
-        let found = teams.iter().filter_map(|(id, served)| {
-            let rest = title.strip_prefix(served.prepared.get()?.team().name.as_str())?;
-            (rest.is_empty() || rest.starts_with(' ')).then_some((id, rest.trim_start()))
-        });
-        found.min_by_key(|(_, rest)| rest.len()).map(|(id, rest)| (id.clone(), rest))
+        let title = listing.title.as_str();
+        if let Some(id) = stored {
+            let own = after_name(title, teams.get(&*id)?.name().unwrap_or_default());
+            // The team has another name by now.
+            let own = own.unwrap_or_else(|| title.split_once(' ').map_or("", |(_, own)| own));
+            return Some((id.to_string(), own));
+        }
+        let mut named =
+            teams.iter().filter_map(|(id, served)| Some((id, after_name(title, served.name()?)?)));
+        let (id, own) = named.next()?;
+        named.next().is_none().then(|| (id.clone(), own))
+    }
+
+    /// The id under which a server served the team of the conversation when it began.
+    async fn stored_id(&self, id: &LogId) -> Result<Option<Arc<str>>, StoreError> {
+        if let Some(known) = self.served_as().get(id) {
+            return Ok(known.clone());
+        }
+        let meta = self.runtime.store().meta(id).await?;
+        let stored: Option<Arc<str>> = served_as(&meta).map(Into::into);
+        let mut known = self.served_as();
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(id.clone(), stored.clone());
+        Ok(stored)
+    }
+
+    fn served_as(&self) -> MutexGuard<'_, HashMap<LogId, Option<Arc<str>>>> {
+        self.served_as.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes a conversation.
+    pub(crate) async fn remove(&self, id: &LogId) -> polylogue_runtime::Result<()> {
+        self.runtime.remove(id).await?;
+        self.served_as().remove(id);
+        Ok(())
     }
 
     /// The name of the team `id` in lists, if it is prepared.
     pub(crate) fn name_of_team(&self, id: &str) -> Option<String> {
-        Some(self.teams().get(id)?.prepared.get()?.team().name.to_string())
+        self.teams().get(id)?.name().map(str::to_owned)
     }
+}
+
+/// What follows the `name` of a team in a title; `None` if it does not begin with that.
+fn after_name<'t>(title: &'t str, name: &str) -> Option<&'t str> {
+    let rest = title.strip_prefix(name)?;
+    (rest.is_empty() || rest.starts_with(' ')).then(|| rest.trim_start())
 }
 
 /// The tenants of a server that have been used since it started.
@@ -241,6 +307,7 @@ impl Tenants {
             follower,
             stored_teams: StoredTeams::default(),
             teams: Mutex::default(),
+            served_as: Mutex::default(),
             is_prepared: OnceCell::new(),
         });
         tenant.serve(&self.ids.lock().unwrap_or_else(PoisonError::into_inner));

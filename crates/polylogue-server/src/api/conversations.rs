@@ -93,14 +93,14 @@ async fn create(call: Call) -> Reply {
     let (app, tenant) = (&call.app, call.app.tenant(token)?);
     let key = Key::of(&call, "conversations").await?;
     if let Some(listing) = made_before(app, &tenant, token, key.as_ref()).await? {
-        return created(&describe_begun(&tenant, &listing), true);
+        return created(&describe_begun(&tenant, &listing).await, true);
     }
     if app.is_stopping() {
         return Err(Problem::stopping());
     }
     let prepared = served_team(&call, &tenant, &wanted.team).await?;
     let listing = begin(app, &tenant, token, (prepared, &wanted), key.as_ref()).await?;
-    created(&describe_begun(&tenant, &listing), false)
+    created(&describe_begun(&tenant, &listing).await, false)
 }
 
 /// The answer to a request that has made a conversation, or that repeats one.
@@ -128,20 +128,27 @@ async fn list(call: Call) -> Reply {
         Cursor::parse(text).ok_or_else(|| Problem::bad_request("`cursor` is not one that a page has given"))
     });
     let parent = call.query("parent").map(|id| LogId::new(id).map_err(|_| Problem::unknown_conversation()));
+    let team = call.query("team").map(|team| (team, tenant.name_of_team(team)));
     let query = ListQuery {
         limit: usize::try_from(limit).ok(),
         after: after.transpose()?,
         id: call.query("id").map(str::to_owned),
         states: call.query("state").map(states).transpose()?.unwrap_or_default(),
-        team: call.query("team").map(|team| tenant.name_of_team(team).unwrap_or_else(|| team.to_owned())),
+        team: team.clone().map(|(team, name)| name.unwrap_or_else(|| team.to_owned())),
         task: call.query("q").map(str::to_owned),
         since: call.number("since_ms")?.map(Timestamp),
         parent: parent.transpose()?,
     };
     let page = tenant.runtime.list(&query).await?;
     let mut conversations = Vec::new();
-    for listing in page.logs.iter().filter(|listing| is_seen(&tenant, token, listing)) {
-        conversations.push(describe(&tenant, listing).await?);
+    for listing in &page.logs {
+        if is_seen(&tenant, token, listing).await {
+            conversations.push(describe(&tenant, listing).await?);
+        }
+    }
+    // Another team can have the name of the one with this id.
+    if let Some((id, Some(_))) = team {
+        conversations.retain(|conversation| conversation.team == id);
     }
     let next_cursor = page.next.map(|cursor| cursor.to_text());
     json_reply(StatusCode::OK, &ConversationPage { conversations, next_cursor })
@@ -222,7 +229,7 @@ async fn remove(call: Call) -> Reply {
     if tenant.runs.is_running(&id) {
         return Err(Problem::busy(format!("`{id}` is running")).hint("stop it first"));
     }
-    tenant.runtime.remove(&id).await?;
+    tenant.remove(&id).await?;
     json_reply(StatusCode::OK, &Removed { removed: true })
 }
 

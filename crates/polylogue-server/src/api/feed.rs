@@ -146,8 +146,12 @@ impl List {
         let page = self.tenant.runtime.list(&query).await?.logs;
         // Of a full page. A token may see fewer of it.
         let oldest = page.last().filter(|_| page.len() >= NEWEST).map(|listing| listing.created);
-        let seen: Vec<Listing> =
-            page.into_iter().filter(|listing| is_seen(&self.tenant, &self.token, listing)).collect();
+        let mut seen = Vec::with_capacity(page.len());
+        for listing in page {
+            if is_seen(&self.tenant, &self.token, &listing).await {
+                seen.push(listing);
+            }
+        }
         // Oldest first, so that a client that puts each one on top has the newest there.
         for listing in seen.iter().rev() {
             let version = (listing.summary.events, self.tenant.runs.is_running(&listing.id));

@@ -47,10 +47,10 @@ async fn fork(call: Call) -> Reply {
         && let Some(listing) = key.made(&tenant).await?
     {
         if listing.summary.events > 0 {
-            return created(&describe_begun(&tenant, &listing), true);
+            return created(&describe_begun(&tenant, &listing).await, true);
         }
         // The process was killed before its events were stored.
-        tenant.runtime.remove(&listing.id).await?;
+        tenant.remove(&listing.id).await?;
     }
     if text.is_some() && !token.has(Scope::Answer) && is_answer(&tenant, &id, seq).await? {
         return Err(Problem::may_not_answer());
@@ -74,7 +74,7 @@ async fn fork(call: Call) -> Reply {
     if let Some(slot) = slot {
         run_stored(app, &tenant, &fork.id, slot);
     }
-    created(&describe_begun(&tenant, &listing(&tenant, &fork.id).await?), false)
+    created(&describe_begun(&tenant, &listing(&tenant, &fork.id).await?).await, false)
 }
 
 /// Whether the event `seq` answers a question: a fork with another text of it has another answer.

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::check::shown;
 
-use crate::app::App;
 use crate::call::{Call, Reply, json_reply};
 use crate::edited_file::{EditError, FileText, read, replace};
 use crate::problem::Problem;
@@ -108,7 +107,7 @@ async fn put(call: Call) -> Reply {
     if now.version != expected {
         return Err(unwritable(id, &EditError::Changed));
     }
-    check_rights(app, id, &prepared, (&now.text, &text))?;
+    check_rights(&call, &prepared, (&now.text, &text))?;
     let written = replace(&file, expected, &text).map_err(|error| unwritable(id, &error))?;
     tracing::info!(team = id, token = call.token()?.id, "a team file was replaced");
     app.tenants.reload(&*app.source, false).await;
@@ -119,10 +118,18 @@ async fn put(call: Call) -> Reply {
 }
 
 /// Refuses a text that has errors, or that could do more than the file can: what a team may use is for those to say who start the server.
-fn check_rights(app: &App, id: &str, prepared: &Prepared, (now, text): (&str, &str)) -> Result<(), Problem> {
+fn check_rights(call: &Call, prepared: &Prepared, (now, text): (&str, &str)) -> Result<(), Problem> {
+    let (app, id, token) = (&call.app, call.param("team"), call.token()?);
     let new = app.source.check(Some(id), text).map_err(|problems| {
         Problem::bad_team("the text has errors, and the file was not changed").with_problems(shown(&problems))
     })?;
+    // Conversations of the command line are known by the names of their teams.
+    if token.teams.is_some() && new.team.name.as_str() != prepared.team().name.as_str() {
+        return Err(Problem::more_rights(
+            "a token that sees only some teams cannot give a team another name",
+        )
+        .hint("keep `name`, or use a token that sees all teams"));
+    }
     // A file with errors, which someone else has written, is not what is served.
     let more = match app.source.check(Some(id), now) {
         Ok(old) => old.team.powers_beyond(&new.team),

@@ -75,10 +75,10 @@ async fn import(call: Call) -> Reply {
         && let Some(listing) = key.made(&tenant).await?
     {
         if listing.summary.events > 0 {
-            return created(&describe_begun(&tenant, &listing), true);
+            return created(&describe_begun(&tenant, &listing).await, true);
         }
         // The process was killed before its events were stored.
-        tenant.runtime.remove(&listing.id).await?;
+        tenant.remove(&listing.id).await?;
     }
     let id = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
     match team {
@@ -99,7 +99,7 @@ async fn import(call: Call) -> Reply {
         },
     }
     tenant.runs.note_change(&id);
-    created(&describe_begun(&tenant, &listing(&tenant, &id).await?), false)
+    created(&describe_begun(&tenant, &listing(&tenant, &id).await?).await, false)
 }
 
 /// The served team whose name the title of a log begins with.

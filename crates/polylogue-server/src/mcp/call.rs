@@ -139,7 +139,7 @@ async fn say(
 ) -> Result<CallState, Problem> {
     let Visitor { app, tenant, token, .. } = &call.visitor;
     let found = find(tenant, token, id).await?;
-    if tenant.team_of_title(&found.title).is_none_or(|(team, _)| team != call.tool) {
+    if tenant.team_of(&found).await.is_none_or(|(team, _)| team != call.tool) {
         return Err(Problem::unknown_conversation());
     }
     let text = message.filter(|text| !text.trim().is_empty()).ok_or_else(|| {

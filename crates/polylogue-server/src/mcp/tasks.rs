@@ -72,7 +72,7 @@ async fn of(visitor: &Visitor, id: &str) -> Result<(Listing, u64), InvalidParams
     let (conversation, from) = id.rsplit_once('.').ok_or_else(unknown)?;
     let from = from.parse::<u64>().map_err(|_| unknown())?;
     let listing = find(&visitor.tenant, &visitor.token, conversation).await.map_err(|_| unknown())?;
-    let team = visitor.tenant.team_of_title(&listing.title).map(|(team, _)| team);
+    let team = visitor.tenant.team_of(&listing).await.map(|(team, _)| team);
     let is_of_path = visitor.team.as_deref().is_none_or(|only| team.as_deref() == Some(only));
     // A message that waits for the end of a step has no event yet.
     if !is_of_path || from > listing.summary.events {

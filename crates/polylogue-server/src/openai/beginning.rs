@@ -175,14 +175,14 @@ impl Request {
             Some(NamedChat::Conversation(id)) => {
                 let found = find(tenant, token, id).await?;
                 // That of another team is not continued as one of this team.
-                if tenant.team_of_title(&found.title).is_none_or(|(team, _)| team != chat.model) {
+                if tenant.team_of(&found).await.is_none_or(|(team, _)| team != chat.model) {
                     return Err(Problem::unknown_conversation());
                 }
                 Some(Continuation::Tip(found.id))
             }
             None => {
                 let name = tenant.name_of_team(&chat.model).unwrap_or_default();
-                history::find(tenant, token, name, chat).await?
+                history::find(tenant, name, chat).await?
             }
         };
         match found {

@@ -7,11 +7,9 @@ use super::pictures;
 use super::request::{ChatMessage, ChatRequest, Role};
 use super::voice::content_of;
 use crate::chat_options::ChatShow;
-use crate::conversation::is_seen;
 use crate::problem::Problem;
 use crate::stretch::content;
 use crate::tenants::Tenant;
-use crate::token::Token;
 
 /// How many of the newest conversations of a team are looked at.
 const NEWEST: usize = 200;
@@ -52,10 +50,9 @@ pub(super) fn task(messages: &[ChatMessage]) -> String {
     paragraphs.join("\n\n")
 }
 
-/// The conversation of the team `name` that the history before the last message of the request belongs to.
+/// The conversation that the history before the last message of the request belongs to, of those of its team, which has this name.
 pub(super) async fn find(
     tenant: &Tenant,
-    token: &Token,
     name: String,
     request: &ChatRequest,
 ) -> Result<Option<Continuation>, Problem> {
@@ -72,7 +69,11 @@ pub(super) async fn find(
             *listing.summary.task == *task
         };
         let users = users(messages);
-        if !is_seen(tenant, token, &listing) || !users.iter().any(begins) {
+        if !users.iter().any(begins) {
+            continue;
+        }
+        // Another team can have this name.
+        if tenant.team_of(&listing).await.is_none_or(|(team, _)| team != request.model) {
             continue;
         }
         // What was imported does not continue.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Request, Response};
 use crate::conversations::{begin, events, position, until};
+use crate::isolation::{named, token_of};
 use crate::world::World;
 
 const CHECK: &str = "/api/v1/teams/check";
@@ -239,4 +240,32 @@ async fn a_text_that_could_do_more_is_refused_and_starts_nothing() {
     let refused = put(&world, Some(&version), &format!("{text}# more\n")).await;
     assert_eq!((refused.status, &refused.problem()["type"]), (409, &json!("/problems/refused")));
     assert_eq!(std::fs::read_to_string(&target).unwrap(), text);
+}
+
+#[tokio::test]
+async fn a_token_of_some_teams_gives_no_team_the_name_of_another_one() {
+    let teams = [("alpha", "alpha"), ("zeta", "payroll")].map(|(id, name)| (id.to_owned(), named(name)));
+    let world = World::with_teams(&teams).await;
+    let id = begin(&world, &json!({"team": "zeta"})).await;
+    until(&world, &id, "closed").await;
+    let token = token_of(&world, "alpha");
+    let request = |method: &str, path: &str, token: &str| Request::new(method, path).token(token);
+    let seen = async || {
+        let one = request("GET", &format!("{PATH}/{id}"), &token).send(world.address).await.status;
+        let all = request("GET", PATH, &token).send(world.address).await.json();
+        (one, all["conversations"].as_array().unwrap().len())
+    };
+    let rename = async |token: &str, from: &str, to: &str| {
+        let read = request("GET", "/api/v1/teams/alpha/source", token).send(world.address).await;
+        let text = read.json()["text"].as_str().unwrap().replace(from, to);
+        let put = request("PUT", "/api/v1/teams/alpha", token).json(&json!({"text": text}));
+        put.header("If-Match", read.header("etag").unwrap()).send(world.address).await
+    };
+    let refused = rename(&token, "name: alpha", "name: payroll").await;
+    assert_eq!((refused.status, &refused.problem()["type"]), (403, &json!("/problems/more-rights")));
+    let changed = rename(&token, "Count.", "Count down.").await;
+    assert_eq!(changed.status, 200, "{}", changed.body);
+    // A token of all teams can, and that shows no conversations to others.
+    assert_eq!(rename(&world.token, "name: alpha", "name: payroll").await.status, 200);
+    assert_eq!(seen().await, (404, 0));
 }

@@ -1,18 +1,20 @@
-//! What agents and slow readers cannot do to the server: S15, S22.
+//! What agents and slow readers cannot do to the server: S15, S22. Which teams a token sees.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use polylogue_server::ServerLimits;
+use polylogue_core::{LogId, Meta, Store as _};
+use polylogue_server::{NewToken, ServerLimits};
 use polylogue_test::server::{Answer, Playbook};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpSocket;
 
-use crate::client::Stream;
+use crate::client::{Request, Response, Stream};
 use crate::conversations::{begin, events, until};
+use crate::openai::{complete, content, conversation, user};
 use crate::world::{World, generous};
 
 const PATH: &str = "/api/v1/conversations";
@@ -157,4 +159,61 @@ async fn s22_a_reader_that_takes_nothing_for_long_is_cut() {
     // One that reads gets all of it.
     let mut tail = world.tail(&id, 0).await;
     while tail.frame().await.unwrap().event != "end" {}
+}
+
+/// A team with a name that is not its id.
+pub(crate) fn named(name: &str) -> String {
+    let script = "[{Ann: one}, {Ann: two}, {Ann: three}, {Ann: four}]";
+    let chat = "{participants: [Ann], pattern: sequential}";
+    format!("name: {name}\ntask: Count.\nagents: [{{name: Ann}}]\nchat: {chat}\nscript: {script}\n")
+}
+
+/// The text of a token that sees one team.
+pub(crate) fn token_of(world: &World, team: &str) -> String {
+    let new = NewToken { teams: Some(vec![team.to_owned()]), ..NewToken::local(team) };
+    world.tokens().create(new).unwrap().1.reveal().to_owned()
+}
+
+#[tokio::test]
+async fn a_token_of_a_team_sees_no_conversation_of_another_one_with_its_name() {
+    let teams = [("one", "dup"), ("two", "dup"), ("three", "'dup b'")];
+    let world = World::with_teams(&teams.map(|(id, name)| (id.to_owned(), named(name)))).await;
+    let mut ids = Vec::new();
+    for (team, _) in teams {
+        let id = begin(&world, &json!({"team": team, "title": "b plans"})).await;
+        assert_eq!(until(&world, &id, "closed").await["team"], team);
+        ids.push(id);
+    }
+    // By another program: it can be of either.
+    let (store, elsewhere) = (world.store().await, LogId::new("elsewhere").unwrap());
+    let meta = Meta { title: "dup".into(), ..Meta::default() };
+    store.release(store.create(&elsewhere, &meta).await.unwrap()).await.unwrap();
+    let get = async |world: &World, token: &str, path: &str| -> Response {
+        Request::new("GET", path).token(token).send(world.address).await
+    };
+    let tokens = teams.map(|(team, _)| token_of(&world, team));
+    let world = world.restart().await;
+    for (token, own) in tokens.iter().zip(&ids) {
+        for id in ids.iter().map(String::as_str).chain(["elsewhere"]) {
+            let status = get(&world, token, &format!("{PATH}/{id}")).await.status;
+            assert_eq!(status, if id == own { 200 } else { 404 }, "{id} of {own}");
+        }
+        let listed = get(&world, token, PATH).await.json();
+        let listed: Vec<&Value> =
+            listed["conversations"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+        assert_eq!(listed, [own]);
+    }
+    assert_eq!(world.get(&format!("{PATH}/elsewhere")).await.status, 200);
+    let of_two = world.get(&format!("{PATH}?team=two")).await.json();
+    assert_eq!(
+        (of_two["conversations"].as_array().unwrap().len(), &of_two["conversations"][0]["id"]),
+        (1, &json!(ids[1]))
+    );
+    // A fork is of the same team, and a history continues none of another one.
+    let fork = world.post(&format!("{PATH}/{}/fork", ids[1]), &json!({})).await.json();
+    assert_eq!(fork["team"], "two", "{fork}");
+    let first = complete(&world, "two", json!([user("Sing.")])).await;
+    let history = json!([user("Sing."), {"role": "assistant", "content": content(&first)}, user("More.")]);
+    assert_ne!(conversation(&complete(&world, "one", history.clone()).await), conversation(&first));
+    assert_eq!(conversation(&complete(&world, "two", history).await), conversation(&first));
 }
