@@ -12,13 +12,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use polylogue_core::LogId;
 use polylogue_runtime::fresh_id;
 
+use crate::spending::NotedPayer;
+
 /// The file in the folder of a process that it has locked. No tenant has a name with a dot.
 const LOCK: &str = "process.lock";
 
 /// Locked while a folder is made, taken over or removed.
 const GATE: &str = "folders.lock";
 
-/// The conversations that are to run until they close, wait or are stopped: one file for each, by tenant, with the token that pays.
+/// The conversations that are to run until they close, wait or are stopped: one file for each, by tenant, with who pays.
 #[derive(Debug)]
 pub(crate) struct Promised {
     /// Has the folders of all processes.
@@ -54,23 +56,26 @@ impl Promised {
         Self { root, own: Mutex::new(None) }
     }
 
-    /// Notes that it is to run, paid by `token`. A process that is killed later leaves the note.
-    pub(crate) fn note(&self, tenant: &str, id: &LogId, token: Option<&str>) -> io::Result<()> {
+    /// Notes that it is to run, and who pays. A process that is killed later leaves the note, as a whole.
+    pub(crate) fn note(&self, tenant: &str, id: &LogId, payer: &NotedPayer) -> io::Result<()> {
         let folder = self.own_folder()?.join(tenant);
-        let (file, token) = (folder.join(id.as_str()), token.unwrap_or_default());
-        match fs::write(&file, token) {
+        let (file, text) = (folder.join(id.as_str()), serde_json::to_vec(payer)?);
+        // No id has a dot.
+        let new = file.with_extension("new");
+        match fs::write(&new, &text) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir_all(&folder)?;
-                fs::write(&file, token)
+                fs::write(&new, &text)?;
             }
-            made => made,
+            made => made?,
         }
+        fs::rename(new, file)
     }
 
-    /// The token that pays for it, if it is known.
-    pub(crate) fn payer(&self, tenant: &str, id: &LogId) -> Option<String> {
-        let token = fs::read_to_string(self.own_folder().ok()?.join(tenant).join(id.as_str())).ok()?;
-        Some(token).filter(|token| !token.is_empty())
+    /// Who pays for it, if that can be read.
+    pub(crate) fn payer(&self, tenant: &str, id: &LogId) -> Option<NotedPayer> {
+        let text = fs::read(self.own_folder().ok()?.join(tenant).join(id.as_str())).ok()?;
+        serde_json::from_slice(&text).ok()
     }
 
     /// Notes that it need not run any more, whichever process has run it.
@@ -193,6 +198,10 @@ mod tests {
         LogId::new(text).unwrap()
     }
 
+    fn payer(token: &str) -> NotedPayer {
+        NotedPayer { token: token.into(), limits: Vec::new() }
+    }
+
     fn adopted(promised: &Promised) -> Vec<(String, LogId)> {
         promised.adopt().unwrap().conversations
     }
@@ -204,11 +213,11 @@ mod tests {
         let first = process();
         first.clear("local", &id("a")).unwrap();
         for (tenant, of) in [("local", "b"), ("local", "a"), ("other", "a"), ("local", "c")] {
-            first.note(tenant, &id(of), Some("tok-1")).unwrap();
+            first.note(tenant, &id(of), &payer("tok-1")).unwrap();
         }
-        assert_eq!(first.payer("local", &id("a")).as_deref(), Some("tok-1"));
-        first.note("local", &id("c"), None).unwrap();
-        assert_eq!(first.payer("local", &id("c")), None);
+        first.note("local", &id("c"), &payer("tok-2")).unwrap();
+        assert_eq!(first.payer("local", &id("a")), Some(payer("tok-1")));
+        assert_eq!(first.payer("local", &id("c")), Some(payer("tok-2")));
         first.clear("local", &id("b")).unwrap();
         drop(first);
         for _ in 0..2 {
@@ -216,7 +225,7 @@ mod tests {
             let next = process();
             let left = [("local".into(), id("a")), ("local".into(), id("c")), ("other".into(), id("a"))];
             assert_eq!(adopted(&next), left);
-            assert_eq!(next.payer("other", &id("a")).as_deref(), Some("tok-1"));
+            assert_eq!(next.payer("other", &id("a")), Some(payer("tok-1")));
         }
     }
 
@@ -225,8 +234,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let process = || Promised::at(dir.path().join("running"));
         let (dead, living, next) = (process(), process(), process());
-        dead.note("local", &id("of-dead"), None).unwrap();
-        living.note("local", &id("of-living"), None).unwrap();
+        dead.note("local", &id("of-dead"), &payer("tok-1")).unwrap();
+        living.note("local", &id("of-living"), &payer("tok-1")).unwrap();
         assert_eq!(next.adopt().unwrap(), Adopted { conversations: Vec::new(), has_others: true });
         drop(dead);
         let conversations = vec![("local".into(), id("of-dead"))];

@@ -236,7 +236,7 @@ impl Task {
 
 /// Notes that the next process of the server continues the conversation, if this one ends before it is at rest.
 pub(crate) fn promise(app: &App, tenant: &Tenant, id: &LogId, payer: &Payer) {
-    if let Err(error) = app.promised.note(&tenant.name, id, payer.token.as_deref()) {
+    if let Err(error) = app.promised.note(&tenant.name, id, &payer.noted) {
         warn!(conversation = %id, %error, "a restart will not continue a conversation");
     }
 }
@@ -301,19 +301,16 @@ async fn adopted(app: &App) -> Vec<(String, LogId)> {
 
 /// Continues what earlier processes of the server were running when they ended, however they ended.
 pub(crate) async fn resume_all(app: &Arc<App>) {
-    let tokens = app.tokens.all().unwrap_or_default();
     let promised = adopted(app).await;
     let mut open = Vec::new();
     for (name, tenant, id, is_open) in oldest_first(app, promised).await {
         if is_open {
-            let payer = app.promised.payer(&name, &id);
-            let payer = tokens.iter().find(|token| payer.as_ref() == Some(&token.id));
-            // Its budget of today was counted before.
-            let payer = match payer {
-                Some(token) => app.spending.admit(token, &app.tenants).await,
-                None => Ok(Payer::default()),
+            let Some(noted) = app.promised.payer(&name, &id) else {
+                warn!(conversation = %id, "a conversation is not continued: it is not known who pays for it");
+                continue;
             };
-            match payer {
+            // Its budget of today was counted before.
+            match app.spending.admit_payer(app.spending.payer_of(noted), &app.tenants, &name).await {
                 Ok(payer) => open.push((tenant, id, payer)),
                 Err(problem) => warn!(conversation = %id, %problem, "a conversation is not continued"),
             }

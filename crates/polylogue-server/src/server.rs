@@ -310,7 +310,7 @@ impl Server {
             }
         };
         // What was spent counts before anything more is spent.
-        app.spending.recover(&app.tenants, &app.tokens.all().unwrap_or_default()).await;
+        app.spending.recover(&app.tenants).await;
         let stopping = async {
             if resume {
                 resume_all(&app).await;

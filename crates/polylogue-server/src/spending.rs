@@ -46,18 +46,37 @@ pub(crate) struct Payer {
     accounts: Vec<Arc<Account>>,
     /// The same where servers share them: their names, and their limits.
     daily: Vec<(String, Allowance)>,
-    /// The id of the token, if one is known.
-    pub(crate) token: Option<String>,
+    pub(crate) noted: NotedPayer,
 }
 
-/// A line of the file: from the event `from` on, `token` pays for the run on `day`, until a later line about it.
+/// A payer as it is noted for the next process, with its budgets: they hold also when the token does not exist any more.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NotedPayer {
+    /// The id of the token.
+    pub(crate) token: String,
+    /// Its budget and those of the tokens that made it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) limits: Vec<DailyLimit>,
+}
+
+/// A line of the file: from the event `from` on, a token pays for the run on `day`, until a later line about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Line {
     day: u64,
-    token: String,
+    #[serde(flatten)]
+    payer: NotedPayer,
     tenant: String,
     run: LogId,
     from: u64,
+    /// What it pays for, of a conversation that was to be removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    used: Option<TotalUsage>,
+}
+
+impl Line {
+    fn is_of(&self, tenant: &str, run: &LogId) -> bool {
+        self.tenant == tenant && self.run == *run
+    }
 }
 
 fn today() -> u64 {
@@ -124,32 +143,48 @@ impl Spending {
 
     /// Who pays for what `token` begins or continues now.
     pub(crate) fn payer(&self, token: &Token) -> Payer {
-        let (day, id) = (today(), Some(token.id.clone()));
-        if self.is_shared {
-            let limits = token.daily_limits().into_iter();
-            let daily = limits.map(|limit| (token_budget(&limit.token, day), allowance(limit.per_day)));
-            return Payer { accounts: Vec::new(), daily: daily.collect(), token: id };
-        }
-        Payer { accounts: self.accounts_of(token, day), daily: Vec::new(), token: id }
+        self.payer_of(NotedPayer { token: token.id.clone(), limits: token.daily_limits() })
     }
 
-    fn accounts_of(&self, token: &Token, day: u64) -> Vec<Arc<Account>> {
+    /// The same, as an earlier process has noted it.
+    pub(crate) fn payer_of(&self, noted: NotedPayer) -> Payer {
+        let day = today();
+        if self.is_shared {
+            let daily = |limit: &DailyLimit| (token_budget(&limit.token, day), allowance(limit.per_day));
+            return Payer { accounts: Vec::new(), daily: noted.limits.iter().map(daily).collect(), noted };
+        }
+        Payer { accounts: self.accounts_of(&noted.limits, day), daily: Vec::new(), noted }
+    }
+
+    fn accounts_of(&self, limits: &[DailyLimit], day: u64) -> Vec<Arc<Account>> {
         let mut accounts = self.accounts();
         accounts.retain(|_, account| account.day >= day);
-        let account = |limit: DailyLimit| {
-            let account = accounts.entry(limit.token);
+        let account = |limit: &DailyLimit| {
+            let account = accounts.entry(limit.token.clone());
             Arc::clone(account.or_insert_with(|| Arc::new(Account::new(limit.per_day, day))))
         };
-        token.daily_limits().into_iter().map(account).collect()
+        limits.iter().map(account).collect()
     }
 
-    /// The same, unless the budget of the token is spent.
+    /// Who pays for what `token` begins or continues now, unless its budget is spent.
     ///
     /// # Errors
     /// `budget-spent`, until midnight; or when the database that has the budgets cannot be read.
     pub(crate) async fn admit(&self, token: &Token, tenants: &Tenants) -> Result<Payer, Problem> {
-        let payer = self.payer(token);
-        let Some(spent) = payer.spent(tenants, &token.tenant).await? else { return Ok(payer) };
+        self.admit_payer(self.payer(token), tenants, &token.tenant).await
+    }
+
+    /// The same of one whose token may not exist any more.
+    ///
+    /// # Errors
+    /// As [`admit`](Self::admit).
+    pub(crate) async fn admit_payer(
+        &self,
+        payer: Payer,
+        tenants: &Tenants,
+        tenant: &str,
+    ) -> Result<Payer, Problem> {
+        let Some(spent) = payer.spent(tenants, tenant).await? else { return Ok(payer) };
         let left = DAY_MS - now_ms() % DAY_MS;
         Err(Problem::budget_spent(format!("the token has spent its budget of today: {spent}"))
             .hint("it is renewed at midnight UTC; `polylogue token new --cost-per-day` makes one with more")
@@ -170,10 +205,10 @@ impl Spending {
             None if self.file.exists() => today(),
             None => return Ok(()),
         };
-        let (token, tenant) = (payer.token.clone().unwrap_or_default(), tenant.to_owned());
+        let (payer, tenant) = (payer.noted.clone(), tenant.to_owned());
         // It begins with a line break, too: one before it can be torn, when the disk was full.
         let mut line = vec![b'\n'];
-        serde_json::to_writer(&mut line, &Line { day, token, tenant, run: run.clone(), from })?;
+        serde_json::to_writer(&mut line, &Line { day, payer, tenant, run: run.clone(), from, used: None })?;
         line.push(b'\n');
         // One write, so that lines of several runs are not mixed.
         let _one = self.accounts();
@@ -183,8 +218,31 @@ impl Spending {
         OpenOptions::new().create(true).append(true).open(&self.file)?.write_all(&line)
     }
 
-    /// Counts what an earlier process has spent today, and drops the lines of earlier days.
-    pub(crate) async fn recover(&self, tenants: &Tenants, tokens: &[Token]) {
+    /// Notes what a conversation has used, which is about to be removed: what tokens have spent stays spent.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written: then the conversation must stay.
+    pub(crate) async fn settle(&self, tenants: &Tenants, tenant: &str, run: &LogId) -> io::Result<()> {
+        let lines = if self.is_shared { Vec::new() } else { self.lines()? };
+        let lines: Vec<&Line> = lines.iter().collect();
+        let mut settled = Vec::new();
+        for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.is_of(tenant, run)) {
+            settled.push(used(tenants, line, lines.get(at + 1..).unwrap_or_default()).await);
+        }
+        if settled.is_empty() {
+            return Ok(());
+        }
+        let _one = self.accounts();
+        // Others may have been added meanwhile, behind these.
+        let mut lines = self.lines()?;
+        for (line, used) in lines.iter_mut().filter(|line| line.is_of(tenant, run)).zip(settled) {
+            line.used = Some(used);
+        }
+        self.rewrite(&lines.iter().collect::<Vec<_>>())
+    }
+
+    /// Counts what earlier processes have spent today, and drops the lines of earlier days.
+    pub(crate) async fn recover(&self, tenants: &Tenants) {
         if self.is_shared {
             return;
         }
@@ -193,12 +251,9 @@ impl Spending {
             Vec::new()
         });
         let of_today: Vec<&Line> = lines.iter().filter(|line| line.day == today()).collect();
-        for (at, line) in of_today.iter().enumerate() {
-            let Some(token) = tokens.iter().find(|token| token.id == line.token) else { continue };
-            let mut later = of_today.iter().skip(at + 1);
-            let until = later.find(|later| later.run == line.run && later.tenant == line.tenant);
-            let usage = used(tenants, line, until.map(|later| later.from)).await;
-            for account in self.accounts_of(token, line.day) {
+        for (at, line) in of_today.iter().enumerate().filter(|(_, line)| !line.payer.limits.is_empty()) {
+            let usage = used(tenants, line, of_today.get(at + 1..).unwrap_or_default()).await;
+            for account in self.accounts_of(&line.payer.limits, line.day) {
                 account.budget.spend(usage.counted());
             }
         }
@@ -230,9 +285,13 @@ impl Spending {
     }
 }
 
-/// What the events of a line have used. A conversation that was removed, or is damaged, counts as far as it can be read.
-async fn used(tenants: &Tenants, line: &Line, until: Option<u64>) -> TotalUsage {
+/// What a line pays for, which `later` ones follow. A conversation that is damaged counts as far as it can be read.
+async fn used(tenants: &Tenants, line: &Line, later: &[&Line]) -> TotalUsage {
+    if let Some(used) = line.used {
+        return used;
+    }
     let Ok(tenant) = tenants.get(&line.tenant) else { return TotalUsage::default() };
+    let until = later.iter().find(|later| later.is_of(&line.tenant, &line.run)).map(|later| later.from);
     let read = tenant.runtime.store().read_intact(&line.run).await;
     let events = read.map(|recovered| recovered.events).unwrap_or_else(|error| {
         warn!(conversation = %line.run, %error, "what a conversation has spent is not known");
@@ -266,8 +325,10 @@ mod tests {
             spending.note(payer, "local", &run, from).unwrap();
         }
         let lines: Vec<_> =
-            spending.lines().unwrap().into_iter().map(|line| (Some(line.token), line.from)).collect();
-        assert_eq!(lines, [(bounded.token.clone(), 3), (free.token, 7), (Some(String::new()), 8)]);
+            spending.lines().unwrap().into_iter().map(|line| (line.payer, line.from)).collect();
+        assert_eq!(lines, [(bounded.noted.clone(), 3), (free.noted, 7), (NotedPayer::default(), 8)]);
+        let limits = &lines[0].0.limits;
+        assert!(limits.len() == 1 && limits[0].per_day.tokens == Some(9), "{limits:?}");
         let torn = fs::read(&spending.file).unwrap();
         fs::write(&spending.file, torn.strip_suffix(b"}\n").unwrap()).unwrap();
         spending.note(&bounded, "local", &run, 9).unwrap();

@@ -1,12 +1,15 @@
 //! What a token may spend in a day: the last part of S37.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use polylogue_core::{Allowance, Budget, Limits, Money};
-use polylogue_server::{DailyBudget, NewToken};
+use polylogue_server::{DailyBudget, NewToken, ServerLimits};
 use serde_json::{Value, json};
 
 use crate::client::{Request, Response};
 use crate::conversations::{begin, events, until};
-use crate::world::{World, generous};
+use crate::world::{Gate, World, generous};
 
 const PATH: &str = "/api/v1/conversations";
 
@@ -33,6 +36,15 @@ fn is_spent(response: &Response) {
 fn enough_for_one(next: u64) -> u64 {
     const LONGEST_REPLY: u64 = 16_384;
     next - LONGEST_REPLY + Limits::USEFUL_OUTPUT + 10
+}
+
+/// Tokens for one call of the team `long` and not for two.
+async fn tokens_for_one_call(world: &World) -> u64 {
+    let probe = token(world, DailyBudget { tokens: Some(1), ..DailyBudget::default() });
+    let (_, closed) = stopped(world, &probe).await;
+    let detail = closed["ended"]["detail"].as_str().unwrap();
+    let next = detail.rsplit(' ').next().unwrap().trim_end_matches(')');
+    enough_for_one(next.parse().unwrap())
 }
 
 /// Begins a run that its token stops. Returns its id, and what the server says of it.
@@ -86,12 +98,8 @@ async fn s37_the_tokens_of_a_day_are_reserved_counted_across_restarts_and_then_r
 #[tokio::test]
 async fn what_a_token_made_spends_is_spent_of_the_budget_of_its_maker() {
     let world = World::with_model("more", generous()).await;
-    let probe = token(&world, DailyBudget { tokens: Some(1), ..DailyBudget::default() });
-    let (_, closed) = stopped(&world, &probe).await;
-    let detail = closed["ended"]["detail"].as_str().unwrap();
-    let next = detail.rsplit(' ').next().unwrap().trim_end_matches(')');
-    let tokens: u64 = next.parse().unwrap();
-    let maker = token(&world, DailyBudget { tokens: Some(enough_for_one(tokens)), ..DailyBudget::default() });
+    let tokens = Some(tokens_for_one_call(&world).await);
+    let maker = token(&world, DailyBudget { tokens, ..DailyBudget::default() });
     let make = async |name: &str| {
         let body = json!({"name": name, "scopes": ["read", "run"]});
         post(&world, &maker, "/api/v1/tokens", &body).await.json()["token"].as_str().unwrap().to_owned()
@@ -165,4 +173,55 @@ async fn a_token_makes_none_that_may_spend_more() {
     let same = make(json!({})).await;
     assert_eq!(same.json()["per_day"], json!({"cost": 2_000_000_000_000_u64}), "that of the token");
     assert_eq!(make(json!({"dollars": 1})).await.status, 400);
+}
+
+#[tokio::test]
+async fn what_was_spent_stays_spent_when_a_token_or_a_conversation_is_gone() {
+    let world = World::with_model("more", generous()).await;
+    let tokens = Some(tokens_for_one_call(&world).await);
+    let bounded = || token(&world, DailyBudget { tokens, ..DailyBudget::default() });
+    let (own, maker) = (bounded(), bounded());
+    let (id, closed) = stopped(&world, &own).await;
+    assert!(closed["turns"].as_u64() >= Some(1), "{closed}");
+    // Its run may be just leaving it.
+    while world.send(world.request("DELETE", &format!("{PATH}/{id}"))).await.status != 200 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let child = json!({"name": "child", "scopes": ["read", "run"]});
+    let child = post(&world, &maker, "/api/v1/tokens", &child).await.json();
+    let (_, closed) = stopped(&world, child["token"].as_str().unwrap()).await;
+    assert!(closed["turns"].as_u64() >= Some(1), "{closed}");
+    assert!(world.tokens().revoke(child["id"].as_str().unwrap(), |_| true).unwrap());
+    let world = world.restart().await;
+    for token in [&own, &maker] {
+        assert_eq!(stopped(&world, token).await.1["turns"], 0, "what is left is too little");
+    }
+}
+
+#[tokio::test]
+async fn a_run_of_a_token_that_was_revoked_continues_after_a_restart_within_its_budget() {
+    // The call in flight is aborted, and counts at what it could have taken.
+    let limits = ServerLimits { stop_time: Duration::from_millis(1), ..generous() };
+    let gate = Arc::new(Gate::until(0));
+    let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+    let tokens = Some(tokens_for_one_call(&world).await);
+    let per_day = DailyBudget { tokens, ..DailyBudget::default() };
+    let (token, text) = world.tokens().create(NewToken { per_day, ..NewToken::local("bounded") }).unwrap();
+    let begun = post(&world, text.reveal(), PATH, &json!({"team": "long"})).await;
+    let id = begun.json()["id"].as_str().unwrap().to_owned();
+    while world.model_requests().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    world.tokens().revoke(&token.id, |_| true).unwrap();
+    let world = world.restart().await;
+    gate.lift();
+    let ended = loop {
+        let about = world.get(&format!("{PATH}/{id}")).await.json();
+        if about["state"] != "running" {
+            break about;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    assert_ne!(ended["ended"]["word"], "done", "{ended}");
+    assert!(world.model_requests().len() <= 2, "{ended}");
 }
