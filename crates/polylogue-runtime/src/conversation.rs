@@ -226,14 +226,18 @@ impl Conversation {
         self.0.team.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Logs limits that were changed when it was opened, and another version of its team, once.
+    /// Logs limits that were changed when it was opened, and another version of its team, once. Its opening is before them in the log.
     async fn log_changes(&self, log: &mut Log) -> Result<()> {
-        let changed = self.team().clone();
-        if let Some(changed) = changed {
+        let team = self.team().clone();
+        let limits = self.0.opened.changed.filter(|_| !self.has_logged_limits());
+        if team.is_some() || limits.is_some() {
+            self.begin_in(log).await?;
+        }
+        if let Some(changed) = team {
             log.change_team(changed).await?;
             *self.team() = None;
         }
-        if let Some(limits) = self.0.opened.changed.filter(|_| !self.has_logged_limits()) {
+        if let Some(limits) = limits {
             log.change_limits(limits).await?;
             self.0.has_limits.store(true, Ordering::Relaxed);
         }
@@ -300,7 +304,10 @@ impl Conversation {
     /// When the log cannot be written.
     pub async fn begin(&self) -> Result<()> {
         let mut log = self.0.log.lock().await;
-        let log = log.as_mut().ok_or_else(|| self.gone())?;
+        self.begin_in(log.as_mut().ok_or_else(|| self.gone())?).await
+    }
+
+    async fn begin_in(&self, log: &mut Log) -> Result<()> {
         if log.has_begun().await? {
             return Ok(());
         }
@@ -320,20 +327,22 @@ impl Conversation {
     /// # Errors
     /// When the log cannot be written.
     pub async fn limit_replies(&self, tokens: u64) -> Result<()> {
-        let log = self.0.log.lock().await;
-        let log = log.as_ref().ok_or_else(|| self.gone())?;
+        let mut log = self.0.log.lock().await;
+        let log = log.as_mut().ok_or_else(|| self.gone())?;
         let logged = LimitOverrides::last_of(&log.events().await);
         let own = logged.map_or(self.limits().reply_tokens, |logged| logged.reply_tokens);
         if own.unwrap_or(Self::ANY_REPLY_LENGTH) == tokens {
             return Ok(());
         }
+        self.begin_in(log).await?;
         let limits = LimitOverrides { reply_tokens: Some(tokens), ..LimitOverrides::default() };
         Ok(log.override_limits(limits).await?)
     }
 
     /// Prepares one that was stored to continue, with `message` if it is closed: logs limits that have changed, and reopens it unless
-    /// it would end again at once; a message is then not added. Without a message, limits of its outermost chat are raised by the [`more`](crate::OpenOptions::more) that
-    /// it was opened for. [`run`](Self::run) continues it.
+    /// it would end again at once; a message is then not added. One that has not begun [begins](Self::begin) before its limits change.
+    /// Without a message, limits of its outermost chat are raised by the [`more`](crate::OpenOptions::more) that it was opened for.
+    /// [`run`](Self::run) continues it.
     ///
     /// # Errors
     /// [`Error::NotClosed`] when there is a message and it is not closed.

@@ -10,7 +10,7 @@ use polylogue_core::{
 use polylogue_models::Env;
 use polylogue_runtime::{
     Access, Error, FilesPolicy, Fork, ForkPoint, ForkedFiles, ModelOptions, OpenOptions, Prepared, Resumed,
-    RunOptions, Runtime, StoreLocation,
+    RunOptions, Runtime, Steered, StoreLocation,
 };
 use polylogue_store::Memory;
 
@@ -141,6 +141,28 @@ async fn a_raise_that_waits_when_it_is_opened_raises_the_limits_that_it_has() {
     assert!(matches!(again.resume(None).await.unwrap(), Resumed::Continues));
     again.run().await.unwrap();
     assert_eq!(again.turns().await, 3);
+}
+
+#[tokio::test]
+async fn one_that_has_not_begun_is_opened_before_its_limits_change() {
+    let world = world(TALK).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    drop(conversation);
+    let more = LimitOverrides { turns: Some(5), ..LimitOverrides::default() };
+    let options = OpenOptions { more, ..OpenOptions::default() };
+    let conversation = world.runtime.open(&id, &world.team, options).await.unwrap();
+    assert_eq!(conversation.resume(None).await.unwrap(), Resumed::Continues);
+    conversation.release().await.unwrap();
+    let louder = Instruction::Send(Message::text(Name::user(), "louder"));
+    assert_eq!(world.runtime.steer(&id, louder).await.unwrap(), Steered::Done);
+    let events = world.runtime.store().read(&id, 0).await.unwrap();
+    let bodies: Vec<&Body> = events.iter().map(|event| &event.body).collect();
+    assert!(matches!(bodies[..], [Body::Opened(_), Body::LimitsChanged { .. }, Body::Sent(_)]), "{bodies:?}");
+    let conversation = world.runtime.open(&id, &world.team, OpenOptions::default()).await.unwrap();
+    let status = conversation.run().await.unwrap();
+    assert!(matches!(status, Status::Closed { .. }), "{status:?}");
+    assert_eq!((conversation.turns().await, conversation.limits().turns), (4, Some(5)));
 }
 
 #[tokio::test]

@@ -44,6 +44,33 @@ async fn s37_further_conversations_wait_and_past_the_queue_they_are_refused() {
     }
 }
 
+#[tokio::test]
+async fn s37_one_that_waits_is_stopped_and_resumed_with_more_and_then_takes_a_message() {
+    let limits = ServerLimits { running_per_token: 1, ..generous() };
+    let gate = Arc::new(Gate::until(0));
+    let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+    let body = json!({"team": "long", "limits": {"turns": 2}});
+    let (first, second) = (begin(&world, &body).await, begin(&world, &body).await);
+    let post = async |what: &str, body: Value| {
+        let response = world.post(&format!("{PATH}/{second}/{what}"), &body).await;
+        assert_eq!(response.status, 202, "{what}: {}", response.body);
+    };
+    let stop = async || {
+        post("stop", json!({})).await;
+        until(&world, &second, "halted").await;
+    };
+    stop().await;
+    post("resume", json!({"limits": {"turns": 3}})).await;
+    stop().await;
+    post("messages", json!({"text": "Louder."})).await;
+    gate.lift();
+    until(&world, &first, "closed").await;
+    assert_eq!(until(&world, &second, "closed").await["turns"], 3);
+    let events = events(&world, &second).await;
+    assert_eq!(events[0]["type"], "opened", "{events:?}");
+    assert!(said(&events).contains(&"Louder.".to_owned()), "{events:?}");
+}
+
 /// A server with one place, whose first conversation was paused in its first call, so that the second one runs. It is resumed while the
 /// second one is in its first call.
 async fn resumed_while_another_runs(gate: &Arc<Gate>) -> (World, [String; 2]) {
