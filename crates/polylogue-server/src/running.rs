@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use polylogue_core::LogId;
+use polylogue_core::{Instruction, LogId};
 use tokio::sync::{Notify, watch};
 
 /// The conversations of one tenant that this process runs.
@@ -24,6 +24,8 @@ struct Entry {
     again: bool,
     /// Ends its wait: it is not to run any more.
     unqueued: Arc<Notify>,
+    /// The pause or the cancellation that it is given as soon as it is open.
+    halt: Option<Instruction>,
 }
 
 impl Runs {
@@ -67,6 +69,8 @@ impl Runs {
         match running.get_mut(id) {
             Some(entry) => {
                 entry.again = true;
+                // It is resumed.
+                entry.halt.take_if(|halt| *halt == Instruction::Pause);
                 false
             }
             None => running.insert(id.clone(), Entry::default()).is_none(),
@@ -101,12 +105,24 @@ impl Runs {
         }
     }
 
-    /// Ends the wait of one that waits until it may run. One that runs is not run once more for what was sent to it until now.
-    pub(crate) fn unqueue(&self, id: &LogId) {
-        if let Some(entry) = self.running().get_mut(id) {
-            entry.again = false;
-            entry.unqueued.notify_one();
+    /// Has one halt by a pause or a cancellation. If it waits until it may run, its wait ends. If it is about to be opened,
+    /// [`take_halt`](Self::take_halt) has the instruction then. It is not run once more for what was sent to it until now. Returns
+    /// whether this process runs it.
+    pub(crate) fn halt(&self, id: &LogId, instruction: Instruction) -> bool {
+        let mut running = self.running();
+        let Some(entry) = running.get_mut(id) else { return false };
+        entry.again = false;
+        entry.unqueued.notify_one();
+        // One that was stopped is not only paused.
+        if !matches!((&entry.halt, &instruction), (Some(Instruction::Cancel { .. }), Instruction::Pause)) {
+            entry.halt = Some(instruction);
         }
+        true
+    }
+
+    /// Takes the instruction by which it is to [halt](Self::halt), for the first caller that has it open.
+    pub(crate) fn take_halt(&self, id: &LogId) -> Option<Instruction> {
+        self.running().get_mut(id)?.halt.take()
     }
 
     /// Tells those who wait for it that a conversation was opened or has stopped running, or that its title is another one.
@@ -159,6 +175,10 @@ mod tests {
 
     use super::*;
 
+    fn stop() -> Instruction {
+        Instruction::Cancel { now: true }
+    }
+
     #[test]
     fn what_comes_while_it_runs_runs_it_once_more() {
         let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
@@ -174,13 +194,29 @@ mod tests {
     async fn one_that_is_stopped_is_not_run_once_more_for_what_came_before() {
         let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
         assert!(runs.enter(&id) && !runs.enter(&id));
-        runs.unqueue(&id);
+        assert!(runs.halt(&id, stop()));
         assert!(!runs.enter(&id), "this came later");
         assert!(runs.leave(&id));
         assert!(runs.unqueued(&id).now_or_never().is_none(), "it was stopped in an earlier run");
-        runs.unqueue(&id);
+        assert_eq!(runs.take_halt(&id), None);
+        runs.halt(&id, stop());
         runs.unqueued(&id).await;
         assert!(!runs.leave(&id));
+        assert!(!runs.halt(&id, stop()), "it does not run");
+    }
+
+    #[test]
+    fn one_that_is_about_to_be_opened_halts_then_and_a_pause_keeps_a_stop() {
+        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        assert!(runs.enter(&id));
+        runs.halt(&id, Instruction::Pause);
+        runs.halt(&id, stop());
+        runs.halt(&id, Instruction::Pause);
+        assert_eq!(runs.take_halt(&id), Some(stop()));
+        assert_eq!(runs.take_halt(&id), None, "once");
+        runs.halt(&id, Instruction::Pause);
+        assert!(!runs.enter(&id));
+        assert_eq!(runs.take_halt(&id), None, "it was resumed");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::{Due, LimitOverrides, LogId, LogState, Status, Subscription};
+use polylogue_core::{Due, Instruction, LimitOverrides, LogId, LogState, Status, Subscription};
 use polylogue_runtime::{Conversation, OpenOptions, Prepared};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
@@ -97,6 +97,28 @@ pub(crate) fn begin(
     tokio::spawn(task.run(slot, first));
 }
 
+/// Stops a conversation, at once if `now` and else after its step: one that runs, waits until it may, or is about to be opened. Returns
+/// whether this process has such a one.
+pub(crate) fn stop(tenant: &Tenant, id: &LogId, now: bool) -> bool {
+    let is_run = tenant.runs.halt(id, Instruction::Cancel { now });
+    let open = tenant.runtime.get(id);
+    let is_here = is_run || open.is_some();
+    if let Some(conversation) = open {
+        // A worker of this process can run it, too.
+        let instruction = if is_run { tenant.runs.take_halt(id) } else { Some(Instruction::Cancel { now }) };
+        instruction.into_iter().for_each(|instruction| drop(conversation.instruct(instruction)));
+    }
+    is_here
+}
+
+/// Ends the wait of a conversation that was paused while it waited until it may run, and has a run that is about to begin be paused.
+pub(crate) fn pause(tenant: &Tenant, id: &LogId) {
+    if tenant.runs.halt(id, Instruction::Pause) && tenant.runtime.get(id).is_some() {
+        // Its run has it.
+        drop(tenant.runs.take_halt(id));
+    }
+}
+
 /// The task in which a conversation runs.
 struct Task {
     app: Arc<App>,
@@ -107,41 +129,35 @@ struct Task {
 
 impl Task {
     async fn run(self, slot: Slot, first: (Option<Opened>, Stretch)) {
-        let (mut next, mut stretch) = first;
-        let Some(mut running) = self.wait_for(slot.running()).await else {
-            if let Some(opened) = next {
-                close(opened, if self.app.is_stopping() { Due::Now } else { Due::Never }).await;
-            }
-            self.leave();
-            return;
-        };
+        let ((mut next, mut stretch), Slot { mut running, mut queued, .. }) = (first, slot);
         loop {
-            if self.run_once(next.take(), std::mem::take(&mut stretch), &mut running).await {
-                self.clear();
+            // It has none yet, or none any more if it ended while it was paused.
+            if self.may_run(running.take()).await {
+                drop(queued.take());
+                if self.run_once(next.take(), std::mem::take(&mut stretch), &mut running).await {
+                    self.clear();
+                }
+            } else if let Some(opened) = next.take() {
+                close(opened, if self.app.is_stopping() { Due::Now } else { Due::Never }).await;
             }
             if !self.tenant.runs.leave(&self.id) {
                 return;
             }
             self.note();
-            // It has none if it ended while it was paused.
-            if self.wait_for(running.take()).await.is_none() {
-                self.leave();
-                return;
-            }
         }
     }
 
-    /// Waits for its `place`. `None` if the server or a person stops it before.
-    async fn wait_for<T>(&self, place: impl Future<Output = T>) -> Option<T> {
+    /// Waits for its `place`. Returns whether it may run: not if the server or a person stops it before.
+    async fn may_run(&self, place: impl Future<Output = ()>) -> bool {
         let mut stopping = self.app.stopping.subscribe();
         tokio::select! {
             biased;
-            _ = stopping.wait_for(|stopping| *stopping) => None,
+            _ = stopping.wait_for(|stopping| *stopping) => false,
             () = self.tenant.runs.unqueued(&self.id) => {
                 self.clear();
-                None
+                false
             }
-            place = place => Some(place),
+            () = place => true,
         }
     }
 
@@ -168,6 +184,9 @@ impl Task {
             drop(follower.send(opened.conversation.subscribe().await));
         }
         tenant.runs.note_change(id);
+        if let Some(halt) = tenant.runs.take_halt(id) {
+            drop(opened.conversation.instruct(halt));
+        }
         let from = opened.conversation.events().await.len() as u64;
         if let Err(error) = app.spending.note(payer, &tenant.name, id, from) {
             warn!(conversation = %id, %error, "a conversation does not run: what it spends could not be counted");
@@ -219,10 +238,6 @@ impl Task {
             }
             drop(hold);
         }
-    }
-
-    fn leave(&self) {
-        while self.tenant.runs.leave(&self.id) {}
     }
 
     fn note(&self) {

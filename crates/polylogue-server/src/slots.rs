@@ -25,18 +25,9 @@ pub(crate) struct Slots {
 /// The right of one conversation to run, now or once others have ended, and who pays for that.
 pub(crate) struct Slot {
     pub(crate) payer: Payer,
-    place: Place,
-}
-
-enum Place {
-    /// It runs.
-    Running(Running),
-    /// It waits.
-    Queued {
-        /// Its place in the queue; none if it can wait without one.
-        queued: Option<OwnedSemaphorePermit>,
-        running: Running,
-    },
+    /// Its place in the queue until it runs; none if it can wait without one.
+    pub(crate) queued: Option<OwnedSemaphorePermit>,
+    pub(crate) running: Running,
 }
 
 /// The right of one conversation to run, taken or left for a while. Dropping it lets the next one run.
@@ -90,19 +81,19 @@ impl Slots {
     pub(crate) fn place(&self, token: &str, payer: Payer) -> Result<Slot, Problem> {
         let mut running = self.untaken(token);
         if running.take_now() {
-            return Ok(Slot { payer, place: Place::Running(running) });
+            return Ok(Slot { payer, queued: None, running });
         }
         let queued = Arc::clone(&self.queue).try_acquire_owned().map_err(|_| {
             Problem::too_many("too many conversations run and wait already")
                 .hint("try again when some of them have ended")
                 .retry_after(LATER)
         })?;
-        Ok(Slot { payer, place: Place::Queued { queued: Some(queued), running } })
+        Ok(Slot { payer, queued: Some(queued), running })
     }
 
     /// The same for one that was promised to run: it waits, however many others do.
     pub(crate) fn wait(&self, token: &str, payer: Payer) -> Slot {
-        Slot { payer, place: Place::Queued { queued: None, running: self.untaken(token) } }
+        Slot { payer, queued: None, running: self.untaken(token) }
     }
 
     fn untaken(&self, token: &str) -> Running {
@@ -123,20 +114,6 @@ impl Slots {
     }
 }
 
-impl Slot {
-    /// Waits until it may run.
-    pub(crate) async fn running(self) -> Running {
-        match self.place {
-            Place::Running(running) => running,
-            Place::Queued { queued, mut running } => {
-                running.take().await;
-                drop(queued);
-                running
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt as _;
@@ -147,20 +124,27 @@ mod tests {
         Slots::new(&ServerLimits { running: 3, running_per_token: 2, queued: 1, ..ServerLimits::default() })
     }
 
+    /// Once it may run.
+    async fn running(Slot { queued, mut running, .. }: Slot) -> Running {
+        running.take().await;
+        drop(queued);
+        running
+    }
+
     #[tokio::test]
     async fn s37_one_more_waits_and_the_next_is_refused() {
         let slots = slots();
         let (first, second) =
             (slots.place("a", Payer::default()).unwrap(), slots.place("a", Payer::default()).unwrap());
-        let mut third = Box::pin(slots.place("a", Payer::default()).unwrap().running());
+        let mut third = Box::pin(running(slots.place("a", Payer::default()).unwrap()));
         assert!(third.as_mut().now_or_never().is_none(), "it waits");
         assert!(slots.place("a", Payer::default()).is_err(), "the queue is full");
         let other = slots.place("b", Payer::default()).unwrap();
-        assert!(matches!(other.place, Place::Running(_)), "another token has places of its own");
+        assert!(other.running.taken.is_some(), "another token has places of its own");
         drop(first);
         assert!(third.await.taken.is_some());
         drop((second, other));
-        assert!(matches!(slots.place("a", Payer::default()), Ok(Slot { place: Place::Running(_), .. })));
+        assert!(slots.place("a", Payer::default()).unwrap().running.taken.is_some());
     }
 
     #[tokio::test]
@@ -168,7 +152,7 @@ mod tests {
         let slots = slots();
         let open = [slots.place("a", Payer::default()).unwrap(), slots.place("a", Payer::default()).unwrap()];
         let mut waiting: Vec<_> =
-            (0..5).map(|_| Box::pin(slots.wait("a", Payer::default()).running())).collect();
+            (0..5).map(|_| Box::pin(running(slots.wait("a", Payer::default())))).collect();
         assert!(waiting.iter_mut().all(|one| one.as_mut().now_or_never().is_none()));
         assert!(slots.place("a", Payer::default()).is_ok(), "the queue is free");
         drop(open);
@@ -178,16 +162,16 @@ mod tests {
     #[tokio::test]
     async fn what_is_left_for_a_while_is_taken_again_when_others_have_ended() {
         let slots = slots();
-        let mut paused = slots.place("a", Payer::default()).unwrap().running().await;
+        let mut paused = running(slots.place("a", Payer::default()).unwrap()).await;
         let second = slots.place("a", Payer::default()).unwrap();
         paused.leave();
         let third = slots.place("a", Payer::default()).unwrap();
-        assert!(matches!(third.place, Place::Running(_)));
+        assert!(third.running.taken.is_some());
         assert!(paused.take().now_or_never().is_none(), "two of the token run");
         assert!(slots.place("b", Payer::default()).is_ok(), "those that wait take no place of others");
         drop(third);
         paused.take().await;
-        assert!(matches!(slots.place("a", Payer::default()), Ok(Slot { place: Place::Queued { .. }, .. })));
+        assert!(slots.place("a", Payer::default()).unwrap().queued.is_some());
         drop(second);
     }
 }

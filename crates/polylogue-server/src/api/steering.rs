@@ -25,7 +25,7 @@ use crate::conversation::{describe, find, listing};
 use crate::idempotency::{Key, mismatch};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
-use crate::runs::{Opened, open, run, run_stored};
+use crate::runs::{self, Opened, open, run, run_stored};
 use crate::spending::Payer;
 use crate::tenants::Tenant;
 use crate::token::Token;
@@ -245,11 +245,9 @@ async fn stop(call: Call) -> Reply {
 /// Stops a conversation. One that does not run is stopped, also for workers.
 pub(crate) async fn stop_run(tenant: &Tenant, id: &LogId, now: bool) -> Result<(), Problem> {
     check_free(tenant, id).await?;
-    tenant.runs.unqueue(id);
-    match tenant.runtime.get(id) {
-        Some(conversation) => drop(conversation.instruct(Instruction::Cancel { now })),
+    if !runs::stop(tenant, id, now) {
         // Workers would continue it.
-        None => drop(tenant.runtime.cancel_queued(id, now).await?),
+        tenant.runtime.cancel_queued(id, now).await?;
     }
     Ok(())
 }
@@ -263,7 +261,7 @@ async fn pause(call: Call) -> Reply {
             .hint("only what is not over is paused; a message continues it: `POST /messages`"));
     }
     // One that waits for its turn to run does not begin.
-    tenant.runs.unqueue(&id);
+    runs::pause(&tenant, &id);
     note(&call, &tenant, &id, Instruction::Pause).await
 }
 

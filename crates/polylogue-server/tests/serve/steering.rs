@@ -190,6 +190,28 @@ async fn s28_a_run_stops_and_continues_without_paying_again() {
 }
 
 #[tokio::test]
+async fn s28_a_stop_right_after_a_message_stops_the_run_that_this_begins() {
+    let gate = Arc::new(Gate::until(1));
+    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let id = begin(&world, &json!({"team": "long"})).await;
+    while world.model_requests().len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(post(&world, &id, "stop", json!({"when": "now"})).await.status, 202);
+    let turns = until(&world, &id, "halted").await["turns"].clone();
+    gate.lift();
+    // The run is being opened when the stop comes.
+    for text in ["Louder.", "Slower.", "Faster."] {
+        let sent = post(&world, &id, "messages", json!({"text": text})).await;
+        assert_eq!(sent.status, 202, "{}", sent.body);
+        assert_eq!(post(&world, &id, "stop", json!({"when": "now"})).await.status, 202);
+        until(&world, &id, "halted").await;
+    }
+    assert_eq!(post(&world, &id, "resume", json!({})).await.status, 202);
+    assert!(until(&world, &id, "closed").await["turns"].as_u64() > turns.as_u64());
+}
+
+#[tokio::test]
 async fn a_run_is_paused_between_turns_and_the_next_speaker_is_chosen() {
     let gate = Arc::new(Gate::until(2));
     let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
