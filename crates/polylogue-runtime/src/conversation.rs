@@ -18,7 +18,7 @@ use polylogue_core::{
 use tokio::sync::Mutex;
 
 use crate::continuation::raises;
-use crate::inbox::deliver;
+use crate::inbox::{deliver, fetch};
 use crate::{Error, Prepared, Result};
 
 /// A conversation that this process has open, and the right to continue it.
@@ -186,6 +186,16 @@ impl Conversation {
     async fn post_inbox(&self) -> Result<bool> {
         let mut log = self.0.log.lock().await;
         Ok(log.as_mut().ok_or_else(|| self.gone())?.post_inbox().await?)
+    }
+
+    /// Takes in what is in its inbox. Returns whether all of it that can be carried out now was, because nothing runs it: then its next run
+    /// begins as that says, such as with a pause.
+    pub(crate) async fn take_in_inbox(&self) -> Result<bool> {
+        fetch(&self.0.store, &self.0.handle).await.map_err(polylogue_core::Error::from)?;
+        let Ok(mut log) = self.0.log.try_lock() else { return Ok(false) };
+        let Some(log) = log.as_mut() else { return Ok(false) };
+        log.post_inbox().await?;
+        Ok(true)
     }
 
     async fn run_once(&self) -> Result<Status> {

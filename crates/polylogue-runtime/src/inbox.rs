@@ -38,7 +38,7 @@ pub(crate) async fn deliver(store: AnyStore, handle: LogHandle) -> Infallible {
 }
 
 /// Brings the messages that are there now.
-async fn fetch(store: &AnyStore, handle: &LogHandle) -> Result<(), StoreError> {
+pub(crate) async fn fetch(store: &AnyStore, handle: &LogHandle) -> Result<(), StoreError> {
     for (number, message) in store.inbox(handle.id(), handle.taken_until().await).await? {
         // The event in the log confirms it.
         drop(handle.deliver(number, message.instruction).await);

@@ -100,7 +100,10 @@ impl Runtime {
             if let Some(steered) = self.carried_out(id, number, &mut read).await? {
                 return Ok(steered);
             }
-            let is_free = self.get(id).is_none() && self.take_in_inbox(id).await?;
+            let is_free = match self.get(id) {
+                Some(open) => open.take_in_inbox().await?,
+                None => self.take_in_inbox(id).await?,
+            };
             if let Some(steered) = self.carried_out(id, number, &mut read).await? {
                 return Ok(steered);
             }

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{LimitOverrides, Limits, Listing};
-use polylogue_runtime::{Prepared, TeamRun, fresh_id};
+use polylogue_core::{LimitOverrides, Limits, Listing, LogId, Part};
+use polylogue_runtime::{Conversation, Prepared, TeamRun, fresh_id};
 use polylogue_wire::conversation::NewConversation;
 
 use crate::app::App;
 use crate::conversation::listing;
 use crate::idempotency::Key;
 use crate::problem::Problem;
-use crate::runs::{Opened, run, run_stored};
+use crate::runs::{Opened, promise, run, run_stored, take_back};
+use crate::spending::Payer;
 use crate::tenants::Tenant;
 use crate::token::Token;
 
@@ -24,10 +25,37 @@ pub(crate) async fn made_before(
 ) -> Result<Option<Listing>, Problem> {
     let Some(key) = key else { return Ok(None) };
     let made = key.made(tenant).await?;
-    if let Some(listing) = made.as_ref().filter(|listing| listing.summary.events == 0) {
+    let has_run = |listing: &&Listing| listing.summary.events > 1 || tenant.runs.is_running(&listing.id);
+    if let Some(listing) = made.as_ref().filter(|listing| !has_run(listing)) {
         run_stored(app, tenant, &listing.id, app.wait(token));
     }
     Ok(made)
+}
+
+/// Makes a conversation, begins it, and takes the right to run it: what is sent to it from now on comes after its opening, however long it
+/// waits until it may run. The opening has the parts `attached`, which nothing else has.
+pub(crate) async fn make(
+    (app, tenant): (&App, &Tenant),
+    run: TeamRun<'_>,
+    (id, title): (&LogId, Option<&str>),
+    (payer, attached): (&Payer, Vec<Part>),
+) -> Result<Conversation, Problem> {
+    let run = run.with_budgets(payer.budgets()).with_daily(payer.daily());
+    // Both before it is made: a process that is killed in between leaves none that never runs, and no message runs it besides.
+    promise(app, tenant, id, payer);
+    let is_new = tenant.runs.enter(id);
+    let making = async {
+        let conversation = tenant.runtime.begin_as(&run, id.clone(), title).await?;
+        conversation.attach(attached);
+        conversation.begin().await?;
+        Ok::<_, polylogue_runtime::Error>(conversation)
+    };
+    let made = making.await;
+    if made.is_err() && is_new {
+        take_back(app, tenant, id);
+        while tenant.runs.leave(id) {}
+    }
+    Ok(made?)
 }
 
 /// Begins a conversation and runs it.
@@ -40,12 +68,10 @@ pub(crate) async fn begin(
 ) -> Result<Listing, Problem> {
     let run_of_team = prepare_run(&prepared, wanted).await?;
     let slot = app.join(token).await?;
-    let run_of_team = run_of_team.with_budgets(slot.payer.budgets()).with_daily(slot.payer.daily());
     let id = key.map_or_else(|| Ok(fresh_id()), Key::log_id)?;
     let title = wanted.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
-    let conversation = tenant.runtime.begin_as(&run_of_team, id.clone(), title).await?;
-    drop(run_of_team);
-    tenant.runs.enter(&id);
+    let new = (&id, title);
+    let conversation = make((app, tenant), run_of_team, new, (&slot.payer, Vec::new())).await?;
     let opened = Opened { conversation, prepared };
     run(app, tenant, &id, slot, Some(opened));
     listing(tenant, &id).await

@@ -260,9 +260,10 @@ async fn pause(call: Call) -> Reply {
         return Err(Problem::over(format!("`{id}` has ended"))
             .hint("only what is not over is paused; a message continues it: `POST /messages`"));
     }
-    // One that waits for its turn to run does not begin.
+    let reply = note(&call, &tenant, &id, Instruction::Pause).await?;
+    // One that waits for its turn to run does not wait any longer.
     runs::pause(&tenant, &id);
-    note(&call, &tenant, &id, Instruction::Pause).await
+    Ok(reply)
 }
 
 async fn next(call: Call) -> Reply {
@@ -436,14 +437,15 @@ async fn ways(app: &App, tenant: &Tenant, id: &LogId, reason: &StopReason) -> Re
     Ok(Continuation { resumes, limits, message })
 }
 
-/// Raises limits of a conversation that runs.
+/// Raises limits of a conversation that runs, or waits until it may.
 async fn raise(tenant: &Tenant, id: &LogId, more: LimitOverrides) -> Result<(), Problem> {
     if more.is_empty() {
         return Ok(());
     }
-    match tenant.runtime.get(id) {
-        Some(open) => carried_out(id, open.instruct(Instruction::RaiseLimits(more))).await,
-        None => Err(about_to_stop(id)),
+    let raising = tenant.runtime.steer_once(id, Instruction::RaiseLimits(more), fresh_id().as_str());
+    match raising.await? {
+        Steered::Refused(why) => Err(Problem::refused(why.to_string())),
+        Steered::Done | Steered::Posted => Ok(()),
     }
 }
 

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 use super::history::{self, Continuation};
 use super::request::{ChatRequest, NamedChat};
 use crate::attendance::{Begun, Earlier};
+use crate::beginning::make;
 use crate::call::Call;
 use crate::conversation::{find, listing, served_team};
 use crate::idempotency::{Key, mismatch};
@@ -108,7 +109,8 @@ impl Request {
             listing => listing?,
         };
         let has_run = match &begun.message {
-            None => listing.summary.events > 0,
+            // Another event follows the opening.
+            None => listing.summary.events > 1,
             Some(key) => {
                 let store = tenant.runtime.store();
                 let posted = store.inbox(&begun.id, 0).await?;
@@ -120,7 +122,7 @@ impl Request {
                 events.iter().rev().skip(1).any(|event| event.inbox == Some(*number))
             }
         };
-        if !has_run {
+        if !has_run && !tenant.runs.is_running(&begun.id) {
             self.run_again(begun).await?;
         }
         Ok(true)
@@ -229,19 +231,10 @@ impl Request {
         let slot = call.app.join(token).await?;
         let limits = LimitOverrides { reply_tokens: chat.max_tokens, ..LimitOverrides::default() };
         let of_team = prepared.run().with_task(history::task(&chat.messages)).with_limits(limits);
-        let of_team = of_team.with_budgets(slot.payer.budgets()).with_daily(slot.payer.daily());
         let begun = Begun { id: id.clone(), from: 0, message: None };
         let clients = call.app.attendance.note(digest, &begun);
-        let conversation = tenant.runtime.begin_as(&of_team, id.clone(), None).await?;
-        let pictures = chat.all_pictures();
-        let is_of_client = matches!(chat.conversation, Some(NamedChat::OfClient(_)));
-        if !pictures.is_empty() || is_of_client {
-            // Only the opening has them: it is stored before the client gets an answer, however long the conversation waits until it may run.
-            // The next message of a client's chat can be sent meanwhile.
-            conversation.attach(pictures);
-            conversation.begin().await?;
-        }
-        tenant.runs.enter(&id);
+        let paid = (&slot.payer, chat.all_pictures());
+        let conversation = make((&call.app, tenant), of_team, (&id, None), paid).await?;
         let opened = Opened { conversation, prepared };
         let (follower, begins) = oneshot::channel();
         let stretch = Stretch { follower: Some(follower), reply_tokens: None };

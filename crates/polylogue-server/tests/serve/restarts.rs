@@ -16,6 +16,11 @@ use crate::world::{Gate, World, generous, place};
 
 const PATH: &str = "/api/v1/conversations";
 
+/// The types of the events.
+async fn kinds(world: &World, id: &str) -> Vec<String> {
+    events(world, id).await.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
+}
+
 #[tokio::test]
 async fn s37_further_conversations_wait_and_past_the_queue_they_are_refused() {
     let limits = ServerLimits { running_per_token: 2, queued: 1, ..generous() };
@@ -36,7 +41,7 @@ async fn s37_further_conversations_wait_and_past_the_queue_they_are_refused() {
     // One that waits is stopped without having run.
     assert_eq!(world.post(&format!("{PATH}/{}/stop", ids[2]), &json!({})).await.status, 202);
     until(&world, &ids[2], "halted").await;
-    assert_eq!(events(&world, &ids[2]).await, Vec::<Value>::new());
+    assert_eq!(kinds(&world, &ids[2]).await, ["opened"]);
     ids[2] = begin(&world, &body).await;
     gate.lift();
     for id in &ids {
@@ -69,6 +74,34 @@ async fn s37_one_that_waits_is_stopped_and_resumed_with_more_and_then_takes_a_me
     let events = events(&world, &second).await;
     assert_eq!(events[0]["type"], "opened", "{events:?}");
     assert!(said(&events).contains(&"Louder.".to_owned()), "{events:?}");
+}
+
+#[tokio::test]
+async fn s37_one_that_waits_takes_a_message_and_higher_limits_and_is_paused() {
+    let limits = ServerLimits { running_per_token: 1, ..generous() };
+    let gate = Arc::new(Gate::until(0));
+    let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+    let body = json!({"team": "long", "limits": {"turns": 2}});
+    let (first, second) = (begin(&world, &body).await, begin(&world, &body).await);
+    let post = async |what: &str, body: Value| {
+        let request = world.request("POST", &format!("{PATH}/{second}/{what}")).json(&body);
+        // The first one is in its first call meanwhile.
+        let response =
+            tokio::time::timeout(Duration::from_secs(20), request.send(world.address)).await.unwrap();
+        assert_eq!(response.status, 202, "{what}: {}", response.body);
+        response.json()
+    };
+    assert_eq!(post("messages", json!({"text": "Louder."})).await["seq"], 1);
+    post("resume", json!({"limits": {"turns": 3}})).await;
+    assert_eq!(post("pause", json!({})).await["paused"], true);
+    assert_eq!(kinds(&world, &second).await, ["opened", "sent", "limits_changed", "paused"]);
+    until(&world, &second, "halted").await;
+    gate.lift();
+    until(&world, &first, "closed").await;
+    assert_eq!(kinds(&world, &second).await.len(), 4, "it is paused");
+    post("resume", json!({})).await;
+    assert_eq!(until(&world, &second, "closed").await["turns"], 3);
+    assert!(world.model_requests().iter().any(|request| request.contains("Louder.")));
 }
 
 /// A server with one place, whose first conversation was paused in its first call, so that the second one runs. It is resumed while the
