@@ -49,7 +49,7 @@ pub(crate) struct App {
     pub(crate) openapi: Value,
     /// Event streams of each token.
     streams: Mutex<HashMap<String, Arc<Semaphore>>>,
-    /// Requests with idempotency keys.
+    /// Requests of which the next one with the same key waits.
     pub(crate) in_flight: InFlight,
     /// How many conversations run.
     pub(crate) slots: Slots,

@@ -1,11 +1,11 @@
-//! Requests with idempotency keys that are under way.
+//! Requests that are under way, by what only one at a time may do: those with the same idempotency key, those that continue one history.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::OwnedMutexGuard;
 
-/// Requests with keys that are under way: a second one with the same key waits for the first.
+/// Requests that are under way: a second one with the same key waits for the first.
 #[derive(Default)]
 pub(crate) struct InFlight(Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>);
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use polylogue_core::{Instruction, LimitOverrides, LogId, Message, Name, Part, Store as _, Subscription};
 use polylogue_runtime::{Conversation, ForkPoint, Steered, fresh_id};
 use polylogue_wire::Scope;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::time::{Instant, sleep};
 
 use super::history::{self, Continuation};
@@ -172,30 +172,50 @@ impl Request {
         if app.is_stopping() {
             return Err(Problem::stopping());
         }
-        let found = match &chat.conversation {
-            Some(NamedChat::OfClient(chat_id)) => return self.begin_chat(chat_id, digest, key).await,
+        match &chat.conversation {
+            Some(NamedChat::OfClient(chat_id)) => self.begin_chat(chat_id, digest, key).await,
             Some(NamedChat::Conversation(id)) => {
                 let found = find(tenant, token, id).await?;
                 // That of another team is not continued as one of this team.
                 if tenant.team_of(&found).await.is_none_or(|(team, _)| team != chat.model) {
                     return Err(Problem::unknown_conversation());
                 }
-                Some(Continuation::Tip(found.id))
+                self.say(&found.id, digest, key).await
             }
-            None => {
-                let name = tenant.name_of_team(&chat.model).unwrap_or_default();
-                history::find(tenant, name, chat).await?
-            }
-        };
-        match found {
-            None => self.begin_new(key.map_or_else(|| Ok(fresh_id()), Key::log_id)?, digest).await,
-            Some(Continuation::Tip(id)) => self.say(&id, digest, key).await,
-            Some(Continuation::Earlier { id, events, is_edited }) => {
-                let point = ForkPoint { event: Some(events), text: None, is_edited };
-                let fork = tenant.runtime.fork_as(&id, &point, fresh_id(), None).await?;
-                self.say(&fork.id, digest, key).await
+            None => self.continue_history(digest, key).await,
+        }
+    }
+
+    /// Continues the conversation that the history belongs to, or begins one. What continues it where it ends does so one after the other: for
+    /// the next request, that is an earlier point.
+    async fn continue_history(&self, digest: &RequestDigest, key: Option<&Key>) -> Result<Started, Problem> {
+        let Self { tenant, chat, .. } = self;
+        let name = tenant.name_of_team(&chat.model).unwrap_or_default();
+        loop {
+            match history::find(tenant, name.clone(), chat).await? {
+                None => {
+                    return self.begin_new(key.map_or_else(|| Ok(fresh_id()), Key::log_id)?, digest).await;
+                }
+                Some(Continuation::Tip { id, events }) => {
+                    let _only = self.enter_end_of(&id).await;
+                    if listing(tenant, &id).await?.summary.events == events {
+                        return self.say(&id, digest, key).await;
+                    }
+                }
+                Some(Continuation::Earlier { id, events, is_edited }) => {
+                    let (point, new) = (ForkPoint { event: Some(events), text: None, is_edited }, fresh_id());
+                    // Until the message is in the fork, the history ends there for others, too.
+                    let _only = self.enter_end_of(&new).await;
+                    let fork = tenant.runtime.fork_as(&id, &point, new, None).await?;
+                    return self.say(&fork.id, digest, key).await;
+                }
             }
         }
+    }
+
+    /// Waits until no other request continues the conversation by its history.
+    async fn enter_end_of(&self, id: &LogId) -> OwnedMutexGuard<()> {
+        self.call.app.in_flight.enter(&format!("end\0{}\0{id}", self.tenant.name)).await
     }
 
     /// Continues the conversation that a chat of the client has with the team, or begins it.

@@ -17,8 +17,8 @@ const NEWEST: usize = 200;
 /// What a history is to a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Continuation {
-    /// It is what was said last: the next message continues it.
-    Tip(LogId),
+    /// It is what was said last, as long as there are so many events: the next message continues it.
+    Tip { id: LogId, events: u64 },
     /// The conversation went another way after this many events: a fork of it continues. `is_edited`: with another message than the
     /// one that follows there, as when a person edits it; the same message asks for another reply.
     Earlier { id: LogId, events: u64, is_edited: bool },
@@ -83,7 +83,10 @@ pub(super) async fn find(
         let events = tenant.runtime.store().read(&listing.id, 0).await?;
         let dialogue = Dialogue::of(&events, request.show);
         match users.iter().find_map(|at| dialogue.continued_by(messages, *at)) {
-            Some(true) => return Ok(Some(Continuation::Tip(listing.id))),
+            Some(true) => {
+                let count = events.last().map_or(0, |event| event.seq.saturating_add(1));
+                return Ok(Some(Continuation::Tip { id: listing.id, events: count }));
+            }
             // One that went on with the same message is nearer than one that was edited, and then the newest.
             Some(false) if !matches!(earlier, Some(Continuation::Earlier { is_edited: false, .. })) => {
                 let end = users.iter().find_map(|at| dialogue.end_of(messages, *at));

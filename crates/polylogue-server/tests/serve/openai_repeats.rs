@@ -1,4 +1,4 @@
-//! Chat completions that are repeated later: S24.
+//! Chat completions that are repeated later, or come at the same time: S24.
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +10,8 @@ use polylogue_test::server::{Answer, Playbook};
 use serde_json::{Value, json};
 
 use crate::client::Request;
-use crate::conversations::{PATH, events, until};
-use crate::openai::{COMPLETIONS, assistant, chunks, content, conversation, user};
+use crate::conversations::{PATH, events, said, until};
+use crate::openai::{COMPLETIONS, assistant, chunks, complete, content, conversation, user};
 use crate::openai_content::{LOOK, PIXEL, with_picture};
 use crate::world::{Gate, World, change_store, generous};
 
@@ -130,5 +130,21 @@ async fn s24_a_repeated_chat_completion_leaves_a_later_turn_alone() {
         gate.lift();
         let closed = until(&world, &id, "closed").await;
         assert!(closed["turns"].as_u64() > Some(9), "it is not stopped after its step: {closed}");
+    }
+}
+
+#[tokio::test]
+async fn two_messages_that_continue_one_history_at_once_are_in_two_conversations() {
+    let world = World::with_answers(|number| Answer::text(format!("reply {number}"))).await;
+    let first = complete(&world, "long", json!([user("Hi.")])).await;
+    let ask = async |text: &str| {
+        complete(&world, "long", json!([user("Hi."), assistant(content(&first)), user(text)])).await
+    };
+    let (salary, poem) = tokio::join!(ask("What is my salary?"), ask("Write a poem."));
+    let of = [conversation(&salary), conversation(&poem)];
+    assert!(of[0] != of[1] && of.contains(&conversation(&first)), "one continues, and one is a fork: {of:?}");
+    for (id, own, other) in [(of[0], "salary", "poem"), (of[1], "poem", "salary")] {
+        let said = said(&events(&world, id).await).join(" ");
+        assert!(said.contains(own) && !said.contains(other), "{said}");
     }
 }
