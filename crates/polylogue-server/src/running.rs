@@ -1,6 +1,7 @@
 //! Which conversations a server runs.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{Instruction, LogId};
@@ -9,6 +10,8 @@ use tokio::sync::{Notify, watch};
 /// The conversations of one tenant that this process runs.
 pub(crate) struct Runs {
     running: Mutex<HashMap<LogId, Entry>>,
+    /// How many generations there were.
+    generations: AtomicU64,
     /// Changes when any of them does.
     changes: watch::Sender<()>,
     watched: Arc<Watched>,
@@ -26,11 +29,18 @@ struct Entry {
     unqueued: Arc<Notify>,
     /// The pause or the cancellation that it is given as soon as it is open.
     halt: Option<Instruction>,
+    /// Another one for each run, and whenever someone who does not wait for a response has sent something to it.
+    generation: u64,
 }
 
 impl Runs {
     pub(crate) fn new() -> Self {
-        Self { running: Mutex::default(), changes: watch::Sender::new(()), watched: Arc::default() }
+        Self {
+            running: Mutex::default(),
+            generations: AtomicU64::new(0),
+            changes: watch::Sender::new(()),
+            watched: Arc::default(),
+        }
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<LogId, Entry>> {
@@ -73,8 +83,27 @@ impl Runs {
                 entry.halt.take_if(|halt| *halt == Instruction::Pause);
                 false
             }
-            None => running.insert(id.clone(), Entry::default()).is_none(),
+            None => {
+                let generation = self.next_generation();
+                running.insert(id.clone(), Entry { generation, ..Entry::default() }).is_none()
+            }
         }
+    }
+
+    fn next_generation(&self) -> u64 {
+        self.generations.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Notes that it also runs for someone who does not wait for a response.
+    pub(crate) fn renew(&self, id: &LogId) {
+        if let Some(entry) = self.running().get_mut(id) {
+            entry.generation = self.next_generation();
+        }
+    }
+
+    /// Tells whether it still runs for the same clients. `None` if this process does not run it.
+    pub(crate) fn generation(&self, id: &LogId) -> Option<u64> {
+        self.running().get(id).map(|entry| entry.generation)
     }
 
     /// Returns whether it is to be run once more; if not, gives up the right to run it.
@@ -83,7 +112,7 @@ impl Runs {
         let again = match running.get_mut(id) {
             Some(entry) if entry.again => {
                 // What ended an earlier wait does not end the next one.
-                *entry = Entry::default();
+                *entry = Entry { generation: entry.generation, ..Entry::default() };
                 true
             }
             _ => {
@@ -203,6 +232,23 @@ mod tests {
         runs.unqueued(&id).await;
         assert!(!runs.leave(&id));
         assert!(!runs.halt(&id, stop()), "it does not run");
+    }
+
+    #[test]
+    fn a_generation_is_that_of_a_run_until_others_send_something_to_it() {
+        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        assert_eq!(runs.generation(&id), None);
+        runs.enter(&id);
+        let first = runs.generation(&id);
+        runs.enter(&id);
+        assert!(runs.leave(&id));
+        assert_eq!(runs.generation(&id), first, "it runs once more");
+        runs.renew(&id);
+        let second = runs.generation(&id);
+        assert_ne!(second, first);
+        assert!(!runs.leave(&id));
+        runs.enter(&id);
+        assert!(![first, second].contains(&runs.generation(&id)));
     }
 
     #[test]

@@ -60,7 +60,9 @@ pub(crate) struct Stretch {
 
 /// Runs a stored conversation, unless it runs already.
 pub(crate) fn run_stored(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, slot: Slot) {
-    run_stretch(app, tenant, id, slot, Stretch::default());
+    if !run_stretch(app, tenant, id, slot, Stretch::default()) {
+        tenant.runs.renew(id);
+    }
 }
 
 /// The same, once as `stretch` says. Returns whether it does not run already.

@@ -13,14 +13,18 @@ use tokio::time::sleep;
 
 use crate::app::App;
 use crate::attendance::{Begun, Clients};
+use crate::runs::stop;
 use crate::tenants::Tenant;
 
-/// A client that waits for a response. If it goes away before the response has ended, and no other client waits for the conversation
-/// after a time, that stops after its step.
+/// A client that waits for a response. If it goes away before the response has ended, and after a time no other client waits for the
+/// conversation, that stops after its step, or waits no longer until it may run: unless someone who waits for no response has continued or
+/// steered it since.
 pub(crate) struct Waiting {
     app: Arc<App>,
     tenant: Arc<Tenant>,
     id: LogId,
+    /// That of the run that it waits for.
+    generation: Option<u64>,
     /// Whether the response has ended.
     has_ended: bool,
 }
@@ -28,7 +32,8 @@ pub(crate) struct Waiting {
 impl Waiting {
     pub(crate) fn new(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId) -> Self {
         *app.attendance.waiting().entry(id.clone()).or_insert(0) += 1;
-        Self { app: Arc::clone(app), tenant: Arc::clone(tenant), id: id.clone(), has_ended: false }
+        let (app, tenant, generation) = (Arc::clone(app), Arc::clone(tenant), tenant.runs.generation(id));
+        Self { app, tenant, id: id.clone(), generation, has_ended: false }
     }
 
     /// The client has the whole response: if the conversation runs, then for others.
@@ -50,7 +55,8 @@ impl Drop for Waiting {
             }
             count == 0
         };
-        if self.has_ended || !is_last || !self.tenant.runs.is_running(&self.id) {
+        let generation = self.generation;
+        if self.has_ended || !is_last || generation.is_none() {
             return;
         }
         let (app, tenant, id) = (Arc::clone(&self.app), Arc::clone(&self.tenant), self.id.clone());
@@ -58,8 +64,8 @@ impl Drop for Waiting {
             runtime.spawn(async move {
                 sleep(app.limits.abandoned_time).await;
                 let is_abandoned = !app.attendance.waiting().contains_key(&id);
-                if let Some(conversation) = tenant.runtime.get(&id).filter(|_| is_abandoned) {
-                    conversation.cancellation().after_step();
+                if is_abandoned && tenant.runs.generation(&id) == generation {
+                    stop(&tenant, &id, false);
                 }
             });
         }

@@ -303,6 +303,7 @@ async fn note(call: &Call, tenant: &Arc<Tenant>, id: &LogId, instruction: Instru
     if let Steered::Refused(why) = tenant.runtime.steer_once(id, instruction, &inbox_key).await? {
         return Err(Problem::refused(why.to_string()));
     }
+    tenant.runs.renew(id);
     tenant.runs.note_change(id);
     let document = describe(tenant, &listing(tenant, id).await?).await?;
     Ok(replayed(json_reply(StatusCode::ACCEPTED, &document)?, was_posted))
@@ -335,6 +336,7 @@ async fn resume(call: Call) -> Reply {
         false => app.join(token).await?,
     };
     if !tenant.runs.enter(&id) {
+        tenant.runs.renew(&id);
         raise(&tenant, &id, limits).await?;
         unpause(&tenant, &id).await?;
         return json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?);

@@ -1,4 +1,4 @@
-//! Chat completions that are repeated later, or come at the same time: S24.
+//! Chat completions that are repeated later, come at the same time, or lose their clients: S24, S57.
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +10,10 @@ use polylogue_test::server::{Answer, Playbook};
 use serde_json::{Value, json};
 
 use crate::client::Request;
-use crate::conversations::{PATH, events, said, until};
-use crate::openai::{COMPLETIONS, assistant, chunks, complete, content, conversation, user};
+use crate::conversations::{PATH, begin, events, said, until};
+use crate::openai::{
+    COMPLETIONS, assistant, chunks, complete, content, conversation, stopped_before_its_last_turn, user,
+};
 use crate::openai_content::{LOOK, PIXEL, with_picture};
 use crate::world::{Gate, World, change_store, generous};
 
@@ -147,4 +149,77 @@ async fn two_messages_that_continue_one_history_at_once_are_in_two_conversations
         let said = said(&events(&world, id).await).join(" ");
         assert!(said.contains(own) && !said.contains(other), "{said}");
     }
+}
+
+/// Limits under which a run is stopped this soon after its client has gone away.
+fn abandoned_after(ms: u64) -> ServerLimits {
+    ServerLimits { abandoned_time: Duration::from_millis(ms), running_per_token: 1, ..generous() }
+}
+
+/// A request for a stream whose client goes away after the first chunk. Returns the conversation.
+async fn lost(world: &World, request: Request) -> String {
+    let mut stream = request.open(world.address).await;
+    let chunk = stream.frame().await.unwrap().json();
+    chunk["id"].as_str().unwrap().split('-').nth(1).unwrap().to_owned()
+}
+
+fn streamed(world: &World, text: &str) -> Request {
+    let body = json!({"model": "long", "messages": [user(text)], "stream": true});
+    world.request("POST", COMPLETIONS).json(&body)
+}
+
+async fn until_asked(world: &World, calls: usize) {
+    while world.model_requests().len() < calls {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn s57_one_that_waits_for_its_turn_does_not_run_for_a_client_that_is_gone() {
+    let gate = Arc::new(Gate::until(0));
+    let world = World::with_gate("more", abandoned_after(1), Arc::clone(&gate)).await;
+    let first = begin(&world, &json!({"team": "long"})).await;
+    let id = lost(&world, streamed(&world, "Talk.")).await;
+    until(&world, &id, "halted").await;
+    gate.lift();
+    until(&world, &first, "closed").await;
+    let log = events(&world, &id).await;
+    assert!(log.iter().all(|event| event["type"] != "turn_started"), "{log:?}");
+    // Its client tries again.
+    let retry = streamed(&world, "Talk.").header("x-stainless-retry-count", "1");
+    let (joined, is_done) = chunks(retry.open(world.address).await).await;
+    assert!(is_done && joined[0]["id"].as_str().unwrap().contains(&id), "{joined:?}");
+}
+
+#[tokio::test]
+async fn s57_a_run_into_which_a_client_has_spoken_that_is_gone_is_stopped_once_and_for_all() {
+    let gate = Arc::new(Gate::until(1));
+    let world = World::with_gate("more", abandoned_after(1), Arc::clone(&gate)).await;
+    let id = begin(&world, &json!({"team": "long"})).await;
+    until_asked(&world, 2).await;
+    let into = streamed(&world, "Louder.").header("X-Polylogue-Conversation", &id);
+    assert_eq!(lost(&world, into).await, id);
+    assert_eq!(stopped_before_its_last_turn(&world, &gate).await, id);
+}
+
+#[tokio::test]
+async fn s57_a_run_that_a_person_has_resumed_is_not_stopped_for_an_earlier_client() {
+    let gate = Arc::new(Gate::until(1));
+    let world = World::with_gate("more", abandoned_after(1_500), Arc::clone(&gate)).await;
+    let id = lost(&world, streamed(&world, "Talk.")).await;
+    until_asked(&world, 2).await;
+    let post = async |what: &str, body: Value| world.post(&format!("{PATH}/{id}/{what}"), &body).await.status;
+    assert_eq!(post("stop", json!({"when": "now"})).await, 202);
+    until(&world, &id, "halted").await;
+    assert_eq!(post("resume", json!({})).await, 202);
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    gate.lift();
+    let rest = loop {
+        let about = world.get(&format!("{PATH}/{id}")).await.json();
+        if about["state"] != "running" {
+            break about;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    assert_eq!(rest["state"], "closed", "{rest}");
 }
