@@ -18,6 +18,7 @@ mod call;
 mod chat_options;
 mod cluster;
 mod conversation;
+mod default_answers;
 mod dispatch;
 mod edited_file;
 mod forwarded;

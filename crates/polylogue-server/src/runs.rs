@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::{Due, Instruction, LimitOverrides, LogId, LogState, Status, Subscription};
+use polylogue_core::{Due, Instruction, LimitOverrides, LogId, LogState, OpenQuestion, Status, Subscription};
 use polylogue_runtime::{Conversation, OpenOptions, Prepared};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
@@ -12,6 +12,7 @@ use tracing::{info, warn};
 
 use crate::app::App;
 use crate::conversation::listing;
+use crate::default_answers::{first_default, time_is_up};
 use crate::meter;
 use crate::problem::Problem;
 use crate::slots::{Running, Slot};
@@ -121,6 +122,17 @@ pub(crate) fn pause(tenant: &Tenant, id: &LogId) {
     }
 }
 
+/// How a run has ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// It stays so until something happens to it.
+    AtRest,
+    /// The same, but for a default answer, with which it continues in time.
+    Asking,
+    /// The next process continues it.
+    Interrupted,
+}
+
 /// The task in which a conversation runs.
 struct Task {
     app: Arc<App>,
@@ -133,16 +145,21 @@ impl Task {
     async fn run(self, slot: Slot, first: (Option<Opened>, Stretch)) {
         let ((mut next, mut stretch), Slot { mut running, mut queued, .. }) = (first, slot);
         loop {
+            let mut ended = Ended::Interrupted;
             // It has none yet, or none any more if it ended while it was paused.
             if self.may_run(running.take()).await {
                 drop(queued.take());
-                if self.run_once(next.take(), std::mem::take(&mut stretch), &mut running).await {
-                    self.clear();
-                }
+                ended = self.run_once(next.take(), std::mem::take(&mut stretch), &mut running).await;
             } else if let Some(opened) = next.take() {
                 close(opened, if self.app.is_stopping() { Due::Now } else { Due::Never }).await;
             }
+            if ended == Ended::AtRest {
+                self.clear();
+            }
             if !self.tenant.runs.leave(&self.id) {
+                if ended == Ended::Asking {
+                    continue_in_time(&self.app, &self.tenant, &self.id);
+                }
                 return;
             }
             self.note();
@@ -163,8 +180,8 @@ impl Task {
         }
     }
 
-    /// Runs it until it is at rest. Returns whether that is where it stays, until something happens to it.
-    async fn run_once(&self, opened: Option<Opened>, stretch: Stretch, running: &mut Running) -> bool {
+    /// Runs it until it is at rest.
+    async fn run_once(&self, opened: Option<Opened>, stretch: Stretch, running: &mut Running) -> Ended {
         let Self { app, tenant, id, payer } = self;
         let opened = match opened {
             Some(opened) => opened,
@@ -172,7 +189,7 @@ impl Task {
                 Ok(opened) => opened,
                 Err(problem) => {
                     warn!(conversation = %id, %problem, "a conversation cannot be continued");
-                    return false;
+                    return Ended::Interrupted;
                 }
             },
         };
@@ -193,7 +210,7 @@ impl Task {
         if let Err(error) = app.spending.note(payer, &tenant.name, id, from) {
             warn!(conversation = %id, %error, "a conversation does not run: what it spends could not be counted");
             close(opened, Due::Now).await;
-            return false;
+            return Ended::Interrupted;
         }
         let limited = match stretch.reply_tokens {
             Some(most) => opened.conversation.limit_replies(most).await,
@@ -207,10 +224,15 @@ impl Task {
             Ok(_) => info!(conversation = %id, "a conversation has stopped running"),
             Err(error) => warn!(conversation = %id, %error, "a conversation has failed"),
         }
-        let stays = !(app.is_stopping() && matches!(status, Ok(Status::Cancelled)));
+        let has_default = has_default(&opened.conversation).await;
+        let ended = match status {
+            Ok(Status::Cancelled) if app.is_stopping() => Ended::Interrupted,
+            Ok(Status::Waiting(_)) if has_default => Ended::Asking,
+            _ => Ended::AtRest,
+        };
         // Workers continue what a server that stops was running. What has failed waits for a person.
-        close(opened, if stays { Due::Never } else { Due::Now }).await;
-        stays
+        close(opened, if ended == Ended::Interrupted { Due::Now } else { Due::Never }).await;
+        ended
     }
 
     /// Runs it. While it is paused, others run in its place; it continues when it is resumed and has a place again.
@@ -251,6 +273,24 @@ impl Task {
     }
 }
 
+/// Whether a question for which it waits has a default answer.
+async fn has_default(conversation: &Conversation) -> bool {
+    OpenQuestion::of(&conversation.events().await).iter().any(|open| open.until().is_some())
+}
+
+/// Continues a conversation that waits for people when the time of a question is up.
+fn continue_in_time(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId) {
+    let (app, tenant, id) = (Arc::clone(app), Arc::clone(tenant), id.clone());
+    tokio::spawn(async move {
+        // A worker that has it gives the answer.
+        if let Some(noted) = time_is_up(&app, &tenant, &id).await
+            && !is_held(&tenant, &id).await
+        {
+            resume(&app, &tenant, &id, app.spending.payer_of(noted));
+        }
+    });
+}
+
 /// Notes that the next process of the server continues the conversation, if this one ends before it is at rest.
 pub(crate) fn promise(app: &App, tenant: &Tenant, id: &LogId, payer: &Payer) {
     if let Err(error) = app.promised.note(&tenant.name, id, &payer.noted) {
@@ -274,15 +314,18 @@ async fn close(Opened { conversation, prepared }: Opened, due: Due) {
     drop(prepared);
 }
 
-/// What was promised to run, the oldest first, so that none is left behind by later ones at every restart; and whether it is open. All are
-/// read before the first one runs.
-async fn oldest_first(app: &App, promised: Vec<(String, LogId)>) -> Vec<(String, Arc<Tenant>, LogId, bool)> {
+/// What was promised to run, the oldest first, so that none is left behind by later ones at every restart; and its state. All are read before
+/// the first one runs.
+async fn oldest_first(
+    app: &App,
+    promised: Vec<(String, LogId)>,
+) -> Vec<(String, Arc<Tenant>, LogId, Option<LogState>)> {
     let mut all = Vec::with_capacity(promised.len());
     for (name, id) in promised {
         let Ok(tenant) = app.tenants.get(&name) else { continue };
         let found = listing(&tenant, &id).await.ok();
-        let is_open = found.as_ref().is_some_and(|listing| listing.state() == LogState::Open);
-        all.push((found.map(|listing| listing.created), (name, tenant, id, is_open)));
+        let state = found.as_ref().map(|listing| listing.state());
+        all.push((found.map(|listing| listing.created), (name, tenant, id, state)));
     }
     all.sort_by_key(|(created, _)| *created);
     all.into_iter().map(|(_, one)| one).collect()
@@ -320,8 +363,8 @@ async fn adopted(app: &App) -> Vec<(String, LogId)> {
 pub(crate) async fn resume_all(app: &Arc<App>) {
     let promised = adopted(app).await;
     let mut open = Vec::new();
-    for (name, tenant, id, is_open) in oldest_first(app, promised).await {
-        if is_open {
+    for (name, tenant, id, state) in oldest_first(app, promised).await {
+        if state == Some(LogState::Open) {
             let Some(noted) = app.promised.payer(&name, &id) else {
                 warn!(conversation = %id, "a conversation is not continued: it is not known who pays for it");
                 continue;
@@ -331,8 +374,15 @@ pub(crate) async fn resume_all(app: &Arc<App>) {
                 Ok(payer) => open.push((tenant, id, payer)),
                 Err(problem) => warn!(conversation = %id, %problem, "a conversation is not continued"),
             }
-        } else if let Err(error) = app.promised.clear(&name, &id) {
-            warn!(conversation = %id, %error, "a note about a conversation stays");
+            continue;
+        }
+        match first_default(&tenant, &id).await {
+            Ok(Some(_)) => continue_in_time(app, &tenant, &id),
+            Err(problem) if !problem.is_not_found() => {
+                warn!(conversation = %id, %problem, "a conversation is not continued");
+            }
+            // It is at rest, or was removed.
+            _ => take_back(app, &tenant, &id),
         }
     }
     for (tenant, id, payer) in resume_free(app, open).await {

@@ -18,6 +18,7 @@ use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::projection::Native;
 use crate::route::{Access, Route};
+use crate::runs::take_back;
 use crate::tail::{Follow, PAGE as EVENTS, respond};
 
 const READ: Access = Access::Scope(Scope::Read);
@@ -235,6 +236,7 @@ async fn remove(call: Call) -> Reply {
         Problem::unavailable("the conversation cannot be removed now").hint("the log of the server says why")
     })?;
     tenant.remove(&id).await?;
+    take_back(&call.app, &tenant, &id);
     json_reply(StatusCode::OK, &Removed { removed: true })
 }
 

@@ -22,6 +22,7 @@ use crate::app::App;
 use crate::attendance::{Begun, Earlier};
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::{describe, find, listing};
+use crate::default_answers::is_up;
 use crate::idempotency::{Key, mismatch};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
@@ -130,21 +131,22 @@ async fn provide_answer(call: Call) -> Reply {
     let tenant = call.app.tenant(token)?;
     let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
     let key = Key::of(&call, id.as_str()).await?;
-    let is_repeated = match &key {
-        Some(key) => key.was_posted(&tenant, &id).await?,
-        None => false,
-    };
-    if !is_repeated {
-        check_open(&tenant, &id, question).await?;
-    }
     let by = Some(token.name.as_str().into());
     steer(&call, &tenant, &id, Instruction::Answer { question, text: text.into(), by }, key).await
 }
 
-/// Refuses an answer to what is not asked, or was answered.
+/// Refuses an answer to what is not asked, or was answered, by a person or by default.
 async fn check_open(tenant: &Tenant, id: &LogId, question: u64) -> Result<(), Problem> {
-    if tenant.runtime.open_questions(id).await?.iter().any(|open| open.seq == question) {
-        return Ok(());
+    match tenant.runtime.open_questions(id).await?.iter().find(|open| open.seq == question) {
+        Some(open) if is_up(open) => {
+            let why =
+                format!("the time for an answer to question {question} is up: its default answer counts");
+            return Err(
+                Problem::answered(why).hint("`POST /resume` continues what does not continue by itself")
+            );
+        }
+        Some(_) => return Ok(()),
+        None => {}
     }
     let events = tenant.runtime.store().read_range(id, question..question.saturating_add(1)).await?;
     let asked = events.first().filter(|event| event.seq == question);
@@ -186,6 +188,9 @@ pub(crate) async fn instruct(
         None => false,
     };
     if !was_posted {
+        if let Instruction::Answer { question, .. } = &instruction {
+            check_open(tenant, id, *question).await?;
+        }
         check_free(tenant, id).await?;
     }
     // What runs already needs no further place.
@@ -238,13 +243,14 @@ async fn stop(call: Call) -> Reply {
     let (token, Stop { when }) = (call.token()?, call.json()?);
     let tenant = call.app.tenant(token)?;
     let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
-    stop_run(&tenant, &id, when == When::Now).await?;
+    stop_run(&call.app, &tenant, &id, when == When::Now).await?;
     json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?)
 }
 
-/// Stops a conversation. One that does not run is stopped, also for workers.
-pub(crate) async fn stop_run(tenant: &Tenant, id: &LogId, now: bool) -> Result<(), Problem> {
+/// Stops a conversation. One that does not run is stopped, also for workers: it does not continue with a default answer either.
+pub(crate) async fn stop_run(app: &App, tenant: &Tenant, id: &LogId, now: bool) -> Result<(), Problem> {
     check_free(tenant, id).await?;
+    runs::take_back(app, tenant, id);
     if !runs::stop(tenant, id, now) {
         // Workers would continue it.
         tenant.runtime.cancel_queued(id, now).await?;

@@ -19,6 +19,7 @@ use super::visitor::Visitor;
 use crate::api::steering::{instruct, stop_run};
 use crate::beginning::{begin, made_before};
 use crate::conversation::{find, listing};
+use crate::default_answers::is_up;
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::state_key::CallState;
@@ -146,7 +147,8 @@ async fn say(
         Problem::bad_request("`message` is required with `conversation`")
             .hint("say what follows, or the answer")
     })?;
-    let instruction = match tenant.runtime.open_questions(&found.id).await?.first() {
+    let questions = tenant.runtime.open_questions(&found.id).await?;
+    let instruction = match questions.iter().find(|open| !is_up(open)) {
         Some(_) if !call.visitor.answers() => return Err(Problem::may_not_answer()),
         Some(open) => answer_to(&call.visitor, open.seq, text),
         None => Instruction::Send(Message::text(Name::user(), text)),
@@ -177,7 +179,7 @@ async fn follow(call: &CallContext, mut at: CallState, caller: &mut Caller) -> R
             End::Lost => return Err(Problem::stopping().into()),
             End::Gone => {
                 if caller.reason().await.is_some() {
-                    stop_run(tenant, &at.conversation, true).await?;
+                    stop_run(app, tenant, &at.conversation, true).await?;
                 }
                 drop(waiting);
                 return Ok(Answer::failed("cancelled").into());

@@ -12,6 +12,7 @@ use super::visitor::{Visitor, plain};
 use crate::api::steering::stop_run;
 use crate::conversation::{find, state_of};
 use crate::problem::Problem;
+use crate::runs::take_back;
 use crate::stretch::Stretch;
 
 /// The id of the task that begins with the event `from` of a conversation.
@@ -149,9 +150,10 @@ pub(super) async fn cancel(visitor: &Visitor, id: &str, asks: bool) -> Result<()
         return Ok(());
     }
     if tenant.runs.is_running(conversation) {
-        return stop_run(tenant, conversation, true).await.map_err(invalid);
+        return stop_run(&visitor.app, tenant, conversation, true).await.map_err(invalid);
     }
-    // One that waits is cancelled in its log.
+    // One that waits is cancelled in its log, and does not continue with a default answer.
+    take_back(&visitor.app, tenant, conversation);
     let cancel = Instruction::Cancel { now: true };
     let steered = tenant.runtime.steer_once(conversation, cancel, fresh_id().as_str()).await;
     steered.map(drop).map_err(invalid)

@@ -15,6 +15,7 @@ use crate::attendance::{Begun, Earlier};
 use crate::beginning::make;
 use crate::call::Call;
 use crate::conversation::{find, listing, served_team};
+use crate::default_answers::is_up;
 use crate::idempotency::{Key, mismatch};
 use crate::problem::Problem;
 use crate::request::RequestDigest;
@@ -301,7 +302,7 @@ impl Request {
     async fn instruction(&self, id: &LogId) -> Result<Instruction, Problem> {
         let Self { token, tenant, chat, .. } = self;
         let (text, has_pictures) = (chat.last(), !chat.last_pictures().is_empty());
-        match tenant.runtime.open_questions(id).await?.first() {
+        match tenant.runtime.open_questions(id).await?.iter().find(|open| !is_up(open)) {
             // A question can be whether a call is allowed.
             Some(_) if !token.has(Scope::Answer) => Err(Problem::may_not_answer()),
             Some(_) if has_pictures => {

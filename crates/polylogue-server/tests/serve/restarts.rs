@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::client::Request;
 use crate::conversations::{begin, events, said, until};
 use crate::openai::COMPLETIONS;
+use crate::steering::asking_for;
 use crate::tails::asked;
 use crate::world::{Gate, World, generous, place};
 
@@ -313,6 +314,17 @@ async fn s40_what_waits_for_a_person_survives_a_restart() {
     let answer = json!({"question": question, "text": "Hm."});
     assert_eq!(world.post(&format!("{PATH}/{id}/answers"), &answer).await.status, 202);
     until(&world, &id, "closed").await;
+}
+
+#[tokio::test]
+async fn s40_a_default_answer_whose_time_has_passed_while_no_server_ran_comes_at_the_start() {
+    let world = World::with_team("soon", &asking_for("2 s")).await;
+    let id = begin(&world, &json!({"team": "soon"})).await;
+    until(&world, &id, "waiting").await;
+    let world = world.restart_after(|_| std::thread::sleep(Duration::from_millis(2_200))).await;
+    until(&world, &id, "closed").await;
+    let said = said(&events(&world, &id).await);
+    assert_eq!(said, ["Not today.", "Thanks."]);
 }
 
 /// Stores `count` copies of the conversation `id`, as another process would. Returns their ids.

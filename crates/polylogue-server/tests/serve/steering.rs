@@ -1,6 +1,7 @@
 //! What changes a conversation: S26 to S30, S32.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use polylogue_core::{LogId, Store as _};
 use polylogue_server::Scope;
@@ -37,6 +38,55 @@ async fn s26_the_first_answer_counts() {
     assert_eq!(said(&events), ["I am stuck.", "Thanks."]);
     let provided = events.iter().find(|event| event["type"] == "input_provided").unwrap();
     assert_eq!(provided["seq"], first.json()["seq"]);
+}
+
+/// A person who is asked, and the default answer after a time.
+pub(crate) fn asking_for(time: &str) -> String {
+    format!(
+        "
+name: soon
+task: Help.
+agents:
+  - {{name: Ann}}
+  - {{name: Pat, human: true, default_answer: {{timeout: {time}, text: Not today.}}}}
+chat: {{participants: [Pat, Ann], pattern: sequential}}
+script: [{{Ann: Thanks.}}]
+"
+    )
+}
+
+/// Who gave the answers.
+fn responders(events: &[Value]) -> Vec<&Value> {
+    events.iter().filter(|event| event["type"] == "input_provided").map(|event| &event["by"]).collect()
+}
+
+#[tokio::test]
+async fn s26_a_default_answer_comes_in_time() {
+    let world = World::with_team("soon", &asking_for("300 ms")).await;
+    let id = begin(&world, &json!({"team": "soon"})).await;
+    until(&world, &id, "closed").await;
+    let events = events(&world, &id).await;
+    assert_eq!(said(&events), ["Not today.", "Thanks."]);
+    assert_eq!(responders(&events), ["timeout"]);
+}
+
+#[tokio::test]
+async fn s26_what_was_stopped_does_not_continue_with_a_default_answer_and_a_late_answer_does_not_count() {
+    let world = World::with_team("soon", &asking_for("1 s")).await;
+    let id = begin(&world, &json!({"team": "soon"})).await;
+    let question = asked(&world, &id).await;
+    // Its run may be just leaving it, and have it continue in time.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(post(&world, &id, "stop", json!({})).await.status, 202);
+    let before = events(&world, &id).await;
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let late = post(&world, &id, "answers", json!({"question": question, "text": "Yes."})).await;
+    assert_eq!((late.status, &late.problem()["type"]), (409, &json!("/problems/answered")));
+    assert!(late.body.contains("is up"), "{}", late.body);
+    assert_eq!(events(&world, &id).await, before, "it was stopped");
+    assert_eq!(post(&world, &id, "resume", json!({})).await.status, 202);
+    until(&world, &id, "closed").await;
+    assert_eq!(responders(&events(&world, &id).await), ["timeout"]);
 }
 
 #[tokio::test]
