@@ -340,7 +340,7 @@ impl Conversation {
         let mut log = self.0.log.lock().await;
         let log = log.as_mut().ok_or_else(|| self.gone())?;
         let logged = LimitOverrides::last_of(&log.events().await);
-        let own = logged.map_or(self.limits().reply_tokens, |logged| logged.reply_tokens);
+        let own = logged.and_then(|logged| logged.reply_tokens).or(self.limits().reply_tokens);
         if own.unwrap_or(Self::ANY_REPLY_LENGTH) == tokens {
             return Ok(());
         }

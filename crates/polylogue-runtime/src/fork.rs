@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Agent as _, AnyStore, Body, Call, Event, Log, LogId, Message, Meta, Name, Parent, Part, Path, Store as _,
-    StoreError, StoredFiles, TeamChanged,
+    Agent as _, AnyStore, Body, Call, Event, LimitOverrides, Log, LogId, Message, Meta, Name, Parent, Part,
+    Path, Store as _, StoreError, StoredFiles, TeamChanged,
 };
 
 use crate::stored::{is_imported, now};
-use crate::{Error, FilesPolicy, ForkError, Prepared, Result, StoreLocation, fresh_id};
+use crate::{Conversation, Error, FilesPolicy, ForkError, Prepared, Result, StoreLocation, fresh_id};
 
 /// Where a conversation is forked.
 #[derive(Debug, Clone, Default)]
@@ -84,6 +84,7 @@ pub(crate) async fn fork(
             meta_with(&meta, team)?
         }
     };
+    let meta = without_reply_limit(meta, &mut copied);
     let edited = point.is_edited || (point.event.is_some() && point.text.is_some());
     let meta = Meta { created: now(), parent: Some(Parent { id: id.clone(), event, edited }), ..meta };
     let fork = write(store, id, new, &meta, &copied).await?;
@@ -148,6 +149,22 @@ fn meta_with(meta: &Meta, team: &Prepared) -> Result<Meta> {
     let own = meta.title.split_once(' ').map_or("", |(_, own)| own);
     let title = format!("{} {own}", team.team().name).trim_end().to_owned();
     team.run().stored()?.meta(title)
+}
+
+/// The metadata of a fork, whose events are `copied`, without the limit on the length of replies that one response of the original had.
+fn without_reply_limit(mut meta: Meta, copied: &mut Vec<Arc<Event>>) -> Meta {
+    if let Some(limits) = meta.team.get_mut("limits").and_then(|limits| limits.as_object_mut()) {
+        limits.shift_remove("reply_tokens");
+    }
+    let any = Some(Conversation::ANY_REPLY_LENGTH);
+    let logged = LimitOverrides::last_of(copied).unwrap_or_default();
+    if let Some(last) = copied.last().filter(|_| ![None, any].contains(&logged.reply_tokens)) {
+        let body = Body::LimitsChanged { limits: LimitOverrides { reply_tokens: any, ..logged } };
+        let (seq, at) = (last.seq.saturating_add(1), Path::root());
+        let event = Event { seq, at, inbox: None, body, ..Event::clone(last) };
+        copied.push(Arc::new(event));
+    }
+    meta
 }
 
 /// `event` without the team in it: the copy has a team of its own, or none.
@@ -363,6 +380,30 @@ mod tests {
             forked(Some(1), Some("x")),
             Err(Error::BadFork { why: ForkError::NoMessage { event: 1, .. }, .. })
         ));
+    }
+
+    #[test]
+    fn a_limit_on_replies_stays_with_the_response_that_had_it() {
+        let limits =
+            |reply_tokens| LimitOverrides { turns: Some(3), reply_tokens, ..LimitOverrides::default() };
+        let limited = |reply_tokens| {
+            let mut copied = forked(Some(1), None).unwrap();
+            let body = Body::LimitsChanged { limits: limits(reply_tokens) };
+            copied.push(Arc::new(Event { seq: 1, body, ..Event::clone(&copied[0]) }));
+            let meta = Meta { team: json!({"limits": {"turns": 4, "reply_tokens": 7}}), ..Meta::default() };
+            let meta = without_reply_limit(meta, &mut copied);
+            assert_eq!(meta.team, json!({"limits": {"turns": 4}}));
+            copied
+        };
+        let any = Some(Conversation::ANY_REPLY_LENGTH);
+        let copied = limited(Some(7));
+        assert_eq!(
+            (copied.len(), copied[2].seq, LimitOverrides::last_of(&copied)),
+            (3, 2, Some(limits(any)))
+        );
+        for unlimited in [None, any] {
+            assert_eq!(limited(unlimited).len(), 2, "{unlimited:?}");
+        }
     }
 
     #[test]

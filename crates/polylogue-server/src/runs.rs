@@ -224,6 +224,9 @@ impl Task {
             Ok(_) => info!(conversation = %id, "a conversation has stopped running"),
             Err(error) => warn!(conversation = %id, %error, "a conversation has failed"),
         }
+        if let Ok(Status::Closed { .. } | Status::Waiting(_)) = status {
+            lift_reply_limit(&opened.conversation).await;
+        }
         let has_default = has_default(&opened.conversation).await;
         let ended = match status {
             Ok(Status::Cancelled) if app.is_stopping() => Ended::Interrupted,
@@ -270,6 +273,13 @@ impl Task {
 
     fn clear(&self) {
         take_back(&self.app, &self.tenant, &self.id);
+    }
+}
+
+/// Ends a limit on the length of replies: it was for the response that has ended.
+async fn lift_reply_limit(conversation: &Conversation) {
+    if let Err(error) = conversation.limit_replies(Conversation::ANY_REPLY_LENGTH).await {
+        warn!(conversation = %conversation.id(), %error, "later replies are limited as those of an earlier response");
     }
 }
 

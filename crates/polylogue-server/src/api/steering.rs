@@ -421,7 +421,7 @@ async fn continuation(call: Call) -> Reply {
 }
 
 /// Waits for the run that has just ended the conversation to leave it. Returns whether it has.
-async fn is_left(tenant: &Tenant, id: &LogId) -> bool {
+pub(crate) async fn is_left(tenant: &Tenant, id: &LogId) -> bool {
     let mut changes = tenant.runs.changes_of(id);
     let left = async {
         while tenant.runs.is_running(id) {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::{Instruction, LimitOverrides, LogId, Message, Name, Part, Store as _, Subscription};
+use polylogue_core::{
+    Instruction, LimitOverrides, LogId, LogState, Message, Name, Part, Store as _, Subscription,
+};
 use polylogue_runtime::{Conversation, ForkPoint, Steered, fresh_id};
 use polylogue_wire::Scope;
 use tokio::sync::{OwnedMutexGuard, oneshot};
@@ -11,6 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use super::history::{self, Continuation};
 use super::request::{ChatRequest, NamedChat};
+use crate::api::steering::is_left;
 use crate::attendance::{Begun, Earlier};
 use crate::beginning::make;
 use crate::call::Call;
@@ -273,7 +276,7 @@ impl Request {
             self.continues(&begun).await?;
             return Ok(self.started((begun, None), true, Arc::default()));
         }
-        if chat.max_tokens.is_some() && tenant.runs.is_running(id) {
+        if chat.max_tokens.is_some() && !self.is_free(id).await? {
             return Err(Problem::busy(format!("`{id}` is running: a limit is for what has not begun"))
                 .hint("wait until it has ended, or leave `max_tokens` out"));
         }
@@ -296,6 +299,15 @@ impl Request {
             run_stretch(&call.app, tenant, id, slot, stretch);
         }
         Ok(self.started((begun, Some(begins)), false, clients))
+    }
+
+    /// Whether nothing runs a conversation. A run that leaves it, because it has ended or waits for an answer, is waited for.
+    async fn is_free(&self, id: &LogId) -> Result<bool, Problem> {
+        let state = listing(&self.tenant, id).await?.state();
+        Ok(match state {
+            LogState::Done | LogState::Ended | LogState::Waiting => is_left(&self.tenant, id).await,
+            _ => !self.tenant.runs.is_running(id),
+        })
     }
 
     /// What the user's message is to the conversation.

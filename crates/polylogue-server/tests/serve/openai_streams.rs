@@ -1,5 +1,6 @@
 //! What streams of chat completions show while a team talks, and limits of one request: S46, S48, S50, S58, S63.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use polylogue_test::server::{Answer, Quirk};
 use serde_json::{Value, json};
 
 use crate::client::{Request, Stream};
+use crate::conversations::until;
 use crate::openai::{COMPLETIONS, assistant, chunks, complete, content, conversation, streamed, user};
 use crate::world::{Gate, World, generous};
 
@@ -226,6 +228,35 @@ async fn s50_a_limit_of_the_request_is_one_on_each_reply_until_the_next_request(
     for call in 1..=18 {
         let path = format!("/api/v1/conversations/{}/views/Ann?call={call}", conversation(&first));
         assert_eq!(world.get(&path).await.json()["exact"], true, "call {call}");
+    }
+}
+
+#[tokio::test]
+async fn s50_a_limit_of_the_request_is_none_on_what_others_continue() {
+    let world = World::with_model("more", generous()).await;
+    let body = json!({"model": "long", "messages": [user("Talk.")], "max_tokens": 7});
+    let first = world.post(COMPLETIONS, &body).await.json();
+    let path = format!("/api/v1/conversations/{}", conversation(&first));
+    let limits = |from: usize| -> BTreeSet<Option<u64>> {
+        let sent: Vec<Value> =
+            world.model_requests()[from..].iter().map(|body| serde_json::from_str(body).unwrap()).collect();
+        let limit = |body: &Value| body["max_completion_tokens"].as_u64().or(body["max_tokens"].as_u64());
+        sent.iter().map(limit).collect()
+    };
+    assert_eq!(limits(0), BTreeSet::from([Some(7)]));
+    // From the middle of the response, when the limit was in force.
+    let fork = json!({"seq": 4, "run": true});
+    let mut from = world.model_requests().len();
+    for (what, body) in [("fork", fork), ("messages", json!({"text": "More."}))] {
+        let changed = world.post(&format!("{path}/{what}"), &body).await;
+        assert!([201, 202].contains(&changed.status), "{what}: {}", changed.body);
+        let id = changed.json()["id"].as_str().unwrap_or(conversation(&first)).to_owned();
+        while world.model_requests().len() == from {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        until(&world, &id, "closed").await;
+        assert_eq!(limits(from), BTreeSet::from([None]), "{what}");
+        from = world.model_requests().len();
     }
 }
 
