@@ -49,7 +49,7 @@ pub struct NewToken {
     /// What its conversations may spend in a day. Default: as much as the token that makes it.
     #[serde(default, skip_serializing_if = "DailyBudget::is_unlimited")]
     pub per_day: DailyBudget,
-    /// When it ends, in milliseconds since 1970. Default: never.
+    /// When it ends, in milliseconds since 1970. Default: when the token ends that makes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_ms: Option<u64>,
 }

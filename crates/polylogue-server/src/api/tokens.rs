@@ -41,7 +41,7 @@ fn new_schema() -> Value {
                     "tokens": {"type": "integer", "minimum": 0},
                 },
             },
-            "expires_ms": {"type": "integer", "description": "Milliseconds since 1970. Default: never"},
+            "expires_ms": {"type": "integer", "description": "Milliseconds since 1970. Default: when the token ends that makes it"},
         },
     })
 }
@@ -78,6 +78,13 @@ async fn create(call: Call) -> Reply {
         return Err(Problem::forbidden("the token itself may not spend so much in a day")
             .at("/per_day", "more than the budget of the token"));
     }
+    let expires_ms = match (expires_ms, own.expires_ms) {
+        (Some(wanted), Some(own)) if wanted > own => {
+            return Err(Problem::forbidden("the token itself ends before that")
+                .at("/expires_ms", "later than the end of the token"));
+        }
+        (wanted, own) => wanted.or(own),
+    };
     let new = NewToken { name, tenant: own.tenant.clone(), scopes, teams, per_day, expires_ms };
     let key = Key::of(&call, call.path).await?;
     let request = key.as_ref().map(Key::digest);

@@ -1,7 +1,9 @@
 //! Who may use a server: S1 to S7, S10, S11.
 
-use polylogue_server::{Scope, Server, ServerError, ServerOptions};
-use serde_json::json;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use polylogue_server::{NewToken, Scope, Server, ServerError, ServerOptions};
+use serde_json::{Value, json};
 
 use crate::client::Request;
 use crate::world::{World, files, generous, loopback, place};
@@ -222,4 +224,30 @@ async fn a_token_makes_none_that_may_do_more_and_sees_no_other_tenant() {
     let gone = Request::new("DELETE", &path).token(&of_other);
     assert_eq!(gone.send(world.address).await.status, 200);
     assert_eq!(gone.send(world.address).await.status, 401, "it is revoked at once");
+}
+
+#[tokio::test]
+async fn a_token_makes_none_that_outlives_it() {
+    let world = World::new().await;
+    let end = SystemTime::now() + Duration::from_secs(3600);
+    let end = u64::try_from(end.duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
+    let new = NewToken { expires_ms: Some(end), ..NewToken::local("for an hour") };
+    let hour = world.tokens().create(new).unwrap().1.reveal().to_owned();
+    let make = async |token: &str, expires: Value| {
+        let mut body = json!({"name": "n", "scopes": ["admin", "read"]});
+        body.as_object_mut().unwrap().extend(expires.as_object().unwrap().clone());
+        Request::new("POST", "/api/v1/tokens").token(token).json(&body).send(world.address).await
+    };
+    for (wanted, made) in [(json!({}), end), (json!({"expires_ms": end - 1}), end - 1)] {
+        let response = make(&hour, wanted).await;
+        assert_eq!(
+            (response.status, &response.json()["expires_ms"]),
+            (201, &json!(made)),
+            "{}",
+            response.body
+        );
+    }
+    let later = make(&hour, json!({"expires_ms": end + 1})).await;
+    assert_eq!((later.status, &later.problem()["errors"][0]["pointer"]), (403, &json!("/expires_ms")));
+    assert_eq!(make(&world.token, json!({})).await.json()["expires_ms"], Value::Null, "that one never ends");
 }
