@@ -7,7 +7,7 @@ use polylogue_core::{Cursor, Instruction, ListQuery, Listing, LogId, LogState, S
 use polylogue_runtime::{Steered, is_imported};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::{
-    Conversation, ConversationPage, EventPage, NewConversation, NewTitle, Removed,
+    Conversation, ConversationPage, ConversationState, EventPage, NewConversation, NewTitle, Removed,
 };
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ fn create_schema() -> Value {
                 "additionalProperties": {"type": "string"},
                 "description": "Values of the team's variables",
             },
-            "title": {"type": "string", "maxLength": 200},
+            "title": {"type": "string", "maxLength": Instruction::TITLE_CHARS},
             "limits": limits_schema("Limits below those of the team"),
         },
     })
@@ -92,6 +92,7 @@ pub(crate) fn limits_schema(about: &str) -> Value {
 async fn create(call: Call) -> Reply {
     let (token, wanted) = (call.token()?, call.json::<NewConversation>()?);
     let (app, tenant) = (&call.app, call.app.tenant(token)?);
+    check_title(wanted.title.as_deref().unwrap_or_default())?;
     let key = Key::of(&call, "conversations").await?;
     if let Some(listing) = made_before(app, &tenant, token, key.as_ref()).await? {
         return created(&describe_begun(&tenant, &listing).await, true);
@@ -130,11 +131,12 @@ async fn list(call: Call) -> Reply {
     });
     let parent = call.query("parent").map(|id| LogId::new(id).map_err(|_| Problem::unknown_conversation()));
     let team = call.query("team").map(|team| (team, tenant.name_of_team(team)));
+    let states = call.query("state").map(states).transpose()?.unwrap_or_default();
     let query = ListQuery {
         limit: usize::try_from(limit).ok(),
         after: after.transpose()?,
         id: call.query("id").map(str::to_owned),
-        states: call.query("state").map(states).transpose()?.unwrap_or_default(),
+        states: states.iter().flat_map(|state| state.of_logs.iter().copied()).collect(),
         team: team.clone().map(|(team, name)| name.unwrap_or_else(|| team.to_owned())),
         task: call.query("q").map(str::to_owned),
         since: call.number("since_ms")?.map(Timestamp),
@@ -143,8 +145,12 @@ async fn list(call: Call) -> Reply {
     let page = tenant.runtime.list(&query).await?;
     let mut conversations = Vec::new();
     for listing in &page.logs {
-        if is_seen(&tenant, token, listing).await {
-            conversations.push(describe(&tenant, listing).await?);
+        if !is_seen(&tenant, token, listing).await {
+            continue;
+        }
+        let conversation = describe(&tenant, listing).await?;
+        if states.is_empty() || states.iter().any(|state| state.is_of(listing, &conversation)) {
+            conversations.push(conversation);
         }
     }
     // Another team can have the name of the one with this id.
@@ -155,30 +161,49 @@ async fn list(call: Call) -> Reply {
     json_reply(StatusCode::OK, &ConversationPage { conversations, next_cursor })
 }
 
-/// The states of logs that some states of conversations stand for, those of the documents or those of `polylogue runs`.
-fn states(words: &str) -> Result<Vec<LogState>, Problem> {
-    let states = words.split(',').map(states_of).collect::<Result<Vec<_>, _>>()?;
-    Ok(states.concat())
+/// A state by which the list is filtered.
+struct WantedState {
+    of_logs: Vec<LogState>,
+    /// That of the document, where it also says whether a process runs the conversation: no list of logs knows that.
+    shown: Option<ConversationState>,
 }
 
-fn states_of(word: &str) -> Result<Vec<LogState>, Problem> {
-    Ok(match word {
-        // Whether a process runs it is in no list.
-        "running" | "unfinished" => vec![LogState::Open],
-        "waiting" => vec![LogState::Waiting],
-        "halted" => vec![LogState::Open, LogState::Paused, LogState::Failed, LogState::Damaged],
-        "closed" => vec![LogState::Done, LogState::Ended],
-        "paused" => vec![LogState::Paused],
-        "failed" => vec![LogState::Failed],
-        "done" => vec![LogState::Done],
-        "ended" => vec![LogState::Ended],
-        "damaged" => vec![LogState::Damaged],
+impl WantedState {
+    fn is_of(&self, listing: &Listing, conversation: &Conversation) -> bool {
+        self.of_logs.contains(&listing.state()) && self.shown.is_none_or(|shown| shown == conversation.state)
+    }
+}
+
+/// The states with these names, those of the documents or those of `polylogue runs`.
+fn states(words: &str) -> Result<Vec<WantedState>, Problem> {
+    words.split(',').map(state).collect()
+}
+
+fn state(word: &str) -> Result<WantedState, Problem> {
+    use LogState::{Damaged, Done, Ended, Failed, Open, Paused, Waiting};
+    let shown = match word {
+        "running" => Some(ConversationState::Running),
+        "halted" => Some(ConversationState::Halted),
+        _ => None,
+    };
+    let of_logs = match word {
+        "running" => vec![Open, Paused, Failed],
+        "unfinished" => vec![Open],
+        "waiting" => vec![Waiting],
+        "halted" => vec![Open, Paused, Failed, Damaged],
+        "closed" => vec![Done, Ended],
+        "paused" => vec![Paused],
+        "failed" => vec![Failed],
+        "done" => vec![Done],
+        "ended" => vec![Ended],
+        "damaged" => vec![Damaged],
         _ => {
             return Err(Problem::bad_request(format!("there is no state `{word}`")).hint(
                 "there are `running`, `waiting`, `halted` and `closed`, and those of `polylogue runs`",
             ));
         }
-    })
+    };
+    Ok(WantedState { of_logs, shown })
 }
 
 async fn get(call: Call) -> Reply {
@@ -203,14 +228,20 @@ fn patch_schema() -> Value {
     })
 }
 
+/// Refuses a title that is too long for lists.
+fn check_title(title: &str) -> Result<(), Problem> {
+    let most = Instruction::TITLE_CHARS;
+    match title.trim().chars().count() > most {
+        true => Err(Problem::bad_request(format!("the title is longer than {most} characters"))
+            .at("/title", "too long")),
+        false => Ok(()),
+    }
+}
+
 /// The title is an event: lists, logs and forks agree on it, and a run that another process has is renamed by that process.
 async fn patch(call: Call) -> Reply {
     let (token, NewTitle { title }) = (call.token()?, call.json()?);
-    if title.chars().count() > Instruction::TITLE_CHARS {
-        let most = Instruction::TITLE_CHARS;
-        return Err(Problem::bad_request(format!("the title is longer than {most} characters"))
-            .at("/title", "too long"));
-    }
+    check_title(&title)?;
     let tenant = call.app.tenant(token)?;
     let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
     let steered = tenant.runtime.steer(&id, Instruction::ChangeTitle { title: title.into() }).await?;

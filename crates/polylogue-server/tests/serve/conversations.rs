@@ -8,7 +8,7 @@ use polylogue_server::Scope;
 use serde_json::{Value, json};
 
 use crate::client::{Request, Response};
-use crate::world::World;
+use crate::world::{Gate, World, generous};
 
 pub(crate) const PATH: &str = "/api/v1/conversations";
 
@@ -254,6 +254,35 @@ async fn s33_filters_of_the_list_combine() {
     for wrong in ["state=odd", "cursor=x", "limit=many", "parent=.."] {
         assert!(world.get(&format!("{PATH}?{wrong}")).await.status >= 400, "{wrong}");
     }
+}
+
+#[tokio::test]
+async fn s33_what_runs_and_what_was_stopped_are_told_apart() {
+    let world = World::with_gate("more", generous(), Arc::new(Gate::until(0))).await;
+    let body = json!({"team": "long"});
+    let (running, halted) = (begin(&world, &body).await, begin(&world, &body).await);
+    assert_eq!(world.post(&format!("{PATH}/{halted}/stop"), &json!({"when": "now"})).await.status, 202);
+    until(&world, &halted, "halted").await;
+    let listed = async |states: &str| -> BTreeSet<String> {
+        let page = world.get(&format!("{PATH}?state={states}")).await.json();
+        let ids = page["conversations"].as_array().unwrap().iter();
+        ids.map(|one| one["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(listed("running").await, BTreeSet::from([running.clone()]));
+    assert_eq!(listed("halted").await, BTreeSet::from([halted.clone()]));
+    for both in ["unfinished", "running,halted", "running,unfinished"] {
+        assert_eq!(listed(both).await, BTreeSet::from([running.clone(), halted.clone()]), "{both}");
+    }
+}
+
+#[tokio::test]
+async fn a_title_is_no_longer_than_the_schema_says() {
+    let world = World::new().await;
+    let begin =
+        async |chars: usize| world.post(PATH, &json!({"team": "talk", "title": "x".repeat(chars)})).await;
+    assert_eq!(begin(200).await.status, 201);
+    let long = begin(201).await;
+    assert_eq!((long.status, &long.problem()["errors"][0]["pointer"]), (400, &json!("/title")));
 }
 
 /// One conversation whose head is damaged is shown as that, and the others as they are.
