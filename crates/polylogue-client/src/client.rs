@@ -102,6 +102,10 @@ impl Client {
 
     /// The conversation that `text` names: an id, the beginning of just one, or `last`.
     pub async fn find(&self, text: &str) -> Result<Conversation, ClientError> {
+        // Every id begins with an empty text, which is what an unset variable of a shell is.
+        if text.is_empty() {
+            return Err(ClientError::new(Kind::NoConversation(String::new())));
+        }
         let newest = ListFilter { limit: Some(1), ..ListFilter::default() };
         let filter = match text {
             "last" => newest,

@@ -401,7 +401,8 @@ impl Runtime {
             "last" => newest.clone(),
             _ => ListQuery { limit: Some(5), id: Some(text.to_owned()), ..ListQuery::default() },
         };
-        let found = self.list(&query).await?.logs;
+        // Every id begins with an empty text, which is what an unset variable of a shell is.
+        let found = if text.is_empty() { Vec::new() } else { self.list(&query).await?.logs };
         match found.as_slice() {
             [only] => Ok(only.id.clone()),
             [] if self.list(&newest).await?.logs.is_empty() => Err(Error::Empty),

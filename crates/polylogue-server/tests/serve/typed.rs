@@ -115,6 +115,12 @@ async fn the_client_finds_lists_and_removes() {
     let late = ListFilter { since: Some(polylogue_core::Timestamp(since.0 + 1)), ..ListFilter::default() };
     assert_eq!(client.list(&late).await.unwrap().conversations, []);
     assert!(client.remove(&asking).await.unwrap().removed);
+    for id in ids.split_off(1) {
+        client.remove(&id).await.unwrap();
+    }
+    // The only id begins with an empty text, which names none.
+    assert_eq!(client.find(&ids[0].as_str()[..4]).await.unwrap().id, ids[0]);
+    assert!(client.find("").await.unwrap_err().is_usage());
     assert_eq!(client.conversation(&asking).await.unwrap_err().problem().unwrap().word(), "not-found");
 }
 
