@@ -12,7 +12,7 @@ use super::{unwritable, verify, write};
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
 use crate::screen::text::folded;
-use crate::screen::{RunEnd, RunState, Sanitized, cost};
+use crate::screen::{RunEnd, RunState, Sanitized, most_cost};
 use crate::stderr::print_note;
 use crate::{args, place};
 
@@ -102,7 +102,7 @@ pub(crate) fn line(listing: &Listing, state: &str, now_ms: u64) -> Sanitized {
         created => format!("{} ago", age(now_ms.saturating_sub(created) / 1000)),
     };
     let fork = parent.as_ref().map(|parent| format!("  ({})", origin(parent)));
-    let (cost, task) = (cost(&summary.usage), folded(&summary.task));
+    let (cost, task) = (most_cost(&summary.usage), folded(&summary.task));
     let fork = fork.unwrap_or_default();
     let turns = counted(summary.turns, "turn");
     let line = format!("{id:<8} {age:>9}  {title:<20} {turns:>9}  {cost:>12}  {state}{fork}  {task}");

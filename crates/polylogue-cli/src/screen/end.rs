@@ -130,7 +130,7 @@ impl RunEnd {
     pub(crate) fn lines(&self, width: Option<usize>) -> Vec<Line> {
         let status = Line::new(&folded(&self.status), Style::BOLD);
         let facts = [turns(self.turns), tokens(&self.usage), cost(&self.usage), time(self.elapsed)];
-        let facts = facts.into_iter().chain(uncertain(&self.usage, self.state));
+        let facts = facts.into_iter().chain(uncertain(&self.usage, self.state == RunState::Done));
         let facts = facts.chain(prompt_cache(&self.usage)).chain(saved(&self.usage));
         let facts = facts.chain(overlong(self.overlong));
         let facts: Vec<String> = facts.collect();
@@ -186,14 +186,20 @@ pub(crate) fn cost(usage: &TotalUsage) -> String {
     }
 }
 
+/// The same for a column: with what calls without a reply can have cost.
+pub(crate) fn most_cost(usage: &TotalUsage) -> String {
+    let is_bounded = usage.unpriced == 0 && usage.uncertain.cost.picodollars > 0;
+    if is_bounded { format!("at most {}", usage.counted_cost()) } else { cost(usage) }
+}
+
 /// What calls took at most that got no reply: it counts against limits; the exact usage is unknown. A conversation that is done
-/// does not miss these replies: the calls were repeated.
-fn uncertain(usage: &TotalUsage, state: RunState) -> Option<String> {
+/// does not miss these replies: the calls `were_retried`.
+pub(crate) fn uncertain(usage: &TotalUsage, were_retried: bool) -> Option<String> {
     let most = &usage.uncertain;
     let (count, s) = (grouped(most.calls), if most.calls == 1 { "" } else { "s" });
-    let calls = match state {
-        RunState::Done => format!("{count} failed call{s}, retried"),
-        _ => format!("{count} call{s} without a reply"),
+    let calls = match were_retried {
+        true => format!("{count} failed call{s}, retried"),
+        false => format!("{count} call{s} without a reply"),
     };
     match (most.calls, most.cost.picodollars) {
         (0, 0) => None,
@@ -376,11 +382,17 @@ mod tests {
             let uncertain = UncertainUsage { calls, cost: Money::dollars(cost), ..UncertainUsage::default() };
             TotalUsage { uncertain, ..TotalUsage::default() }
         };
-        let shown = |usage: &TotalUsage, state| uncertain(usage, state).unwrap_or_default();
-        assert_eq!(shown(&usage(2, 0.0), RunState::Done), "2 failed calls, retried");
-        assert_eq!(shown(&usage(1, 0.5), RunState::Done), "1 failed call, retried, at most $0.5000 more");
-        assert_eq!(shown(&usage(1, 0.0), RunState::Failed), "1 call without a reply");
-        assert_eq!(shown(&usage(0, 0.0), RunState::Done), "");
+        let shown = |usage: &TotalUsage, were_retried| uncertain(usage, were_retried).unwrap_or_default();
+        assert_eq!(shown(&usage(2, 0.0), true), "2 failed calls, retried");
+        assert_eq!(shown(&usage(1, 0.5), true), "1 failed call, retried, at most $0.5000 more");
+        assert_eq!(shown(&usage(1, 0.0), false), "1 call without a reply");
+        assert_eq!(shown(&usage(0, 0.0), true), "");
+        let column = |known, unpriced| {
+            most_cost(&TotalUsage { cost: Money::dollars(known), unpriced, ..usage(1, 0.5) })
+        };
+        assert_eq!(column(1.0, 0), "at most $1.50");
+        assert_eq!((column(1.0, 1), column(0.0, 1)), ("at least $1.00".into(), "cost unknown".into()));
+        assert_eq!(most_cost(&usage(1, 0.0)), "$0");
     }
 
     #[test]

@@ -39,7 +39,9 @@ mod style;
 pub(crate) mod text;
 mod turns;
 
-pub(crate) use end::{RunEnd, RunState, cached_share, cost, prompt_savings, time, tokens};
+pub(crate) use end::{
+    RunEnd, RunState, cached_share, cost, most_cost, prompt_savings, time, tokens, uncertain,
+};
 pub(crate) use live::{Clock, SizeOf};
 pub(crate) use notice::asks;
 pub(crate) use region::Size;

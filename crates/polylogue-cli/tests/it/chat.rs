@@ -137,6 +137,28 @@ fn ctrl_c_stops_the_reply_and_not_the_program() {
 }
 
 #[test]
+fn what_a_stopped_reply_can_have_cost_is_shown_next_to_the_cost() {
+    let server = serve(echo());
+    let home = Home::at(&server).var("POLYLOGUE_MODEL", "openai-chat:gpt-4o");
+    let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
+    terminal.wait_for_question("Ctrl-D leaves.");
+    terminal.press("Think slowly\r");
+    until("the model is asked", || server.count() == 1);
+    terminal.press("\x03");
+    terminal.wait_for_question("(stopped)");
+    terminal.press("/exit\r");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 0);
+    let uncertain = "1 call without a reply, at most $0.";
+    assert!(seen.contains(&format!("\n0 tokens · $0 · {uncertain}")), "{seen}");
+    let costs = home.run(&["show", "last", "--cost"]).ok().out;
+    assert!(costs.lines().next().unwrap().ends_with("  uncertain"), "{costs}");
+    assert_eq!(costs.matches(uncertain).count(), 2, "of the agent, and in total: {costs}");
+    let runs = home.run(&["runs"]).ok().out;
+    assert!(runs.contains("  at most $0."), "{runs}");
+}
+
+#[test]
 fn an_error_of_the_model_is_shown_and_can_be_retried() {
     let play = |_: &Received, nth: usize| match nth {
         0 => Answer::unexpected("no such thing".to_owned()),

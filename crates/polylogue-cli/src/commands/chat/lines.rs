@@ -13,7 +13,7 @@ use crate::error::{CliError, Exit};
 use crate::place::shell_word;
 use crate::prompt::{self, Typed};
 use crate::screen::picture::Pictures;
-use crate::screen::{Output, RunEnd, cost, document, tokens};
+use crate::screen::{Output, RunEnd, cost, document, tokens, uncertain};
 use crate::signals::Signals;
 use crate::stderr::{print_note, print_note_wrapped};
 
@@ -182,7 +182,8 @@ pub(crate) fn print_left(
     asked: Option<(&str, &str)>,
 ) {
     if output.is_conversation() {
-        print_note(&format!("{} · {}", tokens(usage), cost(usage)));
+        let facts = [tokens(usage), cost(usage)].into_iter().chain(uncertain(usage, false));
+        print_note_wrapped(&facts.collect::<Vec<_>>().join(" · "));
         print_note(&format!("`polylogue show {id}{option}` / `polylogue chat --resume {id}{option}`"));
     } else if let Some((who, text)) = asked {
         print_note(&format!("{who} is asked: {text}"));

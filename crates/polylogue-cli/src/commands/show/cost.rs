@@ -7,17 +7,17 @@ use polylogue_core::{Event, Name, PrefixChange, TotalUsage};
 use serde_json::json;
 
 use crate::screen::text::Line;
-use crate::screen::{Sanitized, Style, cached_share, cost, prompt_savings, tokens};
+use crate::screen::{Sanitized, Style, cached_share, cost, prompt_savings, tokens, uncertain};
 
 /// One line of the table, or its head.
 type Cells = [String; COLUMNS];
 
-const COLUMNS: usize = 10;
+const COLUMNS: usize = 11;
 
 /// The columns; `thinking` is a part of the tokens. The chat is shown only if there are several, `thinking` only if models
-/// did, and the last two only if a prompt cache was used.
+/// did, `cached` and `saved` only if a prompt cache was used, and `uncertain` only if a call had no reply.
 const HEAD: [&str; COLUMNS] =
-    ["agent", "chat", "for", "model", "calls", "tokens", "thinking", "cost", "cached", "saved"];
+    ["agent", "chat", "for", "model", "calls", "tokens", "thinking", "cost", "cached", "saved", "uncertain"];
 
 /// What all runs of a conversation cost: a line for each chat, agent, purpose and model, and the sum.
 pub(crate) fn shown(events: &[Event], as_json: bool, color: bool) -> serde_json::Result<Sanitized> {
@@ -58,9 +58,10 @@ const fn words(purpose: Purpose) -> &'static str {
 fn cells([who, chat, purpose, model]: [&str; 4], usage: &TotalUsage) -> Cells {
     let calls = (usage.calls + usage.saved.calls).to_string();
     let thinking = if usage.reasoning > 0 { usage.reasoning.to_string() } else { String::new() };
-    let [cached, saved] = [cached_share(usage), prompt_savings(usage)].map(Option::unwrap_or_default);
+    let [cached, saved, uncertain] =
+        [cached_share(usage), prompt_savings(usage), uncertain(usage, false)].map(Option::unwrap_or_default);
     let [who, chat, purpose, model] = [who, chat, purpose, model].map(str::to_owned);
-    [who, chat, purpose, model, calls, tokens(usage), thinking, cost(usage), cached, saved]
+    [who, chat, purpose, model, calls, tokens(usage), thinking, cost(usage), cached, saved, uncertain]
 }
 
 /// The rows in columns; the first is their head. Columns that are empty below it are left out.
