@@ -171,9 +171,50 @@ pub(crate) fn shell_word(path: &Path) -> String {
     shlex::try_quote(&text).map_or_else(|_| format!("{text:?}"), Into::into)
 }
 
-/// The option that names the store in a command, unless the variable does.
-pub(crate) fn store_option(given: Option<&Path>) -> Option<String> {
-    let given = given.filter(|given| !is_of_variable(given))?;
-    let quoted = shlex::try_quote(given.to_str()?).ok()?.into_owned();
-    Some(format!("--store {quoted}"))
+/// The option with which commands that are shown find their conversations.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum PlaceOption {
+    /// None is needed: a variable names the place, or the default is meant.
+    #[default]
+    Unneeded,
+    /// `--store`, with the path.
+    Store(String),
+    /// `--server`, with the address.
+    Server(String),
+}
+
+impl PlaceOption {
+    /// That of the store that the command line names.
+    pub(crate) fn of_store(given: Option<&Path>) -> Self {
+        given.filter(|given| !is_of_variable(given)).map(Self::naming_store).unwrap_or_default()
+    }
+
+    /// That of the store at `path`, whatever names it.
+    pub(crate) fn naming_store(path: &Path) -> Self {
+        path.to_str().map_or(Self::Unneeded, |_| Self::Store(format!("--store {}", shell_word(path))))
+    }
+
+    /// That of the server at `url`.
+    pub(crate) fn naming_server(url: &str) -> Self {
+        Self::Server(format!("--server {}", shell_word(Path::new(url))))
+    }
+
+    /// That of commands which need the store itself: the one of a server is unknown here.
+    pub(crate) fn at_store(&self) -> &Self {
+        if matches!(self, Self::Server(_)) { &Self::Unneeded } else { self }
+    }
+
+    /// The option, if one is needed.
+    pub(crate) fn as_deref(&self) -> Option<&str> {
+        match self {
+            Self::Unneeded => None,
+            Self::Store(option) | Self::Server(option) => Some(option),
+        }
+    }
+
+    /// The command `polylogue` with these words, as it can be typed.
+    pub(crate) fn command(&self, words: &str) -> String {
+        let words = ["polylogue", words].into_iter().chain(self.as_deref());
+        words.collect::<Vec<_>>().join(" ")
+    }
 }

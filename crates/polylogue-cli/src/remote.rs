@@ -23,8 +23,9 @@ pub(crate) use named_server::Remote;
 
 use crate::args::{self, Command};
 use crate::error::{CliError, Exit};
+use crate::place::{self, PlaceOption};
 use crate::stderr::print_note_wrapped;
-use crate::{place, trust};
+use crate::trust;
 
 /// The server, if the command is for one.
 pub(crate) fn wanted(cli: &args::Cli, matches: &ArgMatches) -> Result<Option<Remote>, CliError> {
@@ -46,8 +47,8 @@ pub(crate) fn wanted(cli: &args::Cli, matches: &ArgMatches) -> Result<Option<Rem
             client.url()
         ));
     }
-    let option = is_named.then(|| shlex::try_quote(url).ok().map(|url| format!("--server {url}"))).flatten();
-    Ok(Some(Remote { client, option }))
+    let place = if is_named { PlaceOption::naming_server(url) } else { PlaceOption::default() };
+    Ok(Some(Remote { client, place }))
 }
 
 /// Runs the command on the conversations of the server.

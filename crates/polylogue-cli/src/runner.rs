@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::Either;
 use polylogue::{Agent as _, Status};
-use polylogue_core::{Body, Cancellation, Event, LogId, Path, Question, Responder, RunOutcome, Update};
+use polylogue_core::{Body, Cancellation, Event, Path, Question, Responder, RunOutcome, Update};
 use polylogue_mcp::Progress;
 use polylogue_runtime::{Conversation, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::args::piped::Input;
 use crate::error::{CliError, Exit};
-use crate::place;
+use crate::place::PlaceOption;
 use crate::prompt::question::{meant, prompt as prompt_for, typed};
 use crate::prompt::{self, Asked, print_verbatim};
 use crate::screen::text::neutral;
@@ -92,6 +92,11 @@ impl Runner {
                 InputOutcome::No => return Ok(status),
             }
         }
+    }
+
+    /// Where commands that are shown find the conversation.
+    pub(crate) fn place(&self) -> PlaceOption {
+        PlaceOption::of_store(self.work.as_deref())
     }
 
     /// What the person sees, from now on; times are counted from `begun`.
@@ -181,7 +186,10 @@ impl Runner {
                     Either::Right(outcome) => return Ok(outcome),
                 }
             }
-            None => read_answer(question, self.input, self.conversation.id(), signals).await?,
+            None => {
+                let again = self.place().command(&format!("resume {}", self.conversation.id()));
+                read_answer(question, self.input, &again, signals).await?
+            }
         };
         let Some(text) = text else { return Ok(InputOutcome::No) };
         let text = self.always.answer(question, meant(question, text))?;
@@ -268,7 +276,7 @@ impl Runner {
             _ => true,
         };
         let files = work_dir::summary(self.work.as_deref(), &id);
-        let (state, store) = (RunEnd::state(&status), place::store_option(self.work.as_deref()));
+        let (state, place) = (RunEnd::state(&status), self.place());
         let end = RunEnd {
             state,
             status: end_status,
@@ -279,7 +287,7 @@ impl Runner {
             resumable,
             option,
             files,
-            store,
+            place,
             overlong: overlong(&events),
         };
         let asked = match &status {
@@ -302,11 +310,11 @@ impl Runner {
     }
 }
 
-/// Reads the answer from a standard input that is not a terminal, if that may answer the question.
+/// Reads the answer from a standard input that is not a terminal, if that may answer the question. The command `again` asks it again.
 pub(crate) async fn read_answer(
     question: &Question,
     input: Input,
-    id: &LogId,
+    again: &str,
     signals: &mut Signals,
 ) -> Result<Option<String>, CliError> {
     if input == Input::None || prompt::is_typed() {
@@ -320,7 +328,7 @@ pub(crate) async fn read_answer(
         ));
         return Ok(None);
     }
-    let hint = || format!("nothing is lost: `polylogue resume {id}` asks again");
+    let hint = || format!("nothing is lost: `{again}` asks again");
     prompt::read_piped(signals).await.map_err(|error| error.hint(hint()))
 }
 

@@ -9,24 +9,26 @@ use serde_json::json;
 
 use super::runs::age;
 use super::{unwritable, write};
+use crate::args;
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
+use crate::place::{self, PlaceOption};
 use crate::runner::waiting;
 use crate::screen::text::folded;
 use crate::screen::{RunEnd, Sanitized};
 use crate::stderr::print_note_wrapped;
-use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Cluster) -> Result<Exit, CliError> {
     let runtime = place::existing(cli.store.as_deref())?;
+    let place = PlaceOption::of_store(cli.store.as_deref());
     if let Some(name) = &args.recount {
-        return recount(&runtime, name, args.json).await;
+        return recount(&runtime, (name, &place), args.json).await;
     }
-    show(&cluster_of(&runtime, args.limit).await?, args.json)
+    show(&cluster_of(&runtime, args.limit).await?, args.json, &place)
 }
 
 /// Prints workers, budgets and conversations.
-pub(crate) fn show(cluster: &Cluster, json: bool) -> Result<Exit, CliError> {
+pub(crate) fn show(cluster: &Cluster, json: bool, place: &PlaceOption) -> Result<Exit, CliError> {
     let Cluster { workers, budgets, conversations, counts, .. } = cluster;
     let rows: Result<Vec<Sanitized>, CliError> = match json {
         true => {
@@ -46,7 +48,7 @@ pub(crate) fn show(cluster: &Cluster, json: bool) -> Result<Exit, CliError> {
     let text: Sanitized = rows?.into_iter().collect();
     write(&text)?;
     if !json {
-        print_summary(cluster);
+        print_summary(cluster, place);
     }
     let (shown, all) = (conversations.len() as u64, counts.all());
     if shown < all {
@@ -120,7 +122,11 @@ fn budget_json(budget: &Budget) -> Result<Sanitized, CliError> {
 }
 
 /// Counts a shared budget again, from the logs.
-async fn recount(runtime: &Runtime, name: &str, json: bool) -> Result<Exit, CliError> {
+async fn recount(
+    runtime: &Runtime,
+    (name, place): (&str, &PlaceOption),
+    json: bool,
+) -> Result<Exit, CliError> {
     let Recount { before, after, counted: logs, running, uncertain, unreadable } =
         runtime.recount_budget(name).await?;
     if json {
@@ -150,7 +156,8 @@ async fn recount(runtime: &Runtime, name: &str, json: bool) -> Result<Exit, CliE
     }
     for id in &uncertain {
         print_note_wrapped(&format!(
-            "`{id}` may have lost a call when its process died: it is counted when it continues; `polylogue resume {id}` continues it"
+            "`{id}` may have lost a call when its process died: it is counted when it continues; `{}` continues it",
+            place.command(&format!("resume {id}"))
         ));
     }
     Ok(Exit::Done)
@@ -187,7 +194,7 @@ fn is_abandoned(queued: &Queued) -> bool {
     queued.state == QueueState::Lost && queued.overdue_ms.is_none()
 }
 
-fn print_summary(cluster: &Cluster) {
+fn print_summary(cluster: &Cluster, place: &PlaceOption) {
     let counts = &cluster.counts;
     let of = |state: QueueState| format!("{} {}", counts.of(state), state.as_str());
     let states =
@@ -197,13 +204,16 @@ fn print_summary(cluster: &Cluster) {
     let states: Vec<String> = states.into_iter().map(of).collect();
     print_note_wrapped(&format!("{workers}; {}; {takeovers}", states.join(", ")));
     if cluster.workers.is_empty() && counts.ready + counts.lost > 0 {
-        print_note_wrapped("hint: no worker runs: start one with `polylogue worker`");
+        let worker = place.at_store().command("worker");
+        print_note_wrapped(&format!("hint: no worker runs: start one with `{worker}`"));
     }
     if cluster.conversations.iter().any(is_abandoned) {
-        print_note_wrapped("hint: `polylogue resume ID` continues a conversation that was not handed over");
+        let resume = place.command("resume ID");
+        print_note_wrapped(&format!("hint: `{resume}` continues a conversation that was not handed over"));
     }
     if counts.parked > 0 {
-        print_note_wrapped("hint: `polylogue resume ID --detach` hands a parked conversation over again");
+        let detach = place.at_store().command("resume ID --detach");
+        print_note_wrapped(&format!("hint: `{detach}` hands a parked conversation over again"));
     }
 }
 

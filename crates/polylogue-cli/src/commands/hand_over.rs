@@ -8,6 +8,7 @@ use super::{unwritable, write};
 use crate::args;
 use crate::args::worker::features;
 use crate::error::{CliError, Exit};
+use crate::place::PlaceOption;
 use crate::screen::{Output, Sanitized, Settings};
 use crate::stderr::print_note_wrapped;
 
@@ -17,6 +18,7 @@ pub(super) async fn hand_over(
     (conversation, prepared): (&Conversation, &Prepared),
     detach: &args::worker::Detach,
     settings: &Settings,
+    place: &PlaceOption,
 ) -> Result<Exit, CliError> {
     let id = conversation.id();
     // While it is open here, so that no moment is without a process that runs it next.
@@ -24,9 +26,8 @@ pub(super) async fn hand_over(
     conversation.log_resumption().await?;
     conversation.release().await?;
     print_id(id, settings)?;
-    print_note_wrapped(&format!(
-        "a worker runs it; `polylogue cluster` shows where, and `polylogue show {id}` what was said"
-    ));
+    let (cluster, show) = (place.command("cluster"), place.command(&format!("show {id}")));
+    print_note_wrapped(&format!("a worker runs it; `{cluster}` shows where, and `{show}` what was said"));
     Ok(Exit::Done)
 }
 

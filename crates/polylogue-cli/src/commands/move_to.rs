@@ -5,10 +5,11 @@ use polylogue_core::StoreError;
 use super::resume::Stored;
 use super::team_version::TeamVersion;
 use super::worker::SETTINGS;
+use crate::args;
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
+use crate::place::{self, PlaceOption};
 use crate::stderr::print_note;
-use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::change::Move) -> Result<Exit, CliError> {
     let runtime = place::existing(cli.store.as_deref())?;
@@ -29,7 +30,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::change::Move) -> Result<Ex
             polylogue_runtime::Error::Run(polylogue_core::Error::Store(StoreError::Busy { .. }))
         );
         let error = CliError::from(error);
-        if is_busy { error.hint(format!("`polylogue pause {id}` stops it after its turn")) } else { error }
+        let pause = || PlaceOption::of_store(cli.store.as_deref()).command(&format!("pause {id}"));
+        if is_busy { error.hint(format!("`{}` stops it after its turn", pause())) } else { error }
     })?;
     print_note(&format!("`{id}` continues with `{}`: {count}", args.team.display()));
     Ok(Exit::Done)

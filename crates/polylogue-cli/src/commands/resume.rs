@@ -13,13 +13,13 @@ use super::team_version::{NewerTeam, TeamVersion};
 use crate::error::{CliError, Exit};
 use crate::launch::{Launch, settings};
 use crate::limit;
-use crate::place::shell_word;
+use crate::place::{self, PlaceOption, shell_word};
 use crate::runner::Runner;
 use crate::screen::Settings;
 use crate::stderr::print_note;
 use crate::text_arg::text_of;
 use crate::trust::rules::Always;
-use crate::{args, attachments, place, trust};
+use crate::{args, attachments, trust};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, CliError> {
     check_resumed(args)?;
@@ -30,7 +30,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     }
     let id = runtime.find(&args.id).await?;
     let settings = settings(cli, args.options.output);
-    if !args.take_over && steer::unpause(&runtime, &id, given(args)).await? {
+    let place = PlaceOption::of_store(cli.store.as_deref());
+    if !args.take_over && steer::unpause(&runtime, &id, given(args), &place).await? {
         if args.detach.detach {
             print_id(&id, &settings)?;
         }
@@ -42,13 +43,13 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     let resumed = conversation.resume(message.clone()).await?;
     let refused = refused(&resumed, args);
     let given = message.as_ref().zip(args.message.as_deref());
-    report_unchanged(&conversation, resumed, given, cli.store.as_deref()).await?;
+    report_unchanged(&conversation, resumed, given, &place).await?;
     if let Some(exit) = refused {
         conversation.release().await?;
         return Ok(exit);
     }
     if args.detach.detach {
-        return hand_over(&runtime, (&conversation, &prepared), &args.detach, &settings).await;
+        return hand_over(&runtime, (&conversation, &prepared), &args.detach, &settings, &place).await;
     }
     Runner {
         conversation,
@@ -138,7 +139,7 @@ async fn report_unchanged(
     conversation: &Conversation,
     resumed: Resumed,
     given: Option<(&Message, &str)>,
-    store: Option<&Path>,
+    place: &PlaceOption,
 ) -> Result<(), CliError> {
     let id = conversation.id();
     let (reason, what) = match resumed {
@@ -154,8 +155,8 @@ async fn report_unchanged(
         match limit::command_to_continue(conversation, &reason, given.map(|(message, _)| message)).await? {
             // A message that was not added is given again under a higher limit.
             Some(way) if message.is_none() || !way.starts_with('"') => {
-                let store = place::store_option(store).map(|store| format!(" {store}")).unwrap_or_default();
-                format!("`polylogue resume {id} {}{way}{store}` continues it", message.unwrap_or_default())
+                let resume = format!("resume {id} {}{way}", message.unwrap_or_default());
+                format!("`{}` continues it", place.command(&resume))
             }
             Some(_) => "another message can continue it".into(),
             None => "neither a higher limit nor a message continues it".into(),

@@ -12,13 +12,14 @@ use super::{hand_over, price};
 use crate::error::{CliError, Exit};
 use crate::launch::{Launch, print_default_model, print_scripted, settings, warn_of_unbounded};
 use crate::limit::counted;
+use crate::place::{self, PlaceOption};
 use crate::runner::Runner;
 use crate::screen::time;
 use crate::stderr::print_note_wrapped;
 use crate::text_arg::text_of;
 use crate::trust::rules::Always;
 use crate::user_config::default_model;
-use crate::{args, attachments, place, trust};
+use crate::{args, attachments, trust};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliError> {
     hand_over::check(&args.detach, &args.budgets, &args.options)?;
@@ -45,7 +46,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     let runtime = args.budgets.pay_for(place::open(cli.store.as_deref())?).await?;
     let conversation = runtime.begin(&prepared.run()).await?;
     if args.detach.detach {
-        return hand_over::hand_over(&runtime, (&conversation, &prepared), &args.detach, &settings).await;
+        let (handed, place) = ((&conversation, &prepared), PlaceOption::of_store(cli.store.as_deref()));
+        return hand_over::hand_over(&runtime, handed, &args.detach, &settings, &place).await;
     }
     conversation.attach(attached);
     if settings.output.is_conversation() {

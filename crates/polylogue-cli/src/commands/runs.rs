@@ -9,12 +9,13 @@ use polylogue_runtime::Runtime;
 use serde_json::{Value, json};
 
 use super::{unwritable, verify, write};
+use crate::args;
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
+use crate::place::{self, PlaceOption};
 use crate::screen::text::folded;
 use crate::screen::{RunEnd, RunState, Sanitized, most_cost};
 use crate::stderr::print_note;
-use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit, CliError> {
     // A place without a store lists nothing, and no store is created.
@@ -26,11 +27,12 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let now = u64::try_from(now).unwrap_or(u64::MAX);
     let runtime = place::open(cli.store.as_deref())?;
+    let place = PlaceOption::of_store(cli.store.as_deref());
     let Page { logs, next } = runtime.list(&query(&runtime, args, now).await?).await?;
     let mut rows = Vec::new();
     for listing in &logs {
         let state = match listing.state() {
-            LogState::Damaged => ListedState::new("damaged", unreadable(&runtime, listing).await),
+            LogState::Damaged => ListedState::new("damaged", unreadable(&runtime, listing, &place).await),
             _ => state(listing),
         };
         rows.push(if args.json { as_json(listing, &state)? } else { line(listing, &state.status, now) });
@@ -78,13 +80,14 @@ const fn state_of(state: args::runs::StateFilter) -> LogState {
 }
 
 /// Why a conversation cannot be read.
-async fn unreadable(runtime: &Runtime, listing: &Listing) -> String {
+async fn unreadable(runtime: &Runtime, listing: &Listing, place: &PlaceOption) -> String {
     let id = &listing.id;
+    let verify = place.command(&format!("verify {id}"));
     match runtime.store().meta(id).await {
         Err(error @ (StoreError::Older { .. } | StoreError::Newer { .. })) => {
-            format!("{}: `polylogue verify {id}` says what to do", verify::state(&error).replace('_', " "))
+            format!("{}: `{verify}` says what to do", verify::state(&error).replace('_', " "))
         }
-        _ => format!("damaged: `polylogue verify {id}` says where"),
+        _ => format!("damaged: `{verify}` says where"),
     }
 }
 

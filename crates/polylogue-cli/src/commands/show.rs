@@ -14,10 +14,10 @@ use super::runs::origin;
 use super::{unwritable, write};
 use crate::error::{CliError, Exit};
 use crate::launch::wish;
+use crate::place::{self, PlaceOption};
 use crate::screen::picture::Pictures;
 use crate::screen::{OutputStyle, Sanitized, Size, document};
-use crate::work_dir;
-use crate::{args, place};
+use crate::{args, work_dir};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliError> {
     let runtime = place::existing(cli.store.as_deref())?;
@@ -62,8 +62,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
     }
     let Some(damage) = damage else { return Ok(Exit::Done) };
     if !args.json {
+        let verify = PlaceOption::of_store(cli.store.as_deref()).command(&format!("verify {id}"));
         write(&Sanitized::plain("\n"))?;
-        write(&Sanitized::row(&cut_off(&id, &damage)))?;
+        write(&Sanitized::row(&cut_off(&damage, &verify)))?;
     }
     Err(damage.into())
 }
@@ -111,8 +112,8 @@ pub(crate) fn whole(
     })
 }
 
-/// The last line of what is shown of a damaged conversation.
-fn cut_off(id: &LogId, damage: &StoreError) -> String {
-    let todo = format!("`polylogue verify {id}` checks it, and with `--repair` keeps the events before");
+/// The last line of what is shown of a damaged conversation, which the command `verify` checks.
+fn cut_off(damage: &StoreError, verify: &str) -> String {
+    let todo = format!("`{verify}` checks it, and with `--repair` keeps the events before");
     format!("DAMAGED: event {} and all after it are not shown; {todo}", damage.intact())
 }

@@ -5,9 +5,10 @@ use polylogue_core::{Body, Instruction, LogId, Store as _};
 use polylogue_runtime::{Runtime, Steered};
 
 use crate::error::{CliError, Exit};
+use crate::place::{self, PlaceOption};
 use crate::stderr::print_note_wrapped;
 use crate::text_arg::text_of;
-use crate::{args, attachments, place};
+use crate::{args, attachments};
 
 pub(crate) async fn send(cli: &args::Cli, args: &args::steer::Send) -> Result<Exit, CliError> {
     let (runtime, id) = found(cli, &args.id).await?;
@@ -21,7 +22,7 @@ pub(crate) async fn send(cli: &args::Cli, args: &args::steer::Send) -> Result<Ex
         None => Name::user(),
     };
     let message = attachments::message(author, text, attached);
-    let later = format!("sent; `polylogue resume {id}` continues the conversation");
+    let later = format!("sent; `{}` continues the conversation", resume(cli, &id));
     let texts = Texts { done: "sent", idle: &later };
     give(&runtime, &id, Instruction::Send(message), &texts).await
 }
@@ -34,23 +35,29 @@ pub(crate) async fn cancel(cli: &args::Cli, args: &args::steer::Cancel) -> Resul
     }
     if !runtime.cancel_queued(&id, args.now).await? {
         return Err(CliError::usage(format!("no process runs `{id}`, so there is nothing to cancel"))
-            .hint(format!("`polylogue resume {id}` continues it")));
+            .hint(format!("`{}` continues it", resume(cli, &id))));
     }
     print_note_wrapped(&format!(
-        "cancelled: no worker continues it; `polylogue resume {id}` does, here or, with `--detach`, by a worker"
+        "cancelled: no worker continues it; `{}` does, here or, with `--detach`, by a worker",
+        resume(cli, &id)
     ));
     Ok(Exit::Done)
 }
 
 pub(crate) async fn pause(cli: &args::Cli, args: &args::steer::Pause) -> Result<Exit, CliError> {
     let (runtime, id) = found(cli, &args.id).await?;
-    let done = format!("paused; `polylogue resume {id}` continues it");
+    let done = format!("paused; `{}` continues it", resume(cli, &id));
     give(&runtime, &id, Instruction::Pause, &Texts { done: &done, idle: &done }).await
 }
 
 /// Continues a conversation that another process has open and that is paused. Returns whether there was one. That process cannot be `given`
 /// anything by this.
-pub(crate) async fn unpause(runtime: &Runtime, id: &LogId, given: Option<&str>) -> Result<bool, CliError> {
+pub(crate) async fn unpause(
+    runtime: &Runtime,
+    id: &LogId,
+    given: Option<&str>,
+    place: &PlaceOption,
+) -> Result<bool, CliError> {
     let events = runtime.store().read(id, 0).await?;
     let is_paused = events.iter().rev().find_map(|event| match event.body {
         Body::Paused => Some(true),
@@ -63,8 +70,9 @@ pub(crate) async fn unpause(runtime: &Runtime, id: &LogId, given: Option<&str>) 
     if let Some(given) = given {
         let what =
             format!("`{id}` is paused, and open in another process, which `resume` cannot give {given}");
+        let [resume, raise, send] = ["resume", "raise", "send"].map(|word| place.command(&format!("{word} {id}")));
         return Err(CliError::usage(what).hint(format!(
-            "`polylogue resume {id}` continues it there; `polylogue raise {id}` raises its limits before, and `polylogue send {id}` sends a message"
+            "`{resume}` continues it there; `{raise}` raises its limits before, and `{send}` sends a message"
         )));
     }
     if let Steered::Refused(why) = runtime.steer(id, Instruction::Resume).await? {
@@ -82,9 +90,8 @@ pub(crate) async fn next(cli: &args::Cli, args: &args::steer::Next) -> Result<Ex
     let (runtime, id) = found(cli, &args.id).await?;
     let who = participant(&runtime, &id, &args.name).await?;
     let done = format!("{who} speaks next");
-    let later = format!(
-        "{who} speaks next if the chat allows it; `polylogue resume {id}` continues the conversation"
-    );
+    let later =
+        format!("{who} speaks next if the chat allows it; `{}` continues the conversation", resume(cli, &id));
     give(&runtime, &id, Instruction::NextSpeaker { who }, &Texts { done: &done, idle: &later }).await
 }
 
@@ -95,8 +102,13 @@ pub(crate) async fn raise(cli: &args::Cli, args: &args::steer::Raise) -> Result<
         return Err(CliError::usage("there is no limit to raise")
             .hint("name what it may use from now on, such as `--max-cost 0.50`"));
     }
-    let idle = format!("raised; `polylogue resume {id}` continues the conversation");
+    let idle = format!("raised; `{}` continues the conversation", resume(cli, &id));
     give(&runtime, &id, Instruction::RaiseLimits(more), &Texts { done: "raised", idle: &idle }).await
+}
+
+/// The command that continues a conversation of the store that the command line names.
+pub(super) fn resume(cli: &args::Cli, id: &LogId) -> String {
+    PlaceOption::of_store(cli.store.as_deref()).command(&format!("resume {id}"))
 }
 
 /// What is said when an instruction was given.

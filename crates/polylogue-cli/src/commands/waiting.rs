@@ -7,14 +7,15 @@ use polylogue_runtime::WaitingRun;
 use serde_json::json;
 
 use super::runs::age;
-use super::steer::{Texts, found, give};
+use super::steer::{Texts, found, give, resume};
 use super::{unwritable, write};
+use crate::args;
 use crate::error::{CliError, Exit};
+use crate::place::{self, PlaceOption};
 use crate::prompt::{question::meant, user_name};
 use crate::screen::Sanitized;
 use crate::stderr::print_note;
 use crate::text_arg::text_of;
-use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::steer::Waiting) -> Result<Exit, CliError> {
     let runtime = place::existing(cli.store.as_deref())?;
@@ -37,10 +38,11 @@ pub(crate) fn print(waiting: &[WaitingRun], args: &args::steer::Waiting) -> Resu
 pub(crate) async fn answer(cli: &args::Cli, args: &args::steer::Answer) -> Result<Exit, CliError> {
     let (runtime, id) = found(cli, &args.id).await?;
     let (number, text) = given(args)?;
-    let open = chosen(runtime.open_questions(&id).await?, &id, number)?;
+    let place = PlaceOption::of_store(cli.store.as_deref());
+    let open = chosen(runtime.open_questions(&id).await?, (&id, &place), number)?;
     let text = meant(&open.question, text_of(text)?).into();
     let by = args.by.as_deref().map(Into::into).or_else(user_name);
-    let idle = format!("answered; `polylogue resume {id}` continues the conversation");
+    let idle = format!("answered; `{}` continues the conversation", resume(cli, &id));
     let texts = Texts { done: "answered", idle: &idle };
     give(&runtime, &id, Instruction::Answer { question: open.seq, text, by }, &texts).await
 }
@@ -64,7 +66,7 @@ fn number_of(text: &str) -> Result<u64, CliError> {
 /// The question with this number, or the only one.
 pub(crate) fn chosen(
     mut open: Vec<OpenQuestion>,
-    id: &LogId,
+    (id, place): (&LogId, &PlaceOption),
     number: Option<u64>,
 ) -> Result<OpenQuestion, CliError> {
     let numbers = || open.iter().map(|open| open.seq.to_string()).collect::<Vec<_>>().join(", ");
@@ -76,7 +78,11 @@ pub(crate) fn chosen(
                 .hint(format!("open: {}", numbers()))),
         },
         None if open.len() > 1 => Err(CliError::usage(format!("`{id}` has {} open questions", open.len()))
-            .hint(format!("name one: `polylogue answer {id} NUMBER TEXT`, of {}", numbers()))),
+            .hint(format!(
+                "name one: `{}`, of {}",
+                place.command(&format!("answer {id} NUMBER TEXT")),
+                numbers()
+            ))),
         None => Ok(open.swap_remove(0)),
     }
 }

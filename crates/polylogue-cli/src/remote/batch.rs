@@ -43,7 +43,7 @@ pub(super) async fn run(args: &args::batch::Batch, remote: &Remote) -> Result<Ex
     let stop = watch::Sender::new(None);
     let job = Job { args, remote, team: &team, key: &key, stop };
     let held = job.hold(left(&rows, &over), at_once, &state).await;
-    let place = Place { shown: remote.client.url().to_owned(), option: remote.option_after_space() };
+    let place = Place { shown: remote.client.url().to_owned(), option: remote.place.clone() };
     state.into_inner().end(args, (held, &rows), Vec::new(), &place)
 }
 

@@ -87,8 +87,9 @@ impl<'r> Session<'r> {
     async fn open(&mut self, text: &str) -> Result<(), CliError> {
         let conversation = self.remote.client.find(text).await?;
         if !self.new.limits.is_empty() {
+            let resume = self.remote.place.command(&format!("resume {}", conversation.id));
             return Err(CliError::usage("limits of a chat on a server are set when it begins")
-                .hint(format!("`polylogue resume {}` raises them", conversation.id)));
+                .hint(format!("`{resume}` raises them")));
         }
         self.new.team.clone_from(&conversation.team);
         let shown = self.settings.output.is_conversation();
@@ -200,7 +201,7 @@ impl Chat for Session<'_> {
         let Some((event, is_first)) = last_message(&watch.events) else { return Ok(()) };
         if is_first {
             self.chat = None;
-            print_begins_again(&id);
+            print_begins_again(&id, &self.remote.place);
             return Ok(());
         }
         let forked = self.remote.client.fork(&id, &Fork { seq: Some(event), ..Fork::default() }).await;
@@ -226,9 +227,8 @@ impl Chat for Session<'_> {
         view.finished()?;
         let Conversation { id, usage, asked, .. } =
             self.remote.client.conversation(&watch.conversation.id).await?;
-        let option = self.remote.option_after_space();
         let asked = asked.first().map(|asked| (asked.who.as_str(), &*asked.text));
-        print_left(self.settings.output, (&id, &option), &usage, asked);
+        print_left(self.settings.output, (&id, &self.remote.place), &usage, asked);
         Ok(exit)
     }
 }

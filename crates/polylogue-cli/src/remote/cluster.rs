@@ -7,5 +7,5 @@ use crate::error::{CliError, Exit};
 
 pub(super) async fn run(args: &Cluster, remote: &Remote) -> Result<Exit, CliError> {
     let limit = u64::try_from(args.limit).unwrap_or(u64::MAX);
-    show(&remote.client.cluster(Some(limit)).await?, args.json)
+    show(&remote.client.cluster(Some(limit)).await?, args.json, &remote.place)
 }

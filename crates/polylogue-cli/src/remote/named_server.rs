@@ -10,20 +10,13 @@ use polylogue_http::Key;
 use polylogue_models::Env;
 
 use crate::error::CliError;
-use crate::place;
+use crate::place::{self, PlaceOption};
 
 /// The server that the command line or the environment names.
 pub(crate) struct Remote {
     pub(super) client: Client,
-    /// The option that names it in a command, unless the variable does.
-    pub(super) option: Option<String>,
-}
-
-impl Remote {
-    /// What a command that is shown ends with, so that it goes to this server.
-    pub(super) fn option_after_space(&self) -> String {
-        self.option.as_ref().map(|option| format!(" {option}")).unwrap_or_default()
-    }
+    /// Where commands that are shown find its conversations.
+    pub(super) place: PlaceOption,
 }
 
 /// What is said when a request that is not repeated may have had its effect.

@@ -13,6 +13,11 @@ use crate::screen::Sanitized;
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::text_arg::text_of;
 
+/// The command that continues a conversation of the server.
+fn resume(remote: &Remote, id: &LogId) -> String {
+    remote.place.command(&format!("resume {id}"))
+}
+
 pub(super) async fn send(args: &args::steer::Send, remote: &Remote) -> Result<Exit, CliError> {
     let text = text_of(&args.text)?;
     if text.trim().is_empty() {
@@ -27,7 +32,7 @@ pub(super) async fn send(args: &args::steer::Send, remote: &Remote) -> Result<Ex
 pub(super) async fn answer(args: &args::steer::Answer, remote: &Remote) -> Result<Exit, CliError> {
     let Conversation { id, asked, .. } = remote.client.find(&args.id).await?;
     let (number, text) = waiting::given(args)?;
-    let open = waiting::chosen(asked.into_iter().map(Into::into).collect(), &id, number)?;
+    let open = waiting::chosen(asked.into_iter().map(Into::into).collect(), (&id, &remote.place), number)?;
     let text = meant(&open.question, text_of(text)?);
     remote.client.answer(&id, open.seq, &text).await?;
     print_note("answered");
@@ -40,7 +45,7 @@ pub(super) async fn cancel(args: &args::steer::Cancel, remote: &Remote) -> Resul
         return Err(CliError::usage(format!(
             "the server does not run `{id}`, so there is nothing to cancel"
         ))
-        .hint(format!("`polylogue resume {id}` continues it")));
+        .hint(format!("`{}` continues it", resume(remote, &id))));
     }
     let when = if args.now { When::Now } else { When::AfterStep };
     remote.client.stop(&id, when).await?;
@@ -69,7 +74,7 @@ const CLUSTER: u64 = 10_000;
 pub(super) async fn pause(args: &args::steer::Pause, remote: &Remote) -> Result<Exit, CliError> {
     let Conversation { id, .. } = remote.client.find(&args.id).await?;
     remote.client.pause(&id).await?;
-    print_note_wrapped(&format!("paused; `polylogue resume {id}` continues it"));
+    print_note_wrapped(&format!("paused; `{}` continues it", resume(remote, &id)));
     Ok(Exit::Done)
 }
 
@@ -80,7 +85,8 @@ pub(super) async fn next(args: &args::steer::Next, remote: &Remote) -> Result<Ex
     print_note_wrapped(&match running {
         true => format!("{who} speaks next"),
         false => format!(
-            "{who} speaks next if the chat allows it; `polylogue resume {id}` continues the conversation"
+            "{who} speaks next if the chat allows it; `{}` continues the conversation",
+            resume(remote, &id)
         ),
     });
     Ok(Exit::Done)
@@ -95,7 +101,8 @@ pub(super) async fn raise(args: &args::steer::Raise, remote: &Remote) -> Result<
     let Conversation { id, state, .. } = remote.client.find(&args.id).await?;
     if state != ConversationState::Running {
         return Err(CliError::usage(format!("the server does not run `{id}`")).hint(format!(
-            "`polylogue resume {id}` with the same option raises the limit and continues it"
+            "`{}` with the same option raises the limit and continues it",
+            resume(remote, &id)
         )));
     }
     let raised = remote.client.resume(&id, &Resume { limits }).await;
@@ -114,7 +121,7 @@ pub(super) async fn fork(args: &args::change::Fork, remote: &Remote) -> Result<E
     let forked = remote.client.fork(&id, &fork).await;
     let fork = forked.map_err(|error| uncertain(error, "the fork may exist"))?.id;
     write(&Sanitized::row(fork.as_str()))?;
-    print_note_wrapped(&format!("`{fork}` is a fork of `{id}`: `polylogue resume {fork}` continues it"));
+    print_note_wrapped(&format!("`{fork}` is a fork of `{id}`: `{}` continues it", resume(remote, &fork)));
     Ok(Exit::Done)
 }
 

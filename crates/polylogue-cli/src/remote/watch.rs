@@ -275,7 +275,10 @@ impl<'r> Watch<'r> {
                     prompt::Asked::Withdrawn(answered) => return Ok(answered.map(|()| true)?),
                 }
             }
-            None => read_answer(question, self.input, &id, signals).await?,
+            None => {
+                let again = self.remote.place.command(&format!("resume {id}"));
+                read_answer(question, self.input, &again, signals).await?
+            }
         };
         let Some(text) = text else { return Ok(false) };
         let text = meant(question, text);
@@ -296,7 +299,8 @@ impl<'r> Watch<'r> {
         let id = self.conversation.id.clone();
         let (state, status, exit) = match &rest {
             Rest::Left => {
-                print_note_wrapped(&format!("the server continues: `polylogue resume {id}` follows it"));
+                let resume = self.remote.place.command(&format!("resume {id}"));
+                print_note_wrapped(&format!("the server continues: `{resume}` follows it"));
                 return Ok(Exit::Stopped);
             }
             Rest::Closed => {
@@ -318,7 +322,7 @@ impl<'r> Watch<'r> {
             view.bound_ended(&id, &why, false);
         }
         let (resumable, option) = self.continuation(&rest).await?;
-        let (files, store) = (None, self.remote.option.clone());
+        let (files, place) = (None, self.remote.place.clone());
         let end = RunEnd {
             state,
             status,
@@ -329,7 +333,7 @@ impl<'r> Watch<'r> {
             resumable,
             option,
             files,
-            store,
+            place,
             overlong: overlong(&self.events),
         };
         let asked = match &rest {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::style::Style;
 use super::text::{Line, folded, wrap};
+use crate::place::PlaceOption;
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +30,8 @@ pub(crate) struct RunEnd {
     pub(crate) option: Option<String>,
     /// What is said of the files of its programs, if there are any.
     pub(crate) files: Option<String>,
-    /// The option that names its store, unless it is the usual one.
-    pub(crate) store: Option<String>,
+    /// Where commands find it.
+    pub(crate) place: PlaceOption,
     /// How many replies have more tokens than their requests allowed.
     pub(crate) overlong: u64,
 }
@@ -103,9 +104,8 @@ impl RunEnd {
     }
 
     fn command(&self, name: &str, option: Option<&str>) -> String {
-        let id = self.id.to_string();
-        let words = ["polylogue", name, &id].into_iter().chain(option).chain(self.store.as_deref());
-        words.collect::<Vec<_>>().join(" ")
+        let words = [name, self.id.as_str()].into_iter().chain(option);
+        self.place.command(&words.collect::<Vec<_>>().join(" "))
     }
 
     /// What a status line says of `reason`.

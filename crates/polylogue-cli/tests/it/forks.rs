@@ -62,6 +62,26 @@ fn a_message_that_is_sent_to_a_closed_conversation_continues_it_with_resume() {
 }
 
 #[test]
+fn commands_that_are_shown_name_the_store_that_the_command_line_names() {
+    let home = Home::new();
+    home.file("ask.yaml", "name: ask\ntask: Go.\nagents: [{name: A}, {name: Zoe, human: true}]\nchat: {participants: [A, Zoe], pattern: sequential}\nscript: [{A: Well?}]\n");
+    let run = |args: &[&str]| home.run(&[args, &["--store", "my talks.db"]].concat());
+    run(&["run", "ask.yaml", "--offline"]).exits(5);
+    let id = run(&["runs", "--json"]).ok().lines()[0]["id"].as_str().unwrap().to_owned();
+    let resume = |id: &str| format!("`polylogue resume {id} --store 'my talks.db'`");
+    let fork = run(&["fork", "last"]).ok();
+    assert!(fork.err.contains(&resume(fork.out.trim())), "{}", fork.err);
+    for args in [&["pause", &id][..], &["send", &id, "Hurry."], &["answer", &id, "Well."]] {
+        let ran = run(args).ok();
+        assert!(ran.err.contains(&resume(&id)), "{args:?}: {}", ran.err);
+    }
+    let none = run(&["cancel", &id]).exits(2);
+    assert!(none.err.contains(&resume(&id)), "{}", none.err);
+    let resumed = home.shell(resume(&id).trim_matches('`'));
+    assert_ne!(resumed.code, 2, "it is found: {}", resumed.err);
+}
+
+#[test]
 fn the_list_has_pages_and_filters() {
     let (home, _) = home();
     for _ in 0..2 {

@@ -191,6 +191,9 @@ fn lists_and_conversations_look_the_same_through_a_server() {
     here.set("POLYLOGUE_TOKEN", serving.token());
     let ran = here.run(&["run", "ask", "--server", &url]).exits(5);
     assert!(ran.out.contains(&format!("--answer TEXT --server {url}`")), "{}", ran.out);
+    let fork = here.run(&["fork", "last", "--server", &url]).ok();
+    let resume = format!("`polylogue resume {} --server {url}`", fork.out.trim());
+    assert!(fork.err.contains(&resume), "{}", fork.err);
 }
 
 #[test]

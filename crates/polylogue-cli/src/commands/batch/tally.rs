@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::records::{Entry, Records};
 use crate::error::Exit;
-use crate::place;
+use crate::place::PlaceOption;
 use crate::screen::RunState;
 use crate::screen::text::folded;
 use crate::screen::{cost, tokens};
@@ -19,13 +19,13 @@ const SHOWN: usize = 10;
 /// Where the conversations are.
 pub(crate) struct Place {
     pub(crate) shown: String,
-    /// The option that names it in a command, after a space; empty if a variable does.
-    pub(crate) option: String,
+    /// With which commands find them.
+    pub(crate) option: PlaceOption,
 }
 
 impl Place {
     pub(crate) fn of_store(path: &Path) -> Self {
-        Self { shown: path.display().to_string(), option: format!(" --store {}", place::shell_word(path)) }
+        Self { shown: path.display().to_string(), option: PlaceOption::naming_store(path) }
     }
 }
 
@@ -139,17 +139,17 @@ impl Tally {
             1 => "1 row".to_owned(),
             rows => format!("{rows} rows"),
         };
-        let option = &place.option;
+        let resume = place.option.command("resume RUN");
         Some(format!(
-            "{rows} met their own limit: `polylogue resume RUN{option}` with a limit, such as `--max-turns 10`, continues one for that much more"
+            "{rows} met their own limit: `{resume}` with a limit, such as `--max-turns 10`, continues one for that much more"
         ))
     }
 
     /// How people answer, if any are waited for.
     fn waiting(&self, place: &Place) -> Option<String> {
-        let option = &place.option;
+        let answer = place.option.command("resume RUN --answer TEXT");
         self.states.contains_key(&RunState::Waiting).then(|| {
-            format!("who is waited for answers by `polylogue resume RUN --answer TEXT{option}`, with the `conversation` of the record")
+            format!("who is waited for answers by `{answer}`, with the `conversation` of the record")
         })
     }
 

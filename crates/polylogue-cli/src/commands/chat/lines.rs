@@ -10,7 +10,7 @@ use polylogue_core::{Body, Event, LogId, RunOutcome, StopReason, TotalUsage};
 use super::command::{HELP, Input};
 use crate::commands::write_data;
 use crate::error::{CliError, Exit};
-use crate::place::shell_word;
+use crate::place::{PlaceOption, shell_word};
 use crate::prompt::{self, Typed};
 use crate::screen::picture::Pictures;
 use crate::screen::{Output, RunEnd, cost, document, tokens, uncertain};
@@ -165,8 +165,9 @@ fn show(chat: &impl Chat, reply: Reply, exit: &mut Exit) -> Result<Next, CliErro
 }
 
 /// Says that a chat begins again, after its first message was taken back.
-pub(crate) fn print_begins_again(id: &LogId) {
-    print_note_wrapped(&format!("Undone: the chat begins again. `polylogue show {id}` shows what was said."));
+pub(crate) fn print_begins_again(id: &LogId, place: &PlaceOption) {
+    let show = place.command(&format!("show {id}"));
+    print_note_wrapped(&format!("Undone: the chat begins again. `{show}` shows what was said."));
 }
 
 /// Says that a chat continues in a fork.
@@ -174,20 +175,22 @@ pub(crate) fn print_forked(id: &LogId, fork: &LogId) {
     print_note_wrapped(&format!("Undone: the chat continues as {fork}; {id} keeps what was said."));
 }
 
-/// Says what the conversation took and how to continue it, or who is asked what. `option` says where it is, with a space before.
+/// Says what the conversation took and how to continue it, or who is asked what.
 pub(crate) fn print_left(
     output: Output,
-    (id, option): (&LogId, &str),
+    (id, place): (&LogId, &PlaceOption),
     usage: &TotalUsage,
     asked: Option<(&str, &str)>,
 ) {
     if output.is_conversation() {
         let facts = [tokens(usage), cost(usage)].into_iter().chain(uncertain(usage, false));
         print_note_wrapped(&facts.collect::<Vec<_>>().join(" · "));
-        print_note(&format!("`polylogue show {id}{option}` / `polylogue chat --resume {id}{option}`"));
+        let [show, resume] = ["show", "chat --resume"].map(|words| place.command(&format!("{words} {id}")));
+        print_note(&format!("`{show}` / `{resume}`"));
     } else if let Some((who, text)) = asked {
         print_note(&format!("{who} is asked: {text}"));
-        print_note_wrapped(&format!("answer with `polylogue resume {id} --answer TEXT{option}`"));
+        let answer = place.command(&format!("resume {id} --answer TEXT"));
+        print_note_wrapped(&format!("answer with `{answer}`"));
     }
 }
 

@@ -15,7 +15,7 @@ use super::lines::{
 use crate::args::piped;
 use crate::commands::fork::note_on_files;
 use crate::error::{CliError, Exit};
-use crate::place::store_option;
+use crate::place::PlaceOption;
 use crate::runner::Runner;
 use crate::screen::{Output, Settings};
 use crate::signals::Signals;
@@ -207,7 +207,7 @@ impl Chat for Session {
         runner.conversation.release().await?;
         if is_first {
             self.progress = self.chat.take().and_then(|(runner, _)| runner.progress);
-            print_begins_again(&id);
+            print_begins_again(&id, &PlaceOption::of_store(self.store.as_deref()));
             return Ok(());
         }
         let Fork { id: fork, files } =
@@ -239,9 +239,9 @@ impl Chat for Session {
             (conversation.id().clone(), conversation.usage().await, conversation.questions().await);
         conversation.release().await?;
         view.finished()?;
-        let store = store_option(self.store.as_deref()).map(|store| format!(" {store}")).unwrap_or_default();
+        let place = PlaceOption::of_store(self.store.as_deref());
         let asked = questions.first().map(|(_, question)| (question.who.as_str(), &*question.text));
-        print_left(self.settings.output, (&id, &store), &usage, asked);
+        print_left(self.settings.output, (&id, &place), &usage, asked);
         Ok(exit)
     }
 }

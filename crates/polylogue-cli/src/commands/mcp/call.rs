@@ -7,11 +7,14 @@ use polylogue_mcp::serve::{Answer, Caller, UserAnswer, progress_line};
 use polylogue_runtime::Conversation;
 use serde_json::{Value, json};
 
+use crate::place::PlaceOption;
 use crate::screen::RunEnd;
 
 /// A conversation that begins.
 pub(super) struct CallConversation {
     pub(super) conversation: Conversation,
+    /// Where commands that are shown find it.
+    pub(super) place: PlaceOption,
 }
 
 /// How a step ended.
@@ -112,7 +115,8 @@ impl CallConversation {
             }
         };
         let turns = format!("{turns} {}", if turns == 1 { "turn" } else { "turns" });
-        let footer = format!("(conversation `{id}`, {turns}; {ended}; `polylogue show {id}` shows it)");
+        let show = self.place.command(&format!("show {id}"));
+        let footer = format!("(conversation `{id}`, {turns}; {ended}; `{show}` shows it)");
         let value = json!({"conversation": id, "result": result, "ended": ended});
         Answer { texts: texts(result, footer), value: Some(value), is_error }
     }
@@ -124,8 +128,8 @@ impl CallConversation {
         let _ = self.conversation.release().await;
         let Question { who, text, .. } = question;
         let status = format!(
-            "The conversation `{id}` waits for {who}, and {why}. {who} is asked: {text}\n`polylogue resume {id} \
-            --answer TEXT` answers it and continues."
+            "The conversation `{id}` waits for {who}, and {why}. {who} is asked: {text}\n`{}` answers it and continues.",
+            self.place.command(&format!("resume {id} --answer TEXT"))
         );
         let asked: Value = json!({"who": who, "question": text, "at": at.to_string()});
         let value =

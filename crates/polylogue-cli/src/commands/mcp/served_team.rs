@@ -10,8 +10,9 @@ use serde_json::{Map, Value, json};
 use super::call::CallConversation;
 use crate::error::CliError;
 use crate::launch::Launch;
+use crate::place::{self, PlaceOption};
 use crate::user_config::default_model;
-use crate::{args, place, trust};
+use crate::{args, trust};
 
 /// The argument that is the task.
 const TASK: &str = "task";
@@ -24,6 +25,7 @@ pub(super) struct ServedTeam {
     prepared: Prepared,
     default_model: Option<String>,
     args: args::Mcp,
+    place: PlaceOption,
 }
 
 impl ServedTeam {
@@ -39,7 +41,8 @@ impl ServedTeam {
         launch.asks = false;
         launch.shared_budget = args.budgets.budget.is_some();
         let prepared = launch.prepare(&place::of(cli.store.as_deref())?).await?;
-        Ok(Self { spec, file: file.to_owned(), prepared, default_model, args: args.clone() })
+        let place = PlaceOption::of_store(cli.store.as_deref());
+        Ok(Self { spec, file: file.to_owned(), prepared, default_model, args: args.clone(), place })
     }
 
     /// Begins a conversation about what the caller gave.
@@ -56,7 +59,7 @@ impl ServedTeam {
         if run.task().trim().is_empty() {
             return Err(CliError::usage("there is no `task`"));
         }
-        Ok(CallConversation { conversation: runtime.begin(&run).await? })
+        Ok(CallConversation { conversation: runtime.begin(&run).await?, place: self.place.clone() })
     }
 }
 

@@ -24,6 +24,7 @@ use polylogue_core::{
 use serde_json::json;
 
 use super::*;
+use crate::place::PlaceOption;
 
 pub(super) fn name(text: &str) -> Name {
     Name::new(text).unwrap()
@@ -90,7 +91,7 @@ pub(super) fn ending() -> RunEnd {
         resumable: true,
         option: None,
         files: None,
-        store: None,
+        place: PlaceOption::default(),
         overlong: 0,
     }
 }
