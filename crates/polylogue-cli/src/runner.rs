@@ -141,7 +141,7 @@ impl Runner {
                     view.apply(|screen| noticed(screen, &said), &cancellation);
                 }
                 () = key.pressed() => {
-                    view.rest();
+                    view.make_room();
                     let (instruction, ended) = steering::ask(run.as_mut(), signals).await;
                     let is_any = instruction.map(|given| self.conversation.instruct(given)).is_some();
                     match ended {

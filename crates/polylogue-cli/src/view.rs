@@ -110,6 +110,11 @@ impl View {
         self.apply(Screen::rest, &Cancellation::default());
     }
 
+    /// Nothing changes in place until something is shown again: the person types meanwhile.
+    pub(crate) fn make_room(&mut self) {
+        self.apply(Screen::make_room, &Cancellation::default());
+    }
+
     /// Whether the output is closed or cannot be written.
     pub(crate) fn is_gone(&mut self) -> bool {
         self.broken.is_some() || self.apply(|_| Ok(Flow::Go), &Cancellation::default()) == Flow::Gone

@@ -17,6 +17,8 @@ use polylogue_runtime::presentation::TurnKey;
 pub(super) struct Draft {
     pub(super) key: TurnKey,
     to: Audience,
+    /// What of the reply stands further above, where the person typed something meanwhile.
+    earlier: Earlier,
     thought: String,
     thoughts: Markdown,
     text: String,
@@ -27,11 +29,19 @@ pub(super) struct Draft {
     pub(super) complete: bool,
 }
 
+/// The beginning of a reply.
+#[derive(Debug, Default)]
+struct Earlier {
+    thought: String,
+    text: String,
+}
+
 impl Draft {
     pub(super) fn new(key: TurnKey, to: Audience, width: usize) -> Self {
         Self {
             key,
             to,
+            earlier: Earlier::default(),
             thought: String::new(),
             thoughts: thoughts(width),
             text: String::new(),
@@ -42,10 +52,39 @@ impl Draft {
         }
     }
 
+    /// What follows this part of the reply, which is to be sealed.
+    pub(super) fn rest(&self) -> Self {
+        let Earlier { thought, text } = &self.earlier;
+        let earlier = Earlier { thought: thought.clone() + &self.thought, text: text.clone() + &self.text };
+        Self {
+            key: self.key.clone(),
+            to: self.to.clone(),
+            earlier,
+            thought: String::new(),
+            thoughts: self.thoughts.rest(),
+            text: String::new(),
+            texts: self.texts.rest(),
+            head_frozen: false,
+            frozen: 0,
+            complete: self.complete,
+        }
+    }
+
+    /// Whether the beginning of the reply stands further above.
+    pub(super) const fn is_continued(&self) -> bool {
+        !self.earlier.text.is_empty()
+    }
+
+    /// Adds what came in of the whole reply since its beginning was sealed.
+    pub(super) fn catch_up(&mut self, thought: &str, text: &str) {
+        self.think(thought.get(self.earlier.thought.len()..).unwrap_or_default());
+        self.write(text.get(self.earlier.text.len()..).unwrap_or_default());
+    }
+
     /// Adds reasoning. It is shown before the text; a model that reasons in between is shown right when it is done.
     pub(super) fn think(&mut self, piece: &str) {
         self.thought.push_str(piece);
-        if self.text.is_empty() {
+        if self.text.is_empty() && !self.is_continued() {
             self.thoughts.push(piece);
         }
     }
@@ -69,7 +108,11 @@ impl Draft {
     /// Whether it shows just what `parts` say, thoughts included if `with_thoughts`.
     pub(super) fn shows(&self, parts: &[Part], with_thoughts: bool) -> bool {
         let thought: String = parts.iter().filter_map(thought).collect();
-        self.text == plain(parts) && (!with_thoughts || thought.is_empty() || self.thought == thought)
+        let is_whole = |all: &str, earlier: &str, own: &str| all.strip_prefix(earlier) == Some(own);
+        is_whole(&plain(parts), &self.earlier.text, &self.text)
+            && (!with_thoughts
+                || thought.is_empty()
+                || is_whole(&thought, &self.earlier.thought, &self.thought))
     }
 
     /// Whether it is shown as said to `to`.
@@ -87,9 +130,11 @@ impl Draft {
         if self.head_frozen {
             return;
         }
-        self.thoughts = thoughts(width);
-        self.thoughts.push(&self.thought);
-        self.texts = Markdown::new(width, Style::PLAIN);
+        self.thoughts = self.thoughts.emptied(width);
+        if !self.is_continued() {
+            self.thoughts.push(&self.thought);
+        }
+        self.texts = self.texts.emptied(width);
         self.texts.push(&self.text);
         if !self.text.is_empty() {
             self.thoughts.finish();
@@ -99,13 +144,19 @@ impl Draft {
         }
     }
 
+    /// Whether nothing follows what stands further above.
+    fn is_shown_above(&self) -> bool {
+        self.is_continued() && self.text.trim().is_empty()
+    }
+
     fn settled(&self) -> impl Iterator<Item = &Line> {
         self.thoughts.settled().iter().chain(self.texts.settled())
     }
 
     /// The lines that cannot change any more and are not frozen; the first are the head, so many.
     fn final_lines(&self, renderer: &mut Renderer) -> (Vec<Line>, usize) {
-        let mut lines = if self.head_frozen { Vec::new() } else { renderer.head(&self.key, &self.to) };
+        let is_headless = self.head_frozen || self.is_shown_above();
+        let mut lines = if is_headless { Vec::new() } else { renderer.head(&self.key, &self.to) };
         let head = lines.len();
         let gutter = renderer.gutter(&self.key.0);
         lines.extend(self.settled().skip(self.frozen).map(|line| line.after(&gutter).trimmed()));
@@ -148,7 +199,9 @@ impl Draft {
     pub(super) fn seal(mut self, renderer: &mut Renderer) -> Vec<Line> {
         self.finish();
         let (lines, _) = self.final_lines(renderer);
-        renderer.in_turn(&self.key);
+        if !self.is_shown_above() {
+            renderer.in_turn(&self.key);
+        }
         lines
     }
 }

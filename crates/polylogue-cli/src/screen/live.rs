@@ -4,6 +4,8 @@
 //! turn. What is said moves above them and stays. One reply is shown while it comes in; if several agents write at
 //! once, the others are shown whole when they are done.
 
+mod continued;
+
 use std::time::Duration;
 
 use polylogue_core::{Body, Delta, Event, Message, ModelReply, Name, Path, Question};
@@ -45,6 +47,8 @@ pub(crate) struct Live {
     region: Region,
     turns: Turns,
     draft: Option<Draft>,
+    /// What follows of the reply whose beginning stands above what the person typed.
+    continued: Option<Draft>,
     /// Whose reply is on the screen as broken off, because the person was asked something meanwhile.
     broken_off: Option<TurnKey>,
     /// The open question about a limit.
@@ -74,6 +78,7 @@ impl Live {
             region: Region::default(),
             turns: Turns::default(),
             draft: None,
+            continued: None,
             broken_off: None,
             limit_question: None,
             above: Vec::new(),
@@ -100,8 +105,8 @@ impl Live {
         let now = (self.clock)();
         let key = (at.clone(), who.clone());
         let to = self.fold.audience(&key);
-        if matches!(piece, Delta::Restart) || self.draft.as_ref().is_some_and(|d| d.key == key && d.complete)
-        {
+        let mut drafts = self.draft.iter().chain(&self.continued);
+        if matches!(piece, Delta::Restart) || drafts.any(|draft| draft.key == key && draft.complete) {
             self.drop_draft(&key, NOT_SAID);
         }
         if let Some(turn) = self.turns.of(&key, &to, now) {
@@ -117,8 +122,7 @@ impl Live {
     /// Signals were missed: replies that are being written are shown when they are whole.
     pub(crate) fn missed(&mut self) {
         self.turns.interrupt();
-        if let Some(key) = self.draft.as_ref().filter(|draft| !draft.complete).map(|draft| draft.key.clone())
-        {
+        for key in self.drafts(|draft| !draft.complete) {
             self.drop_draft(&key, "pieces were lost here: the whole message follows");
         }
     }
@@ -203,8 +207,7 @@ impl Live {
                 self.turns.of(&key(to), &audience, now);
             }
             Body::Closed { .. } => {
-                if let Some(key) = self.draft.as_ref().map(|d| d.key.clone()).filter(|key| key.0 == event.at)
-                {
+                for key in self.drafts(|draft| draft.key.0 == event.at) {
                     self.drop_draft(&key, NOT_SAID);
                 }
                 self.turns.end_chat(&event.at);
@@ -237,6 +240,7 @@ impl Live {
         let now = (self.clock)();
         let key = (event.at.clone(), sample.who.clone());
         let thoughts = self.renderer.format.thoughts;
+        self.continue_draft(&key);
         match self.draft.take_if(|draft| draft.key == key && draft.shows(&sample.parts, thoughts)) {
             Some(mut draft) => {
                 draft.finish();
@@ -257,6 +261,7 @@ impl Live {
     fn said(&mut self, event: &Event, message: &Message) {
         let key = (event.at.clone(), message.from.clone());
         let thoughts = self.renderer.format.thoughts;
+        self.continue_draft(&key);
         let shown = self.draft.as_ref().is_some_and(|draft| {
             draft.key == key && draft.is_to(&message.to) && draft.shows(&message.parts, thoughts)
         });
@@ -280,13 +285,14 @@ impl Live {
 
     /// The reply of `key` on the screen is void; `why` is shown if some of it cannot be erased.
     fn drop_draft(&mut self, key: &TurnKey, why: &str) {
-        let Some(draft) = self.draft.take_if(|draft| draft.key == *key) else { return };
-        if draft.is_frozen() {
+        let continued = self.continued.take_if(|draft| draft.key == *key);
+        let Some(draft) = self.draft.take_if(|draft| draft.key == *key).or(continued) else { return };
+        if draft.is_frozen() || draft.is_continued() {
             let note = Line::new(&format!("({why})"), Style::DIM);
             self.above.push(note.after(&self.renderer.gutter(&key.0)));
             self.renderer.interrupted();
         }
-        self.turns.known(key).into_iter().for_each(|turn| turn.text.clear());
+        self.turns.known(key).into_iter().for_each(Turn::void_text);
         self.release();
     }
 
@@ -305,6 +311,10 @@ impl Live {
         }
         let Some(turn) = self.turns.to_show() else { return };
         self.broken_off = None;
+        if turn.above > 0 && self.continued.as_ref().is_some_and(|draft| draft.key == turn.key) {
+            let key = turn.key.clone();
+            return self.continue_draft(&key);
+        }
         let width = self.renderer.width(&turn.key.0).unwrap_or(usize::MAX);
         let mut draft = Draft::new(turn.key.clone(), turn.to.clone(), width);
         if self.renderer.format.thoughts {
@@ -312,6 +322,12 @@ impl Live {
         }
         draft.write(&turn.text);
         self.draft = Some(draft);
+    }
+
+    /// The turns whose replies are on the screen, not said yet, and such.
+    fn drafts(&self, is_such: impl Fn(&Draft) -> bool) -> Vec<TurnKey> {
+        let drafts = self.draft.iter().chain(&self.continued).filter(|draft| is_such(draft));
+        drafts.map(|draft| draft.key.clone()).collect()
     }
 
     /// Time has passed: running times change, and pieces that wait for a frame are shown. Call it about ten times a
@@ -396,6 +412,7 @@ impl Live {
 
     /// A reply was interrupted. If it is on the screen, it stays there and is marked; otherwise a note has its beginning.
     fn broken_off(&mut self, event: &Event, key: &TurnKey) {
+        self.continue_draft(key);
         if self.draft.as_ref().is_some_and(|draft| draft.key == *key) {
             self.seal_with("broken off here", &key.0);
             self.fold.event(event);
@@ -418,6 +435,9 @@ impl Live {
 
     /// What is on the screen stays, and no turn is open.
     fn settle(&mut self) {
+        if let Some(key) = self.continued.as_ref().map(|draft| draft.key.clone()) {
+            self.continue_draft(&key);
+        }
         if let Some(draft) = &self.draft {
             // A reply that is complete is in the log, though its turn is not over.
             let what = if draft.complete { "not said yet" } else { "broken off here" };

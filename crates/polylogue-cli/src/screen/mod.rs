@@ -339,6 +339,18 @@ impl<W: Write> Screen<W> {
         self.write(&text)
     }
 
+    /// The person types below while the run continues: the cursor stands at the beginning of a row until something is shown again.
+    ///
+    /// # Errors
+    /// As [`Screen::update`].
+    pub(crate) fn make_room(&mut self) -> io::Result<Flow> {
+        let text = match &mut self.kind {
+            Kind::Live(live) => live.make_room(),
+            _ => String::new(),
+        };
+        self.write(&text)
+    }
+
     /// Ends the view: with the closing lines, or the result. Nothing is shown after it.
     ///
     /// # Errors

@@ -34,6 +34,8 @@ pub(super) struct Turn {
     /// What came in of the present reply.
     pub(super) text: String,
     pub(super) thought: String,
+    /// So many bytes of the text stand above what the person typed meanwhile.
+    pub(super) above: usize,
     /// Calls without a result, and when they began.
     calls: Vec<(Call, Duration)>,
     /// Which attempt at the reply this is, from 1.
@@ -51,6 +53,7 @@ impl Turn {
             doing: TurnPhase::Waiting,
             text: String::new(),
             thought: String::new(),
+            above: 0,
             calls: Vec::new(),
             attempt: 1,
             torn: false,
@@ -91,10 +94,16 @@ impl Turn {
 
     /// The present reply is over.
     pub(super) fn next_reply(&mut self, now: Duration) {
-        self.text.clear();
+        self.void_text();
         self.thought.clear();
         self.doing = TurnPhase::Waiting;
         self.since = now;
+    }
+
+    /// What came in of the text is void.
+    pub(super) fn void_text(&mut self) {
+        self.text.clear();
+        self.above = 0;
     }
 
     /// A model call was finished, or its agent wrote a narration.
@@ -114,7 +123,8 @@ impl Turn {
 
     /// Whether there is text to show while it comes in.
     pub(super) fn can_be_shown(&self) -> bool {
-        !self.torn && !self.to.is_private() && !self.text.trim().is_empty()
+        let text = self.text.get(self.above..).unwrap_or_default();
+        !self.torn && !self.to.is_private() && !text.trim().is_empty()
     }
 
     /// The lines that say what it is at, `shown` if its text is on the screen.

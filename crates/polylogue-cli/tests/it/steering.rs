@@ -215,10 +215,11 @@ fn a_question_without_an_answer_in_time_gets_the_default_one_though_no_process_r
 fn a_key_asks_what_to_do_while_the_run_continues() {
     let server = slow();
     let home = home(&server);
-    let mut terminal = Terminal::open(&home, (100, 40), &RUN);
+    let mut terminal = Terminal::open(&home, (100, 80), &RUN);
     terminal.wait_for("word9 ");
     terminal.press("\u{1c}");
     terminal.wait_for("steer>");
+    assert!(terminal.sees().contains("\n(the reply continues below)\n"), "{}", terminal.sees());
     terminal.press("/oops\r");
     terminal.wait_for("there is no command `/oops`");
     terminal.press("\u{1c}");
@@ -229,6 +230,9 @@ fn a_key_asks_what_to_do_while_the_run_continues() {
     let events = home.events();
     assert_eq!(of_type(&events, "sent")[0]["parts"][0]["text"], "shorter, please");
     assert_eq!(of_type(&events, "message").len(), 3, "nothing is lost");
+    for word in ["word0 ", "word99"] {
+        assert_eq!(seen.matches(word).count(), 3, "each reply is shown once: {seen}");
+    }
 }
 
 #[test]

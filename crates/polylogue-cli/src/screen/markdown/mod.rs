@@ -21,10 +21,20 @@ use super::text::{Line, visible, wrap};
 #[derive(Debug)]
 pub(crate) struct Markdown {
     frame: Frame,
+    start: Start,
     splitter: Splitter,
+    /// Whether the line that the text begins in stands elsewhere, and has not ended.
+    mid_line: bool,
     /// The line that is not finished.
     line: String,
     settled: Vec<Line>,
+}
+
+/// Where a text begins: at its own beginning, or within one of which the part before stands elsewhere.
+#[derive(Debug, Clone, Default)]
+struct Start {
+    splitter: Splitter,
+    mid_line: bool,
 }
 
 impl Markdown {
@@ -36,8 +46,27 @@ impl Markdown {
 
     /// An empty text for rows of `width` columns.
     pub(crate) fn new(width: usize, base: Style) -> Self {
-        let frame = Frame { width: width.max(8), base };
-        Self { frame, splitter: Splitter::default(), line: String::new(), settled: Vec::new() }
+        Self::begin(Frame { width: width.max(8), base }, Start::default())
+    }
+
+    fn begin(frame: Frame, start: Start) -> Self {
+        let (splitter, mid_line) = (start.splitter.clone(), start.mid_line);
+        Self { frame, start, splitter, mid_line, line: String::new(), settled: Vec::new() }
+    }
+
+    /// The same, empty again, for rows of `width` columns.
+    pub(crate) fn emptied(&self, width: usize) -> Self {
+        Self::begin(Frame { width: width.max(8), ..self.frame }, self.start.clone())
+    }
+
+    /// What follows this text, to be shown apart from it. A block of code that is open stays open.
+    pub(crate) fn rest(&self) -> Self {
+        let mut splitter = self.splitter.clone();
+        let is_in_line = !self.line.is_empty();
+        if is_in_line {
+            splitter.line(&clean(&self.line), &mut Vec::new());
+        }
+        Self::begin(self.frame, Start { splitter: splitter.rest(), mid_line: is_in_line || self.mid_line })
     }
 
     /// All of `text` at once.
@@ -51,6 +80,9 @@ impl Markdown {
     /// Adds a piece.
     pub(crate) fn push(&mut self, text: &str) {
         let mut rest = text;
+        if !text.is_empty() && std::mem::take(&mut self.mid_line) {
+            rest = text.strip_prefix('\n').unwrap_or(text);
+        }
         while let Some((head, tail)) = rest.split_once('\n') {
             self.line.push_str(head);
             let line = std::mem::take(&mut self.line);

@@ -119,6 +119,16 @@ impl Splitter {
         Some(fence.mark.to_string().repeat(fence.length))
     }
 
+    /// For the text that follows, shown apart: only a block of code that is open stays so.
+    pub(super) fn rest(&self) -> Self {
+        match &self.state {
+            State::Code(fence) | State::Item { fence: Some(fence), .. } => {
+                Self { state: State::Code(*fence), begun: true, ..Self::default() }
+            }
+            _ => Self::default(),
+        }
+    }
+
     fn append(&mut self, line: &str) {
         self.block.push_str(line);
         self.block.push('\n');

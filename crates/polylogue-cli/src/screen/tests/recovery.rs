@@ -135,6 +135,93 @@ fn a_run_that_stops_in_the_midst_of_a_reply_says_so() {
     .assert_eq(&stage.sees());
 }
 
+/// The person types while a reply is written.
+fn steer(stage: &mut Stage) {
+    stage.screen.make_room().unwrap();
+    stage.sees();
+    stage.terminal.process(b"steer>\r\n");
+}
+
+#[test]
+fn a_reply_continues_below_what_the_person_types_meanwhile() {
+    let mut stage = Stage::live(70, 30);
+    stage.root(opened(&["A", "B"], "A", "Go"));
+    stage.root(turn_started("B"));
+    stage.text("B", "One two");
+    steer(&mut stage);
+    stage.wait(2000);
+    stage.text("B", " three");
+    steer(&mut stage);
+    stage.text("B", " four.");
+    stage.root(sampled("B", vec![Part::text("One two three four.")]));
+    stage.root(said("B", "One two three four."));
+    expect![[r#"
+        participants: A, B
+
+        A → B
+        Go
+
+        B → A
+        One two
+        (the reply continues below)
+        steer>
+
+        B → A
+        three
+        (the reply continues below)
+        steer>
+
+        B → A
+        four.
+    "#]]
+    .assert_eq(&stage.sees());
+}
+
+#[test]
+fn what_stands_above_what_the_person_typed_is_not_written_again() {
+    for (before, after, shown) in [
+        ("All of it.", "", "steer>\n"),
+        // A block of code stays one.
+        ("```sh\nls", "\ncat\n```\nEnd.", "cat\nEnd.\n"),
+    ] {
+        let mut stage = Stage::live(70, 30);
+        stage.root(opened(&["A", "B"], "A", "Go"));
+        stage.root(turn_started("B"));
+        stage.text("B", before);
+        steer(&mut stage);
+        if !after.is_empty() {
+            stage.text("B", after);
+        }
+        let whole = format!("{before}{after}");
+        stage.root(sampled("B", vec![Part::text(&*whole)]));
+        stage.root(said("B", &whole));
+        let seen = stage.sees();
+        assert!(seen.ends_with(shown), "{seen}");
+        assert_eq!(seen.matches("(the reply continues below)").count(), 1, "{seen}");
+    }
+}
+
+#[test]
+fn a_reply_that_is_stopped_below_what_the_person_typed_is_marked_there() {
+    for after in ["", " three"] {
+        let mut stage = Stage::live(70, 30);
+        stage.root(opened(&["A", "B"], "A", "Go"));
+        stage.root(turn_started("B"));
+        stage.text("B", "One two");
+        steer(&mut stage);
+        if !after.is_empty() {
+            stage.text("B", after);
+        }
+        let text = format!("One two{after}").into();
+        stage.root(Body::ReplyInterrupted { who: name("B"), model: "script:test".into(), text });
+        let seen = stage.sees();
+        let end =
+            format!("steer>\n{}(broken off here)\n", if after.is_empty() { "" } else { "\nB → A\nthree\n" });
+        assert!(seen.contains(&end), "{seen}");
+        assert!(!seen.contains("was cut off"), "{seen}");
+    }
+}
+
 #[test]
 fn a_run_that_waits_leaves_the_terminal_to_others() {
     let mut stage = Stage::live(70, 30);
@@ -183,6 +270,7 @@ enum Step {
     Body { who: usize, kind: usize, text: String, lost: bool },
     Again(prop::sample::Index),
     Missed,
+    MakeRoom,
     Resize(usize, usize),
     Wait(u64),
 }
@@ -201,6 +289,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(who, kind, text, lost)| Step::Body { who, kind, text, lost }),
         1 => any::<prop::sample::Index>().prop_map(Step::Again),
         1 => Just(Step::Missed),
+        1 => Just(Step::MakeRoom),
         1 => (40usize..100, 1usize..30).prop_map(|(columns, rows)| Step::Resize(columns, rows)),
         1 => (0u64..5000).prop_map(Step::Wait),
     ]
@@ -276,6 +365,9 @@ proptest! {
                     }
                 }
                 Step::Missed => catch_up(&mut stage, &log),
+                Step::MakeRoom => {
+                    stage.screen.make_room().unwrap();
+                }
                 Step::Resize(columns, rows) => stage.claim_size(columns, rows),
                 Step::Wait(ms) => stage.wait(ms),
             }
