@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::Either;
 use polylogue::{Agent as _, Status};
-use polylogue_core::{Body, Cancellation, Event, Path, Question, Responder, RunOutcome, Update};
+use polylogue_core::{Body, Cancellation, Event, Finish, Path, Question, Responder, RunOutcome, Update};
 use polylogue_mcp::Progress;
 use polylogue_runtime::{Conversation, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -56,7 +56,9 @@ impl Runner {
         let mut view = self.view(begun).await;
         view.begin(self.conversation.id(), self.conversation.chat().name());
         let events = self.conversation.events().await;
-        let (before, since) = events.split_at(events.len() - sent_since(&events));
+        let output = self.settings.output;
+        let (before, since) =
+            events.split_at(first_shown(output, &events, self.conversation.inherited_events()));
         before.iter().for_each(|event| view.recall(event));
         if self.says_bound {
             view.watch_bound(self.conversation.bound(), before);
@@ -65,7 +67,7 @@ impl Runner {
             view.remind(before, &at, &question, &self.conversation.cancellation());
         }
         // Showing what follows a message sets it apart from the message, which recalling does not.
-        let mut is_shown = false;
+        let mut is_shown = output == Output::Json;
         for event in since {
             is_shown |= matches!(event.body, Body::Sent(_) | Body::Reopened { message: Some(_), .. });
             if is_shown { view.show_again(event) } else { view.recall(event) }
@@ -254,21 +256,44 @@ impl Runner {
         status: polylogue_runtime::Result<Status>,
         elapsed: Duration,
     ) -> Result<Exit, CliError> {
+        let cut = self.end(&mut view, &status, elapsed).await?;
+        let conversation = &self.conversation;
+        let is_shown = self.is_failure_shown(&conversation.events().await);
+        // What was appended is kept, whatever the store says now.
+        let released = conversation.release().await;
+        if status.is_err() && is_shown {
+            return Ok(Exit::Failed);
+        }
+        let exit = match Exit::from(&status?) {
+            Exit::Done if cut.is_some() => Exit::Cut,
+            exit => exit,
+        };
+        released?;
+        view.finished().map(|()| exit)
+    }
+
+    /// Shows how it ended. Returns why its result is cut off, if it is.
+    pub(crate) async fn end(
+        &self,
+        view: &mut View,
+        status: &polylogue_runtime::Result<Status>,
+        elapsed: Duration,
+    ) -> Result<Option<Finish>, CliError> {
         let conversation = &self.conversation;
         let (usage, turns) = (conversation.usage().await, conversation.turns().await);
         let (id, events) = (conversation.id().clone(), conversation.events().await);
-        let cut = match &status {
+        let cut = match status {
             Ok(Status::Closed { .. }) => polylogue::runs::Report::of(&events).cut,
             _ => None,
         };
-        let end_status = match &status {
+        let end_status = match status {
             Ok(Status::Closed { reason, .. }) => RunEnd::why_cut(reason, cut.clone()),
             Ok(Status::Waiting(questions)) => waiting(questions),
             Ok(_) => "stopped: it can be resumed".into(),
             Err(_) => "failed: it can be resumed".into(),
         };
-        let option = self.command_to_continue(&status).await?;
-        let resumable = match &status {
+        let option = self.command_to_continue(status).await?;
+        let resumable = match status {
             Ok(Status::Closed { reason, .. }) if reason.outcome() == RunOutcome::Stopped => {
                 option.is_some() || conversation.continues().await?
             }
@@ -276,7 +301,7 @@ impl Runner {
             _ => true,
         };
         let files = work_dir::summary(self.work.as_deref(), &id);
-        let (state, place) = (RunEnd::state(&status), self.place());
+        let (state, place) = (RunEnd::state(status), self.place());
         let end = RunEnd {
             state,
             status: end_status,
@@ -290,23 +315,12 @@ impl Runner {
             place,
             overlong: overlong(&events),
         };
-        let asked = match &status {
+        let asked = match status {
             Ok(Status::Waiting(questions)) => questions.as_slice(),
             _ => &[],
         };
-        show_end(&mut view, self.settings.output, asked, &end);
-        let is_shown = self.is_failure_shown(&events);
-        // What was appended is kept, whatever the store says now.
-        let released = conversation.release().await;
-        if status.is_err() && is_shown {
-            return Ok(Exit::Failed);
-        }
-        let exit = match Exit::from(&status?) {
-            Exit::Done if cut.is_some() => Exit::Cut,
-            exit => exit,
-        };
-        released?;
-        view.finished().map(|()| exit)
+        show_end(view, self.settings.output, asked, &end);
+        Ok(cut)
     }
 }
 
@@ -365,9 +379,26 @@ enum InputOutcome {
     No,
 }
 
+/// Which is the first event that is shown of a conversation that had `inherited` events when it was opened. In JSON, those follow that
+/// no earlier output has, as far as the log says it: what came since it was opened, and what commands gave it before, while no process
+/// ran it.
+pub(crate) fn first_shown(output: Output, events: &[Arc<Event>], inherited: u64) -> usize {
+    if output != Output::Json {
+        return events.len() - sent_since(events);
+    }
+    let inherited = usize::try_from(inherited).unwrap_or(usize::MAX).min(events.len());
+    let is_given = |event: &&Arc<Event>| match event.body {
+        // Of a process that ran it.
+        Body::Cancelled { .. } => false,
+        Body::InputProvided { .. } => true,
+        _ => event.inbox.is_some(),
+    };
+    inherited - events.iter().take(inherited).rev().take_while(is_given).count()
+}
+
 /// How many of the last events came after the last process that ran the conversation: messages that were sent to it, and what
 /// `resume` changes.
-pub(crate) fn sent_since(events: &[Arc<Event>]) -> usize {
+fn sent_since(events: &[Arc<Event>]) -> usize {
     let is_since = |body: &Body| {
         matches!(
             body,

@@ -54,6 +54,8 @@ pub(crate) struct Opened {
     pub(crate) changed: Option<LimitOverrides>,
     /// What it may use beyond what it has used.
     pub(crate) more: LimitOverrides,
+    /// How many events it had.
+    pub(crate) events: u64,
 }
 
 /// How often one that waits for a person looks for answers from elsewhere.
@@ -102,6 +104,12 @@ impl Conversation {
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.0.opened.limits
+    }
+
+    /// How many events it had when this process opened it.
+    #[must_use]
+    pub fn inherited_events(&self) -> u64 {
+        self.0.opened.events
     }
 
     /// Subscribes to updates from now on. Subscribe before reading, so that nothing is missed.

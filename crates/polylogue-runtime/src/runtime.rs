@@ -261,7 +261,7 @@ impl Runtime {
             }
         }
         let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
-        let opened = Opened { task, limits, changed: None, more };
+        let opened = Opened { task, limits, changed: None, more, events: 0 };
         Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
     }
 
@@ -332,7 +332,8 @@ impl Runtime {
         let limits = overrides.over(of_team);
         prepared.models().learn(&events);
         let changed = Some(overrides).filter(|now| *now != before);
-        let opened = Opened { task: run.task().to_owned(), limits, changed, more: options.more };
+        let (task, events) = (run.task().to_owned(), log.inherited_events());
+        let opened = Opened { task, limits, changed, more: options.more, events };
         let log = log.limits(limits).agent_limits(run.team().agent_limits()).bound(most);
         let log = timed(log, self.budgets(&options.budgets));
         let log = match self.0.shared.paying(self.place(), Some(log.id()), options.daily.as_deref()).await? {

@@ -15,7 +15,7 @@ use crate::launch::{Launch, settings};
 use crate::limit;
 use crate::place::{self, PlaceOption, shell_word};
 use crate::runner::Runner;
-use crate::screen::Settings;
+use crate::screen::{Output, Settings};
 use crate::stderr::print_note;
 use crate::text_arg::text_of;
 use crate::trust::rules::Always;
@@ -44,14 +44,15 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     let refused = refused(&resumed, args);
     let given = message.as_ref().zip(args.message.as_deref());
     report_unchanged(&conversation, resumed, given, &place).await?;
-    if let Some(exit) = refused {
+    // Nothing is run then, which only programs read in the output, too.
+    if let Some(exit) = refused.filter(|_| args.detach.detach || settings.output != Output::Json) {
         conversation.release().await?;
         return Ok(exit);
     }
     if args.detach.detach {
         return hand_over(&runtime, (&conversation, &prepared), &args.detach, &settings, &place).await;
     }
-    Runner {
+    let runner = Runner {
         conversation,
         runtime,
         settings,
@@ -61,9 +62,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
         always: Always::of(prepared.access()),
         progress: prepared.servers_mut().take_progress(),
         says_bound: !prepared.is_scripted(),
-    }
-    .run()
-    .await
+    };
+    let exit = runner.run().await?;
+    Ok(refused.unwrap_or(exit))
 }
 
 /// What the command line adds to the conversation, or to how it runs: a process that has it open cannot be given that by `resume`.

@@ -9,8 +9,9 @@ use syn::{Attribute, Field, Fields, GenericArgument, Item, ItemEnum, ItemStruct,
 
 const HEAD: &str = "# Events\n\nThe events of a conversation, one JSON object each, as `--json` and `polylogue show ID --json` print them and stores keep \
                     them. Generated from the types of the program. A field marked *optional* is omitted when it is empty or has its default.\n\n\
-                    `run --json` and `resume --json` print `run_started`, the events, and `run_ended`, and `chat --json` the first two for each conversation. When the \
-                    [bound](../bound.md#the-bound-is-enforced) does not apply any more, they print `bound_ended` once. These lines are not in the log.\n";
+                    `run --json`, `resume --json` and `chat --json` print `run_started`, the events, and `run_ended`, for each conversation. `resume` and \
+                    `chat --resume` begin with the first event that no earlier output has: what other commands, such as `send`, have added since is among \
+                    them. When the [bound](../bound.md#the-bound-is-enforced) does not apply any more, they print `bound_ended` once. These lines are not in the log.\n";
 
 #[test]
 fn the_page_is_that_of_the_types() {

@@ -18,7 +18,7 @@ use crate::commands::chat::lines::{
 };
 use crate::commands::chat::settings_of;
 use crate::error::{CliError, Exit};
-use crate::runner::is_failure_shown;
+use crate::runner::{first_shown, is_failure_shown};
 use crate::screen::text::folded;
 use crate::screen::{Output, Settings};
 use crate::signals::Signals;
@@ -34,6 +34,8 @@ pub(super) async fn run(cli: &args::Cli, args: &args::chat::Chat, remote: &Remot
         input,
         new: NewConversation { limits: args.options.team.limits.overrides(), ..NewConversation::default() },
         chat: None,
+        rest: None,
+        begun: Instant::now(),
         history: Vec::new(),
     };
     match (&args.resume, &args.team) {
@@ -62,6 +64,9 @@ struct Session<'r> {
     new: NewConversation,
     /// `None` before the first message.
     chat: Option<(Watch<'r>, View)>,
+    /// Where it came to rest last.
+    rest: Option<Rest>,
+    begun: Instant,
     /// What the person typed, oldest first.
     history: Vec<String>,
 }
@@ -99,12 +104,28 @@ impl<'r> Session<'r> {
         let (mut watch, mut view) = self.watched(conversation).await?;
         self.history = watch.events.iter().filter_map(|event| typed(event)).collect();
         let last = last_message(&watch.events).map_or(0, |(seq, _)| seq);
-        for event in &watch.events {
-            if shown && event.seq >= last { view.show_again(event) } else { view.recall(event) }
-        }
+        let first = match self.settings.output {
+            Output::Json => first_shown(Output::Json, &watch.events, watch.events.len() as u64),
+            _ if shown => usize::try_from(last).unwrap_or(usize::MAX),
+            _ => watch.events.len(),
+        };
+        let (before, rest) = watch.events.split_at(first.min(watch.events.len()));
+        before.iter().for_each(|event| view.recall(event));
+        rest.iter().for_each(|event| view.show_again(event));
         watch.is_resumed = true;
         self.chat = Some((watch, view));
         Ok(())
+    }
+
+    /// Ends the output for programs of the conversation that is left.
+    async fn end_output(&mut self) -> Result<(), CliError> {
+        let Some((watch, view)) = self.chat.take_if(|_| self.settings.output == Output::Json) else {
+            return Ok(());
+        };
+        // One that was not run here is closed.
+        let is_closed = || if is_over(&watch.events) { Rest::Closed } else { Rest::Stopped };
+        let rest = self.rest.take().unwrap_or_else(is_closed);
+        watch.finish(view, rest, self.begun.elapsed()).await.map(drop)
     }
 
     /// A conversation with its events so far, and a view of it.
@@ -160,6 +181,7 @@ impl Chat for Session<'_> {
         let rest = watch.until_rest(view, &mut signals).await?;
         watch.is_resumed = false;
         view.rest();
+        self.rest = Some(rest.clone());
         if view.is_gone() {
             return Ok(Reply::Unread);
         }
@@ -199,6 +221,7 @@ impl Chat for Session<'_> {
         };
         let id = watch.conversation.id.clone();
         let Some((event, is_first)) = last_message(&watch.events) else { return Ok(()) };
+        self.end_output().await?;
         if is_first {
             self.chat = None;
             print_begins_again(&id, &self.remote.place);
@@ -208,7 +231,9 @@ impl Chat for Session<'_> {
         let fork = forked.map_err(|error| uncertain(error, "the fork may exist"))?.id;
         let fork = self.remote.client.conversation(&fork).await?;
         let (watch, mut view) = self.watched(fork).await?;
-        watch.events.iter().for_each(|event| view.recall(event));
+        let is_whole = self.settings.output == Output::Json;
+        let show = |event| if is_whole { view.show_again(event) } else { view.recall(event) };
+        watch.events.iter().map(|event| &**event).for_each(show);
         let fork = watch.conversation.id.clone();
         self.chat = Some((watch, view));
         print_forked(&id, &fork);
@@ -222,7 +247,8 @@ impl Chat for Session<'_> {
         }
     }
 
-    async fn leave(self, exit: Exit) -> Result<Exit, CliError> {
+    async fn leave(mut self, exit: Exit) -> Result<Exit, CliError> {
+        self.end_output().await?;
         let Some((watch, view)) = self.chat else { return Ok(exit) };
         view.finished()?;
         let Conversation { id, usage, asked, .. } =

@@ -21,10 +21,10 @@ use crate::error::{CliError, Exit};
 use crate::prompt::question::{meant, prompt as prompt_for, typed};
 use crate::prompt::{self, print_verbatim};
 use crate::runner::{
-    answers, is_failure_shown, is_seen, overlong, read_answer, sent_since, show_end, waiting,
+    answers, first_shown, is_failure_shown, is_seen, overlong, read_answer, show_end, waiting,
 };
 use crate::screen::text::neutral;
-use crate::screen::{RunEnd, RunState, Screen, Settings, Size};
+use crate::screen::{Output, RunEnd, RunState, Screen, Settings, Size};
 use crate::signals::Signals;
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::view::View;
@@ -53,11 +53,12 @@ pub(super) struct Watch<'r> {
     pub(super) input: Input,
     /// Those so far.
     pub(super) events: Vec<Arc<Event>>,
-    /// Whether the next events are those with which it continues, which the person has caused and is not shown.
+    /// Whether the next events are those with which it continues, which the person has caused and is not shown; programs are.
     pub(super) is_resumed: bool,
 }
 
 /// Where a conversation has come to rest.
+#[derive(Clone)]
 pub(super) enum Rest {
     Closed,
     Waiting(Vec<OpenQuestion>),
@@ -100,7 +101,7 @@ impl<'r> Watch<'r> {
         let name = |error| CliError::failed(format!("the server names a team that no team has: {error}"));
         let team = Name::new(&self.conversation.team_name).map_err(name)?;
         let mut view = View::new(self.screen(&team, begun), None);
-        if hides_user {
+        if hides_user && self.settings.output != Output::Json {
             view.hide_user();
         }
         view.begin(&self.conversation.id, &team);
@@ -141,13 +142,15 @@ impl<'r> Watch<'r> {
 
     /// Reads earlier events without showing them, and shows messages that were sent since and open questions.
     fn recall(&self, view: &mut View) {
-        let (before, since) = self.events.split_at(self.events.len() - sent_since(&self.events));
+        let output = self.settings.output;
+        let first = first_shown(output, &self.events, self.events.len() as u64);
+        let (before, since) = self.events.split_at(first);
         before.iter().for_each(|event| view.recall(event));
         for asked in self.conversation.asked.iter().cloned() {
             let OpenQuestion { at, question, .. } = asked.into();
             view.remind(before, &at, &question, &Cancellation::default());
         }
-        let mut is_shown = false;
+        let mut is_shown = output == Output::Json;
         for event in since {
             is_shown |= matches!(event.body, Body::Sent(_) | Body::Reopened { message: Some(_), .. });
             if is_shown { view.show_again(event) } else { view.recall(event) }
@@ -201,7 +204,7 @@ impl<'r> Watch<'r> {
             TailItem::Event(event) => {
                 let event: Arc<Event> = Arc::from(event);
                 self.events.push(Arc::clone(&event));
-                self.is_resumed &= is_resumption(&event.body);
+                self.is_resumed &= self.settings.output != Output::Json && is_resumption(&event.body);
                 match self.is_resumed {
                     true => view.recall(&event),
                     false => view.show(&Update::Event(event), &stop.wanted).await,
@@ -295,7 +298,12 @@ impl<'r> Watch<'r> {
         }
     }
 
-    async fn finish(self, mut view: View, rest: Rest, elapsed: Duration) -> Result<Exit, CliError> {
+    pub(super) async fn finish(
+        self,
+        mut view: View,
+        rest: Rest,
+        elapsed: Duration,
+    ) -> Result<Exit, CliError> {
         let id = self.conversation.id.clone();
         let (state, status, exit) = match &rest {
             Rest::Left => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Received, Server};
 use serde_json::Value;
 
-use crate::home::{Home, KEY, serve, until};
+use crate::home::{Home, KEY, assert_whole, serve, until};
 use crate::terminal::Terminal;
 
 /// Replies with the number of the request and the last message.
@@ -53,6 +53,20 @@ fn each_line_of_a_pipe_gets_one_reply_and_the_chat_can_be_continued() {
     // So does `resume`.
     home.run(&["resume", "last", "Once more"]).ok();
     assert_eq!(sent(&server).last().unwrap().1, "Once more");
+}
+
+#[test]
+fn json_of_a_chat_has_every_event_once() {
+    let server = serve(echo());
+    let home = home(&server);
+    let first = home.run_reading("One\nTwo\n", &["chat", "--json"]).ok().lines();
+    let second = home.run_reading("Three\n", &["chat", "--resume", "last", "--json"]).ok().lines();
+    let third = home.run_reading("", &["chat", "--resume", "last", "--json"]).ok().lines();
+    assert_eq!(third.len(), 2, "{third:?}");
+    assert_whole(&[first, second, third], &home.events());
+    let failed = home.run_reading("hi\n", &["chat", "demo:student-teacher", "--offline", "--json"]).exits(1);
+    assert_eq!(failed.lines().last().unwrap()["state"], "failed");
+    assert_whole(&[failed.lines()], &home.events());
 }
 
 #[test]

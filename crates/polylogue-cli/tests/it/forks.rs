@@ -1,6 +1,6 @@
 //! `fork`, `send`, and the list of conversations in pages.
 
-use crate::home::Home;
+use crate::home::{Home, assert_whole, of_type};
 
 const TEAM: &str = "
 name: talk
@@ -138,6 +138,17 @@ fn resume_shows_what_was_sent_since_and_not_what_was_shown_before() {
     let sent = resumed.find("user -> all:\nHurry up, please.\n\nA -> B:\n").expect(&resumed);
     assert!(sent < resumed.find("A -> B:\nthree").unwrap(), "{resumed}");
     assert!(!resumed.contains("one") && !resumed.contains("two"), "{resumed}");
+    // Programs get every event, once.
+    let run = home.run(&["run", "talk.yaml", "--offline", "--json", "--max-turns", "2"]).exits(3).lines();
+    home.run(&["send", "last", "Hurry up, please."]).ok();
+    let [resumed, again] =
+        [1, 2].map(|_| home.run(&["resume", "last", "--json", "--max-turns", "1"]).lines());
+    assert_eq!(of_type(&resumed, "message")[0]["parts"][0]["text"], "three");
+    assert_whole(&[run, resumed, again], &home.events());
+    let run = home.run(&["run", "talk.yaml", "--offline", "--json", "--max-calls", "2"]).exits(3).lines();
+    let refused = home.run(&["resume", "last", "More.", "--json"]).exits(3).lines();
+    assert_eq!(refused.len(), 2, "{refused:?}");
+    assert_whole(&[run, refused], &home.events());
     // While a person is waited for, and with the question, which comes first.
     home.file("ask.yaml", "name: ask\ntask: Go.\nagents: [{name: A}, {name: Zoe, human: true}]\nchat: {participants: [A, Zoe], pattern: sequential}\nscript: [{A: Well?}]\n");
     home.run(&["run", "ask.yaml", "--offline"]).exits(5);

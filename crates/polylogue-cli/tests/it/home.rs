@@ -271,6 +271,18 @@ fn without_time(line: &str) -> String {
     }
 }
 
+/// The lines that commands on one conversation printed with `--json` begin and end as those of a run, and all together have every event
+/// of its log once.
+#[track_caller]
+pub(crate) fn assert_whole(outputs: &[Vec<Value>], events: &[Value]) {
+    for lines in outputs {
+        let ends = [lines.first(), lines.last()].map(|line| line.unwrap()["type"].as_str().unwrap());
+        assert_eq!(ends, ["run_started", "run_ended"]);
+    }
+    let shown: Vec<&Value> = outputs.iter().flatten().filter(|line| line.get("seq").is_some()).collect();
+    assert_eq!(shown, events.iter().collect::<Vec<_>>());
+}
+
 /// The bodies of events of one type.
 pub(crate) fn of_type<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
     events.iter().filter(|event| event["type"] == kind).collect()

@@ -8,7 +8,7 @@ use polylogue_test::server::Server;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::home::{Home, Ran, UNREACHABLE, of_type, serve, shipped, timeless, until};
+use crate::home::{Home, Ran, UNREACHABLE, assert_whole, of_type, serve, shipped, timeless, until};
 use crate::models::{CALLS, SAID, TALK, said, talk};
 use crate::serving::Serving;
 
@@ -269,6 +269,7 @@ fn a_chat_with_a_team_of_a_server_is_held_line_by_line() {
         let remote = there.run_reading(input, &["chat", "once"]);
         assert_eq!((local.code, &local.out), (remote.code, &remote.out), "{input:?}: {}", remote.err);
     }
+    assert_whole(&[there.run_reading("Greet.\n", &["chat", "once", "--json"]).ok().lines()], &there.events());
     // Each line is a message of the same conversation, also after the program has ended.
     let first = there.run_reading("Count.\n", &["chat", "twice"]).ok();
     assert_eq!(first.out, "One.\n", "{}", first.err);

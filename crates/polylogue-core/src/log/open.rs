@@ -81,6 +81,12 @@ impl Log {
         Self::of_claim(store.into(), claim.id.clone(), claim).await
     }
 
+    /// How many events it had when it was opened.
+    #[must_use]
+    pub const fn inherited_events(&self) -> u64 {
+        self.inherited
+    }
+
     /// Releases the claim. Dropping a log does so too, but cannot report errors.
     ///
     /// # Errors

@@ -69,7 +69,7 @@ pub(crate) enum Reply {
 /// Whether the chat continues.
 enum Next {
     Continue,
-    Leave(Exit),
+    Leave(Result<Exit, CliError>),
 }
 
 /// Holds the chat until the person leaves or the input ends.
@@ -78,8 +78,8 @@ pub(crate) async fn hold(mut chat: impl Chat) -> Result<Exit, CliError> {
     // A conversation that was interrupted continues first.
     if chat.is_over().await? == Some(false) {
         let reply = chat.reply_again().await?;
-        if let Next::Leave(exit) = show(&chat, reply, &mut exit)? {
-            return chat.leave(exit).await;
+        if let Next::Leave(end) = show(&chat, reply, &mut exit)? {
+            return leave(chat, end).await;
         }
     }
     loop {
@@ -92,10 +92,16 @@ pub(crate) async fn hold(mut chat: impl Chat) -> Result<Exit, CliError> {
             Typed::Interrupted => Next::Continue,
             Typed::Text(line) => obey(&mut chat, &line, &mut exit).await?,
         };
-        if let Next::Leave(exit) = next {
-            return chat.leave(exit).await;
+        if let Next::Leave(end) = next {
+            return leave(chat, end).await;
         }
     }
+}
+
+/// Ends the chat, also one that ends with an error.
+async fn leave(chat: impl Chat, end: Result<Exit, CliError>) -> Result<Exit, CliError> {
+    chat.leave(*end.as_ref().unwrap_or(&Exit::Failed)).await?;
+    end
 }
 
 /// Does what a line says. `exit` says how the last run ended.
@@ -109,7 +115,7 @@ async fn obey(chat: &mut impl Chat, line: &str, exit: &mut Exit) -> Result<Next,
     };
     match input {
         None => {}
-        Some(Input::Exit) => return Ok(Next::Leave(Exit::Done)),
+        Some(Input::Exit) => return Ok(Next::Leave(Ok(Exit::Done))),
         Some(Input::Help) => HELP.lines().for_each(print_note_wrapped),
         Some(Input::Unknown(why)) => print_note_wrapped(&why),
         Some(Input::Save(file)) => {
@@ -144,17 +150,17 @@ fn show(chat: &impl Chat, reply: Reply, exit: &mut Exit) -> Result<Next, CliErro
             *exit = Exit::from(&reason);
             Ok(Next::Continue)
         }
-        Reply::Question => Ok(Next::Leave(Exit::Waiting)),
-        Reply::Unread => Ok(Next::Leave(Exit::Done)),
-        Reply::Stopped { leaves } if leaves || !prompt::is_typed() => Ok(Next::Leave(Exit::Stopped)),
+        Reply::Question => Ok(Next::Leave(Ok(Exit::Waiting))),
+        Reply::Unread => Ok(Next::Leave(Ok(Exit::Done))),
+        Reply::Stopped { leaves } if leaves || !prompt::is_typed() => Ok(Next::Leave(Ok(Exit::Stopped))),
         Reply::Stopped { .. } => {
             print_note("(stopped)");
             Ok(Next::Continue)
         }
         Reply::Failed(error, is_shown) => {
             match (prompt::is_typed(), is_shown) {
-                (false, false) => return Err(error),
-                (false, true) => return Ok(Next::Leave(Exit::Failed)),
+                (false, false) => return Ok(Next::Leave(Err(error))),
+                (false, true) => return Ok(Next::Leave(Ok(Exit::Failed))),
                 (true, false) => print_note(&error.to_string()),
                 (true, true) => {}
             }

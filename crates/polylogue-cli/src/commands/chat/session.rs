@@ -16,7 +16,7 @@ use crate::args::piped;
 use crate::commands::fork::note_on_files;
 use crate::error::{CliError, Exit};
 use crate::place::PlaceOption;
-use crate::runner::Runner;
+use crate::runner::{Runner, first_shown};
 use crate::screen::{Output, Settings};
 use crate::signals::Signals;
 use crate::stderr::{print_note, print_note_wrapped};
@@ -38,6 +38,9 @@ pub(super) struct Session {
     progress: Option<UnboundedReceiver<Progress>>,
     /// `None` before the first message.
     chat: Option<(Runner, View)>,
+    /// How its last run ended.
+    status: Option<polylogue_runtime::Result<Status>>,
+    begun: Instant,
     /// What the person typed, oldest first.
     history: Vec<String>,
     /// What goes with the next message.
@@ -62,6 +65,8 @@ impl Session {
             store,
             progress,
             chat: None,
+            status: None,
+            begun: Instant::now(),
             history: Vec::new(),
             attached: Vec::new(),
         }
@@ -78,13 +83,16 @@ impl Session {
         let events = conversation.events().await;
         self.history = events.iter().filter_map(|event| typed(event)).collect();
         let last = last_message(&events).map_or(0, |(seq, _)| seq);
-        let shown = self.settings.output.is_conversation();
+        let first = match self.settings.output {
+            Output::Json => first_shown(Output::Json, &events, conversation.inherited_events()),
+            output if output.is_conversation() => usize::try_from(last).unwrap_or(usize::MAX),
+            _ => events.len(),
+        };
         self.begin(conversation).await;
         if let Some((_, view)) = &mut self.chat {
-            let (before, rest): (Vec<_>, Vec<_>) =
-                events.iter().partition(|event| !shown || event.seq < last);
-            before.into_iter().for_each(|event| view.recall(event));
-            rest.into_iter().for_each(|event| view.show_again(event));
+            let (before, rest) = events.split_at(first.min(events.len()));
+            before.iter().for_each(|event| view.recall(event));
+            rest.iter().for_each(|event| view.show_again(event));
         }
         Ok(())
     }
@@ -107,12 +115,30 @@ impl Session {
             says_bound: !self.prepared.is_scripted(),
         };
         let mut view = runner.view(Instant::now()).await;
-        view.hide_user();
+        if self.settings.output != Output::Json {
+            view.hide_user();
+        }
         if runner.says_bound {
             view.watch_bound(runner.conversation.bound(), &runner.conversation.events().await);
         }
         view.begin(runner.conversation.id(), runner.conversation.chat().name());
         self.chat = Some((runner, view));
+    }
+
+    /// Ends the output for programs of the conversation that is left.
+    async fn end_output(&mut self) -> Result<(), CliError> {
+        let Some((runner, view)) = self.chat.as_mut().filter(|_| self.settings.output == Output::Json) else {
+            return Ok(());
+        };
+        let status = match self.status.take() {
+            Some(status) => status,
+            // It was not run here. Running one that is closed only says how it ended.
+            None => match runner.conversation.is_closed().await? {
+                true => runner.conversation.run().await,
+                false => Ok(Status::Cancelled),
+            },
+        };
+        runner.end(view, &status, self.begun.elapsed()).await.map(drop)
     }
 
     pub(super) fn introduce(&self) {
@@ -166,6 +192,7 @@ impl Chat for Session {
         let mut signals = Signals::at_once()?;
         let status = runner.advance(view, &mut signals).await?;
         view.rest();
+        self.status = Some(status.clone());
         if view.is_gone() {
             return Ok(Reply::Unread);
         }
@@ -204,6 +231,8 @@ impl Chat for Session {
         let Some((event, is_first)) = last_message(&runner.conversation.events().await) else {
             return Ok(());
         };
+        self.end_output().await?;
+        let Some((runner, _)) = &self.chat else { return Ok(()) };
         runner.conversation.release().await?;
         if is_first {
             self.progress = self.chat.take().and_then(|(runner, _)| runner.progress);
@@ -217,7 +246,9 @@ impl Chat for Session {
         let events = conversation.events().await;
         self.begin(conversation).await;
         if let Some((_, view)) = &mut self.chat {
-            events.iter().for_each(|event| view.recall(event));
+            let is_whole = self.settings.output == Output::Json;
+            let show = |event| if is_whole { view.show_again(event) } else { view.recall(event) };
+            events.iter().map(|event| &**event).for_each(show);
         }
         print_forked(&id, &fork);
         Ok(())
@@ -232,7 +263,8 @@ impl Chat for Session {
         write_markdown(file, name.as_str(), &conversation.events().await)
     }
 
-    async fn leave(self, exit: Exit) -> Result<Exit, CliError> {
+    async fn leave(mut self, exit: Exit) -> Result<Exit, CliError> {
+        self.end_output().await?;
         let Some((runner, view)) = self.chat else { return Ok(exit) };
         let conversation = &runner.conversation;
         let (id, usage, questions) =
