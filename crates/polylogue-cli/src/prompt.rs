@@ -22,6 +22,7 @@ use crate::screen::text::Line;
 use crate::screen::{Size, Style};
 use crate::signals::Signals;
 use crate::stderr::print_note;
+use editor::LineEditor;
 use first_key::SavedMode;
 use typed::{MAX_ANSWER, is_in_fence, too_long};
 pub(crate) use typed::{Typed, is_possible};
@@ -124,20 +125,48 @@ pub(crate) async fn message(
     history: Vec<String>,
     signals: &mut Signals,
 ) -> Result<Typed, CliError> {
-    let prompt = visible(prompt).into_owned();
-    let typed = if editor::is_possible() {
-        let _mode = SavedMode::save();
-        read_answer(move || editor::read(&prompt, history), signals).await
-    } else {
-        // In one piece, so that no key that is typed ahead shows up within it.
-        let _ = io::stderr().write_all(prompt.as_bytes()).and_then(|()| io::stderr().flush());
-        read_answer(read_typed, signals).await
-    };
-    if !matches!(typed, Ok(Typed::Text(_))) {
-        // What follows begins a line.
-        print_note("");
+    Messages::default().next(prompt, history, signals).await
+}
+
+/// Reads one [`message`] after the other: what is typed or pasted together with one is the next.
+#[derive(Default)]
+pub(crate) struct Messages(Option<LineEditor>);
+
+impl Messages {
+    pub(crate) async fn next(
+        &mut self,
+        prompt: &str,
+        history: Vec<String>,
+        signals: &mut Signals,
+    ) -> Result<Typed, CliError> {
+        let prompt = visible(prompt).into_owned();
+        let typed = if editor::is_possible() {
+            let _mode = SavedMode::save();
+            let editor = self.editor()?;
+            read_answer(move || editor.read(&prompt, history), signals).await
+        } else {
+            // In one piece, so that no key that is typed ahead shows up within it.
+            let _ = io::stderr().write_all(prompt.as_bytes()).and_then(|()| io::stderr().flush());
+            read_answer(read_typed, signals).await
+        };
+        if !matches!(typed, Ok(Typed::Text(_))) {
+            // What follows begins a line.
+            print_note("");
+        }
+        typed
     }
-    typed
+
+    fn editor(&mut self) -> Result<LineEditor, CliError> {
+        let editor = match self.0.take() {
+            Some(editor) => editor,
+            None => LineEditor::new().map_err(|error| unreadable(&error))?,
+        };
+        Ok(self.0.insert(editor).clone())
+    }
+}
+
+fn unreadable(error: &io::Error) -> CliError {
+    CliError::failed(format!("the answer cannot be read: {error}"))
 }
 
 fn read_typed() -> io::Result<Typed> {
@@ -181,7 +210,7 @@ async fn read_answer(
         answer = answer => match answer {
             Ok(Ok(Typed::Text(text))) => Ok(Typed::Text(text.trim_end_matches(['\r', '\n']).to_owned())),
             Ok(Ok(typed)) => Ok(typed),
-            Ok(Err(error)) => Err(CliError::failed(format!("the answer cannot be read: {error}"))),
+            Ok(Err(error)) => Err(unreadable(&error)),
             Err(_) => Err(CliError::failed("the answer cannot be read")),
         },
         () = signals.next() => Ok(Typed::End),

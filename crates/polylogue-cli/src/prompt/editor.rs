@@ -1,9 +1,10 @@
 //! The line editor: arrow keys, history, bracketed paste, several lines.
 //!
-//! Every question has its own editor, so that no input is left in its buffer for the next question. Enter ends the answer,
-//! except in an open block of code; Alt+Enter begins a new line.
+//! Every question has its own editor, so that no input is left in its buffer for the next question; the lines of a chat share one. Enter
+//! ends the answer, except in an open block of code; Alt+Enter begins a new line.
 
 use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -21,24 +22,37 @@ pub(super) fn is_possible() -> bool {
     typed::is_possible() && OutputStyle::of(ColorChoice::Auto, &io::stderr()).live
 }
 
-/// Reads an answer after `prompt`.
-pub(super) fn read(prompt: &str, history: Vec<String>) -> io::Result<Typed> {
-    // The output may be redirected: the terminal itself is where the person reads and writes.
-    let config = Config::builder().behavior(Behavior::PreferTerm).build();
-    let mut known = MemHistory::with_config(&config);
-    for answer in history {
-        known.add_owned(answer).map_err(io::Error::other)?;
+/// An editor. What is typed together with a line is in its buffer, and is the next line.
+#[derive(Clone)]
+pub(super) struct LineEditor(Arc<Mutex<Editor<Blocks, MemHistory>>>);
+
+impl LineEditor {
+    pub(super) fn new() -> io::Result<Self> {
+        // The output may be redirected: the terminal itself is where the person reads and writes.
+        let config = Config::builder().behavior(Behavior::PreferTerm).build();
+        let history = MemHistory::with_config(&config);
+        let mut editor = Editor::with_history(config, history).map_err(io::Error::other)?;
+        editor.set_helper(Some(Blocks));
+        editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
+        Ok(Self(Arc::new(Mutex::new(editor))))
     }
-    let mut editor = Editor::<Blocks, _>::with_history(config, known).map_err(io::Error::other)?;
-    editor.set_helper(Some(Blocks));
-    editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
-    match editor.readline(prompt) {
-        Ok(answer) if answer.len() > MAX_ANSWER => Err(too_long()),
-        Ok(answer) => Ok(Typed::Text(answer)),
-        Err(ReadlineError::Eof) => Ok(Typed::End),
-        Err(ReadlineError::Interrupted) => Ok(Typed::Interrupted),
-        Err(ReadlineError::Io(error)) => Err(error),
-        Err(error) => Err(io::Error::other(error)),
+
+    /// Reads an answer after `prompt`.
+    pub(super) fn read(&self, prompt: &str, history: Vec<String>) -> io::Result<Typed> {
+        let mut editor = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = editor.history_mut();
+        known.clear().map_err(io::Error::other)?;
+        for answer in history {
+            known.add_owned(answer).map_err(io::Error::other)?;
+        }
+        match editor.readline(prompt) {
+            Ok(answer) if answer.len() > MAX_ANSWER => Err(too_long()),
+            Ok(answer) => Ok(Typed::Text(answer)),
+            Err(ReadlineError::Eof) => Ok(Typed::End),
+            Err(ReadlineError::Interrupted) => Ok(Typed::Interrupted),
+            Err(ReadlineError::Io(error)) => Err(error),
+            Err(error) => Err(io::Error::other(error)),
+        }
     }
 }
 

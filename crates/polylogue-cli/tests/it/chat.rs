@@ -111,6 +111,20 @@ fn a_chat_at_a_terminal_shows_replies_and_not_again_what_was_typed() {
 }
 
 #[test]
+fn lines_that_arrive_together_are_one_message_each() {
+    let server = serve(echo());
+    let home = home(&server);
+    let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
+    terminal.wait_for_question("Ctrl-D leaves.");
+    terminal.press("One\rTwo\rThr");
+    terminal.wait_for("\n> Thr\n");
+    terminal.press("ee\r");
+    terminal.wait_for_question("Reply 3 to: Three");
+    terminal.press("\x04");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
 fn undo_takes_back_the_last_exchange_and_keeps_it_in_the_conversation_before() {
     let server = serve(echo());
     let home = home(&server);

@@ -11,7 +11,7 @@ use super::command::{HELP, Input};
 use crate::commands::write_data;
 use crate::error::{CliError, Exit};
 use crate::place::{PlaceOption, shell_word};
-use crate::prompt::{self, Typed};
+use crate::prompt::{self, Messages, Typed};
 use crate::screen::picture::Pictures;
 use crate::screen::{Output, RunEnd, cost, document, tokens, uncertain};
 use crate::signals::Signals;
@@ -74,7 +74,7 @@ enum Next {
 
 /// Holds the chat until the person leaves or the input ends.
 pub(crate) async fn hold(mut chat: impl Chat) -> Result<Exit, CliError> {
-    let mut exit = Exit::Done;
+    let (mut exit, mut messages) = (Exit::Done, Messages::default());
     // A conversation that was interrupted continues first.
     if chat.is_over().await? == Some(false) {
         let reply = chat.reply_again().await?;
@@ -84,7 +84,7 @@ pub(crate) async fn hold(mut chat: impl Chat) -> Result<Exit, CliError> {
     }
     loop {
         let line = match prompt::is_typed() {
-            true => prompt::message(PROMPT, chat.history().clone(), &mut Signals::new()?).await?,
+            true => messages.next(PROMPT, chat.history().clone(), &mut Signals::new()?).await?,
             false => prompt::read_piped(&mut Signals::new()?).await?.map_or(Typed::End, Typed::Text),
         };
         let next = match line {
