@@ -279,6 +279,31 @@ chat: {participants: [Ann, Bob], stop: {max_turns: 200}, loop_detection: off}
     assert!(of_type(&events, "reopened")[0].to_string().contains("Go on."), "{events:?}");
 }
 
+/// What is said meanwhile is stored, and counts then.
+#[test]
+fn a_paused_conversation_is_left_alone_until_it_is_resumed() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("office.yaml", OFFICE);
+    place.file("team.yaml", TALK);
+    let id = place.detach(&["office.yaml", "--offline"]);
+    let _worker = place.worker(&[]);
+    until("it waits for a person", || of_type(&place.events(&id), "input_required").len() == 1);
+    until("it is released", || !is_held_or_ready(&place));
+    place.run(&["pause", &id], 0);
+    place.run(&["send", &id, "Hurry."], 0);
+    place.run(&["answer", &id, "agreed"], 0);
+    let other = place.detach(&["team.yaml"]);
+    until("another one has ended", || of_type(&place.events(&other), "closed").len() == 1);
+    until("the worker has looked at it", || !is_held_or_ready(&place));
+    let events = place.events(&id);
+    let last: Vec<_> = events.iter().rev().take(3).map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(last, ["input_provided", "sent", "paused"]);
+    place.run(&["resume", &id, "--detach"], 0);
+    until("it continues", || !of_type(&place.events(&id), "closed").is_empty());
+    assert_eq!(of_type(&place.events(&id), "resumed").len(), 1);
+}
+
 /// A conversation whose files are in a volume is run by workers that have that volume.
 #[test]
 fn a_conversation_with_files_in_a_volume_waits_for_a_worker_that_has_it() {

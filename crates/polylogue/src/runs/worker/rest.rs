@@ -62,6 +62,7 @@ impl Rest {
             Ok(Status::Cancelled) => {
                 let new = events.get(earlier..).unwrap_or_default();
                 let is_due = match last_wish(new) {
+                    _ if is_paused(events) => false,
                     Some(Wish::Stop) => false,
                     // A person has continued it before the step had ended that was let end.
                     Some(Wish::Continue) if new.iter().any(|event| Wish::of(event) == Some(Wish::Stop)) => {
@@ -124,14 +125,23 @@ fn wait_of(error: &Error) -> Option<Duration> {
 }
 
 /// Whether a person has paused or cancelled a conversation, and nothing has continued it since: workers leave it alone until it is
-/// resumed, or a message comes.
+/// resumed. One that was cancelled is also continued by a message or an answer; those to a paused one are stored until it is resumed.
 #[must_use]
 pub fn is_stopped(events: &[Arc<Event>]) -> bool {
     let last = events.iter().rev().find_map(|event| match event.body {
         Body::TurnStarted { .. } | Body::Reopened { .. } => Some(Wish::Continue),
         _ => Wish::of(event),
     });
-    last == Some(Wish::Stop)
+    is_paused(events) || last == Some(Wish::Stop)
+}
+
+fn is_paused(events: &[Arc<Event>]) -> bool {
+    let last = events.iter().rev().find_map(|event| match event.body {
+        Body::Paused => Some(true),
+        Body::Resumed => Some(false),
+        _ => None,
+    });
+    last == Some(true)
 }
 
 /// What a person wants of a conversation.
@@ -225,6 +235,16 @@ mod tests {
         for stopped in [Body::Paused, cancelled()] {
             assert_eq!(Rest::before(&events([Body::reopened(None), stopped.clone()])), Some(never()));
             assert_eq!(Rest::before(&events([stopped, Body::Resumed])), None);
+        }
+        // What is said meanwhile continues what was cancelled, and waits where it was paused.
+        let message = || polylogue_core::Message::text(polylogue_core::Name::user(), "Hurry.");
+        let by = polylogue_core::Responder::default();
+        let answer = Body::InputProvided { to: polylogue_core::Name::user(), text: "yes".into(), by };
+        for said in [Body::Sent(message()), Body::reopened(Some(message())), answer] {
+            assert_eq!(Rest::before(&events([cancelled(), said.clone()])), None, "{said:?}");
+            let paused = events([Body::Paused, said.clone()]);
+            assert_eq!(Rest::before(&paused), Some(never()), "{said:?}");
+            assert_eq!(Rest::of_log(&paused), Some(Due::Never), "{said:?}");
         }
     }
 
