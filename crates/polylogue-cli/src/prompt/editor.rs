@@ -5,14 +5,20 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
+use rustix::process::{Signal, kill_current_process_group};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::{History as _, MemHistory};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Behavior, Cmd, Config, Editor, Helper, KeyCode, KeyEvent, Modifiers};
+use rustyline::{
+    Behavior, Cmd, ConditionalEventHandler, Config, Editor, Event, EventContext, EventHandler, Helper,
+    KeyCode, KeyEvent, Modifiers, RepeatCount,
+};
 
 use super::typed::{self, MAX_ANSWER, Typed, is_in_fence, too_long};
 use crate::screen::{ColorChoice, OutputStyle};
@@ -24,7 +30,10 @@ pub(super) fn is_possible() -> bool {
 
 /// An editor. What is typed together with a line is in its buffer, and is the next line.
 #[derive(Clone)]
-pub(super) struct LineEditor(Arc<Mutex<Editor<Blocks, MemHistory>>>);
+pub(super) struct LineEditor {
+    editor: Arc<Mutex<Editor<Blocks, MemHistory>>>,
+    suspended: SuspendedLine,
+}
 
 impl LineEditor {
     pub(super) fn new() -> io::Result<Self> {
@@ -34,18 +43,25 @@ impl LineEditor {
         let mut editor = Editor::with_history(config, history).map_err(io::Error::other)?;
         editor.set_helper(Some(Blocks));
         editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
-        Ok(Self(Arc::new(Mutex::new(editor))))
+        let suspended = SuspendedLine::default();
+        editor.bind_sequence(KeyEvent::ctrl('Z'), EventHandler::Conditional(Box::new(suspended.clone())));
+        Ok(Self { editor: Arc::new(Mutex::new(editor)), suspended })
     }
 
     /// Reads an answer after `prompt`.
     pub(super) fn read(&self, prompt: &str, history: Vec<String>) -> io::Result<Typed> {
-        let mut editor = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut editor = self.editor.lock().unwrap_or_else(PoisonError::into_inner);
         let known = editor.history_mut();
         known.clear().map_err(io::Error::other)?;
         for answer in history {
             known.add_owned(answer).map_err(io::Error::other)?;
         }
-        match editor.readline(prompt) {
+        let mut read = editor.readline(prompt);
+        while let Some((before, after)) = self.suspended.take() {
+            suspend();
+            read = editor.readline_with_initial(prompt, (before.as_str(), after.as_str()));
+        }
+        match read {
             Ok(answer) if answer.len() > MAX_ANSWER => Err(too_long()),
             Ok(answer) => Ok(Typed::Text(answer)),
             Err(ReadlineError::Eof) => Ok(Typed::End),
@@ -53,6 +69,37 @@ impl LineEditor {
             Err(ReadlineError::Io(error)) => Err(error),
             Err(error) => Err(io::Error::other(error)),
         }
+    }
+}
+
+/// How long this process has to stop, after which the shell has continued it.
+const STOPPING: Duration = Duration::from_millis(100);
+
+/// Stops the processes that the shell started together with this one, until it continues them.
+///
+/// The editor itself would begin to read again before this process has stopped, because another thread gets the signal; the shell then
+/// changes the mode of the terminal.
+fn suspend() {
+    // Where there is no shell that could continue them, nothing stops.
+    let _ = kill_current_process_group(Signal::TSTP);
+    thread::sleep(STOPPING);
+}
+
+/// The line before and after the cursor when Ctrl-Z was pressed.
+#[derive(Clone, Default)]
+struct SuspendedLine(Arc<Mutex<Option<(String, String)>>>);
+
+impl SuspendedLine {
+    fn take(&self) -> Option<(String, String)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl ConditionalEventHandler for SuspendedLine {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
+        let (before, after) = context.line().split_at_checked(context.pos())?;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((before.to_owned(), after.to_owned()));
+        Some(Cmd::Interrupt)
     }
 }
 

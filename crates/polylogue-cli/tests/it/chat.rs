@@ -6,7 +6,7 @@ use std::time::Duration;
 use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Received, Server};
 use serde_json::Value;
 
-use crate::home::{Home, KEY, assert_whole, serve, until};
+use crate::home::{Home, KEY, PROGRAM, assert_whole, serve, until};
 use crate::terminal::Terminal;
 
 /// Replies with the number of the request and the last message.
@@ -162,6 +162,43 @@ fn ctrl_c_stops_the_reply_and_not_the_program() {
     assert!(all.contains("Think slowly") && all.ends_with("Quick now"), "{sent:?}");
     terminal.press("\x04");
     assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_chat_that_continues_a_stopped_reply_begins_with_a_whole_greeting() {
+    let server = serve(echo());
+    let home = home(&server);
+    let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
+    terminal.wait_for_question("Ctrl-D leaves.");
+    terminal.press("Think slowly\r");
+    until("the model is asked", || server.count() == 1);
+    terminal.press("\x03");
+    terminal.wait_for_question("(stopped)");
+    terminal.press("\x04");
+    terminal.end();
+    let mut terminal = Terminal::open(&home, (80, 40), &["chat", "--resume", "last"]);
+    terminal.wait_for_question("Reply 2 to: Think slowly");
+    let greeting = "\nChat with openai:test. `/help` lists the commands, Ctrl-D leaves.\n";
+    assert!(terminal.sees().contains(greeting), "{}", terminal.sees());
+    terminal.press("\x04");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_chat_that_was_suspended_continues_with_the_line_that_was_begun() {
+    let server = serve(echo());
+    let home = home(&server);
+    // As an interactive shell does, it sets the mode of the terminal that it needs itself.
+    let script = format!("set -m; {PROGRAM} chat; stty sane; echo suspended; fg");
+    let mut terminal = Terminal::shell(&home, (200, 40), &script);
+    terminal.wait_for_question("Ctrl-D leaves.");
+    terminal.press("abc\x1a");
+    terminal.wait_for_text_after("suspended", "> abc\n");
+    terminal.press("def\r");
+    terminal.wait_for("\n> abcdef\n");
+    terminal.wait_for_question("Reply 1 to: abcdef");
+    terminal.press("\x04");
+    terminal.end();
 }
 
 #[test]

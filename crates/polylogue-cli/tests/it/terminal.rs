@@ -28,11 +28,20 @@ struct Seen {
 
 impl Terminal {
     /// Runs the program in a terminal of this size.
-    pub(crate) fn open(home: &Home, (columns, rows): (u16, u16), args: &[&str]) -> Self {
+    pub(crate) fn open(home: &Home, size: (u16, u16), args: &[&str]) -> Self {
+        Self::run(home, size, &[&[PROGRAM][..], args].concat())
+    }
+
+    /// Runs a script of a shell in a terminal of this size.
+    pub(crate) fn shell(home: &Home, size: (u16, u16), script: &str) -> Self {
+        Self::run(home, size, &["sh", "-c", script])
+    }
+
+    fn run(home: &Home, (columns, rows): (u16, u16), command: &[&str]) -> Self {
         let (keys, window) = pair(columns, rows);
         // It makes the window the controlling terminal, so that Ctrl-C is a signal.
-        let mut command = home.command("setsid", &["--ctty", PROGRAM]);
-        command.args(args).env("TERM", "xterm-256color");
+        let mut command = home.command("setsid", &[&["--ctty"][..], command].concat());
+        command.env("TERM", "xterm-256color");
         let end = || window.try_clone().unwrap();
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         let screen = vt100::Parser::new(rows, columns, 10_000);
@@ -70,6 +79,14 @@ impl Terminal {
     #[track_caller]
     pub(crate) fn wait_for(&self, text: &str) {
         self.wait_until(text, |screen| screen.contains(text));
+    }
+
+    /// Waits until `text` is on the screen below `before`.
+    #[track_caller]
+    pub(crate) fn wait_for_text_after(&self, before: &str, text: &str) {
+        let is_below =
+            |screen: &str| screen.split_once(before).is_some_and(|(_, below)| below.contains(text));
+        self.wait_until(text, is_below);
     }
 
     /// Waits until `text` is on the screen and a question follows it.

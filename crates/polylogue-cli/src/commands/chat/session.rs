@@ -93,6 +93,8 @@ impl Session {
             let (before, rest) = events.split_at(first.min(events.len()));
             before.iter().for_each(|event| view.recall(event));
             rest.iter().for_each(|event| view.show_again(event));
+            // The greeting follows, and an interrupted turn may be open.
+            view.make_room();
         }
         Ok(())
     }
