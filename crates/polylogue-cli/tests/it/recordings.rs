@@ -88,12 +88,12 @@ fn a_recording_is_never_overwritten_and_one_that_is_none_is_refused() {
     home.file("other.jsonl", "{\"hello\": 1}\n");
     let ran = home.run(&["run", "team.yaml", "--replay", "other.jsonl"]).exits(2);
     expect_test::expect![[r#"
-        error (config): the file `other.jsonl` is not a cassette
+        error (config): the file `other.jsonl` is not a recording
     "#]]
     .assert_eq(&ran.err);
     let ran = home.run(&["run", "team.yaml", "--replay", "missing.jsonl"]).exits(1);
     expect_test::expect![[r#"
-        error (system): the cassette `missing.jsonl` cannot be read: No such file or directory (os error 2)
+        error (system): the recording `missing.jsonl` cannot be read: No such file or directory (os error 2)
     "#]]
     .assert_eq(&ran.err);
     assert_eq!(home.listed().len(), 1, "nothing was begun");
@@ -111,7 +111,7 @@ fn a_recording_with_other_words_is_not_replayed_and_verify_says_where() {
     let ran = home.run(&["verify", "--recording", "talk.jsonl"]).exits(1);
     assert!(
         ran.out.starts_with(
-            "talk.jsonl damaged 0 calls are intact; line 2 of the cassette `talk.jsonl` is damaged: "
+            "talk.jsonl damaged 0 calls are intact; line 2 of the recording `talk.jsonl` is damaged: "
         ),
         "{}",
         ran.out

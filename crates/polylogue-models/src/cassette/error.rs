@@ -16,19 +16,19 @@ pub enum CassetteError {
         place: String,
     },
     /// Another program records to it.
-    #[error("the cassette `{place}` is being recorded by another program")]
+    #[error("the recording `{place}` is being written by another program")]
     Busy {
         /// The file.
         place: String,
     },
     /// The file is not a cassette.
-    #[error("the file `{place}` is not a cassette")]
+    #[error("the file `{place}` is not a recording")]
     NoCassette {
         /// The file.
         place: String,
     },
     /// A later version wrote it.
-    #[error("the cassette `{place}` has format {found}, and this version knows up to {known}")]
+    #[error("the recording `{place}` has format {found}, and this version knows up to {known}")]
     Newer {
         /// The file.
         place: String,
@@ -38,7 +38,7 @@ pub enum CassetteError {
         known: u64,
     },
     /// A line was changed, does not follow the line before, or cannot be read.
-    #[error("line {line} of the cassette `{place}` is damaged: {why}")]
+    #[error("line {line} of the recording `{place}` is damaged: {why}")]
     Damaged {
         /// The file.
         place: String,
@@ -48,7 +48,7 @@ pub enum CassetteError {
         why: String,
     },
     /// The system reports an error.
-    #[error("the cassette `{place}` cannot be {doing}: {why}")]
+    #[error("the recording `{place}` cannot be {doing}: {why}")]
     Io {
         /// The file.
         place: String,

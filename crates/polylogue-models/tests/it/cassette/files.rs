@@ -89,7 +89,7 @@ async fn a_damaged_line_before_the_last_is_named() {
     lines[2] = "{\"who\":\"A\",";
     fs::write(&file, lines.join("\n")).unwrap();
     for error in [Recording::open(&file).unwrap_err(), Cassette::append(&file).unwrap_err()] {
-        assert!(error.to_string().starts_with("line 3 of the cassette"), "{error}");
+        assert!(error.to_string().starts_with("line 3 of the recording"), "{error}");
         assert_eq!(error.hint().unwrap(), "the calls before line 3 are intact: cut the file there");
     }
     // Other words than were recorded, a line that is gone, and two that changed places.
@@ -103,7 +103,7 @@ async fn a_damaged_line_before_the_last_is_named() {
     for (lines, first_bad) in damages {
         fs::write(&file, lines.join("\n") + "\n").unwrap();
         let error = Recording::open(&file).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("line {first_bad} of the cassette")), "{error}");
+        assert!(error.starts_with(&format!("line {first_bad} of the recording")), "{error}");
         assert!(error.ends_with("it is not what was written, or does not follow the line before"), "{error}");
     }
 }
