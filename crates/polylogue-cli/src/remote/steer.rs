@@ -1,6 +1,7 @@
 //! Instructions to conversations of a server.
 
 use polylogue_client::wire::cluster::Queued;
+use polylogue_client::ClientError;
 use polylogue_client::wire::conversation::{Conversation, ConversationState, Fork, Resume, When};
 use polylogue_core::{LogId, QueueState};
 
@@ -73,9 +74,17 @@ const CLUSTER: u64 = 10_000;
 
 pub(super) async fn pause(args: &args::steer::Pause, remote: &Remote) -> Result<Exit, CliError> {
     let Conversation { id, .. } = remote.client.find(&args.id).await?;
-    remote.client.pause(&id).await?;
+    remote.client.pause(&id).await.map_err(|error| not_paused(error, remote, &id))?;
     print_note_wrapped(&format!("paused; `{}` continues it", resume(remote, &id)));
     Ok(Exit::Done)
+}
+
+/// Why a conversation was not paused. What the server says of one that has ended is for programs.
+fn not_paused(error: ClientError, remote: &Remote, id: &LogId) -> CliError {
+    let has_ended = error.problem().is_some_and(|problem| problem.word() == "over");
+    let send = remote.place.command(&format!("send {id} TEXT"));
+    let error = CliError::from(error);
+    if has_ended { error.hint(format!("a message continues it: `{send}`")) } else { error }
 }
 
 pub(super) async fn next(args: &args::steer::Next, remote: &Remote) -> Result<Exit, CliError> {

@@ -312,6 +312,7 @@ fn conversations_of_a_server_are_steered() {
     assert!(many.err.contains("has no open question 7"), "{}", many.err);
     assert_eq!(home.run(&["answer", &fork, "I am stuck."]).ok().err, "answered\n");
     until("it ends", || home.listed()[0]["status"].as_str().unwrap().starts_with("done"));
+    assert!(home.run(&["pause", &fork]).exits(2).err.contains("continues it: `polylogue send "));
     assert_eq!(home.run(&["send", &fork, "And now?"]).ok().err, "sent\n");
     until("it asks again", || home.listed()[0]["status"] == "waiting for Pat");
     let open = home.run(&["resume", &fork, "Hi"]).exits(2);

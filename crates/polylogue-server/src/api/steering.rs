@@ -351,8 +351,9 @@ async fn resume(call: Call) -> Reply {
         let opened = open(app, &tenant, &id, limits, &slot.payer).await?;
         match opened.conversation.resume(None).await? {
             Resumed::Continues => Ok(opened),
-            Resumed::Done(reason) => Err(Problem::over(format!("it is over: {reason}"))
-                .hint("a message continues it: `POST /messages`")),
+            Resumed::Done(reason) => {
+                Err(Problem::over(format!("it is over: {reason}")).hint("a message continues it"))
+            }
             Resumed::EndsAgain(reason) => Err(Problem::over(format!("it would end again at once: {reason}"))
                 .hint("allow more with `limits`, or send a message")),
         }
