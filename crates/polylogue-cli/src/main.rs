@@ -26,17 +26,24 @@ mod user_prices;
 mod view;
 mod work_dir;
 
+use std::error::Error as _;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use args::{Cli, Command};
 use error::{CliError, Exit};
+use shipped::NoDemo;
 
 fn main() -> ExitCode {
-    let matches =
-        Cli::command().try_get_matches().unwrap_or_else(|error| args::batch::explained(error).exit());
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let matches = match Cli::command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return refused(args::batch::explained(error)),
+    };
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => return refused(error),
+    };
     let done = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -47,11 +54,23 @@ fn main() -> ExitCode {
             runtime.shutdown_background();
             done
         });
-    done.unwrap_or_else(|error| {
-        stderr::print_note(&error.to_string());
-        error.exit
-    })
-    .into()
+    done.map_or_else(|error| failed(&error), Into::into)
+}
+
+/// Prints help, or why the command line is refused.
+fn refused(error: clap::Error) -> ExitCode {
+    // No option is wrong if the files of a demo cannot be written.
+    if let Some(NoDemo::Unwritable(why)) = error.source().and_then(|source| source.downcast_ref::<NoDemo>()) {
+        return failed(
+            &CliError::failed(why).hint("set `TMPDIR` or `XDG_CACHE_HOME` to a folder that can be written"),
+        );
+    }
+    error.exit()
+}
+
+fn failed(error: &CliError) -> ExitCode {
+    stderr::print_note(&error.to_string());
+    error.exit.into()
 }
 
 async fn run(cli: &Cli, matches: &ArgMatches) -> Result<Exit, CliError> {

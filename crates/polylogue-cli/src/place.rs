@@ -4,6 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use polylogue_runtime::{DatabaseAddress, FilesPolicy, Runtime, StoreLocation};
+use rustix::process::geteuid;
 
 use crate::error::CliError;
 
@@ -150,6 +151,11 @@ pub(crate) fn of_model_lists() -> Option<PathBuf> {
 /// Where the teams that ship are unpacked.
 pub(crate) fn of_demos() -> Option<PathBuf> {
     user_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("demos"))
+}
+
+/// Where they are unpacked if there is no folder of the user that can be written: in a folder for temporary files of this user alone.
+pub(crate) fn of_temporary_demos() -> PathBuf {
+    env::temp_dir().join(format!("polylogue-{}", geteuid().as_raw())).join("demos")
 }
 
 /// Whether the current folder is within the work directory of a conversation: what is in it may have been written by code that

@@ -1,13 +1,17 @@
 //! Teams and templates that ship with the program: they are in the binary.
 
+use std::error::Error;
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs;
 use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use include_dir::{Dir, include_dir};
 use polylogue_config::suggest;
+use rustix::process::geteuid;
 
 use crate::place;
 
@@ -51,8 +55,26 @@ pub(crate) fn teams() -> Vec<&'static str> {
     names
 }
 
+/// Why a demo cannot be used.
+#[derive(Debug)]
+pub(crate) enum NoDemo {
+    /// There is none of this name.
+    Unknown(String),
+    /// No folder for its files can be written.
+    Unwritable(String),
+}
+
+impl Error for NoDemo {}
+
+impl fmt::Display for NoDemo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Unknown(why) | Self::Unwritable(why)) = self;
+        f.write_str(why)
+    }
+}
+
 /// Reads the path of a team file, or `demo:NAME`, which stands for a team that ships: it is written to the user's cache
-/// folder with the files that it needs.
+/// folder with the files that it needs, or to a folder for temporary files.
 pub(crate) fn team_file() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().try_map(|given| {
         match given.to_str().and_then(|text| text.strip_prefix(DEMO)) {
@@ -62,28 +84,52 @@ pub(crate) fn team_file() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-fn unpacked(name: &str) -> Result<PathBuf, String> {
+fn unpacked(name: &str) -> Result<PathBuf, NoDemo> {
     let name = name.trim_end_matches(".yaml");
     if !teams().contains(&name) {
         let teams = teams();
         let all = teams.join(", ");
         let meant = suggest::closest(name, teams).map(|team| format!("; did you mean `{DEMO}{team}`?"));
-        return Err(format!(
-            "there is no demo `{name}`{}\n  hint: there are {all}",
-            meant.unwrap_or_default()
-        ));
+        let why = format!("there is no demo `{name}`{}", meant.unwrap_or_default());
+        return Err(NoDemo::Unknown(format!("{why}\n  hint: there are {all}")));
     }
-    let folder = place::of_demos().ok_or("no home directory was found for demos; set `XDG_CACHE_HOME`")?;
-    let folder = folder.join(version());
-    written(&folder).map_err(|error| format!("`{}` cannot be written: {error}", folder.display()))?;
-    Ok(folder.join(name).with_extension("yaml"))
+    let mut refused = Vec::new();
+    for (place, is_temporary) in places() {
+        let folder = place.join(version());
+        let made = if is_temporary { private(place.parent().unwrap_or(&place)) } else { Ok(()) };
+        match made.and_then(|()| written(&folder)) {
+            Ok(()) => return Ok(folder.join(name).with_extension("yaml")),
+            Err(error) => refused.push(format!("`{}` cannot be written: {error}", place.display())),
+        }
+    }
+    Err(NoDemo::Unwritable(format!("the files of `{DEMO}{name}` have no place: {}", refused.join("; "))))
+}
+
+/// Where demos can be, and whether that is a folder for temporary files.
+fn places() -> impl Iterator<Item = (PathBuf, bool)> {
+    place::of_demos().map(|place| (place, false)).into_iter().chain([(place::of_temporary_demos(), true)])
+}
+
+/// Makes a folder that only this user can look into and change. Where it exists, it has to be such a one: others can make folders next
+/// to it.
+fn private(folder: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => return made,
+    }
+    let found = fs::symlink_metadata(folder)?;
+    let is_private = found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o077 == 0;
+    if is_private { Ok(()) } else { Err(io::Error::other("others can change what is there")) }
 }
 
 /// The name of the demo whose file `path` is, such as `demo:council`; `None` for other files, and for demos of which a file was
 /// changed.
 pub(crate) fn demo_at(path: &Path) -> Option<String> {
-    let below = path.strip_prefix(place::of_demos()?).ok()?;
-    let folder = place::of_demos()?.join(version());
+    let (place, below) = places().find_map(|(place, _)| {
+        let below = path.strip_prefix(&place).ok()?.to_owned();
+        Some((place, below))
+    })?;
+    let folder = place.join(version());
     let name = below.strip_prefix(version()).ok()?.file_stem()?.to_str()?;
     let mut is_unchanged = teams().contains(&name);
     every_file(&TEAMS, &mut |below, content| {

@@ -1,6 +1,7 @@
 //! What a person begins with: templates, demos, completions, the manual.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use crate::home::{Home, PROGRAM, of_type};
 use crate::pictures::can_enclose;
@@ -92,6 +93,31 @@ fn a_demo_runs_anywhere() {
     let unknown = home.run(&["run", "demo:chess-club"]).exits(2);
     assert!(unknown.err.contains("there is no demo `chess-club`"), "{}", unknown.err);
     assert_eq!(fs::read_dir(home.path(".cache/polylogue/demos")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_demo_runs_where_the_folder_of_the_user_cannot_be_written() {
+    let (mut home, team) = (Home::new(), "demo:writer-critic");
+    home.file("file", "");
+    fs::create_dir(home.path("tmp")).unwrap();
+    let below_a_file = home.path("file/cache").display().to_string();
+    home.set("XDG_CACHE_HOME", &below_a_file);
+    home.set("TMPDIR", &home.path("tmp").display().to_string());
+    home.run(&["run", team, "--quiet"]).ok();
+    home.run(&["check", team]).ok();
+    let made: Vec<_> = fs::read_dir(home.path("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(made.len(), 1, "both have the same: {made:?}");
+    assert_eq!(fs::metadata(&made[0]).unwrap().permissions().mode() & 0o777, 0o700);
+    // A folder that others can change is not used.
+    fs::set_permissions(&made[0], fs::Permissions::from_mode(0o777)).unwrap();
+    let open = home.run(&["run", team]).exits(1);
+    let begin = "error (system): the files of `demo:writer-critic` have no place: `";
+    assert!(
+        open.err.starts_with(begin) && open.err.contains("others can change what is there"),
+        "{}",
+        open.err
+    );
+    assert!(open.err.contains("\n  hint: set `TMPDIR`"), "{}", open.err);
 }
 
 /// A file that belongs to a demo, where it was unpacked.
