@@ -27,16 +27,20 @@ mod view;
 mod work_dir;
 
 use std::error::Error as _;
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use args::{Cli, Command};
 use error::{CliError, Exit};
+use screen::Size;
 use shipped::NoDemo;
 
 fn main() -> ExitCode {
-    let matches = match Cli::command().try_get_matches() {
+    // Help is broken between words; in a pipe or a file, not at all.
+    let width = if io::stdout().is_terminal() { Size::of_terminal().text_columns() } else { 0 };
+    let matches = match Cli::command().term_width(width).try_get_matches() {
         Ok(matches) => matches,
         Err(error) => return refused(args::batch::explained(error)),
     };
@@ -65,11 +69,15 @@ fn refused(error: clap::Error) -> ExitCode {
             &CliError::failed(why).hint("set `TMPDIR` or `XDG_CACHE_HOME` to a folder that can be written"),
         );
     }
-    error.exit()
+    if !error.use_stderr() {
+        error.exit();
+    }
+    stderr::print_error(&error.render().to_string().trim_end());
+    ExitCode::from(Exit::Usage)
 }
 
 fn failed(error: &CliError) -> ExitCode {
-    stderr::print_note(&error.to_string());
+    stderr::print_error(error);
     error.exit.into()
 }
 

@@ -1,14 +1,26 @@
 //! Lines for the person, in addition to the output.
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-use crate::screen::text::{Line, neutral, wrap};
+use crate::screen::text::{Line, neutral, wrap, wrap_row};
 use crate::screen::{Size, Style};
 
 /// A line for the person, in addition to the output.
 pub(crate) fn print_note(text: &str) {
     // Without a reader there is nothing left to do.
     let _ = writeln!(io::stderr(), "{}", neutral(text));
+}
+
+/// As [`print_note`], an error or several: each of its lines in rows that the terminal has room for.
+pub(crate) fn print_error(error: &impl Display) {
+    let text = error.to_string();
+    if !io::stderr().is_terminal() {
+        return print_note(&text);
+    }
+    let width = Size::of_terminal().row_columns();
+    let rows = text.lines().flat_map(|line| wrap_row(&Line::new(line, Style::PLAIN), width));
+    rows.for_each(|row| print_note(&row.text()));
 }
 
 /// As [`print_note`], in rows that fit the terminal.

@@ -14,7 +14,7 @@ use crate::args;
 use crate::error::CliError;
 use crate::prompt::{self, Typed};
 use crate::signals::Signals;
-use crate::stderr::{print_note, print_note_wrapped};
+use crate::stderr::{print_error, print_note_wrapped};
 
 /// What the status line says of the keys.
 pub(crate) const KEYS: &str = "Ctrl-C stops after the turn, Ctrl-\\ steers";
@@ -53,7 +53,7 @@ pub(crate) async fn ask<S>(
     let instruction = match typed.map(|typed| parsed(&typed)) {
         Ok(Ok(instruction)) => instruction,
         Ok(Err(error)) | Err(error) => {
-            print_note(&error.to_string());
+            print_error(&error);
             None
         }
     };

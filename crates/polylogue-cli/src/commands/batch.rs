@@ -19,7 +19,7 @@ use polylogue_core::{
 use polylogue_runtime::{Prepared, Runtime, SharedPayers, StoreLocation, limits_of};
 use polylogue_team::{Overrides, Row, Rows};
 
-use super::{price, write};
+use super::{price, write_rows};
 use crate::error::{CliError, Exit};
 use crate::launch::{Launch, print_default_model, print_scripted, warn_of_unbounded};
 use crate::limit::counted;
@@ -92,10 +92,11 @@ impl State {
         broken.map_or(Ok(()), Err)?;
         let tally = Tally::of(&records, rows.len(), paying);
         let unwritable = |error| CliError::failed(format!("the output cannot be written: {error}"));
-        write(&match args.json {
+        let text = match args.json {
             true => Sanitized::json(&tally.json(&args.output, place)).map_err(unwritable)?,
             false => Sanitized::plain(&tally.text(&args.output, place)),
-        })?;
+        };
+        write_rows(&text, args.json)?;
         Ok(tally.exit())
     }
 

@@ -11,7 +11,7 @@ use polylogue_team::{Diagnostic, Diagnostics, Grant, Loaded, Overrides, TeamBoun
 use serde_json::{Value, json};
 
 use self::keys::MissingKey;
-use super::{price, write};
+use super::{price, write, write_rows};
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
 use crate::stderr::print_note;
@@ -132,28 +132,27 @@ fn print_summary(
     default: Option<&SettingValue>,
 ) -> Result<(), CliError> {
     warnings.iter().for_each(|warning| print_note(&warning.to_string()));
+    let row = |text: &str| write_rows(&Sanitized::row(text), false);
     let agents = count(team.agents.len(), "agent");
     let chats = count(team.chats.len() + 1, "chat");
-    write(&Sanitized::row(&format!("{}: `{}`, {agents}, {chats}", file.display(), team.name)))?;
+    row(&format!("{}: `{}`, {agents}, {chats}", file.display(), team.name))?;
     for (chat, words) in team.chats_in_words() {
-        write(&Sanitized::row(&format!("  {chat}: {words}")))?;
+        row(&format!("  {chat}: {words}"))?;
     }
     if let Some((model, given)) = team.default_model().zip(default) {
         let what = format!("  agents without a model use `{model}`, your default ({})", given.origin);
-        write(&Sanitized::row(&what))?;
+        row(&what)?;
     }
     for missing in &wants.missing_keys {
-        write(&Sanitized::row(&missing.row()))?;
+        row(&missing.row())?;
     }
     if !wants.all.is_empty() {
         let state = if wants.is_trusted { "trusted" } else { "not trusted yet" };
-        write(&Sanitized::plain(&format!(
-            "  {state}, and asks to\n{}\n",
-            indented(&permission_text::list(&wants.all))
-        )))?;
+        let asks = indented(&permission_text::list(&wants.all));
+        write_rows(&Sanitized::plain(&format!("  {state}, and asks to\n{asks}\n")), false)?;
     }
     if !wants.memory.is_empty() {
-        write(&Sanitized::row(&format!("  remembers as `{}`", wants.memory.join("`, `"))))?;
+        row(&format!("  remembers as `{}`", wants.memory.join("`, `")))?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::runs::age;
-use super::{unwritable, write};
+use super::{unwritable, write, write_rows};
 use crate::args;
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
@@ -46,7 +46,7 @@ pub(crate) fn show(cluster: &Cluster, json: bool, place: &PlaceOption) -> Result
         }
     };
     let text: Sanitized = rows?.into_iter().collect();
-    write(&text)?;
+    write_rows(&text, json)?;
     if !json {
         print_summary(cluster, place);
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{write, write_value};
+use super::{write, write_rows, write_value};
 use crate::args;
 use crate::args::config::{Command, List};
 use crate::error::{CliError, Exit};
@@ -75,7 +75,8 @@ fn list(cli: &args::Cli, args: &List) -> Result<Exit, CliError> {
             Some(SettingValue { value, origin }) => format!("{value}  (from {origin})"),
             None => format!("not set  (`{}`, or `polylogue config set`)", setting.variable()),
         };
-        write(&Sanitized::plain(&format!("{}: {shown}\n  {}\n", setting.name(), setting.about())))?;
+        let text = format!("{}: {shown}\n  {}\n", setting.name(), setting.about());
+        write_rows(&Sanitized::plain(&text), false)?;
     }
     Ok(Exit::Done)
 }

@@ -13,7 +13,7 @@ use polylogue_runtime::address::{is_local, listens, shown};
 use polylogue_runtime::{Access, LocalResources, endpoint_allowed, local_resources, memory_of_others};
 use polylogue_team::{Endpoint, Grant, Loaded, Overrides, Team, Usage};
 
-use super::write;
+use super::write_rows;
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
 use crate::probe::ollama;
@@ -49,7 +49,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Cl
     code::findings().into_iter().for_each(|(name, found)| rows(&mut text, name, vec![found]));
     let store = self::store(cli).await;
     let _ = write!(text, "\nconversations\n  {}\n", store.as_ref().unwrap_or_else(|(what, _)| what));
-    write(&Sanitized::plain(&text))?;
+    write_rows(&Sanitized::plain(&text), false)?;
     store.map(|_| Exit::Done).map_err(|(_, error)| error)
 }
 

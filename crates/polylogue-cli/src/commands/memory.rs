@@ -8,7 +8,7 @@ use polylogue_runtime::open_memory;
 use polylogue_store::Facts;
 
 use super::runs::age;
-use super::write;
+use super::{write, write_rows};
 use crate::args::memory::{Command, Forget, List, Memory, Search};
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
@@ -88,7 +88,7 @@ pub(crate) fn show(facts: &[Fact], as_json: bool) -> Result<(), CliError> {
         true => facts.iter().map(Sanitized::json).collect::<Result<_, _>>().map_err(unwritable)?,
         false => facts.iter().map(|fact| line(fact, now)).collect(),
     };
-    write(&text)
+    write_rows(&text, as_json)
 }
 
 fn line(fact: &Fact, now_ms: u64) -> Sanitized {

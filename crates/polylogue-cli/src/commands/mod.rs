@@ -37,7 +37,8 @@ pub(crate) mod worker;
 use std::io::{self, IsTerminal, Write};
 
 use crate::error::CliError;
-use crate::screen::Sanitized;
+use crate::screen::text::{Line, wrap_row};
+use crate::screen::{Sanitized, Size, Style};
 
 /// Writes to the output what a terminal can be shown. A closed output is not an error.
 pub(crate) fn write(text: &Sanitized) -> Result<(), CliError> {
@@ -70,6 +71,16 @@ fn write_unchanged(text: &str) -> Result<(), CliError> {
         }
         _ => Ok(()),
     }
+}
+
+/// Writes rows of a table for people, broken between words where a terminal is too narrow for them; or lines for programs, if `json`.
+pub(crate) fn write_rows(text: &Sanitized, json: bool) -> Result<(), CliError> {
+    if json || !io::stdout().is_terminal() {
+        return write(text);
+    }
+    let width = Size::of_terminal().row_columns();
+    let rows = text.lines().flat_map(|line| wrap_row(&Line::new(line, Style::PLAIN), width));
+    write(&Sanitized::lines(&rows.collect::<Vec<_>>(), false))
 }
 
 /// The error for a value that JSON cannot hold.

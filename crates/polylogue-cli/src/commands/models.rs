@@ -10,7 +10,7 @@ use polylogue_runtime::address::shown;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{unwritable, write};
+use super::{unwritable, write_rows};
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
 use crate::place::of_model_lists;
@@ -101,7 +101,7 @@ fn providers(args: &args::models::List) -> Result<Exit, CliError> {
             false if models == 0 => Sanitized::row(&format!("{name:<16} asks the server")),
             false => Sanitized::row(&format!("{name:<16} {} in the table", counted(models as u64, "model"))),
         };
-        write(&line)?;
+        write_rows(&line, args.json)?;
     }
     print_note(&format!(
         "the table is of {}; `polylogue models PROVIDER` lists models",
@@ -208,7 +208,7 @@ fn print(provider: &str, rows: &[Row], args: &args::models::List) -> Result<Exit
             true => Sanitized::json(&as_json(provider, row)).map_err(unwritable)?,
             false => Sanitized::row(&line(row, width, args.price)),
         };
-        write(&line)?;
+        write_rows(&line, args.json)?;
     }
     if args.price && !args.json {
         let date = KnownModel::table_date();

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
-use super::{write, write_data};
+use super::{write_data, write_rows};
 use crate::args;
 use crate::error::{CliError, Exit};
 use crate::place::shell_word;
@@ -53,7 +53,7 @@ fn list(templates: &[Template]) -> Result<Exit, CliError> {
     for names in shipped::teams().chunks(6) {
         text += &format!("  {}\n", names.join(", "));
     }
-    write(&Sanitized::plain(&text))?;
+    write_rows(&Sanitized::plain(&text), false)?;
     Ok(Exit::Done)
 }
 

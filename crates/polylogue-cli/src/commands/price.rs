@@ -4,7 +4,7 @@ use polylogue_core::Money;
 use polylogue_runtime::{Prepared, bound_of};
 use polylogue_team::{Amount, Team, TeamBound};
 
-use super::write;
+use super::write_rows;
 use crate::error::CliError;
 use crate::limit::counted;
 use crate::screen::Sanitized;
@@ -43,8 +43,8 @@ pub(super) fn print(bound: &TeamBound) -> Result<(), CliError> {
             rows.push(row(&format!("  {} in {}", part.agent, part.chat), &part.at_most, bound));
         }
     }
-    aligned(&rows).iter().try_for_each(|line| write(&Sanitized::row(&format!("  {line}"))))?;
-    notes(bound).iter().try_for_each(|note| write(&Sanitized::row(&format!("  {note}"))))
+    let lines = aligned(&rows).into_iter().chain(notes(bound));
+    lines.map(|line| format!("  {line}")).try_for_each(|line| write_rows(&Sanitized::row(&line), false))
 }
 
 fn notes(bound: &TeamBound) -> Vec<String> {

@@ -8,7 +8,7 @@ use polylogue_core::{
 use polylogue_runtime::Runtime;
 use serde_json::{Value, json};
 
-use super::{unwritable, verify, write};
+use super::{unwritable, verify, write_rows};
 use crate::args;
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
@@ -42,7 +42,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
         print_note(&format!("no conversations found{}", place.unwrap_or_default()));
     }
     let text: Sanitized = rows.into_iter().collect();
-    write(&text)?;
+    write_rows(&text, args.json)?;
     if let Some(next) = next {
         print_note(&format!("there are more: `--after {}` continues the list", next.to_text()));
     }

@@ -36,7 +36,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
     let looks = OutputStyle::of(wish(cli.color), &io::stdout());
     let pictures = work_dir::pictures(cli.store.as_deref(), &id, looks);
     let text = match &args.agent {
-        _ if args.cost => cost::shown(&events, args.json, looks.color).map_err(unwritable)?,
+        _ if args.cost => cost::shown(&events, args.json, looks).map_err(unwritable)?,
         _ if args.history || args.side_by_side => {
             histories(&runtime.stored_team(&id).await?, &events, args, looks)?
         }

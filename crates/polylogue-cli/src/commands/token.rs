@@ -6,7 +6,7 @@ use polylogue_core::Money;
 use polylogue_server::{DailyBudget, NewToken, Scope, Token, TokenFile, TokenKind, login_url, tokens_at};
 use serde_json::json;
 
-use super::{unwritable, write};
+use super::{unwritable, write, write_rows};
 use crate::args::serve::{Token as Args, TokenCommand};
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
@@ -58,7 +58,7 @@ fn list(tokens: &TokenFile, as_json: bool) -> Result<Exit, CliError> {
     for token in all.iter().filter(|token| token.kind != TokenKind::Link) {
         rows.push(if as_json { as_json_line(token)? } else { line(token) });
     }
-    write(&rows.into_iter().collect())?;
+    write_rows(&rows.into_iter().collect(), as_json)?;
     Ok(Exit::Done)
 }
 

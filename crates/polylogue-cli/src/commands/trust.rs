@@ -2,7 +2,7 @@
 
 use polylogue::tools::approval::visible;
 
-use super::write;
+use super::{write, write_rows};
 use crate::args::trust::{Command, Forget, List, Trust};
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
@@ -29,7 +29,7 @@ fn show(args: &List) -> Result<Exit, CliError> {
                 .map_err(|error| CliError::failed(format!("the output cannot be written: {error}")))?,
             false => in_words(entry),
         };
-        write(&text)?;
+        write_rows(&text, args.json)?;
     }
     Ok(Exit::Done)
 }

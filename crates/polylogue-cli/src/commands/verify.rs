@@ -6,7 +6,7 @@ use polylogue_core::{AnyStore, ListQuery, LogId, RecoveredEvents, Store, StoreEr
 use polylogue_models::{CassetteError, Recording};
 use serde_json::{Value, json};
 
-use super::{unwritable, write};
+use super::{unwritable, write, write_rows};
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
 use crate::screen::Sanitized;
@@ -41,7 +41,7 @@ pub(crate) fn shown(verdicts: &[Verdict], json: bool) -> Result<Exit, CliError> 
             .map_err(unwritable)?,
         false => verdicts.iter().map(|verdict| Sanitized::row(&verdict.line())).collect(),
     };
-    write(&text)?;
+    write_rows(&text, json)?;
     match verdicts.iter().find_map(|verdict| verdict.damage.as_ref()) {
         None => Ok(Exit::Done),
         Some(damage) => {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::runs::age;
 use super::steer::{Texts, found, give, resume};
-use super::{unwritable, write};
+use super::{unwritable, write_rows};
 use crate::args;
 use crate::error::{CliError, Exit};
 use crate::place::{self, PlaceOption};
@@ -29,7 +29,8 @@ pub(crate) fn print(waiting: &[WaitingRun], args: &args::steer::Waiting) -> Resu
     }
     for run in waiting {
         for open in &run.questions {
-            write(&if args.json { as_json(run, open)? } else { shown(run, open) })?;
+            let text = if args.json { as_json(run, open)? } else { shown(run, open) };
+            write_rows(&text, args.json)?;
         }
     }
     Ok(Exit::Done)

@@ -12,7 +12,7 @@ use super::named_server::Remote;
 use crate::args;
 use crate::args::runs::StateFilter;
 use crate::commands::runs::ListedState;
-use crate::commands::{runs, waiting, write};
+use crate::commands::{runs, waiting, write_rows};
 use crate::error::{CliError, Exit};
 use crate::stderr::print_note;
 
@@ -35,7 +35,7 @@ pub(super) async fn runs(args: &args::runs::Runs, remote: &Remote) -> Result<Exi
     if rows.is_empty() && !args.json {
         print_note(&format!("no conversations found at `{}`", remote.client.url()));
     }
-    write(&rows.into_iter().collect())?;
+    write_rows(&rows.into_iter().collect(), args.json)?;
     if let Some(next) = next_cursor {
         print_note(&format!("there are more: `--after {next}` continues the list"));
     }

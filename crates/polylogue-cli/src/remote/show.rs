@@ -42,7 +42,7 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Show, remote: &Remote) -> 
         return code::print(&events, nth);
     }
     if args.cost {
-        write(&cost::shown(&events, args.json, looks.color).map_err(unwritable)?)?;
+        write(&cost::shown(&events, args.json, looks).map_err(unwritable)?)?;
         return Ok(Exit::Done);
     }
     let name = &conversation.team_name;

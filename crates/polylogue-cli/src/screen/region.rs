@@ -27,7 +27,12 @@ impl Size {
     /// Columns for text: long rows are hard to read, and the last column is left free, because terminals do not
     /// agree on what happens when it is written.
     pub(crate) fn text_columns(self) -> usize {
-        self.columns.saturating_sub(1).clamp(8, 100)
+        self.row_columns().min(100)
+    }
+
+    /// Columns for rows of tables, which are looked up more than read.
+    pub(crate) fn row_columns(self) -> usize {
+        self.columns.saturating_sub(1).max(8)
     }
 }
 

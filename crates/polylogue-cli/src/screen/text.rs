@@ -215,6 +215,33 @@ impl Line {
         line
     }
 
+    /// Where the last column of a row begins that begins before column `most`: behind several blanks, or with its text.
+    fn last_column(&self, most: usize) -> usize {
+        let (mut column, mut blanks, mut found) = (0, 0, None);
+        for glyph in self.glyphs() {
+            if glyph.c == ' ' {
+                blanks += 1;
+            } else {
+                let begins = found.is_none() || (blanks > 1 && column <= most);
+                found = if begins { Some(column) } else { found };
+                blanks = 0;
+            }
+            column += glyph.width;
+        }
+        found.filter(|column| *column > 0).unwrap_or(2).min(most)
+    }
+
+    /// The first `columns`, and the rest.
+    fn split_at(&self, columns: usize) -> (Self, Self) {
+        let (mut first, mut rest) = (Self::default(), Self::default());
+        for glyph in self.glyphs() {
+            let is_first = rest.is_empty() && first.width + glyph.width <= columns;
+            let part = if is_first { &mut first } else { &mut rest };
+            part.glyph(glyph);
+        }
+        (first, rest)
+    }
+
     fn glyphs(&self) -> impl Iterator<Item = Glyph> {
         self.spans.iter().flat_map(|span| span.text.chars().map(|c| glyph(c, span.style)))
     }
@@ -268,6 +295,19 @@ pub(crate) fn wrap(line: &Line, width: usize) -> Vec<Line> {
     }
     rows.word(&mut word);
     rows.finish()
+}
+
+/// As [`wrap`], for a row of a table: what does not fit continues below its last column, if that leaves half of the width, else below
+/// its beginning, or two columns to the right of it if that is the left edge.
+pub(crate) fn wrap_row(line: &Line, width: usize) -> Vec<Line> {
+    if line.width <= width {
+        return vec![line.clone()];
+    }
+    let indent = line.last_column(width / 2);
+    let (mut first, rest) = line.split_at(indent);
+    let margin = Line::new(&" ".repeat(indent), Style::PLAIN);
+    let rows = wrap(&rest, width.saturating_sub(indent));
+    rows.iter().map(|row| row.after(&std::mem::replace(&mut first, margin.clone()))).collect()
 }
 
 /// Code.
@@ -368,6 +408,26 @@ mod tests {
         assert_eq!(wrapped("", 4), [""]);
         assert_eq!(wrapped("中文沒有空格也要換行", 8), ["中文沒有", "空格也要", "換行"]);
         assert_eq!(wrapped("e\u{301}e\u{301}e\u{301}", 2), ["e\u{301}e\u{301}", "e\u{301}"]);
+    }
+
+    #[test]
+    fn rows_of_tables_continue_below_their_last_column() {
+        let rows = |text: &str, width| -> Vec<String> {
+            wrap_row(&Line::new(text, Style::PLAIN), width).iter().map(Line::text).collect()
+        };
+        assert_eq!(
+            rows("  openai      no key: set `OPENAI_API_KEY`", 30),
+            ["  openai      no key: set", "              `OPENAI_API_KEY`"]
+        );
+        // Where that leaves too little, below the beginning.
+        assert_eq!(rows("  openai      no key: set `KEY`", 20), ["  openai      no", "  key: set `KEY`"]);
+        assert_eq!(rows("  one two three", 10), ["  one two", "  three"]);
+        assert_eq!(rows("one two three", 9), ["one two", "  three"]);
+        assert_eq!(rows("one  two", 8), ["one  two"]);
+        for width in 4..40 {
+            let line = Line::new("ab12  5 m ago  中文  a longer text at the end", Style::PLAIN);
+            assert!(wrap_row(&line, width).iter().all(|row| row.width() <= width), "{width}");
+        }
     }
 
     #[test]

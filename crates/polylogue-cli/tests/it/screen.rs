@@ -402,3 +402,30 @@ fn shipped_teams_that_run_code_tell_each_result_once() {
         }
     }
 }
+
+/// What people read besides conversations: at a terminal, no row is left to it to be broken.
+#[test]
+fn help_tables_and_errors_are_broken_between_words() {
+    let home = Home::new();
+    home.run(&["run", "demo:writer-critic", "--quiet"]).ok();
+    for args in [
+        &["run", "--help"][..],
+        &["--help"],
+        &["config"],
+        &["doctor"],
+        &["new", "--list"],
+        &["runs"],
+        &["show", "last", "--cost"],
+        &["check", "demo:trading-bot", "--price"],
+        &["run", "demo:nix"],
+        &["resume", "last", "--attach", "picture.png"],
+    ] {
+        let piped = home.run(args);
+        let is_long = |text: &str| text.lines().any(|line| line.chars().count() > 60);
+        assert!(is_long(&piped.out) || is_long(&piped.err), "{args:?}: nothing is to be broken");
+        let rows = Terminal::open(&home, (60, 1000), args).rows_at_end();
+        let wide: Vec<&String> = rows.iter().filter(|row| row.chars().count() >= 60).collect();
+        assert!(wide.is_empty(), "{args:?}: {wide:#?}");
+        assert!(rows.iter().any(|row| !row.is_empty()), "{args:?}");
+    }
+}

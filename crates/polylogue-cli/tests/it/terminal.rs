@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Child;
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -19,6 +20,8 @@ pub(crate) struct Terminal {
     child: Child,
     keys: File,
     seen: Arc<Mutex<Seen>>,
+    /// Ends when no process has the terminal any more.
+    watch: Option<JoinHandle<()>>,
 }
 
 struct Seen {
@@ -46,8 +49,8 @@ impl Terminal {
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         let screen = vt100::Parser::new(rows, columns, 10_000);
         let seen = Arc::new(Mutex::new(Seen { screen, bytes: Vec::new() }));
-        watch(keys.try_clone().unwrap(), Arc::clone(&seen));
-        Self { child, keys, seen }
+        let watch = Some(watch(keys.try_clone().unwrap(), Arc::clone(&seen)));
+        Self { child, keys, seen, watch }
     }
 
     /// Presses keys.
@@ -112,6 +115,13 @@ impl Terminal {
         String::from_utf8_lossy(&self.seen.lock().unwrap().bytes).into_owned()
     }
 
+    /// Waits for the end of a process that runs no conversation. Gives the rows that are on the screen then.
+    pub(crate) fn rows_at_end(mut self) -> Vec<String> {
+        wait(&mut self.child);
+        self.watch.take().unwrap().join().unwrap();
+        self.rows().into_iter().map(|(row, _)| row).collect()
+    }
+
     /// Waits for the end of the process. Gives its exit code, and what is on the screen then.
     pub(crate) fn end(mut self) -> (i32, String) {
         let status = wait(&mut self.child);
@@ -143,7 +153,7 @@ fn pair(columns: u16, rows: u16) -> (File, OwnedFd) {
     (File::from(keys), window.into())
 }
 
-fn watch(mut from: File, seen: Arc<Mutex<Seen>>) {
+fn watch(mut from: File, seen: Arc<Mutex<Seen>>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         let mut piece = [0; 4096];
         // The last process that has the terminal ends it, which is an error to read.
@@ -152,5 +162,5 @@ fn watch(mut from: File, seen: Arc<Mutex<Seen>>) {
             seen.screen.process(&piece[..read]);
             seen.bytes.extend_from_slice(&piece[..read]);
         }
-    });
+    })
 }

@@ -15,7 +15,7 @@ use crate::prompt::{self, Messages, Typed};
 use crate::screen::picture::Pictures;
 use crate::screen::{Output, RunEnd, cost, document, tokens, uncertain};
 use crate::signals::Signals;
-use crate::stderr::{print_note, print_note_wrapped};
+use crate::stderr::{print_error, print_note, print_note_wrapped};
 
 /// What a person sees where a message can be typed.
 const PROMPT: &str = "> ";
@@ -118,12 +118,8 @@ async fn obey(chat: &mut impl Chat, line: &str, exit: &mut Exit) -> Result<Next,
         Some(Input::Exit) => return Ok(Next::Leave(Ok(Exit::Done))),
         Some(Input::Help) => HELP.lines().for_each(print_note_wrapped),
         Some(Input::Unknown(why)) => print_note_wrapped(&why),
-        Some(Input::Save(file)) => {
-            chat.save(&file).await.unwrap_or_else(|error| print_note(&error.to_string()))
-        }
-        Some(Input::Attach(file)) => {
-            chat.attach(&file).unwrap_or_else(|error| print_note(&error.to_string()))
-        }
+        Some(Input::Save(file)) => chat.save(&file).await.unwrap_or_else(|error| print_error(&error)),
+        Some(Input::Attach(file)) => chat.attach(&file).unwrap_or_else(|error| print_error(&error)),
         Some(Input::Undo) => chat.undo().await?,
         Some(Input::Retry) if chat.is_over().await? == Some(false) => {
             let reply = chat.reply_again().await?;
@@ -161,7 +157,7 @@ fn show(chat: &impl Chat, reply: Reply, exit: &mut Exit) -> Result<Next, CliErro
             match (prompt::is_typed(), is_shown) {
                 (false, false) => return Ok(Next::Leave(Err(error))),
                 (false, true) => return Ok(Next::Leave(Ok(Exit::Failed))),
-                (true, false) => print_note(&error.to_string()),
+                (true, false) => print_error(&error),
                 (true, true) => {}
             }
             print_note("`/retry` tries again.");

@@ -6,8 +6,10 @@ use polylogue::runs::report::{Purpose, Report, Row};
 use polylogue_core::{Event, Name, PrefixChange, TotalUsage};
 use serde_json::json;
 
-use crate::screen::text::Line;
-use crate::screen::{Sanitized, Style, cached_share, cost, prompt_savings, tokens, uncertain};
+use crate::screen::text::{Line, wrap_row};
+use crate::screen::{
+    OutputStyle, Sanitized, Size, Style, cached_share, cost, prompt_savings, tokens, uncertain,
+};
 
 /// One line of the table, or its head.
 type Cells = [String; COLUMNS];
@@ -20,7 +22,7 @@ const HEAD: [&str; COLUMNS] =
     ["agent", "chat", "for", "model", "calls", "tokens", "thinking", "cost", "cached", "saved", "uncertain"];
 
 /// What all runs of a conversation cost: a line for each chat, agent, purpose and model, and the sum.
-pub(crate) fn shown(events: &[Event], as_json: bool, color: bool) -> serde_json::Result<Sanitized> {
+pub(crate) fn shown(events: &[Event], as_json: bool, looks: OutputStyle) -> serde_json::Result<Sanitized> {
     let events: Vec<Arc<Event>> = events.iter().cloned().map(Arc::new).collect();
     let report = Report::of_all(&events);
     if as_json {
@@ -43,7 +45,11 @@ pub(crate) fn shown(events: &[Event], as_json: bool, color: bool) -> serde_json:
     let mut lines = table(&rows);
     let change = |(who, change): &(Name, PrefixChange)| Line::new(&format!("{who}: {change}"), Style::PLAIN);
     lines.extend(report.prefix_changes.iter().map(change));
-    Ok(Sanitized::lines(&lines, color))
+    if looks.terminal {
+        let width = Size::of_terminal().row_columns();
+        lines = lines.iter().flat_map(|line| wrap_row(line, width)).collect();
+    }
+    Ok(Sanitized::lines(&lines, looks.color))
 }
 
 const fn words(purpose: Purpose) -> &'static str {
