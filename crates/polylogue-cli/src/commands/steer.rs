@@ -70,7 +70,8 @@ pub(crate) async fn unpause(
     if let Some(given) = given {
         let what =
             format!("`{id}` is paused, and open in another process, which `resume` cannot give {given}");
-        let [resume, raise, send] = ["resume", "raise", "send"].map(|word| place.command(&format!("{word} {id}")));
+        let [resume, raise, send] =
+            ["resume", "raise", "send"].map(|word| place.command(&format!("{word} {id}")));
         return Err(CliError::usage(what).hint(format!(
             "`{resume}` continues it there; `{raise}` raises its limits before, and `{send}` sends a message"
         )));

@@ -1,7 +1,7 @@
 //! Instructions to conversations of a server.
 
-use polylogue_client::wire::cluster::Queued;
 use polylogue_client::ClientError;
+use polylogue_client::wire::cluster::Queued;
 use polylogue_client::wire::conversation::{Conversation, ConversationState, Fork, Resume, When};
 use polylogue_core::{LogId, QueueState};
 
