@@ -451,8 +451,8 @@ async fn raise(tenant: &Tenant, id: &LogId, more: LimitOverrides) -> Result<(), 
     if more.is_empty() {
         return Ok(());
     }
-    let raising = tenant.runtime.steer_once(id, Instruction::RaiseLimits(more), fresh_id().as_str());
-    match raising.await? {
+    let key = fresh_id();
+    match tenant.runtime.steer_once(id, Instruction::RaiseLimits(more), key.as_str()).await? {
         Steered::Refused(why) => Err(Problem::refused(why.to_string())),
         Steered::Done | Steered::Posted => Ok(()),
     }

@@ -35,8 +35,10 @@ pub struct Fetcher {
     known: Mutex<Vec<(String, Instant, Rules)>>,
 }
 
-/// Whether a redirect from one host to another is followed.
-struct RedirectRule(Box<dyn Fn(&str, &str) -> bool + Send + Sync>);
+/// Says whether a redirect from one host to another is followed.
+type Follows = dyn Fn(&str, &str) -> bool + Send + Sync;
+
+struct RedirectRule(Box<Follows>);
 
 impl fmt::Debug for RedirectRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
