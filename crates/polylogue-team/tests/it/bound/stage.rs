@@ -47,7 +47,12 @@ pub(super) struct Setting {
     pub(super) window: Option<u64>,
     /// The limit on model calls; that of the team without one.
     pub(super) calls: Option<u64>,
+    /// After how many answers people say `exit`; never without one.
+    pub(super) exit: Option<usize>,
 }
+
+/// No more limits than those of the team, and people who stay.
+pub(super) const OPEN: Setting = Setting { window: None, calls: None, exit: None };
 
 pub(super) struct Stage {
     pub(super) name: String,
@@ -125,6 +130,8 @@ impl Stage {
         let limits = self.limits(setting);
         let (team, any) = (&self.team, AnyModel::new(self.model.clone()));
         let of = || team.bound_with(&|_| Ok(any.clone()), &limits, self.tools.clone()).unwrap();
+        // No bound rests on when people leave.
+        let setting = Setting { exit: None, ..setting };
         self.bounds.entry((setting, output)).or_insert_with(of).clone()
     }
 
@@ -132,7 +139,7 @@ impl Stage {
     pub(super) async fn play(&mut self, adversary: Adversary, setting: Setting) -> Played {
         self.model.play(adversary);
         let bound = self.bound(setting, adversary.output);
-        let played = self.run(self.limits(setting), bound.to_enforce()).await;
+        let played = self.run(self.limits(setting), bound.to_enforce(), setting.exit).await;
         let most =
             [bound.at_most.calls(), bound.at_most.tokens(), cost_of(&bound)].map(Option::unwrap_or_default);
         Played { shares: shares(&played.used, &bound), most, ..played }
@@ -141,11 +148,11 @@ impl Stage {
     /// Plays a conversation within another bound.
     pub(super) async fn play_within(&mut self, adversary: Adversary, most: RunBound) -> Played {
         self.model.play(adversary);
-        self.run(self.team.limits(), most).await
+        self.run(self.team.limits(), most, None).await
     }
 
-    /// People answer as much as a bound assumes.
-    async fn run(&self, limits: Limits, most: RunBound) -> Played {
+    /// People answer as much as a bound assumes, and leave after `exit` answers.
+    async fn run(&self, limits: Limits, most: RunBound, exit: Option<usize>) -> Played {
         let mut log = Log::in_memory().limits(limits).bound(most);
         let mut run = self.chat.run_in(&mut log, self.team.task.as_deref().unwrap_or("Begin")).await;
         let mut asks = false;
@@ -153,7 +160,10 @@ impl Stage {
             let Ok(Status::Waiting(questions)) = run.as_ref().map(|run| &run.status) else { break };
             asks = true;
             let (at, who) = (questions[0].0.clone(), questions[0].1.who.clone());
-            let text = format!("{nth} {}", "x".repeat(ANSWER - 8));
+            let text = match exit.is_some_and(|exit| nth >= exit) {
+                true => "exit".to_owned(),
+                false => format!("{nth} {}", "x".repeat(ANSWER - 8)),
+            };
             if log.answer(&at, &who, text.as_str()).await.is_err()
                 && log.answer(&at, &who, "yes").await.is_err()
             {

@@ -10,7 +10,7 @@ use polylogue_team::{BuildContext, Overrides, Team, load, parse};
 
 use super::adversary::{Adversary, Behavior};
 use super::reasons::misfit;
-use super::stage::{Played, Setting, Stage};
+use super::stage::{OPEN, Played, Setting, Stage};
 
 /// Conversations of a sweep, unless `POLYLOGUE_CONVERSATIONS` says how many.
 const CONVERSATIONS: u64 = 20_000;
@@ -117,7 +117,8 @@ fn drawn(seed: u64) -> (Adversary, Setting) {
     // Nearly all are short, so that there are many.
     let calls = if below(200) == 0 { 40 } else { [2, 5][below(2)] };
     let calls = (!mixed(seed).is_multiple_of(4 * RARE)).then_some(calls);
-    (Adversary { output: 48, window, ..Adversary::new(behavior, seed) }, Setting { window, calls })
+    let exit = [None, None, Some(0), Some(3)][below(4)];
+    (Adversary { output: 48, window, ..Adversary::new(behavior, seed) }, Setting { window, calls, exit })
 }
 
 /// Why `played` is not as the bound of its team says.
@@ -219,7 +220,7 @@ async fn whole_conversations_end_for_true_reasons() {
         let at = usize::try_from(seed % stages.len() as u64).unwrap();
         let nth = usize::try_from(mixed(seed) % Behavior::ALL.len() as u64).unwrap();
         let model = Adversary { output: 48, ..Adversary::new(Behavior::ALL[nth], seed) };
-        let setting = Setting { window: None, calls: Some(MANY_CALLS) };
+        let setting = Setting { calls: Some(MANY_CALLS), ..OPEN };
         let played = stages[at].play(model, setting).await;
         let flaw = flaw(&played, model.behavior);
         flaws

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use polylogue_team::{Agent, Team, ToolEntry};
 
 use super::adversary::{Adversary, Behavior};
-use super::stage::{Played, Setting, Stage};
+use super::stage::{OPEN, Played, Stage};
 use super::sweep::{flaw, setting, shipped};
 
 /// The behaviors that reach most of a bound.
@@ -81,7 +81,7 @@ async fn worst_run(name: String, team: Team, random: u64) -> Row {
     let mut row = Row { text: String::new(), share: 0, flaws: Vec::new() };
     for model in expensive(random, is_heavy) {
         let model = Adversary { output, ..model };
-        let played = stage.play(model, Setting { window: None, calls: None }).await;
+        let played = stage.play(model, OPEN).await;
         let found = flaw(&played, model.behavior);
         row.flaws.extend(found.map(|flaw| format!("{}, {model:?}: {flaw}", stage.name)));
         let shares = shares(&played);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use polylogue_core::{Body, Message, Part};
 use polylogue_team::Pattern;
 
-use super::talk::{Line, Via};
+use super::talk::{Line, Past, Via};
 use super::{Case, Check, ensure};
 
 impl Case<'_> {
@@ -25,7 +25,7 @@ impl Case<'_> {
     }
 
     /// The equal calls of a turn before those that were one too many, with equal results.
-    fn equal_calls(&self, turn: &super::talk::Past<'_>, evidence: &[u64]) -> Check {
+    fn equal_calls(&self, turn: &Past<'_>, evidence: &[u64]) -> Check {
         let called = turn.calls();
         let of = |seq: &u64| called.iter().find(|(at, ..)| at == seq);
         let found: Option<Vec<_>> = evidence.iter().map(of).collect();
@@ -91,6 +91,10 @@ impl Case<'_> {
     /// A loop of silence or thanks ended the chat as soon as it was there, with all parallel turns.
     pub(super) fn no_loop_before(&self) -> Check {
         let Some(chat) = self.spec.filter(|chat| detects_loops(&chat.pattern)) else { return Ok(()) };
+        // A chat that has ended so waits for tasks in the background, and has turns for their results.
+        if self.talk.public().last().is_some_and(Past::is_for_result) {
+            return Ok(());
+        }
         let last = self.talk.public().last().map_or(0, |turn| turn.begin);
         let before: Vec<_> = self.talk.public().filter(|turn| turn.begin < last).collect();
         let silent = before.iter().rev().take_while(|turn| turn.is_silent()).count();

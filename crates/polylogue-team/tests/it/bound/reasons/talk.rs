@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Audience, BackgroundStatus, Body, CallPurpose, Chooser, Event, Message, ModelReply, Name, Opening,
-    Outcome, OutcomeStatus, Part, Path, TurnRequest,
+    Audience, Body, CallPurpose, Chooser, Event, Message, ModelReply, Name, Opening, Outcome, OutcomeStatus,
+    Part, Path, TurnRequest,
 };
 
 /// How a message came into the chat.
@@ -183,7 +183,7 @@ impl<'e> Talk<'e> {
                 self.add(event.seq, message, Via::Posted, false);
             }
             Body::Sent(message) => self.add(event.seq, message, Via::Posted, false),
-            Body::BackgroundEnded(result) if result.turn && result.status != BackgroundStatus::Cancelled => {
+            Body::BackgroundEnded(result) if result.turn => {
                 let is_it = |turn: &&mut Past<'_>| turn.who == &result.who && turn.has_begun(&result.id);
                 if let Some(turn) = self.turns.iter_mut().find(is_it) {
                     turn.worked = true;
