@@ -1,6 +1,7 @@
 //! The bound: what a run of a team takes at most, computed from its file before the first call.
 
 mod amount;
+mod asked;
 mod case;
 mod chat;
 mod model;
@@ -10,6 +11,7 @@ mod participant;
 mod paths;
 mod pattern;
 mod reach;
+mod reasoning;
 mod scene;
 mod speaker;
 mod summaries;

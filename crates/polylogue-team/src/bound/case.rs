@@ -4,6 +4,7 @@ use polylogue_core::{Bound, RunBound};
 
 use crate::agent::Agent;
 use crate::reasoning::Example;
+use crate::text::Template;
 
 /// What is assumed of models, providers and people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,6 +114,12 @@ impl Case {
     pub(super) fn turns(self, most: u128, participants: usize) -> u128 {
         self.times(most, TYPICAL_ROUNDS.saturating_mul(participants as u128))
     }
+}
+
+/// The most bytes of `template` with a task of `task` bytes.
+pub(super) fn filled(template: &Template, task: u128) -> u128 {
+    let [plain, quoting] = ["", "x"].map(|task| template.fill(task).len() as u128);
+    plain.saturating_add(quoting.saturating_sub(plain).saturating_mul(task))
 }
 
 /// The bytes of an example that an agent is given.

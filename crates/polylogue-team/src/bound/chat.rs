@@ -4,10 +4,10 @@ use polylogue::{Name, Result};
 use polylogue_core::Params;
 
 use super::amount::Effect;
-use super::case::{MESSAGE, PROMPT};
+use super::case::{MESSAGE, PROMPT, filled};
 use super::scene::{Messages, Scene, overhead};
 use super::task::{MEDIA, role_play_opening};
-use super::walk::Walk;
+use super::walk::{Walk, introduction};
 use crate::build::AgentBuilder;
 use crate::chat::{Chat, Introductions, Summary};
 use crate::condition::{Condition, Verdict};
@@ -32,12 +32,11 @@ impl Walk<'_> {
         scene.begin_after(earlier);
         scene.shared = earlier.saturating_add(introductions(builder, chat));
         for line in &chat.opening.0 {
-            let (plain, quoting) = (line.text.fill("").len(), line.text.fill("x").len());
-            let quotes = quoting.saturating_sub(plain) as u128;
             let media = (line.media.len() as u128).saturating_mul(MEDIA);
-            let bytes = (plain as u128).saturating_add(quotes.saturating_mul(task)).saturating_add(media);
-            scene.post(line.from.as_str().len(), bytes);
+            scene
+                .post(introduction(builder.team, &line.from), filled(&line.text, task).saturating_add(media));
         }
+        scene.pin();
         let rules = if matches!(chat.pattern, Pattern::RolePlay(_)) { role_play_opening(task) } else { 0 };
         scene.background.extend(crate::text::values(&chat.background.participants));
         // Neither the task nor the opening is a result.
@@ -63,7 +62,7 @@ impl Walk<'_> {
                 }
             }
         }
-        let kept = scene.shared.saturating_sub(earlier);
+        let kept = scene.said_anew();
         self.free = scene.free;
         let result = if says_last(&chat.pattern) { scene.said } else { scene.longest };
         Ok(Effect { sum: scene.sum, message: said.unwrap_or(result), kept, free: 0 })
@@ -103,9 +102,7 @@ impl Walk<'_> {
         (name, chat): (&Name, &'a Chat),
     ) -> Result<Option<u128>> {
         let Summary::Reflect(reflect) = &chat.summary else { return Ok(None) };
-        let quotes = reflect.prompt.fill("x").len().saturating_sub(reflect.prompt.fill("").len()) as u128;
-        let prompt =
-            (reflect.prompt.fill("").len() as u128).saturating_add(quotes.saturating_mul(scene.task));
+        let prompt = filled(&reflect.prompt, scene.task);
         if let Some(by) = &reflect.by {
             return self.ask(builder, scene, by, prompt).map(Some);
         }

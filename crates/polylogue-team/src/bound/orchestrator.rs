@@ -5,7 +5,7 @@ use polylogue::{Name, Result};
 
 use super::case::{MESSAGE, PROMPT};
 use super::scene::Scene;
-use super::walk::Walk;
+use super::walk::{Walk, introduction};
 use crate::build::AgentBuilder;
 use crate::pattern::Orchestrator;
 
@@ -67,14 +67,14 @@ impl Walk<'_> {
         let mut values = Values::of(builder, scene, everyone);
         values.facts = self.ask(builder, scene, planner, values.fill(&prompts.facts))?;
         values.plan = self.ask(builder, scene, planner, values.fill(&prompts.plan))?;
-        scene.post(planner.as_str().len(), values.fill(&prompts.briefing));
+        scene.post(introduction(builder.team, planner), values.fill(&prompts.briefing));
         // Other plans can come after any ledger: they are read from the beginning, and written at the end.
         let again = [values.fill(&prompts.updated_facts), values.fill(&prompts.updated_plan)];
         for _ in 1..plans {
             for (prompt, said) in again.into_iter().zip([values.facts, values.plan]) {
                 scene.keep(planner.as_str(), prompt.saturating_add(said).saturating_add(2 * MESSAGE));
             }
-            scene.post(planner.as_str().len(), values.fill(&prompts.briefing));
+            scene.post(introduction(builder.team, planner), values.fill(&prompts.briefing));
         }
         self.ledgers(builder, scene, (given, turns, plans), (everyone, &values))?;
         for _ in 1..plans {
@@ -108,7 +108,7 @@ impl Walk<'_> {
             if nth >= turns {
                 return Ok(());
             }
-            scene.post(planner.as_str().len(), said);
+            scene.post(introduction(builder.team, planner), said);
             walk.say(builder, scene, everyone)
         })
     }

@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::amount::{Amount, NO_LIMIT};
 use super::case::{self, BYTES_PER_TOKEN, CALL, CALL_TOKENS, Case, MESSAGE, PROMPT, REQUEST, SCHEMA, TOOLS};
 use super::model;
+use super::scene::Scene;
 use super::summaries::Summaries;
 use crate::agent::{Agent, ModelKeys};
 use crate::tooling::{NamedTool, ToolEntry, ToolExample};
@@ -279,13 +280,15 @@ impl Speaker {
         std::iter::once((&self.model, &self.params)).chain(author)
     }
 
-    /// The bytes that its view can have, if a window limits it.
-    fn viewed(&self, case: Case, context: u128, largest: u128) -> u128 {
-        match self.window {
-            Window::All => context,
+    /// The history of `context` bytes in `scene`, as far as its window leaves it.
+    pub(super) fn view(&self, case: Case, scene: &Scene, context: u128) -> u128 {
+        let results = self.tools.map_or(0, |tools| tools.results(case));
+        let largest = scene.entry.max(self.reply(case)).saturating_add(results);
+        let kept = match self.window {
+            Window::All => return context,
             // A call and its results count as one entry, and the last exchange always stays.
             Window::Messages(count) => {
-                context.min((count as u128).saturating_add(2).saturating_mul(largest.saturating_add(MESSAGE)))
+                (count as u128).saturating_add(2).saturating_mul(largest.saturating_add(MESSAGE))
             }
             Window::Tokens(count) => {
                 let limit = (count as u128).saturating_mul(BYTES_PER_TOKEN).saturating_add(PROMPT);
@@ -293,16 +296,10 @@ impl Speaker {
                 // Seals have no weight in a window, and each message can have some.
                 let unsealed = case.read_again(self.output(case), false);
                 let seals = self.reply(case).saturating_sub(unsealed);
-                context.min(texts.saturating_add(seals.saturating_mul(count as u128 / WEIGHT)))
+                texts.saturating_add(seals.saturating_mul(count as u128 / WEIGHT))
             }
-        }
-    }
-
-    /// The history of `context` bytes in which no message has more than `largest` bytes, as the agent sees it.
-    pub(super) fn view(&self, case: Case, context: u128, largest: u128) -> u128 {
-        let largest = largest.max(self.reply(case));
-        let results = self.tools.map_or(0, |tools| tools.results(case));
-        self.viewed(case, context, largest.saturating_add(results))
+        };
+        context.min(kept.saturating_add(scene.pinned()))
     }
 }
 
@@ -340,7 +337,9 @@ impl Tools {
 fn longest_result(agent: &Agent, keys: &ModelKeys, specs: &[ToolSpec]) -> u128 {
     // A truncated result says how much is missing.
     let of = |spec: &ToolSpec| spec.max_bytes as u128 + NOTICE;
-    let most = agent.tool_limits.max_output_bytes.into();
+    // The limits are those of its own tools, and not of agents as tools.
+    let has_own_only = keys.agent_tools.is_empty();
+    let most = if has_own_only { agent.tool_limits.max_output_bytes.into() } else { NO_LIMIT };
     // With an output schema the model reads what it said by a handoff.
     let is_handoff = |spec: &ToolSpec| {
         spec.ends_turn && spec.name.starts_with(Handoff::PREFIX) && keys.output_schema.is_none()

@@ -1,14 +1,18 @@
 //! The turns of tasks: role-play, tasks that are solved alone, and discussions.
 
+use std::rc::Rc;
+
+use polylogue::agents::reason::ChoiceTexts;
 use polylogue::tasks::EndMode;
 use polylogue::{Name, Result};
 
 use super::amount::{Effect, Sum};
-use super::case::{MESSAGE, PROMPT};
+use super::case::{MESSAGE, filled};
+use super::reasoning::{Choice, Helper};
 use super::scene::{Scene, overhead};
 use super::speaker::Speaker;
 use super::summaries;
-use super::walk::Walk;
+use super::walk::{Walk, introduction};
 use crate::build::{AgentBuilder, BuildScope};
 use crate::pattern::{GroupSolve, RolePlay, Task};
 
@@ -47,9 +51,10 @@ impl Walk<'_> {
         }
         let rules = RULES.saturating_add(scene.task.saturating_mul(QUOTES));
         let roles = [&*given.user.who, &*given.assistant.who];
-        scene.post(roles[0].as_str().len(), rules);
-        scene.free.prompts =
-            scene.free.prompts.saturating_add(rules).saturating_add(overhead(roles[0].as_str().len()));
+        let by_user = introduction(builder.team, &Name::user());
+        scene.post(by_user, rules);
+        scene.pin();
+        scene.free.prompts = scene.free.prompts.saturating_add(rules).saturating_add(overhead(by_user));
         let rounds = self.case.times(given.max_rounds.into(), 3).saturating_mul(2).saturating_add(1);
         let messages = rounds.min(given.max_messages.map_or(u128::MAX, u128::from));
         let turns = messages.saturating_mul(tries);
@@ -69,44 +74,42 @@ impl Walk<'_> {
         (who, rules): (&Name, u128),
         given: &RolePlay,
     ) -> Result<()> {
-        let Some(speaker) = self.plain_agent(builder, who)? else { return Ok(()) };
-        let speaker = speaker.with_system(rules);
-        let context = scene.seen_by(who.as_str());
-        let proposal = speaker.turn(self.case, speaker.view(self.case, context, scene.longest), scene.task);
-        let mut sum = proposal.sum;
-        if let Some(critic) = given.critic.as_ref().filter(|critic| critic.options > 1) {
-            let options = critic.options as u128;
-            sum.add_times(proposal.sum, options - 1);
-            if let Some(chooser) = self.plain_agent(builder, &critic.who)? {
-                // Every choice continues the conversation with the critic.
-                let prompt = options.saturating_mul(proposal.message.saturating_add(PROMPT));
-                let asked = prompt.saturating_add(PROMPT).saturating_add(MESSAGE);
-                for _ in 0..=self.case.times(critic.retries.into(), 0) {
-                    scene.keep(critic.who.as_str(), asked);
-                    let own = scene.own.get(critic.who.as_str()).copied().unwrap_or_default();
-                    let choice = chooser.with_system(rules).turn(self.case, own, scene.task);
-                    scene.keep(critic.who.as_str(), choice.message.saturating_add(MESSAGE));
-                    self.note(&scene.chat, critic.who.as_str(), choice.sum);
-                    scene.sum.add(choice.sum);
-                }
+        let Some(player) = self.player(builder, who, rules)? else { return Ok(()) };
+        let critic = given.critic.as_ref().filter(|critic| critic.options > 1);
+        let effect = match critic {
+            None => self.helps(builder, scene, &player)?,
+            Some(critic) => {
+                let chooser = self.player(builder, &critic.who, rules)?;
+                let texts = critic.texts.clone().unwrap_or_default().over(ChoiceTexts::default());
+                let choice =
+                    Choice { options: critic.options as u128, retries: critic.retries.into(), texts };
+                let (message, sum) = self.apart(scene, |walk, scene| {
+                    walk.best_of(builder, scene, (&player, chooser.as_ref()), &choice)
+                })?;
+                Effect { sum, message, ..Effect::default() }
             }
-        }
-        self.note(&scene.chat, who.as_str(), sum);
-        scene.take(who.as_str().len(), Effect { sum, ..proposal });
-        scene.keep(who.as_str(), proposal.kept);
-        scene.post(who.as_str().len(), proposal.message);
+        };
+        let introduction = introduction(builder.team, who);
+        scene.take(introduction, effect);
+        scene.keep(who.as_str(), effect.kept);
+        scene.post(introduction, effect.message);
         Ok(())
     }
 
-    fn plain_agent<'a>(&mut self, builder: &AgentBuilder<'a>, who: &Name) -> Result<Option<Speaker>> {
+    /// The agent `who` with rules of so many bytes; `None` if it is a person.
+    fn player<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        who: &Name,
+        rules: u128,
+    ) -> Result<Option<Helper<'a>>> {
         let found = builder.team.agents.iter().find(|agent| agent.name == *who);
-        match found.and_then(|agent| Some((agent, agent.model()?))) {
-            Some((agent, keys)) => self.assistant(builder, agent, keys).map(|of| Some(Speaker::clone(&of))),
-            None => {
-                self.has_people = true;
-                Ok(None)
-            }
-        }
+        let Some((agent, keys)) = found.and_then(|agent| Some((agent, agent.model()?))) else {
+            self.has_people = true;
+            return Ok(None);
+        };
+        let speaker = Rc::new(self.assistant(builder, agent, keys)?.with_system(rules));
+        Ok(Some(Helper { agent, keys, speaker, has_tools: true }))
     }
 
     /// A task that an agent solves alone.
@@ -143,25 +146,23 @@ impl Walk<'_> {
         let found = found.and_then(|agent| Some((agent, agent.plain()?)));
         let (Some((agent, keys)), false) = (found, task.tools.is_empty() && task.output_schema.is_none())
         else {
-            return self.participant(builder, scene, &task.who);
+            return self.prompted(builder, scene, &task.who, last);
         };
         let Some(assistant) = builder.worker(task, &BuildScope::default())? else {
             return Ok(Effect::default());
         };
-        let mut keys = keys.clone();
-        keys.tools.value.extend(task.tools.iter().cloned());
-        keys.output_schema = task.output_schema.clone().or(keys.output_schema);
+        let mut of_task = keys.clone();
+        of_task.tools.value.extend(task.tools.iter().cloned());
+        of_task.output_schema = task.output_schema.clone().or(of_task.output_schema);
         let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
         let speaker =
-            Speaker::of(agent, &keys, &assistant, model)?.with_attempts(self.attempts_of(builder, &keys));
-        let summaries = summaries::of_agent(self.root, builder, (agent, &keys), speaker.default_summaries())?;
+            Speaker::of(agent, &of_task, &assistant, model)?.with_attempts(self.attempts_of(builder, keys));
+        let summaries = summaries::of_agent(self.root, builder, (agent, keys), speaker.default_summaries())?;
         let speaker = speaker.compacted(summaries);
         self.note_model(&speaker, (builder.name, &agent.name));
-        let context = scene.seen_by(agent.name.as_str());
-        let context = speaker.view(self.case, context, scene.longest);
+        let context = speaker.view(self.case, scene, scene.seen_by(agent.name.as_str()));
         let effect = speaker.task_turn(self.case, context, scene.task, last);
-        self.note(&scene.chat, agent.name.as_str(), effect.sum);
-        Ok(effect)
+        self.with_agent_tools(builder, scene, (agent, keys), effect)
     }
 
     /// A discussion of tasks, with the tasks before and after it.
@@ -183,7 +184,8 @@ impl Walk<'_> {
             let effect = self.work(builder, scene, task)?;
             scene.sum.add(effect.sum);
             scene.keep(task.who.as_str(), effect.kept);
-            scene.post(task.who.as_str().len(), effect.message.saturating_add(prompt_of(scene, task)));
+            let bytes = effect.message.saturating_add(prompt_of(scene, task));
+            scene.post(introduction(builder.team, &task.who), bytes);
             if !is_pair {
                 self.judge(builder, scene, (given, task))?;
             }
@@ -202,7 +204,7 @@ impl Walk<'_> {
             let effect = walk.worker(builder, scene, task, scene.longest)?;
             scene.sum.add(effect.sum);
             scene.keep(task.who.as_str(), effect.kept);
-            scene.post(task.who.as_str().len(), effect.message.saturating_add(words));
+            scene.post(introduction(builder.team, &task.who), effect.message.saturating_add(words));
             walk.judge(builder, scene, (given, task))
         })?;
         given.after.iter().try_for_each(|task| self.alone(builder, scene, task))
@@ -238,7 +240,6 @@ impl Walk<'_> {
 /// Bytes of the prompt of `task`, with the words around it.
 fn prompt_of(scene: &Scene, task: &Task) -> u128 {
     let media = (task.media.len() as u128).saturating_mul(MEDIA);
-    let quotes = task.prompt.fill("x").len().saturating_sub(task.prompt.fill("").len()) as u128;
-    let prompt = (task.prompt.fill("").len() as u128).saturating_add(quotes.saturating_mul(scene.task));
+    let prompt = filled(&task.prompt, scene.task);
     prompt.saturating_add(media).saturating_add(MESSAGE).saturating_add(WORDS)
 }

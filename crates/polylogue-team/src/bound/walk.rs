@@ -9,7 +9,7 @@ use polylogue_core::{Model as _, Params};
 use super::amount::{Effect, Sum};
 use super::case::{Case, MESSAGE};
 use super::model;
-use super::scene::{Free, Scene, grown};
+use super::scene::{Free, Scene};
 use super::speaker::Speaker;
 use super::summaries;
 use crate::agent::{Agent, ModelKeys};
@@ -82,20 +82,21 @@ pub(super) struct Walk<'s> {
     pub(super) free: Free,
     /// Whether people write messages.
     pub(super) has_people: bool,
-    /// What continued chats have said, by team and name.
-    pub(super) continued: BTreeMap<(Name, Name), u128>,
-    /// Whether anything in the team continues an earlier conversation.
-    pub(super) has_continued: bool,
-    /// Chats within others that ran already. Only without earlier conversations.
+    /// Chats within others that ran already.
     pub(super) inner_runs: BTreeMap<InnerKey, Rc<InnerRun>>,
     pub(super) depth: usize,
 }
 
-/// Whether a chat or an agent called as a tool continues its earlier conversations, in `team` or in one within it.
-fn continues(team: &Team) -> bool {
-    team.chats.iter().any(|inner| inner.continues.is_some())
-        || team.agents.iter().filter_map(Agent::model).any(|keys| !keys.agent_tools.is_empty())
-        || team.teams.iter().any(|sub| continues(&sub.team))
+/// The most bytes before a message of `who` in views: its name, or the longest prefix that an agent of `team` has for it.
+pub(super) fn introduction(team: &Team, who: &Name) -> usize {
+    longest_prefix(team, |author| author == who).max(who.as_str().len())
+}
+
+/// The bytes of the longest prefix, with the line after it, that an agent of `team` has for an author such as `is_meant`.
+pub(super) fn longest_prefix(team: &Team, is_meant: impl Fn(&Name) -> bool) -> usize {
+    let prefixes = team.agents.iter().filter_map(Agent::model).flat_map(|keys| &keys.view.prefix);
+    let meant = prefixes.filter(|(author, _)| is_meant(author)).map(|(_, text)| text.len() + 2);
+    meant.max().unwrap_or_default()
 }
 
 impl<'s> Walk<'s> {
@@ -119,8 +120,6 @@ impl<'s> Walk<'s> {
             opening: None,
             free: Free::default(),
             has_people: false,
-            continued: BTreeMap::new(),
-            has_continued: continues(root),
             inner_runs: BTreeMap::new(),
             depth: 0,
         }
@@ -246,7 +245,7 @@ impl<'s> Walk<'s> {
         for who in names {
             let effect = self.participant(builder, scene, who)?;
             scene.keep(who.as_str(), effect.kept);
-            longest = longest.max(who.as_str().len());
+            longest = longest.max(introduction(builder.team, who));
             most = most.max(effect);
         }
         scene.is_silent = false;
@@ -266,10 +265,11 @@ impl<'s> Walk<'s> {
         for who in names {
             let effect = self.participant(builder, scene, who)?;
             scene.keep(who.as_str(), effect.kept);
-            scene.take(who.as_str().len(), effect);
-            messages.push((who.as_str().len(), effect.message));
+            let introduction = introduction(builder.team, who);
+            scene.take(introduction, effect);
+            messages.push((introduction, effect.message));
         }
-        messages.into_iter().for_each(|(name, bytes)| scene.post(name, bytes));
+        messages.into_iter().for_each(|(introduction, bytes)| scene.post(introduction, bytes));
         Ok(())
     }
 
@@ -282,13 +282,39 @@ impl<'s> Walk<'s> {
         prompt: u128,
     ) -> Result<u128> {
         scene.keep(who.as_str(), prompt.saturating_add(MESSAGE));
-        let effect = self.participant(builder, scene, who)?;
+        let effect = self.prompted(builder, scene, who, prompt)?;
         scene.sum.add(effect.sum);
         let free = effect.free.saturating_add(prompt).saturating_add(2 * MESSAGE);
         scene.free.prompts = scene.free.prompts.saturating_add(free);
         let said = effect.message.saturating_add(effect.kept);
         scene.keep(who.as_str(), said.saturating_add(MESSAGE));
         Ok(effect.message)
+    }
+
+    /// A turn of `who`, which answers a prompt of `prompt` bytes.
+    pub(super) fn prompted<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        who: &Name,
+        prompt: u128,
+    ) -> Result<Effect> {
+        let longest = scene.longest;
+        scene.longest = longest.max(prompt);
+        let effect = self.participant(builder, scene, who);
+        scene.longest = longest;
+        effect
+    }
+
+    /// Does `act`, and returns what it took apart from what `scene` took before.
+    pub(super) fn apart<T>(
+        &mut self,
+        scene: &mut Scene,
+        act: impl FnOnce(&mut Self, &mut Scene) -> Result<T>,
+    ) -> Result<(T, Sum)> {
+        let before = std::mem::take(&mut scene.sum);
+        let done = act(self, scene)?;
+        Ok((done, std::mem::replace(&mut scene.sum, before)))
     }
 
     /// Repeats `step` `count` times: it is done `cycle` times until it is the same again. What exceeds the limit on model
@@ -320,16 +346,12 @@ impl<'s> Walk<'s> {
         (left, cycle): (u128, u128),
         mut step: impl FnMut(&mut Self, &mut Scene, u128) -> Result<()>,
     ) -> Result<()> {
-        let before = (scene.shared, scene.own.clone(), scene.free);
+        let before = scene.clone();
         let mut steps =
             |walk: &mut Self, scene: &mut Scene| (0..cycle).try_for_each(|nth| step(walk, scene, nth));
         steps(self, scene)?;
         let cycles = left.div_ceil(cycle).saturating_sub(1);
-        scene.shared = grown(scene.shared, before.0, cycles);
-        scene.free = scene.free.after(before.2, cycles);
-        for (who, own) in &mut scene.own {
-            *own = grown(*own, before.1.get(who).copied().unwrap_or_default(), cycles);
-        }
+        scene.grow(&before, cycles);
         let (sum, rows) = (std::mem::take(&mut scene.sum), self.rows.clone());
         steps(self, scene)?;
         let each = std::mem::replace(&mut scene.sum, sum);

@@ -2,6 +2,7 @@
 
 mod adversary;
 mod deviations;
+mod kept;
 mod reasons;
 mod stage;
 mod sweep;

@@ -1,0 +1,159 @@
+//! What stays between turns, what stands around messages, and who speaks next: teams that each rest on one of these.
+
+use super::adversary::{Adversary, Behavior};
+use super::stage::{OPEN, Setting, Stage};
+use super::sweep::flaw;
+use super::{bound, team};
+
+/// What stands for a long text in the teams.
+const LONG: &str = "LONG";
+
+/// Teams, each with what their bound would miss if one of these did not count.
+const TEAMS: [(&str, &str); 9] = [
+    (
+        "an agent as a tool keeps its calls of tools",
+        "agents: [{name: A, parameters: {max_tokens: 8}, agent_tools: [{who: B, description: Helps., max_calls: 1}], max_tool_rounds: 1, \
+                   tool_limits: {max_output_bytes: 200}}, \
+                  {name: B, system: 'Of {{task}}', parameters: {max_tokens: 80}, tools: [calculator], max_tool_rounds: 4}], \
+         chat: {participants: [A], max_turns: 10}",
+    ),
+    (
+        "an agent as a tool has turns for its tasks in the background",
+        "agents: [{name: A, parameters: {max_tokens: 8}, agent_tools: [{who: B, description: Helps., max_calls: 1}], max_tool_rounds: 1}, \
+                  {name: B, parameters: {max_tokens: 40}, agent_tools: [{who: C, description: Helps., max_calls: 1, background: true}], max_tool_rounds: 1}, \
+                  {name: C, parameters: {max_tokens: 40}}], \
+         chat: {participants: [A], max_turns: 4}",
+    ),
+    (
+        "a critic that chooses keeps its choices",
+        "agents: [{name: A, parameters: {max_tokens: 20}, reasoning: {best: {critic: C, options: 2, retries: 8}}}, \
+                  {name: C, system: 'LONG {{task}}', parameters: {max_tokens: 40}}], \
+         chat: {participants: [A], max_turns: 4}",
+    ),
+    (
+        "a draft that no window cuts",
+        "agents: [{name: A, parameters: {max_tokens: 40}, view: {window: {messages: 1}}, reasoning: {best: {critic: C, options: 2}}}, \
+                  {name: C, parameters: {max_tokens: 40}}], \
+         chat: {participants: [A], max_turns: 8}",
+    ),
+    (
+        "an agent that refines alone has one conversation",
+        "agents: [{name: A, parameters: {max_tokens: 50}, reasoning: {refine: {rounds: 6}}}], chat: {participants: [A], max_turns: 3}",
+    ),
+    (
+        "an agent that plans and answers alone has one conversation",
+        "agents: [{name: A, parameters: {max_tokens: 50}, reasoning: rewoo, tools: [calculator]}], chat: {participants: [A], max_turns: 4}",
+    ),
+    (
+        "critics call tools, too",
+        "agents: [{name: A, parameters: {max_tokens: 20}, reasoning: {refine: {rounds: 2, critic: C}}}, \
+                  {name: C, parameters: {max_tokens: 20}, agent_tools: [{who: B, description: Helps., max_calls: 2}], max_tool_rounds: 2}, \
+                  {name: B, parameters: {max_tokens: 80}}], \
+         chat: {participants: [A], max_turns: 3}",
+    ),
+    (
+        "prefixes of messages",
+        "agents: [{name: A, parameters: {max_tokens: 5}, view: {prefix: {B: LONG, user: LONG}}}, {name: B, parameters: {max_tokens: 5}}], \
+         chat: {participants: [A, B], max_turns: 12}",
+    ),
+    (
+        "an opening that no window cuts",
+        "agents: [{name: A, parameters: {max_tokens: 5}, view: {window: {messages: 1}}}], \
+         chat: {participants: [A], max_turns: 5, opening: [LONG, LONG, LONG, LONG, LONG, LONG, '{{task}}']}",
+    ),
+];
+
+#[tokio::test(start_paused = true)]
+async fn runs_of_each_team_end_within_its_bound() {
+    let place = tempfile::tempdir().unwrap();
+    for (what, keys) in TEAMS {
+        let text = format!("{{name: t, model: 'a:b', task: hi, {keys}}}").replace(LONG, &"word ".repeat(400));
+        let mut stage = Stage::new(what.to_owned(), team(&text), place.path());
+        for behavior in [Behavior::Worst, Behavior::Longest, Behavior::EndlessCalls, Behavior::NeverDone] {
+            for exit in [None, Some(0)] {
+                let model = Adversary::new(behavior, 0);
+                let played = stage.play(model, Setting { exit, ..OPEN }).await;
+                let flaw = flaw(&played, behavior);
+                assert!(flaw.is_none(), "{what}, {behavior:?}, {exit:?}: {flaw:?}");
+            }
+        }
+    }
+}
+
+/// The input of each agent, with the calls that it takes.
+fn rows(agents: &str, chat: &str) -> Vec<(String, u64, u64)> {
+    let text = format!("{{name: t, model: 'a:b', task: hi, agents: [{agents}], chat: {{{chat}}}}}");
+    let rows = bound(&team(&text)).rows;
+    let mut rows: Vec<_> = rows
+        .into_iter()
+        .map(|row| (row.agent, row.at_most.calls().unwrap(), row.at_most.input().unwrap()))
+        .collect();
+    rows.sort();
+    rows
+}
+
+/// What an agent that is asked has received and done is in each later request to it.
+#[test]
+fn agents_that_are_asked_remember_earlier_turns() {
+    let tool = "{name: A, parameters: {max_tokens: 8}, agent_tools: [{who: B, description: Helps., max_calls: 1}]}, \
+                {name: B, parameters: {max_tokens: 80}, tools: [calculator], max_tool_rounds: 4}";
+    let critic = "{name: A, parameters: {max_tokens: 20}, reasoning: {best: {critic: B, options: 2}}}, {name: B, parameters: {max_tokens: 20}}";
+    for agents in [tool, critic] {
+        let of = |turns: u32| {
+            let rows = rows(agents, &format!("participants: [A], max_turns: {turns}"));
+            rows.into_iter().find(|(who, ..)| who == "B").unwrap()
+        };
+        let ((_, few, short), (_, many, long)) = (of(10), of(20));
+        assert_eq!(many, 2 * few);
+        assert!(long > 3 * short, "{short} {long} {agents}");
+    }
+    let input = |reasoning: &str| {
+        let agents = format!(
+            "{{name: A, parameters: {{max_tokens: 50}}, reasoning: {{{reasoning}}}, tools: [calculator]}}, {{name: C, parameters: {{max_tokens: 50}}}}"
+        );
+        rows(&agents, "participants: [A], max_turns: 3").into_iter().map(|(.., input)| input).sum::<u64>()
+    };
+    // Alone, it has both sides in one conversation.
+    assert!(input("rewoo: {}") > input("rewoo: {solver: C}"));
+    let agents = |critic: &str| {
+        format!(
+            "{{name: A, parameters: {{max_tokens: 50}}, reasoning: {{refine: {{rounds: 10{critic}}}}}}}, {{name: C, parameters: {{max_tokens: 50}}}}"
+        )
+    };
+    let of = |critic: &str| {
+        let rows = rows(&agents(critic), "participants: [A], max_turns: 3");
+        rows.into_iter().map(|(.., input)| input).sum::<u64>()
+    };
+    assert!(of("") * 5 > of(", critic: C") * 6, "{} {}", of(""), of(", critic: C"));
+}
+
+/// A critic reads the task of the chat.
+#[test]
+fn agents_that_are_asked_quote_the_task_of_the_chat() {
+    let input = |task: usize| {
+        let agents = "{name: A, parameters: {max_tokens: 9}, reasoning: {best: {critic: C, options: 2, retries: 0}}}, {name: C, system: '{{task}}', parameters: {max_tokens: 9}}";
+        let text = format!(
+            "{{name: t, model: 'a:b', task: {}, agents: [{agents}], chat: {{participants: [A], pattern: sequential}}}}",
+            "x".repeat(task)
+        );
+        bound(&team(&text)).at_most.input().unwrap()
+    };
+    // Two drafts after the opening, and a choice.
+    assert_eq!(input(6_001) - input(1), 3 * 6_000);
+}
+
+/// In the requests of the third and the fourth turn, instead of the name and with a line after it.
+#[test]
+fn prefixes_are_in_each_request_with_a_message_of_their_author() {
+    let input = |view: &str| {
+        let agents = format!(
+            "{{name: A, parameters: {{max_tokens: 9}}{view}}}, {{name: B, parameters: {{max_tokens: 9}}}}"
+        );
+        let text = format!(
+            "{{name: t, model: 'a:b', task: hi, agents: [{agents}], chat: {{participants: [A, B], max_turns: 4}}}}"
+        );
+        bound(&team(&text)).at_most.input().unwrap()
+    };
+    let prefix = format!(", view: {{prefix: {{B: {}}}}}", "x".repeat(2_000));
+    assert_eq!(input(&prefix) - input(""), 2 * (2_000 + 2 - 1));
+}
