@@ -276,8 +276,12 @@ fn inner_task(inner: &InnerChat, scene: &Scene) -> u128 {
         Some(text) => filled(text, scene.task),
         None => task_from(&inner.task_from, scene),
     };
+    let context = inner.carryover.as_ref().map_or(&[][..], |carried| &carried.context);
+    // Each in a line.
+    let texts = context.iter().map(|text| filled(text, scene.task).saturating_add(1));
     let carries = inner.task.is_some() || inner.carryover.is_some();
-    own.saturating_add(if carries { scene.shared } else { 0 }).saturating_add(PROMPT)
+    let carried = texts.fold(if carries { scene.shared } else { 0 }, u128::saturating_add);
+    own.saturating_add(carried).saturating_add(PROMPT)
 }
 
 /// The bytes of the task of a chat or a team that takes it from the chat around it.

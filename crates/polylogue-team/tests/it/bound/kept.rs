@@ -9,7 +9,7 @@ use super::{bound, team};
 const LONG: &str = "LONG";
 
 /// Teams, each with what their bound would miss if one of these did not count.
-const TEAMS: [(&str, &str); 9] = [
+const TEAMS: [(&str, &str); 10] = [
     (
         "an agent as a tool keeps its calls of tools",
         "agents: [{name: A, parameters: {max_tokens: 8}, agent_tools: [{who: B, description: Helps., max_calls: 1}], max_tool_rounds: 1, \
@@ -50,6 +50,12 @@ const TEAMS: [(&str, &str); 9] = [
                   {name: C, parameters: {max_tokens: 20}, agent_tools: [{who: B, description: Helps., max_calls: 2}], max_tool_rounds: 2}, \
                   {name: B, parameters: {max_tokens: 80}}], \
          chat: {participants: [A], max_turns: 3}",
+    ),
+    (
+        "texts of a carryover",
+        "agents: [{name: A, parameters: {max_tokens: 5}}], \
+         chats: [{name: work, task: Go., carryover: {context: [LONG, '{{task}}']}, participants: [A], max_turns: 6}], \
+         chat: {participants: [work], pattern: sequential}",
     ),
     (
         "prefixes of messages",
@@ -140,6 +146,20 @@ fn agents_that_are_asked_quote_the_task_of_the_chat() {
     };
     // Two drafts after the opening, and a choice.
     assert_eq!(input(6_001) - input(1), 3 * 6_000);
+}
+
+#[test]
+fn texts_of_a_carryover_are_in_each_request() {
+    let input = |bytes: usize| {
+        let text = format!(
+            "{{name: t, model: 'a:b', task: hi, agents: [{{name: A, parameters: {{max_tokens: 9}}}}], \
+              chats: [{{name: work, task: Go., carryover: {{context: [{}]}}, participants: [A], max_turns: 3}}], \
+              chat: {{participants: [work], pattern: sequential}}}}",
+            "x".repeat(bytes)
+        );
+        bound(&team(&text)).at_most.input().unwrap()
+    };
+    assert_eq!(input(2_001) - input(1), 3 * 2_000);
 }
 
 /// In the requests of the third and the fourth turn, instead of the name and with a line after it.
