@@ -150,6 +150,11 @@ impl Agent {
         self.layers().iter().any(|(_, given)| *given)
     }
 
+    /// Whether it can leave a chat, which continues without it: a person who says `exit`. With other ways to reply, that ends the chat.
+    pub(crate) fn can_leave(&self) -> bool {
+        self.is_human() && !self.is_layered()
+    }
+
     /// Whether it can start background tasks.
     pub(crate) fn starts_background(&self) -> bool {
         self.model().is_some_and(|keys| keys.agent_tools.iter().any(|tool| tool.background))

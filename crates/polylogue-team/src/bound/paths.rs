@@ -25,6 +25,8 @@ pub(super) fn names(chat: &Chat) -> Vec<&Name> {
 
 /// Who can speak after whom.
 pub(super) enum Order<'c> {
+    /// One after the other, and whether each can leave: it is skipped then.
+    Circle(Vec<(&'c Name, bool)>),
     States(&'c StateMachine, Vec<&'c Name>),
     Group(&'c Group, Vec<&'c Name>),
     Handoffs(&'c Handoffs, Vec<&'c Name>),
@@ -53,9 +55,20 @@ impl<'c> Order<'c> {
         }
     }
 
+    /// The order of the participants of `chat` if some of several can leave it, so that others follow each other. Of two, one is no chat.
+    pub(super) fn circle(team: &'c Team, chat: &'c Chat) -> Option<Self> {
+        let can_leave = |who: &Name| {
+            let agent = team.agents.iter().find(|agent| agent.name == *who);
+            agent.is_some_and(Agent::can_leave)
+        };
+        let all: Vec<(&Name, bool)> = names(chat).into_iter().map(|who| (who, can_leave(who))).collect();
+        (all.len() > 2 && all.iter().any(|(_, can_leave)| *can_leave)).then_some(Self::Circle(all))
+    }
+
     /// Who can speak after a turn of `who`, the last one of `turns`.
     pub(super) fn after(&self, turns: u64, who: &Name) -> Result<Vec<&'c Name>> {
         let all = match self {
+            Self::Circle(all) => return Ok(next_in_circle(all, who)),
             Self::States(states, all) => {
                 let next = states.after.iter().find(|(from, _)| from.value == *who);
                 let next =
@@ -69,7 +82,7 @@ impl<'c> Order<'c> {
 
     fn may_follow(&self, last: &Name, next: &Name) -> bool {
         match self {
-            Self::States(..) => true,
+            Self::Circle(_) | Self::States(..) => true,
             // Only the target of `then` can keep the word, if it was handed over to.
             Self::Handoffs(handoffs, _) => last != next || handoffs.then == *next,
             Self::Group(group, _) => {
@@ -82,6 +95,23 @@ impl<'c> Order<'c> {
             }
         }
     }
+}
+
+/// Those of `all` that can speak after `who`: the next one, and those behind it where all between them can have left.
+fn next_in_circle<'c>(all: &[(&'c Name, bool)], who: &Name) -> Vec<&'c Name> {
+    let begin = all.iter().position(|(name, _)| *name == who).map_or(0, |at| at + 1);
+    let mut behind = all.iter().cycle().skip(begin).take(all.len());
+    let mut next = Vec::new();
+    for (name, can_leave) in behind.by_ref() {
+        // Alone, it would end the chat.
+        if *name != who || all.len() == 1 {
+            next.push(*name);
+        }
+        if !can_leave {
+            break;
+        }
+    }
+    next
 }
 
 impl Transitions {

@@ -40,7 +40,8 @@ impl Walk<'_> {
             }
             Pattern::Parallel => self.say_at_once(builder, scene, &everyone),
             Pattern::Group(group) => self.group(builder, scene, (name, chat), (group, turns)),
-            Pattern::Graph(graph) if each_once(graph) => {
+            // With fewer turns than participants, the conditions of edges decide who has them.
+            Pattern::Graph(graph) if each_once(graph) && turns >= everyone.len() as u128 => {
                 let each = |(from, edges): (&'a At<Name>, &'a Vec<Edge>)| {
                     edges.iter().map(move |edge| (&from.value, &edge.to))
                 };
@@ -50,7 +51,7 @@ impl Walk<'_> {
             Pattern::StateMachine(_) | Pattern::Handoffs(_)
                 if let Some(order) = self.order(builder, scene, (chat, turns)) =>
             {
-                let first = first_of(chat, &everyone)?;
+                let first = if scene.continues() { everyone.clone() } else { first_of(chat, &everyone)? };
                 self.follow(builder, scene, (first, &order, turns), None)
             }
             Pattern::StateMachine(_) | Pattern::Handoffs(_) | Pattern::Graph(_) => {
@@ -92,12 +93,24 @@ impl Walk<'_> {
         if !chat.late_joiners.is_empty() || !chat.background.participants.is_empty() {
             return self.repeat(scene, (turns, 1), |walk, scene, _| walk.say(builder, scene, &everyone));
         }
-        let count = everyone.len() as u128;
-        self.repeat(scene, (turns, count), |walk, scene, nth| {
-            let at = usize::try_from(nth % count.max(1)).unwrap_or_default();
-            let who = everyone.get(at).copied();
-            who.map_or(Ok(()), |who| walk.say(builder, scene, &[who]))
-        })
+        let first: Vec<&Name> = first_in_order(chat, &everyone, scene.continues()).into_iter().collect();
+        let circle = Order::circle(builder.team, chat);
+        if self.case.is_typical() || (first.len() == 1 && circle.is_none()) {
+            let is_first = |who: &&Name| first.first() == Some(who);
+            let begin = everyone.iter().position(|who| is_first(who)).unwrap_or_default() as u128;
+            let count = everyone.len() as u128;
+            return self.repeat(scene, (turns, count), |walk, scene, nth| {
+                let at = usize::try_from((begin + nth) % count.max(1)).unwrap_or_default();
+                everyone.get(at).map_or(Ok(()), |who| walk.say(builder, scene, &[who]))
+            });
+        }
+        // People who leave are skipped from then on.
+        let order =
+            circle.unwrap_or_else(|| Order::Circle(everyone.iter().map(|who| (*who, false)).collect()));
+        if self.is_followed(scene, turns) {
+            return self.follow(builder, scene, (first, &order, turns), None);
+        }
+        self.repeat(scene, (turns, 1), |walk, scene, _| walk.say(builder, scene, &everyone))
     }
 
     fn group<'a>(
@@ -108,7 +121,9 @@ impl Walk<'_> {
         (group, turns): (&'a Group, u128),
     ) -> Result<()> {
         let (everyone, cycle) = (names(chat), scene.cycle());
-        let is_in_order = matches!(group.select, SelectSpeaker::RoundRobin);
+        // Turns for tools that agents execute for others come between.
+        let has_executors = builder.team.agents.iter().any(|agent| !agent.executes_tools.is_empty());
+        let is_in_order = matches!(group.select, SelectSpeaker::RoundRobin) && !has_executors;
         if is_in_order && group.transitions.is_none() && may_repeat(group) {
             return self.in_order(builder, scene, chat, turns);
         }
@@ -196,6 +211,22 @@ impl Walk<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// Who can speak first in `chat`, in which `everyone` speaks in order: the one after the author of the last message of the opening, or the
+/// first one. A blank message of the user is none; without any, the last one of a conversation that it `continues` counts.
+fn first_in_order<'c>(chat: &'c Chat, everyone: &[&'c Name], continues: bool) -> BTreeSet<&'c Name> {
+    let mut first = BTreeSet::new();
+    for line in chat.opening.0.iter().rev() {
+        let author = everyone.iter().position(|who| **who == line.from);
+        first.extend(everyone.get(author.map_or(0, |at| (at + 1) % everyone.len())).copied());
+        let is_text = !line.text.fill("").trim().is_empty() || !line.media.is_empty();
+        if is_text || line.from != Name::user() {
+            return first;
+        }
+    }
+    first.extend(everyone.iter().take(if continues { everyone.len() } else { 1 }).copied());
+    first
 }
 
 /// Who can speak first in `chat`, whose order depends on the last speaker.

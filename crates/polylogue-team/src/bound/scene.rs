@@ -266,6 +266,11 @@ impl Scene {
         }
     }
 
+    /// Whether it continues an earlier conversation.
+    pub(super) const fn continues(&self) -> bool {
+        self.earlier > 0
+    }
+
     /// What was said in it, without the earlier conversation.
     pub(super) const fn said_anew(&self) -> u128 {
         self.shared.saturating_sub(self.earlier)

@@ -3,13 +3,13 @@
 use super::adversary::{Adversary, Behavior};
 use super::stage::{OPEN, Setting, Stage};
 use super::sweep::flaw;
-use super::{bound, team};
+use super::{bound, calls, team};
 
 /// What stands for a long text in the teams.
 const LONG: &str = "LONG";
 
 /// Teams, each with what their bound would miss if one of these did not count.
-const TEAMS: [(&str, &str); 10] = [
+const TEAMS: [(&str, &str); 13] = [
     (
         "an agent as a tool keeps its calls of tools",
         "agents: [{name: A, parameters: {max_tokens: 8}, agent_tools: [{who: B, description: Helps., max_calls: 1}], max_tool_rounds: 1, \
@@ -66,6 +66,23 @@ const TEAMS: [(&str, &str); 10] = [
         "an opening that no window cuts",
         "agents: [{name: A, parameters: {max_tokens: 5}, view: {window: {messages: 1}}}], \
          chat: {participants: [A], max_turns: 5, opening: [LONG, LONG, LONG, LONG, LONG, LONG, '{{task}}']}",
+    ),
+    (
+        "a participant who opened is not the first to speak",
+        "agents: [{name: A, parameters: {max_tokens: 5}}, {name: B, parameters: {max_tokens: 400}}], \
+         chat: {participants: [A, B], max_turns: 1, opening: {from: A, text: hello}}",
+    ),
+    (
+        "people who leave",
+        "agents: [{name: P, human: true}, {name: Q, human: true}, {name: A, parameters: {max_tokens: 5}}, {name: B, parameters: {max_tokens: 5}}], \
+         chat: {participants: [P, Q, A, B], max_turns: 16}",
+    ),
+    (
+        "edges that lead past a participant",
+        "agents: [{name: A, parameters: {max_tokens: 5}}, {name: B, parameters: {max_tokens: 5}}, \
+                  {name: C, parameters: {max_tokens: 20}, tools: [calculator], max_tool_rounds: 8}], \
+         chat: {participants: [A, B, C], stop: {max_turns: 2}, \
+                pattern: {graph: {start: A, edges: {A: [{to: B, says: zzzz}, {to: C, otherwise: true}]}}}}",
     ),
 ];
 
@@ -176,4 +193,59 @@ fn prefixes_are_in_each_request_with_a_message_of_their_author() {
     };
     let prefix = format!(", view: {{prefix: {{B: {}}}}}", "x".repeat(2_000));
     assert_eq!(input(&prefix) - input(""), 2 * (2_000 + 2 - 1));
+}
+
+#[test]
+fn an_order_begins_after_the_author_of_the_opening() {
+    const PAIR: &str = "{name: A, parameters: {max_tokens: 9}}, {name: B, parameters: {max_tokens: 9}}";
+    for (opening, first) in [
+        ("", "A"),
+        (", opening: {from: A, text: x}", "B"),
+        (", opening: {from: B, text: x}", "A"),
+        (", opening: [{from: A, text: x}, y]", "A"),
+        // The task can be blank.
+        (", opening: [{from: A, text: x}, '{{task}}']", "AB"),
+    ] {
+        for pattern in ["round_robin", "{group: {select: round_robin}}"] {
+            let chat = format!("participants: [A, B], max_turns: 1, pattern: {pattern}{opening}");
+            let who: String = rows(PAIR, &chat).into_iter().map(|(who, ..)| who).collect();
+            assert_eq!(who, first, "{chat}");
+            assert_eq!(calls(PAIR, &chat), 1);
+        }
+    }
+    let continued = "chats: [{name: talk, continues: self, opening: [], participants: [A, B], max_turns: 1}], chat: {participants: [talk], max_turns: 2}";
+    let text = format!("{{name: t, model: 'a:b', task: hi, agents: [{PAIR}], {continued}}}");
+    let who: Vec<String> = bound(&team(&text)).rows.into_iter().map(|row| row.agent).collect();
+    assert!(who.contains(&"B".to_owned()), "{who:?}");
+}
+
+#[test]
+fn people_who_can_leave_take_no_turns_for_sure() {
+    let agents = "{name: P, human: true}, {name: Q, human: true}, {name: A, parameters: {max_tokens: 9}}, {name: B, parameters: {max_tokens: 9}}";
+    for (chat, expected) in [
+        // One of two who leaves ends the chat.
+        ("participants: [P, A], max_turns: 10", 5),
+        ("participants: [P, A, B], max_turns: 9", 8),
+        ("participants: [A, B, P], max_turns: 9", 9),
+        ("participants: [P, Q, A, B], max_turns: 10", 9),
+        ("participants: [P, Q, A, B], max_turns: 900, pattern: {group: {select: round_robin}}", 900),
+    ] {
+        assert_eq!(calls(agents, chat), expected, "{chat}");
+    }
+    // With another way to reply, `exit` ends the chat.
+    let stays = agents.replace("{name: P, human: true}", "{name: P, human: true, human_input: always}");
+    assert_eq!(calls(&stays, "participants: [P, A, B], max_turns: 9"), 6);
+}
+
+#[test]
+fn conditions_of_edges_decide_who_has_the_last_turns() {
+    let agents = "{name: A, parameters: {max_tokens: 9}}, {name: B, parameters: {max_tokens: 9}}, {name: C, parameters: {max_tokens: 9}}";
+    let graph = "pattern: {graph: {start: A, edges: {A: [{to: B, says: zzzz}, {to: C, otherwise: true}]}}}";
+    for (stop, who) in
+        [("stop: {max_turns: 2}", "ABC"), ("max_turns: 2", "ABC"), ("stop: {max_turns: 3}", "ABC")]
+    {
+        let found = rows(agents, &format!("participants: [A, B, C], {stop}, {graph}"));
+        assert_eq!(found.iter().map(|(who, ..)| who.as_str()).collect::<String>(), who, "{stop}");
+    }
+    assert_eq!(calls(agents, &format!("participants: [A, B, C], stop: {{max_turns: 2}}, {graph}")), 2);
 }
