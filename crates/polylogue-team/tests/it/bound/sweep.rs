@@ -32,7 +32,7 @@ pub(super) fn shipped() -> BTreeMap<String, Team> {
 }
 
 /// Chats of the patterns that no shipped team plays to the end.
-const PATTERNS: [&str; 14] = [
+const PATTERNS: [&str; 18] = [
     "participants: [A, B], max_turns: 9",
     "participants: [A, B], max_turns: 9, pattern: {group: {select: {model: {attempts: 2}}}}",
     "participants: [A, B], pattern: parallel, summary: {reflect: {}}",
@@ -47,10 +47,26 @@ const PATTERNS: [&str; 14] = [
     "participants: [A, B], pattern: {graph: {start: A, edges: {A: B}}}, background: {participants: [A]}, summary: {reflect: {}}",
     "participants: [A, B], max_turns: 6, pattern: {group: {select: {model: {}}}}, background: {participants: [A, B]}",
     "participants: [A, B], pattern: {tasks: [{who: A, prompt: Begin.}, {who: B, prompt: End.}]}",
+    "participants: [A, B, C], max_turns: 8",
+    "participants: [A, B], max_turns: 3, opening: {from: A, text: hello}",
+    "participants: [A, B, C], max_turns: 5, opening: [{from: C, text: LONG}, {from: B, text: 'On {{task}}', to: A}], pattern: {group: {select: round_robin}}",
+    "participants: [A, B, C], stop: {max_turns: 2}, pattern: {graph: {start: A, edges: {A: [{to: B, says: zzzz}, {to: C, otherwise: true}]}}}",
 ];
 
+/// Chats with chats within them.
+const CHATS: [&str; 3] = [
+    "chats: [{name: work, task: 'Of {{task}}', carryover: {context: [LONG, 'On {{task}}']}, participants: [A, B], max_turns: 4}], \
+     chat: {participants: [work], pattern: sequential}",
+    "chats: [{name: talk, task_from: task, continues: self, opening: [], participants: [A, B], max_turns: 3}], \
+     chat: {participants: [talk, B], max_turns: 5}",
+    "chats: [{name: aid, pattern: sequential, participants: [B, C]}], chat: {participants: [A], max_turns: 3}",
+];
+
+/// What stands for a long text in the teams.
+const LONG: &str = "LONG";
+
 /// Agents of these.
-const AGENTS: [&str; 9] = [
+const AGENTS: [&str; 16] = [
     "{name: A}, {name: B}",
     "{name: A, tools: [calculator], max_tool_rounds: 4}, {name: B, tools: [calculator], max_tool_rounds: 2}",
     "{name: A, output_schema: {type: object, required: [x], properties: {x: {type: integer}}}}, {name: B, view: {window: {messages: 3}}}",
@@ -60,20 +76,37 @@ const AGENTS: [&str; 9] = [
     "{name: A, tool_calling: text, tools: [calculator]}, {name: B, tool_calling: text, tools: [calculator, high_low], max_tool_rounds: 2, tool_history: full}",
     "{name: A, tool_calling: schema, tools: [calculator], max_tool_rounds: 2}, {name: B, tool_calling: text, output_schema: {type: object, required: [x], properties: {x: {type: string}}}}",
     "{name: A, system: 'Of {{task}}', compaction: {at: {messages: 4}, model: 'a:b', target: 0.9}}, {name: B, compaction: false}",
+    "{name: A, agent_tools: [{who: B, description: Helps., max_calls: 1}], max_tool_rounds: 1, tool_limits: {max_output_bytes: 200}, parameters: {max_tokens: 48}}, \
+     {name: B, system: 'Of {{task}}', tools: [calculator], max_tool_rounds: 2}, {name: C}",
+    "{name: A, reasoning: {best: {critic: C, options: 2, retries: 1}}}, {name: B, view: {window: {messages: 1}}, reasoning: {best: {critic: C, options: 2}}}, \
+     {name: C, system: 'Of {{task}}'}",
+    "{name: A, reasoning: {refine: {rounds: 1, critic: C}}}, {name: B, reasoning: rewoo, tools: [calculator]}, \
+     {name: C, agent_tools: [{who: B, description: Helps., max_calls: 1}], max_tool_rounds: 1}",
+    "{name: A, reasoning: {react: {rounds: 1, summarize: true}}, tools: [calculator]}, {name: B, view: {window: {messages: 2}, names: always, prefix: {A: LONG}}}, \
+     {name: C, view: {prefix: {B: LONG, user: LONG}}}",
+    "{name: A}, {name: B, human: true}, {name: C}",
+    "{name: A, human: true}, {name: B, parameters: {max_tokens: 9}}, {name: C, tools: [calculator], max_tool_rounds: 1}",
+    "{name: A, agent_tools: [{who: aid, description: Helps., max_calls: 2}], max_tool_rounds: 1}, {name: B}, {name: C}",
 ];
 
 fn patterns() -> BTreeMap<String, Team> {
+    let chats = PATTERNS.iter().map(|chat| format!("chat: {{{chat}}}"));
+    let chats: Vec<String> = chats.chain(CHATS.map(str::to_owned)).collect();
     let mut all = BTreeMap::new();
-    for (nth, chat) in PATTERNS.iter().enumerate() {
+    for (nth, chat) in chats.iter().enumerate() {
         for (of, agents) in AGENTS.iter().enumerate() {
-            let text = format!("{{name: t, model: 'a:b', task: hi, agents: [{agents}], chat: {{{chat}}}}}");
+            let text = format!("{{name: t, model: 'a:b', task: hi, agents: [{agents}], {chat}}}");
+            let text = text.replace(LONG, &"word ".repeat(300));
             // Some agents cannot take part in some patterns.
             if let Ok(read) = parse(&text, "t.yaml", &Overrides::default()) {
                 all.insert(format!("pattern {nth} of agents {of}"), read.team);
             }
         }
     }
-    assert!(all.len() >= 50, "{}", all.len());
+    let has = |part: &str| all.keys().any(|name| name.starts_with(part) || name.ends_with(part));
+    let unused = (0..chats.len()).map(|nth| format!("pattern {nth} of ")).find(|part| !has(part));
+    let unused = unused.or((0..AGENTS.len()).map(|of| format!(" of agents {of}")).find(|part| !has(part)));
+    assert_eq!(unused, None, "each is in a team");
     all
 }
 

@@ -40,8 +40,13 @@ impl Case<'_> {
     }
 
     fn in_turn(&self, turn: &Past<'_>, who: &Name, is_true: impl FnOnce() -> Check) -> Check {
-        ensure(turn.who == who, format!("it was the turn of `{}`", turn.who))?;
-        is_true()
+        if turn.who == who {
+            return is_true();
+        }
+        // One that is asked in the turn has a chat of its own.
+        let is_reply = |body: &Body| matches!(body, Body::ModelReplied(reply) if reply.who == *who);
+        let mut since = self.events.iter().filter(|event| event.seq > turn.begin && event.at != self.talk.at);
+        ensure(since.any(|event| is_reply(&event.body)), format!("it was the turn of `{}`", turn.who))
     }
 
     /// The model called tools in each round, and said nothing after the last.
