@@ -62,9 +62,11 @@ impl View {
         self.screen.notice(text).unwrap_or(false)
     }
 
-    /// From now on, the person learns when the `bound` of the run ends to apply. After `events` of an earlier process it was said there.
+    /// From now on, the person learns when the `bound` of the run ends to apply. After `events` of an earlier process it was said there, but
+    /// not which prices it has here.
     pub(crate) fn watch_bound(&mut self, bound: Option<RunBound>, events: &[Arc<Event>]) {
-        let applies = |bound: &RunBound| bound.exception_after(events.iter().map(|event| &**event)).is_none();
+        let ended = |bound: &RunBound| bound.exception_after(events.iter().map(|event| &**event));
+        let applies = |bound: &RunBound| matches!(ended(bound), None | Some(BoundException::Prices));
         self.bound = bound.filter(applies);
     }
 

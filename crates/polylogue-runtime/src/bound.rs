@@ -8,8 +8,7 @@ use polylogue_models::{Day, EndpointModel, Env, Fallback, ModelLimits, Models, P
 use polylogue_team::{Team, TeamBound};
 
 use crate::models::{price_of, surcharged, unknown_price, unknown_surcharge};
-use crate::stored::stored_bound;
-use crate::{Result, Runtime, TeamRun};
+use crate::{Result, Runtime, StoredBound, TeamRun};
 
 /// What a run of `team` takes at most within `limits`, from its file alone: no key is read, no server is started, and
 /// nothing is sent. The user's `prices` count instead of list prices. Models that are not known have no known price and no known length of a reply.
@@ -80,15 +79,12 @@ impl Runtime {
     /// # Errors
     /// When the store cannot be read.
     pub async fn bound_exception(&self, id: &LogId) -> Result<Option<BoundException>> {
-        let meta = self.store().meta(id).await?;
-        let Some(bound) = stored_bound(&meta) else { return Ok(None) };
         // What runs here has its events in memory.
-        let open = self.get(id);
-        let of_open = open.as_ref().map(|conversation| conversation.events());
-        Ok(match of_open {
-            Some(events) => bound.exception_after(events.await.iter().map(|event| &**event)),
-            None => bound.exception_after(&self.store().read(id, 0).await?),
-        })
+        if let Some(open) = self.get(id) {
+            return Ok(open.bound_exception().await);
+        }
+        let Some(bound) = StoredBound::of(&self.store().meta(id).await?) else { return Ok(None) };
+        Ok(bound.most.exception_after(&self.store().read(id, 0).await?))
     }
 }
 

@@ -173,6 +173,17 @@ impl TeamModels {
         }
     }
 
+    /// What the models of `team` cost, as far as that is known, by their names.
+    pub(crate) fn prices_of(&self, team: &Team) -> BTreeMap<String, Price> {
+        let ModelSource::Live(models, local) = &self.source else { return BTreeMap::new() };
+        let price = |name: &str| {
+            let model = models.model(name).ok().filter(|_| local.get(name).is_none())?;
+            let price = self.price(model.name(), model.price()).ok()??;
+            Some((model.name().to_owned(), price))
+        };
+        team.models().into_iter().filter_map(price).collect()
+    }
+
     /// Refuses models of `team` whose price is unknown, if there is a budget.
     pub(crate) fn check_prices(&self, team: &Team) -> Result<()> {
         let ModelSource::Live(models, local) = &self.source else { return Ok(()) };

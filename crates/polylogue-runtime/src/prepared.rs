@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue::runs::batch::BatchStart;
 use polylogue_core::{
-    Allowance, AnyModel, AnyStore, Budget, Chat, Event, LimitOverrides, Limits, LogId, Media,
+    Allowance, AnyModel, AnyStore, Budget, Chat, Event, LimitOverrides, Limits, LogId, Media, Price,
 };
 use polylogue_mcp::Catalog;
 use polylogue_team::{Grant, Loaded, Team, Usage};
@@ -358,6 +358,11 @@ impl TeamRun<'_> {
         self.prepared.models.model_or(self.script.as_ref(), name)
     }
 
+    /// What its models cost, as far as that is known.
+    pub(crate) fn prices(&self) -> BTreeMap<String, Price> {
+        self.prepared.models.prices_of(&self.team)
+    }
+
     /// The tools of its MCP servers.
     pub(crate) fn server_tools(&self) -> Catalog {
         self.prepared.servers.catalog()
@@ -381,7 +386,7 @@ impl TeamRun<'_> {
             limits: self.limits,
             dir: options.dir.clone(),
             imported: false,
-            bound: self.bound().ok().map(StoredBound::from),
+            bound: self.bound().ok().map(|bound| StoredBound::new(bound, &self.prices())),
             seal: None,
         };
         Ok(stored.sealed(access.sealer.as_ref()))

@@ -15,9 +15,10 @@ use crate::conversation::{Conversation, Opened, Shared};
 use crate::fork::NewFork;
 use crate::needs;
 use crate::steering::take_in;
-use crate::stored::{bound_of, overrides_of};
+use crate::stored::overrides_of;
 use crate::{
-    Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredDocument, StoredTeam, TeamRun, fresh_id,
+    Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredBound, StoredDocument, StoredTeam,
+    TeamRun, fresh_id,
 };
 
 /// The conversations of one store, and those of them that this process has open.
@@ -327,7 +328,10 @@ impl Runtime {
         let events = log.events().await;
         run.restore_work_dir(id, self.store(), &events).await?;
         let before = overrides_of(&meta, &events);
-        let most = bound_of(&meta, prepared.digest()).unwrap_or_default();
+        // That of another version of the team says nothing.
+        let is_same = meta.team.get("digest").and_then(|of| of.as_str()) == Some(prepared.digest());
+        let bound = StoredBound::of(&meta).filter(|_| is_same);
+        let most = bound.map(|bound| bound.with_prices(&run.prices())).unwrap_or_default();
         let overrides = log.limits_beyond(options.more).await.or(before);
         let limits = overrides.over(of_team);
         prepared.models().learn(&events);

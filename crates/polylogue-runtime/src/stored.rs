@@ -1,13 +1,15 @@
 //! What is stored with a conversation so that it can be run again, and ids of new ones.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue::Assistant;
+use polylogue::runs::batch::BatchStart;
 use polylogue_core::{
-    AnyModel, AnyStore, Body, Capabilities, Event, LimitOverrides, Limits, LogId, Meta, RecoveredEvents,
-    RunBound, Store as _, StoreError, TeamChanged, Timestamp,
+    AnyModel, AnyStore, Body, Capabilities, Event, LimitOverrides, Limits, LogId, Meta, Price,
+    RecoveredEvents, RunBound, Store as _, StoreError, TeamChanged, Timestamp,
 };
 use polylogue_mcp::{Catalog, ToolDescription};
 use polylogue_models::Script;
@@ -69,8 +71,8 @@ pub struct StoredBound {
     /// The bound, with all retries.
     #[serde(flatten)]
     pub most: RunBound,
-    /// The date of its prices, as `YYYY-MM-DD`.
-    pub price_date: String,
+    /// Identifies the prices with which it was computed.
+    pub prices: String,
     /// The settings on which it rests, as sentences.
     pub rests_on: Vec<String>,
 }
@@ -80,10 +82,31 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
-impl From<TeamBound> for StoredBound {
-    fn from(bound: TeamBound) -> Self {
-        Self { most: bound.to_enforce(), price_date: bound.price_date, rests_on: bound.rests_on }
+impl StoredBound {
+    /// That of `bound`, computed with `prices` by model.
+    pub(crate) fn new(bound: TeamBound, prices: &BTreeMap<String, Price>) -> Self {
+        Self { most: bound.to_enforce(), prices: digest_of(prices), rests_on: bound.rests_on }
     }
+
+    /// What the conversation with this `meta` was computed to take at most.
+    pub(crate) fn of(meta: &Meta) -> Option<Self> {
+        serde_json::from_value(meta.team.get("bound")?.clone()).ok()
+    }
+
+    /// What is enforced of it where models have the `prices` of now: money only if it was computed with these.
+    pub(crate) fn with_prices(&self, prices: &BTreeMap<String, Price>) -> RunBound {
+        self.enforced(&digest_of(prices))
+    }
+
+    fn enforced(&self, prices: &str) -> RunBound {
+        RunBound { is_repriced: self.most.cost.is_some() && self.prices != prices, ..self.most }
+    }
+}
+
+/// Identifies `prices`, which are not read again exactly as they were written.
+fn digest_of(prices: &BTreeMap<String, Price>) -> String {
+    // Prices always serialize.
+    blake3::hash(&serde_json::to_vec(prices).unwrap_or_default()).to_hex().to_string()
 }
 
 /// What is stored with a conversation for its next run, before its team is read: the same documents are the same team with the same
@@ -256,17 +279,11 @@ pub(crate) fn stored_limits(id: &LogId, meta: Meta, events: &[Arc<Event>]) -> Re
     Ok(overrides.over(team))
 }
 
-/// What the conversation with this `meta` takes at most; `None` if that is unknown, or if its team is not the one with this
-/// `digest` any more.
-pub(crate) fn bound_of(meta: &Meta, digest: &str) -> Option<RunBound> {
-    let is_same = meta.team.get("digest").and_then(|of| of.as_str()) == Some(digest);
-    stored_bound(meta).filter(|_| is_same)
-}
-
-/// What the conversation with this `meta` was computed to take at most before it began.
-pub(crate) fn stored_bound(meta: &Meta) -> Option<RunBound> {
-    let bound = meta.team.get("bound")?;
-    serde_json::from_value::<StoredBound>(bound.clone()).ok().map(|bound| bound.most)
+/// What a conversation of a batch takes at most that an earlier run began: as it was computed then, with the prices of its new `start`.
+#[must_use]
+pub fn begun_bound(begun: &Meta, start: &BatchStart) -> RunBound {
+    let bounds = StoredBound::of(begun).zip(StoredBound::of(&start.meta));
+    bounds.map(|(begun, now)| begun.enforced(&now.prices)).unwrap_or_default()
 }
 
 /// The time of day.

@@ -286,7 +286,7 @@ impl TeamBound {
         let cost = cost.and_then(|cost| u64::try_from(cost).ok()).map(|picodollars| Money { picodollars });
         let (calls, tokens, opening) = (most.calls(), most.tokens(), Some(self.opening));
         let (expects, expects_no_seals) = (self.expects, self.expects_no_seals);
-        RunBound { calls, tokens, cost, opening, expects, expects_no_seals }
+        RunBound { calls, tokens, cost, opening, expects, expects_no_seals, is_repriced: false }
     }
 
     /// The bound of `runs` runs.

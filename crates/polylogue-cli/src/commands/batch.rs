@@ -16,7 +16,7 @@ use polylogue::{Error, Status};
 use polylogue_core::{
     Allowance, AnyStore, Budget, Cancellation, ConfigError, LogId, Store as _, StoreError, Timer,
 };
-use polylogue_runtime::{Prepared, Runtime, SharedPayers, StoreLocation, limits_of};
+use polylogue_runtime::{Prepared, Runtime, SharedPayers, StoreLocation, begun_bound, limits_of};
 use polylogue_team::{Overrides, Row, Rows};
 
 use super::{price, write_rows};
@@ -228,7 +228,8 @@ impl<'a> Job<'a> {
             .limits(self.prepared.team_limits())
             .agent_limits(self.prepared.team().agent_limits())
             .timer(Timer::new(tokio::time::sleep))
-            .overrides(self.args.options.limits.overrides(), limits_of);
+            .overrides(self.args.options.limits.overrides(), limits_of)
+            .begun_bounds(begun_bound);
         let batch = match budget {
             Some(budget) => {
                 let batch = batch.budget(budget.clone());

@@ -154,6 +154,36 @@ fn a_person_learns_when_the_bound_of_a_conversation_ends_to_apply() {
     assert!(!said(&again).contains(line), "{}", again.err);
 }
 
+/// The money of a bound rests on the prices with which it was computed. Limits count with those of now.
+#[test]
+fn other_prices_on_resumption_end_the_money_of_the_bound() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
+    let home = Home::at(&server).var("POLYLOGUE_PRICES", "mine.yaml");
+    let price = |dollars: u32| {
+        home.file("mine.yaml", &format!("openai:test: {{input: {dollars}, output: {dollars}}}\n"));
+    };
+    home.file(
+        "team.yaml",
+        "name: pair\ntask: Talk\nmodel: openai:test\n\
+         agents: [{name: Ann, parameters: {max_tokens: 10}}, {name: Pat, human: true}]\n\
+         chat: {participants: [Ann, Pat], max_turns: 8}\n",
+    );
+    let line = "the run can take more than was computed before it began: prices have changed";
+    let says = |ran: &Ran| ran.err.split_whitespace().collect::<Vec<_>>().join(" ").contains(line);
+    let answer =
+        |more: &[&str], code| home.run(&[&["resume", "last", "--answer", "More"], more].concat()).exits(code);
+    price(1);
+    home.run(&["run", "team.yaml"]).exits(5);
+    let same = answer(&[], 5);
+    assert!(!says(&same), "{}", same.err);
+    // One call costs more now than the whole run by the prices with which it began.
+    price(9_000);
+    let higher = answer(&[], 5);
+    assert!(says(&higher), "{}", higher.err);
+    let limited = answer(&["--max-cost", "1"], 3);
+    assert!(!limited.err.contains("defect") && !limited.out.contains("defect"), "{}", limited.out);
+}
+
 #[test]
 fn a_run_without_prices_says_first_how_many_tokens_it_takes_at_most() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));

@@ -11,7 +11,8 @@ use crate::{Capabilities, Capability, Money};
 /// ends with [`StopReason::Bound`](crate::StopReason::Bound). Default: nothing is bounded.
 ///
 /// It counts the model calls of agents, not what tools spend, and not the attempts that a server refused before it did
-/// anything. It ends to apply when something happens on which it does not rest: see [`BoundException`].
+/// anything. It ends to apply when something happens on which it does not rest: see [`BoundException`]. Limits and budgets, which users set,
+/// apply in any case, with the prices of each call.
 ///
 /// ```
 /// # use polylogue_core::{Log, RunBound};
@@ -38,6 +39,9 @@ pub struct RunBound {
     /// Whether it counts no [seals](crate::Seals), because its models are expected to return none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub expects_no_seals: bool,
+    /// Whether models have other prices now than those with which it was computed: then its money does not apply, and the rest does.
+    #[serde(skip)]
+    pub is_repriced: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -106,6 +110,8 @@ pub enum BoundException {
     Overlong,
     /// A model lacks a capability that it was [expected](RunBound::expects) to have.
     CapabilityMissing(Capability),
+    /// Prices have changed since the bound was computed. Only its money does not apply any more.
+    Prices,
 }
 
 impl fmt::Display for BoundException {
@@ -125,6 +131,7 @@ impl fmt::Display for BoundException {
             Self::TooLong => "a provider refused a request as too long",
             Self::Paused => "a provider paused a reply",
             Self::Overlong => "a server replied with more tokens than it was asked for",
+            Self::Prices => "prices have changed",
         })
     }
 }

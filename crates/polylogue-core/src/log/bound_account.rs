@@ -63,8 +63,13 @@ impl BoundAccount {
         usage
     }
 
-    /// Why `bound` does not apply; `None` if it does.
+    /// Why `bound`, or its money, does not apply; `None` if all of it does.
     pub(crate) fn exception(&self, bound: &RunBound) -> Option<BoundException> {
+        self.end_of(bound).or_else(|| bound.is_repriced.then_some(BoundException::Prices))
+    }
+
+    /// Why nothing of `bound` applies any more.
+    fn end_of(&self, bound: &RunBound) -> Option<BoundException> {
         let is_longer = || self.opening.zip(bound.opening).is_some_and(|(bytes, most)| bytes > most);
         let is_expected = |of: &Capability| bound.expects.has(*of) == Some(true);
         let missing = || self.missing.iter().copied().find(is_expected);
@@ -75,13 +80,13 @@ impl BoundAccount {
 
     /// Reserves a call of the upper bound `call` within `bound`, if that applies.
     pub(super) fn admit(&self, bound: RunBound, reserved: &Reserved, call: &Bound) -> Admission {
-        if self.exception(&bound).is_some() {
+        if self.end_of(&bound).is_some() {
             return Admission::Now(RunReservation::default());
         }
         // What is unknown of a call is in no bound.
         let known = Bound { tokens: Some(call.least_tokens()), cost: Some(call.least()), ..*call };
         // What costs nothing fits, whatever is left.
-        let cost = bound.cost.filter(|_| call.least() > Money::default());
+        let cost = bound.cost.filter(|_| !bound.is_repriced && call.least() > Money::default());
         let tokens = bound.tokens.filter(|_| call.least_tokens() > 0);
         let bound = RunBound { cost, tokens, ..bound };
         let used = RunUsage { counted: self.used().counted(), unpriced: None, time_ms: 0 };

@@ -56,6 +56,7 @@ pub struct Batch {
     timer: Option<Timer>,
     overrides: LimitOverrides,
     began_with: fn(&Meta) -> LimitOverrides,
+    begun_bound: fn(&Meta, &BatchStart) -> RunBound,
     budget: Option<Budget>,
     payers: Option<Arc<dyn Payers>>,
     /// Whether the usage of earlier runs is charged already.
@@ -86,7 +87,7 @@ pub struct BatchStart {
     pub chat: Chat,
     /// The task.
     pub task: String,
-    /// What it takes at most. Default: no bound.
+    /// What a new conversation takes at most. Default: no bound. See also [`Batch::begun_bounds`].
     pub bound: RunBound,
 }
 
@@ -120,6 +121,7 @@ impl Batch {
             timer: None,
             overrides: LimitOverrides::default(),
             began_with: |_| LimitOverrides::default(),
+            begun_bound: |_, start| start.bound,
             budget: None,
             payers: None,
             is_charged: false,
@@ -157,6 +159,13 @@ impl Batch {
     #[must_use]
     pub fn overrides(self, overrides: LimitOverrides, began_with: fn(&Meta) -> LimitOverrides) -> Self {
         Self { overrides, began_with, ..self }
+    }
+
+    /// Sets what a conversation takes at most that an earlier run began: by its metadata, and its start in this run. Default: the
+    /// [bound](BatchStart::bound) of its start.
+    #[must_use]
+    pub fn begun_bounds(self, begun_bound: fn(&Meta, &BatchStart) -> RunBound) -> Self {
+        Self { begun_bound, ..self }
     }
 
     /// Charges all model calls to `budget`. A conversation whose next call it cannot cover ends, and no others begin. Those
@@ -276,10 +285,7 @@ impl Batch {
 
     async fn hold<I>(&self, item: I, start: impl Fn(&I) -> Result<BatchStart>) -> BatchResult<I> {
         let held = match start(&item) {
-            Ok(start) => {
-                let bound = start.bound;
-                self.converse(start).await.map(|(status, events)| (status, events, bound))
-            }
+            Ok(start) => self.converse(start).await,
             Err(error) => Err(error),
         };
         let (status, events, bound) =
@@ -288,12 +294,14 @@ impl Batch {
         BatchResult { item, status, events, bound_exception }
     }
 
-    async fn converse(&self, start: BatchStart) -> Result<(Result<Status>, Vec<Arc<Event>>)> {
-        let (mut log, is_new) = self.log(&start).await?;
+    /// Runs or continues a conversation. Returns its bound, too.
+    async fn converse(&self, start: BatchStart) -> Result<(Result<Status>, Vec<Arc<Event>>, RunBound)> {
+        let (mut log, begun) = self.log(&start).await?;
         if let Some(payers) = &self.payers {
-            log = payers.attach(log, &start.chat, is_new).await?;
+            log = payers.attach(log, &start.chat, begun.is_none()).await?;
         }
-        log = log.bound(start.bound).cancelled_by(self.cancellation.clone());
+        let bound = begun.map_or(start.bound, |begun| (self.begun_bound)(&begun, &start));
+        log = log.bound(bound).cancelled_by(self.cancellation.clone());
         if let Some(budget) = &self.budget {
             log = log.budget(budget.clone());
         }
@@ -317,7 +325,7 @@ impl Batch {
         };
         let events = log.events().await;
         log.release().await?;
-        Ok((status, events))
+        Ok((status, events, bound))
     }
 
     /// Whether a conversation that ended for `reason` continues: a budget ended it that is larger now, or gone.
@@ -325,12 +333,12 @@ impl Batch {
         reason.is_shared() && !self.budgets().iter().any(|budget| budget.holds(reason))
     }
 
-    /// The log of a conversation: that of an earlier run, or a new one, and whether it is new.
-    async fn log(&self, start: &BatchStart) -> Result<(Log, bool)> {
+    /// The log of a conversation: that of an earlier run, with its metadata, or a new one.
+    async fn log(&self, start: &BatchStart) -> Result<(Log, Option<Meta>)> {
         let meta = match self.store.meta(&start.id).await {
             Err(StoreError::NotFound { .. }) => {
                 let log = Log::create_with(self.store.clone(), start.id.clone(), &start.meta).await?;
-                return Ok((self.within(log, self.overrides), true));
+                return Ok((self.within(log, self.overrides), None));
             }
             meta => meta?,
         };
@@ -339,7 +347,7 @@ impl Batch {
         if let Some(budget) = self.budget.as_ref().filter(|_| !self.is_charged) {
             budget.count(log.events().await.iter().map(|event| &**event));
         }
-        Ok((log, false))
+        Ok((log, Some(meta)))
     }
 
     /// The log of an earlier run with the limits that apply; changed ones are logged.

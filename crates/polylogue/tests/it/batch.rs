@@ -11,7 +11,7 @@ use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Error, Human, Status, round_robin, sequential};
 use polylogue_core::{
     AnyStore, Budget, DeltaSink, Event, LogId, Meta, Model, ModelError, ModelErrorKind, Money, Reply,
-    Request, RunBound, Store, Usage,
+    Request, RunBound, StopReason, Store, Usage,
 };
 use polylogue_models::Script;
 use polylogue_store::{Jsonl, Memory};
@@ -224,6 +224,20 @@ async fn a_budget_that_does_not_cover_a_call_stops_the_turn_that_would_make_it()
     assert_eq!((echo.calls.load(Ordering::Relaxed), budget.used()), (0, Default::default()));
     let words = "the batch has reached the budget of $0.0050 ($0.0000 spent, and the next call could cost up to $0.0100)";
     assert_eq!(budget.reached().unwrap().to_string(), words);
+}
+
+/// What an earlier run began has the bound that is made for it, and a new conversation that of its start.
+#[tokio::test]
+async fn conversations_of_an_earlier_run_have_bounds_of_their_own() {
+    let store = memory();
+    let failing = Arc::new(Echo { fails: Some("task-000"), ..Echo::default() });
+    let first = outcomes(&Batch::new(store.clone()), tasks(1), &AnyModel::new(Shared(failing))).await;
+    assert!(first["task-000"].0.is_err());
+    let batch = Batch::new(store).begun_bounds(|_, _| RunBound { calls: Some(0), ..RunBound::default() });
+    let second = outcomes(&batch, tasks(2), &AnyModel::new(Shared(Arc::default()))).await;
+    let is_stopped =
+        |task: &str| matches!(&second[task].0, Ok(Status::Closed { reason: StopReason::Bound { .. }, .. }));
+    assert!(is_stopped("task-000") && !is_stopped("task-001"), "{second:?}");
 }
 
 #[tokio::test]
