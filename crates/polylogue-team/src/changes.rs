@@ -12,8 +12,11 @@ use crate::load::{Loaded, load};
 use crate::team::Team;
 
 /// Keys whose change has no effect on a conversation that has begun: what people read in lists, the task, which is in the
-/// log, the speed of a demonstration, and prices, which count what it costs.
+/// log, the speed of a demonstration, and prices, which count what it costs, but for [`LIMITS`].
 const HARMLESS: [&str; 4] = ["description", "task", "script_pace", "prices"];
+
+/// Keys of a price on which requests depend: histories are compacted by the window, and replies have a limit.
+const LIMITS: [&str; 2] = ["window", "max_output"];
 
 /// The most characters of a value that are shown.
 const SHOWN: usize = 40;
@@ -121,11 +124,13 @@ fn compare(old: &Team, new: &Team, place: &str, changes: &mut Vec<TeamChange>) {
         _ => Map::new(),
     });
     for key in keys(&written_old, &written_new) {
-        let is_harmless = HARMLESS.contains(&key.as_str());
         let mut found = Vec::new();
         let [old, new] = [&written_old, &written_new].map(|keys| keys.get(key));
         values(old, new, &Position { place: place.to_owned(), keys: key.clone() }, &mut found);
-        changes.extend(found.into_iter().map(|text| TeamChange { text, is_harmless }));
+        changes.extend(found.into_iter().map(|found| {
+            let is_harmless = HARMLESS.contains(&key.as_str()) && !(key == "prices" && found.is_of_limits());
+            TeamChange { text: found.text, is_harmless }
+        }));
     }
     for sub in &old.teams {
         if let Some(other) = new.teams.iter().find(|other| other.name == sub.name) {
@@ -161,7 +166,39 @@ impl Position {
     }
 }
 
-fn values(old: Option<&Value>, new: Option<&Value>, at: &Position, found: &mut Vec<String>) {
+/// A difference between two values.
+struct Difference<'v> {
+    text: String,
+    /// The keys under which they are.
+    keys: String,
+    values: [Option<&'v Value>; 2],
+}
+
+impl<'v> Difference<'v> {
+    fn new(at: &Position, how: &str, values: [Option<&'v Value>; 2]) -> Self {
+        Self { text: at.says(how), keys: at.keys.clone(), values }
+    }
+
+    /// Whether, in a price, a limit of the model can be what differs.
+    fn is_of_limits(&self) -> bool {
+        fn has_any(value: &Value) -> bool {
+            match value {
+                Value::Object(keys) => LIMITS.iter().any(|key| keys.contains_key(*key)),
+                Value::Array(items) => items.iter().any(has_any),
+                _ => false,
+            }
+        }
+        let key = self.keys.rsplit('.').next().unwrap_or_default();
+        LIMITS.contains(&key) || self.values.into_iter().flatten().any(has_any)
+    }
+}
+
+fn values<'v>(
+    old: Option<&'v Value>,
+    new: Option<&'v Value>,
+    at: &Position,
+    found: &mut Vec<Difference<'v>>,
+) {
     match (old, new) {
         (old, new) if old == new => {}
         (Some(Value::Object(old)), Some(Value::Object(new))) => {
@@ -177,16 +214,19 @@ fn values(old: Option<&Value>, new: Option<&Value>, at: &Position, found: &mut V
                     .map(|list| list.iter().find(|(other, _)| *other == name).map(|(_, one)| *one));
                 match how(old, new) {
                     Some("has changed") => values(old, new, &at.part(name), found),
-                    Some(how) => found.push(at.part(name).says(how)),
+                    Some(how) => found.push(Difference::new(&at.part(name), how, [old, new])),
                     None => {}
                 }
             }
         }
-        (Some(old), Some(new)) => match short(old).zip(short(new)) {
-            Some((old, new)) => found.push(at.says(&format!(": {old} -> {new}"))),
-            None => found.push(at.says("has changed")),
-        },
-        (old, new) => found.extend(how(old, new).map(|how| at.says(how))),
+        (Some(old), Some(new)) => {
+            let how = match short(old).zip(short(new)) {
+                Some((old, new)) => format!(": {old} -> {new}"),
+                None => "has changed".to_owned(),
+            };
+            found.push(Difference::new(at, &how, [Some(old), Some(new)]));
+        }
+        (old, new) => found.extend(how(old, new).map(|how| Difference::new(at, how, [old, new]))),
     }
 }
 

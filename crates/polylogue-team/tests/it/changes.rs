@@ -79,6 +79,37 @@ fn what_a_begun_conversation_does_not_read_is_harmless() {
     assert!(found.iter().all(|change| change.starts_with('(')), "{found:?}");
 }
 
+/// By the window a history is compacted: what the model receives depends on it.
+#[test]
+fn limits_of_models_among_prices_are_not_harmless() {
+    let found = |old: &str, new: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let team = |price: &str| format!("{TEAM}prices: {{'a:b.c': {price}}}\n");
+        let old = write(folder.path(), &team(old), DESK, "one");
+        let new = write(folder.path(), &team(new), DESK, "one");
+        old.changes_to(&new).iter().map(|change| (change.to_string(), change.is_harmless)).collect::<Vec<_>>()
+    };
+    let plain = "{input: 1, output: 2}";
+    for (old, new, changes) in [
+        (plain, "{input: 3, output: 2}", vec![("`prices.a:b.c.input`: 1.0 -> 3.0", true)]),
+        (
+            "{input: 1, output: 2, window: 100000}",
+            "{input: 3, output: 2, window: 700}",
+            vec![("`prices.a:b.c.input`: 1.0 -> 3.0", true), ("`prices.a:b.c.window`: 100000 -> 700", false)],
+        ),
+        (plain, "{input: 1, output: 2, max_output: 9}", vec![("`prices.a:b.c.max_output` was added", false)]),
+        (
+            plain,
+            "[{input: 1, output: 2, window: 9, until: 2026-01-31}, {input: 1, output: 2, from: 2026-02-01}]",
+            vec![("`prices.a:b.c` has changed", false)],
+        ),
+    ] {
+        let changes: Vec<(String, bool)> =
+            changes.into_iter().map(|(text, is_harmless)| (text.to_owned(), is_harmless)).collect();
+        assert_eq!(found(old, new), changes, "{new}");
+    }
+}
+
 #[test]
 fn a_file_that_is_gone_or_wrong_is_no_other_version() {
     let folder = tempfile::tempdir().unwrap();
