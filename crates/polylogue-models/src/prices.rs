@@ -210,7 +210,7 @@ impl Prices {
         let of_hosts: Vec<Option<Price>> = hosts.map(|host| self.of(host.name(), model, day)).collect();
         let named = match self.own(provider, model, day) {
             Some(own) => Some(own.clone()),
-            // What a known host charges is not known by a name that anybody can give to an endpoint.
+            // What a known host charges is not known by a name that anyone can give to an endpoint.
             None if of_hosts.contains(&None) || is_local(provider) && !is_near(base_url) => return None,
             None => list_price(provider, model),
         };

@@ -1,12 +1,15 @@
 //! Brings the messages in the inbox of the store to the conversations that this process runs.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use polylogue_core::{AnyStore, LogHandle, Store as _, StoreError};
+use polylogue_core::{AnyStore, Body, Event, InboxMessage, Log, LogHandle, Store as _, StoreError};
 use tokio::time::{sleep, timeout};
 use tracing::warn;
+
+use crate::Result;
 
 /// How often a running conversation looks into its inbox, where the store does not hear of messages.
 const POLL: Duration = Duration::from_millis(200);
@@ -19,6 +22,16 @@ const LOOK: Duration = Duration::from_secs(5);
 
 /// How many conversations of this process look into their inboxes.
 static POLLING: AtomicUsize = AtomicUsize::new(0);
+
+/// Carries out inbox messages in a log that was just opened. Returns whether one of them continues its conversation.
+pub(crate) async fn take_in(log: &mut Log, messages: Vec<(u64, InboxMessage)>) -> Result<bool> {
+    let before = log.events().await.len();
+    log.take_in_inbox(messages).await?;
+    let continues = |event: &Arc<Event>| {
+        matches!(event.body, Body::Sent(_) | Body::Reopened { .. } | Body::InputProvided { .. })
+    };
+    Ok(log.events().await.iter().skip(before).any(continues))
+}
 
 /// Brings the messages of the inbox of the store to the log that `handle` is of, while it is polled.
 pub(crate) async fn deliver(store: AnyStore, handle: LogHandle) -> Infallible {

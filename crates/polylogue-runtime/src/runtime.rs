@@ -13,8 +13,8 @@ use polylogue_core::{
 use crate::budgets::SharedBudgets;
 use crate::conversation::{Conversation, Opened, Shared};
 use crate::fork::NewFork;
+use crate::inbox::take_in;
 use crate::needs;
-use crate::steering::take_in;
 use crate::stored::overrides_of;
 use crate::{
     Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredBound, StoredDocument, StoredTeam,

@@ -9,6 +9,7 @@ use polylogue_core::{
     OpenQuestion, Queue as _, Store as _, StoreError, Timestamp,
 };
 
+use crate::inbox::take_in;
 use crate::stored::stored_limits;
 use crate::{Error, Result, Runtime, fresh_id};
 
@@ -37,16 +38,6 @@ const POLL: Duration = Duration::from_millis(50);
 
 /// How long the sender of an instruction waits for the process that runs the conversation.
 const PATIENCE: Duration = Duration::from_secs(3);
-
-/// Carries out inbox messages in a log that was just opened. Returns whether one of them continues its conversation.
-pub(crate) async fn take_in(log: &mut Log, messages: Vec<(u64, InboxMessage)>) -> Result<bool> {
-    let before = log.events().await.len();
-    log.take_in_inbox(messages).await?;
-    let continues = |event: &Arc<Event>| {
-        matches!(event.body, Body::Sent(_) | Body::Reopened { .. } | Body::InputProvided { .. })
-    };
-    Ok(log.events().await.iter().skip(before).any(continues))
-}
 
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -27,7 +27,7 @@ struct Entry {
     again: bool,
     /// Ends its wait: it is not to run any more.
     unqueued: Arc<Notify>,
-    /// The pause or the cancellation that it is given as soon as it is open.
+    /// The pause or the cancellation for it, as soon as it has been opened.
     halt: Option<Instruction>,
     /// Another one for each run, and whenever someone who does not wait for a response has sent something to it.
     generation: u64,

@@ -49,7 +49,7 @@ pub(crate) struct Payer {
     pub(crate) noted: NotedPayer,
 }
 
-/// A payer as it is noted for the next process, with its budgets: they hold also when the token does not exist any more.
+/// A payer, noted for the next process with its budgets: they hold also when the token does not exist any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NotedPayer {
     /// The id of the token.

@@ -34,7 +34,7 @@ pub(crate) struct Tenant {
     pub(crate) stored_teams: StoredTeams<Prepared>,
     /// By id.
     teams: Mutex<BTreeMap<String, Arc<ServedTeam>>>,
-    /// Under which ids the teams of conversations were served when these began, as it is stored with them.
+    /// Under which ids the teams of conversations were served when these began, which is stored with them.
     served_as: Mutex<HashMap<LogId, Option<Arc<str>>>>,
     /// Whether its teams were prepared.
     is_prepared: OnceCell<()>,

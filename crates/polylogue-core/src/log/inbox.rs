@@ -80,7 +80,7 @@ impl Instruction {
     /// The longest title, in characters: lists show it in one line.
     pub const TITLE_CHARS: usize = 200;
 
-    /// Whether it continues a conversation that no process runs: workers must look at it. Of the others, a process that runs it is told, and
+    /// Whether it continues a conversation that no process runs: workers must look at it. Of the others, a process that runs it is notified, and
     /// they change nothing about when workers look at it.
     #[must_use]
     pub const fn wakes(&self) -> bool {

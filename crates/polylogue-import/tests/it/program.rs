@@ -366,7 +366,7 @@ fn every_key_that_is_left_out_is_named() {
 }
 
 #[test]
-fn a_key_that_does_not_count_beside_others_is_named() {
+fn a_key_that_does_not_count_next_to_others_is_named() {
     let agents = json!([quiet("a"), quiet("b")]);
     let group = json!({
         "agents": agents,

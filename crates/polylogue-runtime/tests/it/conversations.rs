@@ -455,7 +455,7 @@ async fn files_of_a_call_that_never_finished_are_gone() {
     conversation.release().await.unwrap();
 }
 
-/// Results of tools that change no files say nothing about the directory; those of tools that do were not kept, and leave it as it is.
+/// Results of tools that change no files say nothing about the directory; those of tools that do were not kept, and leave it unchanged.
 #[tokio::test]
 async fn files_are_kept_that_no_process_has_stored_unless_only_calls_without_a_result_can_have_made_them() {
     const READS: &str = "

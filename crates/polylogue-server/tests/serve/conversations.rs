@@ -257,7 +257,7 @@ async fn s33_filters_of_the_list_combine() {
 }
 
 #[tokio::test]
-async fn s33_what_runs_and_what_was_stopped_are_told_apart() {
+async fn s33_what_runs_and_what_was_stopped_are_listed_apart() {
     let world = World::with_gate("more", generous(), Arc::new(Gate::until(0))).await;
     let body = json!({"team": "long"});
     let (running, halted) = (begin(&world, &body).await, begin(&world, &body).await);

@@ -62,7 +62,7 @@ impl Walk<'_> {
                 }
             }
         }
-        let kept = scene.said_anew();
+        let kept = scene.said_again();
         self.free = scene.free;
         let result = if says_last(&chat.pattern) { scene.said } else { scene.longest };
         Ok(Effect { sum: scene.sum, message: said.unwrap_or(result), kept, free: 0 })

@@ -1,4 +1,4 @@
-//! What an agent takes that reasons: the agents that it asks, which remember what it asked before, and chats of its own, which begin anew.
+//! What an agent takes that reasons: the agents that it asks, which remember what it asked before, and chats of its own, which begin again each time.
 
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ use crate::reasoning::{Best, PlanAndSolve, Reasoning, Refine, Rewoo};
 /// The longest fact of a long-term memory, in bytes.
 const FACT: u128 = 16_000;
 
-/// An agent as it is asked within a turn: itself or another one, with its tools or without.
+/// An agent that is asked within a turn: itself or another one, with its tools or without.
 pub(super) struct Helper<'a> {
     pub(super) agent: &'a Agent,
     pub(super) keys: &'a ModelKeys,

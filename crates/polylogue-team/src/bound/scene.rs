@@ -272,7 +272,7 @@ impl Scene {
     }
 
     /// What was said in it, without the earlier conversation.
-    pub(super) const fn said_anew(&self) -> u128 {
+    pub(super) const fn said_again(&self) -> u128 {
         self.shared.saturating_sub(self.earlier)
     }
 

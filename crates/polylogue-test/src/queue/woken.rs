@@ -134,9 +134,9 @@ async fn silent(Fixture { queue, pass }: Fixture) -> Verdict {
             let held = if is_held { Some(done("claim", queue.claim(&id).await)?) } else { None };
             give(&queue, &id, &key, instruction.clone()).await?;
             if let Some(claim) = held {
-                // A holder is told of all of them.
+                // A holder hears of all of them.
                 let valid = done("heartbeat", queue.heartbeat(std::slice::from_ref(&claim)).await)?;
-                same("what a holder is told", &valid.iter().all(|held| held.is_woken), &true)?;
+                same("what a holder hears of", &valid.iter().all(|held| held.is_woken), &true)?;
                 done("release_at_rest", queue.release_at_rest(claim, Due::Never).await)?;
             }
             let due = take(&queue).await?;

@@ -5,7 +5,7 @@ use polylogue_runtime::presentation::TurnKey;
 
 impl Live {
     /// The person types below while the run continues: nothing changes in place until the next frame. The reply that is being written
-    /// stays as far as it is there, and continues below.
+    /// stays as much as is there, and continues below.
     pub(crate) fn make_room(&mut self) -> String {
         if let Some(draft) = &self.draft {
             let (key, rest) = (draft.key.clone(), draft.rest());

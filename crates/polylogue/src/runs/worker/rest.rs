@@ -217,11 +217,17 @@ mod tests {
             text: "yes".into(),
             by: polylogue_core::Responder::person(None),
         };
-        for continued in [Body::Resumed, answered] {
-            let events = events([Body::Paused, Body::reopened(None), continued]);
+        for (stopped, said, due) in [
+            (Body::Paused, Body::Resumed, Due::Now),
+            (cancelled(), Body::Resumed, Due::Now),
+            (cancelled(), answered.clone(), Due::Now),
+            // It waits for the resumption.
+            (Body::Paused, answered, Due::Never),
+        ] {
+            let events = events([stopped, Body::reopened(None), said]);
             for is_draining in [true, false] {
                 let rest = Rest::after(&Ok(Status::Cancelled), &events, 0, is_draining);
-                assert_eq!(rest, Rest::Until(Due::Now), "{events:?}");
+                assert_eq!(rest, Rest::Until(due), "{events:?}");
             }
         }
         for (before, during, rest) in cases {
