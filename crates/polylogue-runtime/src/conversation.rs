@@ -244,11 +244,12 @@ impl Conversation {
         self.0.team.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Logs limits that were changed when it was opened, and another version of its team, once. Its opening is before them in the log.
+    /// Logs limits that were changed when it was opened, and another version of its team, once. Its opening is before limits in the log; a team
+    /// can change before, with all participants.
     async fn log_changes(&self, log: &mut Log) -> Result<()> {
         let team = self.team().clone();
         let limits = self.0.opened.changed.filter(|_| !self.has_logged_limits());
-        if team.is_some() || limits.is_some() {
+        if limits.is_some() {
             self.begin_in(log).await?;
         }
         if let Some(changed) = team {

@@ -39,6 +39,14 @@ const POLL: Duration = Duration::from_millis(50);
 /// How long the sender of an instruction waits for the process that runs the conversation.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// How often a conversation is moved to other versions of its team before it begins, at most.
+const MOST_MOVES: u64 = 1_000;
+
+/// Whether a conversation whose log begins with `events` has begun, and was not only moved to other versions of its team.
+fn has_begun<'e>(events: impl IntoIterator<Item = &'e Event>) -> bool {
+    events.into_iter().any(|event| !matches!(event.body, Body::TeamChanged(_)))
+}
+
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
@@ -80,7 +88,7 @@ impl Runtime {
         if !matches!(instruction, Instruction::ChangeTitle { .. }) {
             self.check_own(id).await?;
         }
-        if self.store().read_range(id, 0..1).await?.is_empty() {
+        if !self.has_begun(id).await? {
             return Err(Error::NotBegun { id: id.clone() });
         }
         let message = InboxMessage { key: key.into(), posted: now(), instruction };
@@ -179,10 +187,15 @@ impl Runtime {
         if !queue.is_queued(id).await? {
             return Ok(false);
         }
-        if self.store().read_range(id, 0..1).await?.is_empty() {
+        if !self.has_begun(id).await? {
             return self.withdraw(id).await;
         }
         self.steer(id, Instruction::Cancel { now }).await.map(|_| true)
+    }
+
+    /// Whether the conversation `id` has begun.
+    async fn has_begun(&self, id: &LogId) -> Result<bool> {
+        Ok(has_begun(&self.store().read_range(id, 0..MOST_MOVES).await?))
     }
 
     /// Has no worker begin a conversation that has not begun. Returns whether it is still such a one.
@@ -191,7 +204,7 @@ impl Runtime {
             Err(polylogue_core::Error::Store(StoreError::Busy { .. })) => return Ok(false),
             log => log?,
         };
-        let has_begun = !log.events().await.is_empty();
+        let has_begun = has_begun(log.events().await.iter().map(|event| &**event));
         match has_begun {
             true => log.release().await?,
             false => log.release_at_rest(Due::Never).await?,

@@ -70,7 +70,7 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
           not probed yet: detected in use, or tested by `--probe`
 
         conversations
-          1 in HOME/store.db (SQLite, format 8)
+          1 in HOME/store.db (SQLite, format 9)
         --- 0
     "#]]
     .assert_eq(&rest);

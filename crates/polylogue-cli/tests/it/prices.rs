@@ -180,7 +180,7 @@ fn other_prices_on_resumption_end_the_money_of_the_bound() {
     price(9_000);
     let higher = answer(&[], 5);
     assert!(says(&higher), "{}", higher.err);
-    let limited = answer(&["--max-cost", "1"], 3);
+    let limited = answer(&["--max-cost", "1"], 4);
     assert!(!limited.err.contains("defect") && !limited.out.contains("defect"), "{}", limited.out);
 }
 

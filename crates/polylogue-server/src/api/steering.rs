@@ -282,10 +282,13 @@ async fn next(call: Call) -> Reply {
 
 /// The participant of the outermost chat that `text` names.
 async fn participant(tenant: &Tenant, id: &LogId, text: &str) -> Result<Name, Problem> {
-    let begin = tenant.runtime.store().read_range(id, 0..1).await?;
-    let Some(Body::Opened(opening)) = begin.first().map(|event| &event.body) else {
-        return Err(polylogue_runtime::Error::NotBegun { id: id.clone() }.into());
-    };
+    // A conversation can have been moved to other versions of its team before it began.
+    let begin = tenant.runtime.store().read_range(id, 0..1_000).await?;
+    let opening = begin.iter().find_map(|event| match &event.body {
+        Body::Opened(opening) => Some(opening),
+        _ => None,
+    });
+    let opening = opening.ok_or_else(|| polylogue_runtime::Error::NotBegun { id: id.clone() })?;
     let mut names = opening.participants.iter().chain(&opening.late_joiners);
     names.clone().find(|name| name.as_str() == Name::composed(text)).cloned().ok_or_else(|| {
         let all: Vec<String> = names.by_ref().map(|name| format!("`{name}`")).collect();

@@ -97,7 +97,7 @@ impl Walk<'_> {
         let circle = Order::circle(builder.team, chat);
         if self.case.is_typical() || (first.len() == 1 && circle.is_none()) {
             let is_first = |who: &&Name| first.first() == Some(who);
-            let begin = everyone.iter().position(|who| is_first(who)).unwrap_or_default() as u128;
+            let begin = everyone.iter().position(is_first).unwrap_or_default() as u128;
             let count = everyone.len() as u128;
             return self.repeat(scene, (turns, count), |walk, scene, nth| {
                 let at = usize::try_from((begin + nth) % count.max(1)).unwrap_or_default();
