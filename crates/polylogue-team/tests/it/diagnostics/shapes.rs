@@ -351,7 +351,21 @@ prices:
 agents: [{name: A}]
 chat: {participants: [A], stop: {max_turns: 1}}
 ",
-        &expect![[r#""#]],
+        &expect![[r#"
+            error: a request of more than 200 tokens costs less than a shorter one, for some kind of token
+             --> t.yaml:4:10
+              |
+            4 |   'a:b': {input: 2, output: 2, tiers: [{over: 100, input: 4}, {over: 200, output: 1}]}
+              |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            hint: what a call costs at most is computed from its longest request: give a longer one no lower prices
+
+            error: a request of more than 200 tokens costs less than a shorter one, for some kind of token
+             --> t.yaml:5:10
+              |
+            5 |   'c:d': {input: 2, output: 2, tiers: [{over: 100, input: 4}, {over: 200, output: 8}]}
+              |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            hint: what a call costs at most is computed from its longest request: give a longer one no lower prices
+        "#]],
     );
 }
 
