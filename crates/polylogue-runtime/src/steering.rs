@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use polylogue::runs::worker::is_stopped;
 use polylogue_core::{
     Body, Due, Event, InboxMessage, Instruction, ListQuery, Listing, Log, LogId, LogState, Message,
-    OpenQuestion, Queue as _, Store as _, StoreError, Timestamp,
+    OpenQuestion, Opening, Queue as _, Store as _, StoreError, Timestamp,
 };
 
 use crate::inbox::take_in;
@@ -39,13 +39,8 @@ const POLL: Duration = Duration::from_millis(50);
 /// How long the sender of an instruction waits for the process that runs the conversation.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How often a conversation is moved to other versions of its team before it begins, at most.
-const MOST_MOVES: u64 = 1_000;
-
-/// Whether a conversation whose log begins with `events` has begun, and was not only moved to other versions of its team.
-fn has_begun<'e>(events: impl IntoIterator<Item = &'e Event>) -> bool {
-    events.into_iter().any(|event| !matches!(event.body, Body::TeamChanged(_)))
-}
+/// How many events are read at once to find an opening.
+const FIRST_EVENTS: u64 = 16;
 
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -88,7 +83,7 @@ impl Runtime {
         if !matches!(instruction, Instruction::ChangeTitle { .. }) {
             self.check_own(id).await?;
         }
-        if !self.has_begun(id).await? {
+        if self.opening(id).await?.is_none() {
             return Err(Error::NotBegun { id: id.clone() });
         }
         let message = InboxMessage { key: key.into(), posted: now(), instruction };
@@ -187,15 +182,31 @@ impl Runtime {
         if !queue.is_queued(id).await? {
             return Ok(false);
         }
-        if !self.has_begun(id).await? {
+        if self.opening(id).await?.is_none() {
             return self.withdraw(id).await;
         }
         self.steer(id, Instruction::Cancel { now }).await.map(|_| true)
     }
 
-    /// Whether the conversation `id` has begun.
-    async fn has_begun(&self, id: &LogId) -> Result<bool> {
-        Ok(has_begun(&self.store().read_range(id, 0..MOST_MOVES).await?))
+    /// The opening of the outermost chat of the conversation `id`; `None` if it has not begun. Only the versions of its team to which it was
+    /// moved can be before it in the log.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn opening(&self, id: &LogId) -> Result<Option<Opening>> {
+        let mut from = 0;
+        loop {
+            let events = self.store().read_range(id, from..from + FIRST_EVENTS).await?;
+            let is_all = (events.len() as u64) < FIRST_EVENTS;
+            let opening = events.into_iter().find_map(|event| match event.body {
+                Body::Opened(opening) if event.at.is_root() => Some(opening),
+                _ => None,
+            });
+            if is_all || opening.is_some() {
+                return Ok(opening);
+            }
+            from += FIRST_EVENTS;
+        }
     }
 
     /// Has no worker begin a conversation that has not begun. Returns whether it is still such a one.
@@ -204,7 +215,7 @@ impl Runtime {
             Err(polylogue_core::Error::Store(StoreError::Busy { .. })) => return Ok(false),
             log => log?,
         };
-        let has_begun = has_begun(log.events().await.iter().map(|event| &**event));
+        let has_begun = log.has_begun().await?;
         match has_begun {
             true => log.release().await?,
             false => log.release_at_rest(Due::Never).await?,

@@ -156,13 +156,9 @@ async fn is_running(runtime: &Runtime, id: &LogId) -> Result<bool, CliError> {
 
 /// The participant of the outermost chat that `text` names.
 async fn participant(runtime: &Runtime, id: &LogId, text: &str) -> Result<Name, CliError> {
-    let events = runtime.store().read(id, 0).await?;
-    let opening = events.iter().find_map(|event| match &event.body {
-        Body::Opened(opening) if event.at.is_root() => Some(opening),
-        _ => None,
-    });
+    let opening = runtime.opening(id).await?;
     let names =
-        || opening.into_iter().flat_map(|opening| opening.participants.iter().chain(&opening.late_joiners));
+        || opening.iter().flat_map(|opening| opening.participants.iter().chain(&opening.late_joiners));
     names().find(|name| name.as_str() == Name::composed(text)).cloned().ok_or_else(|| {
         let names: Vec<String> = names().map(|name| format!("`{name}`")).collect();
         CliError::usage(format!("there is no participant `{text}`"))

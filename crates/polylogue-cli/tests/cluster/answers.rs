@@ -221,29 +221,41 @@ fn a_message_reaches_a_conversation_that_a_worker_runs() {
     assert!(said(&events[sent..]).iter().skip(1).all(|heard| *heard), "{:?}", said(&events[sent..]));
 }
 
+/// A place at `store` with a run that was stopped by Ctrl-C, after `meanwhile`.
+fn stopped_run(store: &str, model: &Server, meanwhile: impl FnOnce(&Place)) -> Place {
+    let place = Place::new(store).with_model(model);
+    place.file("team.yaml", TALK);
+    let mut run = place.begin(&["run", "team.yaml", "--model", "openai:test"], "run.out");
+    until("they talk", || model.count() > 1);
+    meanwhile(&place);
+    run.signal(Signal::INT);
+    assert_eq!(run.end(), 6, "{store}: {}", run.log());
+    place
+}
+
+/// Waits until a worker has run a conversation without a model, and so has looked at what else there is.
+fn until_another_has_run(place: &Place) {
+    place.file("other.yaml", SCRIPTED);
+    let other = place.detach(&["other.yaml"]);
+    until("another one has ended", || of_type(&place.events(&other), "closed").len() == 1);
+}
+
 /// A message that a run has taken hands nothing over: neither after Ctrl-C, nor when it has ended.
 #[test]
 fn a_run_that_has_taken_a_message_and_is_stopped_is_left_alone_by_workers() {
     let server = PostgresServer::start();
     for store in server.iter().map(PostgresServer::url).chain([String::from("runs.db")]) {
         let model = slow(Duration::from_millis(150));
-        let place = Place::new(&store).with_model(&model);
-        place.file("team.yaml", TALK);
-        let mut run = place.begin(&["run", "team.yaml", "--model", "openai:test"], "run.out");
-        until("they talk", || model.count() > 1);
-        place.run(&["send", "last", "Take an umbrella."], 0);
-        let heard = || of_type(&place.events("last"), "message").last().unwrap()["parts"].to_string();
-        until("it is heard", || heard().contains("I heard it"));
-        run.signal(Signal::INT);
-        assert_eq!(run.end(), 6, "{store}: {}", run.log());
+        let place = stopped_run(&store, &model, |place| {
+            place.run(&["send", "last", "Take an umbrella."], 0);
+            let heard = || of_type(&place.events("last"), "message").last().unwrap()["parts"].to_string();
+            until("it is heard", || heard().contains("I heard it"));
+        });
         let nothing = Vec::<serde_json::Value>::new();
         assert_eq!(place.cluster().1, nothing, "{store}: nothing was handed over");
         let (calls, stopped) = (model.count(), place.run(&["runs", "--json"], 0).lines().remove(0));
         let _worker = place.worker(&[]);
-        // It works, on what it can.
-        place.file("other.yaml", SCRIPTED);
-        let other = place.detach(&["other.yaml"]);
-        until("another one has ended", || of_type(&place.events(&other), "closed").len() == 1);
+        until_another_has_run(&place);
         until("nothing is run", || place.cluster().1.is_empty());
         assert_eq!(model.count(), calls, "{store}: a worker continues it");
         place.run(&["archive", stopped["id"].as_str().unwrap()], 0);
@@ -256,22 +268,14 @@ fn instructions_that_continue_nothing_leave_a_stopped_run_alone() {
     let server = PostgresServer::start();
     for store in server.iter().map(PostgresServer::url).chain([String::from("runs.db")]) {
         let model = slow(Duration::from_millis(150));
-        let place = Place::new(&store).with_model(&model);
-        place.file("team.yaml", TALK);
-        let mut run = place.begin(&["run", "team.yaml", "--model", "openai:test"], "run.out");
-        until("they talk", || model.count() > 1);
-        run.signal(Signal::INT);
-        assert_eq!(run.end(), 6, "{store}: {}", run.log());
+        let place = stopped_run(&store, &model, |_| {});
         let id = place.run(&["runs", "--json"], 0).lines()[0]["id"].as_str().unwrap().to_owned();
         let (calls, _worker) = (model.count(), place.worker(&[]));
         for instruction in [&["raise", &id, "--max-turns", "300"][..], &["next", &id, "Ann"]] {
             let given = place.command(instruction).output().unwrap();
             assert_eq!(place.cluster().1, Vec::<serde_json::Value>::new(), "{store}: {given:?}");
         }
-        // The worker works, on what it can.
-        place.file("other.yaml", SCRIPTED);
-        let other = place.detach(&["other.yaml"]);
-        until("another one has ended", || of_type(&place.events(&other), "closed").len() == 1);
+        until_another_has_run(&place);
         assert_eq!(model.count(), calls, "{store}: a worker continues it");
         // A message does.
         place.run(&["send", &id, "Take an umbrella."], 0);

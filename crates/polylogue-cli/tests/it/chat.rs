@@ -144,16 +144,22 @@ fn undo_takes_back_the_last_exchange_and_keeps_it_in_the_conversation_before() {
     assert_eq!(home.listed().len(), 2);
 }
 
-#[test]
-fn ctrl_c_stops_the_reply_and_not_the_program() {
-    let server = serve(echo());
-    let home = home(&server);
-    let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
+/// A chat whose first reply was stopped while it was written.
+fn stopped(home: &Home, server: &Server) -> Terminal {
+    let mut terminal = Terminal::open(home, (80, 40), &["chat"]);
     terminal.wait_for_question("Ctrl-D leaves.");
     terminal.press("Think slowly\r");
     until("the model is asked", || server.count() == 1);
     terminal.press("\x03");
     terminal.wait_for_question("(stopped)");
+    terminal
+}
+
+#[test]
+fn ctrl_c_stops_the_reply_and_not_the_program() {
+    let server = serve(echo());
+    let home = home(&server);
+    let mut terminal = stopped(&home, &server);
     terminal.press("Quick now\r");
     terminal.wait_for_question("Reply 2 to: ");
     // The model receives both messages, and replies once.
@@ -168,12 +174,7 @@ fn ctrl_c_stops_the_reply_and_not_the_program() {
 fn a_chat_that_continues_a_stopped_reply_begins_with_a_whole_greeting() {
     let server = serve(echo());
     let home = home(&server);
-    let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
-    terminal.wait_for_question("Ctrl-D leaves.");
-    terminal.press("Think slowly\r");
-    until("the model is asked", || server.count() == 1);
-    terminal.press("\x03");
-    terminal.wait_for_question("(stopped)");
+    let mut terminal = stopped(&home, &server);
     terminal.press("\x04");
     terminal.end();
     let mut terminal = Terminal::open(&home, (80, 40), &["chat", "--resume", "last"]);
@@ -205,12 +206,7 @@ fn a_chat_that_was_suspended_continues_with_the_line_that_was_begun() {
 fn what_a_stopped_reply_can_have_cost_is_shown_next_to_the_cost() {
     let server = serve(echo());
     let home = Home::at(&server).var("POLYLOGUE_MODEL", "openai-chat:gpt-4o");
-    let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
-    terminal.wait_for_question("Ctrl-D leaves.");
-    terminal.press("Think slowly\r");
-    until("the model is asked", || server.count() == 1);
-    terminal.press("\x03");
-    terminal.wait_for_question("(stopped)");
+    let mut terminal = stopped(&home, &server);
     terminal.press("/exit\r");
     let (code, seen) = terminal.end();
     assert_eq!(code, 0);

@@ -282,12 +282,7 @@ async fn next(call: Call) -> Reply {
 
 /// The participant of the outermost chat that `text` names.
 async fn participant(tenant: &Tenant, id: &LogId, text: &str) -> Result<Name, Problem> {
-    // A conversation can have been moved to other versions of its team before it began.
-    let begin = tenant.runtime.store().read_range(id, 0..1_000).await?;
-    let opening = begin.iter().find_map(|event| match &event.body {
-        Body::Opened(opening) => Some(opening),
-        _ => None,
-    });
+    let opening = tenant.runtime.opening(id).await?;
     let opening = opening.ok_or_else(|| polylogue_runtime::Error::NotBegun { id: id.clone() })?;
     let mut names = opening.participants.iter().chain(&opening.late_joiners);
     names.clone().find(|name| name.as_str() == Name::composed(text)).cloned().ok_or_else(|| {
