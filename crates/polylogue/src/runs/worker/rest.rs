@@ -128,7 +128,7 @@ fn wait_of(error: &Error) -> Option<Duration> {
 /// resumed. One that was cancelled is also continued by a message or an answer; those to a paused one are stored until it is resumed.
 #[must_use]
 pub fn is_stopped(events: &[Arc<Event>]) -> bool {
-    let last = events.iter().rev().find_map(|event| match event.body {
+    let last = wishes(events).find_map(|event| match event.body {
         Body::TurnStarted { .. } | Body::Reopened { .. } => Some(Wish::Continue),
         _ => Wish::of(event),
     });
@@ -136,12 +136,7 @@ pub fn is_stopped(events: &[Arc<Event>]) -> bool {
 }
 
 fn is_paused(events: &[Arc<Event>]) -> bool {
-    let last = events.iter().rev().find_map(|event| match event.body {
-        Body::Paused => Some(true),
-        Body::Resumed => Some(false),
-        _ => None,
-    });
-    last == Some(true)
+    Summary::of(events.iter().map(|event| &**event), true).is_paused
 }
 
 /// What a person wants of a conversation.
@@ -162,8 +157,19 @@ impl Wish {
     }
 }
 
+/// The last events first, without messages and answers that were sent before a stop and come after it in the log, because they waited
+/// for the end of a step: they continue nothing.
+fn wishes(events: &[Arc<Event>]) -> impl Iterator<Item = &Arc<Event>> {
+    let stop = events.iter().rev().find(|event| Wish::of(event) == Some(Wish::Stop));
+    let stop = stop.and_then(|event| event.inbox);
+    events.iter().rev().filter(move |event| {
+        let is_earlier = event.inbox.zip(stop).is_some_and(|(own, stop)| own < stop);
+        !is_earlier || Wish::of(event) != Some(Wish::Continue)
+    })
+}
+
 fn last_wish(events: &[Arc<Event>]) -> Option<Wish> {
-    events.iter().rev().find_map(|event| Wish::of(event))
+    wishes(events).find_map(|event| Wish::of(event))
 }
 
 /// Failed turns since the last reply of a model, without calls that were only put off.
@@ -251,6 +257,21 @@ mod tests {
             let paused = events([Body::Paused, said.clone()]);
             assert_eq!(Rest::before(&paused), Some(never()), "{said:?}");
             assert_eq!(Rest::of_log(&paused), Some(Due::Never), "{said:?}");
+        }
+    }
+
+    /// Messages wait for the end of a step, and cancellations do not.
+    #[test]
+    fn what_was_sent_before_a_cancellation_continues_nothing() {
+        let message = polylogue_core::Message::text(polylogue_core::Name::user(), "Hurry.");
+        for (cancelled, sent, due) in [(2, 1, Due::Never), (1, 2, Due::Now)] {
+            let mut events = events([Body::Cancelled { now: true }, Body::Sent(message.clone())]);
+            for (event, number) in events.iter_mut().zip([cancelled, sent]) {
+                Arc::make_mut(event).inbox = Some(number);
+            }
+            let rest = Rest::after(&Ok(Status::Cancelled), &events, 0, false);
+            assert_eq!(rest, Rest::Until(due));
+            assert_eq!(is_stopped(&events), due == Due::Never);
         }
     }
 
