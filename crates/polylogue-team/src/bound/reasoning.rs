@@ -142,18 +142,18 @@ impl Walk<'_> {
         let plan = self.asks(builder, scene, (&itself.0.name, &planner), objective)?;
         let (mut done, mut result) = (objective, 0);
         let steps = self.case.times(given.max_steps as u128, 3);
-        self.repeat(scene, (steps, 1), |walk, scene, _| {
+        // Each is walked through: what is done grows, and is in no scene.
+        for _ in 0..steps {
             // Each step is solved in a chat of its own, whose task it is.
             let mut inner = scene.new_call();
             inner.task = done.saturating_add(plan);
             inner.post(introduction(builder.team, &Name::user()), inner.task);
-            let step = walk.helps(builder, &mut inner, &solver)?;
+            let step = self.helps(builder, &mut inner, &solver)?;
             inner.sum.add(step.sum);
             scene.sum.add(inner.sum);
             result = step.message;
             done = done.saturating_add(result).saturating_add(plan).saturating_add(PROMPT);
-            Ok(())
-        })?;
+        }
         Ok(result)
     }
 

@@ -219,6 +219,21 @@ fn an_order_begins_after_the_author_of_the_opening() {
     assert!(who.contains(&"B".to_owned()), "{who:?}");
 }
 
+/// Its last requests have all that was done, and a limit on calls leaves room for them to be repeated.
+#[test]
+fn a_limit_on_calls_shortens_no_step_of_a_plan() {
+    let tokens = |calls: u32| {
+        let text = format!(
+            "{{name: t, model: 'a:b', task: hi, limits: {{calls: {calls}}}, chat: {{participants: [A], max_turns: 1}}, \
+             agents: [{{name: A, reasoning: {{plan_and_solve: {{planner: P, solver: S, max_steps: 20}}}}}}, \
+             {{name: P, parameters: {{max_tokens: 100}}}}, {{name: S, parameters: {{max_tokens: 1000}}}}]}}"
+        );
+        bound(&team(&text)).to_enforce().tokens.unwrap()
+    };
+    let (once, repeated) = (tokens(21), tokens(40));
+    assert!(2 * repeated > 3 * once, "{once} {repeated}");
+}
+
 #[test]
 fn people_who_can_leave_take_no_turns_for_sure() {
     let agents = "{name: P, human: true}, {name: Q, human: true}, {name: A, parameters: {max_tokens: 9}}, {name: B, parameters: {max_tokens: 9}}";
