@@ -18,7 +18,12 @@ TARGET = HERE.parent / "target"
 def main() -> int:
     args = _arguments()
     paths = (args.polylogue, args.server, args.environments)
-    machine = sides.Machine(*(path.absolute() for path in paths))
+    with sides.machine(*(path.absolute() for path in paths)) as machine:
+        return _run(machine, args)
+
+
+def _run(machine: sides.Machine, args: argparse.Namespace) -> int:
+    """The exit code."""
     try:
         every = _scenarios(args.scenarios)
         flaws = document.flaws(args.document, every) if args.document else []

@@ -5,7 +5,7 @@ import sys
 import tempfile
 import unittest
 
-from harness import compare, document, log, requests, scenario, sides, terminal
+from harness import compare, document, log, programs, requests, scenario, sides, terminal
 
 FILE = """
 title = "a title"
@@ -138,7 +138,7 @@ class Logs(unittest.TestCase):
 
 class Terminal(unittest.TestCase):
     def run_python(self, program: str, lines: list[str]) -> tuple[int, str]:
-        return terminal.run([sys.executable, "-c", program], "/", {"PATH": "/usr/bin:/bin"}, lines)
+        return terminal.run(programs.command([sys.executable, "-c", program], "/", {"PATH": "/usr/bin:/bin"}), lines)
 
     def test_a_person_answers_at_prompts(self) -> None:
         code, screen = self.run_python("print(input('A> ') + input('B> '), flush=True)", ["x", "y"])
@@ -166,6 +166,39 @@ class Terminal(unittest.TestCase):
     def test_a_question_without_an_answer_is_a_failure(self) -> None:
         with self.assertRaises(terminal.Hangs):
             self.run_python("input('A> ')", [])
+
+
+class ForkServer(unittest.TestCase):
+    """Programs that run in copies of this interpreter, in which no original is installed."""
+
+    def run_program(self, text: str, lines: list[str] | None) -> tuple[int, str]:
+        env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": "/helpers", "NAME": "Ann"}
+        with tempfile.TemporaryDirectory() as folder, programs.fork_servers(sides.HELPERS / "fork_server.py", {}) as servers:
+            program = pathlib.Path(folder, "program.py")
+            program.write_text(text)
+            return terminal.run(servers.of(pathlib.Path(sys.executable)).program(program, folder, env), lines)
+
+    def test_a_program_runs_as_if_python_had_been_started_with_it(self) -> None:
+        text = """if True:
+            import atexit, os, sys
+            atexit.register(print, "last")
+            print(os.environ["NAME"], sys.argv == [__file__], os.getcwd() == sys.path[0], sys.path[1], __name__)
+            sys.exit(3)
+        """
+        self.assertEqual(self.run_program(text, None), (3, "Ann True True /helpers __main__\nlast\n"))
+
+    def test_an_error_is_told(self) -> None:
+        code, screen = self.run_program("1 / 0", None)
+        self.assertEqual(code, 1)
+        self.assertIn("ZeroDivisionError", screen)
+
+    def test_a_person_answers_at_its_prompts(self) -> None:
+        code, screen = self.run_program("print(input('A> ') + input('B> '))", ["x", "y"])
+        self.assertEqual(code, 0)
+        self.assertIn("xy", screen)
+
+    def test_a_program_that_is_killed_says_so(self) -> None:
+        self.assertEqual(self.run_program("import os; os.kill(os.getpid(), 9)", None)[0], -9)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,15 @@ import os
 import pathlib
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterator
 
-from . import log, terminal
+from . import log, programs, terminal
 from .scenario import Scenario
+
+
+# What programs for the originals import.
+HELPERS = pathlib.Path(__file__).parent.parent / "original"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +26,7 @@ class Machine:
     server: pathlib.Path
     # A folder with a virtual environment for each original, by its name and version.
     environments: pathlib.Path
+    originals: programs.ForkServers
 
     def python(self, original: str) -> pathlib.Path:
         return self.environments / original / "bin" / "python"
@@ -39,6 +45,15 @@ class Run:
 
 class Broke(Exception):
     """A side could not be run to an end that can be compared."""
+
+
+@contextlib.contextmanager
+def machine(polylogue: pathlib.Path, server: pathlib.Path, environments: pathlib.Path) -> Iterator[Machine]:
+    """The machine, whose interpreters end with the comparison."""
+    with tempfile.TemporaryDirectory(prefix="compat-") as home:
+        env = _settings(pathlib.Path(home)) | {"PYTHONWARNINGS": "ignore", "PYTHONDONTWRITEBYTECODE": "1"}
+        with programs.fork_servers(HELPERS / "fork_server.py", env) as originals:
+            yield Machine(polylogue, server, environments, originals)
 
 
 @contextlib.contextmanager
@@ -63,17 +78,24 @@ def _server(machine: Machine, scenario: Scenario, folder: pathlib.Path) -> Itera
         process.wait()
 
 
-def _environment(folder: pathlib.Path, address: str) -> dict[str, str]:
-    """Nothing of the user's own settings, and no way out of the machine."""
+def _settings(folder: pathlib.Path) -> dict[str, str]:
+    """Nothing of the user's own settings."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
         "TMPDIR": str(folder),
         "LANG": "C.UTF-8",
+        "TERM": "xterm-256color",
+        "NO_PROXY": "*",
+    }
+
+
+def _environment(folder: pathlib.Path, address: str) -> dict[str, str]:
+    """The settings, and no way out of the machine."""
+    return _settings(folder) | {
         "OPENAI_BASE_URL": f"{address}/v1",
         "OPENAI_API_KEY": "no-key",
         "OLLAMA_HOST": address,
-        "NO_PROXY": "*",
     }
 
 
@@ -90,17 +112,13 @@ def original(machine: Machine, scenario: Scenario, kept: pathlib.Path) -> Run:
     folder = _folder(scenario, kept, "original")
     program, report = folder / "program.py", folder / "report.json"
     program.write_text(scenario.program)
-    helpers = pathlib.Path(__file__).parent.parent / "original"
     with _server(machine, scenario, folder) as (address, seen):
         env = _environment(folder, address) | {
-            "PYTHONPATH": str(helpers),
-            "PYTHONWARNINGS": "ignore",
-            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": str(HELPERS),
             "COMPAT_REPORT": str(report),
         }
-        # `-u`: what a person reads at the prompt is there when it is asked.
-        command = [str(machine.python(scenario.original)), "-u", str(program)]
-        code, screen = terminal.run(command, str(folder), env, scenario.human[0])
+        server = machine.originals.of(machine.python(scenario.original))
+        code, screen = terminal.run(server.program(program, str(folder), env), scenario.human[0])
     (folder / "screen.txt").write_text(screen)
     if code or not report.exists():
         raise Broke(f"the program of the original failed (exit code {code}):\n{_end(screen)}")
@@ -121,15 +139,17 @@ def polylogue(machine: Machine, scenario: Scenario, kept: pathlib.Path) -> Run:
     with _server(machine, scenario, folder) as (address, seen):
         env = _environment(folder, address) | {"POLYLOGUE_STORE": str(folder / "store.db")}
         human = scenario.human[1]
+
+        def program(*words: str) -> programs.Start:
+            return programs.command([str(machine.polylogue), *words], str(folder), env)
+
         for command in scenario.commands:
             names_model = re.search(r"^model:", scenario.team or "", re.MULTILINE)
             model = ["--model", scenario.model] if command[0] == "run" and not names_model else []
-            words = [str(machine.polylogue), *command, *model]
-            code, screen = terminal.run(words, str(folder), env, human)
+            code, screen = terminal.run(program(*command, *model), human)
             screens.append(screen)
-        show = [str(machine.polylogue), "show", "last", "--json"]
-        failed, events = terminal.run(show, str(folder), env, None)
-        _, history = terminal.run([*show[:3], "--history"], str(folder), env, None)
+        failed, events = terminal.run(program("show", "last", "--json"), None)
+        _, history = terminal.run(program("show", "last", "--history"), None)
     screen = "\n".join(screens)
     (folder / "screen.txt").write_text(screen)
     if failed:

@@ -1,5 +1,6 @@
 """Programs that run to their end, with or without a person at a pseudo-terminal."""
 
+import codecs
 import fcntl
 import os
 import pty
@@ -7,9 +8,10 @@ import re
 import select
 import signal
 import struct
-import subprocess
 import termios
 import time
+
+from .programs import Start
 
 # How long one program may take in all. Generous: only what hangs takes that long.
 PATIENCE_S = 60
@@ -25,88 +27,75 @@ class Hangs(Exception):
     """A program did not end in time, or waits for a person who has nothing more to say."""
 
 
-def run(command: list[str], cwd: str, env: dict[str, str], human: list[str] | None) -> tuple[int, str]:
+def run(start: Start, human: list[str] | None) -> tuple[int, str]:
     """The exit code and everything that was printed."""
-    return _piped(command, cwd, env) if human is None else _typed(command, cwd, env, list(human))
+    return _piped(start) if human is None else _typed(start, list(human))
 
 
-def _piped(command: list[str], cwd: str, env: dict[str, str]) -> tuple[int, str]:
-    process = subprocess.Popen(
-        command,
-        cwd=cwd,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        output, _ = process.communicate(timeout=PATIENCE_S)
-    except subprocess.TimeoutExpired as hangs:
-        _kill(process)
-        raise Hangs(f"no end after {PATIENCE_S} s:\n{hangs.output}") from None
-    return process.returncode, output
+def _piped(start: Start) -> tuple[int, str]:
+    output, inner = os.pipe()
+    given = os.open(os.devnull, os.O_RDONLY)
+    code, written = _watch(start, (given, inner), output, None)
+    return code, written.replace("\r\n", "\n")
 
 
-def _kill(process: subprocess.Popen) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    process.wait()
-
-
-def _typed(command: list[str], cwd: str, env: dict[str, str], lines: list[str]) -> tuple[int, str]:
+def _typed(start: Start, lines: list[str]) -> tuple[int, str]:
     keys, screen = pty.openpty()
     fcntl.ioctl(keys, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 200, 0, 0))
-    process = subprocess.Popen(
-        command,
-        cwd=cwd,
-        env=env | {"TERM": "xterm-256color"},
-        stdin=screen,
-        stdout=screen,
-        stderr=screen,
-        start_new_session=True,
-        preexec_fn=_take_terminal,
-    )
-    os.close(screen)
+    code, written = _watch(start, (screen, os.dup(screen)), keys, lines)
+    return code, _plain(written)
+
+
+def _watch(start: Start, inner: tuple[int, int], outer: int, lines: list[str] | None) -> tuple[int, str]:
     try:
-        return _converse(process, keys, lines)
+        try:
+            program = start(*inner)
+        finally:
+            for descriptor in inner:
+                os.close(descriptor)
+        try:
+            written = _converse(outer, lines)
+        finally:
+            # Also what it left running, and what did not end in time.
+            _kill(program.pid)
+            code = program.wait(timeout=PATIENCE_S)
+        if lines:
+            raise Hangs(f"nothing asks for the answers {lines}:\n{_plain(written)}")
+        return code, written
     finally:
-        _kill(process)
-        os.close(keys)
+        os.close(outer)
 
 
-def _take_terminal() -> None:
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+def _kill(session: int) -> None:
+    """Ends what a program left running."""
+    try:
+        os.killpg(session, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
 
-def _converse(process: subprocess.Popen, keys: int, lines: list[str]) -> tuple[int, str]:
-    """Types the next line whenever the screen ends with a prompt and nothing more is written for a moment."""
+def _converse(outer: int, lines: list[str] | None) -> str:
+    """What is written until the end. Types the next line whenever the screen ends with a prompt and nothing more is written for a moment."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
     # The screen begins a line.
     written, since, end = "\n", 0, time.monotonic() + PATIENCE_S
     while True:
-        quiet = not select.select([keys], [], [], 0.2)[0]
+        quiet = not select.select([outer], [], [], 0.2)[0]
         if not quiet:
             try:
-                piece = os.read(keys, 65536)
+                piece = os.read(outer, 65536)
             except OSError:
                 piece = b""
             if not piece:
-                break
-            written += piece.decode("utf-8", "replace")
-        elif PROMPT.search(_plain(written[since:])):
+                return written[1:]
+            written += decoder.decode(piece)
+        elif lines is not None and PROMPT.search(_plain(written[since:])):
             if not lines:
                 raise Hangs(f"a question after the last answer:\n{_plain(written)}")
             since = len(written)
-            os.write(keys, lines.pop(0).encode() + b"\r")
+            os.write(outer, lines.pop(0).encode() + b"\r")
         if time.monotonic() > end:
             raise Hangs(f"no end after {PATIENCE_S} s:\n{_plain(written)}")
-    code = process.wait(timeout=PATIENCE_S)
-    if lines:
-        raise Hangs(f"nothing asks for the answers {lines}:\n{_plain(written)}")
-    return code, _plain(written[1:])
 
 
 def _plain(text: str) -> str:
