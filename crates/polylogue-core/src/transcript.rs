@@ -34,6 +34,8 @@ pub struct Transcript {
     latest: usize,
     private_lines: u64,
     ended: Vec<EndedTurn>,
+    /// How many turns had ended when the last message from outside came.
+    ended_before: usize,
     turns: BTreeMap<Name, Turns>,
     finished: u64,
     last_speaker: Option<Name>,
@@ -268,6 +270,13 @@ impl Transcript {
     /// The finished turns, newest first, without private ones.
     pub fn recent_turns(&self) -> impl Iterator<Item = &EndedTurn> {
         self.ended.iter().rev().filter(|turn| !turn.is_private)
+    }
+
+    /// The finished turns since the last message from outside, newest first, without private ones: since the opening, or a message that
+    /// reopened the chat or was sent while it was open.
+    pub fn turns_since_message(&self) -> impl Iterator<Item = &EndedTurn> {
+        let since = self.ended.get(self.ended_before..).unwrap_or_default();
+        since.iter().rev().filter(|turn| !turn.is_private)
     }
 
     /// How many private turns `who` had since the last public turn ended.

@@ -203,6 +203,7 @@ impl Transcript {
         for event in std::mem::take(&mut self.arrived) {
             if let Body::Sent(message) = &event.body {
                 self.lines.push(Line { seq: event.seq, source: Source::Sent, message: message.clone() });
+                self.ended_before = self.ended.len();
                 self.ask_around(message);
             }
             self.share(&event);
@@ -240,6 +241,7 @@ impl Transcript {
         if let Some(message) = message {
             self.before = self.lines.len() as u64 - self.private_lines;
             self.opened = event.seq;
+            self.ended_before = self.ended.len();
             self.raised = RaisedLimits::default();
             self.earlier = (self.usage.tokens(), self.usage.cost);
             self.finished = 0;

@@ -27,7 +27,7 @@ pub struct LoopDetector {
     pub similarity: f64,
     /// Number of messages in a row that are little else than farewells or thanks.
     pub farewells: usize,
-    /// Number of empty turns in a row.
+    /// Number of empty turns in a row, since the last message from outside.
     pub silence: usize,
     /// Number of times in a row that every speaker repeats the same tool calls for another agent, or their results.
     /// Should be more than [`repetition`](Self::repetition), to allow polling.
@@ -80,8 +80,7 @@ impl LoopDetector {
 
     fn silent(&self, transcript: &Transcript) -> Option<Vec<u64>> {
         // A message from outside ends a silence: turns before it do not count.
-        let since_opened = usize::try_from(transcript.turns()).unwrap_or(usize::MAX);
-        run_of(self.silence, transcript.recent_turns().take(since_opened), |turn| turn.is_silent)
+        run_of(self.silence, transcript.turns_since_message(), |turn| turn.is_silent)
             .map(|turns| seqs(&turns, |t| t.seq))
     }
 

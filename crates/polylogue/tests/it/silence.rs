@@ -159,6 +159,24 @@ async fn a_message_continues_a_chat_that_ended_because_of_silence() {
 }
 
 #[tokio::test]
+async fn a_message_to_a_running_chat_ends_a_silence() {
+    let mut log = log().await;
+    let outside = log.handle();
+    let ann = Function::new("Ann", move |turn| {
+        if turn.transcript().turns() == 0 {
+            outside.send(Message::text(polylogue::Name::user(), "Is anyone there?"));
+        }
+        Ok(Act::Pass)
+    });
+    let silent = Silent::new(vec![]);
+    let chat = Chat::named("pair").participant(ann.unwrap()).participant(silent.agent("Bob"));
+    let chat = chat.policy(until(LoopDetector::default(), round_robin())).build().unwrap();
+    chat.run_in(&mut log, "What is 2 + 2?").await.unwrap();
+    // It takes two turns without words after the message.
+    assert_eq!(said(&log.events().await), ["Ann: -", "Bob: -", "Ann: -"]);
+}
+
+#[tokio::test]
 async fn a_silent_debate_ends_without_output_and_not_undecided() {
     let silent = Silent::new(vec![]);
     let debate = polylogue::policies::debate::Debate::between(["red", "blue"]).unwrap();
