@@ -330,9 +330,15 @@ impl Log {
     /// Rolls back everything since an event in a call chat and the chats within it, the outermost last: a call is
     /// over when all of it is rolled back.
     pub(crate) async fn undo(&self, chat: &Path, since: u64) -> Result<()> {
+        self.undo_except(chat, since, &[]).await
+    }
+
+    /// As [`undo`](Self::undo), without the chats `others` and those within them.
+    pub(crate) async fn undo_except(&self, chat: &Path, since: u64, others: &[Path]) -> Result<()> {
         let mut paths: Vec<(Path, u64)> = Vec::new();
         self.look(|events| {
-            let is_there = |at: &Path| chat.is_root() || at == chat || at.is_within(chat);
+            let is_in = |at: &Path, chat: &Path| at == chat || at.is_within(chat);
+            let is_there = |at: &Path| is_in(at, chat) && !others.iter().any(|other| is_in(at, other));
             for event in events.iter().filter(|event| event.seq >= since && is_there(&event.at)) {
                 if !paths.iter().any(|(at, _)| *at == event.at) {
                     paths.push((event.at.clone(), event.seq));

@@ -84,9 +84,19 @@ impl Path {
         })
     }
 
-    /// Whether it is within a chat that `who` runs in a turn in the chat `outer`, or that of such a chat.
+    /// Whether it is within a chat that `who` runs in a turn in the chat `outer`, or in which it calls an agent there, or that of such a
+    /// chat.
     pub(crate) fn is_run_by(&self, outer: &Self, who: &Name) -> bool {
-        self.segment_below(outer).is_some_and(|first| first.contains('.')) && self.is_of_turn(outer, who)
+        self.segment_below(outer).is_some_and(|first| {
+            let is_own = outer.is_of_called() || first.split('.').next() == Some(who.as_str());
+            is_own && background_segment(first).is_none()
+        })
+    }
+
+    /// Whether it is that of a chat in which an agent is called. All turns in it are of that agent, and the agents that it calls have
+    /// paths below without its name.
+    fn is_of_called(&self) -> bool {
+        !self.is_root() && (self.owner().is_none() || self.is_background())
     }
 
     /// Whether the agent `who` runs this chat in a turn, or is called in it by its own name.
@@ -213,18 +223,28 @@ mod tests {
     #[test]
     fn chats_of_turns_are_those_of_the_agent_that_runs_them() {
         let [ann, bob] = ["ann", "bob"].map(|name| Name::new(name).unwrap());
-        let desk = Path::root().child(&ann, 1);
-        let called = Path::root().agent("ann.helper").unwrap();
-        for (path, by_ann) in [
-            (desk.clone(), true),
-            (desk.sibling(1), true),
-            (desk.child(&bob, 1), true),
-            (called.child(&bob, 1), false),
-            (Path::root().background(&ann, 1), false),
-            (Path::root().child(&bob, 1), false),
-            (Path::root(), false),
+        let root = Path::root();
+        let desk = root.child(&ann, 1);
+        let [called, other] = ["ann.helper", "bob.helper"].map(|label| root.agent(label).unwrap());
+        let task = root.background(&ann, 1);
+        for (outer, path, by_ann) in [
+            (&root, desk.clone(), true),
+            (&root, desk.sibling(1), true),
+            (&root, desk.child(&bob, 1), true),
+            (&root, called.clone(), true),
+            (&root, called.child(&bob, 1), true),
+            (&root, other, false),
+            (&root, task.clone(), false),
+            (&root, root.child(&bob, 1), false),
+            (&root, root.clone(), false),
+            (&desk, desk.agent("bob.helper").unwrap(), false),
+            // Only the agent that is called has turns there.
+            (&called, called.agent("reader").unwrap(), true),
+            (&called, called.background(&ann, 1), false),
+            (&task, task.agent("reader").unwrap(), true),
+            (&called, called.clone(), false),
         ] {
-            assert_eq!(path.is_run_by(&Path::root(), &ann), by_ann, "{path}");
+            assert_eq!(path.is_run_by(outer, &ann), by_ann, "{path} in `{outer}`");
         }
     }
 }

@@ -71,7 +71,8 @@ impl Question {
             Body::Closed { .. } if chat.owner().is_some() => {
                 open.retain(|(at, _)| at != chat && !at.is_within(chat));
             }
-            // All its open turns are over, with the chats in them. Background tasks are in none.
+            // All its open turns are over, with the chats in them. Background tasks are in none: those that the turns started are rolled
+            // back as well.
             Body::RolledBack { .. } => open.retain(|(at, _)| {
                 let is_background = at.as_background_of(chat).is_some();
                 at != chat && (is_background || !at.is_within(chat))
@@ -127,9 +128,12 @@ mod tests {
             (&called, closed(), asked.to_vec()),
             (&root, passed("Kim"), vec![&desk, &inner, &called, &of_called, &task]),
             (&root, passed("desk"), vec![&root, &called, &of_called, &task]),
+            (&root, passed("Host"), vec![&root, &desk, &inner, &task]),
+            (&called, passed("Helper"), vec![&root, &desk, &inner, &called, &task]),
             (&root, passed("Ann"), asked.to_vec()),
             (&root, Body::RolledBack { since: 0 }, vec![&task]),
             (&called, Body::RolledBack { since: 0 }, vec![&root, &desk, &inner, &task]),
+            (&task, Body::RolledBack { since: 0 }, vec![&root, &desk, &inner, &called, &of_called]),
             (&root, Body::TurnStarted { turns: vec![TurnRequest::to_all(name("Ann"))] }, asked.to_vec()),
         ] {
             let bodies: Vec<(&Path, Body)> =

@@ -42,9 +42,11 @@ impl TurnCount {
             Body::Passed { who } | Body::Left { who, .. } | Body::Stopped { who, .. } => {
                 self.end(&event.at, who)
             }
-            Body::RolledBack { since } => {
-                self.forget(|path, begun| begun >= *since && is_in(path, &event.at));
-            }
+            // Background tasks are in none of its turns: those that the turns started are rolled back as well.
+            Body::RolledBack { since } => self.forget(|path, begun| {
+                let is_background = path.as_background_of(&event.at).is_some();
+                begun >= *since && is_in(path, &event.at) && !is_background
+            }),
             // Those of the outermost chat, and of one in which an agent is called, continue when it is opened again.
             Body::Closed { .. } if event.at.owner().is_some() => {
                 self.forget(|path, _| is_in(path, &event.at));
@@ -59,7 +61,7 @@ impl TurnCount {
 
     fn end(&mut self, at: &Path, who: &Name) {
         self.open.retain(|(path, name, _)| path != at || name != who);
-        // A turn can be given up in the middle of a chat that it runs.
+        // A turn can be given up in the middle of a chat that it runs, or of a call.
         self.forget(|path, _| path.is_run_by(at, who));
     }
 
@@ -125,7 +127,11 @@ mod tests {
             (vec![begin(&nested), begin(&nested.child(&host, 1)), closed(&nested)], 0),
             (vec![begin(&task), begin(&inner), said(&inner), ended.clone()], 1),
             (vec![begin(&root), said(&root), ended], 2),
-            (vec![begin(&nested), (root.clone(), Body::Passed { who: host })], 1),
+            (vec![begin(&nested), (root.clone(), Body::Passed { who: host.clone() })], 1),
+            (vec![begin(&called), (root.clone(), Body::Passed { who: host })], 1),
+            (vec![begin(&nested), (root.clone(), Body::RolledBack { since: 0 })], 0),
+            (vec![begin(&task), (root.clone(), Body::RolledBack { since: 0 })], 2),
+            (vec![begin(&task), (task.clone(), Body::RolledBack { since: 0 })], 0),
             // Their turns continue when they are opened again.
             (vec![begin(&called), closed(&called)], 2),
             (vec![begin(&root), closed(&root)], 2),

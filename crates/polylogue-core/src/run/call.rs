@@ -109,6 +109,13 @@ impl Invocation {
             }
             (None, None) => Err(Error::Bug(format!("no call of `{}` was begun", self.chat.name()))),
             (None, Some(message)) => {
+                let transcript = match self.open_before(&transcript) {
+                    Some(since) => {
+                        log.undo(&self.at, since).await?;
+                        log.transcript_of(&self.at).await?
+                    }
+                    None => transcript,
+                };
                 let open = Opening {
                     participants: vec![self.chat.name().clone()],
                     task: Arc::clone(&self.task),
@@ -129,6 +136,11 @@ impl Invocation {
                 Ok((transcript, None))
             }
         }
+    }
+
+    /// The call that a turn before this one left open when it was given up: no one waits for its reply any more.
+    fn open_before(&self, transcript: &Transcript) -> Option<u64> {
+        open_call_of(transcript).filter(|seq| self.after.is_some_and(|after| *seq < after))
     }
 
     /// The calls made so far, including those that were rolled back, with the failures of those.
@@ -189,6 +201,13 @@ impl OpenCall {
         };
         Invoked { result, replies, failed, is_past: false }
     }
+}
+
+/// The event with which the call began that is not over.
+fn open_call_of(transcript: &Transcript) -> Option<u64> {
+    let is_over = |event: &Event| matches!(event.body, Body::Closed { .. } | Body::RolledBack { .. });
+    let last = transcript.events().iter().rfind(|event| is_call(event) || is_over(event))?;
+    is_call(last).then_some(last.seq)
 }
 
 /// Whether an agent is called.
@@ -380,17 +399,6 @@ impl Log {
         };
         let at = last.at.clone();
         let transcript = self.transcript_of(&at).await?;
-        if transcript.closed().is_some() {
-            return Ok(None);
-        }
-        let received_from =
-            |event: &&Arc<Event>| matches!(event.body, Body::Reopened { message: Some(_), .. });
-        let mut last = transcript.events().iter().rev();
-        let over = |event: &&Arc<Event>| matches!(event.body, Body::Closed { .. } | Body::RolledBack { .. });
-        let seq = last
-            .find(|event| received_from(event) || over(event))
-            .filter(received_from)
-            .map(|event| event.seq);
-        Ok(seq.map(|seq| (at, seq)))
+        Ok(open_call_of(&transcript).map(|seq| (at, seq)))
     }
 }

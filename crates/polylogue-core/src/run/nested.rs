@@ -38,10 +38,13 @@ impl Turn<'_> {
         let Some(before) = chat.continues() else { return Ok(Vec::new()) };
         let begun = self.transcript.turns_begun_by(before);
         let last = if before == self.me() { begun.saturating_sub(1) } else { begun };
-        if last == 0 {
-            return Ok(Vec::new());
+        for turn in (1..=last).rev() {
+            let transcript = self.log.transcript_of(&self.transcript.at().child(before, turn)).await?;
+            // One that was rolled back with its turn has no beginning.
+            if transcript.is_open() {
+                return Ok(transcript.messages().map(|line| line.message.clone()).collect());
+            }
         }
-        let transcript = self.log.transcript_of(&self.transcript.at().child(before, last)).await?;
-        Ok(transcript.messages().map(|line| line.message.clone()).collect())
+        Ok(Vec::new())
     }
 }

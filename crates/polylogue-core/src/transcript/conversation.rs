@@ -250,8 +250,8 @@ impl Log {
 
     /// Ends the open turns of the outermost chat, such as those that were cancelled, so that the next run begins new ones. A finished
     /// reply becomes the message of its turn, and so does what a cancelled one had [said until then](Body::ReplyInterrupted),
-    /// [marked](crate::Finish::Interrupted) as cut off. Where nothing was said in any turn of the step, the turns are rolled back: they
-    /// are in no transcript and no view. Does nothing if there are none.
+    /// [marked](crate::Finish::Interrupted) as cut off. Where nothing was said in any turn of the step, the turns are rolled back, with
+    /// the chats in them and the background tasks that they started: they are in no transcript and no view. Does nothing if there are none.
     ///
     /// # Errors
     /// When the log is not a valid conversation, or the store cannot be written.
@@ -265,14 +265,18 @@ impl Log {
             Body::TurnStarted { turns } => Some((event.seq, turns.len())),
             _ => None,
         });
-        let bodies = match begun {
-            // None of them has ended.
-            Some((since, turns)) if turns == open.len() && open.iter().all(|turn| said(turn).is_none()) => {
-                vec![Body::RolledBack { since }]
-            }
-            _ => open.iter().map(end_of_turn).collect(),
-        };
-        self.append(&Path::root(), bodies).await?;
+        if let Some((since, turns)) = begun
+            && turns == open.len()
+            && open.iter().all(|turn| said(turn).is_none())
+        {
+            // None of them has ended. Background tasks that were started before continue.
+            let earlier = transcript.background().iter().filter(|entry| entry.seq < since);
+            let earlier: Vec<Path> =
+                earlier.map(|entry| transcript.path_of_background(&entry.task)).collect();
+            return self.undo_except(&Path::root(), since, &earlier).await;
+        }
+        let ended: Vec<Body> = open.iter().map(end_of_turn).collect();
+        self.append(&Path::root(), ended).await?;
         Ok(())
     }
 

@@ -277,6 +277,7 @@ impl Transcript {
         before.shared = self.shared.iter().filter(|event| event.seq < since).cloned().collect();
         before.events.push(Arc::clone(event));
         *self = before;
+        self.take_in_arrived();
         Ok(())
     }
 

@@ -21,6 +21,7 @@ mod clock;
 mod common;
 mod cut;
 mod deaths;
+mod given_up;
 mod groups;
 mod lagent;
 mod layers;
