@@ -44,7 +44,7 @@ pub struct PriceTier {
     /// As [`Price::write`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<f64>,
-    /// As [`Price::write_long`].
+    /// As [`Price::write_long`]. Where the tier changes what writing costs, the default is no less than that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_long: Option<f64>,
     /// As [`Price::output`].
@@ -190,9 +190,11 @@ impl Price {
         let over = self.tiers.iter().filter(|tier| input > tier.over);
         let tier = over.max_by_key(|tier| tier.over).copied().unwrap_or_default();
         let fresh = tier.input.unwrap_or(self.input);
-        let write = tier.write.or(self.write).unwrap_or(fresh);
-        // A tier that says what writing costs, but not for an hour: no less.
-        let long = self.write_long.map(|long| tier.write.map_or(long, |write| long.max(write)));
+        // Without a price of its own, writing costs what input costs.
+        let of_tier = tier.write.or(tier.input.filter(|_| self.write.is_none()));
+        let write = of_tier.or(self.write).unwrap_or(self.input);
+        // A tier that changes what writing costs, and does not say that for an hour: no less.
+        let long = self.write_long.map(|long| of_tier.map_or(long, |write| long.max(write)));
         Rates {
             input: fresh,
             cached: tier.cached.or(self.cached).unwrap_or(fresh),
@@ -255,13 +257,26 @@ mod tests {
 
     #[test]
     fn writing_for_an_hour_costs_no_less_than_writing_in_any_tier() {
-        let long = PriceTier { over: 200_000, input: Some(6.0), write: Some(7.5), ..PriceTier::default() };
-        let price = |write_long| Price { tiers: vec![PriceTier { write_long, ..long }], ..price() };
-        let input = Some(300_000);
-        let written =
-            Usage { input, written: input, written_long: input, output: Some(0), ..Usage::default() };
-        for (write_long, dollars_for_a_million) in [(None, 7_500_000), (Some(12.0), 12_000_000)] {
-            assert_eq!(picodollars(&price(write_long), written), Some(300_000 * dollars_for_a_million));
+        let only_input = PriceTier { over: 200_000, input: Some(6.5), ..PriceTier::default() };
+        let long = PriceTier { write: Some(7.5), ..only_input };
+        let both = PriceTier { write_long: Some(12.0), ..long };
+        let own = price().write;
+        let tokens = Some(300_000);
+        let of_writing = Usage { input: tokens, written: tokens, output: Some(0), ..Usage::default() };
+        // In 10⁶ picodollars a token.
+        for (write, tier, ordinary, for_an_hour) in [
+            (own, long, 7_500_000, 7_500_000),
+            (own, both, 7_500_000, 12_000_000),
+            // The prices of writing are the price's own.
+            (own, only_input, 3_750_000, 6_000_000),
+            // Writing costs what input costs, also in the tier.
+            (None, only_input, 6_500_000, 6_500_000),
+            (None, long, 7_500_000, 7_500_000),
+        ] {
+            let price = Price { write, tiers: vec![tier], ..price() };
+            let hourly = Usage { written_long: tokens, ..of_writing };
+            assert_eq!(picodollars(&price, of_writing), Some(300_000 * ordinary), "{price:?}");
+            assert_eq!(picodollars(&price, hourly), Some(300_000 * for_an_hour), "{price:?}");
         }
     }
 
