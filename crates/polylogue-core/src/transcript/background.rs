@@ -108,7 +108,7 @@ impl Transcript {
         if result.turn && result.status != BackgroundStatus::Cancelled {
             self.worked_since(begun, &result.who);
         }
-        within.iter().chain(&undone).for_each(|event| self.count_within(event));
+        within.iter().chain(&undone).for_each(|event| self.usage.add_event(event));
         let turn = self.open.iter_mut().find(|turn| result.awaited && turn.request.who == result.who);
         match turn {
             Some(turn) => turn.within.extend(in_order(&within)),

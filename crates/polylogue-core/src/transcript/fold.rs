@@ -36,7 +36,7 @@ impl Transcript {
     pub fn apply(&mut self, event: Arc<Event>) -> Result<(), String> {
         if event.at != self.at {
             if !self.keep_for_background(&event) {
-                self.count_within(&event);
+                self.usage.add_event(&event);
                 self.within(&event);
             }
             return Ok(());
@@ -99,11 +99,6 @@ impl Transcript {
         let first = self.span.map_or(event.ran_ms, |(first, _)| first);
         self.span = Some((first, event.ran_ms));
         result.map_err(|error| format!("event {}: {error}", event.seq))
-    }
-
-    /// Counts the usage of an event of a chat within this one.
-    pub(super) fn count_within(&mut self, event: &Event) {
-        self.usage.add_event(event);
     }
 
     /// Whether the event asks or answers whether a limit of the run is raised.

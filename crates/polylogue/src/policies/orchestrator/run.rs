@@ -105,10 +105,7 @@ impl<'a> OrchestratorRun<'a> {
         let planner = &self.ledger.planner;
         self.facts = self.ask(planner, facts, "")?;
         self.plan = self.ask(planner, plan, "")?;
-        match self.take(Kind::Posted, planner) {
-            Some(_) => Ok(()),
-            None => self.post(&self.fill(&self.ledger.words.briefing, "")),
-        }
+        self.post(|run| run.fill(&run.ledger.words.briefing, ""))
     }
 
     /// The ledger, and the reply with it; `None` if no reply could be parsed.
@@ -126,9 +123,7 @@ impl<'a> OrchestratorRun<'a> {
 
     /// Posts the instruction; the selected participant has a turn.
     fn instruct(&mut self, progress: &Progress, reply: String) -> Done<()> {
-        if self.take(Kind::Posted, &self.ledger.planner).is_none() {
-            self.post(&progress.instruction_or_question.answer)?;
-        }
+        self.post(|_| progress.instruction_or_question.answer.clone())?;
         let who = &progress.next_speaker.answer;
         match self.take(Kind::Chat, who).map(|turn| turn.left) {
             Some(left) => {
@@ -177,9 +172,13 @@ impl<'a> OrchestratorRun<'a> {
         }
     }
 
-    /// Posts `text` in the planner's name.
-    fn post(&self, text: &str) -> Done<()> {
-        Err(Step::Post(Message::text(self.ledger.planner.clone(), text)).into())
+    /// Posts `text` in the planner's name, unless the log has the message.
+    fn post(&mut self, text: impl FnOnce(&Self) -> String) -> Done<()> {
+        let planner = &self.ledger.planner;
+        match self.take(Kind::Posted, planner) {
+            Some(_) => Ok(()),
+            None => Err(Step::Post(Message::text(planner.clone(), text(self))).into()),
+        }
     }
 
     fn fill(&self, text: &str, flaw: &str) -> String {
