@@ -234,9 +234,7 @@ impl Runtime {
         let mut waiting = Vec::new();
         for listing in listings.into_iter().filter(|listing| !listing.summary.questions.is_empty()) {
             let mut questions = self.open_questions(&listing.id).await?;
-            if questions.iter().any(|open| open.until().is_some_and(|until| until <= now()))
-                && self.answer_expired(&listing.id).await?
-            {
+            if questions.iter().any(|open| open.is_up(now())) && self.answer_expired(&listing.id).await? {
                 questions = self.open_questions(&listing.id).await?;
             }
             if !questions.is_empty() {

@@ -17,7 +17,7 @@ const AGAIN_MS: u64 = 1_000;
 
 /// Whether the time of a question is up: its default answer counts, and no other one.
 pub(crate) fn is_up(open: &OpenQuestion) -> bool {
-    open.until().is_some_and(|until| until.0 <= now_ms())
+    open.is_up(Timestamp(now_ms()))
 }
 
 /// When the first of the questions for which a conversation waits has its default answer. `None` if it does not continue then, as one that is
@@ -27,7 +27,7 @@ pub(crate) async fn first_default(tenant: &Tenant, id: &LogId) -> Result<Option<
     if listing.state() != LogState::Waiting || listing.summary.is_paused {
         return Ok(None);
     }
-    Ok(tenant.runtime.open_questions(id).await?.iter().filter_map(OpenQuestion::until).min())
+    Ok(OpenQuestion::first_default(&tenant.runtime.open_questions(id).await?))
 }
 
 /// Waits until a conversation continues with a default answer, and returns who pays for that. `None` if something else happens to it before:

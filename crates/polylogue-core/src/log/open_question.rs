@@ -39,6 +39,18 @@ impl OpenQuestion {
         let default = self.question.default.as_ref()?;
         Some(Timestamp(self.asked.0.saturating_add(default.after_ms)))
     }
+
+    /// Whether its time is up at `now`: its default answer counts, and no other one.
+    #[must_use]
+    pub fn is_up(&self, now: Timestamp) -> bool {
+        self.until().is_some_and(|until| until <= now)
+    }
+
+    /// When the first of `questions` has its default answer; `None` if all of them wait without a limit.
+    #[must_use]
+    pub fn first_default(questions: &[Self]) -> Option<Timestamp> {
+        questions.iter().filter_map(Self::until).min()
+    }
 }
 
 impl Question {
@@ -92,7 +104,7 @@ impl Question {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{StopReason, TurnRequest};
+    use crate::{DefaultAnswer, StopReason, TurnRequest};
 
     fn name(text: &str) -> Name {
         Name::new(text).unwrap()
@@ -106,6 +118,24 @@ mod tests {
         };
         let events: Vec<Arc<Event>> = (0..).zip(bodies).map(event).collect();
         OpenQuestion::of(&events).iter().map(|open| open.at.to_string()).collect()
+    }
+
+    #[test]
+    fn a_default_answer_counts_from_its_time_on() {
+        let asked = |default| OpenQuestion {
+            at: Path::root(),
+            seq: 0,
+            asked: Timestamp(1_000),
+            question: Question { default, ..Question::new(name("Kim"), "?") },
+        };
+        let after = |after_ms| asked(Some(DefaultAnswer { after_ms, text: "no".into() }));
+        let (never, soon, last) = (asked(None), after(500), after(u64::MAX));
+        for (now, is_up) in [(1_499, false), (1_500, true), (u64::MAX, true)] {
+            assert_eq!(soon.is_up(Timestamp(now)), is_up, "{now}");
+        }
+        assert!(!never.is_up(Timestamp(u64::MAX)) && last.is_up(Timestamp(u64::MAX)));
+        assert_eq!(OpenQuestion::first_default(&[never.clone(), last, soon]), Some(Timestamp(1_500)));
+        assert_eq!(OpenQuestion::first_default(&[never]), None);
     }
 
     #[test]

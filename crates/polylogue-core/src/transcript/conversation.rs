@@ -74,11 +74,8 @@ impl Log {
     pub async fn answer_expired(&self) -> Result<usize> {
         let now = self.time_now();
         let open = self.look(OpenQuestion::of).await;
-        let expired: Vec<(Path, Body)> = open
-            .into_iter()
-            .filter(|open| open.until().is_some_and(|until| until <= now))
-            .filter_map(default_answer)
-            .collect();
+        let expired: Vec<(Path, Body)> =
+            open.into_iter().filter(|open| open.is_up(now)).filter_map(default_answer).collect();
         let count = expired.len();
         self.append_each(expired).await?;
         Ok(count)

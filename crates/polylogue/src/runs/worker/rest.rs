@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::{
-    Body, Due, Error, Event, LogState, OpenQuestion, Result, Status, StoreError, Summary, Timestamp,
-};
+use polylogue_core::{Body, Due, Error, Event, LogState, OpenQuestion, Result, Status, StoreError, Summary};
 
 /// Until when a conversation that a worker has run rests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,8 +109,7 @@ impl Rest {
 
 /// When the first question that is open has its default answer.
 fn due_of_questions(events: &[Arc<Event>]) -> Due {
-    let until: Option<Timestamp> = OpenQuestion::of(events).iter().filter_map(OpenQuestion::until).min();
-    until.map_or(Due::Never, Due::At)
+    OpenQuestion::first_default(&OpenQuestion::of(events)).map_or(Due::Never, Due::At)
 }
 
 /// How long a model is not to be called, if that is why a turn failed.
@@ -180,7 +177,7 @@ fn failures(events: &[Arc<Event>]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{ModelError, ModelErrorKind};
+    use polylogue_core::{ModelError, ModelErrorKind, Timestamp};
 
     use super::*;
 
