@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::ext::IdentExt as _;
 use syn::{Attribute, Error, FnArg, Ident, ItemFn, Result, ReturnType, Signature, Type};
 
 use crate::arguments::Arguments;
@@ -103,9 +104,13 @@ impl Parts {
 }
 
 fn spec(options: &Options, attributes: &[Attribute], signature: &Signature) -> Result<TokenStream> {
-    let own = signature.ident.to_string();
-    let name =
-        options.name.as_ref().map_or_else(|| own.trim_start_matches("r#").to_owned(), syn::LitStr::value);
+    let name = options.name.as_ref().map_or_else(|| own_name(signature), syn::LitStr::value);
+    if !is_legal(&name) {
+        let message = format!(
+            "the name of a tool is 1 to 64 ASCII letters, digits, `_` and `-`, which `{name}` is not: set another one by `#[tool(name = \"...\")]`"
+        );
+        return Err(Error::new_spanned(&signature.ident, message));
+    }
     let text = options.description.as_ref().map(syn::LitStr::value).filter(|text| !text.trim().is_empty());
     let Some(text) = text.or_else(|| description(attributes)) else {
         let message = "a tool needs a description: models choose by it. Say in a doc comment what it does and when to use it";
@@ -116,6 +121,17 @@ fn spec(options: &Options, attributes: &[Attribute], signature: &Signature) -> R
     Ok(quote! {
         ::polylogue::kernel::ToolSpec::new(#name, #text, ::polylogue::tools::tool::private::schema::<Args>())#repeatable #ends_turn
     })
+}
+
+/// The name of the function, as models read it.
+pub(crate) fn own_name(signature: &Signature) -> String {
+    signature.ident.unraw().to_string()
+}
+
+/// Whether all providers take the name of the tool.
+fn is_legal(name: &str) -> bool {
+    let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (1..=64).contains(&name.len()) && name.chars().all(is_legal)
 }
 
 /// Whether it is a `Result`, or an alias of it.

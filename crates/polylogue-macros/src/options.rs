@@ -20,7 +20,7 @@ impl Options {
         let mut options = Self::default();
         let parser = syn::meta::parser(|meta| {
             if meta.path.is_ident("name") {
-                options.name = Some(legal(meta.value()?.parse()?)?);
+                options.name = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("description") {
                 options.description = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("repeatable") {
@@ -46,14 +46,4 @@ impl Options {
             }
         }
     }
-}
-
-/// Checks the rules of providers.
-fn legal(name: LitStr) -> Result<LitStr> {
-    let text = name.value();
-    let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if (1..=64).contains(&text.len()) && text.chars().all(is_legal) {
-        return Ok(name);
-    }
-    Err(syn::Error::new(name.span(), "the name of a tool is 1 to 64 ASCII letters, digits, `_` and `-`"))
 }

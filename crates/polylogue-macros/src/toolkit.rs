@@ -5,7 +5,7 @@ use quote::{format_ident, quote};
 use syn::parse::Parser;
 use syn::{Attribute, Error, FnArg, ImplItem, ImplItemFn, ItemImpl, LitStr, Result};
 
-use crate::function::Parts;
+use crate::function::{Parts, own_name};
 use crate::options::Options;
 
 pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
@@ -78,7 +78,7 @@ fn tool(kind: &syn::Type, prefix: &str, options: Options, method: &mut ImplItemF
         _ => return Err(Error::new_spanned(&method.sig.ident, "a tool of a toolkit takes `&self`")),
     }
     let span = method.sig.ident.span();
-    let own = options.name.as_ref().map_or_else(|| method.sig.ident.to_string(), LitStr::value);
+    let own = options.name.as_ref().map_or_else(|| own_name(&method.sig), LitStr::value);
     let name = Some(LitStr::new(&format!("{prefix}{own}"), span));
     let parts = Parts::take(&Options { name, ..options }, &method.attrs, &mut method.sig)?;
     let name = &method.sig.ident;

@@ -167,8 +167,8 @@ use {
 /// - The return value is the outcome: a text unchanged, `()` as no text, anything else as JSON. The model receives the
 ///   error of a `Result`, and the conversation continues.
 /// - The function can be `async`. Run blocking code on its own thread.
-/// - `#[tool(name = "...", description = "...", repeatable, ends_turn)]` overrides name and description and sets flags;
-///   see [`ToolSpec::repeatable`] and [`ToolSpec::ends_turn`].
+/// - `#[tool(name = "...", description = "...", repeatable, ends_turn)]` overrides name and description and sets flags. A name is
+///   1 to 64 ASCII letters, digits, `_` and `-`; for the flags see [`ToolSpec::repeatable`] and [`ToolSpec::ends_turn`].
 ///
 /// The function itself stays callable as `run`.
 ///
@@ -202,6 +202,14 @@ use {
 /// #[polylogue::tool]
 /// fn clock() -> String {
 ///     "noon".into()
+/// }
+/// ```
+/// A name that providers refuse:
+/// ```compile_fail
+/// /// Tells the size.
+/// #[polylogue::tool]
+/// fn größe() -> String {
+///     "5".into()
 /// }
 /// ```
 /// An argument without a schema:

@@ -212,6 +212,26 @@ async fn the_tools_of_a_toolkit_share_it() {
     assert_eq!(text(&called(calls, json!({})).await), "2 for Ann");
 }
 
+struct Kinds {
+    of: &'static str,
+}
+
+#[toolkit(prefix = "kind_")]
+impl Kinds {
+    /// Tells the kind.
+    #[tool]
+    fn r#type(&self, r#in: String) -> String {
+        format!("{} in {}", self.of, r#in)
+    }
+}
+
+#[tokio::test]
+async fn a_keyword_is_a_name_like_any_other() {
+    let [kind] = <[AnyTool; 1]>::try_from(Kinds { of: "tea" }.tools()).unwrap();
+    assert_eq!(kind.spec().name, "kind_type");
+    assert_eq!(text(&called(kind, json!({"in": "Ulm"})).await), "tea in Ulm");
+}
+
 // Item 65 of the list of LazyLLM. One without a description does not compile: see `polylogue::tool`. Of two with one
 // name the later counts, so that an agent can be given its own instead of one of a toolkit; LazyLLM refuses them.
 #[test]
