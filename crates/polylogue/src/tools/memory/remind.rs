@@ -19,8 +19,8 @@ use super::words;
 /// The lookup is a tool call of the agent's turn, so that the log has the result, and the facts are a prompt of that
 /// turn: a resumed turn gets the same facts, whatever the memory holds by then. The prompt comes after the
 /// conversation, so that it does not invalidate the prompt cache of the provider. Facts that are in the agent's last
-/// turns are not repeated. Private turns, for a selection or a summary, get no facts. When the memory fails, the error
-/// is logged, and the agent speaks without facts.
+/// turns, and that no compaction has replaced, are not repeated. Private turns, for a selection or a summary, get no
+/// facts. When the memory fails, the error is logged, and the agent speaks without facts.
 #[derive(Debug, Clone)]
 pub struct Reminded<A> {
     agent: A,
@@ -58,15 +58,14 @@ impl<A: Agent> Reminded<A> {
     async fn remind(&self, turn: &mut Turn<'_>) -> Result<()> {
         let Some(query) = query(turn).filter(|_| self.facts > 0) else { return Ok(()) };
         let nth = turn.transcript().turns_begun_by(turn.me());
-        let known = known_facts(turn.transcript(), turn.me());
+        let known = known_facts(turn.transcript(), turn.me(), &self.scope);
         let mut args = json!({"query": query, "limit": self.facts});
         if !known.is_empty()
             && let Some(args) = args.as_object_mut()
         {
             args.insert("known".into(), json!(known));
         }
-        // The scope distinguishes lookups of several memories in one turn.
-        let call = Call { id: format!("{LOOKUP}-{nth}-{}", self.scope), tool: LOOKUP.into(), args };
+        let call = Call { id: lookup_id(nth, &self.scope), tool: LOOKUP.into(), args };
         let outcomes = turn.call(std::slice::from_ref(&self.tool), &[call]).await?;
         if let Some(found) = outcomes.first().filter(|outcome| !ids(outcome).is_empty()) {
             turn.prompt(words::reminder(facts_in(found))).await?;
@@ -97,14 +96,31 @@ fn query(turn: &Turn<'_>) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The facts that `me` received in its last turns and still sees.
-fn known_facts(transcript: &Transcript, me: &Name) -> BTreeSet<u64> {
+/// The id of the lookup in the `nth` turn of an agent. The scope distinguishes lookups of several memories in one turn.
+fn lookup_id(nth: u64, scope: &Scope) -> String {
+    format!("{LOOKUP}-{nth}-{scope}")
+}
+
+/// Whether a call is a lookup in the memory of `scope`.
+fn is_lookup(id: &str, scope: &Scope) -> bool {
+    let rest = id.strip_prefix(LOOKUP).and_then(|rest| rest.strip_prefix('-'));
+    rest.and_then(|rest| rest.split_once('-')).is_some_and(|(_, of)| of == scope.as_str())
+}
+
+/// The facts of `scope` that `me` received in its last turns and still sees.
+fn known_facts(transcript: &Transcript, me: &Name, scope: &Scope) -> BTreeSet<u64> {
     let (mut known, mut within, mut turns) = (BTreeSet::new(), BTreeSet::new(), 0);
-    let mut forgotten = false;
+    let (mut forgotten, mut replaced): (bool, Option<u64>) = (false, None);
     for event in transcript.events().iter().rev() {
         match &event.body {
-            Body::ToolReturned { who, id, outcome } if who == me && id.starts_with(LOOKUP) => {
-                within = ids(outcome);
+            Body::ToolReturned { who, id, outcome } if who == me && is_lookup(id, scope) => {
+                // A summary has replaced what was prompted before.
+                if replaced.is_none_or(|through| event.seq > through) {
+                    within = ids(outcome);
+                }
+            }
+            Body::Compacted(compacted) if compacted.who == *me => {
+                replaced = replaced.max(Some(compacted.through));
             }
             // Its history of this turn was replaced.
             Body::Remembered { who, .. } if who == me => forgotten = true,
@@ -176,5 +192,74 @@ impl Tool for Lookup {
             Some(used) => outcome.using(used),
             None => outcome,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use polylogue_core::{Compacted, Event, Opening, Path, Timestamp, TurnRequest};
+
+    use super::*;
+
+    fn ann() -> Name {
+        Name::new("Ann").unwrap()
+    }
+
+    fn scope(text: &str) -> Scope {
+        Scope::new(text).unwrap()
+    }
+
+    fn found(nth: u64, of: &str, facts: &[u64]) -> Body {
+        let outcome = Outcome::new(OutcomeStatus::Done, vec![Part::text("facts"), Part::Data(json!(facts))]);
+        Body::ToolReturned { who: ann(), id: lookup_id(nth, &scope(of)), outcome }
+    }
+
+    /// The facts of `of` that are known after these turns.
+    fn known(of: &str, turns: &[&[Body]]) -> Vec<u64> {
+        let opening = Opening { participants: vec![ann()], ..Opening::default() };
+        let mut bodies = vec![Body::Opened(opening)];
+        for turn in turns {
+            bodies.push(Body::TurnStarted { turns: vec![TurnRequest::to_all(ann())] });
+            bodies.extend(turn.iter().cloned());
+            bodies.push(Body::Passed { who: ann() });
+        }
+        let event = |(seq, body)| {
+            Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
+        };
+        let events: Vec<Arc<Event>> = (0..).zip(bodies).map(event).collect();
+        let transcript = Transcript::of(&Path::root(), &events).unwrap();
+        known_facts(&transcript, &ann(), &scope(of)).into_iter().collect()
+    }
+
+    #[test]
+    fn each_memory_knows_its_own_facts() {
+        let turn = [found(1, "team", &[1, 2]), found(1, "team-Ann", &[7])];
+        assert_eq!(known("team", &[&turn]), [1, 2]);
+        assert_eq!(known("team-Ann", &[&turn]), [7]);
+        assert_eq!(known("Ann", &[&turn]), [0_u64; 0]);
+    }
+
+    #[test]
+    fn facts_that_a_summary_has_replaced_are_not_known() {
+        let compacted = |through| {
+            Body::Compacted(Compacted {
+                who: ann(),
+                through,
+                kept: Vec::new(),
+                task: None,
+                replaced: 1,
+                tokens_before: 0,
+                tokens_after: 0,
+                summary: Default::default(),
+            })
+        };
+        let [first, second] = [found(1, "team", &[1]), found(2, "team", &[2])];
+        // The first lookup is event 2, and the second one event 5.
+        for (through, left) in [(1, &[1_u64, 2][..]), (2, &[2]), (5, &[])] {
+            let turns: [&[Body]; 3] = [&[first.clone()], &[second.clone()], &[compacted(through)]];
+            assert_eq!(known("team", &turns), left, "{through}");
+        }
     }
 }
