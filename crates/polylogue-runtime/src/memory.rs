@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use polylogue::tools::memory::{AnyMemory, Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
-use polylogue_core::{LogId, Meter, Store as _, StoreError};
+use polylogue_core::{LogId, Meter, Store as _};
 use polylogue_models::Embedder;
 use polylogue_store::Facts;
 use polylogue_team::{BuildContext, Team, TeamMemory as TeamMemoryKeys};
@@ -89,23 +89,24 @@ fn database(place: &StoreLocation) -> Result<PathBuf> {
     place.memory_file().map(ToOwned::to_owned)
 }
 
-/// A memory that is opened when it is first used.
+/// A memory that is opened when it is first used. Where it cannot be opened, the next use tries it again.
 struct LazyMemory {
     place: PathBuf,
     model: Option<Embedder>,
-    facts: OnceLock<Result<Facts, StoreError>>,
+    facts: OnceLock<Facts>,
 }
 
 impl LazyMemory {
     fn facts(&self) -> Result<&Facts, MemoryError> {
-        let open = || {
-            let facts = Facts::open(&self.place)?;
-            Ok(match &self.model {
-                Some(model) => facts.embedded_by(model.clone()),
-                None => facts,
-            })
+        if let Some(facts) = self.facts.get() {
+            return Ok(facts);
+        }
+        let facts = Facts::open(&self.place)?;
+        let facts = match &self.model {
+            Some(model) => facts.embedded_by(model.clone()),
+            None => facts,
         };
-        self.facts.get_or_init(open).as_ref().map_err(|error| error.clone().into())
+        Ok(self.facts.get_or_init(|| facts))
     }
 }
 
@@ -124,5 +125,21 @@ impl Memory for LazyMemory {
     }
     async fn list(&self, scope: Option<&Scope>, limit: usize) -> Result<Vec<Fact>, MemoryError> {
         self.facts()?.list(scope, limit).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_memory_that_could_not_be_opened_is_opened_by_the_next_use() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("chats.db");
+        std::fs::create_dir(&place).unwrap();
+        let memory = LazyMemory { place: place.clone(), model: None, facts: OnceLock::new() };
+        assert!(memory.list(None, 1).await.is_err());
+        std::fs::remove_dir(&place).unwrap();
+        assert!(memory.list(None, 1).await.unwrap().is_empty());
     }
 }
