@@ -141,7 +141,7 @@ impl Query {
 pub struct Recalled {
     /// The facts, best first.
     pub facts: Vec<Fact>,
-    /// Why part of the search failed, such as that the embedding endpoint is down.
+    /// What part of the search failed and why, as a phrase: `looked for by words only: the embedding endpoint is down`.
     pub missed: Option<String>,
     /// The usage of the embedding model.
     pub used: Option<ToolUsage>,

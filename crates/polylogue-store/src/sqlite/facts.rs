@@ -26,7 +26,8 @@ use table::Vectors;
 /// that of every fact of the scope by cosine similarity. The two rankings are merged by reciprocal rank fusion with k
 /// = 60 (Cormack, Clarke, Büttcher 2009). A fact is embedded at its first search. After a change of the model, facts
 /// are embedded again in the same way, and the earlier vectors stay in case that model is used again. If the model
-/// fails, only full-text search is used, and [`Recalled::missed`] says why.
+/// fails for the query, only full-text search is used; if it fails for facts, those that have a vector are still found
+/// by meaning. [`Recalled::missed`] says why.
 ///
 /// # Format
 ///
@@ -100,7 +101,7 @@ impl Facts {
         let reserved = reserved.map_err(|error| MemoryError::Refused(error.to_string()))?;
         let paid = reserved.as_ref();
         let asked = embedded(model, vec![query.text.clone()], EmbedPurpose::Search, paid).await?;
-        let mut used = used(model, &asked);
+        let mut used = used_by(model, &asked);
         let vector = asked.vectors.into_iter().next().unwrap_or_default();
         let of = Vectors { scope: query.scope.clone(), model: model.name().into(), dimension: vector.len() };
         let mut missing = {
@@ -116,18 +117,26 @@ impl Facts {
             // They are kept as soon as they are paid: the next request may fail.
             let count = model.batch(&texts, EmbedPurpose::Store).clamp(1, texts.len());
             let (later_ids, later) = (ids.split_off(count), texts.split_off(count));
-            let made = embedded(model, texts, EmbedPurpose::Store, paid).await?;
+            let made = match embedded(model, texts, EmbedPurpose::Store, paid).await {
+                Ok(made) => made,
+                // A fact that the model refuses does not take others out of the search. The reservation has counted what was paid.
+                Err(error) => {
+                    let missed = Some(format!("some facts were looked for by words only: {error}"));
+                    let used = reserved.is_none().then_some(used);
+                    return Ok((of, QueryVector { vector, used, missed }));
+                }
+            };
             used = both(used, &made);
             let (of, rows) = (of.clone(), ids.into_iter().zip(made.vectors).collect::<Vec<_>>());
             self.store.writing(None, move |transaction| table::keep_vectors(transaction, &of, &rows)).await?;
             (ids, texts) = (later_ids, later);
         }
         meter.settle(reserved, &used);
-        Ok((of, QueryVector { vector, used }))
+        Ok((of, QueryVector { vector, used: Some(used), missed: None }))
     }
 }
 
-fn used(model: &AnyEmbed, made: &Embedded) -> ToolUsage {
+fn used_by(model: &AnyEmbed, made: &Embedded) -> ToolUsage {
     ToolUsage { model: model.name().into(), usage: made.usage, cost: made.cost }
 }
 
@@ -145,7 +154,10 @@ fn both(one: ToolUsage, other: &Embedded) -> ToolUsage {
 /// The vector of a query.
 struct QueryVector {
     vector: Vec<f32>,
-    used: ToolUsage,
+    /// What the search used, unless that is counted already.
+    used: Option<ToolUsage>,
+    /// Why facts have no vector.
+    missed: Option<String>,
 }
 
 /// A vector for each text, of the same length and finite, or an error.
@@ -210,11 +222,12 @@ impl Memory for Facts {
         let (meaning, missed) = match &self.model {
             Some(model) => match self.vectors(model, query, meter).await {
                 Ok(meaning) => (Some(meaning), None),
-                Err(error) => (None, Some(error.to_string())),
+                Err(error) => (None, Some(format!("looked for by words only: {error}"))),
             },
             None => (None, None),
         };
-        let used = meaning.as_ref().map(|(_, meaning)| meaning.used.clone());
+        let used = meaning.as_ref().and_then(|(_, meaning)| meaning.used.clone());
+        let missed = missed.or_else(|| meaning.as_ref()?.1.missed.clone());
         let (scope, words) = (query.scope.clone(), terms::expression(&query.text));
         let facts = self.store.reading(move |reader, place| {
             reader.reading(place, |connection| {

@@ -250,7 +250,11 @@ async fn vectors_are_kept_as_soon_as_they_are_paid() {
     let query = Query { scope: scope("team"), text: "favorite drink".into(), limit: 5 };
     for asked in [&[1_usize, 2][..], &[1]] {
         let recalled = facts.recall(&query).await.unwrap();
-        assert!(recalled.missed.unwrap().contains("no poison"));
+        let missed = recalled.missed.unwrap();
+        assert!(missed.starts_with("some facts were looked for by words only: "), "{missed}");
+        assert!(missed.contains("no poison"), "{missed}");
+        let texts: Vec<&str> = recalled.facts.iter().map(|fact| &*fact.text).collect();
+        assert_eq!(texts, ["Ann likes tea."], "what has a vector is found by meaning");
         assert_eq!(model.asked(), asked, "the query, and facts without a vector");
     }
     let table = rusqlite::Connection::open(&place).unwrap();
@@ -295,7 +299,9 @@ async fn when_the_model_fails_words_are_searched_and_the_reason_is_reported() {
     let query = Query { scope: scope("team"), text: "tea".into(), limit: 5 };
     let recalled = facts.recall(&query).await.unwrap();
     assert_eq!(recalled.facts.len(), 1);
-    assert!(recalled.missed.unwrap().contains("no server answers"));
+    let missed = recalled.missed.unwrap();
+    assert!(missed.starts_with("looked for by words only: "), "{missed}");
+    assert!(missed.contains("no server answers"), "{missed}");
     // Numbers that are none.
     model.fails.store(false, Ordering::Relaxed);
     let broken = Endless;

@@ -186,7 +186,7 @@ impl Tool for Lookup {
                 vec![Part::text(words::lines(facts.iter().copied())), Part::Data(json!(ids))]
             }
         };
-        parts.extend(recalled.missed.map(|why| Part::text(format!("looked for by words only: {why}"))));
+        parts.extend(recalled.missed.map(Part::text));
         let outcome = Outcome::new(OutcomeStatus::Done, parts);
         Ok(match recalled.used {
             Some(used) => outcome.using(used),

@@ -134,7 +134,7 @@ impl Tool for Recall {
             facts => words::lines(facts),
         };
         if let Some(why) = recalled.missed {
-            text.push_str(&format!("\n(Looked for by words only: {why})"));
+            text.push_str(&format!("\n({why})"));
         }
         let outcome = Outcome::done(text);
         Ok(match recalled.used {
