@@ -80,8 +80,6 @@ async fn a_model_that_is_known_not_to_reason_is_not_asked_to() {
     assert_eq!(sent(&unknown, &server, all(), true).await["reasoning_effort"], "xhigh");
 }
 
-/// R7: what OpenAI's models refuse is moved to the nearest effort that they take, by both of its APIs. Those that stop reasoning at
-/// `none` take a temperature then.
 /// Whatever a body has of the fields that its API knows, and of no others. `None` where nothing limits the reply.
 #[test]
 fn a_reply_has_as_many_tokens_as_the_body_asks_for() {
@@ -165,6 +163,8 @@ fn the_table_says_whose_replies_can_have_sealed_reasoning() {
     assert!(both.returns_seals(&Params::default()));
 }
 
+/// R7: what OpenAI's models refuse is moved to the nearest effort that they take, by both of its APIs. Those that stop reasoning at
+/// `none` take a temperature then.
 #[tokio::test]
 async fn an_effort_that_a_model_refuses_is_moved_to_one_that_it_takes() {
     let server = Server::start(Behavior::from(Answer::text("Sunny.")).vendor(Vendor::OpenAi)).await;
