@@ -132,10 +132,14 @@ impl Accepts {
         self.thinks == Some(true) && self.can_reason(params)
     }
 
-    /// Whether it may reason with `params`: it is not known not to, and `params` do not switch that off.
+    /// Whether it may reason with `params`: it is not known not to, and not known to obey `params` that switch that off.
     pub(crate) fn can_reason(&self, params: &Params) -> bool {
         let ends = |efforts: Efforts| params.effort == Some(Effort::None) && efforts.has(Effort::None);
-        self.thinks != Some(false) && !self.efforts.is_some_and(ends)
+        match self.thinks {
+            Some(true) => !self.efforts.is_some_and(ends),
+            Some(false) => false,
+            None => true,
+        }
     }
 
     /// The names of those of `params` that the model does not accept, whatever the API.

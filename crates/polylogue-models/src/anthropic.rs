@@ -55,8 +55,8 @@ impl Protocol for Messages {
         Some("anthropic")
     }
 
-    fn lets_reason(params: &Params, accepts: &Accepts) -> bool {
-        tail::lets_reason(params, accepts)
+    fn can_seal(params: &Params, style: &Style) -> bool {
+        tail::can_seal(params, &style.accepts)
     }
 
     fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {

@@ -56,6 +56,10 @@ impl Protocol for Converse {
         Some("bedrock")
     }
 
+    fn can_seal(params: &Params, style: &Style) -> bool {
+        tail::can_seal(params, &style.accepts)
+    }
+
     fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
         tail::ignored(params, accepts)
     }

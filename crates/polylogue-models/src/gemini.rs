@@ -52,6 +52,10 @@ impl Protocol for Gemini {
         Some(if style.vertex { "vertex" } else { "gemini" })
     }
 
+    fn can_seal(params: &Params, style: &Style) -> bool {
+        tail::can_seal(params, style)
+    }
+
     fn target(model: &str, stream: bool) -> Option<String> {
         let model = crate::address::segment(model.strip_prefix("models/").unwrap_or(model));
         let method = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };

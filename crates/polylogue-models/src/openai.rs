@@ -66,6 +66,12 @@ impl Protocol for ChatCompletions {
         (style.reasoning != SendReasoning::Never).then_some("chat")
     }
 
+    /// An extra field can ask for reasoning that the effort ends.
+    fn can_seal(params: &Params, style: &Style) -> bool {
+        let is_asked = ["reasoning", "reasoning_effort"].iter().any(|name| params.extra.contains_key(*name));
+        Self::sealer(style).is_some() && (is_asked || style.accepts.can_reason(params))
+    }
+
     fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style) {
         message::assistant(out, message, style);
     }

@@ -36,6 +36,10 @@ impl Protocol for Responses {
         Some("responses")
     }
 
+    fn can_seal(params: &Params, style: &Style) -> bool {
+        style.accepts.thinks != Some(false) && !tail::ends_reasoning(params, &style.accepts)
+    }
+
     fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
         tail::check(extra)
     }

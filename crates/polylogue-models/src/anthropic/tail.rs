@@ -135,9 +135,23 @@ fn is_asked(params: &Params) -> bool {
     params.effort.is_some() || params.thinking.is_some()
 }
 
-/// Models that reason for a number of tokens do so only when they are asked to.
-pub(super) fn lets_reason(params: &Params, accepts: &Accepts) -> bool {
-    accepts.thinking != ThinkingForm::Budget || is_asked(params) || params.extra.contains_key("thinking")
+/// Extra fields with tools that the provider runs itself: their blocks and citations are sealed, too.
+const TOOLS_OF_PROVIDER: [&str; 2] = ["tools", "mcp_servers"];
+
+/// Whether replies can have seals: of reasoning, or of tools of the provider.
+pub(super) fn can_seal(params: &Params, accepts: &Accepts) -> bool {
+    let own = thinking(params, accepts, max_tokens(params, accepts));
+    let sent = params.extra.get("thinking").or(own.as_ref());
+    TOOLS_OF_PROVIDER.iter().any(|name| params.extra.contains_key(*name)) || reasons_with(sent, accepts)
+}
+
+/// Whether a model may reason that is sent this field `thinking`, or none. Models that reason for a number of tokens do so only when
+/// they are asked to.
+pub(crate) fn reasons_with(thinking: Option<&Value>, accepts: &Accepts) -> bool {
+    match thinking {
+        Some(thinking) => thinking.get("type").is_none_or(|kind| kind != "disabled"),
+        None => accepts.thinking == ThinkingForm::Adaptive,
+    }
 }
 
 /// Whether the request says that reasoning is ignored if something before it is no longer as it was. Without that some accounts

@@ -7,7 +7,8 @@ use polylogue_core::{CacheLifetime, Effort, Entry, Params, Part, Request, ToolCh
 use serde_json::{Map, Value, json};
 
 use super::reasoning;
-use crate::accepts::Accepts;
+use crate::accepts::{Accepts, ReasoningField};
+use crate::anthropic::tail::reasons_with;
 use crate::schema::{anthropic::enforced, arguments};
 use crate::wire::asked::AskedOutput;
 use crate::wire::fields::Fields;
@@ -77,6 +78,19 @@ pub(super) fn asked_output(params: &Params, accepts: &Accepts) -> AskedOutput {
     let inference = params.extra.get("inferenceConfig").cloned().or_else(|| inference(params));
     let body = json!({"inferenceConfig": inference, (OWN): own_fields(params, accepts)});
     AskedOutput::of(LIMITS.iter().filter_map(|place| body.pointer(place)), [])
+}
+
+/// Whether replies can have seals, which are of reasoning. Of Nova it is known that it reasons only when it is asked to.
+pub(super) fn can_seal(params: &Params, accepts: &Accepts) -> bool {
+    let own = own_fields(params, accepts);
+    match accepts.reasoning_field {
+        Some(ReasoningField::Thinking) => reasons_with(own.get("thinking"), accepts),
+        Some(ReasoningField::ReasoningConfig) => {
+            let kind = own.get("reasoningConfig").and_then(|config| config.get("type"));
+            kind.is_some_and(|kind| kind != "disabled")
+        }
+        Some(ReasoningField::ReasoningEffort) | None => accepts.thinks != Some(false),
+    }
 }
 
 fn own_fields(params: &Params, accepts: &Accepts) -> Map<String, Value> {

@@ -186,7 +186,7 @@ impl Model for EndpointModel {
 
     /// The limit of the request, or else the known limit of the model.
     fn max_output(&self, params: &Params) -> Option<u64> {
-        let style = Style { accepts: self.accepts, ..self.endpoint.style() };
+        let style = self.own_style();
         let asked = with_protocol!(self.api, P => P::asked_output(params, &style));
         let longest = asked.most.into_iter().chain(self.accepts.max_output).min()?;
         Some(longest.saturating_mul(asked.replies))
@@ -393,8 +393,17 @@ impl EndpointModel {
         }
     }
 
-    fn style<P: Protocol>(&self, request: &Request<'_>) -> Style {
+    /// The format of requests to the model, as far as it does not depend on what is requested.
+    fn own_style(&self) -> Style {
         let style = self.endpoint.style();
+        let refuses_reasoning =
+            style.deviations.refuses_reasoning.iter().any(|part| self.model.contains(part));
+        let reasoning = if refuses_reasoning { SendReasoning::Never } else { style.reasoning };
+        Style { reasoning, accepts: self.accepts, ..style }
+    }
+
+    fn style<P: Protocol>(&self, request: &Request<'_>) -> Style {
+        let style = self.own_style();
         let stream = request.params.extra.get("stream").and_then(Value::as_bool);
         let (fold, omit) =
             (self.is_unsupported(Capability::SystemRole), self.is_unsupported(Capability::NullContent));
@@ -405,28 +414,12 @@ impl EndpointModel {
         let accepts = self.accepts;
         let takes_marks = P::CACHE_MARK.is_some_and(|mark| !mark.only_known || accepts.cache_min.is_some());
         let marks = style.marks && takes_marks && (has_replied || !request.tools.is_empty());
-        let refuses_reasoning =
-            style.deviations.refuses_reasoning.iter().any(|part| self.model.contains(part));
-        let reasoning = if refuses_reasoning { SendReasoning::Never } else { style.reasoning };
         let stream = stream.unwrap_or(style.stream);
         let long_marks = marks && request.params.prompt_cache == Some(CacheLifetime::Hour);
         // Not only from the second request on, because the system text has another form then.
         let marks_system = style.names_prefix && accepts.paid_cache;
         let vision = self.capabilities.has(Capability::Vision) == Some(true);
-        Style {
-            vision,
-            marks,
-            long_marks,
-            marks_system,
-            accepts,
-            merge,
-            stream,
-            fold,
-            omit,
-            bridge,
-            reasoning,
-            ..style
-        }
+        Style { vision, marks, long_marks, marks_system, merge, stream, fold, omit, bridge, ..style }
     }
 
     /// Whether the model is known to reject a format, so that another one is sent.

@@ -193,6 +193,15 @@ fn thinking(params: &Params, style: &Style) -> Option<Value> {
     (!config.is_empty()).then(|| config.into())
 }
 
+/// Whether replies can have seals: the signatures of a model that thinks, which only a budget of nothing ends.
+pub(super) fn can_seal(params: &Params, style: &Style) -> bool {
+    let config = generation_config(params, style);
+    let thinking = config.get("thinkingConfig").or_else(|| config.get("thinking_config"));
+    let budget =
+        thinking.and_then(|config| config.get("thinkingBudget").or_else(|| config.get("thinking_budget")));
+    style.accepts.thinks != Some(false) && budget.is_none_or(|budget| *budget != 0)
+}
+
 /// Tokens, as Google's compatible API takes the words. Some models cannot stop thinking: they think for 128 tokens at least.
 const fn budget(effort: Effort, no_thinking: bool) -> u32 {
     match effort {

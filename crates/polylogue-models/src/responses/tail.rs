@@ -103,6 +103,12 @@ fn reasoning(params: &Params, accepts: &Accepts) -> Map<String, Value> {
     fields.map(|(name, value)| (name.to_owned(), Value::from(value))).collect()
 }
 
+/// Whether the body asks for no reasoning.
+pub(super) fn ends_reasoning(params: &Params, accepts: &Accepts) -> bool {
+    let sent = with_extra(reasoning(params, accepts), params.extra.get("reasoning"));
+    sent.is_some_and(|fields| fields.get("effort").is_some_and(|effort| effort == "none"))
+}
+
 /// The form of the reply.
 fn format(params: &Params) -> Map<String, Value> {
     let form = match (&params.schema, params.json) {

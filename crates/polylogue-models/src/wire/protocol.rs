@@ -199,10 +199,9 @@ pub(crate) trait Protocol: Default + Send {
         None
     }
 
-    /// Whether a model that `accepts` so much and may reason does so with `params`. Default: yes.
-    fn lets_reason(params: &Params, accepts: &Accepts) -> bool {
-        let _ = (params, accepts);
-        true
+    /// Whether a reply to a request with `params` can have seals. Default: where the API has any, of a model that may reason.
+    fn can_seal(params: &Params, style: &Style) -> bool {
+        Self::sealer(style).is_some() && style.accepts.can_reason(params)
     }
 
     /// The field that a request is sent again with to have the rest of a reply that the provider paused; `None` if what the

@@ -9,7 +9,7 @@ use polylogue_core::{
 };
 use polylogue_models::{Config, Endpoint, EndpointModel, Env, Fallback, Models, Provider};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server, Vendor};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 fn all() -> Params {
     Params {
@@ -140,22 +140,55 @@ async fn a_request_for_other_service_has_no_known_cost() {
 
 #[test]
 fn the_table_says_whose_replies_can_have_sealed_reasoning() {
-    let models = Models::new(Env::default());
-    let can_seal = |model: &str, params: &Params| models.model(model).unwrap().returns_seals(params);
-    let (plain, effort) = (Params::default(), |effort| Params { effort: Some(effort), ..Params::default() });
+    let keys =
+        [("AWS_REGION", "us-east-1"), ("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret")];
+    let models = Models::new(Env::of(keys));
     for (model, params, expected) in [
-        ("openai:gpt-4o-mini", plain.clone(), false),
-        ("openai:gpt-5", plain.clone(), true),
-        ("openai:gpt-5.1", effort(Effort::None), false),
-        ("openai:gpt-5.1", effort(Effort::Low), true),
-        ("openai:unheard-of-chat", plain.clone(), false),
-        ("openai-responses:unheard-of", plain.clone(), true),
-        ("anthropic:claude-sonnet-4-5", plain.clone(), false),
-        ("anthropic:claude-sonnet-4-5", effort(Effort::Low), true),
-        ("anthropic:claude-sonnet-5-5", plain.clone(), true),
-        ("gemini:gemini-2.5-pro", plain, true),
+        ("openai:gpt-4o-mini", json!({}), false),
+        ("openai:gpt-5", json!({}), true),
+        ("openai:gpt-5.1", json!({"effort": "none"}), false),
+        ("openai:gpt-5.1", json!({"effort": "none", "reasoning": {"effort": "low"}}), true),
+        ("openai:gpt-5.1", json!({"effort": "low"}), true),
+        ("openai:unheard-of-chat", json!({}), false),
+        ("openai-responses:unheard-of", json!({}), true),
+        ("openai-responses:unheard-of", json!({"effort": "none"}), false),
+        ("deepseek:unheard-of", json!({"effort": "none"}), true),
+        ("deepseek:deepseek-r1", json!({}), false),
+        // Of those that can be switched off, none is; of those that reason for a number of tokens, none unless it is asked.
+        ("anthropic:claude-sonnet-4-5", json!({}), false),
+        ("anthropic:claude-sonnet-4-5", json!({"effort": "low"}), true),
+        ("anthropic:claude-sonnet-4-5", json!({"effort": "none"}), false),
+        ("anthropic:claude-sonnet-4-5", json!({"effort": "low", "max_tokens": 100}), false),
+        ("anthropic:claude-sonnet-4-5", json!({"effort": "low", "tool_choice": "any"}), false),
+        (
+            "anthropic:claude-sonnet-4-5",
+            json!({"thinking": {"type": "enabled", "budget_tokens": 2000}}),
+            true,
+        ),
+        ("anthropic:claude-sonnet-4-5", json!({"tools": [{"type": "web_search_20260209"}]}), true),
+        ("anthropic:claude-opus-4-8", json!({}), true),
+        ("anthropic:claude-opus-4-8", json!({"effort": "none"}), false),
+        ("anthropic:claude-sonnet-5-5", json!({}), true),
+        ("anthropic:claude-sonnet-5-5", json!({"effort": "none"}), true),
+        ("bedrock:anthropic.claude-sonnet-4-5-20250929-v1:0", json!({}), false),
+        ("bedrock:anthropic.claude-sonnet-4-5-20250929-v1:0", json!({"effort": "low"}), true),
+        ("bedrock:anthropic.claude-opus-4-8", json!({}), true),
+        ("bedrock:anthropic.claude-opus-4-8", json!({"effort": "none"}), false),
+        ("bedrock:anthropic.claude-sonnet-5-5", json!({"effort": "none"}), true),
+        ("bedrock:amazon.nova-2-lite-v1:0", json!({}), false),
+        ("bedrock:amazon.nova-2-lite-v1:0", json!({"effort": "none"}), false),
+        ("bedrock:amazon.nova-2-lite-v1:0", json!({"effort": "low"}), true),
+        ("bedrock:unheard-of", json!({"effort": "none"}), true),
+        ("gemini:gemini-2.5-pro", json!({}), true),
+        ("gemini:gemini-2.5-pro", json!({"effort": "none"}), true),
+        ("gemini:gemini-2.5-flash", json!({"effort": "none"}), false),
+        ("gemini:gemini-3-flash-preview", json!({"effort": "none"}), true),
     ] {
-        assert_eq!(can_seal(model, &params), expected, "{model} {params:?}");
+        let given = params.as_object().unwrap().clone();
+        let (own, extra): (Map<String, Value>, Map<String, Value>) =
+            given.into_iter().partition(|(_, value)| !value.is_object() && !value.is_array());
+        let params = Params { extra, ..serde_json::from_value(own.into()).unwrap() };
+        assert_eq!(models.model(model).unwrap().returns_seals(&params), expected, "{model} {params:?}");
     }
     let both = Fallback::new(
         ["openai:gpt-4o-mini", "openai:gpt-5"].map(|name| AnyModel::from(models.model(name).unwrap())),

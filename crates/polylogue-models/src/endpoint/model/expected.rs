@@ -1,6 +1,8 @@
 //! What a model is expected to be capable of, before it is asked.
 
-use polylogue_core::{Capabilities, Capability, Effort, EncodeCache, Name, Origin, Params, Path, Request};
+use polylogue_core::{
+    Capabilities, Capability, Effort, EncodeCache, Model as _, Name, Origin, Params, Path, Request,
+};
 
 use super::EndpointModel;
 use crate::catalog::KnownModel;
@@ -27,13 +29,11 @@ impl EndpointModel {
             .fold(self.endpoint.0.config.capabilities, |all, (capability, _)| all.with(capability))
     }
 
-    /// Whether replies to requests with `params` can have seals: the API returns some, and the model may reason.
+    /// Whether replies to requests with `params` can have seals, by what is sent of these.
     pub(super) fn can_seal(&self, params: &Params) -> bool {
-        let style = self.endpoint.style();
-        let (returns, lets) = with_protocol!(self.api, P => {
-            (P::sealer(&style).is_some(), P::lets_reason(params, &self.accepts))
-        });
-        returns && lets && self.accepts.can_reason(params)
+        let sent = params.clone().without(&self.ignored(params));
+        let style = self.own_style();
+        with_protocol!(self.api, P => P::can_seal(&sent, &style))
     }
 
     /// The effort that is sent for that of `params`: the nearest one that the model has.
