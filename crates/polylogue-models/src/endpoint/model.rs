@@ -149,6 +149,10 @@ impl EndpointModel {
             )));
         }
         P::check(extra).map_err(refuse)?;
+        if P::asked_output(request.params, &self.own_style()).replies.is_none() {
+            let error = refuse("the number of replies that an extra field asks for cannot be read");
+            return Err(error.hint("write a whole number from 1 on"));
+        }
         if P::API == Api::Messages && self.endpoint.0.config.auth == Auth::GoogleKey {
             let hint = "unset `GOOGLE_VERTEX_API_KEY` and use a service account, or name the model of another provider";
             return Err(refuse("Vertex AI takes no API key for models of Anthropic").hint(hint));
@@ -189,7 +193,7 @@ impl Model for EndpointModel {
         let style = self.own_style();
         let asked = with_protocol!(self.api, P => P::asked_output(params, &style));
         let longest = asked.most.into_iter().chain(self.accepts.max_output).min()?;
-        Some(longest.saturating_mul(asked.replies))
+        Some(longest.saturating_mul(asked.replies?))
     }
 
     fn has_price(&self, params: &Params) -> bool {

@@ -110,7 +110,7 @@ impl Tokens {
     fn audio(&self) -> Option<u64> {
         let is_audio = |of: &&Value| of.get("modality").is_some_and(|modality| modality == "AUDIO");
         let of = self.prompt_tokens_details.as_array()?.iter().find(is_audio)?;
-        of.get("tokenCount")?.as_u64().filter(|&tokens| tokens > 0)
+        Count::deserialize(of.get("tokenCount")?).ok()?.0.filter(|&tokens| tokens > 0)
     }
 }
 
@@ -146,6 +146,10 @@ mod tests {
             (r#"{"promptTokenCount":10}"#, of(10, None, None, None)),
             (
                 r#"{"promptTokenCount":10,"promptTokensDetails":[{"modality":"TEXT","tokenCount":4},{"modality":"AUDIO","tokenCount":6}]}"#,
+                Usage { audio: Some(6), ..of(10, None, None, None) },
+            ),
+            (
+                r#"{"promptTokenCount":"10","promptTokensDetails":[{"modality":"AUDIO","tokenCount":"6"}]}"#,
                 Usage { audio: Some(6), ..of(10, None, None, None) },
             ),
             (r#"{"promptTokenCount":10,"promptTokensDetails":{"AUDIO":6}}"#, of(10, None, None, None)),

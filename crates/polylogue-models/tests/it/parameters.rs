@@ -92,6 +92,8 @@ fn a_reply_has_as_many_tokens_as_the_body_asks_for() {
         ("openai-chat:unheard-of", Some(10), json!({"max_tokens": 60_000}), Some(60_000)),
         ("openai-chat:unheard-of", Some(10), json!({"max_tokens": "60000", "n": 2}), Some(120_000)),
         ("openai-chat:unheard-of", Some(10), json!({"max_completion_tokens": null}), None),
+        ("openai-chat:unheard-of", Some(10), json!({"n": null}), Some(10)),
+        ("openai-chat:unheard-of", Some(10), json!({"n": "many"}), None),
         ("openai-responses:unheard-of", Some(1), json!({}), Some(16)),
         ("openai-responses:unheard-of", Some(1), json!({"max_output_tokens": 500}), Some(500)),
         ("openai-responses:unheard-of", Some(100), json!({"max_tokens": 1}), Some(100)),
@@ -120,6 +122,19 @@ fn a_reply_has_as_many_tokens_as_the_body_asks_for() {
             "{model} {max_tokens:?} {extra}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_number_of_replies_that_cannot_be_read_is_an_error_before_the_call() {
+    let server = server().await;
+    let model = Endpoint::new(config(&server)).unwrap().model("m");
+    for count in [json!("many"), json!(0), json!(1.5)] {
+        let extra = json!({"n": count}).as_object().unwrap().clone();
+        let asked = Asked { params: Params { extra, ..Params::default() }, ..Asked::default() };
+        let error = ask(&model, &asked).await.0.unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::Config, "{count}");
+    }
+    assert_eq!(server.count(), 0);
 }
 
 /// Other service has another price, which the table does not have.
