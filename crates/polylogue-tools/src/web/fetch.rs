@@ -189,10 +189,7 @@ impl Fetcher {
             let asked = Ask::get().header("accept", "text/plain");
             let reply = ask(&self.client, &url, asked, robots::MAX_BYTES).await?;
             match (reply.status, reply.location.and_then(|location| url.join(&location).ok())) {
-                (300..=399, Some(next)) if self.is_elsewhere(&url, &next) => {
-                    return Err("its `robots.txt` is at another host, which is not asked for it".into());
-                }
-                (300..=399, Some(next)) => {
+                (300..=399, Some(next)) if !self.is_elsewhere(&url, &next) => {
                     url = next;
                     continue;
                 }
@@ -201,6 +198,7 @@ impl Fetcher {
                 (500.., _) => {
                     return Err(format!("its `robots.txt` answers {}", status_in_words(reply.status)));
                 }
+                // A file that is not there forbids nothing, nor does one at a host that is not asked without another call.
                 _ => {}
             }
             break;
