@@ -155,13 +155,16 @@ impl Approver {
             None if runs_programs(tool) => text("code").map(str::to_owned),
             None => None,
         };
-        let url = text("url").filter(|_| !self.hosts.contains_key(tool)).and_then(host_of_argument);
-        let hosts = self.hosts.get(tool).cloned().into_iter().chain(url);
+        let url = text("url").filter(|_| !self.hosts.contains_key(tool));
+        let host = url.and_then(host_of_argument);
+        let unread = url.filter(|_| host.is_none()).map(str::to_lowercase);
+        let hosts = self.hosts.get(tool).cloned().into_iter().chain(host);
         Action {
             tool,
             is_own,
             command,
             hosts: hosts.map(|host| host.to_lowercase()).collect(),
+            unread,
             paths: self.paths.of_call(&wanted.call),
             arguments: args.clone(),
             team: self.team.as_deref(),
@@ -181,7 +184,7 @@ impl Approver {
         }
         let paths = self.paths.in_block(block).file.into_iter().collect();
         let (command, team) = (Some(block.code.clone()), self.team.as_deref());
-        Action { tool, is_own: false, command, hosts: Vec::new(), paths, arguments, team }
+        Action { tool, is_own: false, command, paths, arguments, team, ..Action::default() }
     }
 }
 
@@ -192,7 +195,39 @@ fn built_in() -> BTreeSet<String> {
     known.chain(file_tool_names()).chain(memory).collect()
 }
 
-/// The host of an address that a model wrote. Some servers take one without a scheme, such as `example.org/a`.
+/// The host of an address that a model wrote. Some tools take one without a scheme, such as `example.org/a`, and browsers one within
+/// another, such as `view-source:http://example.org/`.
 fn host_of_argument(address: &str) -> Option<String> {
-    host_of(address).or_else(|| host_of(&format!("http://{}", address.trim())))
+    let mut rest = address.trim();
+    loop {
+        let host = host_of(rest).or_else(|| host_of(&format!("http://{rest}")));
+        if host.is_some() {
+            return host;
+        }
+        rest = rest.split_once(':')?.1.trim();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_of_an_address_is_found_in_every_form() {
+        for (address, host) in [
+            ("http://example.org/a", Some("example.org")),
+            (" example.org:8080/a", Some("example.org:8080")),
+            ("view-source:http://example.org/a", Some("example.org")),
+            ("view-source: view-source:https://example.org:8443/", Some("example.org:8443")),
+            ("view-source:example.org/a", Some("example.org")),
+            ("blob:https://example.org/0a1b", Some("example.org")),
+            ("filesystem:http://example.org/temporary/a", Some("example.org")),
+            ("feed:https://docs.example/?u=http://example.org/", Some("docs.example")),
+            ("not an address", None),
+            ("also: not an address", None),
+            ("", None),
+        ] {
+            assert_eq!(host_of_argument(address).as_deref(), host, "{address}");
+        }
+    }
 }

@@ -58,6 +58,8 @@ pub(crate) struct Action<'a> {
     pub(crate) is_own: bool,
     pub(crate) command: Option<String>,
     pub(crate) hosts: Vec<String>,
+    /// The address of which no host can be read: rules about hosts can deny it or ask, but not allow it.
+    pub(crate) unread: Option<String>,
     pub(crate) paths: Vec<String>,
     pub(crate) arguments: Value,
     pub(crate) team: Option<&'a str>,
@@ -174,12 +176,14 @@ impl Rule {
                 }
                 Some(pattern) => texts.iter().any(|text| like(pattern, text)),
             };
+        let unread = action.unread.iter().filter(|_| !all_of_it);
+        let hosts: Vec<String> = action.hosts.iter().chain(unread).cloned().collect();
         let is_known = !all_of_it || !action.is_own || self.team.is_some() || self.command.is_some();
         is_known
             && self.tool.as_deref().is_none_or(|pattern| is_like_tool(pattern.trim(), action.tool.trim()))
             && fits(&self.command, action.command.as_deref())
             && fits(&self.team, action.team)
-            && some_fit(&self.host, &action.hosts, is_like_host)
+            && some_fit(&self.host, &hosts, is_like_host)
             && some_fit(&self.path, &action.paths, is_like)
             && self.arguments.as_ref().is_none_or(|arguments| *arguments == action.arguments)
     }

@@ -136,6 +136,9 @@ fn a_rule_about_a_host_holds_however_an_address_is_written_and_where_a_redirect_
         format!("http://%6cocalhost:{port}/a"),
         format!("http://local\thost:{port}/a"),
         format!("http://LOCALHOST.:{port}/a"),
+        format!("view-source:http://localhost:{port}/a"),
+        format!("view-source:localhost:{port}/a"),
+        format!("blob:http://localhost:{port}/a"),
     ];
     fetching(&home, port, &forms, "never");
     home.rules("- deny: {host: localhost}\n");
