@@ -143,6 +143,21 @@ mod tests {
         assert_eq!(unpriced(&Prices::new([("openai:gpt-5".to_owned(), price.into())])), (0, 0));
     }
 
+    #[test]
+    fn agents_selectors_and_authors_of_summaries_are_asked_for_service_at_another_price() {
+        let fast = ", parameters: {extra: {service_tier: priority}}";
+        for (agent, selector, author) in [(fast, "", ""), ("", fast, ""), ("", "", fast), ("", "", "")] {
+            let text = format!(
+                "{{name: t, model: 'openai:gpt-5', task: hi, agents: [{{name: Ann{agent}}}, {{name: Ben}}], \
+                 chat: {{participants: [Ann, Ben], pattern: {{group: {{select: {{model: {{attempts: 1{selector}}}}}}}}}, \
+                 stop: {{max_turns: 2}}, summary: {{reflect: {{prompt: Sum up.{author}}}}}}}}}"
+            );
+            let team = parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
+            let unpriced = unpriced_models(&team, &Prices::default());
+            assert_eq!(unpriced.is_empty(), !text.contains("priority"), "{text}");
+        }
+    }
+
     /// One agent with one tool, and an output schema if it is named.
     fn with_tool(model: &str, more: &str) -> TeamBound {
         bound(&format!(

@@ -27,7 +27,7 @@ use crate::diagnostic::Report;
 use crate::limits::UsageLimits;
 use crate::outline::Outline;
 use crate::pattern::{Agents, Built, ChatFrame, Media, Pattern, listed};
-use crate::private_agents::PrivateRole;
+use crate::private_agents::{ModelUser, PrivateRole};
 use crate::set::Set as _;
 use crate::source::Span;
 use crate::stop::Stop;
@@ -144,13 +144,21 @@ impl Chat {
 
     /// The private agents of this chat if it is called `name`, each with the model that the file names for it: the
     /// model-based speaker selector and the author of a reflected summary. They are not participants.
-    pub(crate) fn private_agents(&self, name: &Name) -> Vec<(Name, Option<&str>)> {
-        let model = |role: PrivateRole| match (role, &self.summary) {
-            (PrivateRole::Selector, _) => self.pattern.selector()?.model.as_deref(),
-            (PrivateRole::Summary, Summary::Reflect(reflect)) => reflect.model.as_deref().map(String::as_str),
-            (PrivateRole::Summary, _) => None,
+    pub(crate) fn private_agents(&self, name: &Name) -> Vec<ModelUser<'_>> {
+        let user = |role: PrivateRole| {
+            let (models, parameters) = match (role, &self.summary) {
+                (PrivateRole::Selector, _) => {
+                    let selector = self.pattern.selector()?;
+                    (selector.model.as_deref(), &selector.parameters)
+                }
+                (PrivateRole::Summary, Summary::Reflect(reflect)) => {
+                    (reflect.model.as_deref().map(String::as_str), &reflect.parameters.value)
+                }
+                (PrivateRole::Summary, _) => return None,
+            };
+            Some(ModelUser { name: role.of(name)?, models, parameters })
         };
-        self.private_roles().filter_map(|(role, _)| Some((role.of(name)?, model(role)))).collect()
+        self.private_roles().filter_map(|(role, _)| user(role)).collect()
     }
 
     /// Names of agents besides its participants: those that its pattern asks and the author of its summary.

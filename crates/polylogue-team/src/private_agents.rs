@@ -2,6 +2,16 @@
 
 use polylogue_core::Name;
 
+use crate::parameters::Parameters;
+
+/// An agent that calls a model, private or not.
+pub(crate) struct ModelUser<'t> {
+    pub(crate) name: Name,
+    /// Its model, or a list of them, if one is named.
+    pub(crate) models: Option<&'t str>,
+    pub(crate) parameters: &'t Parameters,
+}
+
 /// Role of a private agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PrivateRole {

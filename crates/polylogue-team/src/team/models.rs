@@ -10,9 +10,10 @@ use serde_json::{Map, Value};
 
 use super::Team;
 use crate::Overrides;
-use crate::agent::{Agent, AgentKind};
+use crate::agent::AgentKind;
 use crate::compaction::CompactionKeys;
 use crate::endpoint::{Endpoint, canonical};
+use crate::private_agents::ModelUser;
 
 impl Team {
     /// Gives every agent of the team and of the teams within it the model `model`, or several with commas between them.
@@ -85,7 +86,7 @@ impl Team {
     #[must_use]
     pub fn models(&self) -> BTreeSet<&str> {
         let users = self.model_users(&self.name, None).into_iter();
-        let users = users.filter_map(|(_, models)| models);
+        let users = users.filter_map(|user| user.models);
         users.chain(self.summarizing_models()).flat_map(model_names).collect()
     }
 
@@ -106,42 +107,39 @@ impl Team {
 
     /// The same when the outermost chat is called `name`, as that of a team within a team is.
     pub(crate) fn answering_models_as(&self, name: &Name) -> Vec<Name> {
-        self.model_users(name, None).into_iter().map(|(name, _)| name).collect()
+        self.model_users(name, None).into_iter().map(|user| user.name).collect()
     }
 
     /// Those of the [answering_models](Self::answering_models) for which the files name no model.
     #[must_use]
     pub fn answering_without_model(&self) -> Vec<Name> {
         let users = self.model_users(&self.name, None).into_iter();
-        users.filter(|(_, model)| model.is_none()).map(|(name, _)| name).collect()
+        users.filter(|user| user.models.is_none()).map(|user| user.name).collect()
     }
 
     /// All that call a model, each with its own, that of the team, or that of the team `around` it.
-    fn model_users<'t>(&'t self, name: &'t Name, around: Option<&'t str>) -> Vec<(Name, Option<&'t str>)> {
+    fn model_users<'t>(&'t self, name: &'t Name, around: Option<&'t str>) -> Vec<ModelUser<'t>> {
         let usual = self.model.as_deref().map(String::as_str).or(around);
-        let agents = self.agents.iter().filter_map(|agent| Some((agent.name.value.clone(), agent.model()?)));
-        let agents = agents.map(|(name, keys)| (name, keys.model.as_ref().map(|model| model.as_str())));
+        let agents = self.agents.iter().filter_map(|agent| {
+            let keys = agent.model()?;
+            let models = keys.model.as_ref().map(|model| model.as_str());
+            Some(ModelUser { name: agent.name.value.clone(), models, parameters: &keys.parameters.value })
+        });
         let private_agents = self.chats_as(name).flat_map(|(name, chat)| chat.private_agents(name));
-        let own = agents.chain(private_agents).map(|(name, model)| (name, model.or(usual)));
+        let own = agents.chain(private_agents);
+        let own = own.map(|user| ModelUser { models: user.models.or(usual), ..user });
         let within = self.teams.iter().flat_map(|sub| sub.team.model_users(&sub.name, usual));
         own.chain(within).collect()
     }
 
-    /// The models of agents, here and in the teams within it, each with the extra fields that the agent asks it with.
+    /// The models that are called, here and in the teams within it, each with the extra fields that an agent calls it with, if any.
     #[must_use]
     pub fn extra_fields(&self) -> Vec<(&str, &Map<String, Value>)> {
-        self.extra_fields_within(None)
-    }
-
-    /// The same in a team within another one, whose model is `around`.
-    fn extra_fields_within<'t>(&'t self, around: Option<&'t str>) -> Vec<(&'t str, &'t Map<String, Value>)> {
-        let usual = self.model.as_deref().map(String::as_str).or(around);
-        let own = self.agents.iter().filter_map(Agent::model).flat_map(|keys| {
-            let names = keys.model.as_ref().map(|model| model.as_str()).or(usual).unwrap_or_default();
-            model_names(names).map(move |name| (name, &keys.parameters.extra))
+        let users = self.model_users(&self.name, None).into_iter();
+        let fields = users.flat_map(|ModelUser { models, parameters, .. }| {
+            model_names(models.unwrap_or_default()).map(move |name| (name, &parameters.extra))
         });
-        let within = self.teams.iter().flat_map(|sub| sub.team.extra_fields_within(usual));
-        own.filter(|(_, extra)| !extra.is_empty()).chain(within).collect()
+        fields.filter(|(_, extra)| !extra.is_empty()).collect()
     }
 
     /// The endpoints of the team and of the teams within it, by name. Where several say something of one, the outer
