@@ -106,7 +106,7 @@ fn comments_and_line_breaks_stay() {
 }
 
 /// Files, and their layout: the key or item below the comment is moved, and nothing in it changes.
-const SKIPPED: [(&str, &str); 9] = [
+const SKIPPED: [(&str, &str); 12] = [
     (
         "agents:\n# fmt: skip\n- {name:   A,   system: x}\n- {name:   B}\n",
         "agents:\n  # fmt: skip\n  - {name:   A,   system: x}\n  - {name: B}\n",
@@ -125,6 +125,19 @@ const SKIPPED: [(&str, &str); 9] = [
     ),
     ("# fmt: skip\nlist: [\n  a,b\n]\nname:   t\n", "# fmt: skip\nlist: [\n  a,b\n]\nname: t\n"),
     ("list:\n   # fmt: skip\n   [a,   b]\nname:   t\n", "list:\n  # fmt: skip\n  [a,   b]\nname: t\n"),
+    // With comments further left within it.
+    (
+        "agents:\n- a\n# fmt: skip\n- name:   A\n# left\n\n  system:   x\n- {b:   c}\n",
+        "agents:\n  - a\n  # fmt: skip\n  - name:   A\n  # left\n\n    system:   x\n  - {b: c}\n",
+    ),
+    (
+        "chat:\n    # fmt: skip\n    stop:\n  # left\n        max_turns:   2\n    task:   x\n",
+        "chat:\n  # fmt: skip\n  stop:\n# left\n      max_turns:   2\n  task: x\n",
+    ),
+    (
+        "# fmt: skip\nlist:\n-   a\n# left\n-   b\nname:   t\n",
+        "# fmt: skip\nlist:\n-   a\n# left\n-   b\nname: t\n",
+    ),
     // Not within brackets, within a text, or after a value.
     ("list: [\n  # fmt: skip\n  {a:   b},\n]\n", "list: [\n  # fmt: skip\n  {a: b},\n]\n"),
     ("text: |\n  # fmt: skip\n  a:   b\nname:   t\n", "text: |\n  # fmt: skip\n  a:   b\nname: t\n"),

@@ -43,8 +43,8 @@ impl<'a> Outline<'a> {
             }
             let Some(first) = lines.next() else { break };
             let mut part = Kept::beginning(first, outline.kept.len());
-            while let Some(line) = lines.next_if(|line| part.has(line) || marks.is_in_brackets(line.start)) {
-                part.lines.push(line);
+            while let Some(count) = part.continued(lines.clone(), &marks) {
+                part.lines.extend(lines.by_ref().take(count));
             }
             let indent = part.indent();
             outline.text.push_str(&format!("{:indent$}{}\n", "", part.placeholder));
@@ -84,6 +84,21 @@ impl<'a> Kept<'a> {
         line.is_empty() || line.indent() > self.indent() || is_own_item
     }
 
+    /// How many of the lines in `next` continue it: one, or comments further left with the line of it after them. `None` if it ends.
+    fn continued<'t>(&self, next: impl Iterator<Item = Line<'t>>, marks: &Marks) -> Option<usize> {
+        for (count, line) in (1..).zip(next) {
+            let is_own = self.has(&line) || marks.is_in_brackets(line.start);
+            let is_content = !line.is_empty() && !line.words().starts_with('#');
+            if is_own && (count == 1 || is_content) {
+                return Some(count);
+            }
+            if is_content {
+                return None;
+            }
+        }
+        None
+    }
+
     /// Writes it with its first line `indent` columns deep.
     fn write(&self, indent: usize, text: &mut String) {
         for line in std::iter::once(&self.first).chain(&self.lines) {
@@ -98,6 +113,7 @@ impl<'a> Kept<'a> {
 }
 
 /// A line with its end.
+#[derive(Clone)]
 struct Line<'a> {
     /// Where it begins in its text, in bytes.
     start: usize,
@@ -122,7 +138,7 @@ impl Line<'_> {
     }
 }
 
-fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+fn lines(text: &str) -> impl Iterator<Item = Line<'_>> + Clone {
     text.split_inclusive('\n').scan(0, |at, text| {
         let start = *at;
         *at += text.len();
