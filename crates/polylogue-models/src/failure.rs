@@ -9,6 +9,7 @@ use polylogue_http::{Broken, HeaderMap, Redactor, SendError, StatusCode, Uri};
 use crate::account_error::{AccountError, QUOTA};
 use crate::api::Api;
 use crate::error_body::{ErrorBody, LONG, shorten};
+use crate::google;
 use crate::ollama::{self, Advice};
 use crate::retry::{RetryAdvice, RetryStop, retry_after};
 use crate::timeouts::{Limit, Timeouts};
@@ -223,7 +224,9 @@ impl ErrorContext<'_> {
         let lacks =
             if versioned || self.api != Api::ChatCompletions { "" } else { "; it usually ends in `/v1`" };
         // Models of Anthropic are below another publisher of Vertex AI.
-        let base_url = self.base_url.trim_end_matches("/publishers/google");
+        let model = self.model.split_once(':').map_or(self.model, |(_, model)| model);
+        let place = self.base_url.strip_suffix("/publishers/google").filter(|_| google::is_claude(model));
+        let base_url = place.unwrap_or(self.base_url);
         format!("check the model's name and the base URL `{base_url}`{lacks}")
     }
 

@@ -38,6 +38,23 @@ fn error_body(message: &str, code: &str) -> String {
 }
 
 #[test]
+fn a_refused_key_can_be_in_any_of_several_variables() {
+    let case = Case { variables: vec!["A".into(), "B".into()], ..Case::new() };
+    let hint = case.refused(401, &[], "").error.hint.unwrap();
+    assert_eq!(hint, "check the key in `A` or `B`, and what it is allowed to do");
+}
+
+#[test]
+fn the_address_of_a_hint_is_the_one_at_which_the_model_is() {
+    let place = "https://eu-aiplatform.googleapis.com/v1/projects/p/locations/eu";
+    let (case, google) = (Case::new(), format!("{place}/publishers/google"));
+    for (model, expected) in [("vertex:gemini-3-pro", google.as_str()), ("vertex:claude-sonnet-5", place)] {
+        let context = ErrorContext { model, api: Api::Gemini, base_url: &google, ..case.context() };
+        assert_eq!(context.address_hint(), format!("check the model's name and the base URL `{expected}`"));
+    }
+}
+
+#[test]
 fn every_status_has_its_kind_its_fault_and_its_retry() {
     let again = RetryAdvice::Yes(None);
     for (status, code, kind, fault, expected, hint) in [

@@ -9,6 +9,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use url::Url;
 use url::form_urlencoded::Serializer;
@@ -51,12 +52,28 @@ struct Description {
     credential_source: Source,
 }
 
-/// Where the token of the other issuer is. Programs, servers and Amazon's metadata are sources, too, and are not supported.
+/// Where the token of the other issuer is. Of the sources only files are supported.
 #[derive(Deserialize)]
 struct Source {
     file: Option<PathBuf>,
+    url: Option<IgnoredAny>,
+    executable: Option<IgnoredAny>,
+    environment_id: Option<IgnoredAny>,
     #[serde(default)]
     format: Format,
+}
+
+impl Source {
+    /// Which source it is that is no file.
+    const fn other(&self) -> &'static str {
+        match (&self.environment_id, &self.executable, &self.url) {
+            // It has addresses, too.
+            (Some(_), ..) => "the metadata of a machine at Amazon (`environment_id`)",
+            (_, Some(_), _) => "a program (`executable`)",
+            (.., Some(_)) => "an address (`url`)",
+            (None, None, None) => "of an unknown kind",
+        }
+    }
 }
 
 /// What the file has.
@@ -77,8 +94,9 @@ impl Workload {
         let address = token_address(&file.token_url)?;
         let impersonation =
             file.service_account_impersonation_url.as_deref().map(token_address).transpose()?;
-        let Source { file: Some(source), format } = file.credential_source else {
-            return Err(TokenError::Source);
+        let other = file.credential_source.other();
+        let Source { file: Some(source), format, .. } = file.credential_source else {
+            return Err(TokenError::Source(other));
         };
         let workload = Self {
             audience: file.audience,
@@ -157,12 +175,17 @@ mod tests {
 
     #[test]
     fn sources_other_than_files_are_refused() {
-        for source in [
-            serde_json::json!({"url": "http://169.254.169.254/token"}),
-            serde_json::json!({"executable": {"command": "curl evil.example"}}),
-            serde_json::json!({"environment_id": "aws1"}),
+        for (source, named) in [
+            (serde_json::json!({"url": "http://169.254.169.254/token", "headers": {"a": "b"}}), "`url`"),
+            (serde_json::json!({"executable": {"command": "curl evil.example"}}), "`executable`"),
+            (
+                serde_json::json!({"environment_id": "aws1", "url": "http://169.254.169.254"}),
+                "`environment_id`",
+            ),
+            (serde_json::json!({"certificate": {}}), "of an unknown kind"),
         ] {
-            assert_eq!(parsed(&source).unwrap_err(), TokenError::Source);
+            let error = parsed(&source).unwrap_err().to_string();
+            assert!(error.contains(named) && error.ends_with("name that as `file`"), "{error}");
         }
     }
 }

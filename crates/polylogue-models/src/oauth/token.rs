@@ -19,8 +19,10 @@ pub(crate) enum TokenError {
     File,
     #[error("it has credentials of the type `{0}`, which is not supported")]
     Kind(String),
-    #[error("its `credential_source` is not a file; other sources are not supported")]
-    Source,
+    #[error(
+        "its `credential_source` is {0}, which is not supported: have the token written to a file, and name that as `file`"
+    )]
+    Source(&'static str),
     #[error("its private key cannot be used")]
     PrivateKey,
     #[error("its address for tokens, `{0}`, is not one with `https://`")]
