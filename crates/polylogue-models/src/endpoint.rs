@@ -197,6 +197,7 @@ impl Endpoint {
             marks_system: false,
             names_prefix: self.0.config.cache_marks && deviations.prompt_cache_key,
             deviations,
+            lacks_reasoning: false,
             accepts: Accepts::UNKNOWN,
         }
     }

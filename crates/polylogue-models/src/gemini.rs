@@ -63,7 +63,7 @@ impl Protocol for Gemini {
     }
 
     fn lacks(request: &Request<'_>, accepts: &Accepts) -> Option<(Capability, String)> {
-        tail::lacks(request, accepts).map(|why| (Capability::Schema, why))
+        tail::lacks(request, accepts)
     }
 
     fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {

@@ -28,7 +28,8 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
         fields.raw("tools", |out| write_tools(out, request.tools, mark));
         fields.add("tool_choice", tool_choice(params).as_ref());
     }
-    fields.add("thinking", thinking(params, accepts, most).as_ref());
+    let asked = thinking(params, accepts, most).filter(|_| !style.forgoes_reasoning());
+    fields.add("thinking", asked.as_ref());
     fields.add("output_config", output_config(params, accepts).as_ref());
     let finite = |number: Option<f64>| number.filter(|n| n.is_finite());
     fields.add("temperature", finite(params.temperature).as_ref());

@@ -51,7 +51,12 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
     fields.add("toolConfig", tools(request, style).as_ref());
     fields.add("inferenceConfig", inference(params).as_ref());
     fields.add("outputConfig", output(params, accepts).as_ref());
-    let own = own_fields(params, accepts);
+    let is_of_claude = accepts.reasoning_field == Some(ReasoningField::Thinking);
+    let reasoning = match style.forgoes_reasoning() && is_of_claude {
+        true => Map::new(),
+        false => reasoning::fields(params, accepts),
+    };
+    let own = with_extra(reasoning, params);
     if !own.is_empty() {
         fields.put(OWN, &own);
     }
@@ -93,22 +98,31 @@ pub(super) fn can_seal(params: &Params, accepts: &Accepts) -> bool {
     }
 }
 
+/// The fields of the model.
 fn own_fields(params: &Params, accepts: &Accepts) -> Map<String, Value> {
+    with_extra(reasoning::fields(params, accepts), params)
+}
+
+/// `fields` of the model with the extra ones.
+fn with_extra(fields: Map<String, Value>, params: &Params) -> Map<String, Value> {
     let is_own = |name: &String| !FIELDS.contains(&name.as_str()) && !ELSEWHERE.contains(&name.as_str());
     let further = params.extra.iter().filter(|(name, _)| is_own(name));
     let further = further.map(|(name, value)| (name.clone(), value.clone()));
     let own = params.extra.get(OWN).and_then(Value::as_object).cloned().unwrap_or_default();
     // What the caller gives counts more.
-    reasoning::fields(params, accepts).into_iter().chain(further).chain(own).collect()
+    fields.into_iter().chain(further).chain(own).collect()
 }
 
 fn inference(params: &Params) -> Option<Value> {
     let finite = |number: Option<f64>| number.filter(|n| n.is_finite()).map(Value::from);
+    // Models refuse texts of white space. The caller cuts the reply at all of them.
+    let stops: Vec<&str> =
+        params.stop.iter().map(|stop| &**stop).filter(|stop| !stop.trim().is_empty()).collect();
     let known = [
         ("maxTokens", params.max_tokens.map(Value::from)),
         ("temperature", finite(params.temperature)),
         ("topP", finite(params.top_p)),
-        ("stopSequences", Some(Value::from(params.stop.clone())).filter(|_| !params.stop.is_empty())),
+        ("stopSequences", (!stops.is_empty()).then(|| stops.into())),
     ];
     let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     let known: Map<String, Value> = known.collect();

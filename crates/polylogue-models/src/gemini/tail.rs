@@ -1,7 +1,7 @@
 //! The fields of a request to Gemini after its contents: tools, parameters, extra fields.
 
 use bytes::{BufMut, BytesMut};
-use polylogue_core::{Effort, Params, Request, Thinking, ToolChoice, ToolSpec};
+use polylogue_core::{Capability, Effort, Params, Request, Thinking, ToolChoice, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use super::message::name;
@@ -42,14 +42,20 @@ pub(super) fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
     }
 }
 
-/// Why a reply cannot be held to the schema of `request`, if it cannot.
-pub(super) fn lacks(request: &Request<'_>, accepts: &Accepts) -> Option<String> {
-    let schema = request.params.schema.as_ref()?;
+/// Why a reply cannot have the form that `request` asks for, if it cannot.
+pub(super) fn lacks(request: &Request<'_>, accepts: &Accepts) -> Option<(Capability, String)> {
+    let Params { schema, json, .. } = request.params;
+    let form = match schema {
+        Some(_) => Capability::Schema,
+        None if *json => Capability::Json,
+        None => return None,
+    };
     if !accepts.thinking_level && !request.tools.is_empty() {
-        return Some("models before Gemini 3 take no schema of the reply together with tools".to_owned());
+        let why = "models before Gemini 3 take no form of the reply together with tools";
+        return Some((form, why.to_owned()));
     }
-    let unfit = schema::gemini::enforced(schema).err()?;
-    Some(format!("Gemini cannot enforce the schema of the reply: {unfit}"))
+    let unfit = schema::gemini::enforced(schema.as_ref()?).err()?;
+    Some((form, format!("Gemini cannot enforce the schema of the reply: {unfit}")))
 }
 
 /// Writes everything after the contents, the closing brace included.

@@ -14,6 +14,9 @@ use crate::wire::protocol::Style;
 /// The fields that limit a reply: servers know one of them, or both.
 const LIMITS: [&str; 2] = ["max_completion_tokens", "max_tokens"];
 
+/// The most stop texts that OpenAI accepts. A reply is cut before any other by the caller.
+const MAX_STOPS: usize = 4;
+
 /// What the body asks for.
 pub(super) fn asked_output(params: &Params, style: &Style) -> AskedOutput {
     let extra = &params.extra;
@@ -71,7 +74,8 @@ fn write_params(fields: &mut Fields<'_>, params: &Params, style: &Style) {
     fields.add(style.max_tokens, params.max_tokens.as_ref());
     fields.add("reasoning_effort", style.accepts.effort(params).map(Effort::as_str).as_ref());
     let has_stop = style.deviations.stop_while_reasoning || style.accepts.thinks != Some(true);
-    fields.add("stop", Some(&params.stop).filter(|stop| has_stop && !stop.is_empty()));
+    let stops = params.stop.get(..params.stop.len().min(MAX_STOPS));
+    fields.add("stop", stops.filter(|stops| has_stop && !stops.is_empty()).as_ref());
     let is_value = style.deviations.schema == SchemaForm::Value;
     if let Some(schema) = params.schema.as_ref().filter(|_| is_value) {
         fields.add("response_format", Some(&json!({"type": "json", "value": schema})));

@@ -15,6 +15,7 @@ use super::json::separate;
 use super::marks;
 use super::pictures;
 use super::protocol::{NOTED, Own, Protocol, Style, SystemWithin, ToolResult};
+use super::words::is_wordless;
 use crate::api::Api;
 
 /// An encoded body, and which part of it can be reused for the next request.
@@ -157,8 +158,25 @@ pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &St
         mark.put_at(&mut buffer, before?.range.end)
     });
     buffer.put_u8(b']');
-    P::tail(&mut buffer, request, style);
+    let lacks_reasoning = lacks_reasoning(request.entries, seals.as_ref());
+    P::tail(&mut buffer, request, &Style { lacks_reasoning, ..*style });
     Body { bytes: buffer.freeze(), kept: prefix, seals, end, mark }
+}
+
+/// Whether the last message of the assistant calls tools, and does not begin with its reasoning.
+fn lacks_reasoning(entries: &[Entry], seals: Option<&SealsSent>) -> bool {
+    let last = entries.iter().enumerate().rev().find_map(|(at, entry)| match entry {
+        Entry::Assistant { parts, verbatim } => Some((at, parts, verbatim)),
+        _ => None,
+    });
+    let Some((at, parts, verbatim)) = last else { return false };
+    let own = Own::new(parts, verbatim.as_deref(), seals.is_some_and(|seals| seals.contains(at)), None);
+    let is_call = |part: &Part| matches!(part, Part::Call(_));
+    let is_sent = |(index, part): &(usize, &Part)| {
+        is_call(part) || !is_wordless(part) || own.seal(*index, part).is_some()
+    };
+    let first = parts.iter().enumerate().find(is_sent);
+    parts.iter().any(is_call) && !matches!(first, Some((_, Part::Thought(_))))
 }
 
 /// The number of entries in the first message, if that is one of others.

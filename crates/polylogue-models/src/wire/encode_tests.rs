@@ -19,6 +19,7 @@ const STYLE: Style = Style {
     long_marks: false,
     marks_system: false,
     names_prefix: false,
+    lacks_reasoning: false,
     accepts: crate::accepts::Accepts::UNKNOWN,
     merge: true,
     stream: false,

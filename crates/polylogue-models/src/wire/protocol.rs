@@ -15,7 +15,7 @@ use super::draft::{DecodeError, Draft};
 use super::ids::CallIds;
 use super::marks::CacheMark;
 use super::{json, words};
-use crate::accepts::Accepts;
+use crate::accepts::{Accepts, ThinkingForm};
 use crate::api::Api;
 use crate::deviations::{Deviations, MediaForm, SendReasoning};
 
@@ -57,8 +57,19 @@ pub(crate) struct Style {
     pub(crate) names_prefix: bool,
     /// What the endpoint accepts by other names, or refuses.
     pub(crate) deviations: Deviations,
+    /// Whether the reply continues calls of tools without the reasoning before them: they are of another model, or something before them
+    /// has changed.
+    pub(crate) lacks_reasoning: bool,
     /// What the model accepts besides messages.
     pub(crate) accepts: Accepts,
+}
+
+impl Style {
+    /// Whether a model is not asked to reason for a number of tokens, because it refuses that without the reasoning so far. Models that
+    /// decide themselves do not.
+    pub(crate) fn forgoes_reasoning(&self) -> bool {
+        self.lacks_reasoning && self.accepts.thinking == ThinkingForm::Budget
+    }
 }
 
 /// Where messages within the conversation can have the role `system`.

@@ -124,6 +124,15 @@ fn a_reply_has_as_many_tokens_as_the_body_asks_for() {
     }
 }
 
+/// The reply is cut at the others, too.
+#[tokio::test]
+async fn as_many_stop_texts_are_sent_as_openai_accepts() {
+    let server = server().await;
+    let model = Endpoint::new(config(&server)).unwrap().model("m");
+    let params = Params { stop: ["1", "2", "3", "4", "5"].map(str::to_owned).to_vec(), ..Params::default() };
+    assert_eq!(sent(&model, &server, params, false).await["stop"], json!(["1", "2", "3", "4"]));
+}
+
 #[tokio::test]
 async fn a_number_of_replies_that_cannot_be_read_is_an_error_before_the_call() {
     let server = server().await;

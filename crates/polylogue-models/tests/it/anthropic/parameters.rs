@@ -1,6 +1,8 @@
 //! Parameters by what the table says of a model.
 
-use polylogue_core::{Capability, Effort, Model, ModelErrorKind, Params, Thinking, ToolChoice};
+use polylogue_core::{
+    Call, Capability, Effort, Entry, Model, ModelErrorKind, Outcome, Params, Part, Thinking, ToolChoice,
+};
 use polylogue_models::{Config, Endpoint};
 use polylogue_test::server::{Answer, Behavior, Server};
 use serde_json::{Map, Value, json};
@@ -117,6 +119,30 @@ async fn a_forced_call_is_sent_unless_the_model_refuses_it() {
 }
 
 /// P45, P46: what the provider cannot enforce is known before anything is sent, so that the caller asks in words.
+/// A model that reasons for a number of tokens refuses to do so where calls are continued without the reasoning before them, such as
+/// those of another model.
+#[tokio::test]
+async fn calls_without_reasoning_are_continued_without_reasoning() {
+    let call = Call { id: "call_of_another_model".into(), tool: "weather".into(), args: json!({}) };
+    let outcome = Outcome::done("sunny");
+    let result = Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome };
+    let within = vec![Entry::user("Weather?"), Entry::own(vec![Part::Call(call)]), result];
+    let after = [within.clone(), vec![Entry::assistant("Sunny."), Entry::user("Thanks.")]].concat();
+    let server = Server::start(Behavior::from("fine")).await;
+    for (model, entries, reasons) in [
+        ("claude-sonnet-4-5", &within, false),
+        ("claude-sonnet-4-5", &after, true),
+        ("claude-sonnet-4-6", &within, true),
+    ] {
+        let asked =
+            Asked { tools: vec![weather()], params: effort(Effort::Low), ..Asked::new(entries.clone()) };
+        ask(&claude(&server, model), &asked).await.0.unwrap_or_else(|error| panic!("{model}: {error}"));
+        let sent = server.requests().last().unwrap().body.clone();
+        assert_eq!(sent.get("thinking").is_some(), reasons, "{model}: {sent}");
+    }
+    assert_eq!(server.violations(), [""; 0]);
+}
+
 #[tokio::test]
 async fn a_schema_is_enforced_if_it_can_be() {
     let schema = json!({

@@ -158,6 +158,36 @@ async fn a_conversation_with_calls_has_tools_even_if_none_is_offered() {
     }
 }
 
+/// Claude that reasons for a number of tokens refuses to do so where calls are continued without the reasoning before them.
+#[tokio::test]
+async fn calls_without_reasoning_are_continued_without_reasoning() {
+    let server = Server::start(Behavior::from("fine")).await;
+    let entries = [
+        Entry::user("Look."),
+        Entry::own(vec![call("call_of_mine", json!({}))]),
+        returned("call_of_mine", Outcome::done("a cat")),
+    ];
+    for (model, reasons) in
+        [("anthropic.claude-sonnet-4-5-20250929-v1:0", false), ("anthropic.claude-sonnet-4-6", true)]
+    {
+        let params = Params {
+            effort: Some(Effort::Low),
+            stop: vec!["\n\n".into(), "END".into()],
+            ..Params::default()
+        };
+        let tools = vec![ToolSpec::new("look", "", json!(true))];
+        let asked = Asked { tools, params, ..Asked::new(entries.clone()) };
+        let model = Endpoint::new(config(&server)).unwrap().model(model);
+        ask(&model, &asked).await.0.unwrap();
+        let body = server.requests().last().unwrap().body.clone();
+        let thinking = body.pointer("/additionalModelRequestFields/thinking");
+        assert_eq!(thinking.is_some(), reasons, "{body}");
+        // Claude refuses stop sequences of white space.
+        assert_eq!(body["inferenceConfig"]["stopSequences"], json!(["END"]));
+    }
+    assert_eq!(server.violations(), [""; 0]);
+}
+
 #[tokio::test]
 async fn what_cannot_be_sent_is_refused_or_named() {
     let server = Server::start(Behavior::from("fine")).await;

@@ -205,19 +205,22 @@ async fn a_choice_of_tools_is_a_mode() {
 #[tokio::test]
 async fn a_schema_that_cannot_be_enforced_is_an_unsupported_capability() {
     let server = Server::start(Behavior::from("fine")).await;
-    let refused = async |name: &str, schema: Value, tools: Vec<ToolSpec>| {
-        let params = Params { schema: Some(schema), ..Params::default() };
+    let refused = async |name: &str, params: Params, tools: Vec<ToolSpec>| {
         ask(&model(config(&server), name), &Asked { params, tools, ..Asked::default() })
             .await
             .0
             .unwrap_err()
             .kind
     };
-    let unsupported = polylogue_core::ModelErrorKind::Unsupported(Capability::Schema);
+    let unsupported = polylogue_core::ModelErrorKind::Unsupported;
+    let schema = |schema| Params { schema: Some(schema), ..Params::default() };
     let recursive = json!({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]});
-    assert_eq!(refused(NEW, recursive, Vec::new()).await, unsupported);
+    assert_eq!(refused(NEW, schema(recursive), Vec::new()).await, unsupported(Capability::Schema));
     let tools = vec![crate::common::weather()];
-    assert_eq!(refused(OLD, json!({"type": "object"}), tools).await, unsupported);
+    let object = schema(json!({"type": "object"}));
+    assert_eq!(refused(OLD, object, tools.clone()).await, unsupported(Capability::Schema));
+    let json = Params { json: true, ..Params::default() };
+    assert_eq!(refused(OLD, json, tools).await, unsupported(Capability::Json));
     assert_eq!(server.count(), 0);
 }
 

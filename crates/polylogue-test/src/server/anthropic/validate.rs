@@ -103,7 +103,24 @@ fn check_for(request: &Value, model: &str, version: &str) -> Checked {
         history.read(message, messages.get(..index).unwrap_or_default(), &mut marks)
     })?;
     history.end()?;
+    check_continued(body, messages)?;
     check_output(body)
+}
+
+/// With a number of tokens for thinking, calls are continued only with the thinking before them.
+fn check_continued(body: &Object, messages: &[Value]) -> Checked {
+    let is_enabled = body.get("thinking").is_some_and(|thinking| thinking["type"] == "enabled");
+    let own = messages.iter().rfind(|message| message["role"] == "assistant");
+    let blocks = own.and_then(|own| own["content"].as_array()).map(Vec::as_slice).unwrap_or_default();
+    let has_calls = blocks.iter().any(|block| block["type"] == "tool_use");
+    let first = blocks.first().and_then(|block| block["type"].as_str()).unwrap_or_default();
+    match is_enabled && has_calls && !first.ends_with("thinking") {
+        true => Err(format!(
+            "messages: Expected `thinking` or `redacted_thinking`, but found `{first}`. When `thinking` is enabled, \
+             a final `assistant` message must start with a thinking block"
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Marks of caches, at most four, longer ones first.
