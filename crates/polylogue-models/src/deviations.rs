@@ -182,6 +182,8 @@ const ROWS: &[Row] = &[
     },
     // As vLLM, by the name `reasoning_content`.
     Row { provider: "sglang", reasoning: SendReasoning::Always, ..USUAL },
+    // Its models that think refuse calls without the reasoning before them.
+    Row { provider: "moonshot", reasoning: SendReasoning::Always, ..USUAL },
     // Formats of replies are its grammars, <https://huggingface.co/docs/text-generation-inference/conceptual/guidance>.
     Row {
         provider: "tgi",

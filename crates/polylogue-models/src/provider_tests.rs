@@ -50,6 +50,26 @@ fn the_environment_gives_addresses_and_keys() {
 }
 
 #[test]
+fn providers_with_an_address_and_a_key_alone_have_the_models_of_the_table() {
+    for (name, address, variable, model) in [
+        ("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", "qwen3p8-max"),
+        ("deepinfra", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY", "zai-org/GLM-5.2"),
+        ("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", "gpt-oss-120b"),
+        ("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", "kimi-k3"),
+        ("zai", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY", "glm-4.5"),
+        ("nebius", "https://api.tokenfactory.nebius.com/v1", "NEBIUS_API_KEY", "zai-org/GLM-5.3"),
+        ("sambanova", "https://api.sambanova.ai/v1", "SAMBANOVA_API_KEY", "gpt-oss-120b"),
+    ] {
+        let env = Env::of([(variable, "sk-x")]);
+        let config = Provider::find(name).unwrap().config(&env).unwrap();
+        assert_eq!((&*config.base_url, config.api), (address, Api::ChatCompletions), "{name}");
+        assert_eq!((config.key, config.key_variables), (Key::new("sk-x"), vec![variable.to_owned()]));
+        let model = Models::new(env).model(&format!("{name}:{model}")).unwrap();
+        assert!(model.price().is_some() && model.context_window().is_some(), "{}", model.name());
+    }
+}
+
+#[test]
 fn gemini_is_asked_by_its_own_api_unless_the_address_is_that_of_the_compatible_one() {
     let at = |url: &str| {
         let config = Provider::find("gemini").unwrap().config(&Env::of([("GEMINI_BASE_URL", url)])).unwrap();

@@ -54,6 +54,13 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
           together       no key: set `TOGETHER_API_KEY`
           openrouter     no key: set `OPENROUTER_API_KEY`
           xai            no key: set `XAI_API_KEY`
+          fireworks      no key: set `FIREWORKS_API_KEY`
+          deepinfra      no key: set `DEEPINFRA_API_KEY`
+          cerebras       no key: set `CEREBRAS_API_KEY`
+          moonshot       no key: set `MOONSHOT_API_KEY`
+          zai            no key: set `ZAI_API_KEY`
+          nebius         no key: set `NEBIUS_API_KEY`
+          sambanova      no key: set `SAMBANOVA_API_KEY`
           gemini         no key: set `GEMINI_API_KEY` or `GOOGLE_API_KEY`
           vertex         no project: set `GOOGLE_CLOUD_PROJECT` to the id of the project, or `GOOGLE_VERTEX_API_KEY` to an API key
           vllm           answers at SERVER

@@ -66,6 +66,7 @@ async fn each_provider_is_sent_what_it_accepts() {
         ("openrouter", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
         ("deepseek", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
         ("mistral", "m", [&null, &seed, &null, &stop, &tool, &null]),
+        ("moonshot", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),
         ("groq", "m", [&seed, &null, &null, &stop, &tool, &yes]),
         ("xai", "grok-4.20", [&seed, &null, &top_k, &null, &tool, &yes]),
         ("xai", "m", [&seed, &null, &top_k, &stop, &tool, &yes]),

@@ -8,7 +8,7 @@ use polylogue_test::server::{Answer, Behavior, Playbook, Server, Vendor};
 use serde_json::{Value, json};
 
 /// Each row: the provider, one of its models that reason, and who is played.
-const ROWS: [(&str, &str, Vendor); 14] = [
+const ROWS: [(&str, &str, Vendor); 15] = [
     ("openai-chat", "o3", Vendor::OpenAi),
     ("mistral", "magistral-medium-latest", Vendor::Mistral),
     ("cohere", "command-a-03-2025", Vendor::Cohere),
@@ -21,6 +21,8 @@ const ROWS: [(&str, &str, Vendor); 14] = [
     ("vllm", "MiniMaxAI/MiniMax-M2", Vendor::Vllm),
     ("llamacpp", "gpt-oss-120b", Vendor::LlamaCpp),
     ("sglang", "MiniMaxAI/MiniMax-M2", Vendor::Sglang),
+    // It is as strict about reasoning that is returned.
+    ("moonshot", "kimi-of-tomorrow", Vendor::Sglang),
     ("tgi", "m", Vendor::Tgi),
     ("together", "moonshotai/Kimi-K2-Thinking", Vendor::Together),
 ];
