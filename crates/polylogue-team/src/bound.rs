@@ -1,5 +1,6 @@
 //! The bound: what a run of a team takes at most, computed from its file before the first call.
 
+mod added;
 mod amount;
 mod asked;
 mod case;
@@ -12,6 +13,7 @@ mod paths;
 mod pattern;
 mod reach;
 mod reasoning;
+mod role_play;
 mod scene;
 mod speaker;
 mod summaries;
@@ -36,8 +38,10 @@ use self::walk::{Computed, Walk};
 use crate::agent::{Agent, ModelKeys};
 use crate::build::{AgentBuilder, Provide};
 use crate::build_context::BuildContext;
+use crate::built_in::SESSION;
 use crate::source::Source;
 use crate::team::Team;
+use crate::tooling::ToolEntry;
 
 /// What a run of a team takes at most.
 ///
@@ -66,7 +70,7 @@ pub struct TeamBound {
     pub unpriced: BTreeSet<String>,
     /// The date of the table of prices, as `YYYY-MM-DD`.
     pub price_date: String,
-    /// The most bytes of the task and the messages with which it begins.
+    /// The most bytes of the task and the messages with which it begins, with the tokens of what is attached.
     #[serde(skip)]
     opening: u64,
     /// The capabilities that its models are expected to have.
@@ -126,7 +130,7 @@ fn raises_in_words(limits: &Limits) -> Option<String> {
     ];
     let most: Vec<String> = most.into_iter().flatten().collect();
     let after = match most.is_empty() {
-        true => "the bound does not hold: there is no `ceiling`".to_owned(),
+        true => "the bound does not hold: no `ceiling` limits calls, tokens or money".to_owned(),
         false => format!("a run can take more than the bound, up to the `ceiling` of {}", most.join(" and ")),
     };
     let asks = limits.on_limit == OnLimit::Ask;
@@ -262,6 +266,9 @@ impl Team {
         if self.agents.iter().filter_map(Agent::model).any(uses_servers) {
             all.push("descriptions of tools of MCP servers count only when the servers run".to_owned());
         }
+        if self.agents.iter().any(shows_pictures) {
+            all.push("tools return no pictures or documents".to_owned());
+        }
         if self.memory.embed.is_some() {
             all.push("embeddings of the memory are not counted".to_owned());
         }
@@ -300,6 +307,14 @@ impl TeamBound {
         }
         self
     }
+}
+
+/// Whether tools that `agent` calls or executes can return pictures.
+fn shows_pictures(agent: &Agent) -> bool {
+    let shows = |tool: &ToolEntry| tool.mcp().is_some() || tool.own().is_some_and(|own| *own.tool == SESSION);
+    let keys = agent.model();
+    keys.is_some_and(|keys| keys.tools.iter().any(|tool| shows(tool)))
+        || agent.executes_tools.iter().any(|run| *run.tool == SESSION)
 }
 
 /// `amount` within the limits on tokens and money.

@@ -133,7 +133,10 @@ pub(crate) fn runs_python(name: &str) -> bool {
     runs_programs(name) && name != "javascript"
 }
 
+/// The tool that runs Python in a session, which can show pictures.
+pub(crate) const SESSION: &str = "python_session";
+
 /// Whether calls of the tool `name` run what the model wrote as a program.
 pub(crate) fn runs_programs(name: &str) -> bool {
-    ["python", "shell", "javascript", "python_session"].contains(&name)
+    ["python", "shell", "javascript", SESSION].contains(&name)
 }

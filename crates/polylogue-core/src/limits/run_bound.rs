@@ -29,7 +29,8 @@ pub struct RunBound {
     /// Money.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
-    /// The bytes of the task and the messages with which the outermost chat begins.
+    /// The bytes of the task and the messages with which the outermost chat begins, and the tokens of pictures, sounds and documents in
+    /// these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opening: Option<u64>,
     /// The capabilities that its models are expected to have. If one of them lacks one, its agent continues in another way, which takes
@@ -85,10 +86,12 @@ impl RunBound {
 /// Why the [bound](RunBound) of a run does not apply any more: something happened on which it does not rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BoundException {
-    /// The conversation began with longer messages, or with pictures or documents.
+    /// The conversation began with longer messages, or with other pictures or documents.
     Opening,
     /// A model reads a sound, which can have another price than text.
     Sound,
+    /// A tool returned a picture or a document, of which models read more than of a text.
+    Media,
     /// A person wrote more than [`RunBound::MESSAGE_BYTES`].
     LongAnswer,
     /// A reply had more than [`RunBound::BYTES_PER_TOKEN`] for each of its tokens.
@@ -122,6 +125,7 @@ impl fmt::Display for BoundException {
             }
             Self::Opening => "the first message is longer than the task of the team file",
             Self::Sound => "there is a sound, which can have another price than text",
+            Self::Media => "a tool returned a picture or a document",
             Self::LongAnswer => "a person wrote more than 4,000 bytes",
             Self::LongReply => "a reply has more than 8 bytes for each token",
             Self::Seals => "a reply has more sealed reasoning than was expected",

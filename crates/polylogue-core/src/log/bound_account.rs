@@ -14,7 +14,7 @@ pub(crate) struct BoundAccount {
     failed: Vec<(Path, Name, Charge)>,
     /// The first event on which bounds do not rest.
     exception: Option<BoundException>,
-    /// The bytes of the task and the messages with which the outermost chat began; `None` before.
+    /// The bytes of the task and the messages with which the outermost chat began, with the tokens of what is attached; `None` before.
     opening: Option<u64>,
     /// The capabilities that models were found to lack.
     missing: Vec<Capability>,
@@ -113,9 +113,9 @@ fn exception(event: &Event) -> Option<BoundException> {
     }
     let is_outermost = event.at.is_root();
     match &event.body {
-        Body::Opened(opening) if is_outermost => {
-            let mut parts = opening.messages.iter().flat_map(|message| &message.parts);
-            parts.any(|part| matches!(part, Part::Media(_))).then_some(BoundException::Opening)
+        Body::ToolReturned { outcome, .. } => {
+            let has_media = outcome.parts.iter().any(|part| matches!(part, Part::Media(_)));
+            has_media.then_some(BoundException::Media)
         }
         // The default answer is that of the team.
         Body::InputProvided { text, by, .. }
@@ -143,7 +143,7 @@ fn sounds(body: &Body) -> bool {
         |parts: &[Part]| parts.iter().any(|part| matches!(part, Part::Media(media) if media.is_sound()));
     match body {
         Body::Opened(opening) => opening.messages.iter().any(|message| any(&message.parts)),
-        Body::Message(message) | Body::Sent(message) => any(&message.parts),
+        Body::Message(message) | Body::Posted(message) | Body::Sent(message) => any(&message.parts),
         Body::ToolReturned { outcome, .. } => any(&outcome.parts),
         _ => false,
     }
@@ -182,11 +182,12 @@ fn returned(reply: &ModelReply) -> u64 {
     [thoughts, verbatim].into_iter().fold(bytes(&reply.parts), u64::saturating_add)
 }
 
-/// The bytes of text and of calls.
+/// The bytes of text and of calls, and the tokens of pictures, sounds and documents.
 fn bytes(parts: &[Part]) -> u64 {
     let of = |part: &Part| match part {
         Part::Text(text) => text.len() as u64,
         Part::Call(call) => call.args.to_string().len() as u64,
+        Part::Media(media) => media.most_tokens(),
         _ => 0,
     };
     parts.iter().map(of).sum()

@@ -2,7 +2,7 @@
 
 use super::entry::Entry;
 use crate::data::written;
-use crate::{Bound, InputTokens, Part};
+use crate::{Bound, InputTokens, Media, Part};
 
 impl Entry {
     /// The most tokens that it adds to a request.
@@ -17,11 +17,19 @@ impl Entry {
     }
 }
 
+impl Media {
+    /// The most tokens that it adds to a request: [`Bound::MEDIA_TOKENS`], or one for each byte of its address or content if that is more.
+    #[must_use]
+    pub fn most_tokens(&self) -> u64 {
+        (self.url.len() as u64).max(Bound::MEDIA_TOKENS)
+    }
+}
+
 fn part(part: &Part) -> InputTokens {
     match part {
         Part::Text(text) | Part::Thought(text) => (text.len() as u64).into(),
         Part::Media(media) => {
-            let all = (media.url.len() as u64).max(Bound::MEDIA_TOKENS);
+            let all = media.most_tokens();
             InputTokens { all, audio: if media.is_sound() { all } else { 0 } }
         }
         Part::Note(_) => 0.into(),

@@ -1,8 +1,10 @@
 //! Assumptions of the bound: three cases, and sizes that no setting limits.
 
+use polylogue_config::At;
 use polylogue_core::{Bound, RunBound};
 
 use crate::agent::Agent;
+use crate::pattern::Media;
 use crate::reasoning::Example;
 use crate::text::Template;
 
@@ -116,10 +118,41 @@ impl Case {
     }
 }
 
+/// The bytes of a text that can quote a task: without it, and how often it does.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Quoting {
+    plain: u128,
+    quotes: u128,
+}
+
+impl Quoting {
+    /// That of a text, which has so many `bytes` with a task.
+    pub(super) fn of(bytes: impl Fn(&str) -> usize) -> Self {
+        let [plain, quoting] = ["", "x"].map(|task| bytes(task) as u128);
+        Self { plain, quotes: quoting.saturating_sub(plain) }
+    }
+
+    /// The bytes with a task of `task` bytes.
+    pub(super) const fn with(self, task: u128) -> u128 {
+        self.plain.saturating_add(self.quotes.saturating_mul(task))
+    }
+}
+
 /// The most bytes of `template` with a task of `task` bytes.
 pub(super) fn filled(template: &Template, task: u128) -> u128 {
-    let [plain, quoting] = ["", "x"].map(|task| template.fill(task).len() as u128);
-    plain.saturating_add(quoting.saturating_sub(plain).saturating_mul(task))
+    Quoting::of(|task| template.fill(task).len()).with(task)
+}
+
+/// The most bytes that a request has of `media`, as calls are reserved.
+pub(super) fn attached(case: Case, media: &[At<Media>]) -> u128 {
+    let most = |media: polylogue_core::Media| {
+        if case.is_typical() { Bound::MEDIA_TOKENS } else { media.most_tokens() }
+    };
+    media
+        .iter()
+        .filter_map(|media| media.part())
+        .map(|media| u128::from(most(media)))
+        .fold(0, u128::saturating_add)
 }
 
 /// The bytes of an example that an agent is given.

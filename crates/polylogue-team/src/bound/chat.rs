@@ -4,9 +4,8 @@ use polylogue::{Name, Result};
 use polylogue_core::Params;
 
 use super::amount::Effect;
-use super::case::{MESSAGE, PROMPT, filled};
+use super::case::{MESSAGE, PROMPT, attached, filled};
 use super::scene::{Messages, Scene, overhead};
-use super::task::{MEDIA, role_play_opening};
 use super::walk::{Walk, introduction};
 use crate::build::AgentBuilder;
 use crate::chat::{Chat, Introductions, Summary};
@@ -32,18 +31,21 @@ impl Walk<'_> {
         scene.begin_after(earlier);
         scene.shared = earlier.saturating_add(introductions(builder, chat));
         for line in &chat.opening.0 {
-            let media = (line.media.len() as u128).saturating_mul(MEDIA);
+            let media = attached(self.case, &line.media);
             scene
                 .post(introduction(builder.team, &line.from), filled(&line.text, task).saturating_add(media));
         }
         scene.pin();
-        let rules = if matches!(chat.pattern, Pattern::RolePlay(_)) { role_play_opening(task) } else { 0 };
+        let own = match &chat.pattern {
+            Pattern::RolePlay(role_play) => self.added(builder, role_play)?.opening.with(task),
+            _ => 0,
+        };
         scene.background.extend(crate::text::values(&chat.background.participants));
         // Neither the task nor the opening is a result.
         scene.said = 0;
         // Not before the opening, which may not count.
         scene.messages = turns_with_messages(chat);
-        self.opening.get_or_insert(scene.shared.saturating_add(task).saturating_add(rules));
+        self.opening.get_or_insert(scene.shared.saturating_add(task).saturating_add(own));
         self.pattern(builder, &mut scene, (name, chat))?;
         let mut said = self.summary(builder, &mut scene, (name, chat))?;
         // A chat that waits for turns in the background would end again after each of their results.

@@ -31,6 +31,8 @@ pub(super) struct Choice {
     pub(super) options: u128,
     pub(super) retries: u128,
     pub(super) texts: ChoiceTexts,
+    /// Bytes that are added to each question.
+    pub(super) more: u128,
 }
 
 impl Choice {
@@ -43,7 +45,10 @@ impl Choice {
             let quotes = text.matches("{options}").count() as u128;
             quotes.saturating_mul(listed).saturating_add(text.len() as u128)
         };
-        of(&self.texts.prompt).max(of(&self.texts.retry_prompt)).saturating_add(PROMPT)
+        of(&self.texts.prompt)
+            .max(of(&self.texts.retry_prompt))
+            .saturating_add(PROMPT)
+            .saturating_add(self.more)
     }
 }
 
@@ -206,7 +211,7 @@ impl Walk<'_> {
         let proposer = self.helper(builder, None, itself, true)?;
         let critic = self.helper(builder, Some(&given.critic), itself, true)?;
         let texts = given.texts.clone().unwrap_or_default().over(ChoiceTexts::default());
-        let choice = Choice { options: given.options as u128, retries: given.retries.into(), texts };
+        let choice = Choice { options: given.options as u128, retries: given.retries.into(), texts, more: 0 };
         self.best_of(builder, scene, (&proposer, Some(&critic)), &choice)
     }
 

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use polylogue::{Name, Result};
 use polylogue_core::{Model as _, Params};
 
+use super::added::Added;
 use super::amount::{Effect, Sum};
 use super::case::{Case, MESSAGE};
 use super::model;
@@ -34,6 +35,8 @@ pub(super) struct Computed {
     pub(super) speakers: BTreeMap<(Name, Name, Kind), Rc<Speaker>>,
     /// The most turns by the stop conditions of chats, by the address of the chat: all are part of one team, which does not move.
     pub(super) stops: BTreeMap<usize, Option<u64>>,
+    /// The texts of role-plays, by the address of the role-play.
+    pub(super) added: BTreeMap<usize, Added>,
     /// What agents execute for others, by team and name.
     pub(super) executed: BTreeMap<(Name, Name), Executed>,
 }

@@ -103,7 +103,7 @@ impl<'a> AgentBuilder<'a> {
     }
 
     /// The agents of the team outside of any chat.
-    pub(super) fn agents(&self) -> ScopedAgents<'_, 'a> {
+    pub(crate) fn agents(&self) -> ScopedAgents<'_, 'a> {
         ScopedAgents { builder: self, around: BuildScope::default() }
     }
 
@@ -169,7 +169,7 @@ fn made<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
 }
 
 /// The agents of a team in some place.
-pub(super) struct ScopedAgents<'b, 'a> {
+pub(crate) struct ScopedAgents<'b, 'a> {
     builder: &'b AgentBuilder<'a>,
     around: BuildScope<'a>,
 }

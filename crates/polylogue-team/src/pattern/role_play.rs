@@ -241,7 +241,7 @@ impl RolePlay {
     }
 
     /// The roles with their agents.
-    fn cast(&self, agents: &dyn Agents) -> Result<Library> {
+    pub(crate) fn cast(&self, agents: &dyn Agents) -> Result<Library> {
         let (assistant, user) = (&self.assistant, &self.user);
         let mut role_play = Library::new(agents.speaker(&assistant.who)?, agents.speaker(&user.who)?);
         role_play = role_play.roles(assistant.role(), user.role()).done(self.done.text.as_str());

@@ -287,6 +287,31 @@ fn ledgers_count_as_stalls_that_turns_take_back() {
     assert_eq!(of("{task}{task}{task}") - of("{task}"), 2 * (1_000 + 6));
 }
 
+/// Three messages, each of which can be asked for again; what is prepared before them is asked for twice, the second time after the first prompt.
+#[test]
+fn texts_of_a_role_play_count_as_long_as_they_are() {
+    let agents =
+        ["A", "B", "S", "P", "C"].map(|name| format!("{{name: {name}, parameters: {{max_tokens: 9}}}}"));
+    let input = |keys: &str| {
+        let chat = format!("participants: [A, B], pattern: {{role_play: {{max_rounds: 1, {keys}}}}}");
+        let agents = agents.join(", ");
+        let text = format!("{{name: t, model: 'a:b', task: hi, agents: [{agents}], chat: {{{chat}}}}}");
+        bound(&team(&text)).at_most.input().unwrap()
+    };
+    for (keys, calls) in [
+        ("user: {who: A, rules: TEXT}, assistant: B", 4),
+        ("user: A, assistant: {who: B, rules: TEXT}", 2),
+        ("user: A, assistant: B, texts: {opening: TEXT}", 4 + 2),
+        ("user: A, assistant: B, language: TEXT", 2 * (4 + 2)),
+        ("user: A, assistant: B, specifier: S, texts: {specifier: TEXT}", 1 + 2),
+        ("user: A, assistant: B, planner: P, texts: {planner: TEXT}", 1 + 2),
+        ("user: A, assistant: B, critic: {who: C, options: 2, retries: 0, criteria: TEXT}", 4 + 2),
+    ] {
+        let of = |bytes: usize| input(&keys.replace("TEXT", &"x".repeat(bytes)));
+        assert_eq!(of(20_000) - of(10_000), calls * 10_000, "{keys}");
+    }
+}
+
 /// Two critics that read the same draft lead to one turn of the editor.
 #[test]
 fn participants_of_a_graph_that_wait_for_all_speak_once_for_each_round() {
@@ -413,7 +438,8 @@ fn limits_of_the_run_limit_it() {
     );
     assert!(!bound.rests_on.iter().any(|what| what.contains("person")), "{:?}", bound.rests_on);
     for (ceiling, after) in [
-        ("", "the bound does not hold: there is no `ceiling`"),
+        ("", "the bound does not hold: no `ceiling` limits calls, tokens or money"),
+        ("ceiling: {time: 1 h},", "the bound does not hold: no `ceiling` limits calls, tokens or money"),
         (
             "ceiling: {calls: 9, cost: 2.5},",
             "a run can take more than the bound, up to the `ceiling` of $2.50 and 9 model calls",

@@ -59,6 +59,7 @@ use std::sync::Arc;
 use polylogue_core::{Agent, Chat, ChatBuilder, Params, PatternFlaw, Policy, Result, Transcript};
 
 pub use self::critic::Critic;
+pub use self::participants::AddedTexts;
 use self::participants::{Participants, PromptFn, RolePlayAgent};
 use self::policy::{Done, RolePlayPolicy, Rules};
 pub use self::prompts::RoleValues;
@@ -327,6 +328,12 @@ impl RolePlay {
     pub fn assistants_in(&self, chat: &Transcript) -> Vec<Assistant> {
         let role_play = if self.sets_temperatures { self.clone().with_temperature() } else { self.clone() };
         role_play.cast.prompted(chat)
+    }
+
+    /// What it adds to the requests of its agents where their task is `task`, such as to compute how long these can be.
+    #[must_use]
+    pub fn added_texts(&self, task: &str) -> AddedTexts {
+        self.cast.added(task)
     }
 
     fn with_temperature(self) -> Self {

@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use polylogue::{AnyModel, Log};
 use polylogue_core::{
-    Bound, BoundException, Capabilities, Capability, DeltaSink, Event, Model, ModelError, ModelErrorKind,
-    Params, Part, Reply, Request, RunBound, Seal, Seals, Status, StopReason, Usage, Verbatim,
+    AnyTool, Bound, BoundException, Capabilities, Capability, DeltaSink, Event, Media, Model, ModelError,
+    ModelErrorKind, Outcome, OutcomeStatus, Params, Part, Reply, Request, RunBound, Seal, Seals, Status,
+    StopReason, Tool, ToolCx, ToolError, ToolSpec, Usage, Verbatim,
 };
-use polylogue_team::BuildContext;
-use serde_json::json;
+use polylogue_team::{BuildContext, Team};
+use serde_json::{Value, json};
+
+use super::adversary::{Adversary, Behavior};
 
 /// A model of which tool calls are expected.
 #[derive(Clone, Copy)]
@@ -153,6 +156,73 @@ async fn a_bound_has_the_sealed_reasoning_that_is_expected() {
         let (reason, ends, share) = play_sealing(Sealing { is_expected, seal }).await;
         assert_eq!((&reason, ends), (&end, exception), "{is_expected} {seal}");
         assert!(exception.is_some() || share <= 100, "{share} %");
+    }
+}
+
+/// A tool that returns a picture, whatever is asked of it.
+struct Camera(AnyTool);
+
+impl Tool for Camera {
+    fn spec(&self) -> &ToolSpec {
+        self.0.spec()
+    }
+
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let picture = Media { kind: "image/png".into(), url: "data:image/png;base64,AAAA".into() };
+        Ok(Outcome::new(OutcomeStatus::Done, vec![Part::Media(picture)]))
+    }
+}
+
+/// No size of the result limits pictures in it, of which a model reads more than of a text.
+#[tokio::test]
+async fn a_picture_that_a_tool_returns_ends_the_bound() {
+    let team = super::team(
+        "{name: t, model: 'a:b', task: hi, agents: [{name: A, tools: [calculator], max_tool_rounds: 3, parameters: {max_tokens: 9}}], \
+          chat: {participants: [A], max_turns: 1}}",
+    );
+    let model = Adversary::new(Behavior::EndlessCalls, 0).model();
+    let bound = team.bound(&|_| Ok(model.clone()), &team.limits()).unwrap();
+    let context = BuildContext::none().wrapping_tools(|tool| AnyTool::new(Camera(tool)));
+    let chat = team.build_at(&|_| Ok(model.clone()), &context).unwrap();
+    let mut log = Log::in_memory().bound(bound.to_enforce());
+    let run = chat.run_in(&mut log, "hi").await.unwrap();
+    assert_eq!(log.bound_exception().await, Some(BoundException::Media));
+    assert!(
+        !matches!(run.status, Status::Closed { reason: StopReason::Bound { .. }, .. }),
+        "{:?}",
+        run.status
+    );
+}
+
+/// A team whose opening has a picture of about so many bytes.
+fn pictured(bytes: usize) -> Team {
+    super::team(&format!(
+        "{{name: t, model: 'a:b', task: hi, agents: [{{name: A, parameters: {{max_tokens: 9}}}}], \
+          chat: {{participants: [A], pattern: sequential, opening: {{text: Look., media: [{{type: image/png, url: 'data:image/png;base64,{}'}}]}}}}}}",
+        "A".repeat(bytes)
+    ))
+}
+
+#[tokio::test]
+async fn pictures_of_an_opening_count_as_they_are_reserved_and_larger_ones_end_the_bound() {
+    let model = Adversary::new(Behavior::Longest, 0).model();
+    let bound = |bytes| {
+        let team = pictured(bytes);
+        team.bound(&|_| Ok(model.clone()), &team.limits()).unwrap()
+    };
+    let input = |bytes| bound(bytes).at_most.input().unwrap();
+    assert_eq!(input(40_000), input(4), "as much as the largest picture of a provider");
+    assert_eq!(input(120_000) - input(80_000), 40_000);
+    let none = super::bound(&super::team(
+        "{name: t, model: 'a:b', task: hi, agents: [{name: A, parameters: {max_tokens: 9}}], \
+          chat: {participants: [A], pattern: sequential, opening: Look.}}",
+    ));
+    assert_eq!(input(4) - none.at_most.input().unwrap(), Bound::MEDIA_TOKENS);
+    for (bytes, exception) in [(4, None), (80_000, None), (120_000, Some(BoundException::Opening))] {
+        let chat = pictured(bytes).build_at(&|_| Ok(model.clone()), &BuildContext::none()).unwrap();
+        let mut log = Log::in_memory().bound(bound(80_000).to_enforce());
+        chat.run_in(&mut log, "hi").await.unwrap();
+        assert_eq!(log.bound_exception().await, exception, "{bytes} bytes");
     }
 }
 

@@ -8,8 +8,11 @@ use super::{bound, calls, team};
 /// What stands for a long text in the teams.
 const LONG: &str = "LONG";
 
+/// What stands for one that is longer than all that the program adds to requests.
+const MUCH: &str = "MUCH";
+
 /// Teams, each with what their bound would miss if one of these did not count.
-const TEAMS: [(&str, &str); 13] = [
+const TEAMS: [(&str, &str); 16] = [
     (
         "an agent as a tool keeps its calls of tools",
         "agents: [{name: A, parameters: {max_tokens: 8}, agent_tools: [{who: B, description: Helps., max_calls: 1}], max_tool_rounds: 1, \
@@ -84,6 +87,26 @@ const TEAMS: [(&str, &str); 13] = [
          chat: {participants: [A, B, C], stop: {max_turns: 2}, \
                 pattern: {graph: {start: A, edges: {A: [{to: B, says: zzzz}, {to: C, otherwise: true}]}}}}",
     ),
+    (
+        "rules of the roles of a role-play",
+        "agents: [{name: A, parameters: {max_tokens: 5}}, {name: B, parameters: {max_tokens: 5}}], \
+         chat: {participants: [A, B], pattern: {role_play: {user: {who: A, rules: 'MUCH {{task}}'}, assistant: {who: B, rules: MUCH}, \
+                uninstructed: 0, max_rounds: 4}}}",
+    ),
+    (
+        "prompts before a role-play, its opening, and the criteria of its critic",
+        "agents: [{name: A, parameters: {max_tokens: 5}}, {name: B, parameters: {max_tokens: 5}}, {name: S, parameters: {max_tokens: 5}}, \
+                  {name: P, parameters: {max_tokens: 5}}, {name: C, parameters: {max_tokens: 5}}], \
+         chat: {participants: [A, B], pattern: {role_play: {user: A, assistant: B, specifier: S, planner: P, language: French, \
+                critic: {who: C, options: 2, criteria: MUCH}, \
+                texts: {opening: 'MUCH {{task}}', specifier: 'MUCH {{task}}', planner: MUCH}, uninstructed: 0, max_rounds: 2}}}",
+    ),
+    (
+        "questions whether a task is complete",
+        "agents: [{name: A, parameters: {max_tokens: 5}}, {name: B, parameters: {max_tokens: 5}}], \
+         chat: {participants: [A, B], pattern: {group_solve: {max_iterations: 2, end: all_complete, check: {reflection: MUCH, decision: MUCH}, \
+                tasks: [{who: A, prompt: Begin., self_terminating: true}, {who: B, prompt: End., self_terminating: true}]}}}",
+    ),
 ];
 
 #[tokio::test(start_paused = true)]
@@ -91,6 +114,7 @@ async fn runs_of_each_team_end_within_its_bound() {
     let place = tempfile::tempdir().unwrap();
     for (what, keys) in TEAMS {
         let text = format!("{{name: t, model: 'a:b', task: hi, {keys}}}").replace(LONG, &"word ".repeat(400));
+        let text = text.replace(MUCH, &"word ".repeat(12_000));
         let mut stage = Stage::new(what.to_owned(), team(&text), place.path());
         for behavior in [Behavior::Worst, Behavior::Longest, Behavior::EndlessCalls, Behavior::NeverDone] {
             for exit in [None, Some(0)] {

@@ -26,6 +26,26 @@ pub(super) struct Texts {
     pub(super) critic: Option<PromptFn>,
 }
 
+/// What a [`RolePlay`](super::RolePlay) adds to the requests of its agents, for one task: they have their own system messages besides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AddedTexts {
+    /// The opening message to the user role.
+    pub opening: String,
+    /// The rules of the assistant role.
+    pub assistant: String,
+    /// The rules of the user role.
+    pub user: String,
+    /// The rules of the critic; empty without one.
+    pub critic: String,
+    /// The default role of the specifier, which has none if it has its own system message, and its prompt.
+    pub specifier: [String; 2],
+    /// The same of the planner.
+    pub planner: [String; 2],
+    /// The sentence on the language at the end of default prompts of the critic; empty without a language.
+    pub language: String,
+}
+
 /// All participants and private agents.
 #[derive(Clone, derive_more::Debug)]
 pub(super) struct Participants {
@@ -100,11 +120,34 @@ impl Participants {
 
     /// The opening message to the user role. The assistant role does not see it: it sees only instructions.
     pub(super) fn opening(&self, task: &str) -> Message {
-        let text = match &self.texts.opening {
-            Some(opening) => opening(&self.casting(task)),
-            None => self.in_language(prompts::OPENING.to_owned()),
-        };
+        let text = self.opening_text(&self.casting(task));
         Message::text(Name::user(), text).to(Audience::Only(vec![self.user.name().clone()]))
+    }
+
+    fn opening_text(&self, values: &RoleValues<'_>) -> String {
+        match &self.texts.opening {
+            Some(opening) => opening(values),
+            None => self.in_language(prompts::OPENING.to_owned()),
+        }
+    }
+
+    /// All that is added to the requests of the agents where their task is `task`.
+    pub(super) fn added(&self, task: &str) -> AddedTexts {
+        let values = &self.casting(task);
+        // An own system message stands between the rules and the language, in paragraphs of its own.
+        let rules = |rules: String| self.in_language(format!("{rules}\n\n"));
+        let private = |role: &str, side| [rules(role.to_owned()), self.prompt(side, values)];
+        let [assistant, user] = &self.prompts;
+        let critic = self.critic.as_ref().map(|critic| rules(self.rules_of(critic, values)));
+        AddedTexts {
+            opening: self.opening_text(values),
+            assistant: rules(assistant(values)),
+            user: rules(user(values)),
+            critic: critic.unwrap_or_default(),
+            specifier: private(prompts::SPECIFIER, RolePlayAgent::Specifier),
+            planner: private(prompts::PLANNER, RolePlayAgent::Planner),
+            language: self.in_language(String::new()),
+        }
     }
 
     /// A default prompt, with the sentence on the language.
@@ -117,12 +160,19 @@ impl Participants {
 
     /// The prompt of a private agent before the two roles start.
     pub(super) fn question(&self, side: RolePlayAgent, chat: &Transcript) -> String {
-        let (specified, idea) = (self.specified(chat), self.casting(chat.task()));
+        match side {
+            RolePlayAgent::Planner => self.prompt(side, &self.casting(&self.specified(chat))),
+            _ => self.prompt(side, &self.casting(chat.task())),
+        }
+    }
+
+    /// The prompt of the planner or the specifier.
+    fn prompt(&self, side: RolePlayAgent, values: &RoleValues<'_>) -> String {
         match (side, &self.texts) {
-            (RolePlayAgent::Planner, Texts { planner: Some(plan), .. }) => plan(&self.casting(&specified)),
-            (RolePlayAgent::Planner, _) => self.in_language(prompts::plan(&specified)),
-            (_, Texts { specifier: Some(specify), .. }) => specify(&idea),
-            _ => self.in_language(prompts::specify(&idea, self.word_limit)),
+            (RolePlayAgent::Planner, Texts { planner: Some(plan), .. }) => plan(values),
+            (RolePlayAgent::Planner, _) => self.in_language(prompts::plan(values.task)),
+            (_, Texts { specifier: Some(specify), .. }) => specify(values),
+            _ => self.in_language(prompts::specify(values, self.word_limit)),
         }
     }
 
