@@ -1,6 +1,6 @@
 //! What a run of a team takes at most, as a table and as a line.
 
-use polylogue_core::Money;
+use polylogue_core::{Money, OnLimit};
 use polylogue_runtime::{Prepared, bound_of};
 use polylogue_team::{Amount, Team, TeamBound};
 
@@ -132,8 +132,13 @@ pub(super) fn line_of(prepared: &Prepared, rows: Option<u64>) -> Option<String> 
     if calls == 0 {
         return None;
     }
+    let unless = match prepared.run().limits().on_limit {
+        OnLimit::Ask => " unless a person raises a limit",
+        OnLimit::Stop => "",
+    };
+    let calls = format!("{}{unless}", counted(calls, "model call"));
     if let Some(why) = no_price(&bound) {
-        return Some(in_tokens(&subject, calls, &bound, &why));
+        return Some(in_tokens(&subject, &calls, &bound, &why));
     }
     if !bound.is_finite() {
         return Some(format!("No bound on the cost: {}.", bound.unbounded.join("; ")));
@@ -143,9 +148,8 @@ pub(super) fn line_of(prepared: &Prepared, rows: Option<u64>) -> Option<String> 
         false => format!(", {} if every request is retried", money(&bound.with_retries, &bound)),
     };
     Some(format!(
-        "{subject} at most {} in {}{retries}; usually about {} (prices of {}; `polylogue check --price` has the parts).",
+        "{subject} at most {} in {calls}{retries}; usually about {} (prices of {}; `polylogue check --price` has the parts).",
         money(most, &bound),
-        counted(calls, "model call"),
         money(&bound.typical, &bound),
         bound.price_date
     ))
@@ -161,8 +165,7 @@ fn no_price(bound: &TeamBound) -> Option<String> {
 }
 
 /// The line without money.
-fn in_tokens(subject: &str, calls: u64, bound: &TeamBound, why: &str) -> String {
-    let calls = counted(calls, "model call");
+fn in_tokens(subject: &str, calls: &str, bound: &TeamBound, why: &str) -> String {
     let Some(tokens) = bound.at_most.tokens() else {
         return format!("{subject} at most {calls}. No bound on tokens: {}.", bound.unbounded.join("; "));
     };

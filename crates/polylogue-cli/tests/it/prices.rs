@@ -204,6 +204,10 @@ fn a_run_without_prices_says_first_how_many_tokens_it_takes_at_most() {
         let plain = line.replace(',', "");
         assert!(plain.contains(&format!("It takes at most {tokens} tokens in 2 model calls")), "{line}");
         assert!(line.contains(why), "{line}");
+        let asks = home.run(&["run", "--on-limit", "ask", file]).ok();
+        let line =
+            format!("It takes at most {tokens} tokens in 2 model calls unless a person raises a limit");
+        assert!(asks.err.replace(',', "").contains(&line), "{}", asks.err);
     }
 }
 
