@@ -84,6 +84,8 @@ pub(crate) async fn fork(
             meta_with(&meta, team)?
         }
     };
+    let is_of_another = team.is_some() && !copied.iter().all(|event| matches!(event.body, Body::Opened(_)));
+    let meta = if is_of_another || lengthens(&events, point) { without_bound(meta) } else { meta };
     let meta = without_reply_limit(meta, &mut copied);
     let edited = point.is_edited || (point.event.is_some() && point.text.is_some());
     let meta = Meta { created: now(), parent: Some(Parent { id: id.clone(), event, edited }), ..meta };
@@ -149,6 +151,24 @@ fn meta_with(meta: &Meta, team: &Prepared) -> Result<Meta> {
     let own = meta.title.split_once(' ').map_or("", |(_, own)| own);
     let title = format!("{} {own}", team.team().name).trim_end().to_owned();
     team.run().stored()?.meta(title)
+}
+
+/// Whether a message of a participant has a longer text at `point` than in `events`: what a conversation takes at most rests on the length
+/// of replies. Longer tasks and answers end its bound by themselves.
+fn lengthens(events: &[Event], point: &ForkPoint) -> bool {
+    let edited = point.event.and_then(|event| events.get(usize::try_from(event).ok()?));
+    match (edited.map(|event| &event.body), &point.text) {
+        (Some(Body::Message(old) | Body::Posted(old)), Some(text)) => text.len() > old.plain().len(),
+        _ => false,
+    }
+}
+
+/// The metadata of a fork without what it takes at most, which was computed for another past.
+fn without_bound(mut meta: Meta) -> Meta {
+    if let Some(team) = meta.team.as_object_mut() {
+        team.shift_remove("bound");
+    }
+    meta
 }
 
 /// The metadata of a fork, whose events are `copied`, without the limit on the length of replies that one response of the original had.

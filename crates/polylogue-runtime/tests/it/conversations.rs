@@ -10,7 +10,7 @@ use polylogue_core::{
 use polylogue_models::Env;
 use polylogue_runtime::{
     Access, Error, FilesPolicy, Fork, ForkPoint, ForkedFiles, ModelOptions, OpenOptions, Prepared, Resumed,
-    RunOptions, Runtime, Steered, StoreLocation,
+    RunOptions, Runtime, Steered, StoreLocation, fresh_id,
 };
 use polylogue_store::Memory;
 
@@ -198,6 +198,31 @@ async fn a_fork_continues_alone_and_its_parent_is_in_the_list() {
     assert!(
         matches!(&last.body, Body::Reopened { message: Some(message), .. } if message.plain() == "again")
     );
+}
+
+/// Another team did not spend what the past of the fork cost, and counts no longer texts than its agents write.
+#[tokio::test]
+async fn a_fork_has_a_bound_only_if_that_counts_its_past() {
+    let world = world(TALK).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    conversation.run().await.unwrap();
+    let whole = conversation.events().await;
+    let is_second = |event: &&Arc<Event>| matches!(&event.body, Body::Message(m) if m.plain() == "two");
+    let second = whole.iter().find(is_second).unwrap().seq;
+    for (event, text, is_other_team, has_bound) in [
+        (None, None, false, true),
+        (None, None, true, false),
+        (Some(1), None, true, true),
+        (Some(second), Some("2"), false, true),
+        (Some(second), Some("zwei"), false, false),
+    ] {
+        let point = ForkPoint { event, text: text.map(str::to_owned), is_edited: false };
+        let team = is_other_team.then_some(&world.team);
+        let fork = world.runtime.fork_as(&id, &point, fresh_id(), team).await.unwrap().id;
+        let meta = world.runtime.store().meta(&fork).await.unwrap();
+        assert_eq!(!meta.team["bound"].is_null(), has_bound, "{point:?} {is_other_team}");
+    }
 }
 
 /// Counts how often logs are read.
