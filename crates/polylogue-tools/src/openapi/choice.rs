@@ -49,7 +49,7 @@ impl Document {
         match found.len() {
             0 => Err("none of its operations can be called".into()),
             count if count > MOST_TOOLS && only.is_empty() => Err(format!(
-                "it has {count} operations, more than a model can choose from; say which with `only`"
+                "it has {count} operations, more than a model can choose from; name some of them in `include`"
             )),
             _ => Ok(found),
         }

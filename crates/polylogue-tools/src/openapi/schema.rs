@@ -11,23 +11,8 @@ const DEEPEST: usize = 8;
 /// Maximum size of a schema as JSON, in bytes. A larger one is cut at a lower depth.
 const MAX_BYTES: usize = 24 * 1024;
 
-/// Keywords that are kept unchanged.
-const KEPT: [&str; 14] = [
-    "description",
-    "enum",
-    "default",
-    "minimum",
-    "maximum",
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "pattern",
-    "format",
-    "multipleOf",
-    "title",
-];
+/// The types of JSON Schema.
+const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
 
 /// Maximum number of schemas within one.
 const MOST: usize = 2_000;
@@ -70,8 +55,8 @@ fn at(document: &Document, schema: &Value, depth: usize, left: &RemainingSize) -
     let mut simple = Map::new();
     // What the reference itself says goes before what it leads to.
     let own = schema.get("description").map(|text| ("description", text));
-    let kept = object.iter().filter(|(key, _)| KEPT.contains(&key.as_str()));
-    let kept = kept.map(|(key, value)| (key.as_str(), value)).chain(own);
+    let kept = object.iter().map(|(key, value)| (key.as_str(), value)).chain(own);
+    let kept = kept.filter(|(key, value)| is_kept(key, value));
     // What many references lead to would be copied as often: it is counted before.
     let kept = kept.filter(|(_, value)| left.takes(value));
     simple.extend(kept.map(|(key, value)| (key.to_owned(), value.clone())));
@@ -100,18 +85,34 @@ fn at(document: &Document, schema: &Value, depth: usize, left: &RemainingSize) -
     Value::Object(simple)
 }
 
+/// Whether `key` is kept unchanged, with a `value` that it can have: providers refuse schemas with others.
+fn is_kept(key: &str, value: &Value) -> bool {
+    match key {
+        "description" | "title" | "pattern" | "format" => value.is_string(),
+        "minimum" | "maximum" => value.is_number(),
+        "multipleOf" => value.as_f64().is_some_and(|number| number > 0.0),
+        "minLength" | "maxLength" | "minItems" | "maxItems" => value.is_u64(),
+        "uniqueItems" => value.is_boolean(),
+        "enum" => value.as_array().is_some_and(|values| !values.is_empty()),
+        "default" => true,
+        _ => false,
+    }
+}
+
 fn put_type(object: &Map<String, Value>, simple: &mut Map<String, Value>) {
+    let is_type = |kind: &Value| kind.as_str().is_some_and(|kind| TYPES.contains(&kind));
     let kind = match object.get("type") {
         // `null` is what is left out.
         Some(Value::Array(kinds)) => {
             match kinds.iter().filter(|kind| *kind != "null").collect::<Vec<_>>().as_slice() {
-                [only] => Some((*only).clone()),
+                [only] if is_type(only) => Some((*only).clone()),
                 _ => None,
             }
         }
-        Some(kind) => Some(kind.clone()),
-        None if object.contains_key("properties") => Some(json!("object")),
-        None => None,
+        Some(kind) if is_type(kind) => Some(kind.clone()),
+        // One that does not exist says nothing, either.
+        _ if object.contains_key("properties") => Some(json!("object")),
+        _ => None,
     };
     simple.extend(kind.map(|kind| ("type".to_owned(), kind)));
 }
@@ -145,7 +146,7 @@ fn put_properties(
         merge(simple, json!({"properties": written}));
     }
     if let Some(required) = object.get("required").and_then(Value::as_array) {
-        let is_seen = |name: &&Value| !unseen.iter().any(|unseen| **name == **unseen);
+        let is_seen = |name: &&Value| name.is_string() && !unseen.iter().any(|unseen| **name == **unseen);
         merge(simple, json!({"required": required.iter().filter(is_seen).collect::<Vec<_>>()}));
     }
     match object.get("additionalProperties") {

@@ -243,6 +243,26 @@ fn documents_that_cannot_be_used_say_why() {
 }
 
 #[test]
+fn what_providers_refuse_in_schemas_is_left_out() {
+    let document = json!({
+        "openapi": "3.0.0",
+        "servers": [{"url": "https://a.example"}],
+        "paths": {"/x": {"get": {"operationId": "x", "parameters": [
+            {"name": "a", "in": "query", "schema": {"type": "file", "pattern": 5, "minLength": "1", "enum": [], "description": {"x": 1}}},
+            {"name": "b", "in": "query", "schema": {"type": "map", "properties": {"c": {"type": ["int", "null"]}}, "required": [1, "c"]}},
+            {"name": "d", "in": "query", "schema": {"type": "integer", "minimum": "0", "maximum": 9, "multipleOf": 0, "uniqueItems": "yes"}},
+        ]}}},
+    });
+    let found = Document::read(&document.to_string()).unwrap().operations(&["x"], None).unwrap().remove(0);
+    let expected = json!({
+        "a": {},
+        "b": {"type": "object", "properties": {"c": {}}, "required": ["c"]},
+        "d": {"type": "integer", "maximum": 9},
+    });
+    assert_eq!(found.parameters["properties"], expected);
+}
+
+#[test]
 fn references_in_circles_and_schemas_without_end_are_bounded() {
     let wide: serde_json::Map<String, Value> =
         (0..40).map(|n| (format!("p{n}"), json!({"$ref": "#/components/schemas/Wide"}))).collect();
