@@ -9,7 +9,11 @@ use polylogue_core::{
 };
 use serde_json::{Map, Value, json};
 
+mod broken;
 mod formal;
+
+use self::broken::fail;
+pub(super) use self::broken::{Broken, FAILS};
 
 /// How a model behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +103,8 @@ pub(super) struct Adversary {
     pub(super) turn: u64,
     /// Replies without an object since the last one with one.
     pub(super) formless: u64,
+    /// Attempts that break before each reply.
+    pub(super) fails: u64,
 }
 
 /// Bytes of a token, as a bound assumes.
@@ -122,6 +128,7 @@ impl Adversary {
             only: None,
             turn: 0,
             formless: 0,
+            fails: 0,
         }
     }
 
@@ -437,6 +444,7 @@ impl Model for Switched {
             }
             before
         };
+        fail(request, adversary.fails).await?;
         adversary.complete(request, deltas).await
     }
 

@@ -1,6 +1,6 @@
 //! What stays between turns, what stands around messages, and who speaks next: teams that each rest on one of these.
 
-use super::adversary::{Adversary, Behavior};
+use super::adversary::{Adversary, Behavior, FAILS};
 use super::stage::{OPEN, Setting, Stage};
 use super::sweep::flaw;
 use super::{bound, calls, team};
@@ -12,7 +12,7 @@ const LONG: &str = "LONG";
 const MUCH: &str = "MUCH";
 
 /// Teams, each with what their bound would miss if one of these did not count.
-const TEAMS: [(&str, &str); 16] = [
+const TEAMS: [(&str, &str); 17] = [
     (
         "an agent as a tool keeps its calls of tools",
         "agents: [{name: A, parameters: {max_tokens: 8}, agent_tools: [{who: B, description: Helps., max_calls: 1}], max_tool_rounds: 1, \
@@ -88,6 +88,11 @@ const TEAMS: [(&str, &str); 16] = [
                 pattern: {graph: {start: A, edges: {A: [{to: B, says: zzzz}, {to: C, otherwise: true}]}}}}",
     ),
     (
+        "all attempts with each model of a list",
+        "agents: [{name: A, model: ['a:b', 'c:d'], parameters: {max_tokens: 5}}, {name: B, parameters: {max_tokens: 5}}], \
+         chat: {participants: [A, B], max_turns: 4}",
+    ),
+    (
         "rules of the roles of a role-play",
         "agents: [{name: A, parameters: {max_tokens: 5}}, {name: B, parameters: {max_tokens: 5}}], \
          chat: {participants: [A, B], pattern: {role_play: {user: {who: A, rules: 'MUCH {{task}}'}, assistant: {who: B, rules: MUCH}, \
@@ -116,12 +121,18 @@ async fn runs_of_each_team_end_within_its_bound() {
         let text = format!("{{name: t, model: 'a:b', task: hi, {keys}}}").replace(LONG, &"word ".repeat(400));
         let text = text.replace(MUCH, &"word ".repeat(12_000));
         let mut stage = Stage::new(what.to_owned(), team(&text), place.path());
-        for behavior in [Behavior::Worst, Behavior::Longest, Behavior::EndlessCalls, Behavior::NeverDone] {
+        for (behavior, fails) in [
+            (Behavior::Worst, 0),
+            (Behavior::Longest, 0),
+            (Behavior::EndlessCalls, 0),
+            (Behavior::NeverDone, 0),
+            (Behavior::Longest, FAILS),
+        ] {
             for exit in [None, Some(0)] {
-                let model = Adversary::new(behavior, 0);
+                let model = Adversary { fails, ..Adversary::new(behavior, 0) };
                 let played = stage.play(model, Setting { exit, ..OPEN }).await;
                 let flaw = flaw(&played, behavior);
-                assert!(flaw.is_none(), "{what}, {behavior:?}, {exit:?}: {flaw:?}");
+                assert!(flaw.is_none(), "{what}, {behavior:?}, {fails} failures, {exit:?}: {flaw:?}");
             }
         }
     }

@@ -7,15 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use polylogue::tools::memory::AnyMemory;
 use polylogue::{AnyModel, Chat, Limits, Log};
 use polylogue_core::{
-    AnyTool, Audience, Body, BoundException, Outcome, RunBound, Status, Tool, ToolCx, ToolError, ToolSpec,
-    TotalUsage,
+    AnyTool, Audience, Body, BoundException, ChargeReason, Outcome, RunBound, Status, Tool, ToolCx,
+    ToolError, ToolSpec, TotalUsage,
 };
 use polylogue_mcp::{Catalog, Servers};
+use polylogue_models::{Fallback, model_names};
 use polylogue_store::Facts;
-use polylogue_team::{BuildContext, Grant, Team, TeamBound};
+use polylogue_team::{Amount, BuildContext, Grant, Team, TeamBound};
 use serde_json::Value;
 
-use super::adversary::{Adversary, Switched};
+use super::adversary::{Adversary, Broken, Switched};
 use super::reasons::{Others, untrue};
 
 /// The answers that people give in one conversation.
@@ -84,6 +85,8 @@ pub(super) struct Played {
     pub(super) untrue: Option<String>,
     /// What else spoke than models.
     pub(super) others: Others,
+    /// Whether requests were sent again: the bound with all retries applies then.
+    retried: bool,
 }
 
 impl Played {
@@ -116,8 +119,8 @@ impl Stage {
         let tools = served(&team);
         let context = BuildContext::at(place).grant(Grant::ALL).with_memory(memory).with_tools(tools.clone());
         let context = and(context);
-        let any = AnyModel::new(model.clone());
-        let chat = team.build_at(&|_| Ok(any.clone()), &context).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let provide = |names: &str| Ok(provided(&model, names));
+        let chat = team.build_at(&provide, &context).unwrap_or_else(|e| panic!("{name}: {e}"));
         Self { name, team, chat, model, tools, bounds: BTreeMap::new() }
     }
 
@@ -128,8 +131,9 @@ impl Stage {
 
     fn bound(&mut self, setting: Setting, output: u64) -> TeamBound {
         let limits = self.limits(setting);
-        let (team, any) = (&self.team, AnyModel::new(self.model.clone()));
-        let of = || team.bound_with(&|_| Ok(any.clone()), &limits, self.tools.clone()).unwrap();
+        let (team, model) = (&self.team, &self.model);
+        let provide = |names: &str| Ok(provided(model, names));
+        let of = || team.bound_with(&provide, &limits, self.tools.clone()).unwrap();
         // No bound rests on when people leave.
         let setting = Setting { exit: None, ..setting };
         self.bounds.entry((setting, output)).or_insert_with(of).clone()
@@ -140,8 +144,8 @@ impl Stage {
         self.model.play(adversary);
         let bound = self.bound(setting, adversary.output);
         let played = self.run(self.limits(setting), bound.to_enforce(), setting.exit).await;
-        let most =
-            [bound.at_most.calls(), bound.at_most.tokens(), cost_of(&bound)].map(Option::unwrap_or_default);
+        let bound = if played.retried { bound.with_retries } else { bound.at_most };
+        let most = [bound.calls(), bound.tokens(), cost_of(&bound)].map(Option::unwrap_or_default);
         Played { shares: shares(&played.used, &bound), most, ..played }
     }
 
@@ -177,7 +181,10 @@ impl Stage {
             _ => false,
         };
         let events = log.events().await;
+        let is_failed =
+            |body: &Body| matches!(body, Body::Charged(charge) if charge.why == ChargeReason::Failed);
         Played {
+            retried: events.iter().any(|event| is_failed(&event.body)),
             untrue: untrue(&self.team, &events),
             others: Others::of(&self.team, &events),
             used: log.usage().await,
@@ -209,16 +216,24 @@ fn served(team: &Team) -> Catalog {
     Catalog::of_described(std::thread::spawn(list).join().unwrap())
 }
 
-fn cost_of(bound: &TeamBound) -> Option<u64> {
-    bound.at_most.picodollars().and_then(|cost| u64::try_from(cost).ok())
+/// The model called `names`: of several, the first one always fails.
+fn provided(model: &Switched, names: &str) -> AnyModel {
+    match model_names(names).count() {
+        0 | 1 => AnyModel::new(model.clone()),
+        _ => Fallback::new([AnyModel::new(Broken(model.clone())), AnyModel::new(model.clone())]).into(),
+    }
 }
 
-fn shares(used: &TotalUsage, bound: &TeamBound) -> [u64; 3] {
+fn cost_of(bound: &Amount) -> Option<u64> {
+    bound.picodollars().and_then(|cost| u64::try_from(cost).ok())
+}
+
+fn shares(used: &TotalUsage, bound: &Amount) -> [u64; 3] {
     let of =
         |used: u64, most: Option<u64>| most.map_or(0, |most| used.saturating_mul(100).div_ceil(most.max(1)));
     [
-        of(used.counted_calls(), bound.at_most.calls()),
-        of(used.counted_tokens(), bound.at_most.tokens()),
+        of(used.counted_calls(), bound.calls()),
+        of(used.counted_tokens(), bound.tokens()),
         of(used.counted_cost().picodollars, cost_of(bound)),
     ]
 }

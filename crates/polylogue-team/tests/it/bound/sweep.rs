@@ -8,7 +8,7 @@ use polylogue::Log;
 use polylogue_core::{BoundException, Money, RunBound, Status, StopReason};
 use polylogue_team::{BuildContext, Overrides, Team, load, parse};
 
-use super::adversary::{Adversary, Behavior};
+use super::adversary::{Adversary, Behavior, FAILS};
 use super::reasons::misfit;
 use super::stage::{OPEN, Played, Setting, Stage};
 
@@ -151,7 +151,12 @@ fn drawn(seed: u64) -> (Adversary, Setting) {
     let calls = if below(200) == 0 { 40 } else { [2, 5][below(2)] };
     let calls = (!mixed(seed).is_multiple_of(4 * RARE)).then_some(calls);
     let exit = [None, None, Some(0), Some(3)][below(4)];
-    (Adversary { output: 48, window, ..Adversary::new(behavior, seed) }, Setting { window, calls, exit })
+    // As often as endpoints send a request again, and less often.
+    let fails = if below(16) == 0 { 1 + below(4) as u64 } else { 0 };
+    (
+        Adversary { output: 48, window, fails, ..Adversary::new(behavior, seed) },
+        Setting { window, calls, exit },
+    )
 }
 
 /// Why `played` is not as the bound of its team says.
@@ -252,7 +257,8 @@ async fn whole_conversations_end_for_true_reasons() {
     for seed in first..first + setting("POLYLOGUE_WHOLE").unwrap_or(WHOLE) {
         let at = usize::try_from(seed % stages.len() as u64).unwrap();
         let nth = usize::try_from(mixed(seed) % Behavior::ALL.len() as u64).unwrap();
-        let model = Adversary { output: 48, ..Adversary::new(Behavior::ALL[nth], seed) };
+        let fails = if mixed(!seed).is_multiple_of(16) { FAILS } else { 0 };
+        let model = Adversary { output: 48, fails, ..Adversary::new(Behavior::ALL[nth], seed) };
         let setting = Setting { calls: Some(MANY_CALLS), ..OPEN };
         let played = stages[at].play(model, setting).await;
         let flaw = flaw(&played, model.behavior);

@@ -1,12 +1,14 @@
 //! Conversations whose stop reasons are true, and the same ones with each other reason, which is not.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use polylogue::stop::{Counted, ModelMistake, Reason};
 use polylogue::{AnyModel, Log};
 use polylogue_core::{
-    Body, Call, DeltaSink, Event, Finish, Model, ModelError, Name, Part, Reply, Request, Status, StopReason,
-    Usage,
+    Body, Bound, Call, DeltaSink, Event, Finish, Model, ModelError, Money, Name, Params, Part, Reply,
+    Request, Status, StopReason, Usage,
 };
 use polylogue_team::{BuildContext, Overrides, Team, parse};
 use serde_json::json;
@@ -14,7 +16,7 @@ use serde_json::json;
 use super::untrue;
 
 /// A model that says these texts, one in each call of an agent, and then the last one again. `!` calls a tool that there is not, `-` says nothing, and
-/// `?` is another vote of each agent.
+/// `?` is another vote of each agent. What begins with `~` takes its time.
 struct Lines(Vec<&'static str>);
 
 impl Model for Lines {
@@ -24,7 +26,11 @@ impl Model for Lines {
 
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let mine = usize::try_from(request.origin.nth).unwrap();
-        let text = self.0.get(mine).or(self.0.last()).copied().unwrap_or_default();
+        let mut text = self.0.get(mine).or(self.0.last()).copied().unwrap_or_default();
+        if let Some(slow) = text.strip_prefix('~') {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            text = slow;
+        }
         let call = |tool: &str| {
             Part::Call(Call { id: format!("c{mine}"), tool: tool.to_owned(), args: json!({"x": mine}) })
         };
@@ -41,8 +47,18 @@ impl Model for Lines {
             }
             text => (vec![Part::text(text)], Finish::Stop),
         };
-        let usage = Usage { input: Some(1), output: Some(1), ..Usage::default() };
+        let (input, output) = (Bound::of(self, request).input, text.len() as u64 / 8 + 2);
+        let usage = Usage { input: Some(input), output: Some(output), ..Usage::default() };
         Ok(Reply { parts, finish, usage, ..Reply::text("") })
+    }
+
+    /// A dollar for a million tokens.
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        Some(Money { picodollars: (usage.input? + usage.output?) * 1_000_000 })
+    }
+
+    fn max_output(&self, _: &Params) -> Option<u64> {
+        Some(64)
     }
 }
 
@@ -147,6 +163,116 @@ const PLAYED: [Played; 33] = [
     ),
 ];
 
+/// Teams, of which all keys but the first ones are given, whose runs end for reasons that no chat of [`PLAYED`] has. People leave.
+const LIMITED: [Played; 12] = [
+    (
+        "limits: {calls: 2}, agents: [{name: A}, {name: B}], chat: {participants: [A, B], max_turns: 8}",
+        &["one", "two"],
+        "calls",
+    ),
+    (
+        "limits: {tokens: 600}, agents: [{name: A}, {name: B}], chat: {participants: [A, B], max_turns: 8}",
+        &["one", "two"],
+        "tokens",
+    ),
+    (
+        "limits: {cost: 0.0006}, agents: [{name: A}, {name: B}], chat: {participants: [A, B], max_turns: 8}",
+        &["one", "two"],
+        "cost",
+    ),
+    (
+        "limits: {time: 200 ms}, agents: [{name: A}, {name: B}], chat: {participants: [A, B], max_turns: 8}",
+        &["~one", "two"],
+        "time",
+    ),
+    (
+        "agents: [{name: A}, {name: B}], chat: {participants: [A, B], stop: {max_time: 200 ms}}",
+        &["~one", "two"],
+        "time",
+    ),
+    (
+        "agents: [{name: A, limits: {calls: 1}}, {name: B}], chat: {participants: [A, B], max_turns: 8}",
+        &["one", "two"],
+        "allowance",
+    ),
+    (
+        "limits: {depth: 1}, agents: [{name: A}, {name: B}], \
+         chats: [{name: most, participants: [B], pattern: sequential}, {name: inner, participants: [most], pattern: sequential}], \
+         chat: {participants: [A, inner], pattern: sequential}",
+        &["one"],
+        "depth",
+    ),
+    (
+        "agents: [{name: A}, {name: B}], chat: {participants: [A, B], stop: {all: [{max_turns: 2}, {max_messages: 2}]}}",
+        &["one", "two"],
+        "all",
+    ),
+    (
+        "agents: [{name: A}, {name: B}], \
+         chat: {participants: [A, B], pattern: {role_play: {user: A, assistant: B, max_messages: 2, uninstructed: 0}}}",
+        &["one", "two"],
+        "messages",
+    ),
+    (
+        "agents: [{name: A}, {name: B}], \
+         chat: {participants: [A, B], pattern: {role_play: {user: A, assistant: B, max_rounds: 1, uninstructed: 0}}}",
+        &["one", "two"],
+        "rounds",
+    ),
+    (
+        "agents: [{name: A}, {name: P, human: true}], chat: {participants: [A, P], max_turns: 8}",
+        &["one"],
+        "left",
+    ),
+    (
+        "agents: [{name: A}, {name: P, human: true}], chat: {participants: [P], max_turns: 5}",
+        &["one"],
+        "no_participants",
+    ),
+];
+
+/// All reasons for which the outermost chat of a team can end within its bound. Others are those of chats of one agent (`finished`), of a
+/// bound that is wrong (`bound`), of unknown prices, of what stops a run from outside, and of a history that a provider refuses
+/// (`context_full`), after which no bound applies.
+const REACHED: [&str; 36] = [
+    "all",
+    "all_spoken",
+    "allowance",
+    "auto_replies",
+    "calls",
+    "chair_decided",
+    "completed",
+    "condition",
+    "cost",
+    "count_reached",
+    "dag_complete",
+    "depth",
+    "end_state",
+    "errors",
+    "graph_complete",
+    "left",
+    "loop_detected",
+    "matched",
+    "mentioned",
+    "messages",
+    "no_handoff",
+    "no_output",
+    "no_participants",
+    "no_reply",
+    "no_speaker",
+    "replied",
+    "request_satisfied",
+    "rounds",
+    "stalled",
+    "tasks_done",
+    "time",
+    "tokens",
+    "tool_rounds",
+    "turns",
+    "undecided",
+    "voted",
+];
+
 const AGENTS: &str = "{name: A}, {name: B}, {name: H, handoffs: [B]}, {name: T, tools: [calculator], max_tool_rounds: 2}, \
      {name: R, human_input: never, max_auto_replies: 1}, {name: S, output_schema: {type: object}, output_retries: 1}";
 
@@ -157,17 +283,33 @@ fn team(chat: &str) -> Team {
         matches!(name, "A" | "B") || chat.contains(&format!("[{name}"))
     };
     let agents: Vec<String> = agents.filter(named).map(|agent| format!("{{{agent}}}")).collect();
-    let text =
-        format!("{{name: t, model: 'a:b', task: hi, agents: [{}], chat: {{{chat}}}}}", agents.join(", "));
-    parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|error| panic!("{chat}: {error}")).team
+    with_keys(&format!("agents: [{}], chat: {{{chat}}}", agents.join(", ")))
 }
 
+fn with_keys(keys: &str) -> Team {
+    let text = format!("{{name: t, model: 'a:b', task: hi, {keys}}}");
+    parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|error| panic!("{keys}: {error}")).team
+}
+
+/// Plays a run of `team` within its limits and its bound.
 async fn play(team: &Team, says: &[&'static str]) -> (StopReason, Vec<Arc<Event>>) {
     let model = AnyModel::new(Lines(says.to_vec()));
+    let bound = team.bound(&|_| Ok(model.clone()), &team.limits()).unwrap();
     let chat = team.build_at(&|_| Ok(model.clone()), &BuildContext::none()).unwrap();
-    let run = chat.run_in(&mut Log::in_memory(), "hi").await.unwrap();
+    let log = Log::in_memory().limits(team.limits()).agent_limits(team.agent_limits());
+    let mut log = log.bound(bound.to_enforce());
+    let mut run = chat.run_in(&mut log, "hi").await.unwrap();
+    while let Status::Waiting(questions) = &run.status {
+        let (at, who) = (questions[0].0.clone(), questions[0].1.who.clone());
+        log.answer(&at, &who, "exit").await.unwrap();
+        run = chat.resume(&mut log).await.unwrap();
+    }
     let Status::Closed { reason, .. } = &run.status else { panic!("{:?}", run.status) };
-    (reason.clone(), run.events().to_vec())
+    let (used, most) = (log.usage().await, bound.at_most);
+    assert_eq!(log.bound_exception().await, None, "{reason}");
+    assert!(most.calls().is_none_or(|most| used.counted_calls() <= most), "{reason}: {used:?} {most:?}");
+    assert!(most.tokens().is_none_or(|most| used.counted_tokens() <= most), "{reason}: {used:?} {most:?}");
+    (reason.clone(), log.events().await)
 }
 
 /// The log with another reason at its end.
@@ -285,6 +427,20 @@ async fn reasons_that_are_not_true_are_found() {
         missed.extend(believed.map(|other| format!("{chat}: {other:?} for {reason:?}")));
     }
     assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[tokio::test]
+async fn each_reason_is_reached_within_the_bound() {
+    let of_chats = PLAYED.iter().map(|(chat, says, code)| (team(chat), says, *code));
+    let limited = LIMITED.iter().map(|(keys, says, code)| (with_keys(keys), says, *code));
+    let mut reached = BTreeSet::new();
+    for (team, says, code) in of_chats.chain(limited) {
+        let (reason, events) = play(&team, says).await;
+        assert_eq!(reason.code(), code, "{reason:?}");
+        assert_eq!(untrue(&team, &events), None, "{reason:?}");
+        reached.insert(code);
+    }
+    assert_eq!(reached.into_iter().collect::<Vec<_>>(), REACHED);
 }
 
 /// A conversation that should have ended before does not pass, whatever it says in the end.
