@@ -1,7 +1,7 @@
 //! Claims: granted, renewed and released by the clock of the database.
 
 use polylogue_core::chain::Link;
-use polylogue_core::{Claim, LogId, Meta, StoreError, Summary};
+use polylogue_core::{Claim, LogId, MAX_TRIES, Meta, StoreError, Summary};
 use polylogue_store::parts::{first_link, sealed, this_process, unsealed, with_lease};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -16,6 +16,12 @@ use crate::logs::{LogEnd, Logs, as_json, lease_ms};
 macro_rules! freed {
     () => {
         "holder = NULL, lease = NULL, claim_key = NULL, woken = false, unread = '{}'"
+    };
+}
+/// What a plain release sets of a log that is parked: it was parked after `$tries` tries, and stays so.
+macro_rules! still_parked {
+    ($tries:literal) => {
+        concat!("tries = CASE WHEN is_parked THEN ", $tries, " ELSE tries END")
     };
 }
 /// Whether a log must be looked at when it is released: it was scheduled while it was held, or a message came that no event takes.
@@ -212,11 +218,13 @@ impl Logs {
         let sql = concat!(
             "UPDATE polylogue.logs SET ",
             freed!(),
+            ", ",
+            still_parked!("$5"),
             ", due = CASE WHEN ",
             is_woken!(),
             " THEN now() ELSE due END WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4"
         );
-        self.of_claim(sql, claim, &[]).await.map(drop)
+        self.of_claim(sql, claim, &[(&MAX_TRIES.cast_signed(), Type::INT4)]).await.map(drop)
     }
 
     /// Releases all claims.
@@ -228,12 +236,19 @@ impl Logs {
         let sql = concat!(
             "UPDATE polylogue.logs SET ",
             freed!(),
+            ", ",
+            still_parked!("$4"),
             ", due = CASE WHEN ",
             is_woken!(),
             " THEN now() ELSE due END WHERE tenant = $1 AND id = ANY($2) AND holder = $3"
         );
-        let parameters: [Parameter<'_>; 3] =
-            [(&self.tenant, Type::TEXT), (&ids, Type::TEXT_ARRAY), (&self.node, Type::TEXT)];
+        let tries = MAX_TRIES.cast_signed();
+        let parameters: [Parameter<'_>; 4] = [
+            (&self.tenant, Type::TEXT),
+            (&ids, Type::TEXT_ARRAY),
+            (&self.node, Type::TEXT),
+            (&tries, Type::INT4),
+        ];
         self.database.query(Access::Write, sql, &parameters).await.map(drop)
     }
 

@@ -67,15 +67,17 @@ const RELEASE_UNTIL: &str = concat!(
     of_claim!()
 );
 
-/// The same for a log that was claimed by its id: an idle one stays so, and a parked one is due only at a time that was named.
+/// The same for a log that was claimed by its id: an idle one stays so, and a parked one, too, without an append. After one it is due only
+/// at a time that was named, unless this claim was to be continued.
 const RELEASE_AT_REST: &str = concat!(
     "UPDATE polylogue.logs SET ",
     freed!(),
-    ", is_parked = false, tries = 0, failure = NULL, due = CASE WHEN ",
+    ", is_parked = is_parked AND tries > 0, tries = CASE WHEN is_parked THEN tries ELSE 0 END,
+        failure = CASE WHEN is_parked AND tries > 0 THEN failure END, due = CASE WHEN ",
     is_woken!(),
-    " THEN now() WHEN is_parked THEN to_timestamp($6::float8 / 1000) WHEN due IS NOT NULL THEN ",
+    " THEN now() WHEN is_parked AND tries > 0 THEN NULL WHEN due IS NOT NULL THEN ",
     release_time!(),
-    " END",
+    " WHEN is_parked THEN to_timestamp($6::float8 / 1000) END",
     of_claim!()
 );
 
@@ -94,7 +96,8 @@ const RELEASE_FAILED: &str = concat!(
 const RELEASE_TO_OTHERS: &str = concat!(
     "UPDATE polylogue.logs SET ",
     freed!(),
-    ", failure = $5, tries = greatest(tries - (worker IS NOT DISTINCT FROM holder)::int, 0), due = CASE WHEN ",
+    ", failure = $5, tries = CASE WHEN is_parked THEN $6 ELSE greatest(tries - (worker IS NOT DISTINCT FROM holder)::int, 0) END,
+        due = CASE WHEN ",
     is_woken!(),
     " OR due IS NOT NULL THEN now() END",
     of_claim!()
@@ -185,7 +188,9 @@ impl Logs {
 
     pub(crate) async fn release_to_others(&self, claim: &Claim, why: &str) -> Result<(), StoreError> {
         self.forget(claim);
-        self.of_claim(RELEASE_TO_OTHERS, claim, &[(&as_json(why), Type::TEXT)]).await.map(drop)
+        let (why, tries) = (as_json(why), MAX_TRIES.cast_signed());
+        let more: [Parameter<'_>; 2] = [(&why, Type::TEXT), (&tries, Type::INT4)];
+        self.of_claim(RELEASE_TO_OTHERS, claim, &more).await.map(drop)
     }
 
     pub(crate) async fn schedule(
@@ -203,6 +208,17 @@ impl Logs {
             (&needs, Type::TEXT),
         ];
         let rows = self.database.query(Access::Write, SCHEDULE, &parameters).await?;
+        if rows.is_empty() { Err(StoreError::NotFound { id: id.clone() }) } else { Ok(()) }
+    }
+
+    pub(crate) async fn set_needs(&self, id: &LogId, needs: &Features) -> Result<(), StoreError> {
+        let (sql, needs) = (
+            "UPDATE polylogue.logs SET needs = $3 WHERE tenant = $1 AND id = $2 RETURNING nr",
+            needs.to_string(),
+        );
+        let parameters: [Parameter<'_>; 3] =
+            [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT), (&needs, Type::TEXT)];
+        let rows = self.database.query(Access::Write, sql, &parameters).await?;
         if rows.is_empty() { Err(StoreError::NotFound { id: id.clone() }) } else { Ok(()) }
     }
 

@@ -27,7 +27,7 @@ CREATE TABLE polylogue.logs(
     due timestamptz,                            -- when a worker must look at it; null: no worker must
     woken boolean NOT NULL DEFAULT false,       -- it was scheduled while it was held
     unread bigint[] NOT NULL DEFAULT '{}',      -- inbox messages that came while it was held, and that no event takes
-    tries int NOT NULL DEFAULT 0,               -- claims of workers since the last append or release
+    tries int NOT NULL DEFAULT 0,               -- claims of workers since the last append or release; of a parked log, 0 after an append
     worker text,                                -- the node that claimed it last because it was due
     failure text,                               -- why the last try failed, a JSON string
     takeovers int NOT NULL DEFAULT 0,           -- claims after the lease of a worker had expired
@@ -62,7 +62,8 @@ DECLARE
 BEGIN
     FOR i IN 1 .. cardinality($1) LOOP
         messages := $13[past_messages + 1 : past_messages + $12[i]];
-        UPDATE polylogue.logs SET events = events + $5[i], chain = $8[i], summary = $9[i], state = $10[i], tries = 0, failure = NULL,
+        UPDATE polylogue.logs SET events = events + $5[i], chain = $8[i], summary = $9[i], state = $10[i], tries = 0,
+            failure = CASE WHEN is_parked THEN failure END,
             lease = now() + $11 * interval '1 millisecond',
             unread = CASE WHEN unread = '{}' THEN unread ELSE ARRAY(SELECT unnest(unread) EXCEPT SELECT unnest(messages)) END
             WHERE nr = $1[i] AND fence = $2[i] AND holder = $3 AND events = $4[i];
@@ -183,4 +184,4 @@ CREATE VIEW polylogue.cluster_limits AS
     FROM polylogue.rate_limits
     UNION ALL SELECT provider, account, '', NULL, NULL, NULL, NULL, NULL, count(*), count(*) FILTER (WHERE until > now())
     FROM polylogue.slots GROUP BY provider, account;
-INSERT INTO polylogue.format VALUES(6, 6);
+INSERT INTO polylogue.format VALUES(7, 7);

@@ -302,6 +302,11 @@ impl Queue for Postgres {
         self.run(|logs| async move { logs.schedule(&id, due, needs.as_ref()).await }).await
     }
 
+    async fn set_needs(&self, id: &LogId, needs: &Features) -> Result<(), StoreError> {
+        let (id, needs) = (id.clone(), needs.clone());
+        self.run(|logs| async move { logs.set_needs(&id, &needs).await }).await
+    }
+
     async fn needs(&self, id: &LogId) -> Result<Features, StoreError> {
         let id = id.clone();
         self.run(|logs| async move { logs.needs(&id).await }).await

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use polylogue_core::{Body, Event, LogId, Name, Path, Store as _, Transcript};
+use polylogue_core::{Body, Event, LogId, Name, Path, Queue as _, Store as _, Transcript};
 use polylogue_team::Team;
 
 use crate::fork::check_participants;
@@ -11,7 +11,8 @@ use crate::{Error, ForkError, OpenOptions, Prepared, Result, Runtime};
 
 impl Runtime {
     /// Has the conversation `id` continue with `prepared`, another version of its team, of which `changes` are the differences in words:
-    /// appends the event that says so. Workers need what that team needs. Nothing is run.
+    /// appends the event that says so. Workers need what that team needs. Nothing is run: one that waits for workers still does, and one that
+    /// is parked stays so.
     ///
     /// # Errors
     /// [`Error::BadMove`] when the team lacks a participant of the conversation, or an agent whose turn is open; when another process runs
@@ -25,11 +26,11 @@ impl Runtime {
         let conversation = self.open(id, prepared, OpenOptions::default()).await?;
         conversation.change_team(prepared, changes)?;
         conversation.log_team().await?;
-        if self.store().queue().is_some() {
+        if let Some(queue) = self.store().queue() {
             // While it is open here, so that no worker claims it by what its team needed before.
-            self.note_needs(id, &self.needs_of(id, prepared, None).await?).await?;
+            queue.set_needs(id, &self.needs_of(id, prepared, None).await?).await?;
         }
-        conversation.release().await
+        conversation.release_as_before().await
     }
 }
 

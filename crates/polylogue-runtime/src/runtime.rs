@@ -258,17 +258,12 @@ impl Runtime {
             log.continue_if_lost().await?;
             let needs = run.prepared.needs();
             if !needs.is_empty() {
-                self.note_needs(log.id(), &needs).await?;
+                self.queue()?.set_needs(log.id(), &needs).await?;
             }
         }
         let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
         let opened = Opened { task, limits, changed: None, more, events: 0 };
         Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
-    }
-
-    /// Has a conversation that this process has open be continued only by workers that have what it `needs`, if any continue it.
-    pub(crate) async fn note_needs(&self, id: &LogId, needs: &Features) -> Result<()> {
-        Ok(self.queue()?.schedule(id, Due::Never, Some(needs)).await?)
     }
 
     /// Opens the stored conversation `id`, of which `prepared` is the team. One that this process has open is returned

@@ -30,6 +30,8 @@ pub trait DynQueue: Send + Sync {
     fn release_to_others<'a>(&'a self, claim: Claim, why: &'a str) -> Boxed<'a, ()>;
     /// [`Queue::schedule`](super::Queue::schedule).
     fn schedule<'a>(&'a self, id: &'a LogId, due: Due, needs: Option<&'a Features>) -> Boxed<'a, ()>;
+    /// [`Queue::set_needs`](super::Queue::set_needs).
+    fn set_needs<'a>(&'a self, id: &'a LogId, needs: &'a Features) -> Boxed<'a, ()>;
     /// [`Queue::needs`](super::Queue::needs).
     fn needs<'a>(&'a self, id: &'a LogId) -> Boxed<'a, Features>;
     /// [`Queue::is_queued`](super::Queue::is_queued).

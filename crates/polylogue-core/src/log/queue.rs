@@ -31,7 +31,7 @@ use crate::{LogId, StoreError};
 /// the store's clock, not of workers.
 ///
 /// A log that a process claims by its id, with [`Store::claim`], is not due until that claim is released or its lease expires. Releasing
-/// it with [`Store::release`] leaves its due time as it was.
+/// it with [`Store::release`] leaves its due time as it was, and a parked one parked for the reason that it had.
 ///
 /// `polylogue_test::queue` has conformance tests for every queue.
 pub trait Queue: Store {
@@ -58,7 +58,8 @@ pub trait Queue: Store {
     fn release_until(&self, claim: Claim, due: Due) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// As [`release_until`](Self::release_until) for a process that has claimed a log by its id, and run it to its rest: one that no worker
-    /// had to look at stays idle. One that was parked becomes idle, or is due at the time of [`Due::At`].
+    /// had to look at stays idle. One that was parked becomes idle, or is due at the time of [`Due::At`]; without an append under this
+    /// claim it stays parked.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -99,6 +100,12 @@ pub trait Queue: Store {
         due: Due,
         needs: Option<&Features>,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Sets what a worker must offer to be given this log. Changes nothing else: one that is parked stays so.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], or when the store cannot be written.
+    fn set_needs(&self, id: &LogId, needs: &Features) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// What a worker must offer to be given this log.
     ///
@@ -200,6 +207,7 @@ forwarded! {
     release_failed(claim: val Claim, due: val Due, why: by str) -> ();
     release_to_others(claim: val Claim, why: by str) -> ();
     schedule(id: by LogId, due: val Due, needs: maybe Features) -> ();
+    set_needs(id: by LogId, needs: by Features) -> ();
     needs(id: by LogId) -> Features;
     is_queued(id: by LogId) -> bool;
     continue_if_lost(claim: by Claim) -> ();

@@ -51,6 +51,13 @@ impl Conversation {
         self.release_until(Due::Now).await
     }
 
+    /// As [`release`](Self::release) of one that was changed and not run: workers look at it when they had to before, and one that is parked
+    /// stays so.
+    pub(crate) async fn release_as_before(&self) -> Result<()> {
+        let Some(log) = self.0.log.lock().await.take() else { return Ok(()) };
+        Ok(log.release().await?)
+    }
+
     /// Whether it was released, though there are handles of it.
     pub(crate) fn is_released(&self) -> bool {
         // While it runs, it is locked.

@@ -39,7 +39,7 @@ pub(super) struct Queued {
     pub(super) is_woken: bool,
     /// The inbox messages that came while it was held, and that it does not have.
     pub(super) unread: BTreeSet<u64>,
-    /// Claims since the last append or release.
+    /// Claims since the last append or release. Of a parked log, 0 after an append under the claim that it has now.
     pub(super) tries: u32,
     /// Why the last try failed.
     pub(super) why: Option<String>,
@@ -113,6 +113,9 @@ impl Logs {
         }
         self.requeue(&claim.id, |log| {
             log.writer = None;
+            if log.queued.is_parked {
+                log.queued.tries = MAX_TRIES;
+            }
             let due = due.unwrap_or(log.queued.due);
             log.queued.due = if log.queued.take_wake_up() { Some(now) } else { due };
         });
@@ -149,9 +152,12 @@ impl Log {
 }
 
 impl Queued {
-    /// An event was appended, or the log was released by a worker that is well.
+    /// An event was appended, or the log was released by a worker that is well. Why it is parked stays until it is parked no more.
     pub(super) fn progressed(&mut self) {
-        (self.tries, self.why) = (0, None);
+        self.tries = 0;
+        if !self.is_parked {
+            self.why = None;
+        }
     }
 
     /// Whether it must be looked at when it is released. That is forgotten.

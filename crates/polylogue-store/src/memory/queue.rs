@@ -57,12 +57,17 @@ impl Queue for Memory {
         let Some(log) = logs.by_id.get_mut(&claim.id).filter(|log| log.is_claimed_by(&claim)) else {
             return Ok(());
         };
+        let queued = &mut log.queued;
         let due = match due {
-            Due::At(at) if log.queued.is_parked => Some(at.0),
-            due => log.queued.due.and_then(|_| time(due, now)),
+            _ if queued.is_parked && queued.tries > 0 => None,
+            Due::At(at) if queued.is_parked => Some(at.0),
+            due => queued.due.and_then(|_| time(due, now)),
         };
-        log.queued.is_parked = false;
-        log.queued.progressed();
+        // One that is parked needs an append.
+        if !queued.is_parked || queued.tries == 0 {
+            queued.is_parked = false;
+            queued.progressed();
+        }
         logs.end_claim(&claim, Some(due), now);
         Ok(())
     }
@@ -113,6 +118,15 @@ impl Queue for Memory {
                 queued.due = due;
             }
         });
+        Ok(())
+    }
+
+    async fn set_needs(&self, id: &LogId, needs: &Features) -> Result<(), StoreError> {
+        let mut logs = self.logs();
+        if !logs.by_id.contains_key(id) {
+            return Err(not_found(id));
+        }
+        logs.requeue(id, |log| log.queued.needs = needs.clone());
         Ok(())
     }
 

@@ -181,10 +181,15 @@ impl WriteTransaction<'_> {
         if claimed != Claimed::No && due.is_some() {
             self.execute("UPDATE queue SET is_woken = 1 WHERE log = ?1", [log])?;
         }
-        if let Some(needs) = needs {
-            self.execute("UPDATE queue SET needs = ?2 WHERE log = ?1", params![log, needs.to_string()])?;
+        match needs {
+            Some(needs) => self.set_needs(id, needs),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    pub(super) fn set_needs(&self, id: &LogId, needs: &Features) -> Result<(), WriteError> {
+        let log = self.queued(id)?;
+        Ok(self.execute("UPDATE queue SET needs = ?2 WHERE log = ?1", params![log, needs.to_string()])?)
     }
 
     pub(super) fn release_until(&self, claim: &Claim, due: Option<u64>) -> Result<(), WriteError> {
@@ -198,7 +203,8 @@ impl WriteTransaction<'_> {
         self.release(claim)
     }
 
-    /// The same for a log that was claimed by its id: an idle one stays so, and a parked one is due only at a time that was `named`.
+    /// The same for a log that was claimed by its id: an idle one stays so, and a parked one, too, without an append. After one it is due only
+    /// at a time that was `named`, unless this claim was [to be continued](Self::continue_if_lost).
     pub(super) fn release_at_rest(
         &self,
         claim: &Claim,
@@ -207,7 +213,9 @@ impl WriteTransaction<'_> {
     ) -> Result<(), WriteError> {
         if self.is_own(claim)? {
             self.execute(
-                "UPDATE queue SET due_ms = CASE WHEN is_parked THEN ?3 ELSE ?2 END, is_parked = 0, tries = 0, why = NULL
+                "UPDATE queue SET is_parked = is_parked AND tries > 0, why = CASE WHEN is_parked AND tries > 0 THEN why END,
+                     due_ms = CASE WHEN is_parked AND tries > 0 THEN NULL WHEN due_ms IS NOT NULL THEN ?2 ELSE ?3 END,
+                     tries = CASE WHEN is_parked THEN tries ELSE 0 END
                  WHERE (due_ms IS NOT NULL OR is_parked) AND log = (SELECT nr FROM logs WHERE id = ?1)",
                 params![claim.id.as_str(), due.map(time_column), named.map(time_column)],
             )?;
@@ -289,19 +297,23 @@ impl WriteTransaction<'_> {
         Ok(Heartbeat { claim: claim.clone(), is_woken })
     }
 
-    /// An event was appended: the claims of its log count no more.
+    /// An event was appended: the claims of its log count no more. Why it is parked stays until it is parked no more.
     pub(super) fn progressed(&self, log: i64) -> Result<()> {
-        let sql = "UPDATE queue SET tries = 0, why = NULL WHERE log = ?1 AND (tries > 0 OR why IS NOT NULL)";
+        let sql = "UPDATE queue SET tries = 0, why = CASE WHEN is_parked THEN why END
+            WHERE log = ?1 AND (tries > 0 OR why IS NOT NULL)";
         self.execute(sql, [log])
     }
 
-    /// A claim ends: its log is due if it was scheduled meanwhile, or a message came that its events do not take.
+    /// A claim ends: its log is due if it was scheduled meanwhile, or a message came that its events do not take. One that is parked stays so.
     pub(super) fn wake_released(&self, claim: &Claim) -> Result<()> {
         let sql = "SELECT log FROM claims WHERE fence = ?1 AND writer = ?2";
         let claimed: Option<i64> = self.get(sql, params![claim.fence.cast_signed(), self.state.own()])?;
-        if let Some(log) = claimed
-            && self.take_wake_up(log)?
-        {
+        let Some(log) = claimed else { return Ok(()) };
+        self.execute(
+            "UPDATE queue SET tries = ?2 WHERE log = ?1 AND is_parked AND tries <> ?2",
+            params![log, MAX_TRIES],
+        )?;
+        if self.take_wake_up(log)? {
             let sql = "UPDATE queue SET due_ms = ?2 WHERE log = ?1";
             self.execute(sql, params![log, time_column(self.state.now())])?;
         }

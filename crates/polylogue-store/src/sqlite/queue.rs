@@ -64,6 +64,11 @@ impl Queue for Sqlite {
         self.writing(None, move |transaction| transaction.schedule(&id, due, needs.as_ref())).await
     }
 
+    async fn set_needs(&self, id: &LogId, needs: &Features) -> Result<(), StoreError> {
+        let (id, needs) = (id.clone(), needs.clone());
+        self.writing(None, move |transaction| transaction.set_needs(&id, &needs)).await
+    }
+
     async fn needs(&self, id: &LogId) -> Result<Features, StoreError> {
         let id = id.clone();
         self.reading(move |reader, place| reader.needs(place, &id)).await

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Claim, Due, Instruction, LEASE, MAX_TRIES, Queue as _, Store as _};
+use polylogue_core::{Claim, Due, Features, Instruction, LEASE, MAX_TRIES, Queue as _, Store as _};
 
 use super::support::{Fixture, HOUR, give, idle, none_due, parked_ids, post, ready, take, take_one};
 use crate::store::support::{Report, Verdict, done, fenced, refused, same, some};
@@ -33,19 +33,20 @@ enum Action {
     /// One that does not.
     PostSilently,
     Schedule(Due),
+    SetNeeds,
     TimePasses,
 }
 
 use Action::{
     Append, ClaimDue, Heartbeat, Post, PostSilently, Release, ReleaseAtRest, ReleaseFailed, ReleaseUntil,
-    Schedule, TimePasses,
+    Schedule, SetNeeds, TimePasses,
 };
 use State::{Held, Idle, Lost, Parked, Ready, Timed};
 
 const STATES: [State; 6] = [Idle, Timed, Ready, Held, Lost, Parked];
 
 /// For each action, the states that those of [`STATES`] become, in their order.
-const ARROWS: [(Action, [State; 6]); 16] = [
+const ARROWS: [(Action, [State; 6]); 17] = [
     (ClaimDue, [Idle, Timed, Held, Held, Held, Parked]),
     (Release, [Idle, Timed, Ready, Timed, Ready, Parked]),
     (ReleaseUntil(Due::Never), [Idle, Timed, Ready, Idle, Idle, Parked]),
@@ -61,6 +62,7 @@ const ARROWS: [(Action, [State; 6]); 16] = [
     (Schedule(Due::Never), [Idle, Idle, Idle, Held, Idle, Idle]),
     (Schedule(Due::Now), [Ready, Ready, Ready, Held, Lost, Ready]),
     (Schedule(Due::After(HOUR)), [Timed, Timed, Timed, Held, Timed, Timed]),
+    (SetNeeds, [Idle, Timed, Ready, Held, Lost, Parked]),
     // Less than an hour, and more than a lease.
     (TimePasses, [Idle, Timed, Ready, Lost, Lost, Parked]),
 ];
@@ -145,6 +147,7 @@ async fn act(
         Post => post(queue, &id, "k").await?,
         PostSilently => give(queue, &id, "k", Instruction::Pause).await?,
         Schedule(due) => done("schedule", queue.schedule(&id, due, None).await)?,
+        SetNeeds => done("set_needs", queue.set_needs(&id, &Features::none()).await)?,
         TimePasses => pass(LEASE * 2),
     }
     Ok(last)

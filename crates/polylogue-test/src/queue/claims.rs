@@ -255,6 +255,7 @@ async fn absent(Fixture { queue, .. }: Fixture) -> Verdict {
     let absent = id("absent")?;
     refused("schedule", queue.schedule(&absent, Due::Now, None).await, &not_found(&absent))?;
     refused("is_queued", queue.is_queued(&absent).await, &not_found(&absent))?;
+    refused("set_needs", queue.set_needs(&absent, &Features::none()).await, &not_found(&absent))?;
     let gone: LogId = ready(&queue, "a").await?;
     let claim = take_one(&queue).await?;
     done("release_until", queue.release_until(claim.clone(), Due::Now).await)?;

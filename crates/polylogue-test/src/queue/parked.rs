@@ -2,7 +2,7 @@
 
 use polylogue_core::{Due, LEASE, LogId, MAX_TRIES, ParkedLog, Queue as _, Store as _, Timestamp};
 
-use super::support::{Fixture, idle, none_due, parked_ids, post, ready, take, take_one};
+use super::support::{Fixture, features, idle, none_due, parked_ids, post, ready, take, take_one};
 use crate::store::support::{Report, Verdict, done, same, some};
 
 pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
@@ -11,6 +11,9 @@ pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
     report.check("an append clears the count of tries", progress(make())).await;
     report.check("a release clears the count of tries", released(make())).await;
     report.check("a parked log that is run by its id is parked no more", run_by_id(&make)).await;
+    report
+        .check("a parked log that is changed and not run stays parked, with the reason", moved(make()))
+        .await;
     report.check("parked logs take no room", room(make())).await;
     report.check("a log that a worker leaves to others was not tried", left_to_others(make())).await;
 }
@@ -97,6 +100,31 @@ async fn released(Fixture { queue, .. }: Fixture) -> Verdict {
     same("what is parked", &parked_ids(&queue).await?, &Vec::new())
 }
 
+/// As by a move to another version of its team.
+async fn moved(Fixture { queue, .. }: Fixture) -> Verdict {
+    let id: LogId = ready(&queue, "a").await?;
+    for _ in 0..MAX_TRIES {
+        let claim = take_one(&queue).await?;
+        done("release_failed", queue.release_failed(claim, Due::Now, "no such model").await)?;
+    }
+    let needs = features("gpu")?;
+    for seq in 1..3 {
+        let claim = done("claim", queue.claim(&id).await)?;
+        done("append", queue.append(&claim, &some(seq, seq + 1)).await)?;
+        done("set_needs", queue.set_needs(&id, &needs).await)?;
+        done("release", queue.release(claim).await)?;
+        let log = the_parked(&queue).await?;
+        let wanted = (id.clone(), MAX_TRIES, Some("no such model".to_owned()));
+        same("what is parked", &(log.id, log.tries, log.why), &wanted)?;
+        same("what it needs", &done("needs", queue.needs(&id).await)?, &needs)?;
+        same("whether it is queued", &done("is_queued", queue.is_queued(&id).await)?, &false)?;
+    }
+    done("schedule", queue.schedule(&id, Due::Now, None).await)?;
+    none_due("for a worker that offers nothing", &queue).await?;
+    let claims = done("claim_due", queue.claim_due(1, &needs, &[]).await)?;
+    same("what is claimed", &ids(&claims), &vec!["a".to_owned()])
+}
+
 async fn room(fixture: Fixture) -> Verdict {
     let Fixture { queue, pass } = &fixture;
     ready(queue, "a").await?;
@@ -130,6 +158,9 @@ async fn run_by_id(make: impl Fn() -> Fixture) -> Verdict {
         (By::AtRest(Due::Now), true, (false, false)),
         // Such as of a question with a default answer.
         (By::AtRest(Due::At(Timestamp(1))), true, (false, true)),
+        (By::Release, false, (true, false)),
+        (By::AtRest(Due::Never), false, (true, false)),
+        (By::AtRest(Due::At(Timestamp(1))), false, (true, false)),
         (By::Until(Due::Never), false, (false, false)),
         (By::Until(Due::Now), false, (false, true)),
         (By::Failed, false, (true, false)),
