@@ -339,10 +339,7 @@ async fn resume(call: Call) -> Reply {
         true => app.wait(token),
         false => app.join(token).await?,
     };
-    if !tenant.runs.enter(&id) {
-        tenant.runs.renew(&id);
-        raise(&tenant, &id, limits).await?;
-        unpause(&tenant, &id).await?;
+    if !enter_or_raise(&tenant, &id, limits).await? {
         return json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?);
     }
     let resumed = async {
@@ -366,6 +363,39 @@ async fn resume(call: Call) -> Reply {
         }
     }
     json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?)
+}
+
+/// Takes the right to run a conversation that is to continue. If it runs, raises its limits and ends its pause instead. A run that has ended the
+/// conversation does not continue it, whatever it receives: it is waited for until that has left it. Returns whether the right was taken.
+async fn enter_or_raise(tenant: &Tenant, id: &LogId, limits: LimitOverrides) -> Result<bool, Problem> {
+    loop {
+        let summary = listing(tenant, id).await?.summary;
+        let is_over = matches!(summary.progress, Progress::Closed(_));
+        if is_over && !is_left(tenant, id).await {
+            return Err(about_to_stop(id));
+        }
+        if tenant.runs.enter(id) {
+            return Ok(true);
+        }
+        if is_over {
+            // Another request was faster.
+            continue;
+        }
+        tenant.runs.renew(id);
+        raise(tenant, id, limits).await?;
+        unpause(tenant, id).await?;
+        if limits.is_empty() || !has_ended_unraised(tenant, id, summary.events).await? {
+            return Ok(false);
+        }
+    }
+}
+
+/// Whether a conversation has ended since the event `from`, before its limits were raised.
+async fn has_ended_unraised(tenant: &Tenant, id: &LogId, from: u64) -> Result<bool, Problem> {
+    let events = tenant.runtime.store().read(id, from).await?;
+    let decides = |body: &Body| matches!(body, Body::Closed { .. } | Body::LimitsChanged { .. });
+    let first = events.iter().find(|event| event.at.is_root() && decides(&event.body));
+    Ok(first.is_some_and(|event| matches!(event.body, Body::Closed { .. })))
 }
 
 /// The conversation, if no earlier request with the key has continued it. The events that do so cannot name the key: it is noted how many

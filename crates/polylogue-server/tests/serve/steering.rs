@@ -154,6 +154,44 @@ async fn a_repeated_resume_and_token_count_once() {
     assert_eq!(tokens.iter().filter(|token| token.name == "one" || token.name == "two").count(), 1);
 }
 
+/// The run that has ended the conversation may not have left it yet.
+#[tokio::test]
+async fn a_resume_right_after_the_end_continues_it() {
+    const ROUNDS: usize = 30;
+    let script: Vec<String> =
+        (0..ROUNDS + 3).map(|turn| format!("{{{}: number {turn}}}", ["Ann", "Bob"][turn % 2])).collect();
+    let team = format!(
+        "
+name: count
+task: Count.
+agents: [{{name: Ann}}, {{name: Bob}}]
+chat: {{participants: [Ann, Bob], pattern: round_robin}}
+limits: {{calls: 3}}
+script: [{}]
+",
+        script.join(", ")
+    );
+    let world = World::with_team("count", &team).await;
+    let id = begin(&world, &json!({"team": "count"})).await;
+    let mut from = 0;
+    for round in 0..ROUNDS {
+        let mut tail = world.tail(&id, from).await;
+        loop {
+            let frame = tail.frame().await.unwrap_or_else(|| panic!("round {round} has not continued it"));
+            if frame.event == "entry" {
+                let event = frame.json();
+                from = event["seq"].as_u64().unwrap() + 1;
+                if event["type"] == "closed" {
+                    break;
+                }
+            }
+        }
+        let resumed = post(&world, &id, "resume", json!({"limits": {"calls": 1}})).await;
+        assert_eq!(resumed.status, 202, "round {round}: {}", resumed.body);
+    }
+    assert_eq!(until(&world, &id, "closed").await["turns"], ROUNDS + 3);
+}
+
 /// A new route must be put into one of these lists, and into the test that shows it.
 #[tokio::test]
 async fn each_post_route_is_known_to_replay_a_key_or_to_have_no_second_effect() {
