@@ -44,6 +44,7 @@ mod rate;
 mod readiness;
 mod replies;
 mod request;
+mod restart;
 mod revocation;
 mod route;
 mod running;

@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use crate::app::App;
 use crate::conversation::listing;
-use crate::default_answers::{first_default, time_is_up};
+use crate::default_answers::time_is_up;
 use crate::meter;
 use crate::problem::Problem;
 use crate::slots::{Running, Slot};
@@ -289,7 +289,7 @@ async fn has_default(conversation: &Conversation) -> bool {
 }
 
 /// Continues a conversation that waits for people when the time of a question is up.
-fn continue_in_time(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId) {
+pub(crate) fn continue_in_time(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId) {
     let (app, tenant, id) = (Arc::clone(app), Arc::clone(tenant), id.clone());
     tokio::spawn(async move {
         // A worker that has it gives the answer.
@@ -324,112 +324,14 @@ async fn close(Opened { conversation, prepared }: Opened, due: Due) {
     drop(prepared);
 }
 
-/// What was promised to run, the oldest first, so that none is left behind by later ones at every restart; and its state. All are read before
-/// the first one runs.
-async fn oldest_first(
-    app: &App,
-    promised: Vec<(String, LogId)>,
-) -> Vec<(String, Arc<Tenant>, LogId, Option<LogState>)> {
-    let mut all = Vec::with_capacity(promised.len());
-    for (name, id) in promised {
-        let Ok(tenant) = app.tenants.get(&name) else { continue };
-        let found = listing(&tenant, &id).await.ok();
-        let state = found.as_ref().map(|listing| listing.state());
-        all.push((found.map(|listing| listing.created), (name, tenant, id, state)));
-    }
-    all.sort_by_key(|(created, _)| *created);
-    all.into_iter().map(|(_, one)| one).collect()
-}
-
-/// How often it is looked whether other processes are dead, and the time between: what a process that was just killed had locked can stay locked
-/// for a moment.
-const LOOKS: usize = 4;
-const LOOK: Duration = Duration::from_millis(50);
-
-/// What processes of the server were running that are dead.
-async fn adopted(app: &App) -> Vec<(String, LogId)> {
-    let mut all = Vec::new();
-    for look in 1..=LOOKS {
-        match app.promised.adopt() {
-            Ok(adopted) => {
-                all.extend(adopted.conversations);
-                if !adopted.has_others {
-                    break;
-                }
-            }
-            Err(error) => {
-                warn!(%error, "what was running cannot be continued");
-                break;
-            }
-        }
-        if look < LOOKS {
-            sleep(LOOK).await;
-        }
-    }
-    all
-}
-
-/// Continues what earlier processes of the server were running when they ended, however they ended.
-pub(crate) async fn resume_all(app: &Arc<App>) {
-    let promised = adopted(app).await;
-    let mut open = Vec::new();
-    for (name, tenant, id, state) in oldest_first(app, promised).await {
-        if state == Some(LogState::Open) {
-            let Some(noted) = app.promised.payer(&name, &id) else {
-                warn!(conversation = %id, "a conversation is not continued: it is not known who pays for it");
-                continue;
-            };
-            // Its budget of today was counted before.
-            match app.spending.admit_payer(app.spending.payer_of(noted), &app.tenants, &name).await {
-                Ok(payer) => open.push((tenant, id, payer)),
-                Err(problem) => warn!(conversation = %id, %problem, "a conversation is not continued"),
-            }
-            continue;
-        }
-        match first_default(&tenant, &id).await {
-            Ok(Some(_)) => continue_in_time(app, &tenant, &id),
-            Err(problem) if !problem.is_not_found() => {
-                warn!(conversation = %id, %problem, "a conversation is not continued");
-            }
-            // It is at rest, or was removed.
-            _ => take_back(app, &tenant, &id),
-        }
-    }
-    for (tenant, id, payer) in resume_free(app, open).await {
-        tokio::spawn(resume_when_free(Arc::clone(app), tenant, id, payer));
-    }
-}
-
-type Promised = (Arc<Tenant>, LogId, Payer);
-
-/// Continues those that no process has claimed, and returns the others. A process that has just ended can have its claims for a moment.
-async fn resume_free(app: &Arc<App>, mut open: Vec<Promised>) -> Vec<Promised> {
-    for look in 1..=LOOKS {
-        let mut held = Vec::new();
-        for (tenant, id, payer) in open {
-            match is_held(&tenant, &id).await {
-                true => held.push((tenant, id, payer)),
-                false => resume(app, &tenant, &id, payer),
-            }
-        }
-        open = held;
-        if open.is_empty() {
-            break;
-        }
-        if look < LOOKS {
-            sleep(LOOK).await;
-        }
-    }
-    open
-}
-
-fn resume(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, payer: Payer) {
+/// Continues it, however many others wait until they may run.
+pub(crate) fn resume(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, payer: Payer) {
     info!(conversation = %id, "a conversation is continued");
     run_stored(app, tenant, id, app.slots.wait(&format!("tenant {}", tenant.name), payer));
 }
 
 /// Whether a process has claimed it.
-async fn is_held(tenant: &Tenant, id: &LogId) -> bool {
+pub(crate) async fn is_held(tenant: &Tenant, id: &LogId) -> bool {
     // Running it says what is wrong.
     tenant.runtime.is_claimed(id).await.unwrap_or(false)
 }
@@ -439,7 +341,7 @@ const HELD: Duration = Duration::from_secs(2);
 
 /// Continues a conversation when no other process has it. In a shared store, the claim of a process that was killed lasts as long as its lease; then
 /// a worker may be faster, and runs it to its end.
-async fn resume_when_free(app: Arc<App>, tenant: Arc<Tenant>, id: LogId, payer: Payer) {
+pub(crate) async fn resume_when_free(app: Arc<App>, tenant: Arc<Tenant>, id: LogId, payer: Payer) {
     let mut stopping = app.stopping.subscribe();
     info!(conversation = %id, "a conversation is continued when no other process has it");
     loop {
