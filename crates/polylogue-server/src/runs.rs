@@ -17,7 +17,7 @@ use crate::meter;
 use crate::problem::Problem;
 use crate::slots::{Running, Slot};
 use crate::source::SourceError;
-use crate::spending::Payer;
+use crate::spending::{PaidRun, Payer};
 use crate::stored_teams::Digests;
 use crate::tenants::Tenant;
 
@@ -207,11 +207,14 @@ impl Task {
             drop(opened.conversation.instruct(halt));
         }
         let from = opened.conversation.events().await.len() as u64;
-        if let Err(error) = app.spending.note(payer, &tenant.name, id, from) {
-            warn!(conversation = %id, %error, "a conversation does not run: what it spends could not be counted");
-            close(opened, Due::Now).await;
-            return Ended::Interrupted;
-        }
+        let paid = match app.spending.note(payer, &tenant.name, id, from) {
+            Ok(paid) => paid,
+            Err(error) => {
+                warn!(conversation = %id, %error, "a conversation does not run: what it spends could not be counted");
+                close(opened, Due::Now).await;
+                return Ended::Interrupted;
+            }
+        };
         let limited = match stretch.reply_tokens {
             Some(most) => opened.conversation.limit_replies(most).await,
             None => Ok(()),
@@ -224,6 +227,8 @@ impl Task {
             Ok(_) => info!(conversation = %id, "a conversation has stopped running"),
             Err(error) => warn!(conversation = %id, %error, "a conversation has failed"),
         }
+        // While it is claimed, so that no one removes it before.
+        settle(app, paid, &opened.conversation).await;
         if let Ok(Status::Closed { .. } | Status::Waiting(_)) = status {
             lift_reply_limit(&opened.conversation).await;
         }
@@ -273,6 +278,18 @@ impl Task {
 
     fn clear(&self) {
         take_back(&self.app, &self.tenant, &self.id);
+    }
+}
+
+/// Notes what a run has used that has ended.
+async fn settle(app: &App, paid: Option<PaidRun>, conversation: &Conversation) {
+    if let Some(paid) = paid
+        && let Err(error) = app.spending.settle(paid, &conversation.events().await)
+    {
+        warn!(
+            conversation = %conversation.id(), %error,
+            "what a run has spent is counted from its log: today, the conversation must not be removed"
+        );
     }
 }
 

@@ -1,5 +1,6 @@
-//! What tokens spend in a day. It is counted from the logs: a file says only from which event on a token pays for a conversation, so
-//! that no process, however it ends, can lose or repeat what was spent. Servers with one database share budgets in it instead.
+//! What tokens spend in a day. A file says from which event on a token pays for a conversation, and what the run has used that followed, once
+//! that has ended. What a process was running that died is counted from the logs, so that no process, however it ends, can lose or repeat what
+//! was spent; and what has ended stays counted, whichever program removes its log. Servers with one database share budgets in it instead.
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use polylogue_core::{
-    Allowance, Budget, CountedUsage, Event, LogId, StopReason, Store as _, Summary, TotalUsage,
+    Allowance, Budget, CountedUsage, Event, LogId, StopReason, Store as _, StoreError, Summary, TotalUsage,
 };
 use polylogue_runtime::token_budget;
 use polylogue_wire::token::DailyBudget;
@@ -68,16 +69,13 @@ struct Line {
     tenant: String,
     run: LogId,
     from: u64,
-    /// What it pays for, of a conversation that was to be removed.
+    /// What it pays for, in a line that replaces the one from before the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     used: Option<TotalUsage>,
 }
 
-impl Line {
-    fn is_of(&self, tenant: &str, run: &LogId) -> bool {
-        self.tenant == tenant && self.run == *run
-    }
-}
+/// A run for which a token with a budget pays, until it is [settled](Spending::settle).
+pub(crate) struct PaidRun(Line);
 
 fn today() -> u64 {
     now_ms() / DAY_MS
@@ -86,6 +84,13 @@ fn today() -> u64 {
 impl Account {
     fn new(per_day: DailyBudget, day: u64) -> Self {
         Self { day, budget: Budget::new("token", allowance(per_day)) }
+    }
+
+    /// Spends all of it.
+    fn exhaust(&self) {
+        let Allowance { cost, tokens, .. } = self.budget.limits();
+        let (cost, tokens) = (cost.unwrap_or_default(), tokens.unwrap_or_default());
+        self.budget.spend(CountedUsage { calls: 0, tokens, cost });
     }
 
     /// What of it is spent, in words.
@@ -191,54 +196,53 @@ impl Spending {
             .retry_after(Duration::from_millis(left)))
     }
 
-    /// Notes that `payer` pays for the run `run` from its event `from` on.
+    /// Notes that `payer` pays for the run `run` from its event `from` on. Returns what is to be settled when it has ended, if there is a budget.
     ///
     /// # Errors
     /// When the file cannot be written: then the run must not begin.
-    pub(crate) fn note(&self, payer: &Payer, tenant: &str, run: &LogId, from: u64) -> io::Result<()> {
+    pub(crate) fn note(
+        &self,
+        payer: &Payer,
+        tenant: &str,
+        run: &LogId,
+        from: u64,
+    ) -> io::Result<Option<PaidRun>> {
         if self.is_shared {
-            return Ok(());
+            return Ok(None);
         }
         let day = match payer.accounts.first() {
             Some(account) => account.day,
             // It ends what a token with a budget pays for, if there is one.
             None if self.file.exists() => today(),
-            None => return Ok(()),
+            None => return Ok(None),
         };
         let (payer, tenant) = (payer.noted.clone(), tenant.to_owned());
+        let line = Line { day, payer, tenant, run: run.clone(), from, used: None };
+        self.append(&line)?;
+        Ok(Some(line).filter(|line| !line.payer.limits.is_empty()).map(PaidRun))
+    }
+
+    /// Notes what a run has used that has ended, of a conversation with these `events`.
+    ///
+    /// # Errors
+    /// When the file cannot be written: then it is counted from the log, if that is not removed.
+    pub(crate) fn settle(&self, PaidRun(line): PaidRun, events: &[Arc<Event>]) -> io::Result<()> {
+        let of_run = events.iter().map(|event| &**event).filter(|event| event.seq >= line.from);
+        let used = Some(Summary::of(of_run, true).usage);
+        self.append(&Line { used, ..line })
+    }
+
+    fn append(&self, line: &Line) -> io::Result<()> {
         // It begins with a line break, too: one before it can be torn, when the disk was full.
-        let mut line = vec![b'\n'];
-        serde_json::to_writer(&mut line, &Line { day, payer, tenant, run: run.clone(), from, used: None })?;
-        line.push(b'\n');
+        let mut text = vec![b'\n'];
+        serde_json::to_writer(&mut text, line)?;
+        text.push(b'\n');
         // One write, so that lines of several runs are not mixed.
         let _one = self.accounts();
         if let Some(folder) = self.file.parent() {
             fs::create_dir_all(folder)?;
         }
-        OpenOptions::new().create(true).append(true).open(&self.file)?.write_all(&line)
-    }
-
-    /// Notes what a conversation has used, which is about to be removed: what tokens have spent stays spent.
-    ///
-    /// # Errors
-    /// When the file cannot be read or written: then the conversation must stay.
-    pub(crate) async fn settle(&self, tenants: &Tenants, tenant: &str, run: &LogId) -> io::Result<()> {
-        let lines = if self.is_shared { Vec::new() } else { self.lines()? };
-        let lines: Vec<&Line> = lines.iter().collect();
-        let mut settled = Vec::new();
-        for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.is_of(tenant, run)) {
-            settled.push(used(tenants, line, lines.get(at + 1..).unwrap_or_default()).await);
-        }
-        if settled.is_empty() {
-            return Ok(());
-        }
-        let _one = self.accounts();
-        // Others may have been added meanwhile, behind these.
-        let mut lines = self.lines()?;
-        for (line, used) in lines.iter_mut().filter(|line| line.is_of(tenant, run)).zip(settled) {
-            line.used = Some(used);
-        }
-        self.rewrite(&lines.iter().collect::<Vec<_>>())
+        OpenOptions::new().create(true).append(true).open(&self.file)?.write_all(&text)
     }
 
     /// Counts what earlier processes have spent today, and drops the lines of earlier days.
@@ -250,27 +254,59 @@ impl Spending {
             warn!(%error, "what tokens have spent today is not known");
             Vec::new()
         });
-        let of_today: Vec<&Line> = lines.iter().filter(|line| line.day == today()).collect();
-        for (at, line) in of_today.iter().enumerate().filter(|(_, line)| !line.payer.limits.is_empty()) {
-            let usage = used(tenants, line, of_today.get(at + 1..).unwrap_or_default()).await;
-            for account in self.accounts_of(&line.payer.limits, line.day) {
-                account.budget.spend(usage.counted());
-            }
+        let mut of_today: Vec<Line> = lines.into_iter().filter(|line| line.day == today()).collect();
+        let mut counted = Vec::with_capacity(of_today.len());
+        for (at, line) in of_today.iter().enumerate() {
+            counted.push(self.count(tenants, line, of_today.get(at + 1..).unwrap_or_default()).await);
         }
+        of_today.iter_mut().zip(counted).for_each(|(line, used)| line.used = used);
         if let Err(error) = self.rewrite(&of_today) {
             warn!(%error, "notes on what tokens have spent earlier stay");
         }
     }
 
-    /// The lines that can be read. Those of runs that did not begin can be torn.
-    fn lines(&self) -> io::Result<Vec<Line>> {
-        match fs::read_to_string(&self.file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            text => Ok(text?.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()),
+    /// Counts what a line pays for, which `later` ones follow, toward its budgets. Returns it, if there are any and it is known.
+    async fn count(&self, tenants: &Tenants, line: &Line, later: &[Line]) -> Option<TotalUsage> {
+        let accounts = self.accounts_of(&line.payer.limits, line.day);
+        if accounts.is_empty() {
+            return None;
+        }
+        match used(tenants, line, later).await {
+            Ok(used) => {
+                accounts.iter().for_each(|account| account.budget.spend(used.counted()));
+                Some(used)
+            }
+            Err(problem) => {
+                warn!(
+                    conversation = %line.run, tenant = %line.tenant, %problem,
+                    "what a conversation has spent is not known: nothing is left today of the budgets that pay for it"
+                );
+                accounts.iter().for_each(|account| account.exhaust());
+                None
+            }
         }
     }
 
-    fn rewrite(&self, lines: &[&Line]) -> io::Result<()> {
+    /// The lines that can be read, the last one of each run. Those of runs that did not begin can be torn.
+    fn lines(&self) -> io::Result<Vec<Line>> {
+        let bytes = match fs::read(&self.file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            bytes => bytes?,
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let (mut lines, mut places) = (Vec::<Line>::new(), HashMap::new());
+        for line in text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok()) {
+            let run = (line.tenant.clone(), line.run.clone(), line.from);
+            let place = *places.entry(run).or_insert(lines.len());
+            match lines.get_mut(place) {
+                Some(earlier) => *earlier = line,
+                None => lines.push(line),
+            }
+        }
+        Ok(lines)
+    }
+
+    fn rewrite(&self, lines: &[Line]) -> io::Result<()> {
         if !self.file.exists() {
             return Ok(());
         }
@@ -286,19 +322,23 @@ impl Spending {
 }
 
 /// What a line pays for, which `later` ones follow. A conversation that is damaged counts as far as it can be read.
-async fn used(tenants: &Tenants, line: &Line, later: &[&Line]) -> TotalUsage {
+async fn used(tenants: &Tenants, line: &Line, later: &[Line]) -> Result<TotalUsage, Problem> {
     if let Some(used) = line.used {
-        return used;
+        return Ok(used);
     }
-    let Ok(tenant) = tenants.get(&line.tenant) else { return TotalUsage::default() };
-    let until = later.iter().find(|later| later.is_of(&line.tenant, &line.run)).map(|later| later.from);
-    let read = tenant.runtime.store().read_intact(&line.run).await;
-    let events = read.map(|recovered| recovered.events).unwrap_or_else(|error| {
-        warn!(conversation = %line.run, %error, "what a conversation has spent is not known");
-        Vec::new()
-    });
+    let store = tenants.get(&line.tenant)?.runtime.store().clone();
+    let events = match store.read_intact(&line.run).await {
+        // The process that ran it has died, and it was removed since.
+        Err(StoreError::NotFound { .. }) => {
+            warn!(conversation = %line.run, "a conversation was removed: what its last run has spent is not counted");
+            return Ok(TotalUsage::default());
+        }
+        read => read?.events,
+    };
+    let is_next = |later: &&Line| later.tenant == line.tenant && later.run == line.run;
+    let until = later.iter().find(is_next).map(|later| later.from);
     let counts = |event: &&Event| event.seq >= line.from && until.is_none_or(|until| event.seq < until);
-    Summary::of(events.iter().filter(counts), true).usage
+    Ok(Summary::of(events.iter().filter(counts), true).usage)
 }
 
 #[cfg(test)]
@@ -334,6 +374,11 @@ mod tests {
         spending.note(&bounded, "local", &run, 9).unwrap();
         let from: Vec<_> = spending.lines().unwrap().iter().map(|line| line.from).collect();
         assert_eq!(from, [3, 7, 9], "a torn line takes no other with it");
+        let paid = spending.note(&bounded, "local", &run, 10).unwrap().unwrap();
+        spending.settle(paid, &[]).unwrap();
+        let used: Vec<_> =
+            spending.lines().unwrap().iter().map(|line| (line.from, line.used.is_some())).collect();
+        assert_eq!(used, [(3, false), (7, false), (9, false), (10, true)], "one line of each run");
         let huge = TotalUsage { input: u64::MAX, output: u64::MAX, ..TotalUsage::default() };
         assert!(bounded.accounts[0].spent().is_none());
         let payer = payer(Some(1));

@@ -261,11 +261,6 @@ async fn remove(call: Call) -> Reply {
     if tenant.runs.is_running(&id) {
         return Err(Problem::busy(format!("`{id}` is running")).hint("stop it first"));
     }
-    let settled = call.app.spending.settle(&call.app.tenants, &tenant.name, &id).await;
-    settled.map_err(|error| {
-        tracing::error!(conversation = %id, %error, "what a conversation has spent cannot be noted");
-        Problem::unavailable("the conversation cannot be removed now").hint("the log of the server says why")
-    })?;
     tenant.remove(&id).await?;
     take_back(&call.app, &tenant, &id);
     json_reply(StatusCode::OK, &Removed { removed: true })

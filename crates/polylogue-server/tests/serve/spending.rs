@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::{Allowance, Budget, Limits, Money};
+use polylogue_core::{Allowance, Budget, Limits, LogId, Money, Store as _, StoreError};
 use polylogue_server::{DailyBudget, NewToken, ServerLimits};
 use serde_json::{Value, json};
 
@@ -40,11 +40,15 @@ fn enough_for_one(next: u64) -> u64 {
 
 /// Tokens for one call of the team `long` and not for two.
 async fn tokens_for_one_call(world: &World) -> u64 {
+    enough_for_one(first_call(world).await)
+}
+
+/// What the first call of the team `long` could take.
+async fn first_call(world: &World) -> u64 {
     let probe = token(world, DailyBudget { tokens: Some(1), ..DailyBudget::default() });
     let (_, closed) = stopped(world, &probe).await;
     let detail = closed["ended"]["detail"].as_str().unwrap();
-    let next = detail.rsplit(' ').next().unwrap().trim_end_matches(')');
-    enough_for_one(next.parse().unwrap())
+    detail.rsplit(' ').next().unwrap().trim_end_matches(')').parse().unwrap()
 }
 
 /// Begins a run that its token stops. Returns its id, and what the server says of it.
@@ -180,9 +184,18 @@ async fn what_was_spent_stays_spent_when_a_token_or_a_conversation_is_gone() {
     let world = World::with_model("more", generous()).await;
     let tokens = Some(tokens_for_one_call(&world).await);
     let bounded = || token(&world, DailyBudget { tokens, ..DailyBudget::default() });
-    let (own, maker) = (bounded(), bounded());
+    let (own, maker, other) = (bounded(), bounded(), bounded());
     let (id, closed) = stopped(&world, &own).await;
     assert!(closed["turns"].as_u64() >= Some(1), "{closed}");
+    // Another program removes one, next to the server, as `polylogue rm` does.
+    let (removed, closed) = stopped(&world, &other).await;
+    assert!(closed["turns"].as_u64() >= Some(1), "{closed}");
+    let (store, removed) = (world.store().await, LogId::new(&removed).unwrap());
+    while let Err(error) = store.remove(&removed).await {
+        assert!(matches!(error, StoreError::Busy { .. }), "{error}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    drop(store);
     // Its run may be just leaving it.
     while world.send(world.request("DELETE", &format!("{PATH}/{id}"))).await.status != 200 {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -193,7 +206,7 @@ async fn what_was_spent_stays_spent_when_a_token_or_a_conversation_is_gone() {
     assert!(closed["turns"].as_u64() >= Some(1), "{closed}");
     assert!(world.tokens().revoke(child["id"].as_str().unwrap(), |_| true).unwrap());
     let world = world.restart().await;
-    for token in [&own, &maker] {
+    for token in [&own, &maker, &other] {
         assert_eq!(stopped(&world, token).await.1["turns"], 0, "what is left is too little");
     }
 }
@@ -204,8 +217,9 @@ async fn a_run_of_a_token_that_was_revoked_continues_after_a_restart_within_its_
     let limits = ServerLimits { stop_time: Duration::from_millis(1), ..generous() };
     let gate = Arc::new(Gate::until(0));
     let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
-    let tokens = Some(tokens_for_one_call(&world).await);
-    let per_day = DailyBudget { tokens, ..DailyBudget::default() };
+    let first = first_call(&world).await;
+    let tokens = first + enough_for_one(first);
+    let per_day = DailyBudget { tokens: Some(tokens), ..DailyBudget::default() };
     let (token, text) = world.tokens().create(NewToken { per_day, ..NewToken::local("bounded") }).unwrap();
     let begun = post(&world, text.reveal(), PATH, &json!({"team": "long"})).await;
     let id = begun.json()["id"].as_str().unwrap().to_owned();
@@ -215,13 +229,12 @@ async fn a_run_of_a_token_that_was_revoked_continues_after_a_restart_within_its_
     world.tokens().revoke(&token.id, |_| true).unwrap();
     let world = world.restart().await;
     gate.lift();
-    let ended = loop {
-        let about = world.get(&format!("{PATH}/{id}")).await.json();
-        if about["state"] != "running" {
-            break about;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    };
-    assert_ne!(ended["ended"]["word"], "done", "{ended}");
-    assert!(world.model_requests().len() <= 2, "{ended}");
+    // What is left is enough for one call, and not for all.
+    let closed = until(&world, &id, "closed").await;
+    assert_eq!(closed["ended"]["word"], "budget", "{closed}");
+    let detail = closed["ended"]["detail"].as_str().unwrap();
+    assert!(detail.starts_with(&format!("the token has reached the limit of {tokens} tokens")), "{closed}");
+    let turns = closed["turns"].as_u64().unwrap();
+    assert!((1..12).contains(&turns), "{closed}");
+    assert_eq!(world.model_requests().len() as u64, 1 + turns, "{closed}");
 }
