@@ -309,11 +309,14 @@ async fn has_default(conversation: &Conversation) -> bool {
 pub(crate) fn continue_in_time(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId) {
     let (app, tenant, id) = (Arc::clone(app), Arc::clone(tenant), id.clone());
     tokio::spawn(async move {
-        // A worker that has it gives the answer.
-        if let Some(noted) = time_is_up(&app, &tenant, &id).await
-            && !is_held(&tenant, &id).await
-        {
-            resume(&app, &tenant, &id, app.spending.payer_of(noted));
+        while let Some(noted) = time_is_up(&app, &tenant, &id).await {
+            if !is_held(&tenant, &id).await {
+                return resume(&app, &tenant, &id, app.spending.payer_of(noted));
+            }
+            // A worker that has it gives the answer. Other processes have it for a moment only.
+            if !looks_again(&app).await {
+                return;
+            }
         }
     });
 }
@@ -356,16 +359,20 @@ pub(crate) async fn is_held(tenant: &Tenant, id: &LogId) -> bool {
 /// How often it is looked whether a conversation is free that another process has.
 const HELD: Duration = Duration::from_secs(2);
 
+/// Waits until it is time to look again. Returns `false` if the server stops before.
+async fn looks_again(app: &App) -> bool {
+    let mut stopping = app.stopping.subscribe();
+    tokio::select! {
+        _ = stopping.wait_for(|stopping| *stopping) => false,
+        () = sleep(HELD) => true,
+    }
+}
+
 /// Continues a conversation when no other process has it. In a shared store, the claim of a process that was killed lasts as long as its lease; then
 /// a worker may be faster, and runs it to its end.
 pub(crate) async fn resume_when_free(app: Arc<App>, tenant: Arc<Tenant>, id: LogId, payer: Payer) {
-    let mut stopping = app.stopping.subscribe();
     info!(conversation = %id, "a conversation is continued when no other process has it");
-    loop {
-        tokio::select! {
-            _ = stopping.wait_for(|stopping| *stopping) => return,
-            () = sleep(HELD) => {}
-        }
+    while looks_again(&app).await {
         if tenant.runs.is_running(&id) {
             return;
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::{LogId, Store as _};
+use polylogue_core::{LogId, Store as _, StoreError};
 use polylogue_server::Scope;
 use serde_json::{Value, json};
 
@@ -68,6 +68,27 @@ async fn s26_a_default_answer_comes_in_time() {
     let events = events(&world, &id).await;
     assert_eq!(said(&events), ["Not today.", "Thanks."]);
     assert_eq!(responders(&events), ["timeout"]);
+}
+
+#[tokio::test]
+async fn s26_a_default_answer_comes_also_after_another_process_had_the_conversation_when_its_time_was_up() {
+    let world = World::with_team("soon", &asking_for("2 s")).await;
+    let id = begin(&world, &json!({"team": "soon"})).await;
+    asked(&world, &id).await;
+    let (store, log) = (world.store().await, LogId::new(&id).unwrap());
+    let claim = loop {
+        match store.claim(&log).await {
+            Ok(claim) => break claim,
+            // Its run is just leaving it.
+            Err(error) => assert!(matches!(error, StoreError::Busy { .. }), "{error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!(responders(&events(&world, &id).await).len(), 0);
+    store.release(claim).await.unwrap();
+    until(&world, &id, "closed").await;
+    assert_eq!(responders(&events(&world, &id).await), ["timeout"]);
 }
 
 #[tokio::test]
