@@ -200,9 +200,10 @@ impl Request {
                 None => {
                     return self.begin_new(key.map_or_else(|| Ok(fresh_id()), Key::log_id)?, digest).await;
                 }
-                Some(Continuation::Tip { id, events }) => {
+                Some(Continuation::Tip { id }) => {
                     let _only = self.enter_end_of(&id).await;
-                    if listing(tenant, &id).await?.summary.events == events {
+                    // The one before may have continued it: then this is an earlier point.
+                    if history::is_tip(tenant, &id, chat).await? {
                         return self.say(&id, digest, key).await;
                     }
                 }

@@ -17,8 +17,8 @@ const NEWEST: usize = 200;
 /// What a history is to a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Continuation {
-    /// It is what was said last, as long as there are so many events: the next message continues it.
-    Tip { id: LogId, events: u64 },
+    /// It is what was said last: the next message continues it.
+    Tip { id: LogId },
     /// The conversation went another way after this many events: a fork of it continues. `is_edited`: with another message than the
     /// one that follows there, as when a person edits it; the same message asks for another reply.
     Earlier { id: LogId, events: u64, is_edited: bool },
@@ -82,11 +82,8 @@ pub(super) async fn find(
         }
         let events = tenant.runtime.store().read(&listing.id, 0).await?;
         let dialogue = Dialogue::of(&events, request.show);
-        match users.iter().find_map(|at| dialogue.continued_by(messages, *at)) {
-            Some(true) => {
-                let count = events.last().map_or(0, |event| event.seq.saturating_add(1));
-                return Ok(Some(Continuation::Tip { id: listing.id, events: count }));
-            }
+        match dialogue.continued(messages) {
+            Some(true) => return Ok(Some(Continuation::Tip { id: listing.id })),
             // One that went on with the same message is nearer than one that was edited, and then the newest.
             Some(false) if !matches!(earlier, Some(Continuation::Earlier { is_edited: false, .. })) => {
                 let end = users.iter().find_map(|at| dialogue.end_of(messages, *at));
@@ -102,6 +99,12 @@ pub(super) async fn find(
         }
     }
     Ok(earlier)
+}
+
+/// Whether the history before the last message of the request is what was said last in a conversation.
+pub(super) async fn is_tip(tenant: &Tenant, id: &LogId, request: &ChatRequest) -> Result<bool, Problem> {
+    let events = tenant.runtime.store().read(id, 0).await?;
+    Ok(Dialogue::of(&events, request.show).continued(&request.messages) == Some(true))
 }
 
 /// Where the user speaks, but for the last message.
@@ -139,6 +142,11 @@ impl Dialogue {
             dialogue.lines.push((message, event.seq.saturating_add(1)));
         }
         dialogue
+    }
+
+    /// Whether the history before the last message ends with its last line; `None` if it is another one.
+    fn continued(&self, messages: &[ChatMessage]) -> Option<bool> {
+        users(messages).into_iter().find_map(|at| self.continued_by(messages, at))
     }
 
     /// Whether the history, whose first part up to `at` was its task, ends with its last line; `None` if it is another one.
