@@ -10,7 +10,7 @@ use polylogue_wire::cluster::Cluster;
 use polylogue_wire::compare::Comparison;
 use polylogue_wire::conversation::{
     Accepted, Answer, Continuation, Conversation, ConversationPage, EventPage, Fork, Import, NewConversation,
-    NewMessage, NewTitle, NextSpeaker, Pause, Removed, Resume, Stop, Verdict, When,
+    NewMessage, NewTitle, NextSpeaker, Pause, Removed, Resume, Stop, Stopped, Verdict, When,
 };
 use polylogue_wire::memory::{Facts, Forgotten};
 use polylogue_wire::team::{Check, Checked, NewText, Source, Team, Teams};
@@ -181,8 +181,8 @@ impl Client {
         self.post(&[CONVERSATIONS, id.as_str(), "answers"]).json(&body)?.once()?.send().await
     }
 
-    /// Stops a conversation that runs. It can be resumed.
-    pub async fn stop(&self, id: &LogId, when: When) -> Result<Conversation, ClientError> {
+    /// Stops a conversation that runs, or continues by itself. It can be resumed.
+    pub async fn stop(&self, id: &LogId, when: When) -> Result<Stopped, ClientError> {
         let request = self.post(&[CONVERSATIONS, id.as_str(), "stop"]).json(&Stop { when })?;
         request.repeatable().send().await
     }

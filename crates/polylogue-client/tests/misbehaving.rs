@@ -217,7 +217,7 @@ async fn what_may_have_had_an_effect_is_not_repeated_without_a_key() {
     let conversation = || {
         let body: Value = json!({
             "id": "abc", "team": "t", "team_name": "t", "title": null, "task": "", "state": "running", "created_ms": 1, "started_ms": 1,
-            "updated_ms": 1, "seq": 0, "turns": 0, "usage": TotalUsage::default(), "asked": [], "new_field": 1,
+            "updated_ms": 1, "seq": 0, "turns": 0, "usage": TotalUsage::default(), "asked": [], "stopped": true, "new_field": 1,
         });
         respond("201 Created", "application/json", &body.to_string())
     };
@@ -237,7 +237,7 @@ async fn what_may_have_had_an_effect_is_not_repeated_without_a_key() {
     let accepted = respond("202 Accepted", "application/json", r#"{"seq": 4}"#);
     let (client, requests) = serve(vec![cut(), accepted, cut(), conversation()]).await;
     assert_eq!(client.send(&id(), "hi").await.unwrap().seq, Some(4));
-    client.stop(&id(), When::Now).await.unwrap();
+    assert!(client.stop(&id(), When::Now).await.unwrap().stopped);
     let requests = requests.await.unwrap();
     assert_eq!(requests[0], requests[1]);
     assert!(requests[3].ends_with(r#"{"when":"now"}"#), "{}", requests[3]);

@@ -57,7 +57,7 @@ const REPLIES: &[(&str, &str, Schema)] = &[
     ("GET", "/api/v1/conversations/{id}/graph", graph),
     ("POST", "/api/v1/conversations/{id}/messages", accepted),
     ("POST", "/api/v1/conversations/{id}/answers", accepted),
-    ("POST", "/api/v1/conversations/{id}/stop", conversation),
+    ("POST", "/api/v1/conversations/{id}/stop", stopped),
     ("POST", "/api/v1/conversations/{id}/pause", conversation),
     ("POST", "/api/v1/conversations/{id}/next", conversation),
     ("POST", "/api/v1/conversations/{id}/resume", conversation),
@@ -235,6 +235,11 @@ fn conversation() -> Value {
             ("parent", object(&[("id", text()), ("seq", count())], &[("edited", flag())])),
         ],
     )
+}
+
+/// A conversation, and whether there was anything to stop.
+fn stopped() -> Value {
+    json!({"allOf": [conversation(), object(&[("stopped", flag())], &[])]})
 }
 
 /// What continues a conversation that has ended.

@@ -114,6 +114,20 @@ pub(crate) fn stop(tenant: &Tenant, id: &LogId, now: bool) -> bool {
     is_here
 }
 
+/// How long it is waited for a run that has ended its conversation to leave it.
+const LEAVES: Duration = Duration::from_secs(2);
+
+/// Waits for the run that has just ended the conversation to leave it. Returns whether it has.
+pub(crate) async fn is_left(tenant: &Tenant, id: &LogId) -> bool {
+    let mut changes = tenant.runs.changes_of(id);
+    let left = async {
+        while tenant.runs.is_running(id) {
+            changes.changed().await;
+        }
+    };
+    timeout(LEAVES, left).await.is_ok()
+}
+
 /// Ends the wait of a conversation that was paused while it waited until it may run, and has a run that is about to begin be paused.
 pub(crate) fn pause(tenant: &Tenant, id: &LogId) {
     if tenant.runs.halt(id, Instruction::Pause) && tenant.runtime.get(id).is_some() {

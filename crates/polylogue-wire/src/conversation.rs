@@ -287,6 +287,16 @@ pub struct Stop {
     pub when: When,
 }
 
+/// What a request to stop a conversation has done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// Whether there was anything to stop: a run, or what would have continued by itself.
+    pub stopped: bool,
+    /// The conversation, after that.
+    #[serde(flatten)]
+    pub conversation: Conversation,
+}
+
 /// When a conversation stops.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

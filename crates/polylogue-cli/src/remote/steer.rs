@@ -1,9 +1,8 @@
 //! Instructions to conversations of a server.
 
 use polylogue_client::ClientError;
-use polylogue_client::wire::cluster::Queued;
 use polylogue_client::wire::conversation::{Conversation, ConversationState, Fork, Resume, When};
-use polylogue_core::{LogId, QueueState};
+use polylogue_core::LogId;
 
 use super::named_server::{Remote, uncertain};
 use crate::args;
@@ -41,36 +40,17 @@ pub(super) async fn answer(args: &args::steer::Answer, remote: &Remote) -> Resul
 }
 
 pub(super) async fn cancel(args: &args::steer::Cancel, remote: &Remote) -> Result<Exit, CliError> {
-    let Conversation { id, state, .. } = remote.client.find(&args.id).await?;
-    if state != ConversationState::Running && !is_queued(&id, remote).await? {
+    let Conversation { id, .. } = remote.client.find(&args.id).await?;
+    let when = if args.now { When::Now } else { When::AfterStep };
+    if !remote.client.stop(&id, when).await?.stopped {
         return Err(CliError::usage(format!(
             "the server does not run `{id}`, so there is nothing to cancel"
         ))
         .hint(format!("`{}` continues it", resume(remote, &id))));
     }
-    let when = if args.now { When::Now } else { When::AfterStep };
-    remote.client.stop(&id, when).await?;
     print_note("cancelled");
     Ok(Exit::Done)
 }
-
-/// Whether workers continue a conversation by themselves, as far as the token may see that.
-async fn is_queued(id: &LogId, remote: &Remote) -> Result<bool, CliError> {
-    let cluster = match remote.client.cluster(Some(CLUSTER)).await {
-        // Its store has no workers, or the token does not see them.
-        Err(error) if error.is_usage() => return Ok(false),
-        cluster => cluster?,
-    };
-    let continues = |log: &Queued| match log.state {
-        QueueState::Ready | QueueState::Timed | QueueState::Held => true,
-        QueueState::Lost => log.overdue_ms.is_some(),
-        QueueState::Parked => false,
-    };
-    Ok(cluster.conversations.iter().any(|log| log.id == *id && continues(log)))
-}
-
-/// The most conversations that the server lists.
-const CLUSTER: u64 = 10_000;
 
 pub(super) async fn pause(args: &args::steer::Pause, remote: &Remote) -> Result<Exit, CliError> {
     let Conversation { id, .. } = remote.client.find(&args.id).await?;

@@ -383,7 +383,7 @@ impl<'r> Stop<'r> {
         if self.wanted.is_requested() && self.asked != Some(when) {
             self.asked = Some(when);
             let id = id.clone();
-            self.request = Some(Box::pin(async move { client.stop(&id, when).await }));
+            self.request = Some(Box::pin(async move { Ok(client.stop(&id, when).await?.conversation) }));
         }
     }
 

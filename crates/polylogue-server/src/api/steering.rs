@@ -1,7 +1,6 @@
 //! What changes a conversation: messages, answers, stopping, resuming.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use polylogue_core::{
@@ -11,10 +10,9 @@ use polylogue_core::{
 use polylogue_runtime::{Continuation as Way, Resumed, Steered, fresh_id};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::{
-    Accepted, Answer, Continuation, NewMessage, NextSpeaker, Pause, Resume, Stop, When,
+    Accepted, Answer, Continuation, NewMessage, NextSpeaker, Pause, Resume, Stop, Stopped, When,
 };
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
 use super::conversations::{limits_schema, replayed};
 
@@ -26,13 +24,10 @@ use crate::default_answers::is_up;
 use crate::idempotency::{Key, mismatch};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
-use crate::runs::{self, Opened, open, run, run_stored};
+use crate::runs::{self, Opened, is_left, open, run, run_stored};
 use crate::spending::Payer;
 use crate::tenants::Tenant;
 use crate::token::Token;
-
-/// How long it is waited for a run that has ended its conversation to leave it.
-const LEAVES: Duration = Duration::from_secs(2);
 
 pub(crate) fn routes() -> Vec<Route> {
     let (run, answer) = (Access::Scope(Scope::Run), Access::Scope(Scope::Answer));
@@ -242,20 +237,23 @@ async fn check_free(tenant: &Tenant, id: &LogId) -> Result<(), Problem> {
 async fn stop(call: Call) -> Reply {
     let (token, Stop { when }) = (call.token()?, call.json()?);
     let tenant = call.app.tenant(token)?;
-    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
-    stop_run(&call.app, &tenant, &id, when == When::Now).await?;
-    json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?)
+    let Listing { id, summary, .. } = find(&tenant, token, call.param("id")).await?;
+    // A run that has ended it may not have left it yet.
+    let is_over = matches!(summary.progress, Progress::Closed(_));
+    let stopped = stop_run(&call.app, &tenant, &id, when == When::Now).await? && !is_over;
+    let conversation = describe(&tenant, &listing(&tenant, &id).await?).await?;
+    json_reply(StatusCode::ACCEPTED, &Stopped { stopped, conversation })
 }
 
-/// Stops a conversation. One that does not run is stopped, also for workers: it does not continue with a default answer either.
-pub(crate) async fn stop_run(app: &App, tenant: &Tenant, id: &LogId, now: bool) -> Result<(), Problem> {
+/// Stops a conversation. One that does not run is stopped, also for workers: it does not continue with a default answer either. Returns
+/// whether there was anything to stop.
+pub(crate) async fn stop_run(app: &App, tenant: &Tenant, id: &LogId, now: bool) -> Result<bool, Problem> {
     check_free(tenant, id).await?;
+    let was_promised = app.promised.payer(&tenant.name, id).is_some();
     runs::take_back(app, tenant, id);
-    if !runs::stop(tenant, id, now) {
-        // Workers would continue it.
-        tenant.runtime.cancel_queued(id, now).await?;
-    }
-    Ok(())
+    // Workers would continue what does not run here.
+    let is_stopped = runs::stop(tenant, id, now) || tenant.runtime.cancel_queued(id, now).await?;
+    Ok(is_stopped || was_promised)
 }
 
 async fn pause(call: Call) -> Reply {
@@ -447,17 +445,6 @@ async fn continuation(call: Call) -> Reply {
         run(app, &tenant, &id, app.wait(token), None);
     }
     json_reply(StatusCode::OK, &found?)
-}
-
-/// Waits for the run that has just ended the conversation to leave it. Returns whether it has.
-pub(crate) async fn is_left(tenant: &Tenant, id: &LogId) -> bool {
-    let mut changes = tenant.runs.changes_of(id);
-    let left = async {
-        while tenant.runs.is_running(id) {
-            changes.changed().await;
-        }
-    };
-    timeout(LEAVES, left).await.is_ok()
 }
 
 async fn ways(app: &App, tenant: &Tenant, id: &LogId, reason: &StopReason) -> Result<Continuation, Problem> {

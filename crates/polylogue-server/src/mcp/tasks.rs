@@ -150,7 +150,7 @@ pub(super) async fn cancel(visitor: &Visitor, id: &str, asks: bool) -> Result<()
         return Ok(());
     }
     if tenant.runs.is_running(conversation) {
-        return stop_run(&visitor.app, tenant, conversation, true).await.map_err(invalid);
+        return stop_run(&visitor.app, tenant, conversation, true).await.map(drop).map_err(invalid);
     }
     // One that waits is cancelled in its log, and does not continue with a default answer.
     take_back(&visitor.app, tenant, conversation);

@@ -13,7 +13,6 @@ use tokio::time::{Instant, sleep};
 
 use super::history::{self, Continuation};
 use super::request::{ChatRequest, NamedChat};
-use crate::api::steering::is_left;
 use crate::attendance::{Begun, Earlier};
 use crate::beginning::make;
 use crate::call::Call;
@@ -22,7 +21,7 @@ use crate::default_answers::is_up;
 use crate::idempotency::{Key, mismatch};
 use crate::problem::Problem;
 use crate::request::RequestDigest;
-use crate::runs::{self, Opened, Stretch, run_stored, run_stretch};
+use crate::runs::{self, Opened, Stretch, is_left, run_stored, run_stretch};
 use crate::tenants::Tenant;
 use crate::token::Token;
 use crate::waiting::{Client, Waiting};

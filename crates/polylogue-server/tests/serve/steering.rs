@@ -98,7 +98,15 @@ async fn s26_what_was_stopped_does_not_continue_with_a_default_answer_and_a_late
     let question = asked(&world, &id).await;
     // Its run may be just leaving it, and have it continue in time.
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert_eq!(post(&world, &id, "stop", json!({})).await.status, 202);
+    for continues in [true, false] {
+        let stopped = post(&world, &id, "stop", json!({})).await;
+        assert_eq!(
+            (stopped.status, &stopped.json()["stopped"]),
+            (202, &json!(continues)),
+            "{}",
+            stopped.body
+        );
+    }
     let before = events(&world, &id).await;
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     let late = post(&world, &id, "answers", json!({"question": question, "text": "Yes."})).await;
@@ -275,10 +283,9 @@ async fn s28_a_run_stops_and_continues_without_paying_again() {
             while tail.frame().await.unwrap().json()["type"] != "message" {}
         }
         // The fourth call is in flight.
-        for _ in 0..2 {
-            let stopped = post(&world, &id, "stop", json!({"when": when})).await;
-            assert_eq!(stopped.status, 202, "{}", stopped.body);
-        }
+        let stopped = post(&world, &id, "stop", json!({"when": when})).await;
+        assert_eq!((stopped.status, &stopped.json()["stopped"]), (202, &json!(true)), "{}", stopped.body);
+        assert_eq!(post(&world, &id, "stop", json!({"when": when})).await.status, 202, "again");
         if when == "after_step" {
             gate.lift();
         }
@@ -286,11 +293,13 @@ async fn s28_a_run_stops_and_continues_without_paying_again() {
         assert_eq!(halted["turns"], turns, "{halted}");
         gate.lift();
         let before = events(&world, &id).await;
-        assert_eq!(post(&world, &id, "stop", json!({})).await.status, 202, "it is stopped");
+        let stopped = post(&world, &id, "stop", json!({})).await;
+        assert_eq!((stopped.status, &stopped.json()["stopped"]), (202, &json!(false)), "{}", stopped.body);
         let resumed = post(&world, &id, "resume", json!({})).await;
         assert_eq!(resumed.status, 202, "{}", resumed.body);
         let closed = until(&world, &id, "closed").await;
         assert!(closed["turns"].as_u64() > halted["turns"].as_u64(), "{closed}");
+        assert_eq!(post(&world, &id, "stop", json!({})).await.json()["stopped"], false, "it is over");
         let after = events(&world, &id).await;
         assert_eq!(after[..before.len()], before);
         let replies = after.iter().filter(|event| event["type"] == "model_replied").count();

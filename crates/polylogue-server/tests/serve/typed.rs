@@ -182,7 +182,7 @@ async fn the_client_stops_resumes_and_forks() {
     }
     // What was said before the tail was there is in the events.
     assert!("one two three".repeat(2).ends_with(&text), "{text}");
-    client.stop(&id, When::Now).await.unwrap();
+    assert!(client.stop(&id, When::Now).await.unwrap().stopped);
     until(&mut tail, ConversationState::Halted).await;
     gate.lift();
     client.resume(&id, &Resume::default()).await.unwrap();
