@@ -4,10 +4,11 @@ mod rank;
 mod table;
 mod terms;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use polylogue_core::{Meter, ModelError, ModelErrorKind, Reservation, StoreError, ToolUsage, Usage};
+use polylogue_core::{Meter, ModelError, ModelErrorKind, Money, Reservation, StoreError, ToolUsage, Usage};
 use polylogue_memory::{
     AnyEmbed, Embed, EmbedPurpose, Embedded, Fact, Memory, MemoryError, Note, Query, Recalled, Scope,
 };
@@ -27,7 +28,8 @@ use table::Vectors;
 /// = 60 (Cormack, Clarke, Büttcher 2009). A fact is embedded at its first search. After a change of the model, facts
 /// are embedded again in the same way, and the earlier vectors stay in case that model is used again. If the model
 /// fails for the query, only full-text search is used; if it fails for facts, those that have a vector are still found
-/// by meaning. [`Recalled::missed`] says why.
+/// by meaning. [`Recalled::missed`] says why. A fact that the model refuses, such as one that a filter does not let
+/// through, is named once, and not sent again before the database is opened again.
 ///
 /// # Format
 ///
@@ -58,6 +60,8 @@ use table::Vectors;
 pub struct Facts {
     store: Sqlite,
     model: Option<AnyEmbed>,
+    /// Those that the model has refused, by their ids.
+    refused: Mutex<BTreeSet<u64>>,
 }
 
 impl Facts {
@@ -67,18 +71,37 @@ impl Facts {
     /// The maximum number of facts that are embedded in one search, the newest first.
     pub const MAX_EMBEDDED: usize = 1_000;
 
+    /// The maximum number of requests of one search that the model refuses because of their texts. Later searches continue.
+    const MAX_REFUSED: usize = 32;
+
     /// Opens the database at `path`, and creates it if it does not exist.
     ///
     /// # Errors
     /// As [`Sqlite::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Ok(Self { store: Sqlite::open(path)?, model: None })
+        Ok(Self { store: Sqlite::open(path)?, model: None, refused: Mutex::default() })
     }
 
     /// Adds search by meaning with an embedding model.
     #[must_use]
     pub fn embedded_by(self, model: impl Embed) -> Self {
-        Self { model: Some(AnyEmbed::new(model)), ..self }
+        Self { model: Some(AnyEmbed::new(model)), refused: Mutex::default(), ..self }
+    }
+
+    fn refused(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest facts without a vector, but for those that the model has refused.
+    async fn without_vector(&self, of: Vectors) -> Result<Vec<(u64, String)>, StoreError> {
+        let missing = self.store.reading(move |reader, place| {
+            reader.reading(place, |connection| table::without_vector(connection, &of, Self::MAX_EMBEDDED))
+        });
+        let mut missing = missing.await?;
+        let refused = self.refused();
+        missing.retain(|(id, _)| !refused.contains(id));
+        drop(refused);
+        Ok(missing)
     }
 
     /// The vector of the query, after embedding all facts without a vector. All requests are reserved before they are
@@ -92,48 +115,100 @@ impl Facts {
         // The model's vectors usually have one length. If that changes unannounced, the others follow in later searches.
         let dimension = model.dimensions().unwrap_or(0);
         let known = Vectors { scope: query.scope.clone(), model: model.name().into(), dimension };
-        let unmade = self.store.reading(move |reader, place| {
-            reader.reading(place, |connection| table::without_vector(connection, &known, Self::MAX_EMBEDDED))
-        });
-        let unmade: BTreeMap<u64, String> = unmade.await?.into_iter().collect();
+        let unmade: BTreeMap<u64, String> = self.without_vector(known).await?.into_iter().collect();
         let texts: Vec<String> = unmade.values().chain([&query.text]).cloned().collect();
         let reserved = meter.reserve(model.name(), model.bound(&texts)).await;
         let reserved = reserved.map_err(|error| MemoryError::Refused(error.to_string()))?;
         let paid = reserved.as_ref();
         let asked = embedded(model, vec![query.text.clone()], EmbedPurpose::Search, paid).await?;
-        let mut used = used_by(model, &asked);
+        let used = used_by(model, &asked);
         let vector = asked.vectors.into_iter().next().unwrap_or_default();
         let of = Vectors { scope: query.scope.clone(), model: model.name().into(), dimension: vector.len() };
-        let mut missing = {
-            let of = of.clone();
-            let missing = self.store.reading(move |reader, place| {
-                reader.reading(place, |connection| table::without_vector(connection, &of, Self::MAX_EMBEDDED))
-            });
-            missing.await?
-        };
+        let mut missing = self.without_vector(of.clone()).await?;
         missing.retain(|(id, _)| reserved.is_none() || unmade.contains_key(id));
-        let (mut ids, mut texts): (Vec<u64>, Vec<String>) = missing.into_iter().unzip();
-        while !texts.is_empty() {
-            // They are kept as soon as they are paid: the next request may fail.
-            let count = model.batch(&texts, EmbedPurpose::Store).clamp(1, texts.len());
-            let (later_ids, later) = (ids.split_off(count), texts.split_off(count));
-            let made = match embedded(model, texts, EmbedPurpose::Store, paid).await {
-                Ok(made) => made,
-                // A fact that the model refuses does not take others out of the search. The reservation has counted what was paid.
-                Err(error) => {
-                    let missed = Some(format!("some facts were looked for by words only: {error}"));
-                    let used = reserved.is_none().then_some(used);
-                    return Ok((of, QueryVector { vector, used, missed }));
-                }
-            };
-            used = both(used, &made);
-            let (of, rows) = (of.clone(), ids.into_iter().zip(made.vectors).collect::<Vec<_>>());
-            self.store.writing(None, move |transaction| table::keep_vectors(transaction, &of, &rows)).await?;
-            (ids, texts) = (later_ids, later);
+        let (used, missed) = self.embed_facts(model, &of, missing, paid, used).await?;
+        if let Some(used) = &used {
+            meter.settle(reserved, used);
         }
-        meter.settle(reserved, &used);
-        Ok((of, QueryVector { vector, used: Some(used), missed: None }))
+        Ok((of, QueryVector { vector, used, missed }))
     }
+
+    /// Embeds facts, and keeps their vectors. A batch that the model refuses because of its texts is halved, so that one of them keeps no other
+    /// from its vector. Adds to what was `used`, which is `None` where the reservation has counted it; also returns which facts have no
+    /// vector, and why.
+    async fn embed_facts(
+        &self,
+        model: &AnyEmbed,
+        of: &Vectors,
+        facts: Vec<(u64, String)>,
+        paid: Option<&Reservation<'_>>,
+        mut used: ToolUsage,
+    ) -> Result<(Option<ToolUsage>, Option<String>), MemoryError> {
+        let stopped = |used, error| (paid.is_none().then_some(used), Some(words_only("some facts were", &error)));
+        let (mut later, mut refusals, mut refused) = (vec![facts], 0, Vec::new());
+        while let Some(facts) = later.pop().filter(|_| refusals < Self::MAX_REFUSED) {
+            let (mut ids, mut texts): (Vec<u64>, Vec<String>) = facts.into_iter().unzip();
+            if texts.is_empty() {
+                continue;
+            }
+            let count = model.batch(&texts, EmbedPurpose::Store).clamp(1, texts.len());
+            later.push(ids.split_off(count).into_iter().zip(texts.split_off(count)).collect());
+            match embedded(model, texts.clone(), EmbedPurpose::Store, paid).await {
+                Ok(made) => {
+                    used = both(used, &made);
+                    // They are kept as soon as they are paid: the next request may fail.
+                    let (of, rows) = (of.clone(), ids.into_iter().zip(made.vectors).collect::<Vec<_>>());
+                    let keep = self
+                        .store
+                        .writing(None, move |transaction| table::keep_vectors(transaction, &of, &rows));
+                    keep.await?;
+                }
+                Err(error) if is_of_texts(&error) => {
+                    refusals += 1;
+                    if let Some(paid) = paid {
+                        // What came before counts with the request that failed.
+                        used = unused(model);
+                        if !paid.again().await {
+                            return Ok(stopped(used, error));
+                        }
+                    }
+                    if count == 1 {
+                        refused.extend(ids.first().map(|id| (*id, error)));
+                    } else {
+                        let half = count / 2;
+                        later.push(ids.split_off(half).into_iter().zip(texts.split_off(half)).collect());
+                        later.push(ids.into_iter().zip(texts).collect());
+                    }
+                }
+                Err(error) => return Ok(stopped(used, error)),
+            }
+        }
+        self.refused().extend(refused.iter().map(|(id, _)| *id));
+        Ok((Some(used), named(&refused)))
+    }
+}
+
+/// Whether the model refuses these texts, and may embed others: it was reached.
+const fn is_of_texts(error: &ModelError) -> bool {
+    matches!(error.kind, ModelErrorKind::Config | ModelErrorKind::Filtered | ModelErrorKind::TooLong { .. })
+}
+
+/// Which facts the model refuses, and why.
+fn named(refused: &[(u64, ModelError)]) -> Option<String> {
+    let (_, error) = refused.first()?;
+    let ids: Vec<String> = refused.iter().map(|(id, _)| id.to_string()).collect();
+    let facts = if ids.len() == 1 { "fact" } else { "facts" };
+    let were = if ids.len() == 1 { "was" } else { "were" };
+    Some(words_only(&format!("{facts} {} {were}", ids.join(", ")), error))
+}
+
+fn words_only(which: &str, error: &ModelError) -> String {
+    format!("{which} looked for by words only: {error}")
+}
+
+fn unused(model: &AnyEmbed) -> ToolUsage {
+    let usage = Usage { input: Some(0), output: Some(0), ..Usage::default() };
+    ToolUsage { model: model.name().into(), usage, cost: Some(Money::default()) }
 }
 
 fn used_by(model: &AnyEmbed, made: &Embedded) -> ToolUsage {
@@ -156,7 +231,7 @@ struct QueryVector {
     vector: Vec<f32>,
     /// What the search used, unless that is counted already.
     used: Option<ToolUsage>,
-    /// Why facts have no vector.
+    /// Which facts have no vector, and why.
     missed: Option<String>,
 }
 

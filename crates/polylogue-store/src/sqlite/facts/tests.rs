@@ -220,8 +220,8 @@ async fn facts_are_found_by_what_they_mean_and_embedded_once() {
     assert_eq!(row.unwrap(), ("toy:two".into(), 2, vec![0, 0, 0x80, 0x3f, 0, 0, 0, 0]));
 }
 
-/// Embeds two texts in a request, and refuses those about poison.
-struct Pairs(Senses);
+/// Embeds two texts in a request, and fails so with those about poison.
+struct Pairs(Senses, ModelErrorKind);
 
 impl Embed for Pairs {
     fn name(&self) -> &str {
@@ -230,7 +230,7 @@ impl Embed for Pairs {
 
     async fn embed(&self, texts: &[String], purpose: EmbedPurpose) -> Result<Embedded, ModelError> {
         if texts.iter().any(|text| text.contains("poison")) {
-            return Err(ModelError::new(ModelErrorKind::Config, Embed::name(&self.0), "no poison"));
+            return Err(ModelError::new(self.1, Embed::name(&self.0), "no poison"));
         }
         self.0.embed(texts, purpose).await
     }
@@ -244,7 +244,7 @@ impl Embed for Pairs {
 async fn vectors_are_kept_as_soon_as_they_are_paid() {
     let Fixture { facts, place, _dir } = fixture();
     let model = Senses::new("toy:two", 2);
-    let facts = facts.embedded_by(Pairs(model.clone()));
+    let facts = facts.embedded_by(Pairs(model.clone(), ModelErrorKind::Connection));
     // The newest are embedded first.
     keep(&facts, "team", &["It is poison.", "It rained.", "Ann likes tea.", "Bob has a van."]).await;
     let query = Query { scope: scope("team"), text: "favorite drink".into(), limit: 5 };
@@ -260,6 +260,26 @@ async fn vectors_are_kept_as_soon_as_they_are_paid() {
     let table = rusqlite::Connection::open(&place).unwrap();
     let count = table.query_row("SELECT count(*) FROM fact_vectors", [], |row| row.get::<_, i64>(0));
     assert_eq!(count.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn a_text_that_the_model_refuses_keeps_no_other_one_from_its_vector() {
+    for kind in [ModelErrorKind::Config, ModelErrorKind::Filtered] {
+        let Fixture { facts, _dir, .. } = fixture();
+        let model = Senses::new("toy:two", 2);
+        let facts = facts.embedded_by(Pairs(model.clone(), kind));
+        keep(&facts, "team", &["It is poison.", "It rained.", "Ann likes tea.", "Bob has a van."]).await;
+        let query = Query { scope: scope("team"), text: "favorite drink".into(), limit: 5 };
+        let recalled = facts.recall(&query).await.unwrap();
+        assert_eq!(recalled.facts[0].text, "Ann likes tea.", "by its meaning");
+        let missed = recalled.missed.unwrap();
+        assert!(missed.starts_with("fact 1,") && missed.contains("no poison"), "{missed}");
+        assert_eq!(model.asked(), [1, 2, 1], "the query, the newest two, and one without the refused one");
+        // It is named once, and not sent again.
+        assert_eq!(facts.recall(&query).await.unwrap().missed, None);
+        assert_eq!(model.asked(), [1]);
+        assert_eq!(found(&facts, "team", "poison").await, ["It is poison."], "by its word");
+    }
 }
 
 #[tokio::test]
