@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use crate::addresses::Addresses;
 use crate::attendance::Attendance;
 use crate::chat_options::ChatOptions;
 use crate::in_flight::InFlight;
@@ -43,6 +44,8 @@ pub(crate) struct App {
     pub(crate) chat: ChatOptions,
     /// Requests of each token.
     pub(crate) requests: Rates<String>,
+    /// Requests of each client of a trusted proxy that are under way.
+    pub(crate) proxied: Addresses,
     /// Wrong tokens from each address.
     pub(crate) failed_logins: Rates<Peer>,
     /// The document of `/openapi.json`.
@@ -104,6 +107,7 @@ impl App {
             token_changes: watch::Sender::new(0),
             names,
             requests: Rates::new(limits.request_burst, second),
+            proxied: Addresses::new(limits.connections_per_address),
             failed_logins: Rates::new(limits.failed_logins_per_minute, minute),
             limits,
             chat,

@@ -9,6 +9,7 @@
 //! Every request passes two layers before a handler: one checks which name and page it was sent to and from, the other whose token
 //! it has. A route exists by one row of a table, from which the router and all checks are made.
 
+mod addresses;
 mod api;
 mod app;
 mod attendance;

@@ -29,7 +29,7 @@ pub struct ServerLimits {
     pub write_time: Duration,
     /// Connections at the same time.
     pub connections: usize,
-    /// The same, from one address.
+    /// The same, from one address. Also requests at the same time of one address behind a trusted proxy.
     pub connections_per_address: usize,
     /// Requests of one token in a second.
     pub requests_per_second: u32,

@@ -1,13 +1,12 @@
 //! The accept loop: connections with bounds on their number, on the time that a head takes to arrive, and on the time that a client
 //! takes nothing.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -25,9 +24,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep};
 use tower_service::Service as _;
 
+use crate::addresses::{Addresses, Entered};
 use crate::forwarded::{TrustedProxy, client, is_trusted};
 use crate::limits::ServerLimits;
-use crate::request::Peer;
+use crate::request::{Peer, Proxied};
 
 /// How long the accept loop rests after an error of the system, such as too many open files.
 const REST: Duration = Duration::from_millis(50);
@@ -78,8 +78,11 @@ async fn connection(
     let service = service_fn(move |request: Request<Incoming>| {
         let mut router = router.clone();
         let mut request = request.map(Body::new);
-        let sender = Peer(client(&trusted, peer, request.headers()));
-        request.extensions_mut().insert(sender);
+        let sender = client(&trusted, peer, request.headers());
+        request.extensions_mut().insert(Peer(sender));
+        if sender != peer {
+            request.extensions_mut().insert(Proxied(sender));
+        }
         async move { Ok::<Response<Body>, Infallible>(router.call(request).await.unwrap_or_else(|e| match e {})) }
     });
     let serving = http1::Builder::new()
@@ -99,45 +102,26 @@ async fn connection(
 /// The connections that are open.
 struct Open {
     all: Arc<Semaphore>,
-    by_address: Arc<Mutex<HashMap<IpAddr, usize>>>,
-    per_address: usize,
+    by_address: Addresses,
 }
 
 /// One open connection.
 struct Permit {
     _one: OwnedSemaphorePermit,
-    address: IpAddr,
-    by_address: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    _of_address: Option<Entered>,
 }
 
 impl Open {
     fn new(limits: &ServerLimits) -> Self {
-        let all = Arc::new(Semaphore::new(limits.connections));
-        Self { all, by_address: Arc::default(), per_address: limits.connections_per_address }
+        let by_address = Addresses::new(limits.connections_per_address);
+        Self { all: Arc::new(Semaphore::new(limits.connections)), by_address }
     }
 
-    /// One more connection from `address`, unless there are too many. A proxy has those of all its clients.
+    /// One more connection from `address`, unless there are too many. A proxy has those of all its clients, whose requests are counted instead.
     fn permit(&self, address: IpAddr, is_proxy: bool) -> Option<Permit> {
         let one = Arc::clone(&self.all).try_acquire_owned().ok()?;
-        let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = by_address.entry(address).or_insert(0);
-        if *open >= self.per_address && !is_proxy {
-            return None;
-        }
-        *open += 1;
-        Some(Permit { _one: one, address, by_address: Arc::clone(&self.by_address) })
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(open) = by_address.get_mut(&self.address) {
-            *open -= 1;
-            if *open == 0 {
-                by_address.remove(&self.address);
-            }
-        }
+        let of_address = if is_proxy { None } else { Some(self.by_address.enter(address)?) };
+        Some(Permit { _one: one, _of_address: of_address })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is checked of every request before its token: the name it was sent to, and the page that sent it. Every response passes here, too.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
@@ -11,9 +11,10 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Response};
 use axum::middleware::Next;
 use tracing::info;
 
+use crate::addresses::Entered;
 use crate::app::App;
 use crate::problem::{ErrorForm, Problem};
-use crate::request::{REQUEST_ID, RequestId};
+use crate::request::{Proxied, REQUEST_ID, RequestId};
 use crate::table::find;
 use crate::token::Token;
 
@@ -28,8 +29,14 @@ pub(crate) async fn perimeter(
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let known = route.as_deref().and_then(|path| find(&method, path)).map(|route| route.path);
-    let mut response = match check(&app, request.headers()) {
-        Ok(()) => next.run(request).await,
+    let mut response = match admit(&app, &request) {
+        Ok(entered) => {
+            let response = next.run(request).await;
+            match entered {
+                Some(entered) => response.map(|body| entered.until_sent(body)),
+                None => response,
+            }
+        }
         Err(problem) => problem.response(ErrorForm::of_path(request.uri().path()), &id.0),
     };
     let token = response.extensions_mut().remove::<Arc<Token>>();
@@ -51,6 +58,18 @@ pub(crate) async fn perimeter(
         "request"
     );
     response
+}
+
+/// Checks a request, and counts it until its response is sent if a trusted proxy passes it on: its client has no connection of its own.
+fn admit(app: &App, request: &Request) -> Result<Option<Entered>, Problem> {
+    check(app, request.headers())?;
+    let Some(Proxied(client)) = request.extensions().get() else { return Ok(None) };
+    app.proxied.enter(*client).map(Some).ok_or_else(|| {
+        let most = app.limits.connections_per_address;
+        Problem::too_many(format!("{most} requests of this address are under way"))
+            .hint("close an event stream, or wait for a response")
+            .retry_after(Duration::from_secs(1))
+    })
 }
 
 /// Refuses requests to other names and from pages of other sites: a name that an attacker resolves to this machine is no name

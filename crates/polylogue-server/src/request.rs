@@ -14,6 +14,10 @@ pub(crate) struct RequestId(pub(crate) Arc<str>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
+/// The address of a client whose request a trusted proxy passes on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Proxied(pub(crate) IpAddr);
+
 /// What distinguishes a request from others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RequestDigest {

@@ -8,6 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
 use crate::client::{Request, Stream};
+use crate::conversations::{PATH, begin};
 use crate::world::{World, generous, loopback, place};
 
 /// Writes `text` and reads until the server closes the connection.
@@ -177,6 +178,22 @@ async fn limits_on_addresses_are_those_of_the_clients_of_a_trusted_proxy() {
         socket.read_exact(&mut first).await.unwrap();
         open.push(socket);
     }
+    // Of each client, its requests are counted, until their responses are sent.
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    let get = async |from: &str| {
+        world.request("GET", PATH).header("X-Forwarded-For", from).send(world.address).await
+    };
+    for _ in 0..3 {
+        assert_eq!(get("203.0.113.7").await.status, 200);
+    }
+    let stream =
+        world.tail_request(&id, 0).header("X-Forwarded-For", "203.0.113.7").open(world.address).await;
+    assert_eq!(stream.status, 200);
+    let refused = get("203.0.113.7").await;
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")), "{}", refused.body);
+    refused.problem();
+    assert_eq!(get("203.0.113.8").await.status, 200, "another client");
+    drop(stream);
     // Of a server that does not trust its peer, the headers say nothing.
     let world =
         behind_a_proxy(&["10.0.0.0/8"], ServerLimits { connections_per_address: 9, ..limits() }).await;
