@@ -1,6 +1,7 @@
 //! `polylogue dev --postgres`: a cluster of one command.
 
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Stdio};
 
 use polylogue_test::postgres::PostgresServer;
@@ -76,17 +77,23 @@ fn a_cluster_in_a_folder_is_there_again_and_what_cannot_be_is_an_error_with_a_hi
         (&["dev"][..], "--postgres"),
         (&["dev", "--postgres", "--store", "x.db"], "has a database of its own"),
         (&["dev", "--postgres=/proc/nothing"], "cannot be made"),
+        (&["dev", "--postgres=."], "has other files than those of a database"),
         (&["dev", "--postgres", "--workers", "0"], "--workers"),
     ] {
         let ran = place.command(args).output().unwrap();
         let said = String::from_utf8(ran.stderr).unwrap();
         assert!(!ran.status.success() && said.contains(what), "{args:?}: {said}");
     }
+    // It may be one that is there.
     let folder = std::env::temp_dir().join(format!("polylogue-kept-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
     let flag = format!("--postgres={}", folder.display());
     let mut ids = Vec::new();
     for killed in [false, true] {
         let (mut dev, store, _) = start(&place, &[&flag, "--workers", "1"]);
+        let socket = std::fs::metadata(folder.join(".s.PGSQL.5432")).unwrap();
+        assert_eq!(socket.permissions().mode() & 0o777, 0o700, "others can look into the folder");
         let other = Place::new(&store);
         other.file("team.yaml", TALK);
         ids.push(other.detach(&["team.yaml", "--offline"]));

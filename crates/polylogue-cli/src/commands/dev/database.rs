@@ -79,11 +79,18 @@ impl LocalDatabase {
     /// Makes the folder and the files of the database, unless they are there.
     fn prepare(&self) -> Result<(), CliError> {
         let failed = |error: std::io::Error| self.failed("made", &error.to_string());
+        let has_database = self.data().join("PG_VERSION").exists();
+        // The folder becomes that of Postgres, whose user may be another one.
+        if !has_database && fs::read_dir(&self.folder).is_ok_and(|mut files| files.next().is_some()) {
+            let what =
+                format!("the folder `{}` has other files than those of a database", self.folder.display());
+            return Err(CliError::usage(what).hint("name an empty folder, or one that does not exist"));
+        }
         make_private(&self.folder).map_err(failed)?;
         if let Some((user, group)) = other_user() {
             chown(&self.folder, Some(user), Some(group)).map_err(failed)?;
         }
-        if self.data().join("PG_VERSION").exists() {
+        if has_database {
             return Ok(());
         }
         let mut make = self.command("initdb");
@@ -100,11 +107,12 @@ impl LocalDatabase {
     async fn run(&mut self) -> Result<(), CliError> {
         let log = File::create(self.log()).map_err(|error| self.failed("started", &error.to_string()))?;
         let copy = log.try_clone().map_err(|error| self.failed("started", &error.to_string()))?;
-        // Only by a socket in a folder of this user.
+        // Only by a socket of this user, whoever can look into the folder.
         let mut words: Vec<OsString> =
             vec![self.programs.join("postgres").into(), "-D".into(), self.data().into()];
         words.extend(["-k".into(), self.folder.clone().into_os_string()]);
-        words.extend(["-c", "listen_addresses=", "-p", "5432"].map(OsString::from));
+        let only_here = ["-c", "listen_addresses=", "-c", "unix_socket_permissions=0700", "-p", "5432"];
+        words.extend(only_here.map(OsString::from));
         let folder = self.folder.clone();
         self.server = Some(Guarded::spawn("the database", "INT", &words, |command| {
             command.stdout(log).stderr(copy).current_dir(folder);
