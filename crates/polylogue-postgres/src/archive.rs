@@ -56,9 +56,10 @@ impl Logs {
         Err(StoreError::Busy { id: id.clone(), holder })
     }
 
-    /// Unpacks the events of a log that was claimed.
+    /// Unpacks the events of a log that was claimed, if all are there. A damaged archive stays, and reading it says so.
     pub(crate) async fn unpack(&self, claim: &Claim) -> Result<(), StoreError> {
-        let condition = "holder = $6 AND fence = $7";
+        let condition = "holder = $6 AND fence = $7 AND events = cardinality($3::bigint[])
+            AND (events = 0 OR chain = ($5::bytea[])[cardinality($5::bytea[])])";
         let fence = claim.fence.cast_signed();
         self.unpack_if(&claim.id, condition, &[(&self.node, Type::TEXT), (&fence, Type::INT8)]).await
     }

@@ -53,6 +53,31 @@ async fn an_archived_log_is_read_as_before_and_a_claim_unpacks_the_same_bytes() 
     assert!(matches!(store.archive(&id("nosuch")).await, Err(StoreError::NotFound { .. })));
 }
 
+/// A claim would leave of it only what can be unpacked.
+#[tokio::test]
+async fn an_archive_that_is_damaged_stays_until_it_is_repaired() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    released(&store, 300).await;
+    store.archive(&id("a")).await.unwrap();
+    let _ = server.sql("UPDATE polylogue.archives SET bytes = substr(bytes, 1, length(bytes) / 2)");
+    let archive = || server.sql("SELECT md5(bytes) FROM polylogue.archives");
+    let before = archive();
+    let claim = store.claim(&id("a")).await.unwrap();
+    assert!(matches!(store.read(&id("a"), 0).await, Err(StoreError::Damaged { .. })));
+    store.release(claim).await.unwrap();
+    assert_eq!((archive(), stored(&server)), (before, String::new()));
+    let kept = store.repair(&id("a")).await.unwrap();
+    assert!((1..300).contains(&kept), "{kept}");
+    assert_events(&store.read(&id("a"), 0).await.unwrap(), kept);
+    // Where nothing was appended, nothing is lost.
+    let claim = store.create(&id("empty"), &Meta::default()).await.unwrap();
+    store.release(claim).await.unwrap();
+    store.archive(&id("empty")).await.unwrap();
+    drop(store.claim(&id("empty")).await.unwrap());
+    assert_eq!(archive(), "");
+}
+
 /// A worker's claim unpacks, too, and what is appended follows.
 #[tokio::test]
 async fn a_worker_continues_an_archived_log() {
