@@ -1,7 +1,7 @@
 //! `polylogue send`, `cancel`, `pause`, `next`, `raise`: instructions to a conversation, whichever process runs it.
 
 use polylogue::Name;
-use polylogue_core::{Body, Instruction, LogId, Store as _};
+use polylogue_core::{Instruction, LogId, Store as _, Summary};
 use polylogue_runtime::{Runtime, Steered};
 
 use crate::error::{CliError, Exit};
@@ -59,12 +59,7 @@ pub(crate) async fn unpause(
     place: &PlaceOption,
 ) -> Result<bool, CliError> {
     let events = runtime.store().read(id, 0).await?;
-    let is_paused = events.iter().rev().find_map(|event| match event.body {
-        Body::Paused => Some(true),
-        Body::Resumed => Some(false),
-        _ => None,
-    });
-    if is_paused != Some(true) || !is_running(runtime, id).await? {
+    if !Summary::of(&events, true).is_paused || !is_running(runtime, id).await? {
         return Ok(false);
     }
     if let Some(given) = given {
