@@ -47,10 +47,10 @@ pub(crate) struct Live {
     region: Region,
     turns: Turns,
     draft: Option<Draft>,
-    /// What follows of the reply whose beginning stands above what the person typed.
-    continued: Option<Draft>,
-    /// Whose reply is on the screen as broken off, because the person was asked something meanwhile.
-    broken_off: Option<TurnKey>,
+    /// What follows of the replies whose beginnings stand above what the person typed.
+    continued: Vec<Draft>,
+    /// Whose replies are on the screen as broken off, because the person was asked something meanwhile.
+    broken_off: Vec<TurnKey>,
     /// The open question about a limit.
     limit_question: Option<TurnKey>,
     /// Lines for the next frame to write permanently.
@@ -78,8 +78,8 @@ impl Live {
             region: Region::default(),
             turns: Turns::default(),
             draft: None,
-            continued: None,
-            broken_off: None,
+            continued: Vec::new(),
+            broken_off: Vec::new(),
             limit_question: None,
             above: Vec::new(),
             held: Vec::new(),
@@ -250,6 +250,7 @@ impl Live {
                 }
                 self.print_note(event, true);
             }
+            None if self.replied_below(&key, &sample.parts) => self.print_note(event, true),
             None => {
                 self.drop_draft(&key, NOT_SAID);
                 self.print_note(event, false);
@@ -262,12 +263,14 @@ impl Live {
         let key = (event.at.clone(), message.from.clone());
         let thoughts = self.renderer.format.thoughts;
         self.continue_draft(&key);
-        let shown = self.draft.as_ref().is_some_and(|draft| {
+        let is_said = |draft: &Draft| {
             draft.key == key && draft.is_to(&message.to) && draft.shows(&message.parts, thoughts)
-        });
-        if shown {
+        };
+        let on_screen = self.draft.as_ref().is_some_and(is_said);
+        let shown = on_screen || self.said_below(&key, is_said);
+        if on_screen {
             self.seal();
-        } else {
+        } else if !shown {
             self.drop_draft(&key, NOT_SAID);
         }
         self.print_note(event, shown);
@@ -285,20 +288,20 @@ impl Live {
 
     /// The reply of `key` on the screen is void; `why` is shown if some of it cannot be erased.
     fn drop_draft(&mut self, key: &TurnKey, why: &str) {
-        let continued = self.continued.take_if(|draft| draft.key == *key);
+        let continued = self.remove_continued(key);
         let Some(draft) = self.draft.take_if(|draft| draft.key == *key).or(continued) else { return };
         if draft.is_frozen() || draft.is_continued() {
             let note = Line::new(&format!("({why})"), Style::DIM);
-            self.above.push(note.after(&self.renderer.gutter(&key.0)));
+            self.print(vec![note.after(&self.renderer.gutter(&key.0))]);
             self.renderer.interrupted();
         }
         self.turns.known(key).into_iter().for_each(Turn::void_text);
         self.release();
     }
 
-    /// What had to wait follows.
+    /// What had to wait for the reply on the screen follows, if that has ended.
     fn release(&mut self) {
-        if !self.held.is_empty() {
+        if self.draft.is_none() && !self.held.is_empty() {
             self.above.append(&mut self.held);
             self.renderer.interrupted();
         }
@@ -310,8 +313,8 @@ impl Live {
             return;
         }
         let Some(turn) = self.turns.to_show() else { return };
-        self.broken_off = None;
-        if turn.above > 0 && self.continued.as_ref().is_some_and(|draft| draft.key == turn.key) {
+        self.broken_off.clear();
+        if turn.above > 0 && self.continued.iter().any(|draft| draft.key == turn.key) {
             let key = turn.key.clone();
             return self.continue_draft(&key);
         }
@@ -412,38 +415,45 @@ impl Live {
 
     /// A reply was interrupted. If it is on the screen, it stays there and is marked; otherwise a note has its beginning.
     fn broken_off(&mut self, event: &Event, key: &TurnKey) {
-        self.continue_draft(key);
-        if self.draft.as_ref().is_some_and(|draft| draft.key == *key) {
-            self.seal_with("broken off here", &key.0);
-            self.fold.event(event);
-        } else if self.broken_off.as_ref() == Some(key) {
-            self.fold.event(event);
-        } else {
-            self.print_note(event, false);
+        match self.draft.take_if(|draft| draft.key == *key).or_else(|| self.take_continued(key)) {
+            Some(draft) => {
+                self.keep(draft, "broken off here");
+                self.fold.event(event);
+            }
+            None if self.broken_off.contains(key) => drop(self.fold.event(event)),
+            None => self.print_note(event, false),
         }
         let now = (self.clock)();
         self.turns.known(key).into_iter().for_each(|turn| turn.next_reply(now));
     }
 
     /// What is on the screen stays, with a note below it.
-    fn seal_with(&mut self, note: &str, at: &Path) {
-        self.seal();
-        let note = Line::new(&format!("({note})"), Style::DIM).after(&self.renderer.gutter(at));
-        self.above.push(note);
+    fn seal_with(&mut self, note: &str) {
+        if let Some(draft) = self.draft.take() {
+            self.keep(draft, note);
+        }
+    }
+
+    /// What there is of a reply stays, with a note below it.
+    fn keep(&mut self, draft: Draft, note: &str) {
+        let note = Line::new(&format!("({note})"), Style::DIM).after(&self.renderer.gutter(&draft.key.0));
+        let lines = draft.seal(&mut self.renderer);
+        self.print(lines);
+        self.print(vec![note]);
         self.renderer.interrupted();
+        self.release();
     }
 
     /// What is on the screen stays, and no turn is open.
     fn settle(&mut self) {
-        if let Some(key) = self.continued.as_ref().map(|draft| draft.key.clone()) {
-            self.continue_draft(&key);
-        }
-        if let Some(draft) = &self.draft {
+        let shown = self.draft.take();
+        let below: Vec<TurnKey> = self.continued.iter().map(|draft| draft.key.clone()).collect();
+        let below: Vec<Draft> = below.iter().filter_map(|key| self.take_continued(key)).collect();
+        for draft in shown.into_iter().chain(below) {
             // A reply that is complete is in the log, though its turn is not over.
             let what = if draft.complete { "not said yet" } else { "broken off here" };
-            let key = draft.key.clone();
-            self.seal_with(&format!("{what}; the turn continues when the run is resumed"), &key.0);
-            self.broken_off = Some(key);
+            self.broken_off.push(draft.key.clone());
+            self.keep(draft, &format!("{what}; the turn continues when the run is resumed"));
         }
         self.turns.end_all();
         self.notice = None;

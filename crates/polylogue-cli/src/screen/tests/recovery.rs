@@ -177,6 +177,72 @@ fn a_reply_continues_below_what_the_person_types_meanwhile() {
     .assert_eq(&stage.sees());
 }
 
+/// A and B write at once, and the person types while each of them is shown.
+fn steer_two(stage: &mut Stage) {
+    stage.root(opened(&["A", "B"], "user", "Go"));
+    stage.root(Body::TurnStarted {
+        turns: vec![TurnRequest::to_all(name("A")), TurnRequest::to_all(name("B"))],
+    });
+    stage.text("A", "One");
+    stage.text("B", "Red");
+    steer(stage);
+    stage.text("B", " green");
+    steer(stage);
+    stage.text("B", " blue.");
+    stage.text("A", " two.");
+}
+
+#[test]
+fn replies_of_two_continue_below_what_the_person_types_meanwhile() {
+    let mut stage = Stage::live(70, 40);
+    steer_two(&mut stage);
+    for (who, text) in [("A", "One two."), ("B", "Red green blue.")] {
+        stage.root(sampled(who, vec![Part::text(text)]));
+        stage.root(said(who, text));
+    }
+    expect![[r#"
+        participants: A, B
+
+        user → all
+        Go
+
+        A → B
+        One
+        (the reply continues below)
+        steer>
+
+        B → A
+        Red green
+        (the reply continues below)
+        steer>
+
+        A → B
+        two.
+
+        B → A
+        blue.
+    "#]]
+    .assert_eq(&stage.sees());
+}
+
+#[test]
+fn replies_of_two_that_are_stopped_below_what_the_person_typed_are_marked_there() {
+    for is_logged in [true, false] {
+        let mut stage = Stage::live(70, 40);
+        steer_two(&mut stage);
+        if is_logged {
+            let text = "One two.".into();
+            stage.root(Body::ReplyInterrupted { who: name("A"), model: "script:test".into(), text });
+        }
+        stage.screen.end(&RunEnd { status: "stopped".into(), ..ending() }).unwrap();
+        let seen = stage.sees();
+        assert_eq!(seen.matches("\n(broken off here").count(), 2, "{seen}");
+        assert!(seen.contains("\nA → B\ntwo.\n(broken off here"), "{seen}");
+        assert!(seen.contains("\nB → A\nblue.\n(broken off here"), "{seen}");
+        assert!(!seen.contains("One two") && !seen.contains("was cut off"), "{seen}");
+    }
+}
+
 #[test]
 fn what_stands_above_what_the_person_typed_is_not_written_again() {
     for (before, after, shown) in [
