@@ -380,20 +380,23 @@ enum InputOutcome {
 }
 
 /// Which is the first event that is shown of a conversation that had `inherited` events when it was opened. In JSON, those follow that
-/// no earlier output has, as far as the log says it: what came since it was opened, and what commands gave it before, while no process
+/// no earlier output has, as far as the log says it: what came since it was opened, and what commands added before, while no process
 /// ran it.
 pub(crate) fn first_shown(output: Output, events: &[Arc<Event>], inherited: u64) -> usize {
     if output != Output::Json {
         return events.len() - sent_since(events);
     }
     let inherited = usize::try_from(inherited).unwrap_or(usize::MAX).min(events.len());
-    let is_given = |event: &&Arc<Event>| match event.body {
-        // Of a process that ran it.
-        Body::Cancelled { .. } => false,
-        Body::InputProvided { .. } => true,
+    let is_added = |event: &&Arc<Event>| match event.body {
+        // By `move`, by `resume --detach`, and by an answer. A run that adds them continues with other events.
+        Body::TeamChanged(_)
+        | Body::LimitsChanged { .. }
+        | Body::Reopened { .. }
+        | Body::Resumed
+        | Body::InputProvided { .. } => true,
         _ => event.inbox.is_some(),
     };
-    inherited - events.iter().take(inherited).rev().take_while(is_given).count()
+    inherited - events.iter().take(inherited).rev().take_while(is_added).count()
 }
 
 /// How many of the last events came after the last process that ran the conversation: messages that were sent to it, and what

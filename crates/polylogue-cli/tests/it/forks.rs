@@ -158,3 +158,25 @@ fn resume_shows_what_was_sent_since_and_not_what_was_shown_before() {
         (resumed.find("Zoe is asked:").unwrap(), resumed.find("Think twice.").expect(&resumed));
     assert!(asked < sent, "{resumed}");
 }
+
+/// What commands add to a conversation while no process runs it is in the next output for programs.
+#[test]
+fn json_of_resume_has_what_other_commands_have_added() {
+    let home = Home::new();
+    let team = "name: talk\ntask: Go.\nagents: [{name: A}, {name: B}]\n\
+                chat: {participants: [A, B], pattern: round_robin, stop: {max_turns: 4}}\n\
+                script: [{A: one}, {B: two}, {A: three}, {B: four}]\n";
+    home.file("talk.yaml", team);
+    home.file("new.yaml", &team.replace("{name: B}", "{name: B, system: Be brief.}"));
+    let run = home.run(&["run", "talk.yaml", "--offline", "--json", "--max-turns", "2"]).exits(3).lines();
+    home.run(&["move", "last", "--team", "new.yaml"]).ok();
+    let moved = home.run(&["resume", "last", "--json", "--max-turns", "1"]).exits(3).lines();
+    assert_eq!(of_type(&moved, "team_changed").len(), 1, "{moved:?}");
+    home.run(&["resume", "last", "--detach", "--max-turns", "1"]).ok();
+    home.run(&["cancel", "last"]).ok();
+    let resumed = home.run(&["resume", "last", "--json"]).ok().lines();
+    for kind in ["limits_changed", "reopened", "cancelled"] {
+        assert_eq!(of_type(&resumed, kind).len(), 1, "{kind}: {resumed:?}");
+    }
+    assert_whole(&[run, moved, resumed], &home.events());
+}
