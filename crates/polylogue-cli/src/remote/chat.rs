@@ -247,15 +247,15 @@ impl Chat for Session<'_> {
         }
     }
 
-    async fn leave(mut self, exit: Exit) -> Result<Exit, CliError> {
+    async fn leave(mut self) -> Result<(), CliError> {
         self.end_output().await?;
-        let Some((watch, view)) = self.chat else { return Ok(exit) };
+        let Some((watch, view)) = self.chat else { return Ok(()) };
         view.finished()?;
         let Conversation { id, usage, asked, .. } =
             self.remote.client.conversation(&watch.conversation.id).await?;
         let asked = asked.first().map(|asked| (asked.who.as_str(), &*asked.text));
         print_left(self.settings.output, (&id, &self.remote.place), &usage, asked);
-        Ok(exit)
+        Ok(())
     }
 }
 

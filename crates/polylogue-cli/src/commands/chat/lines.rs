@@ -49,7 +49,7 @@ pub(crate) trait Chat: Sized {
     async fn save(&self, file: &Path) -> Result<(), CliError>;
 
     /// Ends the chat, and says how to continue it.
-    async fn leave(self, exit: Exit) -> Result<Exit, CliError>;
+    async fn leave(self) -> Result<(), CliError>;
 }
 
 /// What followed a message.
@@ -74,12 +74,18 @@ enum Next {
 
 /// Holds the chat until the person leaves or the input ends.
 pub(crate) async fn hold(mut chat: impl Chat) -> Result<Exit, CliError> {
+    let end = converse(&mut chat).await;
+    leave(chat, end).await
+}
+
+/// Does what the person types until the chat ends.
+async fn converse(chat: &mut impl Chat) -> Result<Exit, CliError> {
     let (mut exit, mut messages) = (Exit::Done, Messages::default());
     // A conversation that was interrupted continues first.
     if chat.is_over().await? == Some(false) {
         let reply = chat.reply_again().await?;
-        if let Next::Leave(end) = show(&chat, reply, &mut exit)? {
-            return leave(chat, end).await;
+        if let Next::Leave(end) = show(chat, reply, &mut exit)? {
+            return end;
         }
     }
     loop {
@@ -88,20 +94,20 @@ pub(crate) async fn hold(mut chat: impl Chat) -> Result<Exit, CliError> {
             false => prompt::read_piped(&mut Signals::new()?).await?.map_or(Typed::End, Typed::Text),
         };
         let next = match line {
-            Typed::End => return chat.leave(exit).await,
+            Typed::End => return Ok(exit),
             Typed::Interrupted => Next::Continue,
-            Typed::Text(line) => obey(&mut chat, &line, &mut exit).await?,
+            Typed::Text(line) => obey(chat, &line, &mut exit).await?,
         };
         if let Next::Leave(end) = next {
-            return leave(chat, end).await;
+            return end;
         }
     }
 }
 
-/// Ends the chat, also one that ends with an error.
+/// Ends the chat. The error with which it ends counts, also if it cannot be left properly because of it.
 async fn leave(chat: impl Chat, end: Result<Exit, CliError>) -> Result<Exit, CliError> {
-    chat.leave(*end.as_ref().unwrap_or(&Exit::Failed)).await?;
-    end
+    let left = chat.leave().await;
+    end.and_then(|exit| left.map(|()| exit))
 }
 
 /// Does what a line says. `exit` says how the last run ended.
@@ -230,5 +236,64 @@ pub(crate) fn typed(event: &Event) -> Option<String> {
             Some(message.plain().into_owned())
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    /// A chat that cannot be left properly.
+    struct Stuck;
+
+    impl Chat for Stuck {
+        fn history(&mut self) -> &mut Vec<String> {
+            unreachable!("nothing is typed")
+        }
+
+        fn output(&self) -> Output {
+            Output::Result
+        }
+
+        async fn is_over(&self) -> Result<Option<bool>, CliError> {
+            Ok(None)
+        }
+
+        async fn say(&mut self, _: String) -> Result<(), CliError> {
+            Ok(())
+        }
+
+        async fn reply(&mut self) -> Result<Reply, CliError> {
+            Ok(Reply::Unread)
+        }
+
+        async fn reply_again(&mut self) -> Result<Reply, CliError> {
+            Ok(Reply::Unread)
+        }
+
+        fn attach(&mut self, _: &Path) -> Result<(), CliError> {
+            Ok(())
+        }
+
+        async fn undo(&mut self) -> Result<(), CliError> {
+            Ok(())
+        }
+
+        async fn save(&self, _: &Path) -> Result<(), CliError> {
+            Ok(())
+        }
+
+        async fn leave(self) -> Result<(), CliError> {
+            Err(CliError::failed("the store is full"))
+        }
+    }
+
+    #[test]
+    fn the_error_with_which_a_chat_ends_is_not_lost_if_it_cannot_be_left() {
+        let error = |end| leave(Stuck, end).now_or_never().unwrap().unwrap_err().to_string();
+        assert_eq!(error(Err(CliError::failed("no model"))), CliError::failed("no model").to_string());
+        assert_eq!(error(Ok(Exit::Done)), CliError::failed("the store is full").to_string());
     }
 }

@@ -265,17 +265,19 @@ impl Chat for Session {
         write_markdown(file, name.as_str(), &conversation.events().await)
     }
 
-    async fn leave(mut self, exit: Exit) -> Result<Exit, CliError> {
-        self.end_output().await?;
-        let Some((runner, view)) = self.chat else { return Ok(exit) };
+    async fn leave(mut self) -> Result<(), CliError> {
+        let ended = self.end_output().await;
+        let Some((runner, view)) = self.chat else { return ended };
         let conversation = &runner.conversation;
         let (id, usage, questions) =
             (conversation.id().clone(), conversation.usage().await, conversation.questions().await);
-        conversation.release().await?;
-        view.finished()?;
+        // What was appended is kept, whatever the store and the output say now.
+        let released = conversation.release().await;
         let place = PlaceOption::of_store(self.store.as_deref());
         let asked = questions.first().map(|(_, question)| (question.who.as_str(), &*question.text));
         print_left(self.settings.output, (&id, &place), &usage, asked);
-        Ok(exit)
+        ended?;
+        released?;
+        view.finished()
     }
 }
