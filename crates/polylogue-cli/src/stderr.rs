@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-use crate::screen::text::{Line, neutral, wrap, wrap_row};
+use crate::screen::text::{Line, neutral, wrap};
 use crate::screen::{Size, Style};
 
 /// A line for the person, in addition to the output.
@@ -18,9 +18,8 @@ pub(crate) fn print_error(error: &impl Display) {
     if !io::stderr().is_terminal() {
         return print_note(&text);
     }
-    let width = Size::of_terminal().row_columns();
-    let rows = text.lines().flat_map(|line| wrap_row(&Line::new(line, Style::PLAIN), width));
-    rows.for_each(|row| print_note(&row.text()));
+    let lines = text.lines().map(|line| Line::new(line, Style::PLAIN));
+    Size::of_terminal().table_rows(lines).iter().for_each(|row| print_note(&row.text()));
 }
 
 /// As [`print_note`], in rows that fit the terminal.

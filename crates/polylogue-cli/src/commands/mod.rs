@@ -37,7 +37,7 @@ pub(crate) mod worker;
 use std::io::{self, IsTerminal, Write};
 
 use crate::error::CliError;
-use crate::screen::text::{Line, wrap_row};
+use crate::screen::text::Line;
 use crate::screen::{Sanitized, Size, Style};
 
 /// Writes to the output what a terminal can be shown. A closed output is not an error.
@@ -78,9 +78,8 @@ pub(crate) fn write_rows(text: &Sanitized, json: bool) -> Result<(), CliError> {
     if json || !io::stdout().is_terminal() {
         return write(text);
     }
-    let width = Size::of_terminal().row_columns();
-    let rows = text.lines().flat_map(|line| wrap_row(&Line::new(line, Style::PLAIN), width));
-    write(&Sanitized::lines(&rows.collect::<Vec<_>>(), false))
+    let rows = Size::of_terminal().table_rows(text.lines().map(|line| Line::new(line, Style::PLAIN)));
+    write(&Sanitized::lines(&rows, false))
 }
 
 /// The error for a value that JSON cannot hold.

@@ -3,7 +3,7 @@
 //! A frame is one text to write: it keeps the rows that are the same, moves the cursor up to the first that is not,
 //! and writes from there on. Lines that are given as final are written above the region and never touched again.
 
-use super::text::Line;
+use super::text::{Line, wrap_row};
 
 /// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +30,13 @@ impl Size {
         self.row_columns().min(100)
     }
 
+    /// Lines of a table in rows that it has room for: what does not fit continues below its column.
+    pub(crate) fn table_rows(self, lines: impl IntoIterator<Item = Line>) -> Vec<Line> {
+        lines.into_iter().flat_map(|line| wrap_row(&line, self.row_columns())).collect()
+    }
+
     /// Columns for rows of tables, which are looked up more than read.
-    pub(crate) fn row_columns(self) -> usize {
+    fn row_columns(self) -> usize {
         self.columns.saturating_sub(1).max(8)
     }
 }

@@ -6,7 +6,7 @@ use polylogue::runs::report::{Purpose, Report, Row};
 use polylogue_core::{Event, Name, PrefixChange, TotalUsage};
 use serde_json::json;
 
-use crate::screen::text::{Line, wrap_row};
+use crate::screen::text::Line;
 use crate::screen::{
     OutputStyle, Sanitized, Size, Style, cached_share, cost, prompt_savings, tokens, uncertain,
 };
@@ -46,8 +46,7 @@ pub(crate) fn shown(events: &[Event], as_json: bool, looks: OutputStyle) -> serd
     let change = |(who, change): &(Name, PrefixChange)| Line::new(&format!("{who}: {change}"), Style::PLAIN);
     lines.extend(report.prefix_changes.iter().map(change));
     if looks.terminal {
-        let width = Size::of_terminal().row_columns();
-        lines = lines.iter().flat_map(|line| wrap_row(line, width)).collect();
+        lines = Size::of_terminal().table_rows(lines);
     }
     Ok(Sanitized::lines(&lines, looks.color))
 }
