@@ -188,8 +188,11 @@ pub(crate) fn cost(usage: &TotalUsage) -> String {
 
 /// The same for a column: with what calls without a reply can have cost.
 pub(crate) fn most_cost(usage: &TotalUsage) -> String {
-    let is_bounded = usage.unpriced == 0 && usage.uncertain.cost.picodollars > 0;
-    if is_bounded { format!("at most {}", usage.counted_cost()) } else { cost(usage) }
+    let unpriced = usage.unpriced.saturating_add(usage.uncertain.unpriced);
+    match usage.uncertain.cost.picodollars > 0 && unpriced == 0 {
+        true => format!("at most {}", usage.counted_cost()),
+        false => cost(&TotalUsage { unpriced, ..*usage }),
+    }
 }
 
 /// What calls took at most that got no reply: it counts against limits; the exact usage is unknown. A conversation that is done
@@ -204,6 +207,7 @@ pub(crate) fn uncertain(usage: &TotalUsage, were_retried: bool) -> Option<String
     match (most.calls, most.cost.picodollars) {
         (0, 0) => None,
         (0, _) => Some(format!("at most {} more", most.cost)),
+        _ if most.unpriced > 0 => Some(format!("{calls}, cost unknown")),
         (_, 0) => Some(calls),
         _ => Some(format!("{calls}, at most {} more", most.cost)),
     }
@@ -393,6 +397,12 @@ mod tests {
         assert_eq!(column(1.0, 0), "at most $1.50");
         assert_eq!((column(1.0, 1), column(0.0, 1)), ("at least $1.00".into(), "cost unknown".into()));
         assert_eq!(most_cost(&usage(1, 0.0)), "$0");
+        let mut unknown = usage(2, 0.5);
+        unknown.uncertain.unpriced = 1;
+        assert_eq!(
+            (most_cost(&unknown), shown(&unknown, false)),
+            ("cost unknown".into(), "2 calls without a reply, cost unknown".into())
+        );
     }
 
     #[test]

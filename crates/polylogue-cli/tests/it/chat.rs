@@ -220,6 +220,19 @@ fn what_a_stopped_reply_can_have_cost_is_shown_next_to_the_cost() {
 }
 
 #[test]
+fn what_a_stopped_reply_of_a_model_without_a_price_cost_is_unknown() {
+    let server = serve(echo());
+    let home = home(&server);
+    let mut terminal = stopped(&home, &server);
+    terminal.press("/exit\r");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 0);
+    assert!(seen.contains("\n0 tokens · $0 · 1 call without a reply, cost unknown"), "{seen}");
+    let runs = home.run(&["runs"]).ok().out;
+    assert!(runs.contains("  cost unknown"), "{runs}");
+}
+
+#[test]
 fn an_error_of_the_model_is_shown_and_can_be_retried() {
     let play = |_: &Received, nth: usize| match nth {
         0 => Answer::unexpected("no such thing".to_owned()),

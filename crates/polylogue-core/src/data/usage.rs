@@ -220,6 +220,11 @@ impl Charge {
     pub const fn counts(&self) -> bool {
         !matches!(self.why, ChargeReason::Repeated | ChargeReason::Reserved)
     }
+
+    /// Whether it may have cost money of which no bound is known. An attempt that the server refused costs none, and has no tokens either.
+    const fn is_unpriced(&self) -> bool {
+        self.cost.is_none() && (self.tokens.is_some() || !matches!(self.why, ChargeReason::Failed))
+    }
 }
 
 /// Why a call counts at its upper bound.
@@ -251,6 +256,9 @@ pub struct UncertainUsage {
     pub tokens: u64,
     /// Money at most, where there is a known bound.
     pub cost: Money,
+    /// Calls without a known bound in money.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unpriced: u64,
 }
 
 impl UncertainUsage {
@@ -382,6 +390,7 @@ impl TotalUsage {
         add(&mut self.uncertain.calls, other.uncertain.calls);
         add(&mut self.uncertain.tokens, other.uncertain.tokens);
         self.uncertain.cost += other.uncertain.cost;
+        add(&mut self.uncertain.unpriced, other.uncertain.unpriced);
     }
 
     /// Adds a model call. A `cached` reply costs nothing, and counts as saved.
@@ -413,10 +422,11 @@ impl TotalUsage {
         if !charge.counts() {
             return;
         }
-        let UncertainUsage { calls, tokens, cost } = &mut self.uncertain;
+        let UncertainUsage { calls, tokens, cost, unpriced } = &mut self.uncertain;
         add(calls, charge.calls);
         add(tokens, charge.tokens.unwrap_or(0));
         *cost += charge.cost.unwrap_or_default();
+        add(unpriced, if charge.is_unpriced() { charge.calls } else { 0 });
     }
 
     /// The cost that counts against limits: what is known, and the upper bounds of the rest.
@@ -463,6 +473,22 @@ mod tests {
         ] {
             assert_eq!(Money { picodollars }.to_string(), shown);
         }
+    }
+
+    #[test]
+    fn a_charge_without_a_bound_in_money_is_unpriced_unless_the_server_refused_the_call() {
+        let unpriced = |why, tokens, cost| {
+            let who = Name::new("Ann").unwrap();
+            let mut total = TotalUsage::default();
+            total.charge(&Charge { who, model: "m:a".into(), why, calls: 1, tokens, cost, call: None });
+            total.uncertain.unpriced
+        };
+        let free = Some(Money::default());
+        assert_eq!(unpriced(ChargeReason::Cancelled, None, None), 1);
+        assert_eq!(unpriced(ChargeReason::Failed, Some(9), None), 1);
+        assert_eq!(unpriced(ChargeReason::Failed, None, None), 0, "refused");
+        assert_eq!(unpriced(ChargeReason::Cancelled, Some(9), free), 0);
+        assert_eq!(unpriced(ChargeReason::Repeated, Some(9), None), 0, "nothing counts");
     }
 
     #[test]
