@@ -17,6 +17,7 @@ pub(crate) mod serve;
 mod shared;
 pub(crate) mod steer;
 pub(crate) mod trust;
+pub(crate) mod uses;
 pub(crate) mod verify;
 pub(crate) mod worker;
 

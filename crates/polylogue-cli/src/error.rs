@@ -93,6 +93,11 @@ impl CliError {
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
+
+    /// The same with its hint changed, if it has one.
+    pub(crate) fn map_hint(self, change: impl FnOnce(String) -> String) -> Self {
+        Self { hint: self.hint.map(change), ..self }
+    }
 }
 
 impl fmt::Display for CliError {

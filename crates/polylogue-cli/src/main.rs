@@ -4,6 +4,7 @@ mod args;
 mod attachments;
 mod commands;
 mod error;
+mod hints;
 mod launch;
 mod limit;
 mod logging;
@@ -34,6 +35,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use args::{Cli, Command};
 use error::{CliError, Exit};
+use place::PlaceOption;
 use screen::Size;
 use shipped::NoDemo;
 
@@ -88,6 +90,12 @@ async fn run(cli: &Cli, matches: &ArgMatches) -> Result<Exit, CliError> {
     if let Some(server) = remote::wanted(cli, matches)? {
         return remote::run(cli, &server).await;
     }
+    let place = PlaceOption::of_store(cli.store.as_deref());
+    run_here(cli).await.map_err(|error| hints::of(error, &place))
+}
+
+/// Runs the command on this machine.
+async fn run_here(cli: &Cli) -> Result<Exit, CliError> {
     match &cli.command {
         Command::New(args) => commands::new::run(args),
         Command::Run(args) => commands::run::run(cli, args).await,

@@ -23,6 +23,7 @@ pub(crate) use named_server::Remote;
 
 use crate::args::{self, Command};
 use crate::error::{CliError, Exit};
+use crate::hints;
 use crate::place::{self, PlaceOption};
 use crate::stderr::print_note_wrapped;
 use crate::trust;
@@ -53,6 +54,10 @@ pub(crate) fn wanted(cli: &args::Cli, matches: &ArgMatches) -> Result<Option<Rem
 
 /// Runs the command on the conversations of the server.
 pub(crate) async fn run(cli: &args::Cli, remote: &Remote) -> Result<Exit, CliError> {
+    run_there(cli, remote).await.map_err(|error| hints::of(error, &remote.place))
+}
+
+async fn run_there(cli: &args::Cli, remote: &Remote) -> Result<Exit, CliError> {
     match &cli.command {
         Command::Batch(args) => batch::run(args, remote).await,
         Command::Chat(args) => chat::run(cli, args, remote).await,

@@ -28,7 +28,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::dev::Dev) -> Result<Exit, 
     if let Some(option) = place::PlaceOption::of_store(cli.store.as_deref()).as_deref() {
         let what = format!("`dev` has a database of its own, and `{option}` names another one");
         return Err(CliError::usage(what)
-            .hint("leave out `--store`, or start `polylogue worker` and `polylogue serve` with it"));
+            .hint("leave out `--store`, or start `polylogue worker` and `polylogue serve`"));
     }
     let mut signals = Signals::new()?;
     let folder = args.postgres.as_ref().and_then(|folder| folder.as_deref());

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use super::{unwritable, write, write_rows};
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
+use crate::place::{self, PlaceOption};
 use crate::screen::Sanitized;
 use crate::stderr::print_note;
-use crate::{args, place};
+use crate::{args, hints};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<Exit, CliError> {
     if let Some(file) = &args.recording {
@@ -28,11 +29,11 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<
         }
         verdicts.extend(store.damage().await?.map(|damage| Verdict::new(None, 0, Some(damage))));
     }
-    shown(&verdicts, args.json)
+    shown(&verdicts, args.json, &PlaceOption::of_store(cli.store.as_deref()))
 }
 
 /// Prints the verdicts, and what to do about the first that is not good.
-pub(crate) fn shown(verdicts: &[Verdict], json: bool) -> Result<Exit, CliError> {
+pub(crate) fn shown(verdicts: &[Verdict], json: bool, place: &PlaceOption) -> Result<Exit, CliError> {
     let text: Sanitized = match json {
         true => verdicts
             .iter()
@@ -45,7 +46,7 @@ pub(crate) fn shown(verdicts: &[Verdict], json: bool) -> Result<Exit, CliError> 
     match verdicts.iter().find_map(|verdict| verdict.damage.as_ref()) {
         None => Ok(Exit::Done),
         Some(damage) => {
-            let hint = damage.hint.as_ref().filter(|_| !json);
+            let hint = damage.hint.as_ref().filter(|_| !json).map(|hint| hints::at(hint, place));
             hint.iter().for_each(|hint| print_note(&format!("hint: {hint}")));
             Ok(Exit::Failed)
         }

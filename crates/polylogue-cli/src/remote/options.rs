@@ -1,64 +1,11 @@
-//! Which commands and options work with a server.
+//! Refuses commands and options that do not work with a server.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _};
 
 use crate::args::Cli;
+use crate::args::uses::{Use, use_of};
 use crate::error::CliError;
-
-/// What a command does when a server is named.
-enum Use {
-    /// It is about the conversations of the server, with these arguments.
-    Server(&'static [&'static [&'static str]]),
-    /// It is about conversations, and cannot be about those of a server.
-    Refused(&'static str),
-    /// It is about files and settings of this machine.
-    Local,
-}
-
-const LIMITS: &[&str] = &["max_turns", "max_cost", "max_tokens", "max_calls", "max_time", "on_limit"];
-const OUTPUT: &[&str] = &["json", "quiet", "style", "no_stream", "thoughts"];
-/// `--input`.
-const INPUT: &[&str] = &["given"];
-
-fn use_of(command: &str) -> Use {
-    match command {
-        "run" => Use::Server(&[&["team", "task", "vars"], LIMITS, OUTPUT, INPUT]),
-        "resume" => Use::Server(&[&["id", "message", "answer"], LIMITS, OUTPUT, INPUT]),
-        "runs" => Use::Server(&[&["json", "limit", "after", "state", "team", "task", "since", "parent"]]),
-        "waiting" => Use::Server(&[&["json"]]),
-        "show" => Use::Server(&[&[
-            "id",
-            "agent",
-            "call",
-            "json",
-            "markdown",
-            "style",
-            "code",
-            "cost",
-            "history",
-            "side_by_side",
-        ]]),
-        "send" => Use::Server(&[&["id", "text"]]),
-        "answer" => Use::Server(&[&["id", "answer"]]),
-        "cancel" => Use::Server(&[&["id", "now"]]),
-        "raise" => Use::Server(&[&["id"], LIMITS]),
-        "fork" => Use::Server(&[&["id", "at", "say"]]),
-        "rm" => Use::Server(&[&["ids"]]),
-        "pause" => Use::Server(&[&["id"]]),
-        "next" => Use::Server(&[&["id", "name"]]),
-        "verify" => Use::Server(&[&["id", "json"]]),
-        "cluster" => Use::Server(&[&["json", "limit"]]),
-        // Its arguments are those of its subcommands, all of which a server has.
-        "memory" => Use::Server(&[]),
-        "chat" => Use::Server(&[&["team", "resume", "vars"], LIMITS, OUTPUT, INPUT]),
-        "batch" => {
-            Use::Server(&[&["team", "over", "cross", "output", "at_once", "keep", "json", "vars"], LIMITS])
-        }
-        "move" | "archive" => Use::Refused("run it where the store of the server is"),
-        _ => Use::Local,
-    }
-}
 
 /// Whether the command is about the conversations of a server. `is_named`: the command line names the server, and not the variable.
 pub(super) fn check(matches: &ArgMatches, is_named: bool) -> Result<bool, CliError> {
@@ -68,11 +15,11 @@ pub(super) fn check(matches: &ArgMatches, is_named: bool) -> Result<bool, CliErr
         Use::Refused(hint) => {
             return Err(CliError::usage(format!("`{name}` does not work with a server")).hint(hint));
         }
-        Use::Local if is_named => {
+        Use::Local | Use::Store if is_named => {
             let what = format!("`{name}` is about this machine, and uses no server");
             return Err(CliError::usage(what).hint("leave out `--server`"));
         }
-        Use::Local => return Ok(false),
+        Use::Local | Use::Store => return Ok(false),
     };
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
     let cli = Cli::command();

@@ -21,7 +21,7 @@ pub(super) async fn run(args: &args::verify::Verify, remote: &Remote) -> Result<
     for id in ids {
         verdicts.push(verdict(remote.client.verify(&id).await?));
     }
-    shown(&verdicts, args.json)
+    shown(&verdicts, args.json, &remote.place)
 }
 
 fn verdict(found: Found) -> Verdict {

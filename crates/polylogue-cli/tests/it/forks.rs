@@ -79,6 +79,16 @@ fn commands_that_are_shown_name_the_store_that_the_command_line_names() {
     assert!(none.err.contains(&resume(&id)), "{}", none.err);
     let resumed = home.shell(resume(&id).trim_matches('`'));
     assert_ne!(resumed.code, 2, "it is found: {}", resumed.err);
+    // So do hints of errors.
+    for (args, command) in [
+        (&["show", "nothing"][..], "runs"),
+        (&["answer", id.as_str(), "first", "Well."], "waiting"),
+        (&["resume", "last", "--detach", "--answer", "x"], "answer"),
+    ] {
+        let refused = run(args).exits(2);
+        let hint = format!("`polylogue {command} --store 'my talks.db'`");
+        assert!(refused.err.contains(&hint), "{args:?}: {}", refused.err);
+    }
 }
 
 #[test]
