@@ -1,4 +1,4 @@
-//! Keys, and redacting them from output.
+//! Keys, how they are recognized by their names, and redacting them from output.
 
 use std::fmt;
 
@@ -37,6 +37,27 @@ impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[key]")
     }
+}
+
+/// Headers that hold a secret whatever it looks like, and what names of further ones end with.
+const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "api-key"];
+const SECRET_ENDINGS: [&str; 4] = ["-api-key", "-auth-token", "-access-token", "-secret"];
+
+/// Whether the value of an HTTP header called `name` is a secret.
+#[must_use]
+pub fn is_secret_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_HEADERS.contains(&name.as_str()) || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// What the names of variables end with that hold secrets.
+const SECRET_VARIABLES: [&str; 5] = ["key", "token", "secret", "password", "credentials"];
+
+/// Whether a header or variable called `name` holds a secret by what it is for.
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    is_secret_header(name) || SECRET_VARIABLES.iter().any(|ending| lower.ends_with(ending))
 }
 
 /// Redacts secrets from texts.

@@ -39,7 +39,7 @@ pub use client::{Answer, Client, RequestError};
 pub use env::{Env, EnvError};
 pub use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 pub use hyper::{Error as Broken, Method, StatusCode, Uri};
-pub use key::{Key, Redactor};
+pub use key::{Key, Redactor, is_secret_header, is_secret_name};
 pub use network_access::{Destination, NetworkAccess, OwnAddress, Refusal};
 pub use proxies::Proxies;
 pub use response::{ReadError, Response, read_all, read_up_to};

@@ -21,8 +21,8 @@ use tokio::time::{sleep, timeout};
 
 use crate::address::RemoteClient;
 use crate::declaration::ServerLocation;
-use crate::expand::without;
-use crate::outcome::outcome;
+use crate::expand::Secrets;
+use crate::outcome::{finished, outcome};
 use crate::output::{ExceededLimit, Output};
 use crate::process::Process;
 use crate::progress::ActiveCalls;
@@ -43,7 +43,7 @@ pub(crate) struct Connection {
     process: Option<Mutex<Process>>,
     tools: RwLock<Listed>,
     exceeded: Arc<ExceededLimit>,
-    secrets: Vec<String>,
+    secrets: Secrets,
     limits: Limits,
 }
 
@@ -120,7 +120,7 @@ impl Connection {
         let why = match timeout(limits.start, opening).await {
             Ok(Ok((service, tools))) => {
                 let (process, tools) = (process.map(Mutex::new), RwLock::new(tools));
-                let secrets = way.secrets().to_vec();
+                let secrets = way.secrets().clone();
                 return Ok(Self { service, process, tools, exceeded, secrets, limits });
             }
             Ok(Err(_)) if exceeded.in_words(limits.message_bytes).is_some() => {
@@ -134,7 +134,7 @@ impl Connection {
             Some(process) => exit_text(process).await,
             None => String::new(),
         };
-        Err(without(way.secrets(), &format!("{why}{ended}")))
+        Err(way.secrets().without_all(&format!("{why}{ended}")))
     }
 
     /// Whether it can be called.
@@ -176,7 +176,7 @@ impl Connection {
     pub(crate) async fn call(&self, tool: String, args: JsonObject) -> Result<Outcome, Broken> {
         let answered = self.answer_in_time(tool, args).await;
         match answered {
-            Ok(Ok(Some(outcome))) => Ok(outcome),
+            Ok(Ok(Some(outcome))) => Ok(finished(outcome, &self.secrets)),
             Ok(Ok(None)) => {
                 let why = "asks for more than arguments before it answers, which is not supported".into();
                 Err(Broken { why, lives: true })
@@ -265,7 +265,7 @@ impl Connection {
             },
             error => said(error),
         };
-        Broken { why: without(&self.secrets, &why), lives: matches!(error, ServiceError::McpError(_)) }
+        Broken { why: self.secrets.without_all(&why), lives: matches!(error, ServiceError::McpError(_)) }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::expand::Variables;
+use crate::expand::{Secrets, Variables};
 
 /// An `mcpServers` document.
 #[derive(Debug, Deserialize)]
@@ -43,7 +43,7 @@ pub(crate) enum ServerLocation {
 }
 
 impl ServerLocation {
-    pub(crate) fn secrets(&self) -> &[String] {
+    pub(crate) const fn secrets(&self) -> &Secrets {
         match self {
             Self::Launch(launch) => &launch.secrets,
             Self::Address(address) => &address.secrets,
@@ -56,8 +56,8 @@ impl ServerLocation {
 pub(crate) struct Address {
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, String)>,
-    /// Expanded variables, which must not be shown.
-    pub(crate) secrets: Vec<String>,
+    /// What must not be shown.
+    pub(crate) secrets: Secrets,
 }
 
 /// The program of a local server, with variables replaced.
@@ -67,8 +67,8 @@ pub(crate) struct Launch {
     pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
     pub(crate) cwd: Option<String>,
-    /// Expanded variables, which must not be shown.
-    pub(crate) secrets: Vec<String>,
+    /// What must not be shown.
+    pub(crate) secrets: Secrets,
 }
 
 impl Declaration {
@@ -99,19 +99,19 @@ impl Declaration {
     }
 
     fn address(&self, variables: &Variables) -> Result<Address, String> {
-        let mut secrets = Vec::new();
+        let mut secrets = Secrets::default();
         let url = variables.place(self.url.as_deref().unwrap_or_default(), &mut secrets)?;
         let mut headers = Vec::new();
         for (name, value) in &self.headers {
             headers.push((name.clone(), variables.expand(value, &mut secrets)?));
         }
         // As for the environment of a program.
-        secrets.extend(headers.iter().map(|(_, value)| value.clone()));
+        headers.iter().for_each(|(name, value)| secrets.add(name, value.clone()));
         Ok(Address { url, headers, secrets })
     }
 
     fn launch(&self, command: &str, variables: &Variables) -> Result<Launch, String> {
-        let mut secrets = Vec::new();
+        let mut secrets = Secrets::default();
         let mut place = |text: &str| variables.place(text, &mut secrets);
         let command = place(command)?;
         let args = self.args.iter().map(|arg| place(arg)).collect::<Result<_, _>>()?;
@@ -124,7 +124,7 @@ impl Declaration {
             env.push((name.clone(), variables.expand(value, &mut secrets)?));
         }
         // Values that the declaration contains may be keys, too.
-        secrets.extend(env.iter().map(|(_, value)| value.clone()));
+        env.iter().for_each(|(name, value)| secrets.add(name, value.clone()));
         Ok(Launch { command, args, env, cwd, secrets })
     }
 }

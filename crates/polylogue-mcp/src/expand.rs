@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use polylogue_http::is_secret_name;
+
 type LookUp = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 /// The sources of variables.
@@ -29,7 +31,7 @@ impl Variables {
     ///
     /// # Errors
     /// As [`expand`](Self::expand).
-    pub(crate) fn place(&self, text: &str, secrets: &mut Vec<String>) -> Result<String, String> {
+    pub(crate) fn place(&self, text: &str, secrets: &mut Secrets) -> Result<String, String> {
         expanded(text, &*self.places, secrets)
     }
 
@@ -37,12 +39,12 @@ impl Variables {
     ///
     /// # Errors
     /// When a variable is not set and has no default, or its brace is not closed.
-    pub(crate) fn expand(&self, text: &str, secrets: &mut Vec<String>) -> Result<String, String> {
+    pub(crate) fn expand(&self, text: &str, secrets: &mut Secrets) -> Result<String, String> {
         expanded(text, &*self.values, secrets)
     }
 }
 
-fn expanded(text: &str, look_up: &LookUp, secrets: &mut Vec<String>) -> Result<String, String> {
+fn expanded(text: &str, look_up: &LookUp, secrets: &mut Secrets) -> Result<String, String> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
@@ -56,7 +58,7 @@ fn expanded(text: &str, look_up: &LookUp, secrets: &mut Vec<String>) -> Result<S
         match (look_up(name).filter(|value| !value.is_empty()), otherwise) {
             (Some(value), _) => {
                 expanded.push_str(&value);
-                secrets.push(value);
+                secrets.add(name, value);
             }
             (None, Some(otherwise)) => expanded.push_str(otherwise),
             (None, None) => return Err(format!("needs the variable `{name}`, which is not set")),
@@ -73,8 +75,43 @@ impl fmt::Debug for Variables {
     }
 }
 
+/// Values of a declaration that its server receives.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Secrets {
+    /// All that may be keys: values of variables, of the environment and of headers.
+    all: Vec<String>,
+    /// Those that are keys by their names.
+    keys: Vec<String>,
+}
+
+impl Secrets {
+    /// Adds the value of the variable or header called `name`.
+    pub(crate) fn add(&mut self, name: &str, value: String) {
+        if is_secret_name(name) {
+            self.keys.push(value.clone());
+        }
+        self.all.push(value);
+    }
+
+    /// An error text without any of them.
+    pub(crate) fn without_all(&self, text: &str) -> String {
+        without(&self.all, text)
+    }
+
+    /// A text of a result without the keys. Other values, such as the path of a folder, may be what the result is about.
+    pub(crate) fn without_keys(&self, text: &str) -> String {
+        without(&self.keys, text)
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secrets")
+    }
+}
+
 /// `text` with `secrets` redacted. Short ones are kept, since they would match everywhere.
-pub(crate) fn without(secrets: &[String], text: &str) -> String {
+fn without(secrets: &[String], text: &str) -> String {
     const SHORTEST: usize = 6;
     let long = secrets.iter().filter(|secret| secret.len() >= SHORTEST);
     long.fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "***"))
@@ -90,8 +127,8 @@ mod tests {
             "EMPTY" => Some(String::new()),
             _ => None,
         });
-        let mut secrets = Vec::new();
-        variables.expand(text, &mut secrets).map(|text| (text, secrets))
+        let mut secrets = Secrets::default();
+        variables.expand(text, &mut secrets).map(|text| (text, secrets.all))
     }
 
     #[test]
@@ -111,7 +148,12 @@ mod tests {
 
     #[test]
     fn secrets_are_taken_out() {
-        let secrets = ["hunter22".to_owned(), "a".to_owned()];
-        assert_eq!(without(&secrets, "bad key hunter22"), "bad key ***");
+        let mut secrets = Secrets::default();
+        for (name, value) in [("KEY", "hunter22"), ("SHORT_KEY", "a"), ("FOLDER", "/srv/data")] {
+            secrets.add(name, value.to_owned());
+        }
+        let text = "hunter22 is a key of /srv/data";
+        assert_eq!(secrets.without_all(text), "*** is a key of ***");
+        assert_eq!(secrets.without_keys(text), "*** is a key of /srv/data");
     }
 }

@@ -33,7 +33,8 @@
 //! # Environment of servers
 //!
 //! Servers inherit only environment variables that programs commonly need (`PATH`, `HOME`, language, time zone and similar), and no
-//! keys, unless the declaration passes them by `${NAME}`. Passed values are redacted from error texts.
+//! keys, unless the declaration passes them by `${NAME}`. Passed values are redacted from error texts, and those that are
+//! keys by their names from results, too.
 //!
 //! Servers do not run in a sandbox: they have all rights of the user. All of their processes end with the connection, and with this
 //! process, however it ends.

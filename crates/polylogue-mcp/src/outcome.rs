@@ -6,6 +6,8 @@ use polylogue_core::{Media, Money, Outcome, OutcomeStatus, Part};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::Value;
 
+use crate::expand::Secrets;
+
 /// What of the metadata of a tool is the most that a call of it costs, and what of the metadata of a result is what the call cost, in US
 /// dollars.
 pub(crate) const MAX_COST: &str = "polylogue/max_cost";
@@ -16,7 +18,34 @@ pub(crate) fn dollars(value: &Value) -> Option<Money> {
     value.as_f64().filter(|amount| amount.is_finite() && *amount >= 0.0).map(Money::dollars)
 }
 
-/// The outcome of `result` for the model, with at most `media_bytes` of images and audio.
+/// `outcome` for the log, without keys that its server was given and repeats, and within the bounds of an outcome.
+pub(crate) fn finished(mut outcome: Outcome, secrets: &Secrets) -> Outcome {
+    for part in &mut outcome.parts {
+        match part {
+            Part::Text(text) => *text = secrets.without_keys(text).into(),
+            Part::Data(value) => remove_keys(value, secrets),
+            _ => {}
+        }
+    }
+    outcome.bounded()
+}
+
+fn remove_keys(value: &mut Value, secrets: &Secrets) {
+    match value {
+        Value::String(text) => *text = secrets.without_keys(text),
+        Value::Array(values) => values.iter_mut().for_each(|value| remove_keys(value, secrets)),
+        Value::Object(fields) => {
+            let cleaned = std::mem::take(fields).into_iter().map(|(name, mut value)| {
+                remove_keys(&mut value, secrets);
+                (secrets.without_keys(&name), value)
+            });
+            *fields = cleaned.collect();
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The outcome of `result` for the model, with at most `media_bytes` of images and audio, to be [`finished`].
 pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> Outcome {
     let is_error = result.is_error.unwrap_or_default();
     let cost = result.meta.as_ref().and_then(|meta| dollars(meta.get(COST)?));
@@ -36,21 +65,21 @@ pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> Outcome {
         parts.push(Part::text(if is_error { "it failed, and did not say why" } else { "(no result)" }));
     }
     let status = if is_error { OutcomeStatus::Failed } else { OutcomeStatus::Done };
-    let outcome = Outcome::new(status, parts).bounded();
+    let outcome = Outcome::new(status, parts);
     match cost {
         Some(cost) => outcome.costing(cost),
         None => outcome,
     }
 }
 
-/// The contents of a resource for the model.
+/// The contents of a resource for the model, to be [`finished`].
 pub(crate) fn of_contents(contents: Vec<ResourceContents>, media_bytes: usize) -> Outcome {
     let mut left = media_bytes;
     let mut parts: Vec<Part> = contents.into_iter().map(|contents| resource(contents, &mut left)).collect();
     if parts.is_empty() {
         parts.push(Part::text("(nothing is in it)"));
     }
-    Outcome::new(OutcomeStatus::Done, parts).bounded()
+    Outcome::new(OutcomeStatus::Done, parts)
 }
 
 fn part(block: ContentBlock, left: &mut usize) -> Part {
@@ -194,6 +223,19 @@ mod tests {
             "structuredContent": value,
         }));
         assert_eq!(found, [Part::text("note"), Part::Data(value)]);
+    }
+
+    #[test]
+    fn keys_of_the_server_are_removed_from_texts_and_data_before_they_are_cut() {
+        let mut secrets = Secrets::default();
+        secrets.add("API_KEY", "hunter22".into());
+        let data = json!({"hunter22": ["a hunter22", 7], "folder": "/srv"});
+        let long = format!("{}hunter22", "x".repeat(Outcome::MAX_BYTES));
+        let parts = vec![Part::text("with hunter22"), Part::Data(data), Part::text(long)];
+        let outcome = finished(Outcome::new(OutcomeStatus::Done, parts), &secrets);
+        assert_eq!(outcome.parts[0], Part::text("with ***"));
+        assert_eq!(outcome.parts[1], Part::Data(json!({"***": ["a ***", 7], "folder": "/srv"})));
+        assert!(matches!(&outcome.parts[2], Part::Text(text) if text.ends_with("xx***")));
     }
 
     #[test]

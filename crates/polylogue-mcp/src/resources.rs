@@ -72,5 +72,5 @@ async fn list(peer: &Peer<RoleClient>, most: usize) -> Result<Outcome, ServiceEr
         lines.push("(there are more, which are not listed)".into());
     }
     let text = if lines.is_empty() { "(there are no resources)".into() } else { lines.join("\n") };
-    Ok(Outcome::done(text).bounded())
+    Ok(Outcome::done(text))
 }

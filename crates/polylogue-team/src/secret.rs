@@ -1,5 +1,8 @@
 //! Detection of secrets, so that they are neither stored in a conversation nor shown in an error.
 
+pub use polylogue_http::is_secret_header;
+pub(crate) use polylogue_http::is_secret_name;
+
 /// What the keys of well-known services begin with.
 const BEGINNINGS: [&str; 22] = [
     "sk-",
@@ -29,26 +32,6 @@ const BEGINNINGS: [&str; 22] = [
 const SHORTEST: usize = 8;
 /// How many letters and digits in a row are no word of any language, but a key.
 const RANDOM: usize = 24;
-
-/// Headers that hold a secret whatever it looks like, and what names of further ones end with.
-const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "api-key"];
-const SECRET_ENDINGS: [&str; 4] = ["-api-key", "-auth-token", "-access-token", "-secret"];
-
-/// Whether the value of an HTTP header called `name` is a secret.
-#[must_use]
-pub fn is_secret_header(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SECRET_HEADERS.contains(&name.as_str()) || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
-}
-
-/// What the names of variables end with that hold secrets.
-const SECRET_VARIABLES: [&str; 5] = ["key", "token", "secret", "password", "credentials"];
-
-/// Whether a header or variable called `name` holds a secret by what it is for.
-pub(crate) fn is_secret_name(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    is_secret_header(name) || SECRET_VARIABLES.iter().any(|ending| lower.ends_with(ending))
-}
 
 /// Whether `text` looks like an API key, or like an address that contains one.
 #[must_use]

@@ -54,7 +54,8 @@ async fn servers_get_a_clean_environment() {
     let tools = Tools::of(&bench.servers(|_| ())).await;
     let environment = tools.done("environment", json!({})).await;
     let environment: serde_json::Map<String, Value> = serde_json::from_str(&environment).unwrap();
-    assert_eq!(environment["KEY"], "hunter22");
+    // It has the key, which a result does not show.
+    assert_eq!(environment["KEY"], "***");
     // What starts interpreters may put more in front of it.
     assert!(environment["PATH"].as_str().unwrap().ends_with(&std::env::var("PATH").unwrap()));
     // Cargo sets these for every test.
