@@ -13,11 +13,15 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::args;
 use crate::error::CliError;
 use crate::prompt::{self, Typed};
+use crate::screen::Keys;
 use crate::signals::Signals;
 use crate::stderr::{print_error, print_note_wrapped};
 
 /// What the status line says of the keys.
-pub(crate) const KEYS: &str = "Ctrl-C stops after the turn, Ctrl-\\ steers";
+pub(crate) const KEYS: Keys = Keys {
+    running: "Ctrl-C stops after the turn, Ctrl-\\ steers",
+    paused: "Ctrl-\\ and /resume continue it, Ctrl-C stops it",
+};
 
 const HELP: &str = "Enter continues. A text is a message to the chat. /pause, /resume, /next NAME, /raise --max-cost 0.50 (or --max-turns, \
                     --max-tokens, --max-calls, --max-time), /cancel after the turn, /cancel --now.";

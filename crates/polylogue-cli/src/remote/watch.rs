@@ -24,7 +24,7 @@ use crate::runner::{
     answers, first_shown, is_failure_shown, is_seen, overlong, read_answer, show_end, waiting,
 };
 use crate::screen::text::neutral;
-use crate::screen::{Output, RunEnd, RunState, Screen, Settings, Size};
+use crate::screen::{Keys, Output, RunEnd, RunState, Screen, Settings, Size};
 use crate::signals::Signals;
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::view::View;
@@ -37,7 +37,10 @@ const TICK: Duration = Duration::from_millis(100);
 const SETTLING: (Duration, u32) = (Duration::from_millis(200), 5);
 
 /// What the status line says of the keys.
-const KEYS: &str = "Ctrl-C stops after the turn";
+const KEYS: Keys = Keys {
+    running: "Ctrl-C stops after the turn",
+    paused: "`polylogue resume` in another terminal continues it, Ctrl-C stops it",
+};
 
 /// What is said when the server was asked to stop.
 const FINISHING: &str = "the server finishes this step; Ctrl-C again stops now";

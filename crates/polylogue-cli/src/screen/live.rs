@@ -5,6 +5,7 @@
 //! once, the others are shown whole when they are done.
 
 mod continued;
+mod keys;
 
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use super::renderer::{Format, Renderer};
 use super::style::Style;
 use super::text::Line;
 use super::turns::{Turn, Turns};
+pub(crate) use keys::Keys;
 use polylogue_runtime::presentation::{Detail, Presentation, TurnKey};
 
 /// The size of the terminal, asked before each frame.
@@ -29,9 +31,6 @@ pub(crate) type Clock = Box<dyn Fn() -> Duration + Send>;
 
 /// Pieces that come faster than this are shown together.
 const FRAME: Duration = Duration::from_millis(33);
-
-/// How long a run lasts before the keys are shown: who waits wants to know them.
-const KEYS_AFTER: Duration = Duration::from_secs(2);
 
 /// The line for a reply that became no message.
 const NOT_SAID: &str = "this was not said";
@@ -60,7 +59,8 @@ pub(crate) struct Live {
     /// Told below everything else, until the run ends.
     notice: Option<Line>,
     /// The keys that there are.
-    pub(super) keys: Option<&'static str>,
+    pub(super) keys: Option<Keys>,
+    is_paused: bool,
     columns: usize,
     drawn: Duration,
 }
@@ -85,6 +85,7 @@ impl Live {
             held: Vec::new(),
             notice: None,
             keys: None,
+            is_paused: false,
             columns: now.columns,
             drawn: Duration::ZERO,
         }
@@ -143,6 +144,7 @@ impl Live {
     /// Reads an event without printing it: an earlier process printed it.
     pub(crate) fn recall(&mut self, event: &Event) {
         self.take(event, true);
+        self.is_paused = false;
         self.above.clear();
         self.renderer.begin_again();
     }
@@ -212,6 +214,8 @@ impl Live {
                 }
                 self.turns.end_chat(&event.at);
             }
+            Body::Paused => self.is_paused = true,
+            Body::Resumed => self.is_paused = false,
             _ => {}
         }
         self.print_note(event, false);
@@ -347,11 +351,11 @@ impl Live {
         // One row is left, so that the region never scrolls by itself.
         let most = size.rows.saturating_sub(1).max(2);
         status.truncate(most / 2);
-        if !status.is_empty() && size.rows > 6 && (self.renderer.has_begun() || shown.is_some()) {
+        let keys = self.keys_to_show(status.is_empty(), size, now);
+        let is_any = !status.is_empty() || keys.is_some();
+        if is_any && size.rows > 6 && (self.renderer.has_begun() || shown.is_some()) {
             status.insert(0, Line::default());
         }
-        let keys = self.keys.filter(|_| !status.is_empty() && size.rows > 6 && now >= KEYS_AFTER);
-        let keys = keys.map(|keys| Line::new(keys, Style::DIM).fit(size.text_columns()));
         status.extend(self.notice.clone().or(keys));
         let room = most - status.len().min(most - 1);
         let mut lines = match &mut self.draft {
@@ -457,6 +461,7 @@ impl Live {
         }
         self.turns.end_all();
         self.notice = None;
+        self.is_paused = false;
     }
 }
 

@@ -42,7 +42,7 @@ mod turns;
 pub(crate) use end::{
     RunEnd, RunState, cached_share, cost, most_cost, prompt_savings, time, tokens, uncertain,
 };
-pub(crate) use live::{Clock, SizeOf};
+pub(crate) use live::{Clock, Keys, SizeOf};
 pub(crate) use notice::asks;
 pub(crate) use region::Size;
 pub(crate) use sanitized::Sanitized;
@@ -147,8 +147,8 @@ impl<W: Write> Screen<W> {
         Self { out, kind, next: None, is_behind: false, gone: false }
     }
 
-    /// The same, which says below the status lines which keys there are, once a run has lasted a while.
-    pub(crate) fn with_keys(mut self, keys: &'static str) -> Self {
+    /// The same, which says below the status lines which keys there are, once a run has lasted a while, and while it is paused.
+    pub(crate) fn with_keys(mut self, keys: Keys) -> Self {
         if let Kind::Live(live) = &mut self.kind {
             live.keys = Some(keys);
         }

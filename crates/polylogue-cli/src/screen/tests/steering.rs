@@ -25,6 +25,24 @@ fn events() -> Vec<Event> {
     list.into_iter().map(|body| stage.event_at(&Path::root(), body)).collect()
 }
 
+#[test]
+fn a_paused_run_says_at_the_terminal_how_it_continues() {
+    let mut stage = Stage::live(60, 20);
+    stage.screen = stage.screen.with_keys(Keys { running: "stop it", paused: "resume it" });
+    stage.root(opened(&["A", "B"], "user", "Count"));
+    stage.root(Body::Paused);
+    stage.wait(100);
+    let seen = stage.sees();
+    assert!(seen.ends_with("no other begins\n\nresume it\n"), "{seen}");
+    stage.root(Body::Resumed);
+    let seen = stage.sees();
+    assert!(seen.ends_with("\ncontinued after the pause\n"), "{seen}");
+    stage.root(Body::Paused);
+    stage.screen.end(&ending()).unwrap();
+    let seen = stage.sees();
+    assert!(!seen.contains("resume it"), "{seen}");
+}
+
 fn check(shown: &Sanitized, expected: &Expect) {
     expected.assert_eq(&shown.to_string());
 }
