@@ -120,7 +120,7 @@ pub(crate) enum Command {
     Show(Show),
     /// Check that stored conversations are unaltered
     Verify(verify::Verify),
-    /// Pack conversations into less space, in Postgres
+    /// Pack conversations into less space, in Postgres and SQLite
     Archive(keeping::Archive),
     /// Remove conversations
     Rm(Rm),

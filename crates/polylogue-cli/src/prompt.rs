@@ -166,7 +166,7 @@ impl Messages {
 }
 
 fn unreadable(error: &io::Error) -> CliError {
-    CliError::failed(format!("the answer cannot be read: {error}"))
+    CliError::failed(format!("the standard input cannot be read: {error}"))
 }
 
 fn read_typed() -> io::Result<Typed> {
@@ -211,7 +211,7 @@ async fn read_answer(
             Ok(Ok(Typed::Text(text))) => Ok(Typed::Text(text.trim_end_matches(['\r', '\n']).to_owned())),
             Ok(Ok(typed)) => Ok(typed),
             Ok(Err(error)) => Err(unreadable(&error)),
-            Err(_) => Err(CliError::failed("the answer cannot be read")),
+            Err(_) => Err(CliError::failed("the standard input cannot be read")),
         },
         () = signals.next() => Ok(Typed::End),
     }

@@ -17,7 +17,10 @@ pub(crate) fn text_of(given: &str) -> Result<String, CliError> {
     if is_input(given) {
         let mut text = String::new();
         io::stdin().read_to_string(&mut text).map_err(|error| {
-            CliError::usage(format!("the text cannot be read from the standard input: {error}"))
+            CliError::usage(format!(
+                "the text cannot be read from the standard input: {}",
+                unreadable(&error)
+            ))
         })?;
         return Ok(text.trim().to_owned());
     }
@@ -34,6 +37,7 @@ pub(crate) fn unreadable(error: &io::Error) -> String {
         io::ErrorKind::NotFound => "the file does not exist".to_owned(),
         io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
         _ => error.to_string(),
     }
 }
@@ -62,6 +66,9 @@ mod tests {
         {
             assert_eq!(text_of(given).unwrap(), text);
         }
+        std::fs::write(&file, b"\xff\xfe").unwrap();
+        let binary = text_of(&format!("@{}", file.display())).unwrap_err().to_string();
+        assert!(binary.contains("task.txt`: it is not UTF-8 text\n"), "{binary}");
         let missing = text_of("@Ann hello").unwrap_err().to_string();
         assert!(
             missing.contains("the file `Ann hello`: the file does not exist")

@@ -26,6 +26,7 @@ use crate::limit::counted;
 use crate::screen::Sanitized;
 use crate::signals::{FINISHING, Signals};
 use crate::stderr::print_note_wrapped;
+use crate::text_arg::unreadable;
 use crate::user_config::{SettingValue, default_max_cost, default_model};
 use crate::{args, place, trust};
 use progress::Progress;
@@ -122,8 +123,9 @@ pub(crate) fn rows(args: &args::batch::Batch) -> Result<Rows, CliError> {
     }
     let read = |path: &Path| {
         let shown = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| CliError::usage(format!("the rows `{shown}` cannot be read: {error}")))?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            CliError::usage(format!("the rows `{shown}` cannot be read: {}", unreadable(&error)))
+        })?;
         Ok::<_, CliError>((text, shown))
     };
     match (&args.over, &args.cross) {

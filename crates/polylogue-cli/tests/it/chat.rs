@@ -105,7 +105,7 @@ fn a_chat_at_a_terminal_shows_replies_and_not_again_what_was_typed() {
     terminal.wait_for_question("Reply 3 to: /exit is not a command");
     assert!(!terminal.sees().contains("Reply 2"), "the last exchange alone: {}", terminal.sees());
     terminal.press("/save talk.md\r");
-    terminal.wait_for_question("`talk.md` cannot be written");
+    terminal.wait_for_question("`talk.md` exists");
     terminal.press("/exit\r");
     assert_eq!(terminal.end().0, 0);
 }

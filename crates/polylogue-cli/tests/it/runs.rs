@@ -293,7 +293,7 @@ fn the_whole_of_the_help() {
           move         Move a conversation to another version of its team
           show         Show a conversation, or the requests to an agent's model
           verify       Check that stored conversations are unaltered
-          archive      Pack conversations into less space, in Postgres
+          archive      Pack conversations into less space, in Postgres and SQLite
           rm           Remove conversations
           memory       List, find and delete the long-term memory of agents
           check        Check a team file, and list the permissions it asks for

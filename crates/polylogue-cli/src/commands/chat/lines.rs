@@ -1,7 +1,7 @@
 //! A chat, wherever its conversations are: what a person types, and what follows from it.
 
 use std::fs::OpenOptions as FileOptions;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -206,8 +206,12 @@ pub(crate) fn print_left(
 pub(crate) fn write_markdown(file: &Path, name: &str, events: &[Arc<Event>]) -> Result<(), CliError> {
     let events: Vec<Event> = events.iter().map(|event| (**event).clone()).collect();
     let text = document::markdown(name, &events, Pictures::default());
-    let unwritten =
-        |error: std::io::Error| CliError::usage(format!("`{}` cannot be written: {error}", file.display()));
+    let unwritten = |error: io::Error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            CliError::usage(format!("`{}` exists", file.display())).hint("name another file")
+        }
+        _ => CliError::usage(format!("`{}` cannot be written: {error}", file.display())),
+    };
     let mut out = FileOptions::new().write(true).create_new(true).open(file).map_err(unwritten)?;
     out.write_all(text.as_bytes()).map_err(unwritten)?;
     print_note(&format!("saved to {}", shell_word(file)));
