@@ -221,7 +221,8 @@ impl Charge {
         !matches!(self.why, ChargeReason::Repeated | ChargeReason::Reserved)
     }
 
-    /// Whether it may have cost money of which no bound is known. An attempt that the server refused costs none, and has no tokens either.
+    /// Whether it may have cost money of which no bound is known. An attempt that the server refused costs none, and has no
+    /// tokens either.
     const fn is_unpriced(&self) -> bool {
         self.cost.is_none() && (self.tokens.is_some() || !matches!(self.why, ChargeReason::Failed))
     }

@@ -50,8 +50,8 @@ impl Live {
         Some(self.continued.remove(index))
     }
 
-    /// The model is done with a reply whose beginning stands above what the person typed, while that of another turn is on the screen.
-    /// Returns whether there is such a reply of `key`, which just says `parts`.
+    /// The model is done with a reply whose beginning stands above what the person typed, while another reply is on the
+    /// screen. Returns whether there is such a reply of `key`, which just says `parts`.
     pub(super) fn replied_below(&mut self, key: &TurnKey, parts: &[Part]) -> bool {
         let Some(mut draft) = self.take_continued(key) else { return false };
         let is_whole = draft.shows(parts, self.renderer.format.thoughts);
@@ -65,8 +65,8 @@ impl Live {
         is_whole
     }
 
-    /// Writes permanently what follows of a reply of `key` whose beginning stands above what the person typed, while that of another turn
-    /// is on the screen. Returns whether there is one, which `is_said`.
+    /// Writes permanently what follows of a reply of `key` whose beginning stands above what the person typed, while another
+    /// reply is on the screen. Returns whether there is one, which `is_said`.
     pub(super) fn said_below(&mut self, key: &TurnKey, is_said: impl FnOnce(&Draft) -> bool) -> bool {
         let Some(draft) = self.take_continued(key) else { return false };
         let is_said = is_said(&draft);
