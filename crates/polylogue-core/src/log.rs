@@ -62,7 +62,7 @@ use tracing::{debug, error, trace};
 pub use self::blobs::Blobs;
 use self::buffer::EventBuffer;
 pub(crate) use self::buffer::{RunTotals, calls_before};
-pub use self::claim::{Claim, FoundDue, LEASE};
+pub use self::claim::{Claim, FoundDue, LEASE, LeaseNumber};
 pub use self::clock::{Clock, Timestamp};
 use self::clock::{Stopwatch, system_time};
 pub(crate) use self::doubt::UncheckedTurn;

@@ -1,4 +1,4 @@
-//! Claims: granted, renewed and released by the clock of the database.
+//! Claims: granted, renewed and released by the clock of the database. Each lease has a number, too, by which workers tell how old it is.
 
 use polylogue_core::chain::Link;
 use polylogue_core::{Claim, LogId, MAX_TRIES, Meta, StoreError, Summary};
@@ -86,8 +86,10 @@ impl Logs {
         let digest = team.as_ref().map(|team| Link::first(&[team.as_bytes()]).bytes().to_vec());
         let sql = format!(
             "WITH team AS (INSERT INTO polylogue.teams(digest, json) SELECT $7, $8 WHERE $7::bytea IS NOT NULL ON CONFLICT DO NOTHING)
-            INSERT INTO polylogue.logs(tenant, id, holder, claim_key, lease, title, created_ms, team, parent, parent_id, origin, chain, summary, state, fence)
-            VALUES($1, $2, $3, $4, now() + $5 * interval '1 millisecond', $6, $13, $7, $9, $10, $11, $11, $12, $14, nextval('polylogue.fences'))
+            INSERT INTO polylogue.logs(tenant, id, holder, claim_key, lease, title, created_ms, team, parent, parent_id, origin, chain, summary, state,
+                fence, lease_nr)
+            VALUES($1, $2, $3, $4, now() + $5 * interval '1 millisecond', $6, $13, $7, $9, $10, $11, $11, $12, $14,
+                nextval('polylogue.fences'), nextval('polylogue.leases'))
             ON CONFLICT (tenant, id) DO UPDATE SET claim_key = excluded.claim_key
                 WHERE logs.holder = excluded.holder AND logs.claim_key = excluded.claim_key
             {CLAIMED}"
@@ -127,7 +129,8 @@ impl Logs {
         self.register().await?;
         // The same call, repeated because its connection was lost, gets the claim that it has.
         let sql = format!(
-            "UPDATE polylogue.logs SET holder = $3, claim_key = $4, lease = now() + $5 * interval '1 millisecond',
+            "UPDATE polylogue.logs SET holder = $3, claim_key = $4,
+                lease = now() + $5 * interval '1 millisecond', lease_nr = nextval('polylogue.leases'),
                 fence = CASE WHEN holder = $3 AND claim_key = $4 THEN fence ELSE nextval('polylogue.fences') END
             WHERE tenant = $1 AND id = $2 AND (holder IS NULL OR lease < now() OR (holder = $3 AND claim_key = $4))
             {CLAIMED}"
@@ -189,7 +192,7 @@ impl Logs {
 
     pub(crate) async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
         // One that workers continue if this claim is lost is due after it, so that those who ask for due logs need not look at it.
-        let sql = "UPDATE polylogue.logs SET lease = now() + $5 * interval '1 millisecond',
+        let sql = "UPDATE polylogue.logs SET lease = now() + $5 * interval '1 millisecond', lease_nr = nextval('polylogue.leases'),
                 due = CASE WHEN due IS NOT NULL THEN greatest(due, now() + $5 * interval '1 millisecond') END
             WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4 RETURNING nr";
         let rows = self.of_claim(sql, claim, &[(&lease_ms(), Type::INT8)]).await?;

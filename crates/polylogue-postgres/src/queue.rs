@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use polylogue_core::{Claim, Due, Features, Heartbeat, LogId, MAX_TRIES, ParkedLog, StoreError, Timestamp};
+use polylogue_core::{
+    Claim, Due, Features, Heartbeat, LeaseNumber, LogId, MAX_TRIES, ParkedLog, StoreError, Timestamp,
+};
 use tokio_postgres::types::Type;
 
 use crate::claim::{freed, is_woken};
@@ -12,7 +14,8 @@ use crate::database::{Access, Parameter};
 use crate::logs::{Logs, as_json, lease_ms};
 
 /// Parks logs that were claimed too often, and claims the others. Looks up each of the needs that there are in the index; rows that
-/// another transaction has locked are skipped, so that no worker waits for another one.
+/// another transaction has locked are skipped, so that no worker waits for another one. `$9` bounds the clock of the database: later leases
+/// have not ended, whatever it says.
 const CLAIM_DUE: &str = concat!(
     "WITH RECURSIVE needed AS (
         (SELECT needs FROM polylogue.logs WHERE tenant = $1 AND due IS NOT NULL ORDER BY needs LIMIT 1)
@@ -23,7 +26,8 @@ const CLAIM_DUE: &str = concat!(
     next AS (
         SELECT candidate.* FROM needed CROSS JOIN LATERAL (
             SELECT nr, due AS since, id AS name, tries >= $7 AS is_failing, holder IS NOT NULL AS is_lost FROM polylogue.logs
-            WHERE tenant = $1 AND needs = needed.needs AND due <= now() AND (holder IS NULL OR lease < now()) AND id <> ALL($8::text[])
+            WHERE tenant = $1 AND needs = needed.needs AND due <= now() AND id <> ALL($8::text[])
+                AND (holder IS NULL OR (lease < now() AND lease_nr <= $9))
             ORDER BY due LIMIT $2 FOR UPDATE SKIP LOCKED) AS candidate
         WHERE string_to_array(needed.needs, ' ') <@ $3::text[]
         ORDER BY since, name LIMIT $2),
@@ -34,7 +38,8 @@ const CLAIM_DUE: &str = concat!(
         FROM next WHERE logs.nr = next.nr AND is_failing)
     UPDATE polylogue.logs SET holder = $4, claim_key = $5, fence = nextval('polylogue.fences'), woken = false, unread = '{}',
         tries = tries + 1, worker = $4, takeovers = takeovers + (holder IS NOT NULL)::int,
-        lease = now() + $6 * interval '1 millisecond', due = now() + $6 * interval '1 millisecond'
+        lease = now() + $6 * interval '1 millisecond', lease_nr = nextval('polylogue.leases'),
+        due = now() + $6 * interval '1 millisecond'
     FROM next WHERE logs.nr = next.nr AND NOT is_failing
     RETURNING logs.nr, fence, events, chain, summary, team IS NOT NULL, id, (extract(epoch FROM now()) - extract(epoch FROM since))::float8, is_lost,
         EXISTS(SELECT FROM polylogue.archives WHERE log = logs.nr) AS is_archived,
@@ -118,10 +123,13 @@ const NEEDS: &str = "SELECT needs FROM polylogue.logs WHERE tenant = $1 AND id =
 const HEARTBEAT: &str = "WITH held AS (
         SELECT nr FROM polylogue.logs JOIN unnest($2::text[], $3::bigint[]) AS claim(log, token) ON id = log AND fence = token
         WHERE tenant = $1 AND holder = $4 ORDER BY nr FOR UPDATE OF logs)
-    UPDATE polylogue.logs SET lease = now() + $5 * interval '1 millisecond',
+    UPDATE polylogue.logs SET lease = now() + $5 * interval '1 millisecond', lease_nr = nextval('polylogue.leases'),
         due = CASE WHEN due IS NOT NULL THEN greatest(due, now() + $5 * interval '1 millisecond') END
     FROM held WHERE logs.nr = held.nr
     RETURNING fence, woken OR EXISTS(SELECT FROM polylogue.inbox WHERE inbox.log = logs.nr AND NOT taken)";
+
+/// A sequence says what it gave last only once it has given something.
+const LAST_LEASE: &str = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM polylogue.leases";
 
 const PARKED: &str = "SELECT logs.id, coalesce(process, worker, ''), tries, failure
     FROM polylogue.logs LEFT JOIN polylogue.nodes ON nodes.id = worker
@@ -133,13 +141,15 @@ impl Logs {
         room: usize,
         offers: &Features,
         except: &[LogId],
+        ended: LeaseNumber,
     ) -> Result<Vec<Claim>, StoreError> {
         self.register().await?;
         let room = i64::try_from(room).unwrap_or(i64::MAX);
         let (key, lease, tries) = (self.claim_key(), lease_ms(), MAX_TRIES.cast_signed());
         let offers: Vec<&str> = offers.words().collect();
         let except: Vec<&str> = except.iter().map(LogId::as_str).collect();
-        let parameters: [Parameter<'_>; 8] = [
+        let ended = i64::try_from(ended.0).unwrap_or(i64::MAX);
+        let parameters: [Parameter<'_>; 9] = [
             (&self.tenant, Type::TEXT),
             (&room, Type::INT8),
             (&offers, Type::TEXT_ARRAY),
@@ -148,6 +158,7 @@ impl Logs {
             (&lease, Type::INT8),
             (&tries, Type::INT4),
             (&except, Type::TEXT_ARRAY),
+            (&ended, Type::INT8),
         ];
         // Claims whose answer was lost expire.
         let rows = self.database.query(Access::Write, CLAIM_DUE, &parameters).await?;
@@ -161,6 +172,12 @@ impl Logs {
         // Those that have waited longest first.
         claims.sort_by_key(|claim| (Reverse(claim.found.map(|found| found.waited)), claim.id.clone()));
         Ok(claims)
+    }
+
+    pub(crate) async fn last_lease(&self) -> Result<LeaseNumber, StoreError> {
+        let rows = self.database.query(Access::Write, LAST_LEASE, &[]).await?;
+        let last = rows.first().map_or(Ok(0), |row| self.get::<i64>(row, 0))?;
+        Ok(LeaseNumber(last.cast_unsigned()))
     }
 
     pub(crate) async fn release_until(&self, claim: &Claim, due: Due) -> Result<(), StoreError> {

@@ -24,6 +24,7 @@ CREATE TABLE polylogue.logs(
     claim_key bigint,                           -- of the call that claimed it
     holder text,                                -- the node that has claimed it
     lease timestamptz,                          -- until when
+    lease_nr bigint NOT NULL DEFAULT 0,         -- its number: leases that were granted or renewed before it have lower ones
     due timestamptz,                            -- when a worker must look at it; null: no worker must
     woken boolean NOT NULL DEFAULT false,       -- it was scheduled while it was held
     unread bigint[] NOT NULL DEFAULT '{}',      -- inbox messages that came while it was held, and that no event takes
@@ -64,7 +65,7 @@ BEGIN
         messages := $13[past_messages + 1 : past_messages + $12[i]];
         UPDATE polylogue.logs SET events = events + $5[i], chain = $8[i], summary = $9[i], state = $10[i], tries = 0,
             failure = CASE WHEN is_parked THEN failure END,
-            lease = now() + $11 * interval '1 millisecond',
+            lease = now() + $11 * interval '1 millisecond', lease_nr = nextval('polylogue.leases'),
             unread = CASE WHEN unread = '{}' THEN unread ELSE ARRAY(SELECT unnest(unread) EXCEPT SELECT unnest(messages)) END
             WHERE nr = $1[i] AND fence = $2[i] AND holder = $3 AND events = $4[i];
         results[i] := FOUND::int;
@@ -137,6 +138,8 @@ CREATE VIEW polylogue.cluster AS SELECT tenant, logs.id,
     WHERE due IS NOT NULL OR is_parked OR holder IS NOT NULL;
 -- Over all logs, so that a claim on a removed log is void in the next one of that id.
 CREATE SEQUENCE polylogue.fences;
+-- Tells in which order leases were granted and renewed, whatever the clock says: it may jump.
+CREATE SEQUENCE polylogue.leases;
 -- Rates of model providers, by account (a digest of the address and the key) and model: when the next request and token may be sent,
 -- if these come one after the other. What is known comes from the provider; the model is empty for all of an account.
 CREATE TABLE polylogue.rate_limits(

@@ -7,8 +7,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyStore, BlobId, Claim, Due, DynQueue, Event, Features, Heartbeat, InboxMessage, ListQuery, LogId, Meta,
-    Page, ParkedLog, Queue, QueueOverview, RecoveredEvents, Store, StoreError, WorkerInfo,
+    AnyStore, BlobId, Claim, Due, DynQueue, Event, Features, Heartbeat, InboxMessage, LeaseNumber, ListQuery,
+    LogId, Meta, Page, ParkedLog, Queue, QueueOverview, RecoveredEvents, Store, StoreError, WorkerInfo,
 };
 use polylogue_store::parts::{Batch, ClaimGuard};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -273,10 +273,15 @@ impl Queue for Postgres {
         room: usize,
         offers: &Features,
         except: &[LogId],
+        ended: LeaseNumber,
     ) -> Result<Vec<Claim>, StoreError> {
         let (offers, except) = (offers.clone(), except.to_vec());
         // Claims that the caller does not receive expire.
-        self.run(|logs| async move { logs.claim_due(room, &offers, &except).await }).await
+        self.run(|logs| async move { logs.claim_due(room, &offers, &except, ended).await }).await
+    }
+
+    async fn last_lease(&self) -> Result<LeaseNumber, StoreError> {
+        self.run(|logs| async move { logs.last_lease().await }).await
     }
 
     async fn release_at_rest(&self, claim: Claim, due: Due) -> Result<(), StoreError> {

@@ -15,7 +15,7 @@ use polylogue_core::{
     AnyStore, Cancellation, Due, Event, Features, LogId, LogState, Queue as _, Status, Store as _,
     StoreError, Summary, Timer,
 };
-use rustix::time::{ClockId, clock_gettime};
+use polylogue_store::parts::uptime;
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
@@ -71,16 +71,6 @@ impl Default for WorkerOptions {
 /// How long a call waits for a limit that processes share. A conversation that would wait longer is released until then, and others have
 /// its place.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The time since the machine was started, with that in which it was suspended: leases end meanwhile, and `std::time::Instant` does not
-/// show that on Linux.
-fn uptime() -> Duration {
-    #[cfg(target_os = "linux")]
-    let clock = ClockId::Boottime;
-    #[cfg(not(target_os = "linux"))]
-    let clock = ClockId::Monotonic;
-    Duration::try_from(clock_gettime(clock)).unwrap_or_default()
-}
 
 /// Runs the conversations of a queue that are due.
 pub struct Worker {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use polylogue_core::{
-    AnyQueue, AnyStore, Claim, DynQueue, Event, Features, Heartbeat, InboxMessage, ListQuery, LogId, Meta,
-    Page, Queue, QueueWrapper, Store, StoreError, StoreWrapper,
+    AnyQueue, AnyStore, Claim, DynQueue, Event, Features, Heartbeat, InboxMessage, LeaseNumber, ListQuery,
+    LogId, Meta, Page, Queue, QueueWrapper, Store, StoreError, StoreWrapper,
 };
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -159,9 +159,11 @@ impl QueueWrapper for MeteredStore {
         room: usize,
         offers: &Features,
         except: &[LogId],
+        ended: LeaseNumber,
     ) -> Result<Vec<Claim>, StoreError> {
         let queue = self.queue()?;
-        let claims = self.metrics.of("claim_due", Queue::claim_due(&queue, room, offers, except)).await?;
+        let claimed = Queue::claim_due(&queue, room, offers, except, ended);
+        let claims = self.metrics.of("claim_due", claimed).await?;
         self.metrics.count(&claims);
         Ok(claims)
     }

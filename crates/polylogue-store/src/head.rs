@@ -17,7 +17,7 @@ pub(crate) struct Head {
     pub(crate) events: u64,
     /// The link of the last one.
     pub(crate) link: Link,
-    /// When the lease of the claim expires, in milliseconds since 1970; 0 if it was released.
+    /// When the lease of the claim expires, in milliseconds by the clock that its store uses; 0 if it was released.
     pub(crate) lease_ms: u64,
 }
 
@@ -64,12 +64,12 @@ impl Head {
         (self.fence, self.events)
     }
 
-    /// For how many seconds the lease lasts; `None` if it has expired.
+    /// For how many seconds the lease lasts, by the clock of the system; `None` if it has expired.
     pub(crate) fn holds_for(&self) -> Option<u64> {
         self.holds_at(now_ms())
     }
 
-    /// As [`holds_for`](Self::holds_for), when it is `now`.
+    /// As [`holds_for`](Self::holds_for), when it is `now` by the clock that its store uses.
     pub(crate) fn holds_at(&self, now: u64) -> Option<u64> {
         // A lease longer than the maximum comes from a clock that was ahead.
         let left = self.lease_ms.checked_sub(now).filter(|left| *left > 0)?;

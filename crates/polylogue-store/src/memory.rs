@@ -6,14 +6,15 @@ mod queue;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
-    AnyStore, BlobId, Claim, DynQueue, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page,
-    RecoveredEvents, Store, StoreError, Summary, Timestamp,
+    AnyStore, BlobId, Claim, DynQueue, Event, InboxMessage, LeaseNumber, ListQuery, Listing, LogId, Meta,
+    Page, RecoveredEvents, Store, StoreError, Summary, Timestamp,
 };
 
-use self::logs::{Log, Logs, Queued};
+use self::logs::{GrantedLease, Log, Logs, Queued};
 use crate::clock::Clock;
 use crate::head::lease_from;
 use crate::{batch, claims};
@@ -37,6 +38,8 @@ use crate::{batch, claims};
 pub struct Memory {
     logs: Mutex<Logs>,
     clock: Clock,
+    /// How many leases were granted or renewed.
+    leases: AtomicU64,
 }
 
 impl Memory {
@@ -49,16 +52,17 @@ impl Memory {
     /// An empty store with a clock of its own, for leases and for what is due. For tests.
     #[must_use]
     pub fn with_clock(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self { logs: Mutex::default(), clock: Clock::new(clock) }
+        Self { clock: Clock::new(clock), ..Self::default() }
     }
 
     fn now(&self) -> u64 {
         self.clock.now()
     }
 
-    /// The expiry of a lease that begins now.
-    fn lease(&self) -> u64 {
-        lease_from(self.now())
+    /// A lease that begins now.
+    fn lease(&self) -> GrantedLease {
+        let earlier = self.leases.fetch_add(1, Ordering::Relaxed);
+        GrantedLease { until: lease_from(self.now()), number: LeaseNumber(earlier + 1) }
     }
 
     fn logs(&self) -> MutexGuard<'_, Logs> {

@@ -26,6 +26,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use polylogue_core::{
     AnyStore, BlobId, Claim, DynQueue, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page,
@@ -149,7 +150,8 @@ use writer::{ClaimIssuer, Writer};
 /// locked, or does not exist, are invalid. Dropping the store waits for operations in progress and releases its
 /// claims.
 ///
-/// Each claim has a lease in that file, which is renewed by every append and by [`renew`](Store::renew).
+/// Each claim has a lease in that file, which is renewed by every append and by [`renew`](Store::renew). It counts by the time since the
+/// machine was started, which does not jump when the clock is set.
 /// [`take_over`](Store::take_over) takes the claim of a live process whose lease has expired. A process that is
 /// stopped in the middle of a commit locks the whole database until it continues or is killed.
 ///
@@ -203,15 +205,16 @@ impl Sqlite {
         Self::open_by(path, Clock::default())
     }
 
-    /// As [`open`](Self::open), with a clock of its own, for leases and for what is due. For tests.
+    /// As [`open`](Self::open), with clocks of its own: one for what is due, and one for leases. For tests.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn open_with_clock(
+    pub fn open_with_clocks(
         path: impl AsRef<Path>,
         clock: impl Fn() -> Timestamp + Send + Sync + 'static,
+        leases: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Result<Self, StoreError> {
-        Self::open_by(path, Clock::new(clock))
+        Self::open_by(path, Clock::new(clock).with_steady(leases))
     }
 
     fn open_by(path: impl AsRef<Path>, clock: Clock) -> Result<Self, StoreError> {

@@ -7,7 +7,7 @@ use polylogue_test::postgres::{Pooler, PostgresServer};
 use rustix::process::Signal;
 
 use crate::notes::{assert_as_undisturbed, detach_all, model, prepare};
-use crate::place::{Place, WorkerProcess, expire, number, until};
+use crate::place::{Place, WorkerProcess, expire, held_by, number, until};
 
 const WORKER: &[&str] = &["--allow", "unsafe-host", "--at-once", "15"];
 
@@ -49,7 +49,9 @@ fn kill_and_freeze(server: &PostgresServer, url: &str) {
     frozen.iter().for_each(|worker| worker.signal(Signal::STOP));
     let (since, mut is_thawed, mut kills) = (Instant::now(), false, 0);
     until("all have ended", || {
-        if !is_thawed && since.elapsed() > LEASE + Duration::from_secs(1) {
+        let is_overdue = || since.elapsed() > LEASE + Duration::from_secs(1);
+        // The others take over what they have when they have known its leases for as long.
+        if !is_thawed && is_overdue() && frozen.iter().all(|worker| held_by(server, worker).is_empty()) {
             frozen.iter().for_each(|worker| worker.signal(Signal::CONT));
             is_thawed = true;
         }

@@ -7,7 +7,7 @@ use polylogue_test::postgres::PostgresServer;
 use rustix::process::Signal;
 
 use crate::notes::{assert_as_undisturbed, detach_all, model, prepare};
-use crate::place::{Place, WorkerProcess, number, until};
+use crate::place::{Place, WorkerProcess, held_by, number, until};
 
 /// W19: one of four workers is stopped by `SIGTERM`. The others continue what it had. `POLYLOGUE_CONVERSATIONS` says how many each of them has
 /// (default: 10).
@@ -49,16 +49,6 @@ fn a_worker_that_is_drained_leaves_its_conversations_to_others_at_once() {
         assert!(!worker.log().contains("taken over"), "no claim was lost: {}", worker.log());
     }
     assert_eq!(server.sql("SELECT sum(takeovers) FROM polylogue.logs"), "0", "{}", others[0].log());
-}
-
-/// What a worker has.
-fn held_by(server: &PostgresServer, worker: &WorkerProcess) -> Vec<String> {
-    let ids = server.sql(&format!(
-        "SELECT logs.id FROM polylogue.logs JOIN polylogue.nodes ON holder = nodes.id
-         WHERE process ~ '^process {}( |$)'",
-        worker.id()
-    ));
-    ids.lines().map(str::to_owned).collect()
 }
 
 /// For how long each conversation that a worker has, which is being drained, has no holder until another worker has it. One that has ended

@@ -171,12 +171,22 @@ impl Drop for WorkerProcess {
     }
 }
 
-/// Ends the leases of a process that was killed, instead of waiting for half a minute.
+/// Ends the leases of a process that was killed, by the clock of the database and by their numbers, instead of waiting for half a minute.
 pub(crate) fn expire(server: &PostgresServer, process: u32) {
     let _ = server.sql(&format!(
-        "UPDATE polylogue.logs SET lease = now() - interval '1 second', due = CASE WHEN due IS NULL THEN NULL ELSE now() END
+        "UPDATE polylogue.logs SET lease = now() - interval '1 second', lease_nr = 0, due = CASE WHEN due IS NULL THEN NULL ELSE now() END
          WHERE holder IN (SELECT id FROM polylogue.nodes WHERE process ~ '^process {process}( |$)')"
     ));
+}
+
+/// The conversations that a worker has.
+pub(crate) fn held_by(server: &PostgresServer, worker: &WorkerProcess) -> Vec<String> {
+    let ids = server.sql(&format!(
+        "SELECT logs.id FROM polylogue.logs JOIN polylogue.nodes ON holder = nodes.id
+         WHERE process ~ '^process {}( |$)'",
+        worker.id()
+    ));
+    ids.lines().map(str::to_owned).collect()
 }
 
 /// A number of the environment.

@@ -18,6 +18,21 @@ pub struct Claim {
     pub found: Option<FoundDue>,
 }
 
+/// The number of a lease: each lease that a queue grants or renews has a higher one than all before it.
+///
+/// By these numbers a worker tells that leases have ended: those up to the last one of [`LEASE`] ago, by its own clock. The clock of a
+/// store alone does not tell, because it may jump while another worker relies on its lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LeaseNumber(pub u64);
+
+impl LeaseNumber {
+    /// Lower than that of every lease.
+    pub const NONE: Self = Self(0);
+
+    /// Higher than that of every lease.
+    pub const ALL: Self = Self(u64::MAX);
+}
+
 /// How a log that was due came to its worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundDue {

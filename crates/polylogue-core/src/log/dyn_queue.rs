@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use super::claim::Claim;
+use super::claim::{Claim, LeaseNumber};
 use super::due::{Due, Heartbeat, ParkedLog};
 use super::features::Features;
 use super::overview::{QueueOverview, WorkerInfo};
@@ -19,7 +19,10 @@ pub trait DynQueue: Send + Sync {
         room: usize,
         offers: &'a Features,
         except: &'a [LogId],
+        ended: LeaseNumber,
     ) -> Boxed<'a, Vec<Claim>>;
+    /// [`Queue::last_lease`](super::Queue::last_lease).
+    fn last_lease(&self) -> Boxed<'_, LeaseNumber>;
     /// [`Queue::release_until`](super::Queue::release_until).
     fn release_until(&self, claim: Claim, due: Due) -> Boxed<'_, ()>;
     /// [`Queue::release_at_rest`](super::Queue::release_at_rest).

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use super::claim::Claim;
+use super::claim::{Claim, LeaseNumber};
 use super::due::{Due, Heartbeat, ParkedLog};
 use super::dyn_queue::{Boxed, DynQueue};
 use super::features::Features;
@@ -39,6 +39,10 @@ pub trait Queue: Store {
     /// none if none is due, and none of those that are named by `except`. Logs of workers whose leases have expired are due. One that
     /// was claimed [`MAX_TRIES`](super::MAX_TRIES) times without an append or a release is parked instead.
     ///
+    /// A lease has expired when the clock of the store says so, and its number is at most `ended`, which is what the
+    /// [last one](Self::last_lease) was a lease ago by the clock of the worker: that of the store may jump. With
+    /// [`LeaseNumber::ALL`] the clock of the store decides alone.
+    ///
     /// Read the log after this, not before.
     ///
     /// # Errors
@@ -48,7 +52,17 @@ pub trait Queue: Store {
         room: usize,
         offers: &Features,
         except: &[LogId],
+        ended: LeaseNumber,
     ) -> impl Future<Output = Result<Vec<Claim>, StoreError>> + Send;
+
+    /// The number of the last lease that was granted or renewed. Default: [`LeaseNumber::ALL`], for a store whose leases end by a clock
+    /// that does not jump.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn last_lease(&self) -> impl Future<Output = Result<LeaseNumber, StoreError>> + Send {
+        async { Ok(LeaseNumber::ALL) }
+    }
 
     /// Releases a claim, and has the log looked at again at `due`, or at once if an inbox message came since it was claimed that the log
     /// does not have. Clears the count of its tries; one that was parked is parked no more. A claim that was lost is left alone.
@@ -201,7 +215,8 @@ macro_rules! argument {
 }
 
 forwarded! {
-    claim_due(room: val usize, offers: by Features, except: by [LogId]) -> Vec<Claim>;
+    claim_due(room: val usize, offers: by Features, except: by [LogId], ended: val LeaseNumber) -> Vec<Claim>;
+    last_lease() -> LeaseNumber;
     release_until(claim: val Claim, due: val Due) -> ();
     release_at_rest(claim: val Claim, due: val Due) -> ();
     release_failed(claim: val Claim, due: val Due, why: by str) -> ();

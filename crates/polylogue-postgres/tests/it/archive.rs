@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{BlobId, Due, Features, Meta, Queue as _, Store as _, StoreError};
+use polylogue_core::{BlobId, Due, Features, LeaseNumber, Meta, Queue as _, Store as _, StoreError};
 use polylogue_postgres::Postgres;
 use polylogue_test::postgres::PostgresServer;
 
@@ -86,7 +86,7 @@ async fn a_worker_continues_an_archived_log() {
     released(&store, 3).await;
     store.archive(&id("a")).await.unwrap();
     store.schedule(&id("a"), Due::Now, None).await.unwrap();
-    let claims = store.claim_due(9, &Features::none(), &[]).await.unwrap();
+    let claims = store.claim_due(9, &Features::none(), &[], LeaseNumber::ALL).await.unwrap();
     store.append(&claims[0], &[said(3, "3")]).await.unwrap();
     assert_events(&store.read(&id("a"), 0).await.unwrap(), 4);
     assert_eq!(server.sql("SELECT count(*) FROM polylogue.events"), "4");

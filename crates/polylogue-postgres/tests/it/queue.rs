@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use polylogue_core::{
-    AnyQueue, Due, Features, LogId, MAX_TRIES, Meta, Queue as _, QueueState, Store as _, WorkerInfo,
+    AnyQueue, Due, Features, LeaseNumber, LogId, MAX_TRIES, Meta, Queue as _, QueueState, Store as _,
+    WorkerInfo,
 };
 use polylogue_postgres::{Address, LivePoint, Postgres, PostgresWatch};
 use polylogue_test::postgres::PostgresServer;
@@ -71,7 +72,7 @@ async fn rivals_claim_each_ready_log_once_and_in_order() {
         rivals.push(tokio::spawn(async move {
             let mut taken = Vec::new();
             loop {
-                let claims = queue.claim_due(16, &Features::none(), &[]).await.unwrap();
+                let claims = queue.claim_due(16, &Features::none(), &[], LeaseNumber::ALL).await.unwrap();
                 if claims.is_empty() {
                     break;
                 }
@@ -108,7 +109,7 @@ async fn a_log_that_is_being_changed_is_not_waited_for() {
     client.batch_execute("BEGIN; SELECT FROM polylogue.logs WHERE id = 'log-2' FOR UPDATE").await.unwrap();
     let queue = open(&server);
     let ids = || async {
-        let claims = queue.claim_due(16, &Features::none(), &[]).await.unwrap();
+        let claims = queue.claim_due(16, &Features::none(), &[], LeaseNumber::ALL).await.unwrap();
         claims.iter().map(|claim| number(&claim.id)).collect::<Vec<_>>()
     };
     // This would wait for as long as the other transaction.
@@ -127,10 +128,10 @@ async fn a_parked_log_names_its_last_worker() {
     let claim = queue.create(&id("a"), &Meta::default()).await.unwrap();
     queue.release_until(claim, Due::Now).await.unwrap();
     for _ in 0..MAX_TRIES {
-        assert_eq!(queue.claim_due(1, &Features::none(), &[]).await.unwrap().len(), 1);
+        assert_eq!(queue.claim_due(1, &Features::none(), &[], LeaseNumber::ALL).await.unwrap().len(), 1);
         let _ = server.sql("UPDATE polylogue.logs SET due = '-infinity', lease = '-infinity'");
     }
-    assert!(queue.claim_due(1, &Features::none(), &[]).await.unwrap().is_empty());
+    assert!(queue.claim_due(1, &Features::none(), &[], LeaseNumber::ALL).await.unwrap().is_empty());
     let parked = queue.parked().await.unwrap();
     let holders: Vec<&str> = parked.iter().map(|log| log.holder.as_str()).collect();
     let process = format!("process {}", std::process::id());
@@ -177,18 +178,18 @@ async fn a_hundred_thousand_timed_logs_are_found_by_the_index() {
     fill(&server, LOGS, "now() + interval '1 day' + n * interval '1 hour'", "''").await;
     let queue = open(&server);
     let none = Features::none();
-    assert!(queue.claim_due(16, &none, &[]).await.unwrap().is_empty());
+    assert!(queue.claim_due(16, &none, &[], LeaseNumber::ALL).await.unwrap().is_empty());
     let mut times = Vec::new();
     for _ in 0..100 {
         let begun = Instant::now();
-        assert!(queue.claim_due(16, &none, &[]).await.unwrap().is_empty());
+        assert!(queue.claim_due(16, &none, &[], LeaseNumber::ALL).await.unwrap().is_empty());
         times.push(begun.elapsed());
     }
     let least = least("an empty poll among 100,000 timed logs", times);
     // `.ci/nightly` runs this with optimization.
     assert!(cfg!(debug_assertions) || least < Duration::from_millis(1), "{least:?}");
     let _ = server.sql("UPDATE polylogue.logs SET due = due - interval '1 day 30 hours 30 minutes' WHERE id IN ('log-7', 'log-9', 'log-30', 'log-31')");
-    let due = queue.claim_due(16, &none, &[]).await.unwrap();
+    let due = queue.claim_due(16, &none, &[], LeaseNumber::ALL).await.unwrap();
     assert_eq!(due.iter().map(|claim| number(&claim.id)).collect::<Vec<_>>(), [7, 9, 30]);
     // Counted by the database, which learns of it from time to time.
     let _ = server.sql("SELECT pg_stat_reset()");
@@ -200,7 +201,7 @@ async fn a_hundred_thousand_timed_logs_are_found_by_the_index() {
             .unwrap()
     };
     while scans("idx_scan", "pg_stat_user_indexes") == 0 {
-        assert!(queue.claim_due(16, &none, &[]).await.unwrap().is_empty());
+        assert!(queue.claim_due(16, &none, &[], LeaseNumber::ALL).await.unwrap().is_empty());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(scans("seq_scan", "pg_stat_user_tables"), 0, "polls read the whole table");
@@ -219,7 +220,7 @@ async fn of_a_hundred_thousand_ready_logs_of_three_needs_the_oldest_are_claimed(
     let mut times = Vec::new();
     for _ in 0..20 {
         let begun = Instant::now();
-        let claims = queue.claim_due(16, &offers, &[]).await.unwrap();
+        let claims = queue.claim_due(16, &offers, &[], LeaseNumber::ALL).await.unwrap();
         times.push(begun.elapsed());
         let wanted: Vec<u64> = next.by_ref().take(16).collect();
         assert_eq!(claims.iter().map(|claim| number(&claim.id)).collect::<Vec<_>>(), wanted);
@@ -253,7 +254,7 @@ async fn a_process_that_lives_for_months_is_known_while_it_holds_a_log_and_when_
     let _ = server.sql("DELETE FROM polylogue.nodes");
     idle.schedule(&id("other"), Due::Now, None).await.unwrap();
     other.release(held).await.unwrap();
-    assert_eq!(idle.claim_due(1, &Features::none(), &[]).await.unwrap().len(), 1);
+    assert_eq!(idle.claim_due(1, &Features::none(), &[], LeaseNumber::ALL).await.unwrap().len(), 1);
     assert_eq!(live("other").await, Some(point(2)), "also by its queue");
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use polylogue_core::{
-    Allowance, AnyQueue, Due, Features, LogId, MAX_TRIES, Meta, Money, Queue as _, QueueState, Store as _,
-    WorkerInfo,
+    Allowance, AnyQueue, Due, Features, LeaseNumber, LogId, MAX_TRIES, Meta, Money, Queue as _, QueueState,
+    Store as _, WorkerInfo,
 };
 use polylogue_runtime::{DatabaseAddress, Runtime, StoreLocation};
 use polylogue_server::{Scope, ServerOptions};
@@ -71,7 +71,7 @@ impl Cluster {
     async fn park(&self) {
         self.schedule("parked", Due::Now, "").await;
         for _ in 0..MAX_TRIES {
-            let mut claims = self.queue.claim_due(1, &Features::none(), &[]).await.unwrap();
+            let mut claims = self.queue.claim_due(1, &Features::none(), &[], LeaseNumber::ALL).await.unwrap();
             self.queue.release_failed(claims.remove(0), Due::Now, WHY).await.unwrap();
         }
     }

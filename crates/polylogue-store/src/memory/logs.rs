@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use polylogue_core::{
-    BlobId, Claim, Event, Features, InboxMessage, LogId, MAX_TRIES, Meta, StoreError, Summary,
+    BlobId, Claim, Event, Features, InboxMessage, LeaseNumber, LogId, MAX_TRIES, Meta, StoreError, Summary,
 };
 
 use super::due_index::DueIndex;
@@ -25,9 +25,17 @@ pub(super) struct Log {
     pub(super) taken: BTreeSet<u64>,
     pub(super) blobs: HashMap<BlobId, Arc<[u8]>>,
     pub(super) summary: Summary,
-    /// The fence of the valid claim, and when its lease expires.
-    pub(super) writer: Option<(u64, u64)>,
+    /// The fence of the valid claim, and its lease.
+    pub(super) writer: Option<(u64, GrantedLease)>,
     pub(super) queued: Queued,
+}
+
+/// How long a claim is valid.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GrantedLease {
+    /// When it expires.
+    pub(super) until: u64,
+    pub(super) number: LeaseNumber,
 }
 
 /// When a worker must look at a log.
@@ -69,7 +77,7 @@ impl Logs {
     }
 
     /// Grants `claim`, or parks its log. Returns whether it was granted.
-    pub(super) fn take(&mut self, claim: &Claim, lease: u64) -> bool {
+    pub(super) fn take(&mut self, claim: &Claim, lease: GrantedLease) -> bool {
         let mut is_granted = false;
         self.requeue(&claim.id, |log| {
             is_granted = log.queued.tries < MAX_TRIES;
@@ -77,7 +85,7 @@ impl Logs {
                 log.writer = Some((claim.fence, lease));
                 let queued = &mut log.queued;
                 queued.take_wake_up();
-                (queued.due, queued.tries) = (Some(lease), queued.tries + 1);
+                (queued.due, queued.tries) = (Some(lease.until), queued.tries + 1);
             } else {
                 log.park();
             }
@@ -125,7 +133,12 @@ impl Logs {
 impl Log {
     /// Whether a worker has it, and its lease lasts.
     pub(super) fn is_held(&self, now: u64) -> bool {
-        self.writer.is_some_and(|(_, lease)| lease > now)
+        self.writer.is_some_and(|(_, lease)| lease.until > now)
+    }
+
+    /// Whether a worker can claim it that knows of the leases up to `ended` that they have ended.
+    pub(super) fn is_claimable(&self, now: u64, ended: LeaseNumber) -> bool {
+        self.writer.is_none_or(|(_, lease)| lease.until <= now && lease.number <= ended)
     }
 
     pub(super) fn is_claimed_by(&self, claim: &Claim) -> bool {

@@ -1,9 +1,10 @@
 //! The store in memory as a queue.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use polylogue_core::{
-    Claim, Due, Features, Heartbeat, LogId, MAX_TRIES, ParkedLog, Queue, StoreError, Timestamp,
+    Claim, Due, Features, Heartbeat, LeaseNumber, LogId, MAX_TRIES, ParkedLog, Queue, StoreError, Timestamp,
 };
 
 use super::logs::Log;
@@ -16,14 +17,16 @@ impl Queue for Memory {
         room: usize,
         offers: &Features,
         except: &[LogId],
+        ended: LeaseNumber,
     ) -> Result<Vec<Claim>, StoreError> {
         let (now, lease) = (self.now(), self.lease());
         let mut logs = self.logs();
         let mut claims: Vec<Claim> = Vec::new();
         loop {
-            let is_free =
-                |id: &LogId| !except.contains(id) && logs.by_id.get(id).is_some_and(|log| !log.is_held(now));
-            let due = logs.due.due(now, offers, room.saturating_sub(claims.len()), is_free);
+            let is_claimable = |id: &LogId| {
+                !except.contains(id) && logs.by_id.get(id).is_some_and(|log| log.is_claimable(now, ended))
+            };
+            let due = logs.due.due(now, offers, room.saturating_sub(claims.len()), is_claimable);
             if due.is_empty() {
                 return Ok(claims);
             }
@@ -38,6 +41,10 @@ impl Queue for Memory {
                 }
             }
         }
+    }
+
+    async fn last_lease(&self) -> Result<LeaseNumber, StoreError> {
+        Ok(LeaseNumber(self.leases.load(Ordering::Relaxed)))
     }
 
     async fn release_until(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
@@ -142,7 +149,7 @@ impl Queue for Memory {
         let mut logs = self.logs();
         let lease = logs.by_id.get(&claim.id).and_then(|log| log.writer);
         if let Some((_, lease)) = lease.filter(|(fence, _)| *fence == claim.fence) {
-            logs.requeue(&claim.id, |log| log.queued.due = Some(log.queued.due.unwrap_or(lease)));
+            logs.requeue(&claim.id, |log| log.queued.due = Some(log.queued.due.unwrap_or(lease.until)));
         }
         Ok(())
     }
@@ -157,7 +164,7 @@ impl Queue for Memory {
                 log.has_news()
             };
             // One that was claimed by its id is due when it was.
-            logs.requeue(&claim.id, |log| log.queued.due = log.queued.due.map(|due| due.max(lease)));
+            logs.requeue(&claim.id, |log| log.queued.due = log.queued.due.map(|due| due.max(lease.until)));
             Some(Heartbeat { claim: claim.clone(), is_woken })
         };
         Ok(claims.iter().filter_map(&mut renew).collect())

@@ -143,7 +143,7 @@ impl WriteTransaction<'_> {
             });
             heads.iter().find(|head| head.id == *id).cloned()
         };
-        let is_held = head.is_some_and(|head| head.holds_at(self.state.now()).is_some());
+        let is_held = head.is_some_and(|head| head.holds_at(self.state.steady()).is_some());
         Ok(if is_held { Claimed::Held } else { Claimed::Lost })
     }
 

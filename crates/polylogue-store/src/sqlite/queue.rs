@@ -1,8 +1,8 @@
 //! The database as a queue.
 
 use polylogue_core::{
-    Claim, Due, Features, Heartbeat, LogId, ParkedLog, Queue, QueueOverview, StoreError, Timestamp,
-    WorkerInfo,
+    Claim, Due, Features, Heartbeat, LeaseNumber, LogId, ParkedLog, Queue, QueueOverview, StoreError,
+    Timestamp, WorkerInfo,
 };
 
 use super::Sqlite;
@@ -22,6 +22,8 @@ impl Queue for Sqlite {
         room: usize,
         offers: &Features,
         except: &[LogId],
+        // All leases are those of one machine, by a clock that does not jump.
+        _ended: LeaseNumber,
     ) -> Result<Vec<Claim>, StoreError> {
         // Mostly nothing is due, and no other process has to wait for the lock of the database.
         let now = self.clock.now();

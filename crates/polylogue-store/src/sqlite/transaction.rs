@@ -142,7 +142,7 @@ impl<'a> WriteTransaction<'a> {
         let log = self.log(id)?;
         let writer: Option<String> = self.get("SELECT writer FROM claims WHERE log = ?1", [log])?;
         let said = writer.and_then(|writer| self.state.said_by(&writer, id));
-        if said.is_none_or(|head| head.holds_at(self.state.now()).is_some()) {
+        if said.is_none_or(|head| head.holds_at(self.state.steady()).is_some()) {
             return self.claim(id);
         }
         self.token()?;
@@ -159,7 +159,7 @@ impl<'a> WriteTransaction<'a> {
         let holder: String = holder;
         let place = self.state.place();
         if self.state.own().as_ref() == Some(&writer) || process_lock::is_taken(place, &writer) {
-            let lease = self.state.said_by(&writer, id).and_then(|head| head.holds_at(self.state.now()));
+            let lease = self.state.said_by(&writer, id).and_then(|head| head.holds_at(self.state.steady()));
             let holder = claims::with_lease(&holder, lease);
             return Err(StoreError::Busy { id: id.clone(), holder }.into());
         }
@@ -195,7 +195,8 @@ impl<'a> WriteTransaction<'a> {
 
     /// Writes the head of a log outside of the database, after the commit.
     fn say(&self, id: &LogId, fence: u64, events: u64, link: Link) {
-        self.state.say(Head { id: id.clone(), fence, events, link, lease_ms: lease_from(self.state.now()) });
+        let lease_ms = lease_from(self.state.steady());
+        self.state.say(Head { id: id.clone(), fence, events, link, lease_ms });
     }
 
     /// The log's number, and whether it has a team, if the claim is valid.

@@ -48,6 +48,11 @@ impl WriterState {
         self.clock.now()
     }
 
+    /// The time by the clock of leases.
+    pub(super) fn steady(&self) -> u64 {
+        self.clock.steady()
+    }
+
     /// The ends of claimed logs, also of those that the transaction appends to.
     pub(super) const fn ends(&self) -> &LogEnds {
         &self.ends

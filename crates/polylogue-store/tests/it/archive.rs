@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use polylogue_core::{BlobId, Due, Features, Queue as _, Store as _, StoreError};
+use polylogue_core::{BlobId, Due, Features, LeaseNumber, Queue as _, Store as _, StoreError};
 use polylogue_store::Sqlite;
 use rusqlite::Connection;
 
@@ -48,7 +48,7 @@ async fn an_archived_log_takes_less_space_and_a_claim_unpacks_the_same_bytes() {
     store.release(claim).await.unwrap();
     store.archive(&id("a")).await.unwrap();
     store.schedule(&id("a"), Due::Now, None).await.unwrap();
-    let claims = store.claim_due(9, &Features::none(), &[]).await.unwrap();
+    let claims = store.claim_due(9, &Features::none(), &[], LeaseNumber::ALL).await.unwrap();
     store.append(&claims[0], &events(301, 302)).await.unwrap();
     assert_events(&store.read(&id("a"), 0).await.unwrap(), 0, 302);
     assert_eq!(get(&place, COUNTS), "302 0");

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use polylogue_core::{
-    AnyQueue, AnyStore, Claim, Due, DynQueue, Features, Heartbeat, InboxMessage, LogId, Queue, QueueWrapper,
-    Store, StoreError, StoreWrapper, Timestamp,
+    AnyQueue, AnyStore, Claim, Due, DynQueue, Features, Heartbeat, InboxMessage, LeaseNumber, LogId, Queue,
+    QueueWrapper, Store, StoreError, StoreWrapper, Timestamp,
 };
 use polylogue_store::{Memory, Sqlite};
 use polylogue_test::queue::{Fixture, conforms};
@@ -28,6 +28,12 @@ impl Time {
         move || Timestamp(now.load(Ordering::SeqCst))
     }
 
+    /// The same for leases.
+    pub(crate) fn steady(&self) -> impl Fn() -> Duration + Send + Sync + 'static {
+        let clock = self.clock();
+        move || Duration::from_millis(clock().0)
+    }
+
     pub(crate) fn pass(&self, time: Duration) {
         self.0.fetch_add(u64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
     }
@@ -41,7 +47,8 @@ fn memory() -> Fixture {
 
 fn sqlite() -> Fixture {
     let (time, dir) = (Time::new(), tempfile::tempdir().unwrap());
-    let store = Sqlite::open_with_clock(dir.path().join("chats.db"), time.clock()).unwrap();
+    let place = dir.path().join("chats.db");
+    let store = Sqlite::open_with_clocks(place, time.clock(), time.steady()).unwrap();
     let pass = move |more| {
         // Kept as long as the queue.
         let _ = dir.path();
@@ -93,6 +100,8 @@ enum Wrong {
     IgnoresNeeds,
     /// A log that is taken over looks like one that was free.
     HidesTakeovers,
+    /// The clock of the store alone decides when leases end.
+    IgnoresLeaseNumbers,
 }
 
 struct Faulty {
@@ -140,6 +149,7 @@ impl QueueWrapper for Faulty {
         room: usize,
         offers: &Features,
         except: &[LogId],
+        ended: LeaseNumber,
     ) -> Result<Vec<Claim>, StoreError> {
         let inner = &self.inner;
         if self.wrong == Wrong::LeasesNeverEnd {
@@ -147,12 +157,13 @@ impl QueueWrapper for Faulty {
         }
         let all = Features::parse("gpu mcp:files other").unwrap();
         let offers = if self.wrong == Wrong::IgnoresNeeds { &all } else { offers };
-        let mut claims = Queue::claim_due(inner, room, offers, except).await?;
+        let ended = if self.wrong == Wrong::IgnoresLeaseNumbers { LeaseNumber::ALL } else { ended };
+        let mut claims = Queue::claim_due(inner, room, offers, except, ended).await?;
         if self.wrong == Wrong::NeverParks {
             for log in Queue::parked(inner).await? {
                 Queue::schedule(inner, &log.id, Due::Now, None).await?;
             }
-            claims.extend(Queue::claim_due(inner, room - claims.len(), offers, except).await?);
+            claims.extend(Queue::claim_due(inner, room - claims.len(), offers, except, ended).await?);
         }
         match self.wrong {
             Wrong::NewestFirst => claims.reverse(),
@@ -241,6 +252,7 @@ async fn the_suite_finds_each_broken_rule() {
         (Wrong::FailuresDoNotCount, "- a log that fails repeatedly is parked, with the reason:"),
         (Wrong::HidesTakeovers, "- a claim says how long its log was due, and whether it was taken over:"),
         (Wrong::IgnoresNeeds, "- a log is claimed by workers that have what it needs:"),
+        (Wrong::IgnoresLeaseNumbers, "- a lease lasts as long as the clock of the worker says that it may:"),
     ];
     for (wrong, rule) in cases {
         let found = broken(wrong).await;

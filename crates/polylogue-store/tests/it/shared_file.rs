@@ -1,7 +1,8 @@
 //! Workers that share a SQLite file.
 
 use polylogue_core::{
-    AnyQueue, Due, Features, LEASE, LogId, Meta, Queue as _, QueueState, Store as _, StoreError, WorkerInfo,
+    AnyQueue, Due, Features, LEASE, LeaseNumber, LogId, Meta, Queue as _, QueueState, Store as _, StoreError,
+    WorkerInfo,
 };
 use polylogue_store::Sqlite;
 
@@ -13,8 +14,8 @@ async fn two_workers_on_one_file_share_its_logs_and_take_over_from_one_another()
     const LOGS: usize = 20;
     let (time, dir) = (Time::new(), tempfile::tempdir().unwrap());
     let open = || {
-        let store = Sqlite::open_with_clock(dir.path().join("chats.db"), time.clock()).unwrap();
-        AnyQueue::new(store).unwrap()
+        let place = dir.path().join("chats.db");
+        AnyQueue::new(Sqlite::open_with_clocks(place, time.clock(), time.steady()).unwrap()).unwrap()
     };
     let (one, other) = (open(), open());
     for log in 0..LOGS {
@@ -25,7 +26,10 @@ async fn two_workers_on_one_file_share_its_logs_and_take_over_from_one_another()
     let none = Features::none();
     let mut held = [Vec::new(), Vec::new()];
     for _ in 0..LOGS / 4 {
-        let (mine, theirs) = tokio::join!(one.claim_due(2, &none, &[]), other.claim_due(2, &none, &[]));
+        let (mine, theirs) = tokio::join!(
+            one.claim_due(2, &none, &[], LeaseNumber::ALL),
+            other.claim_due(2, &none, &[], LeaseNumber::ALL)
+        );
         held[0].extend(mine.unwrap());
         held[1].extend(theirs.unwrap());
     }
@@ -36,7 +40,8 @@ async fn two_workers_on_one_file_share_its_logs_and_take_over_from_one_another()
     time.pass(LEASE * 2 / 3);
     assert_eq!(one.heartbeat(&held[0]).await.unwrap().len(), LOGS / 2);
     time.pass(LEASE * 2 / 3);
-    assert!(one.claim_due(LOGS, &none, &[]).await.unwrap().len() == LOGS / 2, "those of the other one");
+    let taken = one.claim_due(LOGS, &none, &[], LeaseNumber::ALL).await.unwrap();
+    assert_eq!(taken.len(), LOGS / 2, "those of the other one");
     for claim in &held[1] {
         let late = other.append(claim, &[]).await;
         assert_eq!(late, Err(StoreError::Fenced { id: claim.id.clone() }));
@@ -49,4 +54,29 @@ async fn two_workers_on_one_file_share_its_logs_and_take_over_from_one_another()
     assert_eq!((worker.held, &worker.info), (LOGS as u64, &info));
     one.announce(None).await.unwrap();
     assert_eq!(other.overview(0).await.unwrap().workers, [], "it has ended");
+}
+
+/// W8: when the clock of the machine is set, nothing is taken over from a process that lives.
+#[tokio::test]
+async fn a_clock_that_is_set_ends_no_lease() {
+    let (clock, leases, dir) = (Time::new(), Time::new(), tempfile::tempdir().unwrap());
+    let open = || {
+        let place = dir.path().join("chats.db");
+        AnyQueue::new(Sqlite::open_with_clocks(place, clock.clock(), leases.steady()).unwrap()).unwrap()
+    };
+    let (one, other) = (open(), open());
+    let id = LogId::new("a").unwrap();
+    let claim = one.create(&id, &Meta::default()).await.unwrap();
+    one.release_until(claim, Due::Now).await.unwrap();
+    let claim = async |queue: &AnyQueue| {
+        queue.claim_due(1, &Features::none(), &[], LeaseNumber::ALL).await.unwrap().pop()
+    };
+    let held = claim(&one).await.unwrap();
+    clock.pass(LEASE * 2);
+    assert_eq!(claim(&other).await, None, "by the clock of leases it lasts");
+    assert_eq!(one.heartbeat(std::slice::from_ref(&held)).await.unwrap().len(), 1);
+    clock.pass(LEASE * 2);
+    leases.pass(LEASE * 2);
+    let taken = claim(&other).await.unwrap();
+    assert!(taken.fence > held.fence && taken.found.unwrap().is_takeover);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Due, Features, LEASE, LogId, Queue as _, Store as _, Timestamp};
+use polylogue_core::{Due, Features, LEASE, LeaseNumber, LogId, Queue as _, Store as _, Timestamp};
 
 use super::support::{Fixture, HOUR, features, idle, none_due, post, ready, ready_with, take, take_one};
 use crate::store::support::{Report, Verdict, done, fenced, id, not_found, refused, same, some};
@@ -15,6 +15,9 @@ pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
     report.check("a timed log is due at its time", timed(make())).await;
     report.check("a log is claimed by workers that have what it needs", needs(make())).await;
     report.check("a log is due when its lease has expired, and its old claim is void", lost(make())).await;
+    report
+        .check("a lease lasts as long as the clock of the worker says that it may", by_the_worker(make()))
+        .await;
     report.check("a claim says how long its log was due, and whether it was taken over", found(make())).await;
     report.check("heartbeats keep valid claims, and no others", heartbeats(make())).await;
     report.check("appends renew the lease", appends(make())).await;
@@ -93,7 +96,8 @@ async fn in_order(Fixture { queue, pass }: Fixture) -> Verdict {
     }
     let mut order = Vec::new();
     for room in [0, 3, 3, 3] {
-        let claims = done("claim_due", queue.claim_due(room, &Features::none(), &[]).await)?;
+        let claims =
+            done("claim_due", queue.claim_due(room, &Features::none(), &[], LeaseNumber::ALL).await)?;
         order.push(claims.iter().map(|claim| claim.id.as_str()).collect::<String>());
     }
     same("the batches", &order, &["", "cab", "d", ""].map(str::to_owned).to_vec())
@@ -128,7 +132,7 @@ async fn needs(Fixture { queue, pass }: Fixture) -> Verdict {
     }
     let mut batches = Vec::new();
     for offers in ["other", "mcp:files", "", "gpu mcp:files other"] {
-        let claims = done("claim_due", queue.claim_due(16, &features(offers)?, &[]).await)?;
+        let claims = done("claim_due", queue.claim_due(16, &features(offers)?, &[], LeaseNumber::ALL).await)?;
         batches.push(claims.iter().map(|claim| claim.id.as_str()).collect::<Vec<_>>().join(" "));
     }
     same(
@@ -162,6 +166,35 @@ async fn lost(Fixture { queue, pass }: Fixture) -> Verdict {
     done("releasing it by its id", queue.release(first).await)?;
     none_due("after the release of the old claim", &queue).await?;
     done("append", queue.append(&second, &some(1, 2)).await)
+}
+
+/// W8: as when the clock of the store jumps, and that of the worker does not.
+async fn by_the_worker(Fixture { queue, pass }: Fixture) -> Verdict {
+    let last_lease = async || done("last_lease", queue.last_lease().await);
+    let before = last_lease().await?;
+    if before == LeaseNumber::ALL {
+        // Its leases end by a clock that does not jump.
+        return Ok(());
+    }
+    ready(&queue, "a").await?;
+    let claim = take_one(&queue).await?;
+    let granted = last_lease().await?;
+    done("append", queue.append(&claim, &some(1, 2)).await)?;
+    let appended = last_lease().await?;
+    done("renew", queue.renew(&claim).await)?;
+    let renewed = last_lease().await?;
+    done("heartbeat", queue.heartbeat(std::slice::from_ref(&claim)).await)?;
+    let last = last_lease().await?;
+    pass(LEASE * 2);
+    for (ended, taken) in [(before, 0), (granted, 0), (appended, 0), (renewed, 0), (last, 1)] {
+        let claims = done("claim_due", queue.claim_due(16, &Features::none(), &[], ended).await)?;
+        let what = format!("how many logs are taken over when leases up to {ended:?} of {last:?} have ended");
+        same(&what, &claims.len(), &taken)?;
+    }
+    // One that no process has is claimed whatever leases have ended.
+    ready(&queue, "b").await?;
+    let claims = done("claim_due", queue.claim_due(16, &Features::none(), &[], LeaseNumber::NONE).await)?;
+    same("how many free logs are claimed", &claims.len(), &1)
 }
 
 async fn found(Fixture { queue, pass }: Fixture) -> Verdict {

@@ -1,6 +1,8 @@
 //! W12: logs that make no progress are parked.
 
-use polylogue_core::{Due, LEASE, LogId, MAX_TRIES, ParkedLog, Queue as _, Store as _, Timestamp};
+use polylogue_core::{
+    Due, Features, LEASE, LeaseNumber, LogId, MAX_TRIES, ParkedLog, Queue as _, Store as _, Timestamp,
+};
 
 use super::support::{Fixture, features, idle, none_due, parked_ids, post, ready, take, take_one};
 use crate::store::support::{Report, Verdict, done, same, some};
@@ -133,10 +135,12 @@ async fn room(fixture: Fixture) -> Verdict {
         pass(LEASE * 2);
     }
     ready(queue, "b").await?;
-    let claims = done("claim_due", queue.claim_due(1, &polylogue_core::Features::none(), &[]).await)?;
+    let claim =
+        async || done("claim_due", queue.claim_due(1, &Features::none(), &[], LeaseNumber::ALL).await);
+    let claims = claim().await?;
     let mut ids: Vec<String> = claims.iter().map(|claim| claim.id.to_string()).collect();
     // A queue may look at one log at a time.
-    let claims = done("claim_due", queue.claim_due(1, &polylogue_core::Features::none(), &[]).await)?;
+    let claims = claim().await?;
     ids.extend(claims.iter().map(|claim| claim.id.to_string()));
     same("what is claimed", &ids, &vec!["b".to_owned()])
 }
@@ -191,8 +195,8 @@ async fn run_by_id(make: impl Fn() -> Fixture) -> Verdict {
 async fn left_to_others(Fixture { queue, .. }: Fixture) -> Verdict {
     let (id, other) = (ready(&queue, "a").await?, ready(&queue, "b").await?);
     let claim_without = async |except: &[LogId]| {
-        let none = polylogue_core::Features::none();
-        done("claim_due", queue.claim_due(16, &none, except).await)
+        let none = Features::none();
+        done("claim_due", queue.claim_due(16, &none, except, LeaseNumber::ALL).await)
     };
     let claims = claim_without(std::slice::from_ref(&other)).await?;
     same("what is claimed without `b`", &ids(&claims), &vec!["a".to_owned()])?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
-use polylogue_core::{Features, LogId, Queue as _, Store as _};
+use polylogue_core::{Features, LeaseNumber, LogId, Queue as _, Store as _};
 
 use super::support::{Fixture, ready};
 use crate::store::support::{Report, Verdict, done, same, some};
@@ -20,7 +20,8 @@ async fn rivals(Fixture { queue, .. }: Fixture) -> Verdict {
     let rival = || async {
         let mut taken = Vec::new();
         loop {
-            let claims = done("claim_due", queue.claim_due(5, &Features::none(), &[]).await)?;
+            let claims =
+                done("claim_due", queue.claim_due(5, &Features::none(), &[], LeaseNumber::ALL).await)?;
             // More than there are is an error already.
             if claims.is_empty() || taken.len() > LOGS {
                 return Ok::<_, String>(taken);

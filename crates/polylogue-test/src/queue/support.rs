@@ -5,8 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyQueue, Claim, Due, Features, InboxMessage, Instruction, LogId, Message, Name, Queue as _, Store as _,
-    Timestamp,
+    AnyQueue, Claim, Due, Features, InboxMessage, Instruction, LeaseNumber, LogId, Message, Name, Queue as _,
+    Store as _, Timestamp,
 };
 
 use crate::store::support::{Verdict, done, id, meta, same, some};
@@ -57,7 +57,7 @@ pub(super) fn features(text: &str) -> Result<Features, String> {
 
 /// Claims what is due, by a worker that offers nothing.
 pub(super) async fn take(queue: &AnyQueue) -> Result<Vec<Claim>, String> {
-    done("claim_due", queue.claim_due(16, &Features::none(), &[]).await)
+    done("claim_due", queue.claim_due(16, &Features::none(), &[], LeaseNumber::ALL).await)
 }
 
 /// Claims the only log that is due.

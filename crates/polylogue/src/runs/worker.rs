@@ -2,7 +2,8 @@
 //!
 //! A [`Worker`] claims conversations that are due, up to [`at_once`](Worker::at_once) of them, has each run until it waits, ends or
 //! is stopped, and releases it until something must be done again ([`Rest`]). It sends heartbeats for all its claims in one
-//! operation. A conversation whose claim is lost is dropped at once: nothing more is appended to its log.
+//! operation. A conversation whose claim is lost is dropped at once: nothing more is appended to its log. Those of other
+//! workers are taken over when their leases have ended by the clock of the store and by its own: at the earliest a [`LEASE`] after it has begun.
 //!
 //! It does no IO of its own and needs no particular async runtime: the queue, the clock and what runs a conversation are given.
 //! Conversations are opened in its [`WorkerStore`], which lets a model or tool call begin only under a claim that was confirmed
@@ -49,6 +50,7 @@
 //! ```
 
 mod drain;
+mod leases;
 mod pace;
 mod rest;
 mod store;
@@ -63,10 +65,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, Either, join, select};
+use futures_util::future::{BoxFuture, Either, join3, select};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
-use polylogue_core::{Cancellation, Claim, Due, Features, LEASE, LogId, Queue as _, StoreError, WorkerInfo};
+use polylogue_core::{
+    Cancellation, Claim, Due, Features, LEASE, LeaseNumber, LogId, Queue as _, StoreError, WorkerInfo,
+};
 
 pub use self::drain::Drain;
 pub use self::pace::Pace;
@@ -247,7 +251,7 @@ impl Worker {
 
     /// Keeps its claims until `work` has ended, or a drain has taken too long.
     async fn keep_until(&self, work: impl Future<Output = ()>) {
-        let keep = pin!(join(self.heartbeats(), self.store.watch()));
+        let keep = pin!(join3(self.heartbeats(), self.store.watch(), self.store.watch_leases()));
         let drained = pin!(self.stop_when_drained());
         match select(pin!(work), select(keep, drained)).await {
             Either::Left(_) | Either::Right(_) => {}
@@ -304,7 +308,7 @@ impl Worker {
         match select(paused, pin!(self.drain.wait())).await {
             Either::Left(_) => {
                 let except = self.unsuited().at(self.store.time().now());
-                self.store.claim_due(room, &self.offers, &except).await
+                self.store.claim_due(room, &self.offers, &except, LeaseNumber::ALL).await
             }
             Either::Right(_) => Ok(Vec::new()),
         }

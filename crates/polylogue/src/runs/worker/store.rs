@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyQueue, AnyStore, Claim, Due, Event, Features, Heartbeat, LEASE, LogId, Meta, Queue, QueueWrapper,
-    Store as _, StoreError, StoreWrapper,
+    AnyQueue, AnyStore, Claim, Due, Event, Features, Heartbeat, LEASE, LeaseNumber, LogId, Meta, Queue,
+    QueueWrapper, Store as _, StoreError, StoreWrapper,
 };
 use tokio::sync::watch;
 
+use super::leases::SeenLeases;
 use super::time::WorkerTime;
 
 /// How often a worker sends heartbeats.
@@ -27,6 +28,9 @@ const _: () = assert!(GIVE_UP.as_secs() < LEASE.as_secs() && GUARD.as_secs() < G
 ///
 /// A claim is confirmed by each append, renewal and heartbeat of it, and counts as confirmed when that was *sent*: from then on the
 /// lease lasts. One that a heartbeat does not return, or that was not confirmed for too long, is lost: it appends nothing more.
+///
+/// Logs of others are taken over when their leases have ended by the clock of the store, which may jump, and by that of this worker: it must
+/// have [seen](Queue::last_lease) them a lease ago.
 #[derive(Debug, Clone)]
 pub struct WorkerStore(Arc<Inner>);
 
@@ -35,6 +39,7 @@ struct Inner {
     queue: AnyQueue,
     time: WorkerTime,
     held: Mutex<BTreeMap<u64, HeldClaim>>,
+    leases: Mutex<SeenLeases>,
 }
 
 #[derive(Debug)]
@@ -78,7 +83,7 @@ impl WorkerStore {
     /// Wraps `queue`.
     #[must_use]
     pub fn new(queue: AnyQueue, time: WorkerTime) -> Self {
-        Self(Arc::new(Inner { queue, time, held: Mutex::default() }))
+        Self(Arc::new(Inner { queue, time, held: Mutex::default(), leases: Mutex::default() }))
     }
 
     /// It, as the store in which conversations are opened.
@@ -99,6 +104,10 @@ impl WorkerStore {
 
     fn held(&self) -> MutexGuard<'_, BTreeMap<u64, HeldClaim>> {
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn leases(&self) -> MutexGuard<'_, SeenLeases> {
+        self.0.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn hold(&self, claim: &Claim, sent: Duration) {
@@ -191,6 +200,18 @@ impl WorkerStore {
         if claims.is_empty() { Ok(()) } else { self.renew_all(&claims).await.map(drop) }
     }
 
+    /// Looks which lease is the last one, again and again. Never returns.
+    pub(super) async fn watch_leases(&self) {
+        loop {
+            // Without an answer others' logs are taken over later. That the store cannot be reached is said by heartbeats.
+            if let Ok(last) = Queue::last_lease(&self.0.queue).await {
+                let now = self.time().now();
+                self.leases().note(last, now);
+            }
+            self.time().sleep(LEASE / 15).await;
+        }
+    }
+
     /// Gives up claims that were not confirmed for long. Never returns.
     pub(super) async fn watch(&self) {
         loop {
@@ -263,9 +284,11 @@ impl QueueWrapper for WorkerStore {
         room: usize,
         offers: &Features,
         except: &[LogId],
+        ended: LeaseNumber,
     ) -> Result<Vec<Claim>, StoreError> {
         let sent = self.time().now();
-        let claims = Queue::claim_due(&self.0.queue, room, offers, except).await?;
+        let ended = ended.min(self.leases().ended(sent));
+        let claims = Queue::claim_due(&self.0.queue, room, offers, except, ended).await?;
         claims.iter().for_each(|claim| self.hold(claim, sent));
         Ok(claims)
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use polylogue_core::Timer;
 
-/// A monotonic clock, and a timer. A worker uses them for nothing but its own pauses and the age of its claims: when something is due
+/// A monotonic clock, and a timer. A worker uses them for nothing but its own pauses and the age of claims and leases: when something is due
 /// is decided by the clock of the store.
 #[derive(Clone)]
 pub struct WorkerTime {

@@ -93,6 +93,12 @@ fn tries_that_are_never_cleared_are_found() {
     is_found(Broken::TriesNeverCleared, "tries without progress");
 }
 
+/// W8, W9: nothing bounds what the clock of the database says.
+#[test]
+fn leases_by_the_clock_of_the_database_alone_are_found() {
+    is_found(Broken::DatabasesClock, "again, which has finished");
+}
+
 /// W9.
 #[test]
 fn leases_by_the_clock_of_workers_are_found() {

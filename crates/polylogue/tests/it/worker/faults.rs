@@ -67,6 +67,9 @@ pub(crate) const STORMY: u64 = 150_000;
 
 pub(crate) fn script(seed: u64, workers: usize, logs: usize) -> Script {
     let mut random = Random::new(seed);
+    if seed % 4 == 3 {
+        return jumps(&mut random, workers);
+    }
     // Half of the worlds are quiet enough for long runs.
     let more = if random.one_in(2) { 8 } else { 37 };
     let mut script: Script = (0..4 + random.below(more))
@@ -76,8 +79,7 @@ pub(crate) fn script(seed: u64, workers: usize, logs: usize) -> Script {
             let fault = match random.below(10) {
                 0..=2 => Fault::Kill(worker),
                 3..=5 => Fault::Freeze(worker, 1_000 + random.below(90_000)),
-                // Forward by less than the rest of a lease after the guard.
-                6 => Fault::Jump(random.below(62_500) as i64 - 60_000),
+                6 => Fault::Jump(random.below(120_001) as i64 - 60_000),
                 _ => Fault::Post(random.below(logs as u64) as usize),
             };
             (at, fault)
@@ -86,6 +88,24 @@ pub(crate) fn script(seed: u64, workers: usize, logs: usize) -> Script {
     script.sort_by_key(|(at, _)| *at);
     script
 }
+
+/// Again and again a worker stands still, for less than a lease, while the clock of the database jumps forward and back: leases seem to be
+/// over that are not.
+fn jumps(random: &mut Random, workers: usize) -> Script {
+    let mut script = Script::new();
+    for round in 0..STORMY / ROUND {
+        let at = round * ROUND + random.below(2_000);
+        let by = 30_000 + random.below(30_001) as i64;
+        let frozen = Fault::Freeze(random.below(workers as u64) as usize, 8_000 + random.below(14_000));
+        script.push((at, frozen));
+        script.push((at + random.below(1_500), Fault::Jump(by)));
+        script.push((at + 12_000, Fault::Jump(-by)));
+    }
+    script
+}
+
+/// How often, in milliseconds.
+const ROUND: u64 = 15_000;
 
 /// How a copy of the protocol is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,4 +130,6 @@ pub(crate) enum Broken {
     TriesNeverCleared,
     /// Leases are counted by the clock of the worker.
     WorkersClock,
+    /// Leases are counted by the clock of the database alone.
+    DatabasesClock,
 }

@@ -1,15 +1,15 @@
 //! What a worker does with the conversations that it claims.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use polylogue::runs::worker::{Claimed, Rest, Worker, WorkerEvent, WorkerStore, WorkerTime};
 use polylogue::{Assistant, Chat, models, sequential};
 use polylogue_core::{
-    AnyQueue, AnyStore, Claim, Due, DynQueue, Error, Event, Features, Heartbeat, LEASE, Log, LogId, Meta,
-    Queue, QueueWrapper, Store, StoreError, StoreWrapper, Timer, Timestamp,
+    AnyQueue, AnyStore, Claim, Due, DynQueue, Error, Event, Features, Heartbeat, LEASE, LeaseNumber, Log,
+    LogId, Meta, Queue, QueueWrapper, Store, StoreError, StoreWrapper, Timer, Timestamp,
 };
 use polylogue_store::Memory;
 use tokio::time::{Instant, sleep};
@@ -97,7 +97,7 @@ async fn ready(queue: &AnyQueue, name: &str) -> LogId {
 }
 
 async fn due(queue: &AnyQueue) -> Vec<Claim> {
-    Queue::claim_due(queue, 16, &Features::none(), &[]).await.unwrap()
+    Queue::claim_due(queue, 16, &Features::none(), &[], LeaseNumber::ALL).await.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -348,7 +348,8 @@ async fn a_log_that_is_dropped_leaves_the_release_to_its_worker() {
 async fn no_call_begins_under_a_claim_that_was_lost() {
     let Setup { queue, store, is_slow, .. } = setup();
     let id = ready(&queue, "a").await;
-    let claim = Queue::claim_due(&store, 1, &Features::none(), &[]).await.unwrap().pop().unwrap();
+    let claim =
+        Queue::claim_due(&store, 1, &Features::none(), &[], LeaseNumber::ALL).await.unwrap().pop().unwrap();
     let model = models::scripted(r#"[{"Ann": "Hello."}]"#).unwrap();
     let chat = Chat::named("solo").participant(Assistant::new("Ann", &model).unwrap()).policy(sequential());
     let chat = chat.build().unwrap();
@@ -368,4 +369,46 @@ async fn no_call_begins_under_a_claim_that_was_lost() {
     // The script has one reply: the other worker receives it.
     let mut log = Log::open_claimed(queue.store().clone(), other).await.unwrap();
     assert_eq!(chat.resume(&mut log).await.unwrap().text(), "Hello.");
+}
+
+/// W8: while another worker has a log, the clock of the store jumps forward by a minute, twice. The log is taken over a lease after its last
+/// heartbeat.
+#[tokio::test(start_paused = true)]
+async fn a_jump_of_the_clock_of_the_store_ends_no_lease() {
+    let (begun, jump) = (Instant::now(), Arc::<AtomicU64>::default());
+    let jumped = Arc::clone(&jump);
+    let clock = move || {
+        let passed = begun.elapsed().as_millis() as u64 + jumped.load(Ordering::Relaxed);
+        Timestamp(1_763_712_000_000 + passed)
+    };
+    let queue = AnyQueue::new(Memory::with_clock(clock)).unwrap();
+    ready(&queue, "a").await;
+    let claim = due(&queue).await.pop().unwrap();
+    let other = async {
+        for second in 1..=55_u64 {
+            sleep(Duration::from_secs(1)).await;
+            match second {
+                10 | 20 | 30 | 40 | 50 => {
+                    let held = Queue::heartbeat(&queue, std::slice::from_ref(&claim)).await.unwrap();
+                    assert_eq!(held.len(), 1, "after {second} s");
+                }
+                35 => jump.store(60_000, Ordering::Relaxed),
+                55 => jump.store(120_000, Ordering::Relaxed),
+                _ => {}
+            }
+        }
+    };
+    let time = WorkerTime::new(move || begun.elapsed(), Timer::new(sleep));
+    let worker = Worker::new(WorkerStore::new(queue.clone(), time));
+    let (drain, taken) = (worker.drain(), Mutex::new(None));
+    let run = worker.run(|claimed: Claimed| {
+        assert!(claimed.claim.found.unwrap().is_takeover);
+        taken.lock().unwrap().get_or_insert(begun.elapsed());
+        drain.request();
+        async { Rest::Until(Due::Never) }
+    });
+    tokio::join!(run, other);
+    let taken = taken.into_inner().unwrap().unwrap();
+    let (least, most) = (Duration::from_secs(50) + LEASE, Duration::from_secs(53) + LEASE);
+    assert!((least..most).contains(&taken), "{taken:?}");
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use polylogue_core::{
     AnyQueue, AnyStore, Body, Claim, Due, DynQueue, Event, Features, Heartbeat, InboxMessage, Instruction,
-    LogId, MAX_TRIES, Message, Meta, Name, Path, Queue, QueueWrapper, Store, StoreError, StoreWrapper,
-    Timestamp,
+    LeaseNumber, LogId, MAX_TRIES, Message, Meta, Name, Path, Queue, QueueWrapper, Store, StoreError,
+    StoreWrapper, Timestamp,
 };
 use polylogue_store::Memory;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -181,18 +181,27 @@ impl Network {
         self.world.0.broken
     }
 
-    /// One operation: a request that may be late or lost, the statement, which is atomic, and a reply that may be late or lost.
+    /// The next operation of this worker.
     async fn operation<T>(
         &self,
         statement: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let mut random = {
+        let random = {
             let mut state = self.world.state();
             // Of each worker by itself, so that a fault of one changes little for the others when a world is shrunk.
             let operations = state.operations.entry(self.worker).or_default();
             *operations += 1;
             Random::new(self.world.0.seed ^ (*operations << 20) ^ ((self.worker as u64) << 50))
         };
+        self.transmitted(random, statement).await
+    }
+
+    /// One operation: a request that may be late or lost, the statement, which is atomic, and a reply that may be late or lost.
+    async fn transmitted<T>(
+        &self,
+        mut random: Random,
+        statement: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
         let is_calm = self.world.ms() > crate::worker::faults::STORMY;
         let lost = || StoreError::Unreachable { place: "the database".into(), why: "simulated".into() };
         sleep(delay(&mut random)).await;
@@ -279,9 +288,14 @@ impl QueueWrapper for Network {
         room: usize,
         offers: &Features,
         except: &[LogId],
+        ended: LeaseNumber,
     ) -> Result<Vec<Claim>, StoreError> {
+        let ended = match self.broken() {
+            Broken::WorkersClock | Broken::DatabasesClock => LeaseNumber::ALL,
+            _ => ended,
+        };
         let claim = async {
-            let mut claims = Queue::claim_due(self.inner_queue(), room, offers, except).await?;
+            let mut claims = Queue::claim_due(self.inner_queue(), room, offers, except, ended).await?;
             for claim in &claims {
                 self.world.does(self.worker, &format!("claims {}", claim.id));
                 let mut state = self.world.state();
@@ -301,6 +315,13 @@ impl QueueWrapper for Network {
             Ok(claims)
         };
         self.operation(claim).await
+    }
+
+    async fn last_lease(&self) -> Result<LeaseNumber, StoreError> {
+        // Not counted, so that how often workers look changes no other operation.
+        let random =
+            Random::new(self.world.0.seed ^ (self.world.ms() << 20) ^ ((self.worker as u64) << 50) ^ 1);
+        self.transmitted(random, Queue::last_lease(self.inner_queue())).await
     }
 
     async fn release_until(&self, claim: Claim, due: Due) -> Result<(), StoreError> {
