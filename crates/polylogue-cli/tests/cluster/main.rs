@@ -32,4 +32,6 @@ mod one_file;
 #[cfg(test)]
 mod place;
 #[cfg(test)]
+mod releases;
+#[cfg(test)]
 mod shipped;

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_polylogue");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_polylogue");
 
 /// Nothing here takes nearly as long: what does hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
@@ -56,7 +56,11 @@ impl Place {
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut program = Command::new(PROGRAM);
+        self.command_of(PROGRAM, args)
+    }
+
+    fn command_of(&self, program: &str, args: &[&str]) -> Command {
+        let mut program = Command::new(program);
         program.args(args).env_clear().env("HOME", self.dir.path()).current_dir(self.dir.path());
         program.env("PATH", std::env::var_os("PATH").unwrap_or_default()).stdin(Stdio::null());
         program.envs(self.vars.iter().map(|(name, value)| (name, value)));
@@ -99,15 +103,24 @@ impl Place {
 
     /// Starts a worker.
     pub(crate) fn worker(&self, args: &[&str]) -> WorkerProcess {
-        self.begin(&[&["worker"], args].concat(), "worker.out")
+        self.worker_of(PROGRAM, args)
+    }
+
+    /// Starts a worker of this build.
+    pub(crate) fn worker_of(&self, program: &str, args: &[&str]) -> WorkerProcess {
+        self.start(self.command_of(program, &[&["worker"], args].concat()), "worker.out")
     }
 
     /// Starts the program, whose output is in the file `output`.
     pub(crate) fn begin(&self, args: &[&str], output: &str) -> WorkerProcess {
+        self.start(self.command(args), output)
+    }
+
+    fn start(&self, mut program: Command, output: &str) -> WorkerProcess {
         let log = tempfile::NamedTempFile::new_in(self.dir.path()).unwrap();
         let errors = File::options().append(true).open(log.path()).unwrap();
         let output = File::create(self.path(output)).unwrap();
-        let child = self.command(args).stdout(output).stderr(errors).spawn().unwrap();
+        let child = program.stdout(output).stderr(errors).spawn().unwrap();
         WorkerProcess { child, log }
     }
 }

@@ -101,6 +101,8 @@ impl Rest {
     fn failed_after(error: &Error, failures: usize) -> Self {
         match error {
             Error::Store(StoreError::Fenced { .. } | StoreError::Replaced { .. }) => Self::Lost,
+            // A worker of a later version wrote it, and one can run it.
+            Error::Store(StoreError::UnknownEvent { .. }) => Self::ForOthers { why: error.to_string() },
             Error::Within { error, .. } => Self::failed_after(error, failures),
             error => Self::Failed { due: Due::After(backoff(failures)), why: error.to_string() },
         }
@@ -283,6 +285,16 @@ mod tests {
         }
         let rest = Rest::after(&Err(Error::Model(error)), &[], 0, false);
         assert!(matches!(rest, Rest::Failed { due: Due::After(BACKOFF_FIRST), .. }), "{rest:?}");
+    }
+
+    /// W43: while a cluster is updated, workers of both versions have the same database.
+    #[test]
+    fn what_a_later_version_has_written_is_left_to_its_workers() {
+        let (place, kind) = ("`a` in the store".to_owned(), "hologram_shown".to_owned());
+        let error = Error::Store(StoreError::UnknownEvent { place, seq: 7, kind });
+        let rest = Rest::ForOthers { why: error.to_string() };
+        assert_eq!(Rest::failed(&error), rest);
+        assert_eq!(Rest::after(&Err(error), &[], 0, false), rest);
     }
 
     #[test]

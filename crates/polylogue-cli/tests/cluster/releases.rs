@@ -1,0 +1,77 @@
+//! W43: workers of two releases on one database, as while a cluster is updated.
+
+use std::time::Duration;
+
+use polylogue_core::chain::Link;
+use polylogue_test::postgres::PostgresServer;
+use rustix::process::Signal;
+
+use crate::commands::TALK;
+use crate::notes::{assert_as_undisturbed, detach_all, model, prepare};
+use crate::place::{PROGRAM, Place, of_type, until};
+
+const UNSAFE: &[&str] = &["--allow", "unsafe-host"];
+
+/// Appends an event that only a later release knows, as a worker of that release does.
+fn append_of_later_release(server: &PostgresServer, id: &str) -> String {
+    let end =
+        server.sql(&format!("SELECT nr, events, encode(chain, 'hex') FROM polylogue.logs WHERE id = '{id}'"));
+    let columns: Vec<&str> = end.split('|').collect();
+    let [nr, seq, chain] = columns.as_slice() else { panic!("{end}") };
+    let json = format!(r#"{{"seq":{seq},"time_ms":0,"type":"hologram_shown","of":"Ann"}}"#);
+    let link = Link::parse(chain.as_bytes()).unwrap().next(json.as_bytes());
+    let _ = server.sql(&format!(
+        "INSERT INTO polylogue.events(log, seq, json, chain) VALUES({nr}, {seq}, '{json}', '\\x{link}');
+        UPDATE polylogue.logs SET events = events + 1, chain = '\\x{link}' WHERE nr = {nr}"
+    ));
+    json
+}
+
+/// A worker that does not know an event leaves its conversation to those that do, however often it tries, and runs all others.
+#[test]
+fn what_a_later_release_has_written_is_left_to_its_workers() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", TALK);
+    let id = place.detach(&["team.yaml"]);
+    let json = append_of_later_release(&server, &id);
+    let worker = place.worker(&[]);
+    until("it has tried twice", || worker.log().matches("is left to other workers").count() > 1);
+    let other = place.detach(&["team.yaml"]);
+    until("another one has ended", || of_type(&place.events(&other), "closed").len() == 1);
+    let shown = place.run(&["cluster"], 0).out;
+    let row = shown.lines().find(|line| line.contains(&id)).unwrap();
+    assert!(row.starts_with("ready") && row.contains("hologram_shown"), "{row}");
+    let stored = format!(
+        "SELECT tries, is_parked, json FROM polylogue.logs JOIN polylogue.events ON log = nr WHERE id = '{id}'"
+    );
+    assert_eq!(server.sql(&stored), format!("0|f|{json}"), "it is kept, and not parked");
+}
+
+/// Workers of two releases are drained in turn, so that conversations move from one to the other and back. `POLYLOGUE_OTHER_RELEASE` names
+/// the program of the other one (default: this one).
+#[test]
+fn conversations_move_both_ways_between_workers_of_two_releases() {
+    const COUNT: usize = 8;
+    const MOVES: usize = 4;
+    let other = std::env::var("POLYLOGUE_OTHER_RELEASE").unwrap_or_else(|_| PROGRAM.to_owned());
+    let Some(server) = PostgresServer::start() else { return };
+    let model = model(Duration::from_millis(400));
+    let place = Place::new(&server.url()).with_model(&model);
+    prepare(&place);
+    let ids = detach_all(&place, COUNT);
+    let mut programs = [PROGRAM, other.as_str()].into_iter().cycle();
+    let mut next = || place.worker_of(programs.next().unwrap(), UNSAFE);
+    let mut worker = next();
+    let is_over = || place.all(COUNT, |state| state.starts_with("done"));
+    for _ in 0..MOVES {
+        let calls = model.count();
+        until("it has some of them", || model.count() > calls + COUNT / 2 || is_over());
+        let mut drained = std::mem::replace(&mut worker, next());
+        drained.signal(Signal::TERM);
+        assert_eq!(drained.end(), 0, "{}", drained.log());
+    }
+    until("all have ended", is_over);
+    assert_eq!(assert_as_undisturbed(&place, &ids), 0, "no call was in flight");
+    assert_eq!(server.sql("SELECT sum(takeovers) FROM polylogue.logs"), "0", "{}", worker.log());
+}
