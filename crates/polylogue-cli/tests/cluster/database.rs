@@ -1,11 +1,12 @@
-//! W14 and W20: workers while their database is killed, or away.
+//! W14, W20 and W21: workers while their database is killed, away, or full.
 
 use std::time::Duration;
 
 use polylogue_test::postgres::PostgresServer;
 
+use crate::commands::TALK;
 use crate::notes::{assert_as_undisturbed, detach_all, model, prepare};
-use crate::place::{Place, WorkerProcess, number, until};
+use crate::place::{Place, WorkerProcess, number, of_type, until};
 
 const UNSAFE: &[&str] = &["--allow", "unsafe-host"];
 
@@ -70,4 +71,30 @@ fn no_call_begins_and_nothing_spins_while_the_database_is_away() {
     server.restart();
     until("all have ended", || place.all(COUNT, |state| state.starts_with("done")));
     assert_as_undisturbed(&place, &ids);
+}
+
+/// W21: nothing can be appended, however often a worker tries. `cluster` says why, nothing is parked, and conversations continue when there is
+/// room.
+#[test]
+fn conversations_wait_for_room_on_the_disk_of_the_database() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", TALK);
+    let id = place.detach(&["team.yaml"]);
+    // As Postgres reports it.
+    let _ = server.sql(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full';
+        END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON polylogue.events FOR EACH ROW EXECUTE FUNCTION refuse()",
+    );
+    let worker = place.worker(&[]);
+    until("it has tried twice", || worker.log().matches("is left to other workers").count() > 1);
+    let shown = place.run(&["cluster"], 0).out;
+    let row = shown.lines().find(|line| line.contains(&id)).unwrap();
+    assert!(row.starts_with("ready") && row.contains("no space is left on the disk"), "{row}");
+    assert_eq!(server.sql("SELECT tries, is_parked FROM polylogue.logs"), "0|f");
+    let _ = server.sql("DROP TRIGGER refuse ON polylogue.events");
+    until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
+    until("it is idle", || place.cluster().1.is_empty());
 }

@@ -101,8 +101,10 @@ impl Rest {
     fn failed_after(error: &Error, failures: usize) -> Self {
         match error {
             Error::Store(StoreError::Fenced { .. } | StoreError::Replaced { .. }) => Self::Lost,
-            // A worker of a later version wrote it, and one can run it.
-            Error::Store(StoreError::UnknownEvent { .. }) => Self::ForOthers { why: error.to_string() },
+            // A worker of a later version wrote it, and can run it; or the disk is full, which is no fault of the conversation.
+            Error::Store(StoreError::UnknownEvent { .. } | StoreError::Full { .. }) => {
+                Self::ForOthers { why: error.to_string() }
+            }
             Error::Within { error, .. } => Self::failed_after(error, failures),
             error => Self::Failed { due: Due::After(backoff(failures)), why: error.to_string() },
         }
@@ -291,10 +293,22 @@ mod tests {
     #[test]
     fn what_a_later_version_has_written_is_left_to_its_workers() {
         let (place, kind) = ("`a` in the store".to_owned(), "hologram_shown".to_owned());
-        let error = Error::Store(StoreError::UnknownEvent { place, seq: 7, kind });
-        let rest = Rest::ForOthers { why: error.to_string() };
-        assert_eq!(Rest::failed(&error), rest);
-        assert_eq!(Rest::after(&Err(error), &[], 0, false), rest);
+        is_no_failure(Error::Store(StoreError::UnknownEvent { place, seq: 7, kind }));
+    }
+
+    /// W21.
+    #[test]
+    fn a_full_disk_is_no_failure_of_a_conversation() {
+        let error = Error::Store(StoreError::Full { place: "the store".into() });
+        is_no_failure(Error::Within { at: "Ann".into(), error: Box::new(error) });
+    }
+
+    /// Such a conversation is not parked, however often that happens.
+    #[track_caller]
+    fn is_no_failure(error: Error) {
+        for rest in [Rest::failed(&error), Rest::after(&Err(error.clone()), &[], 0, false)] {
+            assert!(matches!(rest, Rest::ForOthers { .. }), "{error}: {rest:?}");
+        }
     }
 
     #[test]
