@@ -7,7 +7,7 @@ use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use rustix::process::Signal;
 
 use crate::commands::TALK as SCRIPTED;
-use crate::place::{Place, WorkerProcess, expire, of_type, until};
+use crate::place::{Place, WorkerProcess, expire, number, of_type, until};
 
 /// A person and a bot, in a chat within a chat.
 pub(crate) const OFFICE: &str = r#"
@@ -83,15 +83,15 @@ fn a_conversation_that_was_run_here_until_it_waits_for_a_person_is_not_ready() {
 }
 
 /// W23: answers from processes that run nothing to conversations that no process runs: each is taken once. The time from its storing to the
-/// event that takes it is printed. `POLYLOGUE_ANSWERS` says how many.
+/// event that takes it is printed. `POLYLOGUE_ANSWERS` says how many, and `POLYLOGUE_WORKERS` how many workers there are.
 #[test]
 fn answers_to_idle_conversations_are_taken_once() {
-    let count = std::env::var("POLYLOGUE_ANSWERS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
+    let (count, workers) = (number("POLYLOGUE_ANSWERS", 6), number("POLYLOGUE_WORKERS", 3));
     let Some(server) = PostgresServer::start() else { return };
     let place = Place::new(&server.url());
     place.file("team.yaml", OFFICE);
     let ids: Vec<String> = (0..count).map(|_| place.detach(&["team.yaml"])).collect();
-    let _workers = [place.worker(&[]), place.worker(&[]), place.worker(&[])];
+    let _workers: Vec<WorkerProcess> = (0..workers).map(|_| place.worker(&[])).collect();
     until("all wait", || ids.iter().all(|id| is_waiting(&place, id)) && place.cluster().1.is_empty());
     for id in &ids {
         place.run(&["answer", id, "agreed"], 0);
@@ -100,8 +100,9 @@ fn answers_to_idle_conversations_are_taken_once() {
     let mut times: Vec<i64> = ids.iter().map(|id| taken_after(&server, &place, id)).collect();
     times.sort_unstable();
     println!(
-        "stored -> taken, {count} answers, 3 workers: p50 {}, most {} ms",
+        "stored -> taken, {count} answers, {workers} workers: p50 {}, p99 {}, most {} ms",
         times[count / 2],
+        times[count * 99 / 100],
         times[count - 1]
     );
 }

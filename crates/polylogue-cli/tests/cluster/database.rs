@@ -66,7 +66,9 @@ fn no_call_begins_and_nothing_spins_while_the_database_is_away() {
     let spent = used(worker.id()) - before;
     println!("{spent:?} of processor time in {seconds} s without a database");
     assert_eq!(model.count(), calls, "no call begins: {}", worker.log());
-    assert!(spent < Duration::from_secs(seconds as u64) / 20, "{spent:?} in {seconds} s: {}", worker.log());
+    // A hundredth of a processor; a build without optimization takes more.
+    let most = Duration::from_secs(seconds as u64) / if cfg!(debug_assertions) { 20 } else { 100 };
+    assert!(spent < most, "{spent:?} in {seconds} s: {}", worker.log());
     assert!(!worker.is_over(), "{}", worker.log());
     server.restart();
     until("all have ended", || place.all(COUNT, |state| state.starts_with("done")));

@@ -35,3 +35,5 @@ mod place;
 mod releases;
 #[cfg(test)]
 mod shipped;
+#[cfg(test)]
+mod states;
