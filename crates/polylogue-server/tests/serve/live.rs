@@ -2,12 +2,12 @@
 //! one: each has a store, a secret and an internal stream of its own.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::join_all;
-use polylogue_core::{LogId, Store as _};
+use polylogue_core::{Delta, LogId, Store as _, Update};
 use polylogue_models::Env;
 use polylogue_runtime::{
     Access, Conversation, DatabaseAddress, ModelOptions, OpenOptions, Prepared, RunOptions, Runtime,
@@ -357,7 +357,7 @@ async fn w41_a_process_that_cannot_be_reached_is_followed_in_the_store() {
 }
 
 /// W40: live text takes no statements of the database, however much there is of it. `POLYLOGUE_WATCHED` says how many conversations
-/// are followed.
+/// are followed. How long pieces take to the client is printed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn w40_live_text_takes_no_statements() {
     const SECONDS: u64 = 4;
@@ -371,10 +371,17 @@ async fn w40_live_text_takes_no_statements() {
     for _ in 0..3 {
         nodes.push(Node::new(&cluster, 2, None).await);
     }
+    let times = PieceTimes::default();
     for number in 0..watched {
         let conversation = nodes[number % nodes.len()].begin().await;
-        let tail = cluster.front.tail(conversation.id().as_str(), 0).await;
-        readers.push(tokio::spawn(count(tail, Arc::clone(&pieces))));
+        let id = conversation.id().clone();
+        let tail = cluster.front.tail(id.as_str(), 0).await;
+        let is_measured = number < PieceTimes::MEASURED;
+        if is_measured {
+            readers.push(tokio::spawn(times.clone().sent(conversation.clone())));
+        }
+        let measured = is_measured.then(|| (id, times.clone()));
+        readers.push(tokio::spawn(count(tail, Arc::clone(&pieces), measured)));
         conversations.push(conversation);
     }
     let runs: Vec<Running> = conversations.iter().map(run).collect();
@@ -391,7 +398,8 @@ async fn w40_live_text_takes_no_statements() {
     let live = statements_in(&cluster, SECONDS).await;
     let came = pieces.load(Ordering::Relaxed) - before;
     println!(
-        "{watched} watched, {SECONDS} s: {silent} statements without live text; {live} with {came} pieces"
+        "{watched} watched, {SECONDS} s: {silent} statements without live text; {live} with {came} pieces, which came after {}",
+        percentiles(times.taken())
     );
     let more = live.saturating_sub(silent);
     assert!(came as u64 > 10 * more, "{silent} and {live} statements, {came} pieces");
@@ -400,11 +408,49 @@ async fn w40_live_text_takes_no_statements() {
     readers.iter().for_each(JoinHandle::abort);
 }
 
-async fn count(mut tail: Stream, pieces: Arc<AtomicUsize>) {
+async fn count(mut tail: Stream, pieces: Arc<AtomicUsize>, measured: Option<(LogId, PieceTimes)>) {
     while let Some(frame) = tail.frame().await {
         if frame.event == "delta" {
             pieces.fetch_add(1, Ordering::Relaxed);
+            if let Some((id, times)) = &measured {
+                times.received(id, &frame.json());
+            }
         }
+    }
+}
+
+/// How long pieces take from the process that runs their conversation to a client of the server.
+#[derive(Clone, Default)]
+struct PieceTimes {
+    /// By conversation and text: each piece has another one.
+    sent: Arc<Mutex<HashMap<(LogId, String), Instant>>>,
+    taken: Arc<Mutex<Vec<u64>>>,
+}
+
+impl PieceTimes {
+    /// Of how many conversations.
+    const MEASURED: usize = 20;
+
+    /// Notes when pieces come from the model.
+    async fn sent(self, conversation: Conversation) {
+        let mut updates = conversation.subscribe().await;
+        while let Some(update) = updates.next().await {
+            if let Update::Delta { delta: Delta::Text(text), .. } = update {
+                let piece = (conversation.id().clone(), text);
+                self.sent.lock().unwrap().entry(piece).or_insert_with(Instant::now);
+            }
+        }
+    }
+
+    fn received(&self, id: &LogId, piece: &Value) {
+        let text = piece["text"].as_str().unwrap_or_default().to_owned();
+        if let Some(sent) = self.sent.lock().unwrap().get(&(id.clone(), text)) {
+            self.taken.lock().unwrap().push(u64::try_from(sent.elapsed().as_millis()).unwrap());
+        }
+    }
+
+    fn taken(&self) -> Vec<u64> {
+        self.taken.lock().unwrap().clone()
     }
 }
 
