@@ -32,6 +32,7 @@ const REFERENCE: [(usize, f64); 6] =
 /// The goal for the share of the ideal, and the busy share of the machine above which it says nothing.
 const GOAL: f64 = 0.95;
 const SATURATED: f64 = 0.8;
+const MISSED: &str = "missed";
 
 /// How long the conversations get out of step before the measurement begins, and how long it may take until all are run.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -72,7 +73,7 @@ pub(crate) fn work(url: &str, latency: &str) -> Result<()> {
     worker::work(url, latency != AT_ONCE)
 }
 
-/// Measures and prints everything.
+/// Measures and prints everything. A goal that is missed is an error.
 pub(crate) fn report(options: &Options) -> Result<()> {
     if let Some(load) = machine::load() {
         println!("Load of this machine before: {load}\n");
@@ -109,7 +110,16 @@ pub(crate) fn report(options: &Options) -> Result<()> {
     let kept = [0, 1, 6, 7, 8, 9, 10, 11];
     let head: Vec<&str> = kept.iter().filter_map(|column| head.get(*column).copied()).collect();
     table::print(title, &head, &[kept.iter().filter_map(|column| row.get(*column).cloned()).collect()]);
-    Ok(())
+    let missed = all.iter().filter(|measured| measured.goal() == MISSED);
+    let missed: Vec<String> = missed.map(|measured| measured.processes.to_string()).collect();
+    match missed.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "with {} processes, less than {GOAL} of the ideal, though the machine was not saturated",
+            missed.join(" and ")
+        )
+        .into()),
+    }
 }
 
 /// What a number of processes did.
@@ -130,24 +140,30 @@ struct Measured {
 }
 
 impl Measured {
+    /// Its share of what its processes would make together if each made so many steps a second.
     #[expect(clippy::cast_precision_loss, reason = "small counts")]
+    fn share(&self, one: f64) -> f64 {
+        self.steps / (one * self.processes as f64)
+    }
+
+    fn goal(&self) -> &'static str {
+        match self.busy {
+            _ if self.share(ideal()) >= GOAL => "met",
+            Some(busy) if busy >= SATURATED => "saturated",
+            _ => MISSED,
+        }
+    }
+
     fn row(&self, one: Option<f64>) -> Vec<String> {
-        let share = |whole: f64| self.steps / (whole * self.processes as f64);
-        let ideal = share(ideal());
         let reference = REFERENCE.iter().find(|(processes, _)| *processes == self.processes);
         let known = |figure: Option<String>| figure.unwrap_or_else(|| "?".to_owned());
-        let goal = match self.busy {
-            _ if ideal >= GOAL => "met",
-            Some(busy) if busy >= SATURATED => "saturated",
-            _ => "missed",
-        };
         vec![
             self.processes.to_string(),
             format!("{:.1}", self.steps),
-            known(one.map(|one| format!("{:.3}", share(one)))),
-            format!("{ideal:.3}"),
+            known(one.map(|one| format!("{:.3}", self.share(one)))),
+            format!("{:.3}", self.share(ideal())),
             known(reference.map(|(_, steps)| format!("{steps:.0}"))),
-            goal.to_owned(),
+            self.goal().to_owned(),
             format!("{:.1}", self.between_ms[0]),
             format!("{:.1}", self.between_ms[1]),
             format!("{:.2}", self.worker_ms),

@@ -219,10 +219,13 @@ async fn measured(store: usize, window: Option<u64>, left: u64) -> Result<Option
     turn(&open, &|| size(folder.path()), window, left).await.map(Some)
 }
 
-/// Prints what the turn takes with the stores that write to a disk.
+/// How long it may take to resume the turn.
+const RESUME: Duration = Duration::from_millis(50);
+
+/// Prints what the turn takes with the stores that write to a disk. A goal that is missed is an error.
 pub(crate) fn report() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut rows = Vec::new();
+    let (mut rows, mut slow) = (Vec::new(), Vec::new());
     for (store, name) in STORES.into_iter().enumerate() {
         for (window, how) in [(None, "whole history"), (Some(128_000), "compacted at 128k")] {
             let mut least: Option<Taken> = None;
@@ -235,12 +238,19 @@ pub(crate) fn report() -> Result<()> {
                     ..taken
                 });
             }
-            rows.extend(least.map(|taken| row(&format!("{name}, {how}"), &taken)));
+            let name = format!("{name}, {how}");
+            rows.extend(least.map(|taken| row(&name, &taken)));
+            slow.extend(least.filter(|taken| taken.resume >= RESUME).map(|_| name));
         }
     }
     let head = ["", "stored, KiB", "of the text", "written, KiB", "100 calls, ms", "resume, ms"];
     table::print("A turn of 100 tool calls of 5 KB after 105,000 tokens", &head, &rows);
-    Ok(())
+    match slow.is_empty() {
+        true => Ok(()),
+        false => {
+            Err(format!("to resume takes {} ms or more: {}", RESUME.as_millis(), slow.join("; ")).into())
+        }
+    }
 }
 
 fn row(name: &str, taken: &Taken) -> Vec<String> {

@@ -12,7 +12,7 @@ use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::{Value, json};
 
 use crate::live::Client;
-use crate::place::{Place, WorkerProcess, expire, until};
+use crate::place::{Place, WorkerProcess, expire, number, until};
 
 const MOST: u64 = 400_000;
 const REPLY: u64 = 1000;
@@ -79,8 +79,11 @@ fn workers_that_are_killed_never_pass_a_shared_budget_and_use_nearly_all_of_it()
     let most = format!("team={MOST}");
     let run = ["team.yaml", "--model", "openai:test", "--budget-tokens", &most];
     let ids: Vec<String> = (0..25).map(|_| place.detach(&run)).collect();
-    let worker = || place.worker(&["--at-once", "7"]);
-    let mut workers: Vec<WorkerProcess> = (0..4).map(|_| worker()).collect();
+    let count = number("POLYLOGUE_WORKERS", 4);
+    // Each has a few.
+    let places = ids.len().div_ceil(count).to_string();
+    let worker = || place.worker(&["--at-once", &places]);
+    let mut workers: Vec<WorkerProcess> = (0..count).map(|_| worker()).collect();
     for _ in 0..4 {
         let before = used.load(Ordering::Relaxed);
         until("they talk", || used.load(Ordering::Relaxed) > before + MOST / 12);

@@ -10,15 +10,15 @@ use crate::place::{Place, WorkerProcess, number, of_type, until};
 
 const UNSAFE: &[&str] = &["--allow", "unsafe-host"];
 
-/// W14.
+/// W14: with 20 conversations, or as many as `POLYLOGUE_CONVERSATIONS` says.
 #[test]
 fn workers_continue_by_themselves_when_the_database_is_killed_and_restarted() {
-    const COUNT: usize = 20;
+    let count = number("POLYLOGUE_CONVERSATIONS", 20);
     let Some(mut server) = PostgresServer::start() else { return };
     let model = model(Duration::from_millis(300));
     let place = Place::new(&server.url()).with_model(&model);
     prepare(&place);
-    let ids = detach_all(&place, COUNT);
+    let ids = detach_all(&place, count);
     let mut workers: Vec<WorkerProcess> = (0..2).map(|_| place.worker(UNSAFE)).collect();
     for _ in 0..5 {
         std::thread::sleep(Duration::from_millis(600));
@@ -29,7 +29,7 @@ fn workers_continue_by_themselves_when_the_database_is_killed_and_restarted() {
     until("they continue", || model.count() > calls);
     println!("a call begins {:?} after the database is there again", begun.elapsed());
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-    until("all have ended", || place.all(COUNT, |state| state.starts_with("done")));
+    until("all have ended", || place.all(count, |state| state.starts_with("done")));
     assert!(workers.iter_mut().all(|worker| !worker.is_over()), "no worker ends");
     assert_as_undisturbed(&place, &ids);
 }
