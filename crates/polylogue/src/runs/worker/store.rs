@@ -200,7 +200,7 @@ impl WorkerStore {
         if claims.is_empty() { Ok(()) } else { self.renew_all(&claims).await.map(drop) }
     }
 
-    /// Looks which lease is the last one, again and again. Never returns.
+    /// Looks repeatedly which lease is the last one. Never returns.
     pub(super) async fn watch_leases(&self) {
         loop {
             // Without an answer others' logs are taken over later. That the store cannot be reached is said by heartbeats.

@@ -89,7 +89,7 @@ pub(crate) fn script(seed: u64, workers: usize, logs: usize) -> Script {
     script
 }
 
-/// Again and again a worker stands still, for less than a lease, while the clock of the database jumps forward and back: leases seem to be
+/// Repeatedly, a worker stands still, for less than a lease, while the clock of the database jumps forward and back: leases seem to be
 /// over that are not.
 fn jumps(random: &mut Random, workers: usize) -> Script {
     let mut script = Script::new();
