@@ -32,6 +32,14 @@ macro_rules! is_woken {
 }
 pub(crate) use {freed, is_woken};
 
+/// Whether a lease is over also if the clock of the database has just jumped forward. Workers need not wait as long: they know how old
+/// leases are.
+macro_rules! is_long_over {
+    () => {
+        "lease < now() - interval '1 minute'"
+    };
+}
+
 /// What a claim needs to know of its log.
 const CLAIMED: &str = "RETURNING nr, fence, events, chain, summary, team IS NOT NULL, EXISTS(SELECT FROM polylogue.archives WHERE log = nr) AS is_archived,
     EXISTS(SELECT FROM polylogue.nodes WHERE nodes.id = holder) AS is_known";
@@ -124,15 +132,24 @@ impl Logs {
         }
     }
 
-    /// Claims a log that is free, or whose claim has expired.
+    /// Claims a log that is free, or whose claim has expired for long.
     pub(crate) async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
+        self.claim_if(is_long_over!(), id).await
+    }
+
+    /// Claims a log that is free, or whose claim has expired.
+    pub(crate) async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
+        self.claim_if("lease < now()", id).await
+    }
+
+    async fn claim_if(&self, is_over: &str, id: &LogId) -> Result<Claim, StoreError> {
         self.register().await?;
         // The same call, repeated because its connection was lost, gets the claim that it has.
         let sql = format!(
             "UPDATE polylogue.logs SET holder = $3, claim_key = $4,
                 lease = now() + $5 * interval '1 millisecond', lease_nr = nextval('polylogue.leases'),
                 fence = CASE WHEN holder = $3 AND claim_key = $4 THEN fence ELSE nextval('polylogue.fences') END
-            WHERE tenant = $1 AND id = $2 AND (holder IS NULL OR lease < now() OR (holder = $3 AND claim_key = $4))
+            WHERE tenant = $1 AND id = $2 AND (holder IS NULL OR {is_over} OR (holder = $3 AND claim_key = $4))
             {CLAIMED}"
         );
         let (key, lease) = (self.claim_key(), lease_ms());
@@ -155,15 +172,19 @@ impl Logs {
         Err(StoreError::Busy { id: id.clone(), holder: "other processes".into() })
     }
 
-    /// The holder of an unexpired claim, with the rest of its lease.
+    /// The holder of a claim that has not expired for long, with the rest of its lease.
     pub(crate) async fn holder(&self, id: &LogId) -> Result<Option<String>, StoreError> {
-        let sql = "SELECT CASE WHEN lease >= now() THEN coalesce(process, '') END, extract(epoch FROM lease - now())::bigint
-            FROM polylogue.logs LEFT JOIN polylogue.nodes ON nodes.id = holder WHERE tenant = $1 AND logs.id = $2";
+        let sql = concat!(
+            "SELECT CASE WHEN holder IS NOT NULL AND NOT ",
+            is_long_over!(),
+            " THEN coalesce(process, '') END, ceil(extract(epoch FROM lease - now()))::bigint
+            FROM polylogue.logs LEFT JOIN polylogue.nodes ON nodes.id = holder WHERE tenant = $1 AND logs.id = $2"
+        );
         let rows = self.of_log(Access::Read, sql, id).await?;
         let row = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
         let (process, left): (Option<String>, Option<i64>) = (self.get(row, 0)?, self.get(row, 1)?);
-        let left = left.and_then(|seconds| u64::try_from(seconds + 1).ok());
-        Ok(process.map(|process| with_lease(&process, left.or(Some(1)))))
+        let left = left.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0);
+        Ok(process.map(|process| with_lease(&process, left)))
     }
 
     /// Remembers a claim that was granted, with the end of its log.

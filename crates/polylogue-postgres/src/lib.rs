@@ -16,7 +16,8 @@
 //! ```
 //!
 //! - A few connections carry the statements of all conversations; none is held by one.
-//! - Claims have leases by the clock of the database. A process that is killed holds its conversations until their leases expire.
+//! - Claims have leases by the clock of the database, which may jump: workers also count for how long they have known a lease, and who
+//!   claims a log by its id waits a minute longer, or takes it over. A process that is killed holds its conversations until their leases expire.
 //! - An append checks the claim and the number of events in the statement that writes. One whose connection was lost is settled
 //!   by reading: it is neither lost nor repeated.
 //! - Statements need no state of a session, so poolers in transaction mode work.

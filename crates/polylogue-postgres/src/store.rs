@@ -221,10 +221,11 @@ impl Store for Postgres {
         self.run(|inner| async move { inner.renew(&claim).await }).await
     }
 
-    /// As [`claim`](Store::claim), which takes logs whose leases have expired: a process that has died cannot be told from one that
-    /// is stopped.
+    /// As [`claim`](Store::claim), which takes logs whose leases have expired for a minute, because a process that has died cannot be told
+    /// from one that is stopped, and the clock of the database may jump. This one goes by that clock.
     async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
-        self.claim(id).await
+        let id = id.clone();
+        self.claiming(|inner| async move { inner.take_over(&id).await }).await
     }
 
     async fn post(&self, id: &LogId, message: &InboxMessage) -> Result<u64, StoreError> {

@@ -382,8 +382,8 @@ async fn looks_again(app: &App) -> bool {
     }
 }
 
-/// Continues a conversation when no other process has it. In a shared store, the claim of a process that was killed lasts as long as its lease; then
-/// a worker may be faster, and runs it to its end.
+/// Continues a conversation when no other process has it. In a shared store, the claim of a process that was killed lasts a minute longer than its
+/// lease; a worker is faster, and runs it to its end.
 pub(crate) async fn resume_when_free(app: Arc<App>, tenant: Arc<Tenant>, id: LogId, payer: Payer) {
     info!(conversation = %id, "a conversation is continued when no other process has it");
     while looks_again(&app).await {

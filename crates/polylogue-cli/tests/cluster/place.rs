@@ -184,10 +184,10 @@ impl Drop for WorkerProcess {
     }
 }
 
-/// Ends the leases of a process that was killed, by the clock of the database and by their numbers, instead of waiting for half a minute.
+/// Ends the leases of a process that was killed, by the clock of the database and by their numbers, instead of waiting for a minute and a half.
 pub(crate) fn expire(server: &PostgresServer, process: u32) {
     let _ = server.sql(&format!(
-        "UPDATE polylogue.logs SET lease = now() - interval '1 second', lease_nr = 0, due = CASE WHEN due IS NULL THEN NULL ELSE now() END
+        "UPDATE polylogue.logs SET lease = now() - interval '2 minutes', lease_nr = 0, due = CASE WHEN due IS NULL THEN NULL ELSE now() END
          WHERE holder IN (SELECT id FROM polylogue.nodes WHERE process ~ '^process {process}( |$)')"
     ));
 }

@@ -64,7 +64,10 @@ fn a_conversation_whose_process_was_killed_continues_after_its_lease() {
     let id = there.id();
     let busy = there.run(&["resume", &id]).exits(1);
     assert!(busy.err.contains("whose lease expires in"), "{}", busy.err);
-    let _ = server.sql("UPDATE polylogue.logs SET lease = '-infinity'");
+    let _ = server.sql("UPDATE polylogue.logs SET lease = now() - interval '5 seconds'");
+    let busy = there.run(&["resume", &id]).exits(1);
+    assert!(busy.err.contains("whose lease has expired") && busy.err.contains("--take-over"), "{}", busy.err);
+    let _ = server.sql("UPDATE polylogue.logs SET lease = now() - interval '65 seconds'");
     there.run(&["resume", &id]).ok();
     assert_eq!(of_type(&there.events(), "closed").len(), 1);
 }

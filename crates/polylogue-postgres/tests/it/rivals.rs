@@ -1,4 +1,4 @@
-//! W4 and W5: appends of claims that are no longer valid.
+//! W4 and W5: appends of claims that are no longer valid. W8: claims by id.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,6 +36,30 @@ async fn an_append_that_is_not_allowed_keeps_nothing() {
     let _ = server.sql("UPDATE polylogue.logs SET holder = 'another'");
     assert_eq!(other.append(&second, &some(3, 4)).await, fenced, "the same fence of another holder");
     assert_eq!(server.sql("SELECT count(*) FROM polylogue.events"), "3");
+}
+
+/// W8: the clock of the database may have jumped forward by a minute, and the lease may last.
+#[tokio::test]
+async fn a_log_is_claimed_by_its_id_a_minute_after_its_lease_and_taken_over_at_once() {
+    let Some(server) = PostgresServer::start() else { return };
+    let (one, other) = (open(&server), open(&server));
+    let first = one.create(&id("a"), &Meta::default()).await.unwrap();
+    let end_lease = |seconds: u32| {
+        let _ =
+            server.sql(&format!("UPDATE polylogue.logs SET lease = now() - interval '{seconds} seconds'"));
+    };
+    end_lease(5);
+    let busy = other.claim(&id("a")).await.unwrap_err();
+    let StoreError::Busy { holder, .. } = &busy else { panic!("{busy:?}") };
+    assert!(holder.ends_with("whose lease has expired"), "{holder}");
+    assert!(other.holder(&id("a")).await.unwrap().is_some(), "it cannot be claimed");
+    let second = other.take_over(&id("a")).await.unwrap();
+    assert!(second.fence > first.fence);
+    let busy = one.take_over(&id("a")).await.unwrap_err();
+    assert!(busy.to_string().contains("whose lease expires in"), "{busy}");
+    end_lease(65);
+    assert_eq!(one.holder(&id("a")).await.unwrap(), None);
+    one.claim(&id("a")).await.unwrap();
 }
 
 /// What one claim read, and under which fence.

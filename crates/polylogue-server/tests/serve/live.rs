@@ -142,7 +142,7 @@ impl Cluster {
     fn expire(&self) {
         let _ = self
             .database
-            .sql("UPDATE polylogue.logs SET lease = now() - interval '1 second' WHERE holder IS NOT NULL");
+            .sql("UPDATE polylogue.logs SET lease = now() - interval '2 minutes' WHERE holder IS NOT NULL");
     }
 }
 

@@ -4,7 +4,7 @@ use crate::worker::faults::Broken;
 use crate::worker::simulated::{run, script_of, shrunk, table};
 
 /// How many worlds are looked at for a violation.
-const SEARCH: u64 = 3_000;
+const SEARCH: u64 = 6_000;
 
 /// W8: `POLYLOGUE_WORLDS` sets how many (default: 2,000), `POLYLOGUE_SEED` the first of their seeds (default: 0).
 #[test]
