@@ -26,6 +26,7 @@ const STYLE: Style = Style {
     marks_system: false,
     names_prefix: false,
     vertex: false,
+    lacks_reasoning: false,
 };
 
 fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {

@@ -144,7 +144,8 @@ impl Facts {
         paid: Option<&Reservation<'_>>,
         mut used: ToolUsage,
     ) -> Result<(Option<ToolUsage>, Option<String>), MemoryError> {
-        let stopped = |used, error| (paid.is_none().then_some(used), Some(words_only("some facts were", &error)));
+        let stopped =
+            |used, error| (paid.is_none().then_some(used), Some(words_only("some facts were", &error)));
         let (mut later, mut refusals, mut refused) = (vec![facts], 0, Vec::new());
         while let Some(facts) = later.pop().filter(|_| refusals < Self::MAX_REFUSED) {
             let (mut ids, mut texts): (Vec<u64>, Vec<String>) = facts.into_iter().unzip();

@@ -14,7 +14,7 @@ use super::lines::{
 };
 use crate::args::piped;
 use crate::commands::fork::note_on_files;
-use crate::error::{CliError, Exit};
+use crate::error::CliError;
 use crate::place::PlaceOption;
 use crate::runner::{Runner, first_shown};
 use crate::screen::{Output, Settings};

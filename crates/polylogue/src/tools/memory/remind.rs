@@ -113,11 +113,13 @@ fn known_facts(transcript: &Transcript, me: &Name, scope: &Scope) -> BTreeSet<u6
     let (mut forgotten, mut replaced): (bool, Option<u64>) = (false, None);
     for event in transcript.events().iter().rev() {
         match &event.body {
-            Body::ToolReturned { who, id, outcome } if who == me && is_lookup(id, scope) => {
-                // A summary has replaced what was prompted before.
-                if replaced.is_none_or(|through| event.seq > through) {
-                    within = ids(outcome);
-                }
+            // Unless a summary has replaced what was prompted.
+            Body::ToolReturned { who, id, outcome }
+                if who == me
+                    && is_lookup(id, scope)
+                    && replaced.is_none_or(|through| event.seq > through) =>
+            {
+                within = ids(outcome);
             }
             Body::Compacted(compacted) if compacted.who == *me => {
                 replaced = replaced.max(Some(compacted.through));
@@ -197,6 +199,7 @@ impl Tool for Lookup {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
     use std::sync::Arc;
 
     use polylogue_core::{Compacted, Event, Opening, Path, Timestamp, TurnRequest};
@@ -258,7 +261,7 @@ mod tests {
         let [first, second] = [found(1, "team", &[1]), found(2, "team", &[2])];
         // The first lookup is event 2, and the second one event 5.
         for (through, left) in [(1, &[1_u64, 2][..]), (2, &[2]), (5, &[])] {
-            let turns: [&[Body]; 3] = [&[first.clone()], &[second.clone()], &[compacted(through)]];
+            let turns: [&[Body]; 3] = [from_ref(&first), from_ref(&second), &[compacted(through)]];
             assert_eq!(known("team", &turns), left, "{through}");
         }
     }
