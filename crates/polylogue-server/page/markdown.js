@@ -3,7 +3,8 @@
 import { html, useState } from './lib.js';
 
 const LINK = /^(https?:|mailto:)/i;
-const INLINE = /(`+)([\s\S]*?[^`])\1(?!`)|(\*\*|__)(?=\S)([\s\S]*?\S)\3|(\*|_)(?=[^\s*_])([\s\S]*?[^\s*_])\5(?!\w)|!?\[([^\]\n]*)\]\(([^()\s]+)\)|(https?:\/\/[^\s<>()\]]+[^\s<>()\].,;:!?'"])/;
+// Backticks count as a whole run, and emphasis has a greatest length: looking for the end of what has none must not take the square of the text, or more.
+const INLINE = /(?<!`)(`+)(?!`)([\s\S]*?[^`])\1(?!`)|(\*\*|__)(?=\S)([\s\S]{0,2000}?\S)\3|(\*|_)(?=[^\s*_])([\s\S]{0,2000}?[^\s*_])\5(?!\w)|!?\[([^\]\n]*)\]\(([^()\s]+)\)|(https?:\/\/[^\s<>()\]]+[^\s<>()\].,;:!?'"])/;
 
 /** Text within a line. @param {string} text @param {number} [depth] @returns {any[]} */
 function inline(text, depth = 0) {
