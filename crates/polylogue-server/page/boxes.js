@@ -1,19 +1,9 @@
-// What a person writes: answers to questions, and messages. Drafts stay in the tab.
+// What a person writes: answers to questions, and messages.
 import { html, useSignal } from './lib.js';
 import { attempt, post } from './api.js';
 import { Avatar, Name } from './names.js';
+import { useDraft } from './drafts.js';
 import { counted, dollars, span } from './format.js';
-
-/** A draft that survives a reload of the tab. @param {string} key */
-function useDraft(key) {
-    const draft = useSignal(sessionStorage.getItem(key) ?? '');
-    const set = (/** @type {string} */ text) => {
-        draft.value = text;
-        if (text) sessionStorage.setItem(key, text);
-        else sessionStorage.removeItem(key);
-    };
-    return { text: draft.value, set };
-}
 
 /** Sends with Control and Enter. @param {() => void} action */
 const onKey = (action) => (/** @type {KeyboardEvent} */ event) => {
@@ -83,11 +73,16 @@ export function Say({ id, state, wake }) {
     const draft = useDraft(`say:${id}`);
     const isSending = useSignal(false);
     const say = () => draft.text.trim() && !isSending.value && attempt(async () => {
+        const { text } = draft;
         isSending.value = true;
+        // At once: a server may take seconds, in which the person writes on.
+        draft.set('');
         try {
-            await post(`/conversations/${encodeURIComponent(id)}/messages`, { text: draft.text });
-            draft.set('');
+            await post(`/conversations/${encodeURIComponent(id)}/messages`, { text });
             wake();
+        } catch (error) {
+            draft.set(draft.text ? `${text}\n${draft.text}` : text);
+            throw error;
         } finally {
             isSending.value = false;
         }

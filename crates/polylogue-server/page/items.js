@@ -1,5 +1,5 @@
 // The items of a chat: turns with their steps, and what happens between turns.
-import { Component, html, useSignal } from './lib.js';
+import { Component, html, useEffect, useRef, useSignal } from './lib.js';
 import { attempt, post } from './api.js';
 import { address, go } from './router.js';
 import { isPublic, reasonText, textOf } from './fold.js';
@@ -10,6 +10,7 @@ import { span } from './format.js';
 import { WindowedList } from './window.js';
 import { receives, viewAs, viewer } from './viewpoint.js';
 import { openRequest } from './calls.js';
+import { isDrafted, useDraft } from './drafts.js';
 
 /**
  * The items of a chat, all of them or only those near the view.
@@ -77,7 +78,8 @@ function Requests({ who, calls }) {
 /** @param {{id: string, run: any, item: any, as: string, isDimmed: boolean}} props */
 function Turn({ id, run, item, as, isDimmed }) {
     const { who, state, steps, live, undone } = item;
-    const isEditing = useSignal(false);
+    // A text that was begun is there again after another view, and where the message was out of sight.
+    const isEditing = useSignal(isDrafted(editKey(id, item)));
     const isOpen = state === 'open';
     const classes = ['turn', isOpen && 'open', undone && 'undone', !isPublic(item.to) && 'is-private', isDimmed && 'dimmed'].filter(Boolean).join(' ');
     return html`<li class=${classes} id="m${item.said ?? item.seq}" tabindex="-1" data-who=${who}>
@@ -126,18 +128,30 @@ function Menu({ id, item, onEdit }) {
         </div></details>`;
 }
 
+/** The key of the draft of another text for a message. @param {string} id @param {any} item */
+const editKey = (id, item) => `edit:${id}:${item.said ?? item.seq}`;
+
 /** Another text for a message: a fork runs on from it. @param {{id: string, item: any, onEnd: () => void}} props */
 function Edit({ id, item, onEnd }) {
-    const text = useSignal(textOf(item.parts));
+    const own = textOf(item.parts);
+    const draft = useDraft(editKey(id, item), own);
+    const field = useRef(/** @type {any} */ (null));
+    useEffect(() => field.current?.focus({ preventScroll: true }), []);
     const rerun = (/** @type {Event} */ event) => {
         event.preventDefault();
         return attempt(async () => {
-            const body = { seq: item.said ?? item.seq, text: text.value, run: true };
-            go(['runs', (await post(`/conversations/${encodeURIComponent(id)}/fork`, body)).id]);
+            const body = { seq: item.said ?? item.seq, text: draft.text, run: true };
+            const fork = await post(`/conversations/${encodeURIComponent(id)}/fork`, body);
+            draft.set(own);
+            go(['runs', fork.id]);
         });
     };
+    const cancel = () => {
+        draft.set(own);
+        onEnd();
+    };
     return html`<form class="edit-form" onSubmit=${rerun}>
-        <textarea aria-label="Another text for this message" rows="6" value=${text.value} onInput=${(/** @type {any} */ event) => (text.value = event.target.value)}></textarea>
-        <div class="actions"><button class="main">Rerun in a fork</button><button type="button" onClick=${onEnd}>Cancel</button></div>
+        <textarea ref=${field} aria-label="Another text for this message" rows="6" value=${draft.text} onInput=${(/** @type {any} */ event) => draft.set(event.target.value)}></textarea>
+        <div class="actions"><button class="main">Rerun in a fork</button><button type="button" onClick=${cancel}>Cancel</button></div>
     </form>`;
 }

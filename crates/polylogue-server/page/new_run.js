@@ -2,13 +2,14 @@
 import { html, useEffect, useSignal } from './lib.js';
 import { attempt, get, post } from './api.js';
 import { go, refine, route } from './router.js';
+import { useDraft } from './drafts.js';
 
 /** @param {{team: any}} props */
 function Inputs({ team }) {
     if (!team?.inputs?.length) return null;
     return html`<fieldset><legend>Variables</legend>
         ${team.inputs.map((/** @type {any} */ input) => html`<label key=${input.name}>${input.name}
-            <input name="input:${input.name}" value=${input.default ?? ''} /></label>`)}
+            <input name="input:${input.name}" defaultValue=${input.default ?? ''} /></label>`)}
     </fieldset>`;
 }
 
@@ -44,6 +45,7 @@ function wanted(form, team) {
 export function NewRun() {
     const teams = useSignal(/** @type {any[] | null} */ (null));
     const isSending = useSignal(false);
+    const task = useDraft('new:task');
     useEffect(() => void attempt(async () => (teams.value = (await get('/teams')).teams)), []);
     const chosen = route.value.query.get('team');
     const team = teams.value?.find((team) => team.id === chosen) ?? teams.value?.[0];
@@ -53,7 +55,9 @@ export function NewRun() {
         isSending.value = true;
         const made = await attempt(() => post('/conversations', wanted(event.target, team)));
         isSending.value = false;
-        if (made) go(['runs', made.id]);
+        if (!made) return;
+        task.set('');
+        go(['runs', made.id]);
     };
     document.title = 'New run · Polylogue';
     return html`<main id="main" tabindex="-1" class="narrow">
@@ -63,18 +67,22 @@ export function NewRun() {
             <label>Team <select name="team" value=${team.id} onChange=${(/** @type {any} */ event) => refine({ team: event.target.value })}>
                 ${teams.value?.map((team) => html`<option value=${team.id}>${team.name ?? team.id}</option>`)}
             </select></label>
-            <${Fields} key=${team.id} team=${team} isSending=${isSending.value} />
+            <${Fields} key=${team.id} team=${team} task=${task} isSending=${isSending.value} />
         </form>`}
     </main>`;
 }
 
-/** What is asked for of a team. The choice of the team stays as it was, with its focus. @param {{team: any, isSending: boolean}} props */
-function Fields({ team, isSending }) {
+/**
+ * What is asked for of a team. The choice of the team stays as it was, with its focus, and the task as it was written.
+ * @param {{team: any, task: ReturnType<typeof useDraft>, isSending: boolean}} props
+ */
+function Fields({ team, task, isSending }) {
     if (team.error) return html`<p class="bad">${team.error}</p>`;
     return html`
         ${team.description && html`<p class="about">${team.description}</p>`}
         ${team.scripted && html`<p class="about">Scripted: no model is asked, and nothing is paid.</p>`}
-        <label>Task <textarea name="message" rows="5" placeholder=${team.task}></textarea></label>
+        <label>Task <textarea name="message" rows="5" placeholder=${team.task} value=${task.text}
+            onInput=${(/** @type {any} */ event) => task.set(event.target.value)}></textarea></label>
         <${Inputs} team=${team} />
         <label>Title <input name="title" maxlength="200" placeholder="optional" /></label>
         <${LimitFields} team=${team} />

@@ -41,6 +41,7 @@ files! {
     "/page/compare.js": "compare.js",
     "/page/completion.js": "completion.js",
     "/page/conversation.js": "conversation.js",
+    "/page/drafts.js": "drafts.js",
     "/page/editor.js": "editor.js",
     "/page/fold.js": "fold.js",
     "/page/format.js": "format.js",

@@ -31,6 +31,7 @@ mod page_editing;
 mod page_live;
 mod page_shown;
 mod page_views;
+mod page_written;
 mod readiness;
 mod restarts;
 mod shared;

@@ -317,8 +317,7 @@ async fn s99_a_run_is_begun_answered_forked_and_edited_and_a_team_written_by_the
         )
         .await;
     strike(&mut browser, "e").await;
-    browser.until("document.querySelector('.edit-form textarea')").await;
-    tab_to(&mut browser, ".edit-form textarea").await;
+    browser.until("document.activeElement.matches('.edit-form textarea')").await;
     write(&mut browser, "You are welcome. ").await;
     tab_to(&mut browser, "Rerun in a fork").await;
     strike(&mut browser, "Enter").await;

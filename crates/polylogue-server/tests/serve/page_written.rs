@@ -1,0 +1,118 @@
+//! What a person writes in the page, in a real browser: it is neither lost nor sent twice.
+
+use serde_json::json;
+
+use crate::browser::Browser;
+use crate::conversations::{begin, until};
+use crate::page_browser::{browser_of, check_clean, choose, id_of, until_state};
+use crate::page_views::show;
+use crate::world::World;
+
+const PATH: &str = "/api/v1/conversations";
+
+/// From now on, POST requests to paths with this end are answered once `window.answer` is called: with `true` by the server, and with `false`
+/// not at all. Each is counted in `window.sent`.
+async fn hold(browser: &mut Browser, end: &str) {
+    let hold = format!(
+        "window.sent = 0; window.real ??= window.fetch; window.fetch = async (path, options) => {{
+            if (options?.method === 'POST' && path.endsWith({})) {{
+                window.sent += 1;
+                if (!await new Promise((answer) => (window.answer = answer))) throw new TypeError('no connection');
+            }}
+            return window.real(path, options);
+        }}; 0",
+        json!(end)
+    );
+    browser.eval(&hold).await;
+}
+
+/// Answers the request that is held.
+async fn answer(browser: &mut Browser, by_server: bool) {
+    browser.until("window.sent > 0 && !!window.answer").await;
+    browser
+        .eval(&format!("{{ const answer = window.answer; window.answer = null; answer({by_server}); }} 0"))
+        .await;
+}
+
+fn value(selector: &str) -> String {
+    format!("document.querySelector({}).value", json!(selector))
+}
+
+#[tokio::test]
+async fn what_was_written_for_a_new_run_stays_when_it_is_refused_and_for_another_team() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    choose(&mut browser, "talk").await;
+    browser.fill("textarea[name=message]", "Count to ten.").await;
+    browser.fill("input[name='input:tone']", "loud").await;
+    hold(&mut browser, "/conversations").await;
+    browser.press("Begin").await;
+    answer(&mut browser, false).await;
+    browser.until_text("the server cannot be reached").await;
+    browser.until("!document.querySelector('form button.main').disabled").await;
+    assert_eq!(browser.eval(&value("input[name='input:tone']")).await, "loud");
+    choose(&mut browser, "ask").await;
+    browser.until("!document.querySelector('input[name=\"input:tone\"]')").await;
+    assert_eq!(browser.eval(&value("textarea[name=message]")).await, "Count to ten.");
+    choose(&mut browser, "talk").await;
+    browser.fill("input[name='input:tone']", "loud").await;
+    browser.press("Begin").await;
+    answer(&mut browser, true).await;
+    until_state(&mut browser, "closed").await;
+    let id = id_of(&mut browser).await;
+    let view = world.get(&format!("{PATH}/{id}/views/Ann?call=1")).await.json();
+    assert_eq!(view["request"]["system"], "Be loud.");
+    browser.until_text("Count to ten.").await;
+    browser.press("New run").await;
+    browser.until("document.querySelector('textarea[name=message]')?.value === ''").await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn what_is_written_while_a_message_is_sent_stays() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &id, "closed").await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    hold(&mut browser, "/messages").await;
+    browser.fill("#say", "Go on.").await;
+    browser.press("Send").await;
+    browser.until(&format!("{} === ''", value("#say"))).await;
+    browser.fill("#say", "And more.").await;
+    answer(&mut browser, true).await;
+    browser.until_text("Go on.").await;
+    browser.until_text("five").await;
+    assert_eq!(browser.eval(&value("#say")).await, "And more.");
+    // A message that was not sent is there again, before what was written since.
+    browser.press("Send").await;
+    browser.until(&format!("{} === ''", value("#say"))).await;
+    browser.fill("#say", "Please.").await;
+    answer(&mut browser, false).await;
+    browser.until(&format!("{} === 'And more.\\nPlease.'", value("#say"))).await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn another_text_for_a_message_stays_while_other_views_are_shown() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &id, "closed").await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelectorAll('.turn').length === 5").await;
+    browser.eval("document.querySelectorAll('.turn')[1].querySelector('button.edit').click()").await;
+    browser.until("document.activeElement.matches('.edit-form textarea')").await;
+    browser.fill(".edit-form textarea", "eins").await;
+    browser.press("Timeline").await;
+    browser.until("document.querySelector('.timeline')").await;
+    browser.press("Conversation").await;
+    browser.until(&format!("{} === 'eins'", value(".edit-form textarea"))).await;
+    browser.press("Cancel").await;
+    browser.press("Timeline").await;
+    browser.until("document.querySelector('.timeline')").await;
+    browser.press("Conversation").await;
+    browser.until("document.querySelectorAll('.turn').length === 5").await;
+    assert_eq!(browser.eval("document.querySelectorAll('.edit-form').length").await, 0);
+    check_clean(&browser, &world);
+}
