@@ -20,6 +20,20 @@ export class Problem extends Error {
     }
 }
 
+/** The keys of requests that were not answered yet, by what they ask for. @type {Map<string, string>} */
+const keys = new Map();
+
+/**
+ * The key by which the server recognizes a request that comes again: by a second press of a button, or because its answer was lost. What
+ * asks for the same has the same key until an answer has come.
+ * @param {string} asked
+ */
+function keyOf(asked) {
+    const key = keys.get(asked) ?? crypto.randomUUID?.() ?? `${Math.random()}`;
+    keys.set(asked, key);
+    return key;
+}
+
 /**
  * Sends a request and returns the JSON of its response.
  * @param {string} method
@@ -31,8 +45,11 @@ export class Problem extends Error {
 export async function send(method, path, body, further = {}) {
     const headers = { ...further };
     if (body !== undefined) headers['content-type'] = 'application/json';
-    if (method === 'POST' && path !== '/session') headers['idempotency-key'] = crypto.randomUUID?.() ?? `${Math.random()}`;
-    const options = { method, headers, body: body === undefined ? undefined : JSON.stringify(body) };
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const isLogin = method === 'POST' && path === '/session';
+    const asked = `${path}\n${text}`;
+    if (method === 'POST' && !isLogin) headers['idempotency-key'] = keyOf(asked);
+    const options = { method, headers, body: text };
     let response;
     try {
         response = await fetch(`/api/v1${path}`, options);
@@ -40,8 +57,10 @@ export async function send(method, path, body, further = {}) {
         throw new Problem({ detail: 'the server cannot be reached', hint: 'is `polylogue serve` still running?' });
     }
     const document = await response.json().catch(() => ({}));
+    // After an error of the server, it is unknown what has happened.
+    if (response.status < 500) keys.delete(asked);
     if (response.ok) return document;
-    if (response.status === 401 && path !== '/session') session.value = null;
+    if (response.status === 401 && !isLogin) session.value = null;
     throw new Problem({ status: response.status, ...document });
 }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::browser::Browser;
-use crate::conversations::{begin, until};
+use crate::conversations::{begin, events, said, until};
 use crate::page_browser::{browser_of, check_clean, choose, id_of, until_state};
 use crate::page_views::show;
 use crate::world::World;
@@ -114,5 +114,39 @@ async fn another_text_for_a_message_stays_while_other_views_are_shown() {
     browser.press("Conversation").await;
     browser.until("document.querySelectorAll('.turn').length === 5").await;
     assert_eq!(browser.eval("document.querySelectorAll('.edit-form').length").await, 0);
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn a_second_press_and_a_request_whose_answer_was_lost_have_one_effect() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &id, "closed").await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelectorAll('.turn').length === 5").await;
+    let lost = "{ const real = window.fetch; window.fetch = async (path, options) => {
+            const answer = await real(path, options);
+            if (options?.method !== 'POST' || !path.endsWith('/messages')) return answer;
+            window.answers = (window.answers ?? 0) + 1;
+            if (window.answers === 1) throw new TypeError('the connection is lost');
+            return answer;
+        }; } 0";
+    browser.eval(lost).await;
+    browser.fill("#say", "Go on.").await;
+    browser.press("Send").await;
+    browser.until_text("the server cannot be reached").await;
+    until(&world, &id, "closed").await;
+    browser.until(&format!("{} === 'Go on.'", value("#say"))).await;
+    browser.press("Send").await;
+    browser.until("window.answers === 2 && !document.querySelector('.failure')").await;
+    until(&world, &id, "closed").await;
+    let said = said(&events(&world, &id).await);
+    assert_eq!(said.iter().filter(|text| text.contains("Go on.")).count(), 1, "{said:?}");
+    let press = "[...document.querySelectorAll('.run-head button')].find((it) => it.textContent.trim() === 'Fork').click()";
+    browser.eval(&format!("{press}, {press}")).await;
+    browser.until(&format!("document.querySelector('main[data-run]:not([data-run=\"{id}\"])')")).await;
+    let forks = world.get(&format!("{PATH}?parent={id}")).await.json();
+    assert_eq!(forks["conversations"].as_array().unwrap().len(), 1, "{forks}");
     check_clean(&browser, &world);
 }
