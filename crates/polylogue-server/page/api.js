@@ -17,6 +17,8 @@ export class Problem extends Error {
         this.type = document.type ?? '';
         this.errors = document.errors ?? [];
         this.problems = document.problems ?? [];
+        /** Whether it is gone once what failed has succeeded by itself. */
+        this.isPassing = false;
     }
 }
 
@@ -80,7 +82,29 @@ export async function attempt(action) {
         failure.value = null;
         return await action();
     } catch (error) {
-        failure.value = error instanceof Problem ? error : new Problem({ detail: String(error) });
+        failure.value = problemOf(error);
+        return undefined;
+    }
+}
+
+/** @param {unknown} error */
+const problemOf = (error) => (error instanceof Problem ? error : new Problem({ detail: String(error) }));
+
+/**
+ * Does something that is done again and again without a person: what fails is shown until it succeeds, and never in place of what a person
+ * has tried.
+ * @template T
+ * @param {() => Promise<T>} action
+ * @returns {Promise<T | undefined>}
+ */
+export async function refresh(action) {
+    try {
+        const found = await action();
+        if (failure.value?.isPassing) failure.value = null;
+        return found;
+    } catch (error) {
+        if (failure.value && !failure.value.isPassing) return undefined;
+        failure.value = Object.assign(problemOf(error), { isPassing: true });
         return undefined;
     }
 }

@@ -1,6 +1,6 @@
 // The cluster: which conversations run where, what waits and why, the workers, and the budgets that they share.
 import { html, useEffect, useSignal } from './lib.js';
-import { attempt, get } from './api.js';
+import { get, refresh } from './api.js';
 import { address } from './router.js';
 import { counted, dollars, short, span } from './format.js';
 
@@ -79,7 +79,7 @@ export function Cluster() {
         let timer = 0;
         const read = async () => {
             if (!document.hidden) {
-                const found = await attempt(() => get('/cluster'));
+                const found = await refresh(() => get('/cluster'));
                 if (isOver) return;
                 hasFailed.value = !found;
                 if (found) cluster.value = found;

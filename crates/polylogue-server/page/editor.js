@@ -1,6 +1,6 @@
 // A team: its text with live findings, a preview of its graph, and a way to run it.
 import { html, useEffect, useRef, useSignal } from './lib.js';
-import { Problem, attempt, get, post, send } from './api.js';
+import { Problem, attempt, get, post, refresh, send } from './api.js';
 import { address } from './router.js';
 import { Picture } from './graph.js';
 import { counted } from './format.js';
@@ -85,7 +85,7 @@ function useFindings(id, text) {
         if (text === null) return;
         let isOver = false;
         const check = async () => {
-            const checked = await attempt(() => post('/teams/check', { text, team: id }));
+            const checked = await refresh(() => post('/teams/check', { text, team: id }));
             // The last picture stays while there are errors.
             if (checked && !isOver) found.value = { ...checked, team: checked.team ?? found.value?.team };
         };

@@ -1,6 +1,6 @@
 // One run: what is said, live, and what a person can do with it.
 import { html, useEffect, useRef, useSignal } from './lib.js';
-import { attempt, get, post, send } from './api.js';
+import { attempt, get, post, refresh, send } from './api.js';
 import { address, go, route } from './router.js';
 import { follow } from './stream.js';
 import { Conversation } from './conversation.js';
@@ -20,7 +20,7 @@ const NODE_MS = 10_000;
 function useRun({ id }) {
     const about = useSignal(/** @type {any} */ (null));
     const live = useSignal(/** @type {ReturnType<typeof follow> | null} */ (null));
-    const ask = () => attempt(async () => (about.value = await get(`/conversations/${encodeURIComponent(id)}`)));
+    const ask = () => refresh(async () => (about.value = await get(`/conversations/${encodeURIComponent(id)}`)));
     useEffect(() => {
         const followed = follow(id);
         live.value = followed;

@@ -1,6 +1,6 @@
 // The list of runs: states, costs, search and filters. It follows what happens while it is visible.
 import { html, useEffect, useRef, useSignal } from './lib.js';
-import { attempt, get, post } from './api.js';
+import { attempt, get, post, refresh } from './api.js';
 import { address, go, refine, route } from './router.js';
 import { followList } from './stream.js';
 import { ago, counted, dollars } from './format.js';
@@ -100,7 +100,7 @@ function useRows(query) {
         };
         const read = async () => {
             at = Infinity;
-            const page = document.hidden ? null : await attempt(() => get(path));
+            const page = document.hidden ? null : await refresh(() => get(path));
             if (isOver) return;
             if (page) rows.value = page.conversations;
             if (page && more.value.rows.length === 0) more.value = { rows: [], cursor: page.next_cursor };

@@ -1,6 +1,6 @@
 // The calls of a run in time: one row for each agent, bars for its calls, and all calls in a table.
 import { html, useEffect, useRef, useSignal } from './lib.js';
-import { attempt, get } from './api.js';
+import { get, refresh } from './api.js';
 import { refine, route } from './router.js';
 import { openRequest } from './calls.js';
 import { Avatar, Name } from './names.js';
@@ -102,7 +102,7 @@ export function Timeline({ id, run }) {
     useEffect(() => {
         const next = async () => {
             const { seq } = run;
-            await attempt(async () => (rows.value = await read(id, rows.value ?? [])));
+            await refresh(async () => (rows.value = await read(id, rows.value ?? [])));
             reading.timer = seq < run.seq && !reading.isOver ? setTimeout(next, EVERY) : 0;
         };
         // Not for each event of a run that goes fast, and not only once that is quiet.
