@@ -109,17 +109,29 @@ export async function refresh(action) {
     }
 }
 
+/** How long after a server that cannot say who is logged in it is asked again, in milliseconds. */
+const AGAIN = 2000;
+
 /** Logs in with the code of a link, or finds out who is logged in. */
 export async function login() {
     const code = /^#login=(\w+)$/.exec(location.hash)?.[1];
     // The code is in no history and no address bar.
     if (code) history.replaceState(null, '', '/');
+    await enter(code);
+}
+
+/** @param {string | undefined} code */
+async function enter(code) {
     try {
         session.value = code ? await post('/session', { code }) : await get('/session');
         failure.value = null;
     } catch (error) {
-        session.value = null;
-        if (code && error instanceof Problem) failure.value = error;
+        const problem = problemOf(error);
+        if (code || problem.status !== 401) failure.value = problem;
+        // The server is busy, or away: that says nothing of who is logged in.
+        const isUnknown = problem.status === 0 || problem.status === 429 || problem.status >= 500;
+        if (!isUnknown) session.value = null;
+        else setTimeout(enter, AGAIN, code);
     }
 }
 

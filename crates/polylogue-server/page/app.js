@@ -57,8 +57,8 @@ function Failure() {
 function LoggedOut() {
     return html`<main class="login" tabindex="-1">
         <h1>Polylogue</h1>
-        <p>You are not logged in. A link logs a browser in once: <code>polylogue serve</code> prints one when it starts, and
-        <code>polylogue token link</code> makes another one.</p>
+        <p>You are not logged in. A link logs a browser in once: <code>polylogue serve</code> prints one when it starts,
+        and <code>polylogue token link</code> makes another one.</p>
     </main>`;
 }
 
@@ -77,7 +77,7 @@ function Page() {
     useEffect(() => {
         failure.value = null;
     }, [route.value.parts.join('/')]);
-    if (session.value === undefined) return html`<main class="login" aria-busy="true">…</main>`;
+    if (session.value === undefined) return html`<${Failure} /><main class="login" aria-busy="true">…</main>`;
     if (session.value === null) return html`<${Failure} /><${LoggedOut} />`;
     return html`<${Top} /><${Failure} /><${View} /><${Help} />`;
 }

@@ -164,6 +164,8 @@ function Shown({ id, tab, run, version, state, wake, isImported }) {
 /** @param {{id: string, tab: string}} props */
 export function Run({ id, tab }) {
     const { about, live } = useRun({ id });
+    if (live?.isGone.value) return html`<main id="main" tabindex="-1"><h1>There is no such run</h1>
+        <p>It was removed, or never was. <a href=${address([])}>All runs</a></p></main>`;
     if (!about || !live) return html`<main id="main" tabindex="-1" aria-busy="true"><p>…</p></main>`;
     const { run, wake } = live;
     // Read, so that this is drawn again when something happens.

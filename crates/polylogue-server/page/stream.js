@@ -31,6 +31,7 @@ export function follow(id) {
     const state = signal(/** @type {any} */ (null));
     const version = signal(0);
     const isLive = signal(false);
+    const isGone = signal(false);
     /** @type {EventSource | null} */
     let source = null;
     let timer = 0;
@@ -96,17 +97,23 @@ export function follow(id) {
         later(look, 0);
     }
 
+    /** The conversation; `null` if it cannot be read now. One that is gone is not asked for again. */
+    const read = () => get(`/conversations/${encodeURIComponent(id)}`).catch((error) => {
+        if (error.status === 404 && !isStopped) stop();
+        if (error.status === 404) isGone.value = true;
+        return null;
+    });
+
+    // Reading says what the stream does not: whether no one is logged in, or the conversation is gone.
     async function retry() {
-        try {
-            await get('/session');
-            open();
-        } catch {
-            later(retry, RETRY);
-        }
+        const now = await read();
+        if (isStopped) return;
+        if (now) open();
+        else later(retry, RETRY);
     }
 
     async function look() {
-        const now = await get(`/conversations/${encodeURIComponent(id)}`).catch(() => null);
+        const now = await read();
         // It may have been shown meanwhile.
         if (isStopped || source) return;
         if (now && document.hidden) state.value = now;
@@ -114,16 +121,15 @@ export function follow(id) {
         later(look, LOOK);
     }
 
+    function stop() {
+        isStopped = true;
+        end();
+        clearTimeout(timer);
+        close();
+    }
+
     const end = whileVisible(open, hide);
-    return {
-        run, state, version, isLive, wake: open,
-        stop() {
-            isStopped = true;
-            end();
-            clearTimeout(timer);
-            close();
-        },
-    };
+    return { run, state, version, isLive, isGone, wake: open, stop };
 }
 
 /**
@@ -135,6 +141,7 @@ export function followList(on) {
     /** @type {EventSource | null} */
     let source = null;
     let timer = 0;
+    let isOver = false;
     const close = () => {
         clearTimeout(timer);
         source?.close();
@@ -150,11 +157,16 @@ export function followList(on) {
         source.onerror = () => {
             if (source?.readyState !== EventSource.CLOSED) return;
             clearTimeout(timer);
-            timer = setTimeout(() => document.hidden || open(), RETRY);
+            timer = setTimeout(retry, RETRY);
         };
     };
+    // Who is not logged in any more has left this view once the answer is there.
+    const retry = () => get('/session').then(() => document.hidden || isOver || open(), () => {
+        if (!isOver) timer = setTimeout(retry, RETRY);
+    });
     const end = whileVisible(open, close);
     return () => {
+        isOver = true;
         end();
         close();
     };

@@ -1,10 +1,15 @@
 //! What the page shows in a real browser: in time, whole and current.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::conversations::{begin, until};
 use crate::page_browser::{browser_of, check_clean};
+use crate::page_views::show;
 use crate::world::World;
+
+const PATH: &str = "/api/v1/conversations";
 
 /// Pieces of texts in which the end of what begins is looked for in vain.
 const ENDLESS: &[&str] =
@@ -49,5 +54,52 @@ async fn an_error_stays_until_a_person_does_something_else() {
     assert_eq!(browser.eval("document.querySelector('.failure')?.innerText").await, text);
     browser.press("New run").await;
     browser.until("document.querySelector('select[name=team]') && !document.querySelector('.failure')").await;
+    check_clean(&browser, &world);
+}
+
+/// The requests of the page that were answered, since `window.before` was set.
+const ANSWERED: &str = "performance.getEntriesByType('resource').slice(window.before).map((it) => it.name)";
+
+#[tokio::test]
+async fn a_run_that_is_removed_and_a_session_that_has_ended_are_not_asked_for_again_and_again() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelector('.question')").await;
+    assert_eq!(world.send(world.request("DELETE", &format!("{PATH}/{id}"))).await.status, 200);
+    browser.until("document.querySelector('main h1').textContent === 'There is no such run'").await;
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelector('.question')").await;
+    let tokens = world.get("/api/v1/tokens").await.json();
+    let session =
+        tokens["tokens"].as_array().unwrap().iter().find(|token| token["kind"] == "session").unwrap();
+    let path = format!("/api/v1/tokens/{}", session["id"].as_str().unwrap());
+    assert_eq!(world.send(world.request("DELETE", &path)).await.status, 200);
+    browser.until_text("You are not logged in.").await;
+    // As long as a try again would have taken.
+    browser.eval("window.before = performance.getEntriesByType('resource').length").await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(browser.eval(ANSWERED).await, json!([]));
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn a_server_that_is_busy_has_logged_no_one_out() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let busy = "const real = window.fetch; window.asked = 0; window.fetch = async (path, options) => {
+        window.asked += path.endsWith('/session') ? 1 : 0;
+        if (!path.endsWith('/session') || window.asked > 1) return real(path, options);
+        return new Response(JSON.stringify({detail: 'the server is busy', status: 503}), {status: 503});
+    };";
+    let script = browser.command("Page.addScriptToEvaluateOnNewDocument", json!({"source": busy})).await;
+    browser.reload().await;
+    browser.until_text("the server is busy").await;
+    assert!(!browser.text().await.contains("not logged in"));
+    browser.until("document.querySelector('main h1')?.textContent === 'Runs'").await;
+    browser.until("!document.querySelector('.failure')").await;
+    browser.command("Page.removeScriptToEvaluateOnNewDocument", script).await;
     check_clean(&browser, &world);
 }
