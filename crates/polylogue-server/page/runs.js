@@ -11,6 +11,12 @@ const SOON = 500;
 /** How often it is read in any case, in milliseconds: the stream has changes of the newest runs alone, and times pass. */
 const EVERY = 15_000;
 
+/** How soon it is read again where that has failed, in milliseconds. */
+const AGAIN = 2000;
+
+/** How long a person who searches may go on writing before the list is read, in milliseconds. */
+const PAUSE = 300;
+
 const STATES = ['running', 'waiting', 'halted', 'closed'];
 
 /** The state in a word. @param {any} run */
@@ -82,16 +88,25 @@ function pathOf(query, cursor) {
     return `/conversations?${wanted}`;
 }
 
+/** The rows that a newer first page has pushed off the first page. @param {any[]} before @param {any[]} now */
+function pushed(before, now) {
+    const last = now.at(-1);
+    const isOlder = (/** @type {any} */ row) => row.created_ms < last.created_ms || (row.created_ms === last.created_ms && row.id !== last.id);
+    return last ? before.filter((row) => isOlder(row) && !now.some((other) => other.id === row.id)) : [];
+}
+
 /** The rows of the list, which follow what happens: the first page, and what was read beyond. @param {URLSearchParams} query */
 function useRows(query) {
     const rows = useSignal(/** @type {any[] | null} */ (null));
     const more = useSignal(/** @type {{rows: any[], cursor: string | null}} */ ({ rows: [], cursor: null }));
     const path = pathOf(query);
+    const shown = useSignal('');
+    const list = useRef({ query, path, later: (/** @type {number} */ _) => {} }).current;
+    Object.assign(list, { query, path });
     useEffect(() => {
         let isOver = false;
         let timer = 0;
         let at = Infinity;
-        more.value = { rows: [], cursor: null };
         const later = (/** @type {number} */ ms) => {
             if (Date.now() + ms >= at) return;
             clearTimeout(timer);
@@ -100,11 +115,18 @@ function useRows(query) {
         };
         const read = async () => {
             at = Infinity;
+            const { path } = list;
             const page = document.hidden ? null : await refresh(() => get(path));
-            if (isOver) return;
-            if (page) rows.value = page.conversations;
-            if (page && more.value.rows.length === 0) more.value = { rows: [], cursor: page.next_cursor };
-            later(EVERY);
+            // Another list is wanted since: it is read soon.
+            if (isOver || path !== list.path) return;
+            if (page) {
+                const beyond = more.value.rows;
+                more.value = beyond.length ? { ...more.value, rows: [...pushed(rows.value ?? [], page.conversations), ...beyond] }
+                    : { rows: [], cursor: page.next_cursor };
+                rows.value = page.conversations;
+                shown.value = path;
+            }
+            later(page || document.hidden ? EVERY : AGAIN);
         };
         const change = (/** @type {string} */ id, /** @type {(rows: any[]) => any[]} */ how) => {
             if (rows.value?.some((row) => row.id === id)) rows.value = how(rows.value);
@@ -115,6 +137,7 @@ function useRows(query) {
         const end = followList({
             opened: () => later(0),
             changed(run) {
+                const { query } = list;
                 const isWanted = ['state', 'team'].every((name) => !query.get(name) || query.get(name) === run[name]);
                 const isShown = change(run.id, (all) => all.flatMap((row) => (row.id !== run.id ? [row] : isWanted ? [run] : [])));
                 // Whether it belongs here is known by the server, which knows its task.
@@ -122,22 +145,30 @@ function useRows(query) {
             },
             removed: (id) => change(id, (all) => all.filter((row) => row.id !== id)),
         });
-        read();
+        list.later = later;
         return () => {
             isOver = true;
             clearTimeout(timer);
             end();
         };
+    }, []);
+    useEffect(() => {
+        more.value = { rows: [], cursor: null };
+        // Not at each letter of a search.
+        list.later(rows.value ? PAUSE : 0);
     }, [path]);
-    return { rows, more };
+    return { rows, more, isOther: shown.value !== path };
 }
 
 export function Runs() {
-    const { rows, more } = useRows(route.value.query);
+    const { rows, more, isOther } = useRows(route.value.query);
     const teams = useSignal(/** @type {any[]} */ ([]));
     useEffect(() => void attempt(async () => (teams.value = (await get('/teams')).teams)), []);
     const further = () => attempt(async () => {
-        const page = await get(pathOf(route.value.query, more.value.cursor ?? ''));
+        const path = pathOf(route.value.query, more.value.cursor ?? '');
+        const page = await get(path);
+        // Another list is shown since.
+        if (path !== pathOf(route.value.query, more.value.cursor ?? '')) return;
         more.value = { rows: [...more.value.rows, ...page.conversations], cursor: page.next_cursor };
     });
     const first = rows.value ?? [];
@@ -147,8 +178,8 @@ export function Runs() {
         <h1>Runs</h1>
         <${Filters} teams=${teams.value} />
         ${rows.value === null ? html`<p aria-busy="true">…</p>` : null}
-        ${rows.value && shown.length === 0 && html`<p class="empty">There is no run here yet.</p>`}
-        <ul class="runs">${shown.map((run) => html`<${Row} key=${run.id} run=${run} now=${Date.now()} />`)}</ul>
+        ${rows.value && !isOther && shown.length === 0 && html`<p class="empty">There is no run here yet.</p>`}
+        <ul class="runs" aria-busy=${isOther}>${shown.map((run) => html`<${Row} key=${run.id} run=${run} now=${Date.now()} />`)}</ul>
         ${more.value.cursor && html`<button type="button" onClick=${further}>Older runs</button>`}
     </main>`;
 }

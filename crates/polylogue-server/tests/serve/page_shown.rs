@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::conversations::{begin, until};
 use crate::page_browser::{browser_of, check_clean};
 use crate::page_views::show;
-use crate::world::World;
+use crate::world::{World, generous};
 
 const PATH: &str = "/api/v1/conversations";
 
@@ -101,5 +101,50 @@ async fn a_server_that_is_busy_has_logged_no_one_out() {
     browser.until("document.querySelector('main h1')?.textContent === 'Runs'").await;
     browser.until("!document.querySelector('.failure')").await;
     browser.command("Page.removeScriptToEvaluateOnNewDocument", script).await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn a_search_reads_the_list_a_few_times_and_not_at_each_letter() {
+    const SEARCH: &str = "the conversation about whispering in the house";
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    for title in [SEARCH, "another one"] {
+        begin(&world, &json!({"team": "talk", "title": title})).await;
+    }
+    browser.until("document.querySelectorAll('.run-row .state.done').length === 2").await;
+    browser.eval("window.before = performance.getEntriesByType('resource').length").await;
+    browser.eval("window.begun = performance.now(); document.querySelector('#search').focus()").await;
+    for letter in SEARCH.chars() {
+        browser.command("Input.insertText", json!({"text": letter.to_string()})).await;
+    }
+    browser.until("document.querySelectorAll('.run-row').length === 1").await;
+    let title =
+        "document.querySelector('#search').value + '|' + document.querySelector('.run-title').textContent";
+    assert_eq!(browser.eval(title).await, format!("{SEARCH}|{SEARCH}"));
+    let is_few = format!("({ANSWERED}).length < 3 + (performance.now() - window.begun) / 200");
+    let (is_few, answered) = (browser.eval(&is_few).await, browser.eval(ANSWERED).await);
+    assert_eq!(is_few, true, "{answered}");
+    browser.fill("#search", "none is like this").await;
+    browser.until_text("There is no run here yet.").await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn runs_that_new_ones_push_off_the_first_page_of_the_list_stay_in_it() {
+    let world = World::with(generous()).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    for _ in 0..52 {
+        begin(&world, &json!({"team": "talk"})).await;
+    }
+    let ids = "[...document.querySelectorAll('.run-row > .run-facts > .mono')].map((it) => it.textContent)";
+    browser.press("Older runs").await;
+    browser.until(&format!("({ids}).length === 52")).await;
+    let before = browser.eval(ids).await;
+    let new = begin(&world, &json!({"team": "talk"})).await;
+    browser.until(&format!("({ids})[0] === '{new}'")).await;
+    let mut all = vec![json!(new)];
+    all.extend(before.as_array().unwrap().clone());
+    assert_eq!(browser.eval(ids).await, json!(all));
     check_clean(&browser, &world);
 }
