@@ -13,32 +13,53 @@ function isAtEnd() {
 
 const toEnd = () => scrollTo({ top: document.documentElement.scrollHeight });
 
-/** @param {{id: string, run: any, version: number}} props */
-export function Conversation({ id, run, version }) {
+/** The turn with an event: what is in it, such as a chat or a call, has no place of its own. @param {any} run @param {number} seq */
+function turnOf(run, seq) {
+    if (run.seq <= seq) return null;
+    const turns = run.chats.get('').items.filter((/** @type {any} */ item) => item.kind === 'turn');
+    const end = (/** @type {any} */ item) => item.said ?? item.seq;
+    return turns.find((/** @type {any} */ item) => end(item) === seq) ?? turns.find((/** @type {any} */ item) => end(item) > seq) ?? turns.at(-1);
+}
+
+/** @param {{id: string, run: any, version: number, waits: number}} props `waits`: how many questions are open, which takes place */
+export function Conversation({ id, run, version, waits }) {
     const follows = useRef(true);
+    const place = useRef({ scrollTop: 0, scrollHeight: 0 });
     const isBehind = useSignal(false);
     const items = run.chats.get('').items;
-    const wanted = route.value.query.get('at');
+    const at = route.value.query.get('at');
+    const turn = at === null ? null : turnOf(run, Number(at));
+    const wanted = turn && String(turn.said ?? turn.seq);
     const found = useRef(/** @type {string | null} */ (null));
     useEffect(() => {
         const scrolled = () => {
-            follows.current = isAtEnd();
+            const { scrollTop, scrollHeight } = document.documentElement;
+            // By a person, and not because something above has become smaller.
+            const isUp = scrollTop < place.current.scrollTop && scrollHeight >= place.current.scrollHeight;
+            place.current = { scrollTop, scrollHeight };
+            follows.current = isAtEnd() && !isUp;
             if (follows.current) isBehind.value = false;
         };
         addEventListener('scroll', scrolled, { passive: true });
-        return () => removeEventListener('scroll', scrolled);
+        // What a person opens to read is not left for what comes.
+        addEventListener('toggle', scrolled, true);
+        return () => {
+            removeEventListener('scroll', scrolled);
+            removeEventListener('toggle', scrolled, true);
+        };
     }, []);
     useEffect(() => {
-        const target = wanted && found.current !== wanted ? document.getElementById(`m${wanted}`) : null;
+        const target = wanted && found.current !== at ? document.getElementById(`m${wanted}`) : null;
         if (target) {
-            found.current = wanted;
+            found.current = at;
             follows.current = false;
             target.scrollIntoView({ block: 'center' });
             target.focus();
-        } else if (wanted && found.current !== wanted) return;
+        } else if (wanted && found.current !== at) return;
         else if (follows.current) toEnd();
         else if (!isAtEnd()) isBehind.value = true;
-    }, [items.length, wanted]);
+        // Also for each piece of what is being said, and for what happens within a turn.
+    }, [run.seq, run.pieces, waits, at]);
     return html`<div class="conversation">
         <${Items} id=${id} run=${run} chat=${run.chats.get('')} version=${version} wanted=${wanted} isWindowed />
         <${Announced} items=${items} />

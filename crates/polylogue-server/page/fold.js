@@ -4,14 +4,14 @@
 /**
  * @typedef {{kind: string, seq: number, rev: number, [key: string]: any}} Item
  * @typedef {{at: string, participants: string[], items: Item[], open: Map<string, Item>, closed: any, hidden: any[], follows: Map<string, number>, last: string, tasks: Map<string, any>}} Chat
- * @typedef {{seq: number, chats: Map<string, Chat>, names: string[], usage: any, counts: Map<string, number>, last: number, title: string | null}} Run
+ * @typedef {{seq: number, pieces: number, chats: Map<string, Chat>, names: string[], usage: any, counts: Map<string, number>, last: number, title: string | null}} Run
  */
 
 /** @returns {Run} */
 export function newRun() {
     const usage = { calls: 0, input: 0, output: 0, unmetered: 0, unpriced: 0, cost: 0 };
     const chats = new Map([['', newChat('')]]);
-    return { seq: 0, chats, names: [], usage, counts: new Map(), last: 0, title: null };
+    return { seq: 0, pieces: 0, chats, names: [], usage, counts: new Map(), last: 0, title: null };
 }
 
 /** @param {string} at @returns {Chat} */
@@ -143,7 +143,7 @@ const HANDLERS = {
         if (cost === undefined) sum.unpriced += 1;
         else sum.cost += cost;
         const started = turn(chat, who);
-        if (started) started.live = null;
+        if (started) Object.assign(started, { live: null, isTorn: false });
         const call = (run.counts.get(who) ?? 0) + 1;
         run.counts.set(who, call);
         if (started) (started.asked ??= []).push(call);
@@ -277,7 +277,9 @@ export function reasonText(reason) {
 export function addDelta(run, delta) {
     const open = turn(chatAt(run, delta.at ?? ''), delta.who);
     if (!open) return;
-    if (delta.type === 'restart' || !open.live) open.live = { text: '', thought: '', note: '' };
+    run.pieces += 1;
+    if (delta.type === 'restart') open.isTorn = false;
+    if (delta.type === 'restart' || !open.live) open.live = { text: open.isTorn ? '… ' : '', thought: '', note: '' };
     if (delta.type === 'text') open.live.text += delta.text;
     if (delta.type === 'thought') open.live.thought += delta.thought;
     if (delta.type === 'call') open.live.note = `calls ${delta.call.tool ?? 'a tool'} …`;
@@ -285,9 +287,9 @@ export function addDelta(run, delta) {
     if (delta.type === 'fallback') open.live.note = `${delta.fallback.cause}; asks ${delta.fallback.model}`;
 }
 
-/** Forgets pieces, some of which were missed. @param {Run} run */
+/** Forgets pieces of replies, some of which were missed: what comes is not their beginning. @param {Run} run */
 export function dropDrafts(run) {
     for (const chat of run.chats.values()) {
-        for (const item of chat.open.values()) Object.assign(item, { live: null, rev: item.rev + 1 });
+        for (const item of chat.open.values()) Object.assign(item, { live: null, isTorn: true, rev: item.rev + 1 });
     }
 }

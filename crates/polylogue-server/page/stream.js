@@ -64,6 +64,8 @@ export function follow(id) {
             draw();
         });
         source.onopen = () => {
+            // Pieces that came while there was no connection are missed.
+            dropDrafts(run);
             isLive.value = true;
         };
         on('entry', (event) => add(run, event));
@@ -129,7 +131,9 @@ export function follow(id) {
     }
 
     const end = whileVisible(open, hide);
-    return { run, state, version, isLive, isGone, wake: open, stop };
+    // A stream that is open has what happens, and would miss pieces while it is opened again.
+    const wake = () => isLive.value || open();
+    return { run, state, version, isLive, isGone, wake, stop };
 }
 
 /**

@@ -80,6 +80,67 @@ async fn s93_live_text_grows_before_its_message_is_stored() {
 }
 
 #[tokio::test]
+async fn the_end_of_what_is_being_said_is_in_view_until_a_person_scrolls_up() {
+    let gate = PieceGate::new();
+    let first = gate.clone();
+    let text = "A line of a long reply.\n\n".repeat(300);
+    let model = Playbook::new(move |_, number| match number {
+        0 => Answer::text(text.clone()).pieces(30).gated(&first),
+        _ => Answer::text("more"),
+    });
+    let world = World::with_playbook("long", LONG, model).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    choose(&mut browser, "long").await;
+    browser.press("Begin").await;
+    until_state(&mut browser, "running").await;
+    for chunks in [5, 10, 15] {
+        gate.open_until(chunks);
+        browser.until(&format!("({LIVE}).length >= {}", (chunks - 2) * 200)).await;
+        browser.until("document.querySelector('.caret').getBoundingClientRect().bottom < innerHeight").await;
+    }
+    browser.eval("scrollBy(0, -50)").await;
+    // The page has seen it.
+    browser.eval("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 100)))").await;
+    let place = browser.eval("scrollY").await;
+    gate.open_until(25);
+    browser.until("document.querySelector('.newer')").await;
+    assert_eq!(browser.eval("scrollY").await, place, "it stays where the person reads");
+    browser.press("Newer messages ↓").await;
+    browser.until("document.querySelector('.caret').getBoundingClientRect().bottom < innerHeight").await;
+    gate.lift();
+    until_state(&mut browser, "closed").await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn live_text_has_no_hole_after_a_message_and_says_where_pieces_were_missed() {
+    let gate = PieceGate::new();
+    let Some((world, mut browser)) = begun(&gate).await else { return };
+    gate.open_until(2);
+    let first = browser.until(LIVE).await;
+    let tails = |browser: &Browser| browser.requests().iter().filter(|url| url.contains("/events?")).count();
+    assert_eq!(tails(&browser), 1);
+    browser.fill("#say", "Hello.").await;
+    browser.press("Send").await;
+    // It is received at once, and said after the turn.
+    browser
+        .until("performance.getEntriesByType('resource').some((it) => it.name.endsWith('/messages'))")
+        .await;
+    assert_eq!(browser.eval(LIVE).await, first);
+    assert_eq!(tails(&browser), 1, "the stream is the same");
+    hide(&mut browser, true).await;
+    hide(&mut browser, false).await;
+    // The stream is open again.
+    browser.until(&format!("({LIVE}) === ''")).await;
+    gate.open_until(3);
+    browser.until(&format!("({LIVE}).startsWith('… ')")).await;
+    gate.lift();
+    until_state(&mut browser, "closed").await;
+    browser.until_text(WHOLE).await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
 async fn s99_nothing_moves_where_motion_is_not_wanted() {
     let gate = PieceGate::new();
     let Some((world, mut browser)) = begun(&gate).await else { return };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::conversations::{begin, until};
+use crate::conversations::{begin, events, position, until};
 use crate::page_browser::{browser_of, check_clean};
 use crate::page_views::show;
 use crate::world::{World, generous};
@@ -146,5 +146,23 @@ async fn runs_that_new_ones_push_off_the_first_page_of_the_list_stay_in_it() {
     let mut all = vec![json!(new)];
     all.extend(before.as_array().unwrap().clone());
     assert_eq!(browser.eval(ids).await, json!(all));
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn the_address_of_any_event_leads_to_the_turn_that_it_is_in() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &id, "closed").await;
+    let events = events(&world, &id).await;
+    let second = position(&events, "two");
+    assert_eq!(events[second - 1]["type"], "model_replied", "it has no place of its own");
+    for at in [second, second - 1] {
+        show(&mut browser, "#/runs").await;
+        browser.until("document.querySelector('main h1')?.textContent === 'Runs'").await;
+        show(&mut browser, &format!("#/runs/{id}?at={at}")).await;
+        browser.until(&format!("document.activeElement.id === 'm{second}'")).await;
+    }
     check_clean(&browser, &world);
 }
