@@ -7,6 +7,19 @@ export const session = signal(/** @type {any} */ (undefined));
 /** What has failed, for the line at the top. */
 export const failure = signal(/** @type {Problem | null} */ (null));
 
+/** How much later the clock of the server is than that of the browser, in milliseconds; below two seconds it counts as the same. */
+let ahead = 0;
+
+/** The time of the server, since 1970, in milliseconds. */
+export const serverTime = () => Date.now() + ahead;
+
+/** @param {Response} response */
+function readClock(response) {
+    // In whole seconds.
+    const difference = Date.parse(response.headers.get('date') ?? '') + 500 - Date.now();
+    ahead = Math.abs(difference) > 2000 ? difference : 0;
+}
+
 /** An error of the server: what happened, and what to do. */
 export class Problem extends Error {
     /** @param {any} document */
@@ -58,6 +71,7 @@ export async function send(method, path, body, further = {}) {
     } catch {
         throw new Problem({ detail: 'the server cannot be reached', hint: 'is `polylogue serve` still running?' });
     }
+    readClock(response);
     const document = await response.json().catch(() => ({}));
     // After an error of the server, it is unknown what has happened.
     if (response.status < 500) keys.delete(asked);

@@ -1,6 +1,6 @@
 // The list of runs: states, costs, search and filters. It follows what happens while it is visible.
 import { html, useEffect, useRef, useSignal } from './lib.js';
-import { attempt, get, post, refresh } from './api.js';
+import { attempt, get, post, refresh, serverTime } from './api.js';
 import { address, go, refine, route } from './router.js';
 import { followList } from './stream.js';
 import { ago, counted, dollars } from './format.js';
@@ -179,7 +179,7 @@ export function Runs() {
         <${Filters} teams=${teams.value} />
         ${rows.value === null ? html`<p aria-busy="true">…</p>` : null}
         ${rows.value && !isOther && shown.length === 0 && html`<p class="empty">There is no run here yet.</p>`}
-        <ul class="runs" aria-busy=${isOther}>${shown.map((run) => html`<${Row} key=${run.id} run=${run} now=${Date.now()} />`)}</ul>
+        <ul class="runs" aria-busy=${isOther}>${shown.map((run) => html`<${Row} key=${run.id} run=${run} now=${serverTime()} />`)}</ul>
         ${more.value.cursor && html`<button type="button" onClick=${further}>Older runs</button>`}
     </main>`;
 }

@@ -1,6 +1,6 @@
 // The calls of a run in time: one row for each agent, bars for its calls, and all calls in a table.
 import { html, useEffect, useRef, useSignal } from './lib.js';
-import { get, refresh } from './api.js';
+import { get, refresh, serverTime } from './api.js';
 import { refine, route } from './router.js';
 import { openRequest } from './calls.js';
 import { Avatar, Name } from './names.js';
@@ -8,6 +8,9 @@ import { dollars, short, span } from './format.js';
 
 /** How often the timeline of a run that is running is read, in milliseconds. */
 const EVERY = 500;
+
+/** How often calls and questions that are open grow, in milliseconds. */
+const TICK = 1000;
 
 /**
  * The timeline, of which `known` was read before: from the first call on that had not ended.
@@ -94,8 +97,19 @@ function Table({ rows, run, begin, now }) {
         ${sorted.length > limit.value && html`<button type="button" onClick=${() => (limit.value += 1000)}>Show more of ${short(sorted.length)} calls</button>`}`;
 }
 
-/** @param {{id: string, run: any, version: number}} props */
-export function Timeline({ id, run }) {
+/** Draws again once in a while. @param {boolean} is */
+function useTicks(is) {
+    const ticks = useSignal(0);
+    useEffect(() => {
+        if (!is) return;
+        const timer = setInterval(() => (ticks.value += 1), TICK);
+        return () => clearInterval(timer);
+    }, [is]);
+    return ticks.value;
+}
+
+/** @param {{id: string, run: any, version: number, state: string}} props */
+export function Timeline({ id, run, state }) {
     const rows = useSignal(/** @type {any[] | null} */ (null));
     const zoom = Math.min(16, Math.max(1, Number(route.value.query.get('zoom')) || 1));
     const reading = useRef({ timer: 0, isOver: false }).current;
@@ -112,10 +126,13 @@ export function Timeline({ id, run }) {
         reading.isOver = true;
         clearTimeout(reading.timer);
     }, []);
+    // What a run that has ended left open does not go on.
+    const goesOn = ['running', 'waiting'].includes(state) && Boolean(rows.value?.some((row) => row.end_ms === null));
+    useTicks(goesOn);
     if (!rows.value) return html`<p aria-busy="true">…</p>`;
     if (rows.value.length === 0) return html`<p class="empty">There is no call yet.</p>`;
-    const begin = Math.min(...rows.value.map((row) => row.start_ms));
-    const now = Math.max(run.last, ...rows.value.map((row) => row.end_ms ?? 0));
+    const begin = rows.value.reduce((least, row) => Math.min(least, row.start_ms), Infinity);
+    const now = rows.value.reduce((most, row) => Math.max(most, row.end_ms ?? 0), Math.max(run.last, goesOn ? serverTime() : 0));
     const whos = run.names.filter((/** @type {string} */ name) => rows.value?.some((row) => row.who === name));
     return html`<section class="timeline" aria-label="Timeline">
         <div class="timeline-head"><span>${span(now - begin)} in all</span><span class="key model">model</span><span class="key tool">tool</span><span class="key person">waits for a person</span>

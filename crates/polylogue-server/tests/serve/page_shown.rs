@@ -166,3 +166,18 @@ async fn the_address_of_any_event_leads_to_the_turn_that_it_is_in() {
     }
     check_clean(&browser, &world);
 }
+
+#[tokio::test]
+async fn a_question_that_waits_grows_in_the_timeline() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    until(&world, &id, "waiting").await;
+    show(&mut browser, &format!("#/runs/{id}/timeline")).await;
+    // No event says how time passes.
+    let lasts = "document.querySelector('.calls tbody tr td:nth-child(4)')?.innerText ?? ''";
+    browser.until(&format!("/^[1-9][0-9.]* s …$/.test({lasts})")).await;
+    let waits = browser.eval(lasts).await;
+    browser.until(&format!("({lasts}) !== {waits}")).await;
+    check_clean(&browser, &world);
+}
