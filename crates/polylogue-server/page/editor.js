@@ -71,8 +71,8 @@ function useSave(id, draft) {
 
 /** @param {{theirs: {text: string, version: string}, put: (version: string) => any, take: (found: any) => void}} props */
 function Conflict({ theirs, put, take }) {
-    return html`<section class="conflict" role="alert" aria-label="Conflict"><p><strong>The file was changed by someone else since you began.</strong>
-        Nothing was overwritten: your text is in the editor, and theirs is here.</p>
+    return html`<section class="conflict" role="alert" aria-label="Conflict"><p><strong>The file was changed by someone else since you began.</strong> Nothing
+        was overwritten: your text is in the editor, and theirs is here.</p>
         <textarea readonly class="theirs" rows="12" wrap="off" aria-label="Their text" value=${theirs.text}></textarea>
         <div class="actions"><button type="button" onClick=${() => put(theirs.version)}>Save mine over theirs</button>
             <button type="button" onClick=${() => take(theirs)}>Use theirs, discard mine</button></div></section>`;

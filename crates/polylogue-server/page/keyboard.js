@@ -71,6 +71,20 @@ export const KEYS = [
     ['?', 'this list', () => (isHelp.value = true)],
 ];
 
+/** Closes the menus of messages but one: at a click elsewhere, when another one is opened, and at Escape. @param {Element | null} [but] */
+function closeMenus(but) {
+    const open = [...document.querySelectorAll('.menu[open]')].filter((menu) => menu !== but);
+    open.forEach((menu) => menu.removeAttribute('open'));
+    return open;
+}
+addEventListener('click', (event) => void closeMenus(/** @type {any} */ (event.target).closest?.('.menu')));
+
+/** The focus is where the menu was opened. */
+function leaveMenu() {
+    const [menu] = closeMenus();
+    if (menu?.contains(document.activeElement) || document.activeElement === document.body) menu?.querySelector('summary')?.focus();
+}
+
 let before = '';
 
 /** @param {KeyboardEvent} event */
@@ -81,6 +95,7 @@ function pressed(event) {
         if (event.key === 'Escape' && at.matches('input, textarea')) at.blur();
         return;
     }
+    if (event.key === 'Escape') leaveMenu();
     const keys = before ? `${before} ${event.key}` : event.key;
     before = '';
     const found = KEYS.find(([key]) => key === keys);

@@ -1,5 +1,5 @@
 // One run: what is said, live, and what a person can do with it.
-import { html, useEffect, useRef, useSignal } from './lib.js';
+import { html, useEffect, useRef, useSignal, visible } from './lib.js';
 import { attempt, get, post, refresh, send } from './api.js';
 import { address, go, route } from './router.js';
 import { follow } from './stream.js';
@@ -171,7 +171,7 @@ export function Run({ id, tab }) {
     // Read, so that this is drawn again when something happens.
     const version = live.version.value;
     const state = live.state.value ?? about;
-    document.title = `${state.state === 'waiting' ? '● ' : ''}${titleOf(about, run) || about.team} · Polylogue`;
+    document.title = visible(`${state.state === 'waiting' ? '● ' : ''}${titleOf(about, run) || about.team} · Polylogue`);
     return html`<main id="main" tabindex="-1" class="run" data-run=${id}>
         <${Head} about=${about} state=${state} run=${run} isLive=${live.isLive.value} wake=${wake} />
         <${Tabs} id=${id} tab=${tab} as=${viewer()} />

@@ -16,8 +16,7 @@ function Call({ step, run }) {
     const { call, outcome, took } = step;
     const status = outcome ? (outcome.status === 'done' ? '' : outcome.status) : 'running …';
     return html`<details class="fold call ${outcome?.status ?? 'running'}">
-        <summary><code>${call.tool}</code> <span class="brief">${brief(call.args)}</span>
-            ${took > 99 && html`<span class="took">${span(took)}</span>`} <span class="status">${status}</span></summary>
+        <summary><code>${call.tool}</code> <span class="brief">${brief(call.args)}</span> ${took > 99 && html`<span class="took">${span(took)}</span>`} <span class="status">${status}</span></summary>
         <h4>Arguments</h4><pre tabindex="0">${json(call.args)}</pre>
         ${outcome && html`<h4>Result</h4><${Results} outcome=${outcome} run=${run} />`}
     </details>`;

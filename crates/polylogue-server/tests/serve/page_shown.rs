@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::conversations::{begin, events, position, until};
 use crate::page_browser::{browser_of, check_clean};
-use crate::page_views::show;
+use crate::page_views::{key, resize, show};
 use crate::world::{World, generous};
 
 const PATH: &str = "/api/v1/conversations";
@@ -179,5 +179,64 @@ async fn a_question_that_waits_grows_in_the_timeline() {
     browser.until(&format!("/^[1-9][0-9.]* s …$/.test({lasts})")).await;
     let waits = browser.eval(lasts).await;
     browser.until(&format!("({lasts}) !== {waits}")).await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn long_names_and_titles_make_no_view_wider_than_the_screen() {
+    let (name, title) = (format!("Ann_{}", "x".repeat(56)), format!("\u{202e}{}", "T".repeat(150)));
+    let team = format!(
+        "name: wide\ntask: Talk.\nagents: [{{name: {name}}}, {{name: Bob}}]\nchat: {{participants: [{name}, Bob], pattern: round_robin, stop: {{max_turns: 2}}}}\nscript: [{{{name}: one}}, {{Bob: two}}]\n"
+    );
+    let teams = [("wide".to_owned(), team)];
+    let world = World::with_teams(&teams).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let a = begin(&world, &json!({"team": "wide", "title": title})).await;
+    let b = begin(&world, &json!({"team": "wide"})).await;
+    for id in [&a, &b] {
+        until(&world, id, "closed").await;
+    }
+    let views = [
+        (
+            format!("#/compare?a={b}&b={a}"),
+            "document.querySelector('.common') && document.querySelectorAll('option').length > 4",
+        ),
+        (format!("#/runs/{a}"), "document.querySelector('.closed')"),
+        (format!("#/runs/{a}/timeline"), "document.querySelector('.calls td')"),
+    ];
+    for width in [320, 820, 1440] {
+        resize(&mut browser, width).await;
+        for (address, is_there) in &views {
+            show(&mut browser, address).await;
+            browser.until(is_there).await;
+            let over = browser.eval("Math.max(0, document.documentElement.scrollWidth - innerWidth)").await;
+            assert_eq!(over, 0, "{address} {width}");
+        }
+    }
+    let shown = browser.eval("document.title").await;
+    assert!(shown.as_str().unwrap().starts_with("⟨U+202E⟩TT"), "{shown}");
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn the_menu_of_a_message_closes_for_another_one_at_a_click_elsewhere_and_at_escape() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &id, "closed").await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelectorAll('.turn').length === 5").await;
+    let open = "[...document.querySelectorAll('.menu')].map((it) => Number(it.open)).join('')";
+    let menu = |nth: u32| format!("document.querySelectorAll('.menu > summary')[{nth}]");
+    browser.eval(&format!("{}.click()", menu(1))).await;
+    browser.eval(&format!("{0}.focus(), {0}.click()", menu(2))).await;
+    browser.until(&format!("({open}) === '00100'")).await;
+    key(&mut browser, "Escape").await;
+    browser.until(&format!("({open}) === '00000'")).await;
+    assert_eq!(browser.eval(&format!("document.activeElement === {}", menu(2))).await, true);
+    browser.eval(&format!("{}.click()", menu(3))).await;
+    browser.until(&format!("({open}) === '00010'")).await;
+    browser.eval("document.querySelector('.run-head h1').click()").await;
+    browser.until(&format!("({open}) === '00000'")).await;
     check_clean(&browser, &world);
 }

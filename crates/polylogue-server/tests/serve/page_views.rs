@@ -18,7 +18,7 @@ pub(crate) async fn show(browser: &mut Browser, address: &str) {
     browser.eval(&format!("location.hash = {}", json!(address))).await;
 }
 
-async fn key(browser: &mut Browser, key: &str) {
+pub(crate) async fn key(browser: &mut Browser, key: &str) {
     for kind in ["keyDown", "keyUp"] {
         let text = if kind == "keyDown" && key.chars().count() == 1 { key } else { "" };
         browser.command("Input.dispatchKeyEvent", json!({"type": kind, "key": key, "text": text})).await;
