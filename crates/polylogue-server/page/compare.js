@@ -1,6 +1,6 @@
 // Two runs side by side: what they have in common, and what each says after that.
 import { html, useEffect, useSignal } from './lib.js';
-import { attempt, get } from './api.js';
+import { attempt, failure, get } from './api.js';
 import { address, refine, route } from './router.js';
 import { Avatar, Name } from './names.js';
 import { Parts } from './parts.js';
@@ -70,13 +70,21 @@ export function Compare() {
     const [a, b] = ['a', 'b'].map((name) => route.value.query.get(name) ?? '');
     useEffect(() => void attempt(async () => (runs.value = (await get('/conversations?limit=100')).conversations)), []);
     useEffect(() => {
+        let isOver = false;
         found.value = null;
-        if (a && b) attempt(async () => (found.value = await get(`/compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`)));
+        if (a && b) attempt(async () => {
+            const read = await get(`/compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`);
+            if (!isOver) found.value = read;
+        });
+        return () => {
+            isOver = true;
+        };
     }, [a, b]);
     document.title = 'Compare · Polylogue';
     return html`<main id="main" tabindex="-1" class="compare">
         <h1>Compare</h1>
         <div class="filters"><${Choice} name="a" label="A" runs=${runs.value} /><${Choice} name="b" label="B" runs=${runs.value} /></div>
+        ${a && b && !found.value && !failure.value && html`<p aria-busy="true">…</p>`}
         ${found.value && html`<${Result} found=${found.value} />`}
         ${!(a && b) && html`<p class="empty">Choose two runs. A fork and its source are the most telling.</p>`}
     </main>`;

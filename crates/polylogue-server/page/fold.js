@@ -3,7 +3,7 @@
 
 /**
  * @typedef {{kind: string, seq: number, rev: number, [key: string]: any}} Item
- * @typedef {{at: string, participants: string[], items: Item[], open: Map<string, Item>, closed: any, hidden: any[], follows: Map<string, number>, last: string, tasks: Map<string, any>}} Chat
+ * @typedef {{at: string, participants: string[], items: Item[], open: Map<string, Item>, closed: any, hidden: any[], follows: Map<string, number>, last: string[], tasks: Map<string, any>}} Chat
  * @typedef {{seq: number, pieces: number, chats: Map<string, Chat>, names: string[], usage: any, counts: Map<string, number>, last: number, title: string | null}} Run
  */
 
@@ -16,7 +16,7 @@ export function newRun() {
 
 /** @param {string} at @returns {Chat} */
 function newChat(at) {
-    return { at, participants: [], items: [], open: new Map(), closed: null, hidden: [], follows: new Map(), last: '', tasks: new Map() };
+    return { at, participants: [], items: [], open: new Map(), closed: null, hidden: [], follows: new Map(), last: [''], tasks: new Map() };
 }
 
 /** The text of parts, without what is not text. @param {any[]} parts */
@@ -85,11 +85,18 @@ function speech(chat, event, message) {
     return push(chat, 'turn', event, { who, to, parts, state: 'said', steps: [], live: null, said: event.seq });
 }
 
-/** Counts who spoke after whom; `''` is the beginning of the chat. @param {Chat} chat @param {string} who */
-function follow(chat, who) {
-    const edge = `${chat.last}\n${who}`;
-    chat.follows.set(edge, (chat.follows.get(edge) ?? 0) + 1);
-    chat.last = who;
+/** Stands for all who speak at the same time, which counts once. No name is like this. */
+export const ALL = '\0';
+
+/**
+ * Counts who spoke after whom; `''` is the beginning of the chat. Who speaks at the same time as others follows each who spoke before them.
+ * @param {Chat} chat @param {string[]} whos
+ */
+function follow(chat, whos) {
+    const count = (/** @type {string} */ edge) => chat.follows.set(edge, (chat.follows.get(edge) ?? 0) + 1);
+    for (const who of whos) [ALL, ...chat.last].forEach((before) => count(`${before}\n${who}`));
+    for (const before of chat.last) count(`${before}\n${ALL}`);
+    chat.last = whos;
 }
 
 /** Ends the open turn. @param {Chat} chat @param {string} who @param {any} event @param {any} changes */
@@ -126,9 +133,10 @@ const HANDLERS = {
         for (const message of event.messages ?? []) speech(chat, event, message).opening = true;
     },
     turn_started(run, chat, event) {
+        const heard = event.turns.flatMap((/** @type {any} */ { who, to }) => (isPublic(to) || to.only?.length ? [who] : []));
+        if (heard.length) follow(chat, heard);
         for (const { who, to, prompt, choice } of event.turns) {
             known(run, who);
-            if (isPublic(to) || to.only?.length) follow(chat, who);
             const more = { who, to, prompt, choice, steps: [], state: 'open', live: null };
             chat.open.set(who, push(chat, 'turn', event, more));
         }
@@ -143,7 +151,6 @@ const HANDLERS = {
         if (cost === undefined) sum.unpriced += 1;
         else sum.cost += cost;
         const started = turn(chat, who);
-        if (started) Object.assign(started, { live: null, isTorn: false });
         const call = (run.counts.get(who) ?? 0) + 1;
         run.counts.set(who, call);
         if (started) (started.asked ??= []).push(call);
@@ -152,7 +159,7 @@ const HANDLERS = {
             const text = event.because ? `${event.because}; ${event.model} replied` : `${event.model} replied instead of ${event.asked}`;
             step(chat, who, { kind: 'note', text }, event);
         }
-        if (started) started.draft = textOf(parts);
+        if (started) Object.assign(started, { live: null, isTorn: false, draft: textOf(parts) });
     },
     tool_called(_, chat, event) {
         step(chat, event.who, { kind: 'call', call: event.call, outcome: null }, event);
@@ -211,9 +218,7 @@ const HANDLERS = {
         if (event.sees === 'new') chat.hidden.push({ of: event.who, before: event.seq });
         note(chat, event, `${event.who} joined`);
     },
-    compacted: (_, chat, event) => void step(chat, event.who, {
-        kind: 'note', text: `history compacted: ${event.replaced} messages became a summary`,
-    }, event),
+    compacted: (_, chat, event) => void step(chat, event.who, { kind: 'note', text: `history compacted: ${event.replaced} messages became a summary` }, event),
     background_started(_, chat, event) {
         const { who, id, number, task } = event;
         const at = `${chat.at}/${who}.b${number}`;
@@ -278,7 +283,7 @@ export function addDelta(run, delta) {
     const open = turn(chatAt(run, delta.at ?? ''), delta.who);
     if (!open) return;
     run.pieces += 1;
-    if (delta.type === 'restart') open.isTorn = false;
+    open.isTorn &&= delta.type !== 'restart';
     if (delta.type === 'restart' || !open.live) open.live = { text: open.isTorn ? '… ' : '', thought: '', note: '' };
     if (delta.type === 'text') open.live.text += delta.text;
     if (delta.type === 'thought') open.live.thought += delta.thought;

@@ -1,45 +1,54 @@
 // Who can follow whom, as the team file says; who did, how often; and whose turn it is.
 import { html, useEffect, useSignal } from './lib.js';
 import { attempt, get } from './api.js';
+import { ALL } from './fold.js';
 
 /** The radius of a box by its kind. @type {Record<string, number>} */
 const CORNERS = { selector: 17, person: 15, chat: 12 };
 
-/** How often each speaker followed each in the chats of this name. @param {any} run @param {string | null} chat null: the outermost */
-function followed(run, chat) {
+/**
+ * The chats of a run that a graph shows. In the log, a chat has the name by which it takes part in another one, which is that of an agent
+ * where it is a nested chat of that agent, or runs as its turn.
+ * @param {any} run @param {any} graph @param {string[]} called the names that its chats can have; none: it is the outermost one
+ * @returns {any[]}
+ */
+function chatsOf(run, graph, called) {
+    const speakers = new Set(graph.nodes.map((/** @type {any} */ node) => node.name));
+    return [...(run?.chats.values() ?? [])].filter(({ at, participants }) => {
+        if (!called.length || at === '') return !called.length && at === '';
+        const name = at.slice(at.lastIndexOf('/') + 1).replace(/(\.b?\d+)+$/, '');
+        return name === called[0] || (called.includes(name) && participants.every((/** @type {string} */ who) => speakers.has(who)));
+    });
+}
+
+/** The names that the chats of a node can have: its own, and those of what uses it. @param {any} graph @param {any} node @returns {string[]} */
+function calledOf(graph, node) {
+    const users = graph.edges.filter((/** @type {any} */ edge) => edge.kind === 'uses' && graph.nodes[edge.to] === node);
+    return [node.name, ...users.map((/** @type {any} */ edge) => graph.nodes[edge.from].name)];
+}
+
+/** How often each speaker followed each. @param {any[]} chats */
+function followed(chats) {
     const counts = new Map();
-    for (const { at, follows } of run?.chats.values() ?? []) {
-        const name = at === '' ? null : at.slice(at.lastIndexOf('/') + 1).replace(/(\.b?\d+)+$/, '');
-        if (name !== chat) continue;
-        for (const [edge, count] of follows) counts.set(edge, (counts.get(edge) ?? 0) + count);
-    }
+    for (const { follows } of chats) for (const [edge, count] of follows) counts.set(edge, (counts.get(edge) ?? 0) + count);
     return counts;
 }
 
-/** The names that have a turn in the chats of this name. @param {any} run @param {string | null} chat */
-function speaking(run, chat) {
-    const names = new Set();
-    for (const { at, open } of run?.chats.values() ?? []) {
-        const name = at === '' ? null : at.slice(at.lastIndexOf('/') + 1).replace(/(\.b?\d+)+$/, '');
-        if (name === chat) for (const who of open.keys()) names.add(who);
-    }
-    return names;
-}
+/** The names that have a turn. @param {any[]} chats */
+const speaking = (chats) => new Set(chats.flatMap(({ open }) => [...open.keys()]));
 
-/** How often an edge was taken. A selector stands between speakers. @param {any} graph @param {any} edge @param {Map<string, number>} counts */
+/**
+ * How often an edge was taken; who is used by another one does not follow it. A selector stands between speakers.
+ * @param {any} graph @param {any} edge @param {Map<string, number>} counts
+ */
 function taken(graph, edge, counts) {
-    const node = (/** @type {number} */ at) => graph.nodes[at];
-    const of = (/** @type {any} */ item) => (item.kind === 'start' ? '' : item.name);
-    const [from, to] = [node(edge.from), node(edge.to)];
-    let sum = 0;
-    for (const [pair, count] of counts) {
-        const [before, after] = pair.split('\n');
-        const isStart = from.kind === 'selector' ? true : before === of(from);
-        const isEnd = to.kind === 'selector' ? before === of(from) : after === of(to);
-        const isBack = edge.kind === 'both' && before === of(to) && after === of(from);
-        if ((isStart && isEnd) || isBack) sum += count;
-    }
-    return sum;
+    if (edge.kind === 'uses') return 0;
+    const name = (/** @type {number} */ at) => ({ start: '', selector: ALL })[/** @type {'start'} */ (graph.nodes[at].kind)] ?? graph.nodes[at].name;
+    const [from, to] = [name(edge.from), name(edge.to)];
+    const count = (/** @type {string} */ before, /** @type {string} */ after) => counts.get(`${before}\n${after}`) ?? 0;
+    // Who was selected has come from the selector, and goes back to it.
+    const isBack = edge.kind === 'both' && from !== to && from !== ALL;
+    return count(from, to) + (isBack ? count(to, from) : 0);
 }
 
 /** @param {number[][]} points @param {boolean} isLoop */
@@ -65,10 +74,10 @@ function Edge({ graph, edge, counts }) {
         ${count > 0 && html`<text class="edge-count" x=${(x + nx) / 2 + 6} y=${(y + ny) / 2 + (edge.label ? -9 : 4)}>${count}×</text>`}`;
 }
 
-/** @param {{node: any, run: any, speaks: boolean}} props */
-function Node({ node, run, speaks }) {
+/** @param {{graph: any, node: any, run: any, speaks: boolean}} props */
+function Node({ graph, node, run, speaks }) {
     const { kind, x, y, width, height } = node;
-    if (node.chat) return html`<g transform="translate(${x} ${y})"><${Chat} graph=${node.chat} run=${run} chat=${node.name} speaks=${speaks} /></g>`;
+    if (node.chat) return html`<g transform="translate(${x} ${y})"><${Chat} graph=${node.chat} run=${run} called=${calledOf(graph, node)} speaks=${speaks} /></g>`;
     if (kind === 'start' || kind === 'end') {
         return html`<circle class="dot ${kind}" cx=${x + 9} cy=${y + 9} r=${kind === 'start' ? 7 : 6} />`;
     }
@@ -81,14 +90,15 @@ function Node({ node, run, speaks }) {
     </g>`;
 }
 
-/** @param {{graph: any, run: any, chat: string | null, speaks?: boolean}} props */
-function Chat({ graph, run, chat, speaks }) {
-    const counts = followed(run, chat);
-    const now = speaking(run, chat);
+/** @param {{graph: any, run: any, called: string[], speaks?: boolean}} props */
+function Chat({ graph, run, called, speaks }) {
+    const chats = chatsOf(run, graph, called);
+    const counts = followed(chats);
+    const now = speaking(chats);
     return html`<rect class="chat-box ${speaks ? 'speaks' : ''}" width=${graph.width} height=${graph.height} rx="12" />
         <text class="chat-name" x="18" y="24">${graph.name}</text><text class="detail" x="18" y="40">${graph.pattern}</text>
         ${graph.edges.map((/** @type {any} */ edge) => html`<${Edge} graph=${graph} edge=${edge} counts=${counts} />`)}
-        ${graph.nodes.map((/** @type {any} */ node) => html`<${Node} node=${node} run=${run} speaks=${now.has(node.name)} />`)}
+        ${graph.nodes.map((/** @type {any} */ node) => html`<${Node} graph=${graph} node=${node} run=${run} speaks=${now.has(node.name)} />`)}
         ${graph.ends.map((/** @type {string} */ end, /** @type {number} */ at) => html`<text class="detail" x="18"
             y=${graph.height - 8 - 15 * (graph.ends.length - at - 0.5)}>${at ? 'or: ' : 'ends: '}${end}</text>`)}`;
 }
@@ -98,7 +108,7 @@ export function Picture({ graph, run }) {
     return html`<div class="graph-scroll" tabindex="0" role="region" aria-label="Picture of the team">
         <svg class="graph" role="img" aria-label="Who can follow whom in ${graph.name}" width=${graph.width + 4} height=${graph.height + 4} viewBox="-2 -2 ${graph.width + 4} ${graph.height + 4}">
             <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto-start-reverse"><path class="arrow" d="M0 0L8 4L0 8z" /></marker></defs>
-            <${Chat} graph=${graph} run=${run} chat=${null} />
+            <${Chat} graph=${graph} run=${run} called=${[]} />
         </svg></div>`;
 }
 
@@ -109,14 +119,16 @@ function rows(graph) {
     return graph.edges.map((/** @type {any} */ edge) => ({ edge, from: name(edge.from), to: name(edge.to), isKnown: speakers.size > 0 }));
 }
 
-/** The same facts as the picture, as a table. @param {{graph: any, run: any}} props */
-function Table({ graph, run }) {
-    const counts = followed(run, null);
+/** The same facts as the picture, as a table for each chat. @param {{graph: any, run: any, called: string[]}} props */
+function Table({ graph, run, called }) {
+    const counts = followed(chatsOf(run, graph, called));
+    const inner = graph.nodes.filter((/** @type {any} */ node) => node.chat);
     const words = { next: 'can follow', both: 'each can follow the other', uses: 'is used by it' };
-    return html`<div class="wide" tabindex="0"><table class="graph-table"><caption>Who can follow whom</caption>
+    return html`<div class="wide" tabindex="0"><table class="graph-table"><caption>Who can follow whom in ${graph.name}</caption>
         <thead><tr><th>From</th><th>To</th><th>How</th><th>When</th><th>Times</th></tr></thead>
         <tbody>${rows(graph).map((/** @type {any} */ row) => html`<tr><td>${row.from}</td><td>${row.to}</td>
-            <td>${words[/** @type {'next'} */ (row.edge.kind)]}</td><td>${row.edge.label}</td><td>${taken(graph, row.edge, counts)}</td></tr>`)}</tbody></table></div>`;
+            <td>${words[/** @type {'next'} */ (row.edge.kind)]}</td><td>${row.edge.label}</td><td>${row.edge.kind === 'uses' ? '' : taken(graph, row.edge, counts)}</td></tr>`)}</tbody></table></div>
+        ${inner.map((/** @type {any} */ node) => html`<${Table} graph=${node.chat} run=${run} called=${calledOf(graph, node)} />`)}`;
 }
 
 /** @param {{id: string, run: any, version: number}} props */
@@ -126,6 +138,6 @@ export function Graph({ id, run }) {
     if (!graph.value) return html`<p aria-busy="true">…</p>`;
     return html`<section class="graph-view" aria-label="Graph">
         <${Picture} graph=${graph.value} run=${run} />
-        <details class="fold"><summary>As a table</summary><${Table} graph=${graph.value} run=${run} /></details>
+        <details class="fold"><summary>As a table</summary><${Table} graph=${graph.value} run=${run} called=${[]} /></details>
     </section>`;
 }

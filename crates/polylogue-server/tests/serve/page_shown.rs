@@ -240,3 +240,77 @@ async fn the_menu_of_a_message_closes_for_another_one_at_a_click_elsewhere_and_a
     browser.until(&format!("({open}) === '00000'")).await;
     check_clean(&browser, &world);
 }
+
+/// Two who speak at the same time, and an agent with a nested chat.
+const DESK: &str = "
+name: desk
+task: Write.
+agents:
+  - {name: Writer}
+  - {name: Facts}
+  - {name: Style}
+  - {name: Editor, nested_chats: [{chat: check, when: {from: Style}}]}
+  - {name: Reader}
+chat:
+  participants: [Writer, Facts, Style, Editor]
+  pattern: {graph: {start: Writer, edges: {Writer: [Facts, Style], Facts: Editor, Style: Editor}}}
+chats:
+  - {name: check, participants: [Editor, Reader], opening: {from: Reader, text: Is it good?}, stop: {max_turns: 2}}
+script: [{Writer: a}, {Facts: b}, {Style: c}, {Editor: d}, {Reader: e}]
+";
+
+#[tokio::test]
+async fn the_graph_counts_who_speaks_at_the_same_time_and_in_nested_chats() {
+    let world = World::with_team("desk", DESK).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "desk"})).await;
+    until(&world, &id, "closed").await;
+    show(&mut browser, &format!("#/runs/{id}/graph")).await;
+    // All edges that a conversation takes: to the parallel ones, from both of them, and within the nested chat.
+    browser.until("document.querySelectorAll('.edge-count').length === 7").await;
+    let rows = "[...document.querySelectorAll('.graph-table tbody tr')].map((it) => [0, 1, 4].map((at) => it.cells[at].textContent).join(' '))";
+    let rows: Vec<String> = serde_json::from_value(browser.eval(rows).await).unwrap();
+    for row in [
+        "the beginning Writer 1",
+        "Writer Facts 1",
+        "Writer Style 1",
+        "Facts Editor 1",
+        "Style Editor 1",
+        "Editor check ",
+        "the beginning Editor 1",
+        "Editor Reader 1",
+    ] {
+        assert!(rows.iter().any(|it| it == row), "{row} is not in {rows:?}");
+    }
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn a_comparison_is_of_the_runs_that_are_chosen_however_late_another_one_comes() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let mut ids = Vec::new();
+    for team in ["talk", "talk", "whisper"] {
+        ids.push(begin(&world, &json!({"team": team})).await);
+    }
+    for id in &ids {
+        until(&world, id, "closed").await;
+    }
+    let late = format!(
+        "{{ const real = window.fetch; window.fetch = async (path, options) => {{
+            const answer = await real(path, options);
+            if (path.includes('/compare?') && path.includes('{}')) await new Promise((go) => (window.go = go));
+            return answer;
+        }}; }} 0",
+        ids[2]
+    );
+    browser.eval(&late).await;
+    show(&mut browser, &format!("#/compare?a={}&b={}", ids[0], ids[2])).await;
+    browser.until("!!window.go").await;
+    show(&mut browser, &format!("#/compare?a={}&b={}", ids[0], ids[1])).await;
+    let sides = "[...document.querySelectorAll('.side .mono')].map((it) => it.textContent)";
+    browser.until(&format!("({sides}).length === 2")).await;
+    browser.eval("window.go(), new Promise((done) => setTimeout(done, 300))").await;
+    assert_eq!(browser.eval(sides).await, json!([ids[0], ids[1]]));
+    check_clean(&browser, &world);
+}
