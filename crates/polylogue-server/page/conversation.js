@@ -21,33 +21,56 @@ function turnOf(run, seq) {
     return turns.find((/** @type {any} */ item) => end(item) === seq) ?? turns.find((/** @type {any} */ item) => end(item) > seq) ?? turns.at(-1);
 }
 
-/** @param {{id: string, run: any, version: number, waits: number}} props `waits`: how many questions are open, which takes place */
-export function Conversation({ id, run, version, waits }) {
-    const follows = useRef(true);
-    const place = useRef({ scrollTop: 0, scrollHeight: 0 });
+/** How far a page moves up by rounding, in pixels. */
+const ROUNDED = 4;
+
+/**
+ * Keeps the end of the page in view, whatever makes it longer, until a person scrolls up, opens something, or asks for a place.
+ * @param {boolean} isFollowed whether it does so at first
+ */
+function useEnd(isFollowed) {
+    const follows = useRef(isFollowed);
     const isBehind = useSignal(false);
-    const items = run.chats.get('').items;
-    const at = route.value.query.get('at');
-    const turn = at === null ? null : turnOf(run, Number(at));
-    const wanted = turn && String(turn.said ?? turn.seq);
-    const found = useRef(/** @type {string | null} */ (null));
     useEffect(() => {
+        let place = { scrollTop: 0, scrollHeight: 0 };
         const scrolled = () => {
             const { scrollTop, scrollHeight } = document.documentElement;
             // By a person, and not because something above has become smaller.
-            const isUp = scrollTop < place.current.scrollTop && scrollHeight >= place.current.scrollHeight;
-            place.current = { scrollTop, scrollHeight };
-            follows.current = isAtEnd() && !isUp;
+            const up = place.scrollTop - scrollTop - Math.max(0, place.scrollHeight - scrollHeight);
+            if (up < 0 || up > ROUNDED) place = { scrollTop, scrollHeight };
+            // Neither: the page has moved by itself, and more has come since.
+            if (up > ROUNDED) follows.current = false;
+            else if (isAtEnd()) follows.current = true;
             if (follows.current) isBehind.value = false;
         };
+        const opened = () => {
+            follows.current &&= isAtEnd();
+        };
+        const grown = new ResizeObserver(() => {
+            if (follows.current) toEnd();
+            const { scrollTop, scrollHeight } = document.documentElement;
+            place = { scrollTop, scrollHeight };
+        });
+        grown.observe(document.body);
         addEventListener('scroll', scrolled, { passive: true });
-        // What a person opens to read is not left for what comes.
-        addEventListener('toggle', scrolled, true);
+        addEventListener('toggle', opened, true);
         return () => {
+            grown.disconnect();
             removeEventListener('scroll', scrolled);
-            removeEventListener('toggle', scrolled, true);
+            removeEventListener('toggle', opened, true);
         };
     }, []);
+    return { follows, isBehind };
+}
+
+/** @param {{id: string, run: any, version: number}} props */
+export function Conversation({ id, run, version }) {
+    const items = run.chats.get('').items;
+    const at = route.value.query.get('at');
+    const { follows, isBehind } = useEnd(at === null);
+    const turn = at === null ? null : turnOf(run, Number(at));
+    const wanted = turn && String(turn.said ?? turn.seq);
+    const found = useRef(/** @type {string | null} */ (null));
     useEffect(() => {
         const target = wanted && found.current !== at ? document.getElementById(`m${wanted}`) : null;
         if (target) {
@@ -55,15 +78,13 @@ export function Conversation({ id, run, version, waits }) {
             follows.current = false;
             target.scrollIntoView({ block: 'center' });
             target.focus();
-        } else if (wanted && found.current !== at) return;
-        else if (follows.current) toEnd();
-        else if (!isAtEnd()) isBehind.value = true;
+        } else if (found.current === at && !follows.current && !isAtEnd()) isBehind.value = true;
         // Also for each piece of what is being said, and for what happens within a turn.
-    }, [run.seq, run.pieces, waits, at]);
+    }, [run.seq, run.pieces, at]);
     return html`<div class="conversation">
         <${Items} id=${id} run=${run} chat=${run.chats.get('')} version=${version} wanted=${wanted} isWindowed />
         <${Announced} items=${items} />
-        ${isBehind.value && html`<button type="button" class="newer" onClick=${() => (toEnd(), (isBehind.value = false))}>Newer messages ↓</button>`}
+        ${isBehind.value && html`<button type="button" class="newer" onClick=${() => (toEnd(), (follows.current = true), (isBehind.value = false))}>Newer messages ↓</button>`}
     </div>`;
 }
 

@@ -157,7 +157,7 @@ function Shown({ id, tab, run, version, state, wake, isImported }) {
     if (tab === 'graph') return html`<${Graph} id=${id} run=${run} version=${version} />${boxes}`;
     if (tab === 'timeline') return html`<${Timeline} id=${id} run=${run} version=${version} state=${state.state} />${boxes}`;
     return html`<div class="columns"><section class="talk" aria-label="Conversation">
-            <${Conversation} id=${id} run=${run} version=${version} waits=${state.asked?.length ?? 0} />${boxes}</section>
+            <${Conversation} id=${id} run=${run} version=${version} />${boxes}</section>
         <${Participants} run=${run} version=${version} as=${viewer()} /></div>`;
 }
 

@@ -272,6 +272,9 @@ async fn s100_of_10_000_messages_only_those_near_the_screen_are_drawn() {
     browser.until("document.body.innerText.includes('Message 9999.')").await;
     let all = browser.eval("performance.now() - window.begun").await.as_f64().unwrap();
     browser.until("document.body.innerText.includes('The chat ended')").await;
+    // It opens at its end, although its parts come and are measured one after the other.
+    browser.until("document.documentElement.scrollHeight - scrollY - innerHeight < 2").await;
+    assert_eq!(browser.eval("document.querySelectorAll('.newer').length").await, 0);
     tokio::time::sleep(Duration::from_millis(500)).await;
     // Through the whole run, a screen at a time near both ends, and in leaps between.
     let scroll = "(async () => {
