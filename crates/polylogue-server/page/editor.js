@@ -128,16 +128,24 @@ function Findings({ problems, area }) {
         <span>${problem.severity}: ${problem.message}${problem.hint && html`<br /><span class="note">hint: ${problem.hint}</span>`}</span></li>`)}</ul>`;
 }
 
-/** What can be written where the caret is; a click writes it. @param {{text: string, caret: number, area: any, set: (text: string) => void}} props */
-function Words({ text, caret, area, set }) {
+/**
+ * Writes into a text area as a person does, so that it can be undone.
+ * @param {HTMLTextAreaElement} area @param {string} text @param {number} from @param {number} to
+ */
+function insert(area, text, from, to) {
+    area.focus();
+    area.setSelectionRange(from, to);
+    if (document.execCommand('insertText', false, text)) return;
+    area.setRangeText(text, from, to, 'end');
+    area.dispatchEvent(new Event('input', { bubbles: true }));
+}
+
+/** What can be written where the caret is; a click writes it. @param {{text: string, caret: number, area: any}} props */
+function Words({ text, caret, area }) {
     const schema = useSignal(/** @type {any} */ (null));
     useEffect(() => void attempt(async () => (schema.value = await get('/schema'))), []);
     const { found, typed, end } = complete(schema.value, text, caret);
-    const write = (/** @type {string} */ word) => () => {
-        area.current.focus();
-        area.current.setRangeText(word + end, caret - typed.length, caret, 'end');
-        set(area.current.value);
-    };
+    const write = (/** @type {string} */ word) => () => insert(area.current, word + end, caret - typed.length, caret);
     return html`<div class="words" role="group" aria-label="What can be written here (Ctrl and space)">
         ${found.slice(0, 40).map(({ word, about }) => html`<button type="button" key=${word} class="word" title=${about} onClick=${write(word)}>${word}</button>`)}</div>`;
 }
@@ -159,8 +167,7 @@ function onKey(event, leaves) {
     } else if (event.key === 'Escape') leaves.current = true;
     else if (event.key === 'Tab' && !event.shiftKey && !leaves.current) {
         event.preventDefault();
-        event.target.setRangeText('  ', event.target.selectionStart, event.target.selectionEnd, 'end');
-        event.target.dispatchEvent(new Event('input', { bubbles: true }));
+        insert(event.target, '  ', event.target.selectionStart, event.target.selectionEnd);
     } else leaves.current = false;
 }
 
@@ -193,7 +200,7 @@ export function Editor({ id }) {
             <div class="text"><${Lines} text=${text} problems=${problems} area=${area} />
             <textarea ref=${area} aria-label="Text of the team file" aria-describedby="findings" wrap="off" spellcheck="false" autocapitalize="off" value=${text}
                 onInput=${(/** @type {any} */ event) => (set(event.target.value), moved())} onKeyUp=${moved} onClick=${moved} onKeyDown=${(/** @type {any} */ event) => onKey(event, leaves)}></textarea></div>
-            <${Words} text=${text} caret=${caret.value} area=${area} set=${(/** @type {string} */ value) => (set(value), moved())} />
+            <${Words} text=${text} caret=${caret.value} area=${area} />
             <div id="findings" role="status">${found === null ? '…' : errors ? counted(errors, 'error') : problems.length ? counted(problems.length, 'warning') : 'No errors.'}</div>
             <${Findings} problems=${problems} area=${area} /></section>
             <section aria-label="Preview">${found?.team?.graph && html`<${Picture} graph=${found.team.graph} />`}</section></div>

@@ -150,3 +150,28 @@ async fn a_second_press_and_a_request_whose_answer_was_lost_have_one_effect() {
     assert_eq!(forks["conversations"].as_array().unwrap().len(), 1, "{forks}");
     check_clean(&browser, &world);
 }
+
+#[tokio::test]
+async fn what_tab_and_a_word_have_written_in_a_team_file_can_be_undone() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    show(&mut browser, "#/teams/talk").await;
+    browser.until_text("No errors.").await;
+    let begins = |text: &str| format!("{}.startsWith({})", value(".text textarea"), json!(text));
+    let undo = "document.querySelector('.text textarea').focus(), document.execCommand('undo')";
+    browser
+        .eval("{ const it = document.querySelector('.text textarea'); it.focus(); it.setSelectionRange(0, 0); } 0")
+        .await;
+    browser.command("Input.insertText", json!({"text": "tas"})).await;
+    let tab = json!({"type": "rawKeyDown", "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9});
+    browser.command("Input.dispatchKeyEvent", tab).await;
+    browser.until(&begins("tas  \n")).await;
+    browser.eval(undo).await;
+    browser.until(&begins("tas\n")).await;
+    // A word of the completion, where the caret is.
+    browser.press("task").await;
+    browser.until(&begins("task: \n")).await;
+    browser.eval(undo).await;
+    browser.until(&begins("tas\n")).await;
+    check_clean(&browser, &world);
+}
