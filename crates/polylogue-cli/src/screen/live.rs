@@ -351,7 +351,7 @@ impl Live {
         // One row is left, so that the region never scrolls by itself.
         let most = size.rows.saturating_sub(1).max(2);
         status.truncate(most / 2);
-        let keys = self.keys_to_show(status.is_empty(), size, now);
+        let keys = self.keys.and_then(|keys| keys.line(self.is_paused, status.is_empty(), size, now));
         let is_any = !status.is_empty() || keys.is_some();
         if is_any && size.rows > 6 && (self.renderer.has_begun() || shown.is_some()) {
             status.insert(0, Line::default());

@@ -102,7 +102,7 @@ fn a_refresh_that_cannot_ask_is_an_error() {
         ("openai", 2, "no key is set (`OPENAI_API_KEY`)"),
         ("azure", 2, "`AZURE_OPENAI_ENDPOINT`"),
         ("anthropic", 1, "127.0.0.1:1"),
-        ("fireworks", 2, "only in the table"),
+        ("perplexity", 2, "only in the table"),
     ] {
         for json in [&[][..], &["--json"]] {
             let ran = home.run(&[&["models", provider, "--refresh"][..], json].concat()).exits(exit);

@@ -61,7 +61,7 @@ async fn an_error_stays_until_a_person_does_something_else() {
 const ANSWERED: &str = "performance.getEntriesByType('resource').slice(window.before).map((it) => it.name)";
 
 #[tokio::test]
-async fn a_run_that_is_removed_and_a_session_that_has_ended_are_not_asked_for_again_and_again() {
+async fn a_run_that_is_removed_and_a_session_that_has_ended_are_not_asked_for_repeatedly() {
     let world = World::new().await;
     let Some(mut browser) = browser_of(&world).await else { return };
     let id = begin(&world, &json!({"team": "ask"})).await;

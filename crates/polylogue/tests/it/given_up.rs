@@ -31,7 +31,7 @@ async fn asked(log: &Log) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_person_whom_a_given_up_turn_called_is_asked_anew_by_the_next_one() {
+async fn a_person_whom_a_given_up_turn_called_is_asked_again_by_the_next_one() {
     // Where another one has said something, the turn is passed, and otherwise rolled back.
     for others in [&["Ann"][..], &[]] {
         let chat = others.iter().fold(Chat::named("main"), |chat, who| {

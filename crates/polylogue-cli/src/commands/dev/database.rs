@@ -107,7 +107,7 @@ impl LocalDatabase {
     async fn run(&mut self) -> Result<(), CliError> {
         let log = File::create(self.log()).map_err(|error| self.failed("started", &error.to_string()))?;
         let copy = log.try_clone().map_err(|error| self.failed("started", &error.to_string()))?;
-        // Only by a socket of this user, whoever can look into the folder.
+        // Only by a socket of this user: others may be able to look into the folder.
         let mut words: Vec<OsString> =
             vec![self.programs.join("postgres").into(), "-D".into(), self.data().into()];
         words.extend(["-k".into(), self.folder.clone().into_os_string()]);

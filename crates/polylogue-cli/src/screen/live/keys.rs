@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::Live;
 use crate::screen::region::Size;
 use crate::screen::style::Style;
 use crate::screen::text::Line;
@@ -17,14 +16,14 @@ pub(crate) struct Keys {
     pub(crate) paused: &'static str,
 }
 
-impl Live {
+impl Keys {
     /// The line that says which keys there are, if it is to be shown. `is_idle`: no agent has its turn.
-    pub(super) fn keys_to_show(&self, is_idle: bool, size: Size, now: Duration) -> Option<Line> {
-        let Keys { running, paused } = self.keys.filter(|_| size.rows > 6)?;
-        let keys = match self.is_paused {
-            true => paused,
+    pub(super) fn line(self, is_paused: bool, is_idle: bool, size: Size, now: Duration) -> Option<Line> {
+        let keys = match is_paused {
+            _ if size.rows <= 6 => return None,
+            true => self.paused,
             false if is_idle || now < KEYS_AFTER => return None,
-            false => running,
+            false => self.running,
         };
         Some(Line::new(keys, Style::DIM).fit(size.text_columns()))
     }
