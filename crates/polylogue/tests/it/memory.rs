@@ -7,6 +7,8 @@ use polylogue::agents::reason::PlanAndSolve;
 use polylogue::layers::hook::Hooked;
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
+use polylogue::tools::Approval;
+use polylogue::tools::approval::ApprovalRequest;
 use polylogue::tools::memory::{
     AnyMemory, Fact, LongTerm, Memory, MemoryError, Note, Query, Recalled, Scope, Source,
 };
@@ -184,6 +186,33 @@ async fn a_reminder_is_in_the_log_and_in_the_view_behind_what_was_said() {
     });
     let [Part::Text(words), Part::Data(ids)] = &found.unwrap()[..] else { panic!("no data") };
     assert_eq!((&**words, ids), ("#1 (Zoe, 1970-01-01): Ann likes green tea.", &serde_json::json!([1])));
+}
+
+/// A fact can repeat what its author read from outside in an earlier conversation.
+#[tokio::test]
+async fn facts_are_text_from_outside_whether_found_or_prompted() {
+    let place = Place::new();
+    place.write("team", &["Ann likes green tea."]).await;
+    let script = r#"[{"A": {"calls": [{"id": "c1", "tool": "recall", "args": {"query": "trains"}}]}},
+        {"A": {"calls": [{"id": "c2", "tool": "recall", "args": {"query": "tea"}}]}},
+        {"A": {"calls": [{"id": "c3", "tool": "recall", "args": {"query": "tea"}}]}}]"#;
+    let agent = || {
+        let is_outside =
+            |wanted: &ApprovalRequest| wanted.outside.iter().any(|source| &**source == "the memory `team`");
+        let agent = Assistant::new("A", model(script)).unwrap().tools(place.of("team").tools());
+        agent.approval(Approval::when(is_outside))
+    };
+    let asked = |events: &[Arc<Event>]| -> Vec<String> {
+        let asked = events.iter().filter_map(|event| match &event.body {
+            Body::InputRequired(question) => question.call.as_ref(),
+            _ => None,
+        });
+        asked.map(|call| call.id.clone()).collect()
+    };
+    let events = run(&chat(1, agent()), "one", "Which tea?").await;
+    assert_eq!(asked(&events), ["c3"], "nothing was found by the first call");
+    let events = run(&chat(1, place.of("team").reminds(agent(), 5)), "two", "Which tea?").await;
+    assert_eq!(asked(&events), ["c1"]);
 }
 
 /// Resumed from any point after the lookup, the conversation is the same, whatever became of the memory.

@@ -181,6 +181,7 @@ impl Tool for Lookup {
             self.0.memory.recall_metered(&query, cx.meter).await.map_err(|error| error.to_string())?;
         let fresh = recalled.facts.iter().filter(|fact| !known.contains(&fact.id)).take(wanted);
         let fresh: Vec<&Fact> = fresh.collect();
+        let has_facts = !fresh.is_empty();
         let mut parts = match fresh.as_slice() {
             [] => vec![Part::text("nothing that fits")],
             facts => {
@@ -190,6 +191,7 @@ impl Tool for Lookup {
         };
         parts.extend(recalled.missed.map(Part::text));
         let outcome = Outcome::new(OutcomeStatus::Done, parts);
+        let outcome = if has_facts { self.0.mark(outcome) } else { outcome };
         Ok(match recalled.used {
             Some(used) => outcome.using(used),
             None => outcome,

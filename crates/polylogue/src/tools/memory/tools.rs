@@ -38,6 +38,11 @@ impl LongTerm {
     pub fn tools(&self) -> Vec<AnyTool> {
         vec![AnyTool::new(Remember::of(self)), AnyTool::new(Recall::of(self)), AnyTool::new(Forget::of(self))]
     }
+
+    /// Marks `outcome`, which has facts, as text from outside: agents wrote them, and may have read such text before.
+    pub(super) fn mark(&self, outcome: Outcome) -> Outcome {
+        outcome.from_outside(format!("the memory `{}`", self.scope))
+    }
 }
 
 fn spec(name: &str, description: &str, properties: &Value, required: &[&str]) -> ToolSpec {
@@ -137,6 +142,7 @@ impl Tool for Recall {
             text.push_str(&format!("\n({why})"));
         }
         let outcome = Outcome::done(text);
+        let outcome = if recalled.facts.is_empty() { outcome } else { self.0.mark(outcome) };
         Ok(match recalled.used {
             Some(used) => outcome.using(used),
             None => outcome,
