@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::Either;
-use polylogue::{Agent as _, Status};
-use polylogue_core::{Body, Cancellation, Event, Finish, Path, Question, Responder, RunOutcome, Update};
+use polylogue::{Agent as _, Message, Status};
+use polylogue_core::{
+    Body, Cancellation, Event, Finish, Instruction, Path, Question, Responder, RunOutcome, Update,
+};
 use polylogue_mcp::Progress;
 use polylogue_runtime::{Conversation, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -47,6 +49,9 @@ pub(crate) struct Runner {
     pub(crate) progress: Option<UnboundedReceiver<Progress>>,
     /// Whether the person learns when the bound of the run ends to apply: not where a script speaks, of which none is shown.
     pub(crate) says_bound: bool,
+    /// Whether a text that the person gives during a run is the next message, sent when the run has ended: in a chat that ends
+    /// [with its only turn](steering::has_one_turn).
+    pub(crate) keeps_texts: bool,
 }
 
 impl Runner {
@@ -128,33 +133,58 @@ impl Runner {
         let mut run = std::pin::pin!(self.conversation.run());
         let mut ticks = tokio::time::interval(TICK);
         let mut key = SteeringKey::at_terminal(self.settings.looks.live && prompt::is_possible());
+        // For when the run has ended.
+        let mut texts: Vec<Message> = Vec::new();
         let status = loop {
-            tokio::select! {
+            let mut is_steered = false;
+            let ended = tokio::select! {
                 biased;
-                () = signals.next() => obey(signals, &cancellation, view),
+                () = signals.next() => {
+                    obey(signals, &cancellation, view);
+                    None
+                }
                 Some(signal) = view.next_update() => {
                     view.show(&signal, &cancellation).await;
                     if matches!(signal, Update::Event(_)) {
                         view.tell_of_bound(&self.conversation);
                     }
+                    None
                 }
                 // Once an order was given, what it does stands there.
                 Some(said) = next_notice(progress), if !cancellation.is_requested() => {
                     view.apply(|screen| noticed(screen, &said), &cancellation);
+                    None
                 }
                 () = key.pressed() => {
                     view.make_room();
                     let (instruction, ended) = steering::ask(run.as_mut(), signals).await;
-                    let is_any = instruction.map(|given| self.conversation.instruct(given)).is_some();
-                    match ended {
-                        // It continues with what was said when it had just ended.
-                        Some(Ok(_)) if is_any => run.set(self.conversation.run()),
-                        Some(status) => break status,
+                    match instruction {
+                        Some(Instruction::Send(text)) if self.keeps_texts => texts.push(text),
+                        Some(given) => {
+                            drop(self.conversation.instruct(given));
+                            is_steered = true;
+                        }
                         None => {}
                     }
+                    ended
                 }
-                status = &mut run => break status,
-                _ = ticks.tick() => { view.apply(Screen::tick, &cancellation); }
+                status = &mut run => Some(status),
+                _ = ticks.tick() => {
+                    view.apply(Screen::tick, &cancellation);
+                    None
+                }
+            };
+            let Some(status) = ended else { continue };
+            let has_texts = !texts.is_empty();
+            match (steering::send_all(&self.conversation, &mut texts).await, status) {
+                // It continues with what was said before it ended, or when it had just ended.
+                (Ok(()), Ok(status))
+                    if is_steered || has_texts && matches!(status, Status::Closed { .. }) =>
+                {
+                    run.set(self.conversation.run());
+                }
+                (Err(error), Ok(_)) => break Err(error),
+                (_, status) => break status,
             }
         };
         // What was appended last is shown before the outcome.

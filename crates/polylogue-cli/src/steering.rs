@@ -8,6 +8,8 @@ use clap::Parser;
 use futures_util::future::{Either, select};
 use polylogue::{Message, Name};
 use polylogue_core::Instruction;
+use polylogue_runtime::Conversation;
+use polylogue_team::{Pattern, Team};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args;
@@ -62,6 +64,23 @@ pub(crate) async fn ask<S>(
         }
     };
     (instruction, ended)
+}
+
+/// Sends what the person said during a run that has ended: in the log, it is not lost, however the run has ended.
+pub(crate) async fn send_all(
+    conversation: &Conversation,
+    texts: &mut Vec<Message>,
+) -> polylogue_runtime::Result<()> {
+    for text in texts.drain(..) {
+        conversation.send(text).await?;
+    }
+    Ok(())
+}
+
+/// Whether the outermost chat of `team` ends with its only turn: no turn follows that sees a text which is given meanwhile.
+pub(crate) fn has_one_turn(team: &Team) -> bool {
+    let has_one_step = matches!(team.chat.pattern, Pattern::Sequential | Pattern::Parallel);
+    has_one_step && team.chat.participants.len() == 1
 }
 
 /// The limits after `/raise`.

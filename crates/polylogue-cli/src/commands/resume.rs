@@ -62,6 +62,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
         always: Always::of(prepared.access()),
         progress: prepared.servers_mut().take_progress(),
         says_bound: !prepared.is_scripted(),
+        keeps_texts: false,
     };
     let exit = runner.run().await?;
     Ok(refused.unwrap_or(exit))

@@ -64,6 +64,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
         always: Always::of(prepared.access()),
         progress: prepared.servers_mut().take_progress(),
         says_bound: !prepared.is_scripted(),
+        keeps_texts: false,
     }
     .run()
     .await

@@ -6,7 +6,7 @@ use std::time::Duration;
 use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Received, Server};
 use serde_json::Value;
 
-use crate::home::{Home, KEY, PROGRAM, assert_whole, serve, until};
+use crate::home::{Home, KEY, PROGRAM, assert_whole, of_type, serve, until};
 use crate::terminal::Terminal;
 
 /// Replies with the number of the request and the last message.
@@ -168,6 +168,33 @@ fn ctrl_c_stops_the_reply_and_not_the_program() {
     assert!(all.contains("Think slowly") && all.ends_with("Quick now"), "{sent:?}");
     terminal.press("\x04");
     assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_text_that_is_given_by_key_during_a_reply_is_the_next_message() {
+    let words: String = (0..200).map(|n| format!("word{n} ")).collect();
+    let play = move |_: &Received, nth: usize| match nth {
+        0 => Answer::text(words.as_str()).with(Quirk::Pace(Duration::from_millis(10))),
+        _ => Answer::text(format!("Reply {}", nth + 1)),
+    };
+    let server = serve(Behavior::from(Playbook::new(play)).key(KEY));
+    let home = home(&server);
+    let mut terminal = Terminal::open(&home, (100, 60), &["chat"]);
+    terminal.wait_for_question("Ctrl-D leaves.");
+    terminal.press("Hello\r");
+    terminal.wait_for("word9 ");
+    terminal.press("\u{1c}");
+    terminal.wait_for("steer>");
+    terminal.press("Shorter, please\r");
+    terminal.wait_for_question("Reply 2");
+    terminal.press("\x04");
+    assert_eq!(terminal.end().0, 0);
+    let sent = sent(&server);
+    let texts = texts(&sent);
+    assert_eq!((texts.len(), texts[0], texts[2]), (3, "Hello", "Shorter, please"), "{texts:?}");
+    let events = home.events();
+    let count = |kind| of_type(&events, kind).len();
+    assert_eq!(["message", "reopened", "sent"].map(count), [2, 1, 0], "it is in the log once: {events:?}");
 }
 
 #[test]

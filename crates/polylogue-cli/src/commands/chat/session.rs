@@ -22,7 +22,7 @@ use crate::signals::Signals;
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::trust::rules::Always;
 use crate::view::View;
-use crate::{args, attachments};
+use crate::{args, attachments, steering};
 
 /// Why a team that speaks by its script fails at other messages.
 const OF_SCRIPT: &str =
@@ -115,6 +115,7 @@ impl Session {
             always: Always::of(self.prepared.access()),
             progress,
             says_bound: !self.prepared.is_scripted(),
+            keeps_texts: steering::has_one_turn(self.prepared.team()),
         };
         let mut view = runner.view(Instant::now()).await;
         if self.settings.output != Output::Json {
