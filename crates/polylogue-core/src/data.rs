@@ -23,6 +23,7 @@ mod prefix;
 mod price;
 mod reply;
 mod request;
+pub mod schema;
 mod stop_reason;
 mod store_error;
 mod stored_result;

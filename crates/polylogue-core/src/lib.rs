@@ -38,6 +38,7 @@ mod view;
 
 pub use agent::{Agent, AnyAgent, Layer};
 pub use chat::{Chat, ChatBuilder, OpenBackground, Start, Status, TaskFrom};
+pub use data::schema;
 pub use data::{
     AllowanceOwner, AnsweredBy, Audience, BackgroundResult, BackgroundStatus, BackgroundTask, BlobId,
     CacheLifetime, CacheSavings, Call, CallCost, CallOutcome, CallPurpose, Capabilities, Capability, Charge,

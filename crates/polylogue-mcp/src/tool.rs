@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use polylogue_core::schema::well_formed;
 use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
 use rmcp::model::{JsonObject, Tool as Listed};
 use serde_json::{Value, json};
@@ -23,10 +24,12 @@ pub(crate) struct Remote {
 
 impl Remote {
     pub(crate) fn new(name: String, server: Arc<Server>, listed: &Listed) -> Self {
-        let mut parameters = (*listed.input_schema).clone();
-        // Providers refuse tools whose arguments are not an object.
-        parameters.insert("type".into(), json!("object"));
-        let mut spec = ToolSpec::new(name, about(listed), Value::Object(parameters));
+        // Providers refuse tools whose schemas are not well formed, or whose arguments are not an object.
+        let mut parameters = well_formed(&Value::Object((*listed.input_schema).clone()));
+        if let Some(keywords) = parameters.as_object_mut() {
+            keywords.insert("type".into(), json!("object"));
+        }
+        let mut spec = ToolSpec::new(name, about(listed), parameters);
         spec.repeatable = is_repeatable(listed);
         spec.max_cost = listed.meta.as_ref().and_then(|meta| dollars(meta.get(MAX_COST)?));
         let schema = Mutex::new(Arc::clone(&listed.input_schema));

@@ -22,6 +22,17 @@ async fn results_of_tools_become_outcomes() {
 }
 
 #[tokio::test]
+async fn what_a_schema_cannot_say_is_not_sent_to_models() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|_| ())).await;
+    let parameters = |name: &str| tools.get(name).spec().parameters.clone();
+    let expected = json!({"type": "object", "properties": {"text": {"title": "T"}}});
+    assert_eq!(parameters("value"), expected);
+    let expected = json!({"type": "object", "properties": {"text": {"type": "string"}}});
+    assert_eq!((parameters("echo"), parameters("fail")), (expected.clone(), expected));
+}
+
+#[tokio::test]
 async fn resources_are_read_by_tools() {
     let bench = Bench::new("library");
     let tools = Tools::of(&bench.servers(|_| ())).await;

@@ -34,6 +34,8 @@ def tool(name):
         listed["annotations"] = {"readOnlyHint": True}
     if name == "fail":
         schema["type"] = "string"
+    if name == "value":
+        schema.update(properties={"text": {"type": "file", "maxLength": "9", "title": "T"}}, required="text")
     return listed
 
 

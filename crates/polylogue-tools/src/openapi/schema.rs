@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use polylogue_core::schema::{can_be, is_type};
 use serde_json::{Map, Value, json};
 
 use super::document::Document;
@@ -11,8 +12,23 @@ const DEEPEST: usize = 8;
 /// Maximum size of a schema as JSON, in bytes. A larger one is cut at a lower depth.
 const MAX_BYTES: usize = 24 * 1024;
 
-/// The types of JSON Schema.
-const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+/// Keywords that are kept unchanged.
+const KEPT: [&str; 14] = [
+    "description",
+    "title",
+    "pattern",
+    "format",
+    "minimum",
+    "maximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "enum",
+    "default",
+];
 
 /// Maximum number of schemas within one.
 const MOST: usize = 2_000;
@@ -87,20 +103,10 @@ fn at(document: &Document, schema: &Value, depth: usize, left: &RemainingSize) -
 
 /// Whether `key` is kept unchanged, with a `value` that it can have: providers refuse schemas with others.
 fn is_kept(key: &str, value: &Value) -> bool {
-    match key {
-        "description" | "title" | "pattern" | "format" => value.is_string(),
-        "minimum" | "maximum" => value.is_number(),
-        "multipleOf" => value.as_f64().is_some_and(|number| number > 0.0),
-        "minLength" | "maxLength" | "minItems" | "maxItems" => value.is_u64(),
-        "uniqueItems" => value.is_boolean(),
-        "enum" => value.as_array().is_some_and(|values| !values.is_empty()),
-        "default" => true,
-        _ => false,
-    }
+    KEPT.contains(&key) && can_be(key, value)
 }
 
 fn put_type(object: &Map<String, Value>, simple: &mut Map<String, Value>) {
-    let is_type = |kind: &Value| kind.as_str().is_some_and(|kind| TYPES.contains(&kind));
     let kind = match object.get("type") {
         // `null` is what is left out.
         Some(Value::Array(kinds)) => {
