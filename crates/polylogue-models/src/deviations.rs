@@ -58,6 +58,8 @@ pub struct Deviations {
     /// Whether it may reply by another model than the one that is asked, and names that: the log and the cost are then those of the
     /// model that replied.
     pub chooses_model: bool,
+    /// The most tools that a request to chat completions can have, if that is documented.
+    pub max_tools: Option<usize>,
     /// Parameters that it refuses.
     pub refuses: &'static [&'static str],
     /// Parameters that it refuses for models that are known to reason.
@@ -77,10 +79,17 @@ impl Deviations {
         top_p_below_one: false,
         prompt_cache_key: false,
         chooses_model: false,
+        max_tools: None,
         refuses: &[],
         refuses_while_reasoning: &[],
         refuses_reasoning: &[],
     };
+
+    /// These at another address: without what is known of the provider's own servers only, unless it `is_own`.
+    pub(crate) fn at(self, is_own: bool) -> Self {
+        let prompt_cache_key = self.prompt_cache_key && is_own;
+        Self { prompt_cache_key, max_tools: self.max_tools.filter(|_| is_own), ..self }
+    }
 }
 
 impl Default for Deviations {
@@ -114,9 +123,11 @@ const USUAL: Row = Row {
 };
 
 /// A provider of OpenAI's models, those that reason among them.
+/// The number of tools: <https://learn.microsoft.com/en-us/azure/ai-foundry/openai/quotas-limits>, and refusals of OpenAI.
 const OPENAI: Row = Row {
     fields: Deviations {
         stop_while_reasoning: false,
+        max_tools: Some(128),
         refuses_while_reasoning: &["temperature", "top_p"],
         ..Deviations::NONE
     },

@@ -36,6 +36,8 @@ impl Protocol for Gemini {
     const REPLY: &'static str = "a reply of Gemini";
     const CORE: &'static str = "candidates";
     const MESSAGES: &'static str = "contents";
+    /// <https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling>
+    const MAX_TOOLS: Option<usize> = Some(512);
     const GROUPS_RESULTS: bool = true;
     const SYSTEM_WITHIN: SystemWithin = SystemWithin::Never;
     const NO_FIELD: &'static [&'static str] = &["parallel_tool_calls"];

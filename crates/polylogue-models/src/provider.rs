@@ -10,7 +10,7 @@ use crate::auth::Auth;
 use crate::aws::{Aws, AwsService};
 use crate::azure::{self, AzureCredentials};
 use crate::config::Config;
-use crate::deviations::{self, Deviations};
+use crate::deviations;
 use crate::google;
 
 /// A provider of models.
@@ -458,10 +458,7 @@ impl Provider {
                 capabilities: self.capabilities(),
                 reasoning: row.reasoning,
                 call_id_length: row.call_id_length,
-                deviations: Deviations {
-                    prompt_cache_key: row.fields.prompt_cache_key && self.has_host_of(base_url),
-                    ..row.fields
-                },
+                deviations: row.fields.at(self.has_host_of(base_url)),
                 ..Config::of(self.api, base_url)
             },
         }

@@ -128,6 +128,14 @@ impl EndpointModel {
         }
     }
 
+    /// The most tools that a request can have; `None` if that is not documented.
+    #[must_use]
+    pub fn max_tools(&self) -> Option<usize> {
+        let of_api = with_protocol!(self.api, P => P::MAX_TOOLS);
+        let is_chat = self.api == Api::ChatCompletions;
+        of_api.or(self.endpoint.0.config.deviations.max_tools.filter(|_| is_chat))
+    }
+
     /// Its endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
@@ -152,6 +160,11 @@ impl EndpointModel {
         if P::asked_output(request.params, &self.own_style()).replies.is_none() {
             let error = refuse("the number of replies that an extra field asks for cannot be read");
             return Err(error.hint("write a whole number from 1 on"));
+        }
+        let count = request.tools.len();
+        if let Some(most) = self.max_tools().filter(|most| count > *most) {
+            let error = refuse(&format!("a request can have at most {most} tools, and this one has {count}"));
+            return Err(error.hint("give the agent fewer tools, or let it search them (`tool_search`)"));
         }
         if P::API == Api::Messages && self.endpoint.0.config.auth == Auth::GoogleKey {
             let hint = "unset `GOOGLE_VERTEX_API_KEY` and use a service account, or name the model of another provider";

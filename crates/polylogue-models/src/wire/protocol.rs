@@ -158,6 +158,9 @@ pub(crate) trait Protocol: Default + Send {
     /// The field that every reply must have.
     const CORE: &'static str;
 
+    /// The most tools that a request can have, if that is documented of the API, and not of some of its providers.
+    const MAX_TOOLS: Option<usize> = None;
+
     /// The field of a request with the list of messages, which no extra field may replace.
     const MESSAGES: &'static str = "messages";
 

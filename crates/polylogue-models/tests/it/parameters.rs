@@ -5,7 +5,7 @@ use crate::common;
 use crate::common::{Asked, ask, config, weather};
 use polylogue_core::{
     AnyModel, Bound, Call, Effort, Entry, Model as _, ModelErrorKind, Outcome, Params, Part, Price, Thinking,
-    ToolChoice,
+    ToolChoice, ToolSpec,
 };
 use polylogue_models::{Config, Endpoint, EndpointModel, Env, Fallback, Models, Provider};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server, Vendor};
@@ -48,6 +48,36 @@ async fn each_parameter_has_its_field() {
     }
     let without = sent(&model, &server, all(), false).await;
     assert_eq!((without.get("tool_choice"), without.get("parallel_tool_calls")), (None, None));
+}
+
+#[tokio::test]
+async fn more_tools_than_a_request_can_have_are_refused_before_it_is_sent() {
+    let server = server().await;
+    let mut own = config(&server);
+    own.deviations.max_tools = Some(2);
+    let model = Endpoint::new(own).unwrap().model("m");
+    let tool = |n: usize| ToolSpec::new(format!("tool_{n}"), "Does something.", json!({"type": "object"}));
+    for (count, is_sent) in [(2, true), (3, false)] {
+        let asked = Asked { tools: (0..count).map(tool).collect(), ..Asked::default() };
+        let error = ask(&model, &asked).await.0.err();
+        assert_eq!(error.as_ref().map(|error| error.kind), (!is_sent).then_some(ModelErrorKind::Config));
+        let said = error.map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(said.contains("at most 2 tools, and this one has 3"), !is_sent, "{said}");
+    }
+    assert_eq!(server.requests().len(), 1);
+
+    let keys = ["OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"].map(|name| (name, "x"));
+    let models = Models::new(Env::of(keys));
+    for (name, most) in [
+        ("openai:gpt-4o", Some(128)),
+        ("openai-responses:gpt-4o", None),
+        ("gemini:gemini-2.5-flash", Some(512)),
+        ("anthropic:claude-opus-4-1", None),
+    ] {
+        assert_eq!(models.model(name).unwrap().max_tools(), most, "{name}");
+    }
+    let elsewhere = Provider::find("openai").unwrap().config_at(&server.base_url());
+    assert_eq!(elsewhere.deviations.max_tools, None);
 }
 
 #[tokio::test]

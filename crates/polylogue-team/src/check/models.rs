@@ -1,15 +1,20 @@
 //! Models of the table that ships: misspelled names, and parameters that a model does not take.
 
+use polylogue::agents::tooling::ToolCalling;
+use polylogue::tools::search::ToolSearch;
 use polylogue_config::At;
 use polylogue_core::{Model as _, Params};
 use polylogue_models::{EndpointModel, Env, KnownModel, Models, Provider, model_names};
 
 use crate::agent::ModelKeys;
+use crate::built_in::{FILES, file_tool_names};
 use crate::codes;
 use crate::diagnostic::Report;
 use crate::outline::Outline;
+use crate::reasoning::Reasoning;
 use crate::suggest;
 use crate::team::Team;
+use crate::tooling::NamedTool;
 
 pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
     let own = outline.agents().filter_map(|agent| agent.model()?.model.as_ref());
@@ -23,6 +28,7 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         let list = keys.model.as_ref().or(team.model.as_ref());
         for model in list.into_iter().flat_map(|list| model_names(list)) {
             warn_of_refused(team, agent.name.as_str(), keys, model, report);
+            check_number_of_tools(team, agent.name.as_str(), keys, model, report);
         }
     }
 }
@@ -93,6 +99,43 @@ fn warn_of_refused(team: &Team, who: &str, keys: &ModelKeys, model: &str, report
         }
     };
     report.warning(codes::NO_EFFECT, given.key(), message, hint);
+}
+
+/// Reports more tools than a request to a model can have, as far as the file says which tools there are: an MCP server says it
+/// later, and then the call is refused.
+fn check_number_of_tools(team: &Team, who: &str, keys: &ModelKeys, model: &str, report: &mut Report<'_>) {
+    let count = sent_tools(team, keys);
+    // All models take so many.
+    if count <= ToolSearch::DEFAULT_ABOVE || report.full() {
+        return;
+    }
+    let known = at_provider(team, model).and_then(|(provider, _)| known_model(provider, model));
+    if let Some(most) = known.and_then(|known| known.max_tools()).filter(|most| count > *most) {
+        let message = format!(
+            "a request to `{model}`, the model of `{who}`, can have at most {most} tools, and the agent has {count}"
+        );
+        let hint = "give it fewer tools, or let it search them: that is the default of `tool_search`";
+        report.error_with_hint(keys.tools.key(), message, hint);
+    }
+}
+
+/// How many tools are at least sent with each request of an agent.
+fn sent_tools(team: &Team, keys: &ModelKeys) -> usize {
+    let is_written = !matches!(*keys.tool_calling, ToolCalling::Auto | ToolCalling::Native);
+    if is_written || matches!(keys.reasoning.as_deref(), Some(Reasoning::Rewoo(_))) {
+        return 0;
+    }
+    let count = |own: &NamedTool| match own.tool.as_str() {
+        FILES => file_tool_names().len(),
+        name => team.operations(name).len().max(1),
+    };
+    let own: usize = keys.tools.iter().filter_map(|given| given.own()).map(count).sum();
+    // A search leaves these out.
+    let others = keys.suggests_tools.len() + keys.agent_tools.len() + keys.handoffs.len();
+    match keys.tool_search.on() {
+        Some(search) if own + others > search.above => others,
+        _ => own + others,
+    }
 }
 
 /// `model` at any address, without a key.

@@ -5,6 +5,33 @@ use expect_test::expect;
 use super::check;
 
 #[test]
+fn more_tools_than_a_request_to_the_model_can_have_are_an_error() {
+    let names: Vec<String> = (0..129).map(|n| format!("c{n}")).collect();
+    let commands: Vec<String> =
+        names.iter().map(|name| format!("{{name: {name}, description: d, command: [ls]}}")).collect();
+    let (commands, names) = (commands.join(", "), names.join(", "));
+    let refused = "can have at most 128 tools, and the agent has 129";
+    for (model, keys, is_refused) in [
+        ("openai:gpt-4o", ", tool_search: false", true),
+        ("openai:gpt-4o", ", tool_search: {above: 200}", true),
+        ("openai:gpt-4o", "", false),
+        ("openai:gpt-4o", ", tool_search: false, tool_calling: text", false),
+        ("anthropic:claude-opus-4-1", ", tool_search: false", false),
+    ] {
+        let text = format!(
+            "name: t\nagents: [{{name: Ann, model: '{model}', tools: [{names}]{keys}}}]\n\
+             commands: [{commands}]\nchat: {{participants: [Ann], pattern: sequential}}\n"
+        );
+        let said = match polylogue_team::parse(&text, "t.yaml", &polylogue_team::Overrides::default()) {
+            Ok(_) => String::new(),
+            Err(diagnostics) => diagnostics.to_string(),
+        };
+        assert_eq!(said.contains(refused), is_refused, "{model}{keys}: {said}");
+        assert_eq!(said.is_empty(), !is_refused, "{model}{keys}: {said}");
+    }
+}
+
+#[test]
 fn an_agent_without_a_model_has_nothing_of_one() {
     check(
         "name: t
