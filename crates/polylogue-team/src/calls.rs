@@ -8,7 +8,7 @@ use polylogue_config::yaml::{Data, Node};
 use polylogue_config::{As, At, Config, Cx, Label};
 use polylogue_tools::command::Argument;
 use polylogue_tools::http::{self, Header, HttpMethod, Secret};
-use polylogue_tools::openapi::{Keys, Operation};
+use polylogue_tools::openapi::{Keys, LeftOutOperation, Operation};
 use serde_json::Value;
 
 use crate::command::DeclaredArgument;
@@ -45,6 +45,9 @@ pub struct ApiDocument {
     /// The operations of the document.
     #[key(skip)]
     pub operations: Vec<Operation>,
+    /// Those that cannot be called, unless `include` names some.
+    #[key(skip)]
+    pub left_out: Vec<LeftOutOperation>,
 }
 
 /// An HTTP request that agents can call as a tool.
@@ -162,6 +165,28 @@ struct SecretHeader {
 }
 
 impl ApiDocument {
+    /// Which operations cannot be called, in one line; `None` if all can.
+    #[must_use]
+    pub fn left_out_in_words(&self) -> Option<String> {
+        const SHOWN: usize = 3;
+        const WHY_CHARS: usize = 100;
+        let of = |left: &LeftOutOperation| {
+            let why: String = left.why.chars().take(WHY_CHARS).collect();
+            format!("`{}` ({why})", left.name)
+        };
+        let shown: Vec<String> = self.left_out.iter().take(SHOWN).map(of).collect();
+        let operations = match self.left_out.len() {
+            0 => return None,
+            1 => "1 operation".to_owned(),
+            count => format!("{count} operations"),
+        };
+        let more = match self.left_out.len().saturating_sub(SHOWN) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!("leaves out {operations} that cannot be called: {}{more}", shown.join(", ")))
+    }
+
     /// Environment variables that hold its keys.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &String> {
         self.key.iter().chain(self.keys.values()).map(|variable| &variable.value)

@@ -30,5 +30,6 @@ mod operation;
 mod schema;
 
 pub use self::auth::{Credential, Keys};
+pub use self::choice::{ChosenOperations, LeftOutOperation};
 pub use self::document::Document;
 pub use self::operation::{ArgumentLocation, Operation, ParameterPlace, tool};

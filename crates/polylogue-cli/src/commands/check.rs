@@ -8,7 +8,7 @@ use std::path::Path;
 
 use polylogue_runtime::{ModelOptions, RequestedPermission, permission_text, unpriced_models, unread_media};
 use polylogue_team::{Diagnostic, Diagnostics, Grant, Loaded, Overrides, TeamBound, Usage};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use self::keys::MissingKey;
 use super::{price, write, write_rows};
@@ -143,6 +143,11 @@ fn print_summary(
         let what = format!("  agents without a model use `{model}`, your default ({})", given.origin);
         row(&what)?;
     }
+    for (service, document) in &team.openapi {
+        if let Some(words) = document.left_out_in_words() {
+            row(&format!("  the service `{service}` {words}"))?;
+        }
+    }
     for missing in &wants.missing_keys {
         row(&missing.row())?;
     }
@@ -181,6 +186,12 @@ fn of_right(
         "memory": wants.memory,
         "missing_keys": wants.missing_keys,
     });
+    let services = team.openapi.iter().filter(|(_, document)| !document.left_out.is_empty());
+    let left_out: Map<String, Value> =
+        services.map(|(service, document)| (service.clone(), json!(document.left_out))).collect();
+    if let (false, Some(right)) = (left_out.is_empty(), right.as_object_mut()) {
+        right.insert("left_out".into(), left_out.into());
+    }
     if let (Some(price), Some(right)) = (price, right.as_object_mut()) {
         right.insert("price".into(), json!(price));
     }

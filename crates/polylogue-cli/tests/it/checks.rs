@@ -123,3 +123,35 @@ fn a_missing_key_of_a_provider_is_named() {
     home.set("OPENAI_API_KEY", crate::home::KEY);
     assert!(!home.run(&["check", "team.yaml"]).ok().out.contains("no key"));
 }
+
+#[test]
+fn operations_that_cannot_be_called_are_named_and_fail_nothing() {
+    let home = Home::new();
+    let post = |name: &str, kind: &str| {
+        let body = format!("{{required: true, content: {{{kind}: {{}}}}}}");
+        format!("  /{name}: {{post: {{operationId: {name}, requestBody: {body}}}}}\n")
+    };
+    let paths = ["a", "b", "c", "d"].map(|name| post(name, "multipart/form-data")).concat()
+        + &post("e", "application/json");
+    let document = format!("openapi: 3.1.0\nservers: [{{url: 'https://pets.example'}}]\npaths:\n{paths}");
+    home.file("pets.yaml", &document);
+    let team = |include: &str| {
+        format!(
+            "name: t\nagents: [{{name: Ann, tools: [pets]}}]\nopenapi: {{pets: {{file: pets.yaml{include}}}}}\n\
+             chat: {{participants: [Ann], stop: {{max_turns: 2}}}}\n"
+        )
+    };
+    home.file("team.yaml", &team(""));
+    let why = "(what it is sent is not JSON)";
+    let row = format!(
+        "the service `pets` leaves out 4 operations that cannot be called: `a` {why}, `b` {why}, `c` {why} and 1 more\n"
+    );
+    let ran = home.run(&["check", "team.yaml"]).ok();
+    assert!(ran.out.contains(&row), "{}", ran.out);
+    let json = home.run(&["check", "--json", "team.yaml"]).ok().lines().remove(0);
+    assert_eq!(json["left_out"]["pets"].as_array().unwrap().len(), 4);
+    assert_eq!(json["left_out"]["pets"][3]["name"], "d");
+    home.file("team.yaml", &team(", include: [e]"));
+    assert!(!home.run(&["check", "team.yaml"]).ok().out.contains("leaves out"));
+    assert_eq!(home.run(&["check", "--json", "team.yaml"]).ok().lines()[0].get("left_out"), None);
+}

@@ -22,8 +22,11 @@ impl Loader<'_> {
             }
             let include: Vec<&str> = service.include.iter().map(String::as_str).collect();
             let read = self.work_file(&service.file).and_then(|text| Document::read(&text));
-            match read.and_then(|document| document.operations(&include, service.base_url.as_deref())) {
-                Ok(operations) => service.value.operations = operations,
+            match read.and_then(|document| document.choose(&include, service.base_url.as_deref())) {
+                Ok(chosen) => {
+                    service.value.operations = chosen.operations;
+                    service.value.left_out = chosen.left_out;
+                }
                 Err(why) => {
                     let message = format!("`{}` cannot be used: {why}", service.file);
                     report.error(&service.file.span, message);

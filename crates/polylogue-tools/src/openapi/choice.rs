@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use super::document::{Document, Entry, legal};
@@ -10,16 +11,43 @@ use super::operation::Operation;
 /// Maximum number of operations without a selection; a model cannot choose from more.
 const MOST_TOOLS: usize = 64;
 
+/// The operations of a document that were chosen.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ChosenOperations {
+    /// Those that can be called.
+    pub operations: Vec<Operation>,
+    /// Those that cannot, if none was named.
+    pub left_out: Vec<LeftOutOperation>,
+}
+
+/// An operation that cannot be called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftOutOperation {
+    /// The name that its tool would have.
+    pub name: String,
+    /// Why it cannot be called, as a clause.
+    pub why: String,
+}
+
 impl Document {
-    /// The operations that `only` names, by their names or as `get /pets/{id}`; all if it names none. They are called at
-    /// `base`, or where the document says.
+    /// The operations that `only` names, as [`choose`](Self::choose) finds them.
     ///
     /// # Errors
-    /// When one does not exist or cannot be called; when there are more than 64 and none is named; when there is no address.
+    /// As [`choose`](Self::choose).
     pub fn operations(&self, only: &[impl AsRef<str>], base: Option<&str>) -> Result<Vec<Operation>, String> {
+        self.choose(only, base).map(|chosen| chosen.operations)
+    }
+
+    /// The operations that `only` names, by their names or as `get /pets/{id}`; all that can be called if it names none. They are
+    /// called at `base`, or where the document says.
+    ///
+    /// # Errors
+    /// When one does not exist or, being named, cannot be called; when there are more than 64 and none is named; when there is no
+    /// address.
+    pub fn choose(&self, only: &[impl AsRef<str>], base: Option<&str>) -> Result<ChosenOperations, String> {
         let base = self.base(base)?;
         let mut names = HashSet::new();
-        let mut found = Vec::new();
+        let (mut found, mut left_out) = (Vec::new(), Vec::new());
         let mut wanted: Vec<&str> = only.iter().map(AsRef::as_ref).collect();
         let mut known = Vec::new();
         for entry in self.entries() {
@@ -38,8 +66,7 @@ impl Document {
                 Err(why) if !only.is_empty() => {
                     return Err(format!("the operation `{name}` cannot be called: {why}"));
                 }
-                // Without being named it is not missed.
-                Err(_) => {}
+                Err(why) => left_out.push(LeftOutOperation { name, why }),
             }
         }
         if let Some(missing) = wanted.first() {
@@ -51,7 +78,7 @@ impl Document {
             count if count > MOST_TOOLS && only.is_empty() => Err(format!(
                 "it has {count} operations, more than a model can choose from; name some of them in `include`"
             )),
-            _ => Ok(found),
+            _ => Ok(ChosenOperations { operations: found, left_out }),
         }
     }
 }

@@ -100,6 +100,12 @@ fn operations_become_tools_with_simple_schemas() {
         ["show_pet", "removePet", "get_pets", "addPet"],
         "those that cannot be called are not there"
     );
+    let left_out = Document::read(PETS).unwrap().choose(&[] as &[&str], None).unwrap().left_out;
+    let left_out: Vec<(&str, &str)> =
+        left_out.iter().map(|left| (left.name.as_str(), left.why.as_str())).collect();
+    let expected =
+        [("upload", "what it is sent is not JSON"), ("cookie", "its parameter `c` goes into `cookie`")];
+    assert_eq!(left_out, expected);
     let show = &all[0];
     assert_eq!(show.url, "https://eu.pets.example/v1/pets/{pet-id}");
     assert_eq!(show.description, "Shows a pet. With all that is known of it.");
