@@ -158,6 +158,7 @@ async fn a_parked_log_that_is_held_is_shown_as_held() {
     queue.release(claim).await.unwrap();
     assert_eq!(state().await, [QueueState::Parked], "nothing has run it");
     let claim = queue.claim(&id("a")).await.unwrap();
+    queue.append(&claim, &some(0, 1)).await.unwrap();
     queue.release_at_rest(claim, Due::Never).await.unwrap();
     assert_eq!(state().await, []);
 }
