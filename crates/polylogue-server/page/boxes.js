@@ -1,9 +1,10 @@
 // What a person writes: answers to questions, and messages.
 import { html, useSignal } from './lib.js';
-import { attempt, post } from './api.js';
+import { attempt, post, serverTime } from './api.js';
 import { Avatar, Name } from './names.js';
 import { useDraft } from './drafts.js';
-import { counted, dollars, span } from './format.js';
+import { counted, dollars, left, span } from './format.js';
+import { useTicks } from './ticks.js';
 
 /** Sends with Control and Enter. @param {() => void} action */
 const onKey = (action) => (/** @type {KeyboardEvent} */ event) => {
@@ -32,6 +33,26 @@ function asks(open) {
     return open.limit ? `has reached ${open.limit.reached}` : 'asks';
 }
 
+/** A time of day, with its day if that is another one. @param {number} ms since 1970 */
+function timeOf(ms) {
+    const time = new Date(ms);
+    return time.toDateString() === new Date().toDateString() ? time.toLocaleTimeString() : time.toLocaleString();
+}
+
+/**
+ * Which answer counts when there is none in time, and how long that is. Screen readers get the time once, and not each second.
+ * @param {{open: any}} props
+ */
+function TimeLimit({ open }) {
+    const { until_ms: until, default: otherwise } = open;
+    useTicks(true);
+    const now = serverTime();
+    const answer = html`the answer is ${otherwise.text ? html`<code>${otherwise.text}</code>` : 'empty'}`;
+    const isUp = now >= until;
+    return html`<p class="time-limit" id="limit-${open.question}">${isUp ? html`The time is up: ${answer}.`
+        : html`<span aria-hidden="true">In ${left(until - now)} ${answer} by default.</span><span class="sr-only">At ${timeOf(until)} ${answer} by default.</span>`}</p>`;
+}
+
 /** @param {{id: string, run: any, open: any}} props */
 function Question({ id, run, open }) {
     const draft = useDraft(`answer:${id}:${open.question}`);
@@ -48,11 +69,13 @@ function Question({ id, run, open }) {
     });
     const submit = () => answer(draft.text);
     const field = `answer-${open.question}`;
+    const isLimited = open.until_ms !== null && open.default;
     return html`<form class="question" aria-label="Question of ${open.who}" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), submit())}>
         <div class="question-head"><${Avatar} names=${run.names} name=${open.who} /><${Name} names=${run.names} name=${open.who} />
             <span>${asks(open)}</span></div>
         <label class="question-text" for=${field}>${open.text}</label>
-        <textarea id=${field} class="answer" rows="2" value=${draft.text} disabled=${isSent.value}
+        ${isLimited && html`<${TimeLimit} open=${open} />`}
+        <textarea id=${field} class="answer" rows="2" aria-describedby=${isLimited ? `limit-${open.question}` : undefined} value=${draft.text} disabled=${isSent.value}
             onInput=${(/** @type {any} */ event) => draft.set(event.target.value)} onKeyDown=${onKey(submit)}></textarea>
         <div class="actions">
             ${choices(open).map(([label, text], at) => html`<button type="button" class=${at ? '' : 'main'} disabled=${isSent.value} onClick=${() => answer(text)}>${label}</button>`)}

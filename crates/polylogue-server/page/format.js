@@ -30,6 +30,9 @@ export function span(ms) {
     return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** How much time is left, in whole seconds at the end. @param {number} ms */
+export const left = (ms) => (ms < 60_000 ? `${Math.ceil(ms / 1000)} s` : span(ms));
+
 /** @param {number} ms since 1970 @param {number} now */
 export function ago(ms, now) {
     const past = Math.max(0, now - ms);

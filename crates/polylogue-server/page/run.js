@@ -1,6 +1,6 @@
 // One run: what is said, live, and what a person can do with it.
 import { html, useEffect, useRef, useSignal, visible } from './lib.js';
-import { attempt, get, post, refresh, send } from './api.js';
+import { attempt, get, post, refresh, send, serverTime } from './api.js';
 import { address, go, route } from './router.js';
 import { follow } from './stream.js';
 import { Conversation } from './conversation.js';
@@ -8,6 +8,7 @@ import { allowance, Questions, Say } from './boxes.js';
 import { Avatar, Name } from './names.js';
 import { spending } from './format.js';
 import { State } from './runs.js';
+import { useTicks } from './ticks.js';
 import { RequestDialog } from './calls.js';
 import { Graph } from './graph.js';
 import { Timeline } from './timeline.js';
@@ -15,6 +16,9 @@ import { viewAs, viewer } from './viewpoint.js';
 
 /** How often it is asked which process runs a conversation. */
 const NODE_MS = 10_000;
+
+/** How long a run may take to continue with the default answer to a question, in milliseconds. */
+const CONTINUES_MS = 3000;
 
 /** @param {{id: string}} props */
 function useRun({ id }) {
@@ -40,6 +44,13 @@ function useRun({ id }) {
     return { about: about.value, live: live.value };
 }
 
+/** Whether the time of a question is up, and the run does not continue by itself: it was stopped while it waited. @param {any} state */
+function useOverdue(state) {
+    const until = Math.min(...(state.asked ?? []).map((/** @type {any} */ open) => open.until_ms ?? Infinity));
+    useTicks(until < Infinity);
+    return serverTime() > until + CONTINUES_MS;
+}
+
 /** @param {{about: any, state: any, wake: () => void}} props */
 function Actions({ about, state, wake }) {
     const path = `/conversations/${encodeURIComponent(about.id)}`;
@@ -60,6 +71,7 @@ function Actions({ about, state, wake }) {
         wake();
     });
     const runs = state.state === 'running';
+    const isOverdue = useOverdue(state);
     const save = html`<a class="button" href=${`/api/v1${path}/export`} download=${`${about.id}.jsonl`} title="Its events with their checksums, to be imported elsewhere">Export</a>`;
     if (about.imported) return html`<div class="actions">
         <a class="button" href=${address(['compare'], { a: about.id })}>Compare</a>${save}
@@ -68,7 +80,7 @@ function Actions({ about, state, wake }) {
     return html`<div class="actions">
         ${runs && html`<button type="button" onClick=${act('stop', {})} title="Stop after the present step">Stop</button>
             <button type="button" onClick=${act('stop', { when: 'now' })} title="Abort calls in flight">Stop now</button>`}
-        ${state.state === 'halted' && html`<button type="button" class="main" onClick=${act('resume', {})}>Resume</button>`}
+        ${(state.state === 'halted' || isOverdue) && html`<button type="button" class="main" onClick=${act('resume', {})}>Resume</button>`}
         ${isLimited && html`<button type="button" onClick=${more}>Raise the limit</button>`}
         <button type="button" onClick=${fork} title="A new run that begins as this one">Fork</button>
         <a class="button" href=${address(['compare'], about.parent ? { a: about.parent.id, b: about.id } : { a: about.id })}>Compare</a>

@@ -1,6 +1,7 @@
 // The calls of a run in time: one row for each agent, bars for its calls, and all calls in a table.
 import { html, useEffect, useRef, useSignal } from './lib.js';
 import { get, refresh, serverTime } from './api.js';
+import { useTicks } from './ticks.js';
 import { refine, route } from './router.js';
 import { openRequest } from './calls.js';
 import { Avatar, Name } from './names.js';
@@ -8,9 +9,6 @@ import { dollars, short, span } from './format.js';
 
 /** How often the timeline of a run that is running is read, in milliseconds. */
 const EVERY = 500;
-
-/** How often calls and questions that are open grow, in milliseconds. */
-const TICK = 1000;
 
 /**
  * The timeline, of which `known` was read before: from the first call on that had not ended.
@@ -95,17 +93,6 @@ function Table({ rows, run, begin, now }) {
             ${head('latency', 'Time')}${head('input', 'In')}${head('output', 'Out')}${head('cached', 'Cached')}${head('cost', 'Cost')}</tr></thead>
         <tbody>${sorted.slice(0, limit.value).map((row) => html`<${Row} key=${`${row.kind}${row.at}${row.who}${row.start_ms}:${row.seq}`} row=${row} run=${run} begin=${begin} now=${now} />`)}</tbody></table></div>
         ${sorted.length > limit.value && html`<button type="button" onClick=${() => (limit.value += 1000)}>Show more of ${short(sorted.length)} calls</button>`}`;
-}
-
-/** Draws again once in a while. @param {boolean} is */
-function useTicks(is) {
-    const ticks = useSignal(0);
-    useEffect(() => {
-        if (!is) return;
-        const timer = setInterval(() => (ticks.value += 1), TICK);
-        return () => clearInterval(timer);
-    }, [is]);
-    return ticks.value;
 }
 
 /** @param {{id: string, run: any, version: number, state: string}} props */

@@ -60,6 +60,7 @@ files! {
     "/page/runs.js": "runs.js",
     "/page/steps.js": "steps.js",
     "/page/stream.js": "stream.js",
+    "/page/ticks.js": "ticks.js",
     "/page/timeline.js": "timeline.js",
     "/page/viewpoint.js": "viewpoint.js",
     "/page/views.css": "views.css",

@@ -7,6 +7,8 @@ use serde_json::json;
 use crate::conversations::{begin, events, position, until};
 use crate::page_browser::{browser_of, check_clean};
 use crate::page_views::{key, resize, show};
+use crate::steering::asking_for;
+use crate::tails::asked;
 use crate::world::{World, generous};
 
 const PATH: &str = "/api/v1/conversations";
@@ -312,5 +314,48 @@ async fn a_comparison_is_of_the_runs_that_are_chosen_however_late_another_one_co
     browser.until(&format!("({sides}).length === 2")).await;
     browser.eval("window.go(), new Promise((done) => setTimeout(done, 300))").await;
     assert_eq!(browser.eval(sides).await, json!([ids[0], ids[1]]));
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn a_question_says_until_when_which_answer_counts_and_disturbs_no_one_who_writes() {
+    let world = World::with_team("soon", &asking_for("50 s")).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "soon"})).await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    let left = "document.querySelector('.time-limit [aria-hidden=true]').textContent";
+    let shown = browser.until(left).await;
+    let is_said = format!("/^In [0-9]+ s the answer is Not today\\. by default\\.$/.test({shown})");
+    assert_eq!(browser.eval(&is_said).await, true, "{shown}");
+    browser.fill(".question textarea", "I am thi").await;
+    // For a screen reader: once, with the question.
+    let read = "document.getElementById(document.activeElement.getAttribute('aria-describedby')).querySelector('.sr-only').textContent";
+    let once = browser.eval(read).await;
+    assert!(once.as_str().unwrap().starts_with("At "), "{once}");
+    browser.until(&format!("{left} !== {shown}")).await;
+    assert_eq!(browser.eval(read).await, once, "the focus is still in the field, and nothing new is read");
+    assert_eq!(browser.eval("document.activeElement.value").await, "I am thi");
+    browser.press("Answer").await;
+    browser.until("document.querySelector('main[data-run] .state.done')").await;
+    assert_eq!(browser.eval("document.querySelectorAll('.time-limit').length").await, 0);
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn a_run_that_was_stopped_while_it_waited_is_resumed_when_the_time_for_the_answer_is_up() {
+    let world = World::with_team("soon", &asking_for("3 s")).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "soon"})).await;
+    asked(&world, &id).await;
+    // Its run may be just leaving it.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let stopped = world.post(&format!("{PATH}/{id}/stop"), &json!({})).await.json();
+    assert_eq!(stopped["stopped"], true);
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until_text("The time is up: the answer is Not today.").await;
+    // It does not continue by itself.
+    browser.press("Resume").await;
+    browser.until("document.querySelector('main[data-run] .state.done')").await;
+    browser.until_text("Answer of no one in time: Not today.").await;
     check_clean(&browser, &world);
 }
