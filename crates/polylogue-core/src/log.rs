@@ -246,7 +246,8 @@ impl Log {
         self.live.subscribe(0)
     }
 
-    /// Subscribes to updates from now on. Subscribe before reading, so that nothing is missed.
+    /// Subscribes to updates from now on, and to what has been streamed of replies that are being written. Subscribe
+    /// before reading, so that nothing is missed.
     pub async fn subscribe(&self) -> Subscription {
         self.live.subscribe(self.buffer.lock().await.next_seq())
     }

@@ -40,7 +40,7 @@ export function add(run, event) {
 }
 
 /** @param {Run} run @param {string} at */
-function chatAt(run, at) {
+export function chatAt(run, at) {
     let chat = run.chats.get(at);
     if (!chat) run.chats.set(at, (chat = newChat(at)));
     return chat;
@@ -59,7 +59,7 @@ function known(run, name) {
 }
 
 /** The open turn of a participant. @param {Chat} chat @param {string} who */
-function turn(chat, who) {
+export function turn(chat, who) {
     const item = chat.open.get(who);
     if (item) item.rev += 1;
     return item;
@@ -273,28 +273,4 @@ export function reasonText(reason) {
     if (kind === 'left') return `${value.who} left: ${value.why}`;
     if (kind === 'stopped') return `stopped by ${value.by}`;
     return value?.text ?? (value?.limit === undefined ? kind.replaceAll('_', ' ') : `the limit on ${kind}`);
-}
-
-/**
- * Adds a piece of a reply that is not stored yet.
- * @param {Run} run @param {any} delta
- */
-export function addDelta(run, delta) {
-    const open = turn(chatAt(run, delta.at ?? ''), delta.who);
-    if (!open) return;
-    run.pieces += 1;
-    open.isTorn &&= delta.type !== 'restart';
-    if (delta.type === 'restart' || !open.live) open.live = { text: open.isTorn ? '… ' : '', thought: '', note: '' };
-    if (delta.type === 'text') open.live.text += delta.text;
-    if (delta.type === 'thought') open.live.thought += delta.thought;
-    if (delta.type === 'call') open.live.note = `calls ${delta.call.tool ?? 'a tool'} …`;
-    if (delta.type === 'retry') open.live.note = `retry ${delta.retry.retry} of ${delta.retry.retries}: ${delta.retry.cause}`;
-    if (delta.type === 'fallback') open.live.note = `${delta.fallback.cause}; asks ${delta.fallback.model}`;
-}
-
-/** Forgets pieces of replies, some of which were missed: what comes is not their beginning. @param {Run} run */
-export function dropDrafts(run) {
-    for (const chat of run.chats.values()) {
-        for (const item of chat.open.values()) Object.assign(item, { live: null, isTorn: true, rev: item.rev + 1 });
-    }
 }

@@ -104,7 +104,8 @@ function Live({ live, draft }) {
     return html`<div class="live">
         ${live?.thought && html`<details class="fold"><summary>Thinking …</summary><pre>${live.thought}</pre></details>`}
         ${live?.note && html`<p class="note">${live.note}</p>`}
-        <p class="live-text">${live?.text || draft || ''}<span class="caret" aria-hidden="true"></span></p>
+        ${live?.isTorn && html`<p class="note">The beginning of this reply was missed: the whole reply follows when it is complete.</p>`}
+        <p class="live-text">${live?.isTorn ? '… ' : ''}${live?.text || draft || ''}<span class="caret" aria-hidden="true"></span></p>
     </div>`;
 }
 

@@ -2,7 +2,8 @@
 // six connections to a server for all of its tabs, and a stream holds one of them, so a hidden tab has none.
 import { signal } from './lib.js';
 import { get } from './api.js';
-import { add, addDelta, dropDrafts, newRun } from './fold.js';
+import { add, newRun } from './fold.js';
+import { addDelta, dropDrafts } from './pieces.js';
 
 /** How often a conversation without a stream is looked at, in milliseconds: someone may continue it, and the title of a tab says what waits. */
 const LOOK = 4000;
@@ -64,13 +65,13 @@ export function follow(id) {
             draw();
         });
         source.onopen = () => {
-            // Pieces that came while there was no connection are missed.
-            dropDrafts(run);
+            // A stream begins with what has been written of a reply.
+            dropDrafts(run, false);
             isLive.value = true;
         };
         on('entry', (event) => add(run, event));
         on('delta', (delta) => addDelta(run, delta));
-        on('missed', () => dropDrafts(run));
+        on('missed', () => dropDrafts(run, true));
         on('state', (now) => {
             state.value = now;
         });
@@ -94,8 +95,6 @@ export function follow(id) {
 
     function hide() {
         close();
-        // Pieces of what is being written are missed from now on.
-        dropDrafts(run);
         later(look, 0);
     }
 

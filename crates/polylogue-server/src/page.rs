@@ -54,6 +54,7 @@ files! {
     "/page/names.js": "names.js",
     "/page/new_run.js": "new_run.js",
     "/page/parts.js": "parts.js",
+    "/page/pieces.js": "pieces.js",
     "/page/router.js": "router.js",
     "/page/run.css": "run.css",
     "/page/run.js": "run.js",

@@ -12,7 +12,7 @@ use axum::http::{HeaderName, Response};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt as _, stream};
-use polylogue_core::{Delta, Event, LogId, Store as _, Subscription, Update};
+use polylogue_core::{Delta, Event, LogId, Name, Path, Store as _, Subscription, Update};
 use polylogue_wire::stream::ReplyDelta;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
@@ -421,6 +421,11 @@ impl<P: Projection> Tail<P> {
         self.ready.extend(frames.iter().map(Frame::text));
     }
 
+    /// Whether the reply that had pieces before the event `seq` is among the events that were read from there on.
+    fn is_stored(&self, at: &Path, who: &Name, seq: u64) -> bool {
+        seq < self.follow.from && self.pieces.is_read_since(&(at.clone(), who.clone()), seq)
+    }
+
     fn update(&mut self, update: Option<Update>) {
         let frames = match update {
             Some(Update::Event(event)) if event.seq < self.follow.from => return,
@@ -431,7 +436,7 @@ impl<P: Projection> Tail<P> {
             }
             // Pieces of a reply that was read from the store since.
             Some(Update::Delta { at, who, .. })
-                if self.live.as_ref().is_some_and(|live| live.next_seq() < self.follow.from) =>
+                if self.live.as_ref().is_some_and(|live| self.is_stored(&at, &who, live.next_seq())) =>
             {
                 return self.projection.torn(Some((&at, &who)));
             }

@@ -84,8 +84,9 @@ impl Turn {
                 self.torn = false;
             }
             Delta::Restart => {
+                // Before its first piece, it is not another one.
+                self.attempt += u32::from(!matches!(self.doing, TurnPhase::Waiting));
                 self.next_reply(now);
-                self.attempt += 1;
                 self.torn = false;
             }
             _ => {}

@@ -32,7 +32,8 @@ impl LogHandle {
         &self.id
     }
 
-    /// Subscribes to updates from now on. Subscribe before reading, so that nothing is missed.
+    /// Subscribes to updates from now on, and to what has been streamed of replies that are being written. Subscribe
+    /// before reading, so that nothing is missed.
     pub async fn subscribe(&self) -> Subscription {
         let next_seq = self.buffer.lock().await.next_seq();
         // Of a log that was closed, there are no more updates.

@@ -15,7 +15,8 @@ use crate::{Delta, DeltaRef, DeltaSink, Name, Path};
 pub enum Update {
     /// An event was appended to the log.
     Event(Arc<Event>),
-    /// A piece of a reply was streamed. Pieces are never stored; the whole reply follows as an event.
+    /// A piece of a reply was streamed. Pieces are never stored; the whole reply follows as an event. A subscription
+    /// that begins in the middle of a reply has its pieces so far first, joined, after a [`Delta::Restart`].
     Delta {
         /// The chat.
         at: Path,
@@ -164,20 +165,75 @@ impl WeakPublisher {
 
 /// Those who watch a run.
 #[derive(Debug, Default)]
-struct Subscribers(Mutex<Vec<Weak<Queue>>>);
+struct Subscribers(Mutex<Watched>);
+
+#[derive(Debug, Default)]
+struct Watched {
+    queues: Vec<Weak<Queue>>,
+    /// The replies that are being streamed.
+    drafts: Vec<Weak<Draft>>,
+}
 
 impl Subscribers {
-    /// Those who are still there.
-    fn queues(&self) -> MutexGuard<'_, Vec<Weak<Queue>>> {
-        let mut queues = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        queues.retain(|queue| queue.strong_count() > 0);
-        queues
+    /// Those who are still there, and the replies that have not ended.
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.queues.retain(|queue| queue.strong_count() > 0);
+        watched.drafts.retain(|draft| draft.strong_count() > 0);
+        watched
     }
 }
 
 impl Drop for Subscribers {
     fn drop(&mut self) {
-        self.queues().iter().filter_map(Weak::upgrade).for_each(|queue| queue.end());
+        self.watched().queues.iter().filter_map(Weak::upgrade).for_each(|queue| queue.end());
+    }
+}
+
+impl Watched {
+    /// Makes the update only if there is a subscriber.
+    fn send(&self, update: impl Fn() -> Update) {
+        self.queues.iter().filter_map(Weak::upgrade).for_each(|queue| queue.push(update()));
+    }
+}
+
+/// What has been streamed of a reply, for those who subscribe in the middle of it.
+#[derive(Debug)]
+struct Draft {
+    at: Path,
+    who: Name,
+    pieces: Mutex<Vec<Delta>>,
+}
+
+impl Draft {
+    fn pieces(&self) -> MutexGuard<'_, Vec<Delta>> {
+        self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a piece. Pieces of one kind are joined, so that they are few, however long the reply is.
+    fn push(&self, delta: DeltaRef<'_>) {
+        let mut pieces = self.pieces();
+        if matches!(delta, DeltaRef::Restart | DeltaRef::Retry { .. } | DeltaRef::Fallback { .. }) {
+            pieces.clear();
+        }
+        match (pieces.last_mut(), delta) {
+            (_, DeltaRef::Restart) => {}
+            (Some(Delta::Text(text)), DeltaRef::Text(more)) => text.push_str(more),
+            (Some(Delta::Thought(text)), DeltaRef::Thought(more)) => text.push_str(more),
+            (
+                Some(Delta::Call { index, args, .. }),
+                DeltaRef::Call { index: same, tool: None, args: more },
+            ) if *index == same => args.push_str(more),
+            (_, delta) => pieces.push(delta.into()),
+        }
+    }
+
+    /// What a new subscriber receives of it: nothing, if it has not begun.
+    fn updates(&self) -> Vec<Update> {
+        let pieces = self.pieces();
+        let begins = (!pieces.is_empty()).then_some(Delta::Restart);
+        let all = begins.into_iter().chain(pieces.iter().cloned());
+        all.map(|delta| Update::Delta { at: self.at.clone(), who: self.who.clone(), delta }).collect()
     }
 }
 
@@ -192,32 +248,52 @@ impl Publisher {
 
     pub(crate) fn subscribe(&self, next_seq: u64) -> Subscription {
         let queue = Arc::<Queue>::default();
-        self.0.queues().push(Arc::downgrade(&queue));
+        // Locked, so that each piece comes once.
+        let mut watched = self.0.watched();
+        let begun = watched.drafts.iter().filter_map(Weak::upgrade).flat_map(|draft| draft.updates());
+        begun.for_each(|update| queue.push(update));
+        watched.queues.push(Arc::downgrade(&queue));
         Subscription { queue, next_seq }
     }
 
     pub(crate) fn event(&self, event: &Arc<Event>) {
-        self.send(|| Update::Event(Arc::clone(event)));
-    }
-
-    /// Makes the update only if there is a subscriber.
-    fn send(&self, update: impl Fn() -> Update) {
         // Locked while it is sent, so that all receive updates in the same order.
-        self.0.queues().iter().filter_map(Weak::upgrade).for_each(|queue| queue.push(update()));
+        self.0.watched().send(|| Update::Event(Arc::clone(event)));
     }
 
     /// A sink for the pieces of the reply to `who` at `at`. Of a reply that the agent does not say, such as the summary of its
     /// history (`is_said` is false), only retries are published.
     pub(crate) fn deltas<'a>(&'a self, at: &'a Path, who: &'a Name, is_said: bool) -> PublishedDeltas<'a> {
-        PublishedDeltas { live: self, at, who, is_said }
+        let draft = is_said.then(|| {
+            let draft = Arc::new(Draft { at: at.clone(), who: who.clone(), pieces: Mutex::default() });
+            self.0.watched().drafts.push(Arc::downgrade(&draft));
+            draft
+        });
+        PublishedDeltas { live: self, at, who, draft }
     }
 }
 
+/// Publishes the pieces of a reply. While it exists, new subscribers receive what has been streamed of the reply.
 pub(crate) struct PublishedDeltas<'a> {
     live: &'a Publisher,
     at: &'a Path,
     who: &'a Name,
-    is_said: bool,
+    /// `None` if the agent does not say the reply.
+    draft: Option<Arc<Draft>>,
+}
+
+impl PublishedDeltas<'_> {
+    /// The text that has been streamed.
+    pub(crate) fn into_text(self) -> Arc<str> {
+        let Some(draft) = self.draft else { return "".into() };
+        let pieces = draft.pieces();
+        let texts = pieces.iter().filter_map(|piece| match piece {
+            Delta::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        let text: String = texts.collect();
+        text.into()
+    }
 }
 
 impl DeltaSink for PublishedDeltas<'_> {
@@ -228,9 +304,66 @@ impl DeltaSink for PublishedDeltas<'_> {
         if let DeltaRef::Fallback { cause, model } = delta {
             warn!(who = %self.who, cause, model, "model call failed, asking another model");
         }
-        if !self.is_said && !matches!(delta, DeltaRef::Retry { .. } | DeltaRef::Fallback { .. }) {
-            return;
+        let watched = self.live.0.watched();
+        match &self.draft {
+            Some(draft) => draft.push(delta),
+            None if matches!(delta, DeltaRef::Retry { .. } | DeltaRef::Fallback { .. }) => {}
+            None => return,
         }
-        self.live.send(|| Update::Delta { at: self.at.clone(), who: self.who.clone(), delta: delta.into() });
+        watched.send(|| Update::Delta { at: self.at.clone(), who: self.who.clone(), delta: delta.into() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a subscription has received so far.
+    fn received(subscription: &mut Subscription) -> Vec<Delta> {
+        let updates = std::iter::from_fn(|| subscription.try_next());
+        let delta = |update: Update| match update {
+            Update::Delta { delta, .. } => delta,
+            other => panic!("{other:?}"),
+        };
+        updates.map(delta).collect()
+    }
+
+    #[test]
+    fn who_subscribes_in_the_middle_of_a_reply_receives_what_was_streamed_of_it_first() {
+        let (live, at, who) = (Publisher::new(), Path::root(), Name::new("Ann").unwrap());
+        let text = |text: &str| Delta::Text(text.into());
+        let mut sink = live.deltas(&at, &who, true);
+        assert!(received(&mut live.subscribe(0)).is_empty(), "it has not begun");
+        sink.push(DeltaRef::Text("wrong"));
+        sink.push(DeltaRef::Restart);
+        assert!(received(&mut live.subscribe(0)).is_empty(), "it begins again");
+        sink.push(DeltaRef::Thought("hm"));
+        sink.push(DeltaRef::Text("one "));
+        sink.push(DeltaRef::Text("two "));
+        let mut late = live.subscribe(0);
+        sink.push(DeltaRef::Text("three"));
+        let thought = Delta::Thought("hm".into());
+        assert_eq!(received(&mut late), [Delta::Restart, thought, text("one two "), text("three")]);
+        assert_eq!(&*sink.into_text(), "one two three");
+        assert!(received(&mut live.subscribe(0)).is_empty(), "its event follows, or there is none");
+    }
+
+    #[test]
+    fn pieces_of_a_call_are_joined_and_those_of_a_summary_are_not_kept() {
+        let (live, at, who) = (Publisher::new(), Path::root(), Name::new("Ann").unwrap());
+        let mut sink = live.deltas(&at, &who, true);
+        let piece = |index, tool, args| DeltaRef::Call { index, tool, args };
+        for delta in
+            [piece(0, Some("add"), ""), piece(0, None, "{"), piece(0, None, "}"), piece(1, Some("add"), "")]
+        {
+            sink.push(delta);
+        }
+        let call = |index, args: &str| Delta::Call { index, tool: Some("add".into()), args: args.into() };
+        assert_eq!(received(&mut live.subscribe(0)), [Delta::Restart, call(0, "{}"), call(1, "")]);
+        drop(sink);
+        let mut summary = live.deltas(&at, &who, false);
+        summary.push(DeltaRef::Text("In short"));
+        assert!(received(&mut live.subscribe(0)).is_empty());
+        assert_eq!(&*summary.into_text(), "");
     }
 }

@@ -10,9 +10,9 @@ use crate::limits::Lowering;
 use crate::log::ReservationRequest;
 use crate::view::start;
 use crate::{
-    AnsweredBy, AnyModel, Body, Bound, CallPurpose, Capability, DeltaRef, DeltaSink, Digest, EarlierReplies,
-    EncodeCache, Error, Finish, InputTokens, Limits, Model, ModelError, ModelErrorKind, ModelReply, Name,
-    Origin, OutputLimit, Params, Part, Reply, Request, RequestPrefix, Reservation, Result, Usage, View,
+    AnsweredBy, AnyModel, Body, Bound, CallPurpose, Capability, Digest, EarlierReplies, EncodeCache, Error,
+    Finish, InputTokens, Limits, Model, ModelError, ModelErrorKind, ModelReply, Name, Origin, OutputLimit,
+    Params, Part, Reply, Request, RequestPrefix, Reservation, Result, Usage, View,
 };
 
 /// Without the error message, which can quote the request.
@@ -29,34 +29,6 @@ fn trace_result(model: &AnyModel, who: &Name, result: &std::result::Result<Reply
 fn prefix_of(ask: ModelCall<'_>, usage: &Usage) -> Option<RequestPrefix> {
     let is_reported = ask.compaction.is_none() && (usage.cached.is_some() || usage.written.is_some());
     is_reported.then(|| RequestPrefix { system: start(ask.system, &[]), tools: start(None, ask.tools) })
-}
-
-/// Passes the pieces of a reply on, and keeps the text of those that arrived.
-struct ArrivedText<S> {
-    text: String,
-    next: S,
-}
-
-impl<S> ArrivedText<S> {
-    const fn before(next: S) -> Self {
-        Self { text: String::new(), next }
-    }
-
-    fn into_text(self) -> Arc<str> {
-        self.text.into()
-    }
-}
-
-impl<S: DeltaSink> DeltaSink for ArrivedText<S> {
-    fn push(&mut self, delta: DeltaRef<'_>) {
-        match delta {
-            DeltaRef::Text(text) => self.text.push_str(text),
-            // The reply begins again.
-            DeltaRef::Restart | DeltaRef::Retry { .. } | DeltaRef::Fallback { .. } => self.text.clear(),
-            _ => {}
-        }
-        self.next.push(delta);
-    }
 }
 
 /// The model that replied, the cost of the reply, and why it was asked.
@@ -275,7 +247,7 @@ impl<'a> Turn<'a> {
         let earlier = EarlierReplies::new(transcript.events(), log.time_now());
         let origin = Origin { at, who: me, nth, last_model: last_model.as_deref(), earlier };
         let request = Request { reserved: Some(&reservation), ..request_of(ask, origin, view, &apart) };
-        let mut deltas = ArrivedText::before(log.live().deltas(at, me, ask.compaction.is_none()));
+        let mut deltas = log.live().deltas(at, me, ask.compaction.is_none());
         let span = debug_span!("model_call", model = ask.model.name());
         let call = ask.model.complete(&request, &mut deltas).instrument(span);
         let result = match log.within_time(at, me, call).await {
@@ -288,6 +260,8 @@ impl<'a> Turn<'a> {
                 return Err(cancelled);
             }
         };
+        // Its event follows.
+        drop(deltas);
         trace_result(ask.model, me, &result);
         let mut reply = result.map_err(|error| reservation.failed(error))?;
         let asked: Arc<str> = ask.model.name().into();

@@ -102,9 +102,14 @@ impl ShownPieces {
         }
     }
 
+    /// Whether an event of the reply, or a later one of its agent, was read from the event `seq` on.
+    pub(crate) fn is_read_since(&self, key: &Key, seq: u64) -> bool {
+        self.read.get(key).is_some_and(|read| *read >= seq) || seq < self.forgotten
+    }
+
     /// A piece of this place has come from another process.
     pub(crate) fn piece(&mut self, key: Key, after: u64, nth: u64) -> Verdict {
-        let is_stored = self.read.get(&key).is_some_and(|seq| *seq >= after) || after < self.forgotten;
+        let is_stored = self.is_read_since(&key, after);
         let before = self.shown.get(&key).copied();
         let is_next = before.map_or(nth == 0, |before| before == (after, nth));
         if !is_stored && (is_next || nth == 0) {

@@ -113,7 +113,7 @@ async fn the_end_of_what_is_being_said_is_in_view_until_a_person_scrolls_up() {
 }
 
 #[tokio::test]
-async fn live_text_has_no_hole_after_a_message_and_says_where_pieces_were_missed() {
+async fn live_text_has_no_hole_after_a_message_while_a_tab_is_hidden_and_after_a_reload() {
     let gate = PieceGate::new();
     let Some((world, mut browser)) = begun(&gate).await else { return };
     gate.open_until(2);
@@ -129,14 +129,42 @@ async fn live_text_has_no_hole_after_a_message_and_says_where_pieces_were_missed
     assert_eq!(browser.eval(LIVE).await, first);
     assert_eq!(tails(&browser), 1, "the stream is the same");
     hide(&mut browser, true).await;
-    hide(&mut browser, false).await;
-    // The stream is open again.
-    browser.until(&format!("({LIVE}) === ''")).await;
+    until_streams(&world, "0").await;
     gate.open_until(3);
-    browser.until(&format!("({LIVE}).startsWith('… ')")).await;
+    hide(&mut browser, false).await;
+    let longer = format!("({LIVE}).length > {} && ({LIVE})", first.as_str().unwrap().len());
+    let second = browser.until(&longer).await;
+    assert!(WHOLE.starts_with(second.as_str().unwrap()), "{second}");
+    // Another page, which has received nothing of it.
+    browser.reload().await;
+    browser.until(&format!("({LIVE}) === {second}")).await;
     gate.lift();
     until_state(&mut browser, "closed").await;
     browser.until_text(WHOLE).await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn a_reply_whose_beginning_was_missed_says_so_until_it_is_whole() {
+    let gate = PieceGate::new();
+    let Some((world, mut browser)) = begun(&gate).await else { return };
+    gate.open_until(2);
+    let first = browser.until(LIVE).await;
+    let kept = "window.EventSource = class extends EventSource { constructor(...args) { super(...args); window.source = this; } }; 0";
+    browser.eval(kept).await;
+    hide(&mut browser, true).await;
+    hide(&mut browser, false).await;
+    browser.until(&format!("window.source && ({LIVE}) === {first}")).await;
+    // As for a client that was slow.
+    browser.eval("window.source.dispatchEvent(new MessageEvent('missed', {data: '{\"seq\": 0}'}))").await;
+    browser.until(&format!("({LIVE}) === ''")).await;
+    gate.open_until(3);
+    browser.until(&format!("({LIVE}).startsWith('… ')")).await;
+    browser.until_text("The beginning of this reply was missed").await;
+    gate.lift();
+    until_state(&mut browser, "closed").await;
+    browser.until_text(WHOLE).await;
+    assert!(!browser.text().await.contains("was missed"));
     check_clean(&browser, &world);
 }
 

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use polylogue_core::LogId;
 use polylogue_server::{Scope, ServerLimits};
+use polylogue_test::server::{Answer, PieceGate, Playbook};
 use serde_json::{Value, json};
 
-use crate::client::{Frame, Request};
+use crate::client::{Frame, Request, Stream};
 use crate::conversations::{begin, events, said, until};
 use crate::page_views::long_run;
 use crate::typed::client;
-use crate::world::{World, generous};
+use crate::world::{LONG, World, generous};
 
 const PATH: &str = "/api/v1/conversations";
 
@@ -153,6 +154,53 @@ async fn s21_pieces_joined_are_the_message() {
         }
     }
     assert!(compared >= 1);
+}
+
+#[tokio::test]
+async fn a_tail_that_begins_in_the_middle_of_a_reply_has_what_was_written_before() {
+    const WHOLE: &str = "alpha beta gamma";
+    let gate = PieceGate::new();
+    let first = gate.clone();
+    let model = Playbook::new(move |_, number| match number {
+        0 => Answer::text(WHOLE).pieces(3).gated(&first),
+        _ => Answer::text("more"),
+    });
+    let world = World::with_playbook("long", LONG, model).await;
+    let id = begin(&world, &json!({"team": "long"})).await;
+    let mut early = world.tail(&id, 0).await;
+    // The first chunk has no text.
+    gate.open_until(2);
+    let begun = next_text(&mut early).await;
+    assert!(WHOLE.starts_with(&begun) && begun.len() < WHOLE.len(), "{begun}");
+    let mut late = world.tail(&id, 0).await;
+    assert_eq!(next_piece(&mut late).await["type"], "restart");
+    assert_eq!(next_text(&mut late).await, begun, "at once, although nothing new is written");
+    gate.lift();
+    let mut text = begun;
+    while text != WHOLE {
+        text += &next_text(&mut late).await;
+        assert!(WHOLE.starts_with(&text), "{text}");
+    }
+    until(&world, &id, "closed").await;
+}
+
+/// The next piece of a reply.
+async fn next_piece(tail: &mut Stream) -> Value {
+    loop {
+        let frame = tail.frame().await.unwrap();
+        if frame.event == "delta" {
+            return frame.json();
+        }
+    }
+}
+
+/// The next piece of the text of a reply.
+async fn next_text(tail: &mut Stream) -> String {
+    loop {
+        if let Some(text) = next_piece(tail).await["text"].as_str() {
+            return text.to_owned();
+        }
+    }
 }
 
 #[tokio::test]
