@@ -88,14 +88,26 @@ function speech(chat, event, message) {
 /** Stands for all who speak at the same time, which counts once. No name is like this. */
 export const ALL = '\0';
 
+/** Stands for the end of a chat. */
+export const END = '\0\0';
+
+/** The reasons for which a chat ends by its pattern, and not at a limit or by a termination condition. */
+const PATTERN_ENDS = new Set(['finished', 'replied', 'all_spoken', 'no_handoff', 'graph_complete', 'dag_complete', 'end_state', 'voted',
+    'chair_decided', 'undecided', 'request_satisfied', 'tasks_done', 'no_speaker']);
+
+/** @param {Chat} chat @param {string} before @param {string} after */
+function count(chat, before, after) {
+    const edge = `${before}\n${after}`;
+    chat.follows.set(edge, (chat.follows.get(edge) ?? 0) + 1);
+}
+
 /**
  * Counts who spoke after whom; `''` is the beginning of the chat. Who speaks at the same time as others follows each who spoke before them.
  * @param {Chat} chat @param {string[]} whos
  */
 function follow(chat, whos) {
-    const count = (/** @type {string} */ edge) => chat.follows.set(edge, (chat.follows.get(edge) ?? 0) + 1);
-    for (const who of whos) [ALL, ...chat.last].forEach((before) => count(`${before}\n${who}`));
-    for (const before of chat.last) count(`${before}\n${ALL}`);
+    for (const who of whos) [ALL, ...chat.last].forEach((before) => count(chat, before, who));
+    for (const before of chat.last) count(chat, before, ALL);
     chat.last = whos;
 }
 
@@ -202,6 +214,7 @@ const HANDLERS = {
     },
     closed(_, chat, event) {
         chat.closed = event;
+        if (PATTERN_ENDS.has(event.reason?.other?.code ?? event.reason)) [ALL, ...chat.last].forEach((before) => count(chat, before, END));
         push(chat, 'closed', event, { reason: event.reason, summary: event.summary });
     },
     reopened(run, chat, event) {

@@ -1,7 +1,7 @@
 // Who can follow whom, as the team file says; who did, how often; and whose turn it is.
 import { html, useEffect, useSignal } from './lib.js';
 import { attempt, get } from './api.js';
-import { ALL } from './fold.js';
+import { ALL, END } from './fold.js';
 
 /** The radius of a box by its kind. @type {Record<string, number>} */
 const CORNERS = { selector: 17, person: 15, chat: 12 };
@@ -43,7 +43,7 @@ const speaking = (chats) => new Set(chats.flatMap(({ open }) => [...open.keys()]
  */
 function taken(graph, edge, counts) {
     if (edge.kind === 'uses') return 0;
-    const name = (/** @type {number} */ at) => ({ start: '', selector: ALL })[/** @type {'start'} */ (graph.nodes[at].kind)] ?? graph.nodes[at].name;
+    const name = (/** @type {number} */ at) => ({ start: '', end: END, selector: ALL })[/** @type {'start'} */ (graph.nodes[at].kind)] ?? graph.nodes[at].name;
     const [from, to] = [name(edge.from), name(edge.to)];
     const count = (/** @type {string} */ before, /** @type {string} */ after) => counts.get(`${before}\n${after}`) ?? 0;
     // Who was selected has come from the selector, and goes back to it.

@@ -268,12 +268,13 @@ async fn the_graph_counts_who_speaks_at_the_same_time_and_in_nested_chats() {
     let id = begin(&world, &json!({"team": "desk"})).await;
     until(&world, &id, "closed").await;
     show(&mut browser, &format!("#/runs/{id}/graph")).await;
-    // All edges that a conversation takes: to the parallel ones, from both of them, and within the nested chat.
-    browser.until("document.querySelectorAll('.edge-count').length === 7").await;
-    let rows = "[...document.querySelectorAll('.graph-table tbody tr')].map((it) => [0, 1, 4].map((at) => it.cells[at].textContent).join(' '))";
-    let rows: Vec<String> = serde_json::from_value(browser.eval(rows).await).unwrap();
+    // All edges that a conversation takes: to the parallel ones, from both of them, to the end, and within the nested chat.
+    browser.until("document.querySelectorAll('.edge-count').length === 8").await;
+    let table = "[...document.querySelectorAll('.graph-table tbody tr')].map((it) => [0, 1, 4].map((at) => it.cells[at].textContent).join(' '))";
+    let rows: Vec<String> = serde_json::from_value(browser.eval(table).await).unwrap();
     for row in [
         "the beginning Writer 1",
+        "Editor the end 1",
         "Writer Facts 1",
         "Writer Style 1",
         "Facts Editor 1",
@@ -284,6 +285,12 @@ async fn the_graph_counts_who_speaks_at_the_same_time_and_in_nested_chats() {
     ] {
         assert!(rows.iter().any(|it| it == row), "{row} is not in {rows:?}");
     }
+    // At a limit, a run does not come to the end of its graph.
+    let id = begin(&world, &json!({"team": "desk", "limits": {"turns": 1}})).await;
+    until(&world, &id, "closed").await;
+    show(&mut browser, &format!("#/runs/{id}/graph")).await;
+    browser.until(&format!("({table}).includes('the beginning Writer 1')")).await;
+    browser.until(&format!("({table}).includes('Editor the end 0')")).await;
     check_clean(&browser, &world);
 }
 
