@@ -4,6 +4,7 @@ import { get } from './api.js';
 import { refine, route } from './router.js';
 import { Avatar, Name } from './names.js';
 import { json } from './parts.js';
+import { Verbatim } from './verbatim.js';
 
 /** The request that the address names. @returns {{who: string, call: number} | null} */
 export function wantedRequest() {
@@ -31,7 +32,7 @@ function written(entry) {
 /** @param {{entry: any, isNew: boolean}} props */
 function Entry({ entry, isNew }) {
     return html`<li class="entry ${isNew ? 'is-new' : ''}"><h4>${entry.role} ${entry.tool}${isNew && html` <span class="badge">new</span>`}</h4>
-        <pre tabindex="0">${written(entry)}</pre></li>`;
+        <${Verbatim} text=${written(entry)} /></li>`;
 }
 
 /** @param {{view: any, before: any}} props */
@@ -43,11 +44,11 @@ function Content({ view, before }) {
         : 'The team was changed since: system text, tools or parameters differed.'}
             ${before && ` The first ${same} of ${entries.length} entries are those of the call before.`}</p>
         <p class="run-facts"><span class="mono">${model}</span><span class="mono" title=${digest}>${String(digest).slice(0, 16)}</span></p>
-        ${system && html`<h3>System text${before && before.request.system !== system && html` <span class="badge">changed</span>`}</h3><pre tabindex="0">${system}</pre>`}
+        ${system && html`<h3>System text${before && before.request.system !== system && html` <span class="badge">changed</span>`}</h3><${Verbatim} text=${system} />`}
         <h3>Messages</h3>
         <ol class="entries">${entries.map((/** @type {any} */ entry, /** @type {number} */ at) => html`<${Entry} key=${at} entry=${entry} isNew=${before && at >= same} />`)}</ol>
-        ${tools?.length > 0 && html`<details class="fold"><summary>Tools: ${tools.map((/** @type {any} */ tool) => tool.name).join(', ')}</summary><pre tabindex="0">${json(tools)}</pre></details>`}
-        ${params && Object.keys(params).length > 0 && html`<h3>Parameters</h3><pre tabindex="0">${json(params)}</pre>`}`;
+        ${tools?.length > 0 && html`<details class="fold"><summary>Tools: ${tools.map((/** @type {any} */ tool) => tool.name).join(', ')}</summary><${Verbatim} text=${json(tools)} /></details>`}
+        ${params && Object.keys(params).length > 0 && html`<h3>Parameters</h3><${Verbatim} text=${json(params)} />`}`;
 }
 
 /** @param {{id: string, names: string[]}} props */

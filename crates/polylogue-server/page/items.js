@@ -11,6 +11,7 @@ import { WindowedList } from './window.js';
 import { receives, viewAs, viewer } from './viewpoint.js';
 import { openRequest } from './calls.js';
 import { isDrafted, useDraft } from './drafts.js';
+import { Verbatim } from './verbatim.js';
 
 /**
  * The items of a chat, all of them or only those near the view.
@@ -90,7 +91,7 @@ function Turn({ id, run, item, as, isDimmed }) {
             ${!isOpen && html`<${Menu} id=${id} item=${item} onEdit=${() => (isEditing.value = true)} />`}</div>
         ${isDimmed && html`<p class="unseen">not received by ${as}</p>`}
         ${as === who && item.asked?.length > 0 && html`<${Requests} who=${who} calls=${item.asked} />`}
-        ${item.prompt && html`<details class="fold"><summary>Prompt for ${who} alone</summary><pre>${item.prompt}</pre></details>`}
+        ${item.prompt && html`<details class="fold"><summary>Prompt for ${who} alone</summary><${Verbatim} text=${item.prompt} /></details>`}
         ${steps.map((/** @type {any} */ step, /** @type {number} */ at) => html`<${Step} key=${at} id=${id} run=${run} step=${step} />`)}
         ${isOpen && html`<${Live} live=${live} draft=${item.draft} />`}
         ${isEditing.value ? html`<${Edit} id=${id} item=${item} onEnd=${() => (isEditing.value = false)} />`

@@ -1,6 +1,7 @@
 // Markdown as elements: paragraphs, headings, lists, quotes, code, tables, emphasis, links. What it does not know stays text.
 // Nothing is loaded: pictures of other sites are links.
 import { html, useState } from './lib.js';
+import { Verbatim } from './verbatim.js';
 
 const LINK = /^(https?:|mailto:)/i;
 // Backticks count as a whole run, and emphasis has a greatest length: looking for the end of what has none must not take the square of the text, or more.
@@ -48,7 +49,7 @@ export function Code({ text, language }) {
     };
     return html`<div class="code">
         <div class="code-head"><span>${language}</span><button type="button" class="quiet" onClick=${copy}>${isCopied ? 'Copied' : 'Copy'}</button></div>
-        <pre tabindex="0"><code>${text}</code></pre>
+        <${Verbatim} text=${text} isCode />
     </div>`;
 }
 

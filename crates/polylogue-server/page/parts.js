@@ -1,6 +1,7 @@
 // The parts of a message: text as Markdown, values, pictures, files, calls for other participants.
 import { html, useState } from './lib.js';
 import { Code, Markdown } from './markdown.js';
+import { Verbatim } from './verbatim.js';
 
 /** How many lines of a text are shown at first. */
 const LINES = 40;
@@ -26,7 +27,7 @@ function Media({ media }) {
 }
 
 /** A value as it is written. @param {any} value */
-export const json = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
+export const json = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2) ?? '');
 
 /** @param {{part: any, run: any}} props */
 function Part({ part, run }) {
@@ -36,13 +37,13 @@ function Part({ part, run }) {
     if ('cut' in part) return html`<p class="note">truncated: ${json(part.cut)}</p>`;
     if ('call' in part) return html`<${Call} call=${part.call} />`;
     if ('outcome' in part) return html`<${Outcome} tool=${part.outcome.tool} outcome=${part.outcome.outcome} run=${run} />`;
-    if ('thought' in part) return html`<details class="fold"><summary>Thinking</summary><pre>${part.thought}</pre></details>`;
+    if ('thought' in part) return html`<details class="fold"><summary>Thinking</summary><${Verbatim} text=${part.thought} /></details>`;
     return null;
 }
 
 /** @param {{call: any}} props */
 function Call({ call }) {
-    return html`<details class="fold"><summary>Asks for <code>${call.tool}</code></summary><pre>${json(call.args)}</pre></details>`;
+    return html`<details class="fold"><summary>Asks for <code>${call.tool}</code></summary><${Verbatim} text=${json(call.args)} /></details>`;
 }
 
 /** @param {{tool: string, outcome: any, run: any}} props */
@@ -54,7 +55,7 @@ function Outcome({ tool, outcome, run }) {
 /** What a tool has returned: always verbatim, never as Markdown. @param {{outcome: any, run: any}} props */
 export function Results({ outcome, run }) {
     return html`${outcome.from && html`<p class="note">from outside: ${outcome.from}</p>`}
-        ${(outcome.parts ?? []).map((/** @type {any} */ part) => ('text' in part ? html`<pre tabindex="0">${part.text}</pre>` : html`<${Part} part=${part} run=${run} />`))}`;
+        ${(outcome.parts ?? []).map((/** @type {any} */ part) => ('text' in part ? html`<${Verbatim} text=${part.text} />` : html`<${Part} part=${part} run=${run} />`))}`;
 }
 
 /** @param {{parts: any[], run?: any}} props */

@@ -3,6 +3,7 @@ import { html, useState } from './lib.js';
 import { Items } from './items.js';
 import { Name } from './names.js';
 import { Results, json } from './parts.js';
+import { Verbatim } from './verbatim.js';
 import { counted, span } from './format.js';
 
 /** Arguments in one line. @param {any} args */
@@ -17,7 +18,7 @@ function Call({ step, run }) {
     const status = outcome ? (outcome.status === 'done' ? '' : outcome.status) : 'running …';
     return html`<details class="fold call ${outcome?.status ?? 'running'}">
         <summary><code>${call.tool}</code> <span class="brief">${brief(call.args)}</span> ${took > 99 && html`<span class="took">${span(took)}</span>`} <span class="status">${status}</span></summary>
-        <h4>Arguments</h4><pre tabindex="0">${json(call.args)}</pre>
+        <h4>Arguments</h4><${Verbatim} text=${json(call.args)} />
         ${outcome && html`<h4>Result</h4><${Results} outcome=${outcome} run=${run} />`}
     </details>`;
 }
@@ -47,12 +48,12 @@ function Nested({ id, step, run }) {
 export function Step({ id, run, step }) {
     switch (step?.kind) {
         case 'call': return html`<${Call} step=${step} run=${run} />`;
-        case 'thought': return html`<details class="fold"><summary>Thinking</summary><pre>${step.text}</pre></details>`;
+        case 'thought': return html`<details class="fold"><summary>Thinking</summary><${Verbatim} text=${step.text} /></details>`;
         case 'question': return html`<${Question} step=${step} run=${run} />`;
         case 'chat': return html`<${Nested} id=${id} step=${step} run=${run} />`;
         case 'error': return html`<p class="error"><strong>Failed:</strong> ${step.text}${step.hint && html`<br />hint: ${step.hint}`}</p>`;
         case 'note': return step.tone === 'prompt'
-            ? html`<details class="fold"><summary>${step.who} prompts itself</summary><pre>${step.text}</pre></details>`
+            ? html`<details class="fold"><summary>${step.who} prompts itself</summary><${Verbatim} text=${step.text} /></details>`
             : html`<p class="note ${step.tone ?? ''}">${step.text}</p>`;
         default: return null;
     }

@@ -63,6 +63,7 @@ files! {
     "/page/stream.js": "stream.js",
     "/page/ticks.js": "ticks.js",
     "/page/timeline.js": "timeline.js",
+    "/page/verbatim.js": "verbatim.js",
     "/page/viewpoint.js": "viewpoint.js",
     "/page/views.css": "views.css",
     "/page/window.js": "window.js",

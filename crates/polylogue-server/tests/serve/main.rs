@@ -29,6 +29,7 @@ mod page;
 mod page_browser;
 mod page_editing;
 mod page_live;
+mod page_reading;
 mod page_shown;
 mod page_views;
 mod page_written;

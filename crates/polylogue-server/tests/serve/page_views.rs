@@ -230,24 +230,29 @@ async fn s94_a_question_in_two_tabs_is_answered_once_and_keys_do_what_is_listed(
 
 /// A closed conversation of `count` messages.
 pub(crate) async fn long_run(world: &World, count: u64) -> String {
-    let event = |seq: u64, mut body: Value| {
+    let turn = |n: u64| {
+        let who = if n.is_multiple_of(2) { "Ann" } else { "Bob" };
+        let text = format!("Message {n}.\n\n- one\n- **two**");
+        [
+            json!({"type": "turn_started", "turns": [{"who": who}]}),
+            json!({"type": "message", "from": who, "parts": [{"text": text}]}),
+        ]
+    };
+    stored_run(world, "longrun", (0..count).flat_map(turn)).await
+}
+
+/// A closed conversation of Ann and Bob with these events.
+pub(crate) async fn stored_run(world: &World, id: &str, bodies: impl IntoIterator<Item = Value>) -> String {
+    let opened = json!({"type": "opened", "participants": ["Ann", "Bob"], "task": "Talk.", "messages": []});
+    let closed = json!({"type": "closed", "reason": "finished", "summary": ""});
+    let all = std::iter::once(opened).chain(bodies).chain([closed]);
+    let event = |(seq, mut body): (u64, Value)| {
         body["seq"] = seq.into();
         body["time_ms"] = (1_700_000_000_000 + seq).into();
         Arc::new(serde_json::from_value::<Event>(body).unwrap())
     };
-    let mut events = vec![event(
-        0,
-        json!({"type": "opened", "participants": ["Ann", "Bob"], "task": "Talk.", "messages": []}),
-    )];
-    for n in 0..count {
-        let who = if n % 2 == 0 { "Ann" } else { "Bob" };
-        let seq = events.len() as u64;
-        events.push(event(seq, json!({"type": "turn_started", "turns": [{"who": who}]})));
-        let text = format!("Message {n}.\n\n- one\n- **two**");
-        events.push(event(seq + 1, json!({"type": "message", "from": who, "parts": [{"text": text}]})));
-    }
-    events.push(event(events.len() as u64, json!({"type": "closed", "reason": "finished", "summary": ""})));
-    let (store, id) = (world.store().await, LogId::new("longrun").unwrap());
+    let events: Vec<Arc<Event>> = (0..).zip(all).map(event).collect();
+    let (store, id) = (world.store().await, LogId::new(id).unwrap());
     let meta = Meta { title: "talk".into(), created: Timestamp(1_700_000_000_000), ..Meta::default() };
     let claim = store.create(&id, &meta).await.unwrap();
     for batch in events.chunks(1000) {
