@@ -2,6 +2,7 @@
 import { html, signal, useEffect, useRef } from './lib.js';
 import { address, go, route } from './router.js';
 import { viewAs, viewer } from './viewpoint.js';
+import { DRAW } from './window.js';
 
 const isHelp = signal(false);
 
@@ -21,12 +22,29 @@ function present() {
     return focused ?? [...document.querySelectorAll('.talk > .conversation .turn')].find((it) => it.getBoundingClientRect().bottom > 80);
 }
 
-/** Moves to the next message or the one before. @param {number} by */
-function move(by) {
+/**
+ * The part of a long list between two messages that is not drawn, and is next to the first of them.
+ * @param {Element} from @param {Element} to
+ */
+function gapBetween(from, to) {
+    const chunks = [...document.querySelectorAll('.talk > .conversation > .list > .chunk')];
+    const [first, last] = [from, to].map((it) => chunks.findIndex((chunk) => chunk.contains(it)));
+    const between = first < last ? chunks.slice(first + 1, last) : chunks.slice(last + 1, first).reverse();
+    return between.find((chunk) => chunk.childElementCount === 0);
+}
+
+/** Moves to the next message or the one before. @param {number} by @param {Element} [drawn] what was drawn for that */
+function move(by, drawn) {
     const turns = [...document.querySelectorAll('.talk > .conversation .turn')];
     const from = document.activeElement?.closest('.turn');
     const at = from ? turns.indexOf(from) + by : by > 0 ? turns.indexOf(/** @type {Element} */ (present())) : turns.length - 1;
     const to = /** @type {HTMLElement | undefined} */ (turns[Math.max(0, Math.min(turns.length - 1, at))]);
+    const gap = from && to && gapBetween(from, to);
+    if (gap && gap !== drawn) {
+        // Keys can be faster than the frames by which a list is drawn.
+        gap.dispatchEvent(new Event(DRAW));
+        return void Promise.resolve().then(() => move(by, gap));
+    }
     to?.focus({ preventScroll: true });
     to?.scrollIntoView({ block: 'nearest' });
 }

@@ -3,6 +3,8 @@ import { Component, html } from './lib.js';
 
 /** How many items are drawn or left out together. */
 export const CHUNK = 40;
+/** The event by which a part of a list is drawn that is not near the view yet. */
+export const DRAW = 'draw';
 /** The height of an item that was never drawn, in pixels. */
 const GUESS = 96;
 /** How far from the view items are drawn, in pixels. */
@@ -22,6 +24,7 @@ class Chunk extends Component {
 
     componentDidMount() {
         this.place();
+        this.element.addEventListener(DRAW, () => this.setState({ isNear: true }));
         this.seen.observe(this.element);
     }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::page_browser::{browser_of, check_clean};
-use crate::page_views::{show, stored_run};
+use crate::page_views::{long_run, show, stored_run};
 use crate::world::World;
 
 #[tokio::test]
@@ -31,5 +31,33 @@ async fn of_a_large_result_the_beginning_is_shown_and_all_of_it_at_a_press() {
     browser.until(&format!("({shown}).length === {}", 2 * TIMES + 1)).await;
     browser.press("Show less").await;
     browser.until(&begins).await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn keys_that_come_faster_than_frames_pass_over_no_message() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = long_run(&world, 600).await;
+    show(&mut browser, &format!("#/runs/{id}?at=2")).await;
+    browser.until("document.activeElement.innerText.includes('Message 0.')").await;
+    // Each as an event of its own, as a keyboard sends them, and none waits for a frame.
+    let strike = |key: &str, times: u32| {
+        format!(
+            "(async () => {{
+                const channel = new MessageChannel();
+                for (let i = 0; i < {times}; i++) {{
+                    document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {{key: '{key}', bubbles: true}}));
+                    await new Promise((next) => {{ channel.port1.onmessage = next; channel.port2.postMessage(0); }});
+                }}
+                return /Message \\d+/.exec(document.activeElement.innerText)[0];
+            }})()"
+        )
+    };
+    for (key, times, message) in
+        [("j", 300, "Message 300"), ("k", 290, "Message 10"), ("j", 50, "Message 60")]
+    {
+        assert_eq!(browser.eval(&strike(key, times)).await, message);
+    }
     check_clean(&browser, &world);
 }
