@@ -1,6 +1,7 @@
 // Two runs side by side: what they have in common, and what each says after that.
 import { html, useEffect, useSignal } from './lib.js';
 import { attempt, failure, get } from './api.js';
+import { add, newRun } from './fold.js';
 import { address, refine, route } from './router.js';
 import { Avatar, Name } from './names.js';
 import { Parts } from './parts.js';
@@ -47,10 +48,18 @@ function Difference({ difference, a, b }) {
         ${row('Cost', cost, dollars(Math.abs(cost)), unknown('unpriced'))}</dl>`;
 }
 
+/** The names in a run in the order in which it gives them colors, as far as its first events have them. @param {string} id */
+async function namesOf(id) {
+    const run = newRun();
+    const { events } = await get(`/conversations/${encodeURIComponent(id)}/events`);
+    events.forEach((/** @type {any} */ event) => add(run, event));
+    return run.names;
+}
+
 /** @param {{found: any}} props */
 function Result({ found }) {
-    const { a, b, common, messages, has_more: more } = found;
-    const names = [...new Set(messages.flatMap((/** @type {any} */ pair) => [pair.a?.who, pair.b?.who]).filter(Boolean))];
+    const { a, b, common, messages, has_more: more, known } = found;
+    const names = [...new Set([...known, ...messages.flatMap((/** @type {any} */ pair) => [pair.a?.who, pair.b?.who]).filter(Boolean)])];
     const first = messages.findIndex((/** @type {any} */ pair) => !SAME(pair));
     return html`<div class="sides"><${Side} run=${a} label="A" /><${Side} run=${b} label="B" /></div>
         <${Difference} difference=${found.difference} a=${a} b=${b} />
@@ -73,8 +82,9 @@ export function Compare() {
         let isOver = false;
         found.value = null;
         if (a && b) attempt(async () => {
-            const read = await get(`/compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`);
-            if (!isOver) found.value = read;
+            const path = `/compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`;
+            const [read, ...known] = await Promise.all([get(path), namesOf(a), namesOf(b)]);
+            if (!isOver) found.value = { ...read, known: known.flat() };
         });
         return () => {
             isOver = true;

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::conversations::{begin, events, position, until};
 use crate::page_browser::{browser_of, check_clean};
 use crate::page_views::{long_run, show, stored_run};
 use crate::world::World;
@@ -59,5 +60,31 @@ async fn keys_that_come_faster_than_frames_pass_over_no_message() {
     {
         assert_eq!(browser.eval(&strike(key, times)).await, message);
     }
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn a_name_has_the_same_color_in_a_run_and_in_its_comparison() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &id, "closed").await;
+    // Of what differs, Bob says the first message.
+    let second = position(&events(&world, &id).await, "two");
+    let fork = json!({"seq": second, "text": "zwei", "run": true});
+    let fork = world.post(&format!("/api/v1/conversations/{id}/fork"), &fork).await.json();
+    let fork = fork["id"].as_str().unwrap();
+    until(&world, fork, "closed").await;
+    let colors = |within: &str| {
+        format!(
+            "Object.fromEntries([...document.querySelectorAll('{within} .name')].map((it) => [it.textContent, it.className]))"
+        )
+    };
+    show(&mut browser, &format!("#/runs/{fork}")).await;
+    browser.until("document.querySelector('.closed')").await;
+    let of_run = browser.eval(&colors(".participants")).await;
+    show(&mut browser, &format!("#/compare?a={id}&b={fork}")).await;
+    browser.until("document.querySelector('.said')").await;
+    assert_eq!(browser.eval(&colors(".said")).await, of_run);
     check_clean(&browser, &world);
 }
