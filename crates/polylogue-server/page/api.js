@@ -123,6 +123,9 @@ export async function refresh(action) {
     }
 }
 
+/** Whether what has failed may work later: the server is away or busy, or has an error of its own. @param {any} problem */
+export const isTemporary = ({ status }) => status === 0 || status === 429 || status >= 500;
+
 /** How long after a server that cannot say who is logged in it is asked again, in milliseconds. */
 const AGAIN = 2000;
 
@@ -142,9 +145,8 @@ async function enter(code) {
     } catch (error) {
         const problem = problemOf(error);
         if (code || problem.status !== 401) failure.value = problem;
-        // The server is busy, or away: that says nothing of who is logged in.
-        const isUnknown = problem.status === 0 || problem.status === 429 || problem.status >= 500;
-        if (!isUnknown) session.value = null;
+        // What may work later says nothing of who is logged in.
+        if (!isTemporary(problem)) session.value = null;
         else setTimeout(enter, AGAIN, code);
     }
 }

@@ -1,7 +1,8 @@
 // Two runs side by side: what they have in common, and what each says after that.
 import { html, useEffect, useSignal } from './lib.js';
-import { attempt, failure, get } from './api.js';
+import { failure, get } from './api.js';
 import { add, newRun } from './fold.js';
+import { useLoad } from './load.js';
 import { address, refine, route } from './router.js';
 import { Avatar, Name } from './names.js';
 import { Parts } from './parts.js';
@@ -77,19 +78,16 @@ export function Compare() {
     const runs = useSignal(/** @type {any[]} */ ([]));
     const found = useSignal(/** @type {any} */ (null));
     const [a, b] = ['a', 'b'].map((name) => route.value.query.get(name) ?? '');
-    useEffect(() => void attempt(async () => (runs.value = (await get('/conversations?limit=100')).conversations)), []);
+    useLoad(() => get('/conversations?limit=100'), (found) => (runs.value = found.conversations), []);
     useEffect(() => {
-        let isOver = false;
         found.value = null;
-        if (a && b) attempt(async () => {
-            const path = `/compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`;
-            const [read, ...known] = await Promise.all([get(path), namesOf(a), namesOf(b)]);
-            if (!isOver) found.value = { ...read, known: known.flat() };
-        });
-        return () => {
-            isOver = true;
-        };
     }, [a, b]);
+    useLoad(async () => {
+        if (!a || !b) return null;
+        const path = `/compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`;
+        const [read, ...known] = await Promise.all([get(path), namesOf(a), namesOf(b)]);
+        return { ...read, known: known.flat() };
+    }, (read) => (found.value = read), [a, b]);
     document.title = 'Compare · Polylogue';
     return html`<main id="main" tabindex="-1" class="compare">
         <h1>Compare</h1>

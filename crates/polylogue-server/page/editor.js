@@ -5,23 +5,25 @@ import { address } from './router.js';
 import { Picture } from './graph.js';
 import { counted } from './format.js';
 import { complete } from './completion.js';
+import { useLoad } from './load.js';
 
 /** How long a person may pause before the text is checked, in milliseconds. */
 const PAUSE = 300;
+
+/** How soon it is checked again where that has failed, in milliseconds. */
+const AGAIN = 2000;
 
 /** @param {{id: string}} props */
 function useText({ id }) {
     const key = `team:${id}`;
     const served = useSignal(/** @type {{text: string, version: string} | null} */ (null));
     const text = useSignal('');
-    useEffect(() => void attempt(async () => {
-        served.value = null;
-        const found = await get(pathOf(id));
+    useLoad(() => get(pathOf(id)), (found) => {
         // A draft is one of the version that it was begun with.
         const draft = JSON.parse(sessionStorage.getItem(key) ?? 'null');
         text.value = draft?.text ?? found.text;
         served.value = draft ? { text: found.text, version: draft.version } : found;
-    }), [id]);
+    }, [id]);
     const set = (/** @type {string} */ value) => {
         text.value = value;
         keep();
@@ -88,8 +90,9 @@ function useFindings(id, text) {
             const checked = await refresh(() => post('/teams/check', { text, team: id }));
             // The last picture stays while there are errors.
             if (checked && !isOver) found.value = { ...checked, team: checked.team ?? found.value?.team };
+            else if (!isOver) timer = setTimeout(check, AGAIN);
         };
-        const timer = setTimeout(check, found.value ? PAUSE : 0);
+        let timer = setTimeout(check, found.value ? PAUSE : 0);
         return () => {
             isOver = true;
             clearTimeout(timer);
@@ -143,7 +146,7 @@ function insert(area, text, from, to) {
 /** What can be written where the caret is; a click writes it. @param {{text: string, caret: number, area: any}} props */
 function Words({ text, caret, area }) {
     const schema = useSignal(/** @type {any} */ (null));
-    useEffect(() => void attempt(async () => (schema.value = await get('/schema'))), []);
+    useLoad(() => get('/schema'), (found) => (schema.value = found), []);
     const { found, typed, end } = complete(schema.value, text, caret);
     const write = (/** @type {string} */ word) => () => insert(area.current, word + end, caret - typed.length, caret);
     return html`<div class="words" role="group" aria-label="What can be written here (Ctrl and space)">
@@ -210,7 +213,7 @@ export function Editor({ id }) {
 /** All teams. */
 export function Teams() {
     const teams = useSignal(/** @type {any[] | null} */ (null));
-    useEffect(() => void attempt(async () => (teams.value = (await get('/teams')).teams)), []);
+    useLoad(() => get('/teams'), (found) => (teams.value = found.teams), []);
     document.title = 'Teams · Polylogue';
     return html`<main id="main" tabindex="-1"><h1>Teams</h1>
         <ul class="runs teams">${teams.value?.map((team) => html`<li class="run-row" key=${team.id}>

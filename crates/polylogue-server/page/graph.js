@@ -1,7 +1,8 @@
 // Who can follow whom, as the team file says; who did, how often; and whose turn it is.
-import { html, useEffect, useSignal } from './lib.js';
-import { attempt, get } from './api.js';
+import { html, useSignal } from './lib.js';
+import { get } from './api.js';
 import { ALL, END } from './fold.js';
+import { useLoad } from './load.js';
 
 /** The radius of a box by its kind. @type {Record<string, number>} */
 const CORNERS = { selector: 17, person: 15, chat: 12 };
@@ -134,7 +135,7 @@ function Table({ graph, run, called }) {
 /** @param {{id: string, run: any, version: number}} props */
 export function Graph({ id, run }) {
     const graph = useSignal(/** @type {any} */ (null));
-    useEffect(() => void attempt(async () => (graph.value = await get(`/conversations/${encodeURIComponent(id)}/graph`))), [id]);
+    useLoad(() => get(`/conversations/${encodeURIComponent(id)}/graph`), (found) => (graph.value = found), [id]);
     if (!graph.value) return html`<p aria-busy="true">…</p>`;
     return html`<section class="graph-view" aria-label="Graph">
         <${Picture} graph=${graph.value} run=${run} />

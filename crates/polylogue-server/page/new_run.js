@@ -1,8 +1,9 @@
 // The form that begins a run: a team, its inputs, the task, limits.
-import { html, useEffect, useSignal } from './lib.js';
+import { html, useSignal } from './lib.js';
 import { attempt, get, post } from './api.js';
 import { go, refine, route } from './router.js';
 import { useDraft } from './drafts.js';
+import { useLoad } from './load.js';
 
 /** @param {{team: any}} props */
 function Inputs({ team }) {
@@ -46,7 +47,7 @@ export function NewRun() {
     const teams = useSignal(/** @type {any[] | null} */ (null));
     const isSending = useSignal(false);
     const task = useDraft('new:task');
-    useEffect(() => void attempt(async () => (teams.value = (await get('/teams')).teams)), []);
+    useLoad(() => get('/teams'), (found) => (teams.value = found.teams), []);
     const chosen = route.value.query.get('team');
     const team = teams.value?.find((team) => team.id === chosen) ?? teams.value?.[0];
     const begin = async (/** @type {any} */ event) => {

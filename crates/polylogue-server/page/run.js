@@ -3,6 +3,7 @@ import { html, useEffect, useRef, useSignal, visible } from './lib.js';
 import { attempt, get, post, refresh, send, serverTime } from './api.js';
 import { address, go, route } from './router.js';
 import { follow } from './stream.js';
+import { useLoad } from './load.js';
 import { Conversation } from './conversation.js';
 import { allowance, Questions, Say } from './boxes.js';
 import { Avatar, Name } from './names.js';
@@ -28,9 +29,9 @@ function useRun({ id }) {
     useEffect(() => {
         const followed = follow(id);
         live.value = followed;
-        ask();
         return followed.stop;
     }, [id]);
+    useLoad(() => get(`/conversations/${encodeURIComponent(id)}`), (found) => (about.value = found), [id]);
     // A conversation may move to another process while it runs, which no event says.
     const runs = (live.value?.state.value ?? about.value)?.state === 'running';
     // The stream may say that it runs before it is known what it is.

@@ -3,6 +3,7 @@ import { html, useEffect, useRef, useSignal } from './lib.js';
 import { attempt, get, post, refresh, serverTime } from './api.js';
 import { address, go, refine, route } from './router.js';
 import { followList } from './stream.js';
+import { useLoad } from './load.js';
 import { ago, counted, dollars } from './format.js';
 
 /** How soon the list is read again after a change of a run that it does not show, in milliseconds. */
@@ -163,7 +164,7 @@ function useRows(query) {
 export function Runs() {
     const { rows, more, isOther } = useRows(route.value.query);
     const teams = useSignal(/** @type {any[]} */ ([]));
-    useEffect(() => void attempt(async () => (teams.value = (await get('/teams')).teams)), []);
+    useLoad(() => get('/teams'), (found) => (teams.value = found.teams), []);
     const further = () => attempt(async () => {
         const path = pathOf(route.value.query, more.value.cursor ?? '');
         const page = await get(path);

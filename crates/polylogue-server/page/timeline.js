@@ -10,6 +10,9 @@ import { dollars, short, span } from './format.js';
 /** How often the timeline of a run that is running is read, in milliseconds. */
 const EVERY = 500;
 
+/** How soon it is read again where that has failed, in milliseconds. */
+const AGAIN = 2000;
+
 /**
  * The timeline, of which `known` was read before: from the first call on that had not ended.
  * @param {string} id
@@ -103,8 +106,9 @@ export function Timeline({ id, run, state }) {
     useEffect(() => {
         const next = async () => {
             const { seq } = run;
-            await refresh(async () => (rows.value = await read(id, rows.value ?? [])));
-            reading.timer = seq < run.seq && !reading.isOver ? setTimeout(next, EVERY) : 0;
+            const found = await refresh(async () => (rows.value = await read(id, rows.value ?? [])));
+            const isBehind = !found || seq < run.seq;
+            reading.timer = isBehind && !reading.isOver ? setTimeout(next, found ? EVERY : AGAIN) : 0;
         };
         // Not for each event of a run that goes fast, and not only once that is quiet.
         reading.timer ||= setTimeout(next, rows.value ? EVERY : 0);

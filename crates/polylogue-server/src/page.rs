@@ -50,6 +50,7 @@ files! {
     "/page/items.js": "items.js",
     "/page/keyboard.js": "keyboard.js",
     "/page/lib.js": "lib.js",
+    "/page/load.js": "load.js",
     "/page/markdown.js": "markdown.js",
     "/page/names.js": "names.js",
     "/page/new_run.js": "new_run.js",

@@ -88,3 +88,43 @@ async fn a_name_has_the_same_color_in_a_run_and_in_its_comparison() {
     assert_eq!(browser.eval(&colors(".said")).await, of_run);
     check_clean(&browser, &world);
 }
+
+#[tokio::test]
+async fn what_a_view_reads_once_is_read_again_when_the_server_was_busy() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let id = begin(&world, &json!({"team": "talk"})).await;
+        until(&world, &id, "closed").await;
+        ids.push(id);
+    }
+    // The first request to each path.
+    let busy = "{ const [real, seen] = [window.fetch, new Set()]; window.fetch = async (path, options) => {
+        const asked = path.split('?')[0];
+        if (seen.has(asked)) return real(path, options);
+        seen.add(asked);
+        return new Response(JSON.stringify({detail: 'the server is busy', status: 503}), {status: 503});
+    }; } 0";
+    browser.eval(busy).await;
+    let (a, b) = (&ids[0], &ids[1]);
+    for (view, is_there) in [
+        ("new".to_owned(), "document.querySelector('select[name=team]')"),
+        (format!("runs/{a}"), "document.querySelector('.closed')"),
+        (format!("runs/{a}/graph"), "document.querySelector('.graph .node')"),
+        (format!("runs/{a}/timeline"), "document.querySelector('.calls td')"),
+        (format!("compare?a={a}&b={b}"), "document.querySelector('.common')"),
+        ("teams/talk".to_owned(), "document.body.innerText.includes('No errors.')"),
+    ] {
+        show(&mut browser, &format!("#/{view}")).await;
+        browser.until(is_there).await;
+        browser.until("!document.querySelector('.failure')").await;
+    }
+    // The schema, too.
+    browser.fill(".text textarea", "agents:\n  - name: Ann\n    tool_c").await;
+    browser.until("document.querySelector('.word')?.textContent === 'tool_calling'").await;
+    // What is refused is said, and stays.
+    show(&mut browser, "#/teams/nothing").await;
+    browser.until("document.querySelector('.failure') && !document.querySelector('.failure').innerText.includes('busy')").await;
+    check_clean(&browser, &world);
+}
