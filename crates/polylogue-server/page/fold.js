@@ -4,14 +4,14 @@
 /**
  * @typedef {{kind: string, seq: number, rev: number, [key: string]: any}} Item
  * @typedef {{at: string, participants: string[], items: Item[], open: Map<string, Item>, closed: any, hidden: any[], follows: Map<string, number>, last: string[], tasks: Map<string, any>}} Chat
- * @typedef {{seq: number, pieces: number, chats: Map<string, Chat>, names: string[], usage: any, counts: Map<string, number>, last: number, title: string | null}} Run
+ * @typedef {{seq: number, pieces: number, chats: Map<string, Chat>, names: string[], usage: any, counts: Map<string, number>, last: number, title: string | null, isPaused: boolean}} Run
  */
 
 /** @returns {Run} */
 export function newRun() {
     const usage = { calls: 0, input: 0, output: 0, unmetered: 0, unpriced: 0, cost: 0 };
     const chats = new Map([['', newChat('')]]);
-    return { seq: 0, pieces: 0, chats, names: [], usage, counts: new Map(), last: 0, title: null };
+    return { seq: 0, pieces: 0, chats, names: [], usage, counts: new Map(), last: 0, title: null, isPaused: false };
 }
 
 /** @param {string} at @returns {Chat} */
@@ -211,6 +211,8 @@ const HANDLERS = {
     },
     reply_interrupted(_, chat, event) {
         step(chat, event.who, { kind: 'note', text: `interrupted: ${event.text}` }, event);
+        const open = chat.open.get(event.who);
+        if (open) Object.assign(open, { live: null, isTorn: false });
     },
     closed(_, chat, event) {
         chat.closed = event;
@@ -251,8 +253,14 @@ const HANDLERS = {
         if (awaited) step(chat, who, { kind: 'note', text: text + why, tone: status === 'failed' ? 'bad' : '' }, event);
         else note(chat, event, text + why, status === 'failed' ? 'bad' : '');
     },
-    paused: (_, chat, event) => note(chat, event, 'paused'),
-    resumed: (_, chat, event) => note(chat, event, 'resumed'),
+    paused(run, chat, event) {
+        run.isPaused = true;
+        note(chat, event, 'paused');
+    },
+    resumed(run, chat, event) {
+        run.isPaused = false;
+        note(chat, event, 'resumed');
+    },
     cancelled: (_, chat, event) => note(chat, event, event.now ? 'stopped at once' : 'stopped after a step'),
     refused: (_, chat, event) => note(chat, event, `refused: ${event.why}`, 'bad'),
     title_changed(run, chat, event) {

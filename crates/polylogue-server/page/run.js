@@ -52,8 +52,8 @@ function useOverdue(state) {
     return serverTime() > until + CONTINUES_MS;
 }
 
-/** @param {{about: any, state: any, wake: () => void}} props */
-function Actions({ about, state, wake }) {
+/** @param {{about: any, state: any, isPaused: boolean, wake: () => void}} props */
+function Actions({ about, state, isPaused, wake }) {
     const path = `/conversations/${encodeURIComponent(about.id)}`;
     const act = (/** @type {string} */ what, /** @type {any} */ body) => () => attempt(async () => {
         await post(`${path}/${what}`, body);
@@ -73,6 +73,7 @@ function Actions({ about, state, wake }) {
     });
     const runs = state.state === 'running';
     const isOverdue = useOverdue(state);
+    const canResume = state.state === 'halted' || isOverdue || (isPaused && state.state !== 'closed');
     const save = html`<a class="button" href=${`/api/v1${path}/export`} download=${`${about.id}.jsonl`} title="Its events with their checksums, to be imported elsewhere">Export</a>`;
     if (about.imported) return html`<div class="actions">
         <a class="button" href=${address(['compare'], { a: about.id })}>Compare</a>${save}
@@ -81,7 +82,7 @@ function Actions({ about, state, wake }) {
     return html`<div class="actions">
         ${runs && html`<button type="button" onClick=${act('stop', {})} title="Stop after the present step">Stop</button>
             <button type="button" onClick=${act('stop', { when: 'now' })} title="Abort calls in flight">Stop now</button>`}
-        ${(state.state === 'halted' || isOverdue) && html`<button type="button" class="main" onClick=${act('resume', {})}>Resume</button>`}
+        ${canResume && html`<button type="button" class="main" onClick=${act('resume', {})}>Resume</button>`}
         ${isLimited && html`<button type="button" onClick=${more}>Raise the limit</button>`}
         <button type="button" onClick=${fork} title="A new run that begins as this one">Fork</button>
         <a class="button" href=${address(['compare'], about.parent ? { a: about.parent.id, b: about.id } : { a: about.id })}>Compare</a>
@@ -117,7 +118,7 @@ function Title({ about, title }) {
 /** @param {{about: any, state: any, run: any, isLive: boolean, wake: () => void}} props */
 function Head({ about, state, run, isLive, wake }) {
     return html`<div class="run-head">
-        <div class="run-name"><${Title} about=${about} title=${titleOf(about, run)} /><${State} run=${{ ...about, ...state, ended: state.ended }} />
+        <div class="run-name"><${Title} about=${about} title=${titleOf(about, run)} /><${State} run=${{ ...about, ...state, ended: state.ended, paused: run.isPaused }} />
             ${!isLive && state.state !== 'closed' && html`<span class="offline">connecting …</span>`}</div>
         <p class="run-facts">
             <span>${about.team}</span><span class="mono">${about.id}</span>
@@ -128,7 +129,7 @@ function Head({ about, state, run, isLive, wake }) {
         ${about.imported && html`<p class="about">Imported from a file: it can be read, and not be continued.</p>`}
         ${about.bound_ended && html`<p class="about bound-ended">It can take more than was computed before it began: ${about.bound_ended}.</p>`}
         ${state.ended && html`<p class="ended">${state.ended.word.replace('_', ' ')}: ${state.ended.detail}</p>`}
-        <${Actions} about=${about} state=${state} wake=${wake} />
+        <${Actions} about=${about} state=${state} isPaused=${run.isPaused} wake=${wake} />
     </div>`;
 }
 
@@ -185,7 +186,7 @@ export function Run({ id, tab }) {
     const version = live.version.value;
     const state = live.state.value ?? about;
     document.title = visible(`${state.state === 'waiting' ? '● ' : ''}${titleOf(about, run) || about.team} · Polylogue`);
-    return html`<main id="main" tabindex="-1" class="run" data-run=${id}>
+    return html`<main id="main" tabindex="-1" class="run" data-run=${id} data-state=${state.state}>
         <${Head} about=${about} state=${state} run=${run} isLive=${live.isLive.value} wake=${wake} />
         <${Tabs} id=${id} tab=${tab} as=${viewer()} />
         <${Shown} id=${id} tab=${tab} run=${run} version=${version} state=${state} wake=${wake} as=${viewer()} isImported=${about.imported} />

@@ -20,15 +20,18 @@ const PAUSE = 300;
 
 const STATES = ['running', 'waiting', 'halted', 'closed'];
 
+/** Whether it has begun, and begins no further turn until it is resumed. @param {any} run */
+const isPaused = (run) => run.paused && ['running', 'halted'].includes(run.state);
+
 /** The state in a word. @param {any} run */
 export function stateWord(run) {
-    const word = run.ended?.word ?? run.state;
+    const word = run.ended?.word ?? (isPaused(run) ? 'paused' : run.state);
     return { no_output: 'no output' }[/** @type {string} */ (word)] ?? word;
 }
 
 /** @param {{run: any}} props */
 export function State({ run }) {
-    return html`<span class="state ${run.state} ${run.ended?.word ?? ''}" title=${run.ended?.detail ?? ''}>${stateWord(run)}</span>`;
+    return html`<span class="state ${isPaused(run) ? 'halted' : run.state} ${run.ended?.word ?? ''}" title=${run.ended?.detail ?? ''}>${stateWord(run)}</span>`;
 }
 
 /** @param {{run: any, now: number}} props */

@@ -169,6 +169,26 @@ async fn a_reply_whose_beginning_was_missed_says_so_until_it_is_whole() {
 }
 
 #[tokio::test]
+async fn a_run_is_stopped_in_the_middle_of_a_reply_and_resumed_by_its_buttons() {
+    let gate = PieceGate::new();
+    let Some((world, mut browser)) = begun(&gate).await else { return };
+    gate.open_until(2);
+    let first = browser.until(LIVE).await.as_str().unwrap().trim_end().to_owned();
+    browser.press("Stop now").await;
+    until_state(&mut browser, "halted").await;
+    browser.until_text(&format!("interrupted: {first}")).await;
+    // Nothing is being written.
+    browser.until(&format!("({LIVE}) === ''")).await;
+    let caret = "getComputedStyle(document.querySelector('.turn.open .caret')).display";
+    assert_eq!(browser.eval(caret).await, "none");
+    gate.lift();
+    browser.press("Resume").await;
+    until_state(&mut browser, "closed").await;
+    browser.until_text("more").await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
 async fn s99_nothing_moves_where_motion_is_not_wanted() {
     let gate = PieceGate::new();
     let Some((world, mut browser)) = begun(&gate).await else { return };

@@ -1,11 +1,13 @@
-//! Reading runs in a real browser: large results, fast keys, colors, and what is loaded once.
+//! Reading runs in a real browser: large results, fast keys, colors, what is loaded once, and runs that are paused.
+
+use std::sync::Arc;
 
 use serde_json::json;
 
 use crate::conversations::{begin, events, position, until};
-use crate::page_browser::{browser_of, check_clean};
+use crate::page_browser::{browser_of, check_clean, until_state};
 use crate::page_views::{long_run, show, stored_run};
-use crate::world::World;
+use crate::world::{Gate, World, generous};
 
 #[tokio::test]
 async fn of_a_large_result_the_beginning_is_shown_and_all_of_it_at_a_press() {
@@ -126,5 +128,22 @@ async fn what_a_view_reads_once_is_read_again_when_the_server_was_busy() {
     // What is refused is said, and stays.
     show(&mut browser, "#/teams/nothing").await;
     browser.until("document.querySelector('.failure') && !document.querySelector('.failure').innerText.includes('busy')").await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn a_run_that_is_paused_says_so_and_is_resumed_by_its_button() {
+    let gate = Arc::new(Gate::until(1));
+    let world = World::with_gate("so it goes", generous(), Arc::clone(&gate)).await;
+    let Some(mut browser) = browser_of(&world).await else { return gate.lift() };
+    let id = begin(&world, &json!({"team": "long"})).await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    until_state(&mut browser, "running").await;
+    let paused = world.post(&format!("/api/v1/conversations/{id}/pause"), &json!({})).await;
+    assert_eq!(paused.status, 202, "{}", paused.body);
+    gate.lift();
+    browser.until("document.querySelector('.run-head .state').textContent === 'paused'").await;
+    browser.press("Resume").await;
+    until_state(&mut browser, "closed").await;
     check_clean(&browser, &world);
 }
