@@ -305,7 +305,8 @@ async fn s100_of_10_000_messages_only_those_near_the_screen_are_drawn() {
     let longest = browser.longest_task().await;
     // Times are those of the machine: they are printed, and what they grow with is asserted.
     println!("first paint {first:.0} ms, all {all:.0} ms, most {most} turns drawn, longest task {longest:?}");
-    assert!((1..=200).contains(&most), "{most} turns are drawn at once");
+    // Six parts of 40: the two at the end are always drawn, and a leap has those of where it began and of where it ends.
+    assert!((1..=240).contains(&most), "{most} turns are drawn at once");
     // What would make a task long: no step of scrolling draws more than a few parts of the list.
     let added = browser.eval("window.most_added").await.as_u64().unwrap();
     assert!((1..=200).contains(&added), "{added} turns are drawn by one step");

@@ -273,7 +273,7 @@ async fn a_text_that_the_model_refuses_keeps_no_other_one_from_its_vector() {
         let recalled = facts.recall(&query).await.unwrap();
         assert_eq!(recalled.facts[0].text, "Ann likes tea.", "by its meaning");
         let missed = recalled.missed.unwrap();
-        assert!(missed.starts_with("fact 1,") && missed.contains("no poison"), "{missed}");
+        assert!(missed.starts_with("fact 1 was") && missed.contains("no poison"), "{missed}");
         assert_eq!(model.asked(), [1, 2, 1], "the query, the newest two, and one without the refused one");
         // It is named once, and not sent again.
         assert_eq!(facts.recall(&query).await.unwrap().missed, None);
