@@ -1,14 +1,12 @@
 //! W23: what a person answers is taken once, whatever state a conversation is in, from a process that does not run it.
 
-use std::time::Duration;
-
 use polylogue_test::postgres::PostgresServer;
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use rustix::process::Signal;
 
-use crate::place::{Place, expire, of_type, until};
+use crate::place::{Place, of_type, until};
 
-/// Kim is asked while the model of Bot replies.
+/// Kim is asked, and Bot speaks at the same time.
 const BOARD: &str = "
 name: board
 task: Decide.
@@ -18,10 +16,13 @@ agents:
 chat: {pattern: parallel, participants: [Kim, Bot]}
 ";
 
-/// A model that takes `latency` for each reply.
-fn model(latency: Duration) -> Server {
-    let behavior = Behavior::from(Playbook::new(|_, _| Answer::text("I agree."))).latency(latency);
-    Server::bind((std::net::Ipv4Addr::LOCALHOST, 0).into(), behavior).unwrap()
+/// A process that has claimed a conversation, appends nothing, and is gone. Its lease ends `after` an interval of Postgres.
+fn claim_by_another(server: &PostgresServer, id: &str, after: &str) {
+    let end = format!("now() + interval '{after}'");
+    let _ = server.sql(&format!(
+        "UPDATE polylogue.logs SET holder = 'another', lease = {end}, lease_nr = 0, due = greatest(now(), {end})
+         WHERE id = '{id}'"
+    ));
 }
 
 /// What `cluster` says of a conversation. It says nothing of one that is idle.
@@ -35,32 +36,30 @@ fn state(place: &Place, id: &str) -> String {
 fn an_answer_is_taken_once_whatever_the_state_of_its_conversation() {
     let Some(server) = PostgresServer::start() else { return };
     for wanted in ["idle", "timed", "ready", "held", "lost"] {
-        let is_slow = ["held", "lost"].contains(&wanted);
-        let model = model(Duration::from_secs(if is_slow { 10 } else { 0 }));
+        let replies = Behavior::from(Playbook::new(|_, _| Answer::text("I agree.")));
+        let model = Server::bind((std::net::Ipv4Addr::LOCALHOST, 0).into(), replies).unwrap();
         let place = Place::new(&server.url()).with_model(&model);
         let limit = if wanted == "timed" { ", default_answer: {timeout: 600 s, text: No.}" } else { "" };
         place.file("team.yaml", &BOARD.replace("The boss.", &format!("The boss.{limit}")));
         let id = place.detach(&["team.yaml", "--model", "openai:test"]);
         let mut worker = place.worker(&[]);
         until("Kim is asked", || of_type(&place.events(&id), "input_required").len() == 1);
-        until("Bot is asked, too", || model.most_at_once() == 1);
-        if !is_slow {
-            let rest = if wanted == "timed" { "timed" } else { "idle" };
-            until("its worker has released it", || state(&place, &id) == rest);
-        }
-        let worker = match wanted {
-            "ready" => {
-                worker.signal(Signal::TERM);
-                assert_eq!(worker.end(), 0, "{}", worker.log());
-                let _ = server.sql(&format!("UPDATE polylogue.logs SET due = now() WHERE id = '{id}'"));
-                None
-            }
-            "lost" => {
-                expire(&server, worker.kill());
-                None
-            }
-            _ => Some(worker),
+        let rest = if wanted == "timed" { "timed" } else { "idle" };
+        until("its worker has released it", || state(&place, &id) == rest);
+        // What waits for a worker is looked at before one is there.
+        let worker = if ["ready", "lost"].contains(&wanted) {
+            worker.signal(Signal::TERM);
+            assert_eq!(worker.end(), 0, "{}", worker.log());
+            None
+        } else {
+            Some(worker)
         };
+        match wanted {
+            "ready" => drop(server.sql(&format!("UPDATE polylogue.logs SET due = now() WHERE id = '{id}'"))),
+            "held" => claim_by_another(&server, &id, "5 seconds"),
+            "lost" => claim_by_another(&server, &id, "-2 minutes"),
+            _ => {}
+        }
         assert_eq!(state(&place, &id), wanted);
         // From another machine, which has neither the team nor the model.
         Place::new(&server.url()).run(&["answer", &id, "Yes."], 0);
