@@ -450,7 +450,8 @@ async fn a_client_that_goes_away_leaves_nothing_half_done() {
         let body = json!({"limits": {"calls": calls}});
         world.request("POST", &format!("{PATH}/{id}/resume")).json(&body)
     };
-    for _ in 0..3 {
+    // All of them can be carried out: the script has six replies, three of which are given.
+    for _ in 0..2 {
         resume(1).leave(world.address).await;
         // Whether the request was still carried out or not: the next one is.
         until(&world, &id, "closed").await;
