@@ -145,6 +145,37 @@ async fn live_text_has_no_hole_after_a_message_while_a_tab_is_hidden_and_after_a
 }
 
 #[tokio::test]
+async fn a_reply_whose_beginning_was_missed_says_so_until_it_is_whole() {
+    let gate = PieceGate::new();
+    let Some((world, mut browser)) = begun(&gate).await else { return };
+    gate.open_until(2);
+    let first = browser.until(LIVE).await;
+    // The stream that is opened again begins with what was written so far.
+    let kept = "window.EventSource = class extends EventSource {
+        constructor(...args) {
+            super(...args);
+            window.source = this;
+            this.addEventListener('delta', (event) => { window.came ||= JSON.parse(event.data).type === 'text'; });
+        }
+    }; 0";
+    browser.eval(kept).await;
+    hide(&mut browser, true).await;
+    hide(&mut browser, false).await;
+    browser.until(&format!("window.came && ({LIVE}) === {first}")).await;
+    // As for a client that was slow.
+    browser.eval("window.source.dispatchEvent(new MessageEvent('missed', {data: '{\"seq\": 0}'}))").await;
+    browser.until(&format!("({LIVE}) === ''")).await;
+    gate.open_until(3);
+    browser.until(&format!("({LIVE}).startsWith('… ')")).await;
+    browser.until_text("The beginning of this reply was missed").await;
+    gate.lift();
+    until_state(&mut browser, "closed").await;
+    browser.until_text(WHOLE).await;
+    assert!(!browser.text().await.contains("was missed"));
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
 async fn a_run_is_stopped_in_the_middle_of_a_reply_and_resumed_by_its_buttons() {
     let gate = PieceGate::new();
     let Some((world, mut browser)) = begun(&gate).await else { return };
