@@ -12,10 +12,10 @@ use crate::{Act, Name, Result, Turn};
 /// An agent is configuration and keeps no state of a conversation: one value serves any number of conversations at
 /// once.
 ///
-/// On its turn it reads the transcript and acts. When a run is resumed in the middle of a turn, `act` runs again from
-/// the beginning, and everything that [`Turn`] did before is returned from the log instead of being repeated. So
-/// `act` must be deterministic: whatever else it needs - the time, a random number, a file - must come from the turn
-/// or from a tool.
+/// On its turn it reads the transcript and acts. When a run is resumed in the middle of a turn, or when a person has
+/// answered what the agent asked in it, `act` runs again from the beginning, and everything that [`Turn`] did before is
+/// returned from the log instead of being repeated. So `act` must be deterministic: whatever else it needs - the time, a
+/// random number, a file - must come from the turn or from a tool.
 pub trait Agent: Send + Sync + 'static {
     /// The name under which it speaks.
     fn name(&self) -> &Name;

@@ -3,6 +3,7 @@
 mod accounts;
 mod admission;
 mod allowances;
+mod answers;
 mod background;
 mod background_start;
 mod blobs;

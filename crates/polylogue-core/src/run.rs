@@ -10,20 +10,22 @@ mod nested;
 mod raise;
 mod result;
 mod step;
+mod step_turns;
 
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, join_all};
-use tracing::{Instrument as _, debug_span, warn};
+use tracing::{Instrument as _, debug_span};
 
 pub use self::ask::AgentCall;
 pub use self::result::{RunResult, RunStream};
+use self::step_turns::{Done, StepTurns, body_of, is_failure};
 use crate::log::{Timing, UncheckedTurn};
-use crate::transcript::{OpenTurn, is_shared};
-use crate::turn::{BackgroundTasks, Trace};
+use crate::transcript::is_shared;
+use crate::turn::BackgroundTasks;
 use crate::{
-    Act, Agent, Body, Chat, ConfigError, Error, Event, Failure, Instruction, Interrupt, Log, Message, Name,
-    Opening, Question, Result, RunOutcome, Status, Step, StopReason, Transcript, Turn, TurnRequest, View,
+    Act, Agent as _, Body, Chat, ConfigError, Error, Event, Failure, Instruction, Interrupt, Log, Name,
+    Opening, Result, RunOutcome, Status, Step, StopReason, Transcript, Turn, TurnRequest, View,
 };
 
 /// A running chat.
@@ -205,21 +207,22 @@ impl<'l> RunningChat<'l> {
         }
     }
 
-    /// Lets all participants with an open turn act. Their messages are logged in the order of the requests: up to the
-    /// first turn that is not done.
-    async fn act(&mut self, chat: &Chat) -> Result<Option<Status>> {
+    /// Lets all participants with an open turn act, until each of these turns is over or waits for a person.
+    async fn take_turns(&mut self, chat: &Chat) -> Result<Vec<Done>> {
         let mut views = std::mem::take(&mut self.views);
         let resumed = std::mem::take(&mut self.resumed);
         let began = if resumed { self.began().await? } else { None };
         let transcript = began.as_ref().unwrap_or(&self.transcript);
+        let count = self.transcript.open_turns().len();
+        let step = StepTurns::new(self.log, chat, transcript, &self.tasks, count);
         let mut turns = self.transcript.open_turns().iter().map(|open| {
             let view =
                 views.iter().position(|view| *view.me() == open.request.who).map(|at| views.swap_remove(at));
             let span = debug_span!("turn", at = %transcript.at(), who = %open.request.who);
             let turn = Turn::new(self.log, chat, transcript, open, view, resumed, &self.tasks);
-            take_turn(chat, open, turn).instrument(span)
+            step.take(open, turn).instrument(span)
         });
-        let done = if self.transcript.open_turns().len() == 1
+        let done = if count == 1
             && let Some(turn) = turns.next()
         {
             // Nearly always: it needs no list of futures.
@@ -231,8 +234,14 @@ impl<'l> RunningChat<'l> {
             turns.await
         };
         self.views = views;
+        Ok(done)
+    }
+
+    /// Lets all participants with an open turn act. Their messages are logged in the order of the requests: up to the
+    /// first turn that is not done.
+    async fn act(&mut self, chat: &Chat) -> Result<Option<Status>> {
         let mut end = StepEnd::default();
-        for Done { request, act, trace } in done {
+        for Done { request, act, trace } in self.take_turns(chat).await? {
             end.add(&request, act, trace.failed_within);
             self.views.extend(trace.view);
             self.replies.extend(trace.within.iter().cloned());
@@ -246,7 +255,11 @@ impl<'l> RunningChat<'l> {
                 Ok(None)
             }
             error => {
-                self.append(end.bodies).await?;
+                if end.bodies.is_empty() {
+                    self.log.flush().await?;
+                } else {
+                    self.append(end.bodies).await?;
+                }
                 error.map_or(Ok(()), Err)?;
                 let tasks = Arc::clone(&self.tasks);
                 tasks.rested().await;
@@ -321,32 +334,6 @@ pub(crate) enum Wanted {
     Wait,
 }
 
-struct Done {
-    request: TurnRequest,
-    act: Result<Act>,
-    trace: Trace,
-}
-
-async fn take_turn(chat: &Chat, open: &OpenTurn, mut turn: Turn<'_>) -> Done {
-    let request = open.request.clone();
-    let act = match chat.agent(&request.who) {
-        // Nothing can happen before the answer comes.
-        _ if open.asked.is_some() => Ok(Act::Wait),
-        Some(agent) => agent.act(&mut turn).await,
-        None => {
-            let (who, chat) = (request.who.clone(), chat.name().clone());
-            Err(ConfigError::UnknownParticipant { who, chat }.into())
-        }
-    };
-    if let Err(error) = &act
-        && is_failure(error)
-    {
-        // The message can quote what was said.
-        warn!(who = %request.who, fault = %error.fault(), "turn failed");
-    }
-    Done { request, act, trace: turn.into_trace() }
-}
-
 /// The results of one step.
 #[derive(Default)]
 struct StepEnd {
@@ -359,14 +346,10 @@ impl StepEnd {
     fn add(&mut self, request: &TurnRequest, act: Result<Act>, failed_within: bool) {
         let is_blocked = self.waiting || self.error.is_some();
         match act {
-            Ok(act @ (Act::Ask(_) | Act::Approve { .. } | Act::AskWithDefault { .. } | Act::Wait)) => {
-                self.waiting = true;
-                self.bodies.extend(body_of(act, request));
-            }
+            Ok(Act::Wait) => self.waiting = true,
             // It acts again when the chat is resumed, with the same result: its calls are in the log.
             Ok(_) if is_blocked => {}
             Ok(act) => self.bodies.extend(body_of(act, request)),
-            Err(Error::Interrupt(Interrupt::Waiting)) => self.waiting = true,
             // An agent that it called ended its chat, and it did not handle that.
             Err(Error::Interrupt(Interrupt::Ended { .. })) if is_blocked => {}
             Err(Error::Interrupt(Interrupt::Ended { reason, .. })) => {
@@ -380,33 +363,4 @@ impl StepEnd {
             }
         }
     }
-}
-
-/// Whether the error is logged: not for cancellations, limits, and logs that cannot be written.
-const fn is_failure(error: &Error) -> bool {
-    !matches!(error, Error::Interrupt(Interrupt::Cancelled | Interrupt::Limit(_)) | Error::Store(_))
-}
-
-fn body_of(act: Act, request: &TurnRequest) -> Option<Body> {
-    let who = request.who.clone();
-    Some(match act {
-        Act::Say(parts) if parts.is_empty() => Body::Passed { who },
-        Act::Say(parts) => {
-            Body::Message(Message { from: who, to: request.to.clone(), parts, outside: Vec::new() })
-        }
-        Act::Ask(text) => Body::InputRequired(Question::new(who, text)),
-        Act::Approve { text, call } => {
-            Body::InputRequired(Question { call: Some(*call), ..Question::new(who, text) })
-        }
-        Act::AskWithDefault { ask, default } => match body_of(*ask, request)? {
-            Body::InputRequired(question) => {
-                Body::InputRequired(Question { default: Some(default), ..question })
-            }
-            body => body,
-        },
-        Act::Leave(why) => Body::Left { who, why },
-        Act::Stop(reason) => Body::Stopped { who, reason },
-        Act::Pass => Body::Passed { who },
-        Act::Wait => return None,
-    })
 }

@@ -67,7 +67,10 @@ pub struct Transcript {
     earlier: (u64, Money),
     raised: RaisedLimits,
     span: Option<(u64, u64)>,
-    waited_ms: u64,
+    /// When people were waited for, in running time.
+    waits: Vec<(u64, u64)>,
+    /// The numbers and running times of model calls and shared events in chats within the turns of the step.
+    within_step: Vec<(u64, u64)>,
     limit_question: Option<LimitQuestion>,
     background: Vec<BackgroundEntry>,
     /// Turns for results of background tasks, by agent.
@@ -146,8 +149,8 @@ pub(crate) struct OpenTurn {
     pub(crate) events: Vec<Arc<Event>>,
     /// Shared events of chats within it.
     pub(crate) within: Vec<Arc<Event>>,
-    /// Its question, and the running time when it was asked.
-    pub(crate) asked: Option<(Question, u64)>,
+    /// Its question.
+    pub(crate) asked: Option<Question>,
     /// Its last event, charges included.
     pub(crate) last: u64,
     /// Whether that event proves that no model call of it was in flight any more.
@@ -409,11 +412,25 @@ impl Transcript {
         &self.raised
     }
 
-    /// The running time in milliseconds, without the time in which it waited for people or no process ran it.
+    /// The running time in milliseconds, without the time in which no process ran it, and without that in which it waited
+    /// for people in steps that are over.
     #[must_use]
     pub fn elapsed_ms(&self) -> u64 {
         let (first, last) = self.span.unwrap_or_default();
-        last.saturating_sub(first).saturating_sub(self.waited_ms)
+        last.saturating_sub(first).saturating_sub(self.waited_ms())
+    }
+
+    /// The running time in which people were waited for: once, where several were.
+    fn waited_ms(&self) -> u64 {
+        let mut waits = self.waits.clone();
+        waits.sort_unstable();
+        let mut until = 0;
+        let once = |(from, to): (u64, u64)| {
+            let since = from.max(until);
+            until = until.max(to);
+            to.saturating_sub(since)
+        };
+        waits.into_iter().map(once).sum()
     }
 
     /// The stop reason and the result, if it is closed.
@@ -424,7 +441,7 @@ impl Transcript {
 
     /// The questions without an answer.
     pub fn questions(&self) -> impl Iterator<Item = &Question> {
-        self.open.iter().filter_map(|turn| turn.asked.as_ref()).map(|(question, _)| question)
+        self.open.iter().filter_map(|turn| turn.asked.as_ref())
     }
 
     /// The participants with an open turn; several if their turns are parallel.

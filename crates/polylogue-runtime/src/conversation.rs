@@ -183,7 +183,7 @@ impl Conversation {
     async fn run_to_rest(&self) -> Result<Status> {
         loop {
             let status = self.run_once().await?;
-            // What was sent after the last step, and answers that came while other turns were in progress.
+            // What was sent after the last step, and answers that came when no turn was in progress any more.
             let is_any = self.0.handle.has_unposted() && self.post_inbox().await?;
             if !is_any || matches!(status, Status::Cancelled) {
                 return Ok(status);
@@ -306,7 +306,8 @@ impl Conversation {
     }
 
     /// Gives it an instruction, from this process. The [`Confirmation`] says when its event is in the log: a message or a next
-    /// speaker before the next step, an answer when it waits, everything else at once while it [runs](Self::run).
+    /// speaker before the next step, an answer when it waits, or when only the turn that asks does, next to others of its step, everything
+    /// else at once while it [runs](Self::run).
     pub fn instruct(&self, instruction: Instruction) -> Confirmation {
         self.0.handle.instruct(instruction)
     }

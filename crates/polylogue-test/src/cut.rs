@@ -189,6 +189,8 @@ fn by_chat(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
         | Body::ToolCalled { who, .. }
         | Body::BackgroundStarted(BackgroundTask { who, .. })
         | Body::BackgroundEnded(BackgroundResult { who, awaited: true, .. })
+        | Body::InputRequired(Question { who, .. })
+        | Body::InputProvided { to: who, .. }
         | Body::ToolReturned { who, .. } => Some((event.at.clone(), who.clone())),
         _ => None,
     };

@@ -104,7 +104,8 @@ impl LogHandle {
     }
 
     /// Gives an instruction to the conversation, as [`send`](Self::send) does. A run that is in progress pauses, resumes, is cancelled
-    /// and gets higher limits at once, takes in messages and the next speaker before its next step, and answers when it waits.
+    /// and gets higher limits at once, takes in messages and the next speaker before its next step, and an answer when it waits, or when only
+    /// the turn that asks does, next to others of its step.
     pub fn instruct(&self, instruction: Instruction) -> Confirmation {
         self.inbox.push(None, instruction)
     }

@@ -72,7 +72,7 @@ pub(crate) enum Timing {
     Now,
     /// Between two steps of the outermost chat.
     BetweenSteps,
-    /// When the run waits or has ended.
+    /// When the run waits or has ended. An answer also while the turn that waits for it is one of several, of which another one is in progress.
     AtRest,
 }
 
@@ -179,9 +179,27 @@ impl Inbox {
 
     /// Takes the first instruction that can be carried out at one of these times.
     pub(crate) fn take(&self, timings: &[Timing]) -> Option<Pending> {
+        self.take_first(|instruction| timings.contains(&instruction.timing()))
+    }
+
+    /// Waits for an answer to one of the questions with these numbers, and takes it.
+    pub(crate) async fn take_answer(&self, questions: &[u64]) -> Pending {
+        loop {
+            // Subscribed before the check, so that no change is missed.
+            let changed = self.0.changed.notified();
+            let answer = self.take_first(|instruction| {
+                matches!(instruction, Instruction::Answer { question, .. } if questions.contains(question))
+            });
+            if let Some(answer) = answer {
+                return answer;
+            }
+            changed.await;
+        }
+    }
+
+    fn take_first(&self, is_it: impl Fn(&Instruction) -> bool) -> Option<Pending> {
         let mut queue = self.queue();
-        let mut waiting = queue.waiting.iter();
-        let at = waiting.position(|pending| timings.contains(&pending.instruction.timing()))?;
+        let at = queue.waiting.iter().position(|pending| is_it(&pending.instruction))?;
         queue.waiting.remove(at)
     }
 
@@ -281,6 +299,22 @@ mod tests {
         for confirmation in [before, after] {
             assert_eq!(confirmation.confirmed().now_or_never(), Some(Err(InstructionError::Lost)));
         }
+    }
+
+    #[test]
+    fn an_answer_is_taken_by_those_who_asked() {
+        let inbox = Inbox::default();
+        let answer = |question| Instruction::Answer { question, text: "yes".into(), by: None };
+        drop(inbox.push(None, Instruction::Pause));
+        drop(inbox.push(None, answer(7)));
+        let taken = |questions: &[u64]| {
+            inbox.take_answer(questions).now_or_never().map(|pending| pending.instruction)
+        };
+        assert_eq!(taken(&[]), None);
+        assert_eq!(taken(&[3, 9]), None);
+        assert_eq!(taken(&[3, 7]), Some(answer(7)));
+        assert_eq!(taken(&[7]), None, "it was taken");
+        assert!(inbox.has(&[Timing::Now]));
     }
 
     #[test]

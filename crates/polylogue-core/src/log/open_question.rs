@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::clock::Timestamp;
 use super::event::{Body, Event};
-use super::question::Question;
+use super::question::{Question, Responder};
 use crate::{Message, Name, Path};
 
 /// A question without an answer.
@@ -44,6 +44,12 @@ impl OpenQuestion {
     #[must_use]
     pub fn is_up(&self, now: Timestamp) -> bool {
         self.until().is_some_and(|until| until <= now)
+    }
+
+    /// The chat and the event of its default answer; `None` if it has none.
+    pub(crate) fn default_answer(self) -> Option<(Path, Body)> {
+        let text = self.question.default?.text;
+        Some((self.at, Body::InputProvided { to: self.question.who, text, by: Responder::Timeout }))
     }
 
     /// When the first of `questions` has its default answer; `None` if all of them wait without a limit.

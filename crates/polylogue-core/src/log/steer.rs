@@ -10,7 +10,7 @@ use crate::limits::CancelMode;
 use crate::{LimitOverrides, Limits, Path, Result};
 
 impl Log {
-    /// Appends the event of an instruction.
+    /// Appends the event of an instruction, unless the log has it.
     pub(crate) async fn append_instructed(
         &self,
         at: &Path,
@@ -18,6 +18,10 @@ impl Log {
         body: Body,
     ) -> Result<Vec<Arc<Event>>> {
         let mut buffer = self.ready().await?;
+        if number.is_some_and(|number| buffer.totals.taken.contains(number)) {
+            // The inbox of the store was read again while it was carried out.
+            return Ok(Vec::new());
+        }
         let batch = buffer.stage_from(at, self.now(), [(number, body)]);
         self.settle(&mut buffer).await?;
         Ok(batch)

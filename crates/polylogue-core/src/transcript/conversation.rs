@@ -74,8 +74,11 @@ impl Log {
     pub async fn answer_expired(&self) -> Result<usize> {
         let now = self.time_now();
         let open = self.look(OpenQuestion::of).await;
-        let expired: Vec<(Path, Body)> =
-            open.into_iter().filter(|open| open.is_up(now)).filter_map(default_answer).collect();
+        let expired: Vec<(Path, Body)> = open
+            .into_iter()
+            .filter(|open| open.is_up(now))
+            .filter_map(OpenQuestion::default_answer)
+            .collect();
         let count = expired.len();
         self.append_each(expired).await?;
         Ok(count)
@@ -154,7 +157,7 @@ impl Log {
         while let Some(pending) = self.inbox.take(&[Timing::Now, Timing::BetweenSteps, Timing::AtRest]) {
             match &pending.instruction {
                 Instruction::Send(message) => self.post_sent(message.clone(), pending).await?,
-                Instruction::Answer { .. } => self.post_answer(pending).await?,
+                Instruction::Answer { .. } => drop(self.post_answer(pending).await?),
                 Instruction::NextSpeaker { .. } if self.is_over().await? => {
                     self.refuse(pending, "the conversation has ended").await?;
                 }
@@ -199,19 +202,6 @@ impl Log {
             }
         };
         self.append_instructed(&Path::root(), pending.number, body).await?;
-        pending.confirm(Ok(()));
-        Ok(())
-    }
-
-    async fn post_answer(&self, pending: Pending) -> Result<()> {
-        let Instruction::Answer { question, text, by } = &pending.instruction else { return Ok(()) };
-        let open = self.look(OpenQuestion::of).await;
-        let Some(open) = open.into_iter().find(|open| open.seq == *question) else {
-            let why = format!("there is no open question {question}: it was answered before, or never asked");
-            return self.refuse(pending, why).await;
-        };
-        let (to, text, by) = (open.question.who, Arc::clone(text), Responder::person(by.clone()));
-        self.append_instructed(&open.at, pending.number, Body::InputProvided { to, text, by }).await?;
         pending.confirm(Ok(()));
         Ok(())
     }
@@ -350,11 +340,6 @@ fn end_of_turn(turn: &OpenTurn) -> Body {
         }
         None => Body::Passed { who },
     }
-}
-
-fn default_answer(open: OpenQuestion) -> Option<(Path, Body)> {
-    let text = open.question.default?.text;
-    Some((open.at, Body::InputProvided { to: open.question.who, text, by: Responder::Timeout }))
 }
 
 impl LimitOverrides {

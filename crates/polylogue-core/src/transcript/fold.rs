@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{EndedTurn, LimitQuestion, Line, OpenTurn, RaisedLimits, Source, Transcript, in_order};
+use super::{
+    EndedTurn, LimitQuestion, Line, OpenTurn, RaisedLimits, Source, Transcript, in_order, is_shared,
+};
 use crate::{
     BackgroundResult, BackgroundTask, Body, Charge, Chooser, Compacted, Event, LimitOverrides, Message,
     ModelReply, Name, Opening, OutputLimit, Part, Question, TurnRequest,
@@ -38,6 +40,11 @@ impl Transcript {
             if !self.keep_for_background(&event) {
                 self.usage.add_event(&event);
                 self.within(&event);
+                if !self.open.is_empty()
+                    && (matches!(event.body, Body::ModelReplied(_)) || is_shared(&event.body))
+                {
+                    self.within_step.push((event.seq, event.ran_ms));
+                }
             }
             return Ok(());
         }
@@ -121,7 +128,7 @@ impl Transcript {
             }
             (Body::InputProvided { text, .. }, Some(asked)) => {
                 asked.answer = Some(Arc::clone(text));
-                self.waited_ms += event.ran_ms.saturating_sub(asked.asked_ms);
+                self.waits.push((asked.asked_ms, event.ran_ms));
             }
             (Body::LimitsChanged { .. }, asked)
                 if asked.as_ref().is_some_and(|asked| asked.answer.is_some()) =>
@@ -244,7 +251,7 @@ impl Transcript {
             self.follow_ups.clear();
             self.turns.values_mut().for_each(|turns| turns.finished = 0);
             self.span = None;
-            self.waited_ms = 0;
+            self.waits.clear();
             let participant = self.participants.contains(&message.from).then(|| message.from.clone());
             self.last_speaker = participant;
             self.lines.push(Line { seq: event.seq, source: Source::Opening, message: message.clone() });
@@ -329,8 +336,31 @@ impl Transcript {
             }
         }
         effect(self);
+        if self.open.is_empty() {
+            self.count_waits();
+        }
         self.take_in_arrived();
         Ok(())
+    }
+
+    /// A step is over: people were waited for before each answer in it, since what happened last. The order in which the events of its
+    /// turns were added makes no difference.
+    fn count_waits(&mut self) {
+        let within = std::mem::take(&mut self.within_step);
+        let begun = self.events.iter().rposition(|event| matches!(event.body, Body::TurnStarted { .. }));
+        let of_step = self.events.get(begun.unwrap_or(0)..).unwrap_or_default();
+        let is_answer = |event: &Arc<Event>| matches!(event.body, Body::InputProvided { .. });
+        if !of_step.iter().any(is_answer) {
+            return;
+        }
+        let own = of_step.iter().map(|event| (event.seq, event.ran_ms, is_answer(event)));
+        let within = within.into_iter().map(|(seq, ran_ms)| (seq, ran_ms, false));
+        let mut all: Vec<(u64, u64, bool)> = own.chain(within).collect();
+        all.sort_unstable();
+        self.waits.extend(all.windows(2).filter_map(|pair| match pair {
+            [(_, from, _), (_, to, true)] => Some((*from, *to)),
+            _ => None,
+        }));
     }
 
     /// Records missing capabilities at the end of the turn, so that a resumed turn begins with the same state.
@@ -383,11 +413,8 @@ impl Transcript {
         };
         self.usage.add_event(event);
         match &event.body {
-            Body::InputRequired(question) => turn.asked = Some((question.clone(), event.ran_ms)),
-            Body::InputProvided { .. } => {
-                let (_, asked) = turn.asked.take().ok_or("nothing was asked")?;
-                self.waited_ms += event.ran_ms.saturating_sub(asked);
-            }
+            Body::InputRequired(question) => turn.asked = Some(question.clone()),
+            Body::InputProvided { .. } => drop(turn.asked.take().ok_or("nothing was asked")?),
             _ => {}
         }
         (turn.last, turn.settled) = (event.seq, matches!(event.body, Body::Failed { .. }));

@@ -9,10 +9,11 @@ use crate::{Call, DefaultAnswer, Part, StopReason};
 pub enum Act {
     /// Says something to the audience of its turn request.
     Say(Vec<Part>),
-    /// Asks the person it stands for, and pauses the run until there is an answer.
+    /// Asks the person it stands for. The question is in the log at once. An answer that comes while other turns of the step are in
+    /// progress continues the turn; when none is any more, the run ends as [waiting](crate::Status::Waiting), and the next one continues
+    /// the turn.
     Ask(Arc<str>),
-    /// Asks the person it stands for to approve `call`, and pauses the run until there is an answer. `text` is the
-    /// whole question: it shows the arguments in full.
+    /// As [`Ask`](Self::Ask), whether to approve `call`. `text` is the whole question: it shows the arguments in full.
     Approve {
         /// The question.
         text: Arc<str>,

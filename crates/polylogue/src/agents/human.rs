@@ -6,9 +6,9 @@ use polylogue_core::{Act, Agent, Name, NameError, Result, Turn};
 
 /// A person as a participant.
 ///
-/// The run never blocks on a person: in their turn it ends with [`Status::Waiting`](polylogue_core::Status), and
-/// continues once the answer is in the log, in any process, at any later time. An empty answer passes; `exit`, in any
-/// case and with surrounding spaces, leaves the chat.
+/// The run never blocks on a person: in their turn it ends with [`Status::Waiting`](polylogue_core::Status) when no
+/// other turn is in progress, and continues once the answer is in the log, in any process, at any later time. An empty
+/// answer passes; `exit`, in any case and with surrounding spaces, leaves the chat.
 #[derive(Debug, Clone)]
 pub struct Human {
     name: Name,

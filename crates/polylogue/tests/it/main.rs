@@ -32,6 +32,7 @@ mod more_turns;
 mod output_limits;
 mod paid_tools;
 mod pairing;
+mod parallel_questions;
 mod partial;
 mod role_play;
 mod rounds;
