@@ -3,29 +3,29 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::{LogId, LogState};
+use polylogue_core::{Listing, LogId, LogState, Timestamp};
 use tokio::time::sleep;
 use tracing::warn;
 
 use crate::app::App;
 use crate::conversation::listing;
 use crate::default_answers::first_default;
+use crate::problem::Problem;
 use crate::runs::{continue_in_time, is_held, resume, resume_when_free, take_back};
 use crate::spending::Payer;
 use crate::tenants::Tenant;
 
-/// What was promised to run, the oldest first, so that none is left behind by later ones at every restart; and its state. All are read before
-/// the first one runs.
+/// What was promised to run, the oldest first, so that none is left behind by later ones at every restart; and its entry in the list. All
+/// are read before the first one runs.
 async fn oldest_first(
     app: &App,
     promised: Vec<(String, LogId)>,
-) -> Vec<(String, Arc<Tenant>, LogId, Option<LogState>)> {
+) -> Vec<(String, Arc<Tenant>, LogId, Option<Listing>)> {
     let mut all = Vec::with_capacity(promised.len());
     for (name, id) in promised {
         let Ok(tenant) = app.tenants.get(&name) else { continue };
         let found = listing(&tenant, &id).await.ok();
-        let state = found.as_ref().map(|listing| listing.state());
-        all.push((found.map(|listing| listing.created), (name, tenant, id, state)));
+        all.push((found.as_ref().map(|listing| listing.created), (name, tenant, id, found)));
     }
     all.sort_by_key(|(created, _)| *created);
     all.into_iter().map(|(_, one)| one).collect()
@@ -59,12 +59,23 @@ async fn adopted(app: &App) -> Vec<(String, LogId)> {
     all
 }
 
+/// Whether a conversation that was promised was running when its process ended. One that waits for people is promised no longer when no turn
+/// is in progress any more, unless a default answer continues it.
+fn was_running(found: &Listing, default: &Result<Option<Timestamp>, Problem>) -> bool {
+    match found.state() {
+        LogState::Open => true,
+        LogState::Waiting => matches!(default, Ok(None)) && !found.summary.is_paused,
+        _ => false,
+    }
+}
+
 /// Continues what earlier processes of the server were running when they ended, however they ended.
 pub(crate) async fn resume_all(app: &Arc<App>) {
     let promised = adopted(app).await;
     let mut open = Vec::new();
-    for (name, tenant, id, state) in oldest_first(app, promised).await {
-        if state == Some(LogState::Open) {
+    for (name, tenant, id, found) in oldest_first(app, promised).await {
+        let default = first_default(&tenant, &id).await;
+        if found.is_some_and(|found| was_running(&found, &default)) {
             let Some(noted) = app.promised.payer(&name, &id) else {
                 warn!(conversation = %id, "a conversation is not continued: it is not known who pays for it");
                 continue;
@@ -76,7 +87,7 @@ pub(crate) async fn resume_all(app: &Arc<App>) {
             }
             continue;
         }
-        match first_default(&tenant, &id).await {
+        match default {
             Ok(Some(_)) => continue_in_time(app, &tenant, &id),
             Err(problem) if !problem.is_not_found() => {
                 warn!(conversation = %id, %problem, "a conversation is not continued");

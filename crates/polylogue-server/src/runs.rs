@@ -391,7 +391,10 @@ pub(crate) async fn resume_when_free(app: Arc<App>, tenant: Arc<Tenant>, id: Log
             return;
         }
         match listing(&tenant, &id).await {
-            Ok(listing) if listing.state() == LogState::Open => {}
+            // One that waits for people may have other turns to continue.
+            Ok(listing)
+                if matches!(listing.state(), LogState::Open | LogState::Waiting)
+                    && !listing.summary.is_paused => {}
             Err(problem) if !problem.is_not_found() => continue,
             // It is at rest, or was removed.
             _ => return take_back(&app, &tenant, &id),

@@ -16,7 +16,7 @@ use polylogue_core::{Delta, Event, LogId, Name, Path, Store as _, Subscription, 
 use polylogue_wire::stream::ReplyDelta;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::app::App;
 use crate::call::Reply;
@@ -143,6 +143,8 @@ struct Tail<P> {
     stopping: watch::Receiver<bool>,
     step: Step,
     shown: Option<Value>,
+    /// When the state is read although the conversation runs: a person was asked, or has answered, and other turns may continue.
+    state_at: Option<Instant>,
     /// Pieces of replies that are being written were not received. It counts once all stored events are sent.
     is_torn: bool,
     /// Updates that were taken since anything else was looked at.
@@ -201,6 +203,7 @@ impl<P: Projection> Tail<P> {
             stopping,
             step: Step::Read,
             shown: None,
+            state_at: None,
             is_torn: false,
             taken: 0,
             comment_at: now + follow.app.limits.comment_every,
@@ -239,6 +242,7 @@ impl<P: Projection> Tail<P> {
     /// Reads what is stored and not sent yet.
     async fn read(&mut self) {
         let looks = std::mem::replace(&mut self.step, Step::Wait) == Step::Look;
+        self.state_at = None;
         self.changes.mark_unchanged();
         if self.live.is_none() && self.follow.begins.is_none() {
             // Subscribed before reading, so that no event is missed.
@@ -323,10 +327,17 @@ impl<P: Projection> Tail<P> {
                 None => std::future::pending().await,
             }
         };
+        let state_is_due = async {
+            match self.state_at {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             _ = self.stopping.wait_for(|stopping| *stopping) => Woken::Stopping,
             () = &mut self.token_ended => Woken::TokenEnded,
+            () = state_is_due => Woken::Change,
             () = std::future::ready(()), if reads_on => Woken::More,
             live = begins => Woken::Begin(live),
             update = live => Woken::Update(update),
@@ -432,6 +443,9 @@ impl<P: Projection> Tail<P> {
             Some(Update::Event(event)) if event.seq == self.follow.from => {
                 self.follow.from = event.seq + 1;
                 self.pieces.event(&event);
+                if is_about_question(&event) {
+                    self.state_at.get_or_insert_with(|| Instant::now() + POLL);
+                }
                 self.projection.entry(&event)
             }
             // Pieces of a reply that was read from the store since.
@@ -459,6 +473,12 @@ impl<P: Projection> Tail<P> {
         };
         self.ready.extend(frames.iter().map(|frame| frame.text()));
     }
+}
+
+/// Whether a person is asked, or has answered.
+fn is_about_question(event: &Event) -> bool {
+    use polylogue_core::Body::{InputProvided, InputRequired};
+    matches!(event.body, InputRequired(_) | InputProvided { .. })
 }
 
 /// How often each of so many streams looks at its conversation.

@@ -107,6 +107,12 @@ pub(super) async fn is_tip(tenant: &Tenant, id: &LogId, request: &ChatRequest) -
     Ok(Dialogue::of(&events, request.show).continued(&request.messages) == Some(true))
 }
 
+/// How many events there are until a person says something.
+fn until_said(events: &[Event]) -> usize {
+    let is_said = |event: &&Event| matches!(event.body, Body::InputProvided { .. } | Body::Sent(_));
+    events.iter().take_while(|event| !is_said(event)).count()
+}
+
 /// Where the user speaks, but for the last message.
 fn users(messages: &[ChatMessage]) -> Vec<usize> {
     let last = messages.len().saturating_sub(1);
@@ -133,11 +139,16 @@ impl Dialogue {
                 }
                 _ => continue,
             };
+            let end = match &event.body {
+                // A response that asks ends when the run waits: other turns of the step may have ended after the question.
+                Body::InputRequired(_) => nth + 1 + until_said(events.get(nth + 1..).unwrap_or_default()),
+                _ => nth + 1,
+            };
             let text = match role {
-                Role::Assistant => content_of(show, events.get(from..=nth).unwrap_or_default(), text.trim()),
+                Role::Assistant => content_of(show, events.get(from..end).unwrap_or_default(), text.trim()),
                 _ => text,
             };
-            from = nth + 1;
+            from = end;
             let message = ChatMessage { role, text: text.trim().to_owned(), pictures };
             dialogue.lines.push((message, event.seq.saturating_add(1)));
         }
@@ -180,6 +191,8 @@ impl Dialogue {
 
 #[cfg(test)]
 mod tests {
+    use polylogue_core::{Message, Name, Opening, Path, Question, Responder, Timestamp, TurnRequest};
+
     use super::*;
 
     fn message(role: Role, text: &str) -> ChatMessage {
@@ -207,6 +220,29 @@ mod tests {
             .pictures
             .push(polylogue_core::Media { kind: "image/png".into(), url: "data:,".into() });
         assert_eq!(dialogue.continued_by(&with_picture, 0), None);
+    }
+
+    #[test]
+    fn a_response_that_asks_has_what_others_have_said_by_then() {
+        let [slow, pat] = ["Slow", "Pat"].map(|who| Name::new(who).unwrap());
+        let turns = [&slow, &pat].map(|who| TurnRequest::to_all(who.clone())).to_vec();
+        let bodies = [
+            Body::Opened(Opening { task: "Hi.".into(), ..Opening::default() }),
+            Body::TurnStarted { turns },
+            Body::InputRequired(Question::new(pat.clone(), "Well?")),
+            Body::Message(Message::text(slow, "At last.")),
+            Body::InputProvided { to: pat, text: "Yes.".into(), by: Responder::default() },
+        ];
+        let event =
+            |(seq, body)| Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
+        let events: Vec<Event> = (0..).zip(bodies).map(event).collect();
+        for (show, said) in
+            [(ChatShow::Transcript, "**Slow:** At last.\n\nWell?"), (ChatShow::Result, "Well?")]
+        {
+            let lines = Dialogue::of(&events, show).lines;
+            let texts: Vec<&str> = lines.iter().map(|(line, _)| line.text.as_str()).collect();
+            assert_eq!(texts, ["Hi.", said, "Yes."]);
+        }
     }
 
     #[test]

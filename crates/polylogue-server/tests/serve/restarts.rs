@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::client::Request;
 use crate::conversations::{begin, events, said, until};
 use crate::openai::COMPLETIONS;
-use crate::steering::asking_for;
+use crate::steering::{asking_for, board};
 use crate::tails::asked;
 use crate::world::{Gate, World, generous, place};
 
@@ -314,6 +314,26 @@ async fn s40_what_waits_for_a_person_survives_a_restart() {
     let answer = json!({"question": question, "text": "Hm."});
     assert_eq!(world.post(&format!("{PATH}/{id}/answers"), &answer).await.status, 202);
     until(&world, &id, "closed").await;
+}
+
+#[tokio::test]
+async fn s40_a_restart_continues_turns_next_to_one_that_waits_for_a_person() {
+    // The call in flight is aborted, and made again.
+    let limits = ServerLimits { stop_time: Duration::from_millis(1), ..generous() };
+    let world = board(limits, &Arc::new(Gate::until(0))).await;
+    let id = begin(&world, &json!({"team": "board"})).await;
+    let question = asked(&world, &id).await;
+    asked_for(&world, 1).await;
+    let world = world.restart().await;
+    // Its gate is lifted.
+    while !kinds(&world, &id).await.contains(&"model_replied".to_owned()) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(asked(&world, &id).await, question);
+    let answer = json!({"question": question, "text": "Yes."});
+    assert_eq!(world.post(&format!("{PATH}/{id}/answers"), &answer).await.status, 202);
+    until(&world, &id, "closed").await;
+    assert_eq!(said(&events(&world, &id).await), ["Yes.", "I agree."]);
 }
 
 #[tokio::test]

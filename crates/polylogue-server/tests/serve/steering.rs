@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{LogId, Store as _, StoreError};
-use polylogue_server::Scope;
+use polylogue_server::{Scope, ServerLimits};
 use serde_json::{Value, json};
 
 use crate::client::Response;
@@ -38,6 +38,53 @@ async fn s26_the_first_answer_counts() {
     assert_eq!(said(&events), ["I am stuck.", "Thanks."]);
     let provided = events.iter().find(|event| event["type"] == "input_provided").unwrap();
     assert_eq!(provided["seq"], first.json()["seq"]);
+}
+
+/// Kim is asked, and Bot speaks at the same time.
+const BOARD: &str = "
+name: board
+task: Decide.
+agents: [{name: Kim, human: true}, {name: Bot, model: 'openai:gpt-4o-mini'}]
+chat: {participants: [Kim, Bot], pattern: parallel}
+";
+
+/// A server with [`BOARD`], whose model replies to the requests that `gate` lets through.
+pub(crate) async fn board(limits: ServerLimits, gate: &Arc<Gate>) -> World {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("board.yaml"), BOARD).unwrap();
+    World::with_gate_in(dir, "I agree.", limits, Arc::clone(gate)).await
+}
+
+#[tokio::test]
+async fn a_question_is_shown_and_answered_while_another_turn_is_in_progress() {
+    let gate = Arc::new(Gate::until(0));
+    let world = board(generous(), &gate).await;
+    let id = begin(&world, &json!({"team": "board"})).await;
+    let mut tail = world.tail(&id, 0).await;
+    let mut question = Value::Null;
+    for wanted in ["waiting", "running"] {
+        let state = async {
+            loop {
+                let frame = tail.frame().await.unwrap();
+                if frame.event == "state" && frame.json()["state"] == wanted {
+                    return frame.json();
+                }
+            }
+        };
+        let state = tokio::time::timeout(Duration::from_secs(20), state).await.expect(wanted);
+        if wanted == "waiting" {
+            question = state["asked"][0]["question"].clone();
+            let answer = json!({"question": question, "text": "Yes."});
+            let answered = post(&world, &id, "answers", answer).await;
+            assert_eq!(answered.status, 202, "{}", answered.body);
+            assert!(answered.json()["seq"].is_u64(), "it is in the log while Bot speaks: {}", answered.body);
+        }
+    }
+    let again = post(&world, &id, "answers", json!({"question": question, "text": "No."})).await;
+    assert_eq!((again.status, &again.problem()["type"]), (409, &json!("/problems/answered")));
+    gate.lift();
+    until(&world, &id, "closed").await;
+    assert_eq!(said(&events(&world, &id).await), ["Yes.", "I agree."]);
 }
 
 /// A person who is asked, and the default answer after a time.
