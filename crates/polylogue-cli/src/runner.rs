@@ -18,7 +18,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::args::piped::Input;
 use crate::error::{CliError, Exit};
 use crate::place::PlaceOption;
-use crate::prompt::question::{meant, prompt as prompt_for, typed};
+use crate::prompt::question::{is_far_above, meant, prompt as prompt_for, typed};
 use crate::prompt::{self, Asked, print_verbatim};
 use crate::screen::text::neutral;
 use crate::screen::{Flow, Output, RunEnd, Screen, Settings, Size, asks};
@@ -207,7 +207,9 @@ impl Runner {
         let text = match self.answer.take() {
             Some(text) => Some(text),
             None if prompt::is_possible() => {
-                if !is_seen(self.settings.output) {
+                let events = self.conversation.events().await;
+                let inherited = self.conversation.inherited_events();
+                if !is_seen(self.settings.output) || is_far_above(&events, inherited, at, question) {
                     print_verbatim(&question.text);
                 }
                 if question.is_approval() {

@@ -1,6 +1,8 @@
 //! How a question of a conversation stands at the prompt, and what short answers to it mean.
 
-use polylogue_core::Question;
+use std::sync::Arc;
+
+use polylogue_core::{Body, Event, Path, Question};
 
 /// The prompt for `question`: whose words the person writes, or what the person allows to whom.
 pub(crate) fn prompt(question: &Question) -> String {
@@ -41,10 +43,32 @@ pub(crate) fn meant(question: &Question, answer: String) -> String {
     }
 }
 
+/// Whether something was said, called or asked after `question` of the chat `at` was shown, because other turns were in progress. It was
+/// shown by this process, if the conversation had `inherited` events before.
+pub(crate) fn is_far_above(events: &[Arc<Event>], inherited: u64, at: &Path, question: &Question) -> bool {
+    let asks = |event: &Arc<Event>| {
+        event.at == *at && matches!(&event.body, Body::InputRequired(asked) if asked == question)
+    };
+    let is_shown = |event: &Arc<Event>| {
+        matches!(
+            event.body,
+            Body::Message(_)
+                | Body::ModelReplied(_)
+                | Body::ToolCalled { .. }
+                | Body::ToolReturned { .. }
+                | Body::InputRequired(_)
+        )
+    };
+    let asked = events.iter().rposition(asks);
+    let after = asked.and_then(|asked| events.get(asked..)?.split_first());
+    after.is_some_and(|(asked, after)| asked.seq >= inherited && after.iter().any(is_shown))
+}
+
 #[cfg(test)]
 mod tests {
+    use polylogue::Message;
     use polylogue::Name;
-    use polylogue_core::Call;
+    use polylogue_core::{Call, Timestamp};
     use serde_json::json;
 
     use super::*;
@@ -60,6 +84,27 @@ mod tests {
         assert_eq!(prompt(&question(Some("shell"))), "Allow Ops to run this shell command? [y/N] ");
         assert_eq!(prompt(&question(Some("python"))), "Allow Ops to run this Python code? [y/N] ");
         assert_eq!(prompt(&question(Some("rm"))), "Allow Ops to call `rm`? [y/N] ");
+    }
+
+    #[test]
+    fn a_question_is_far_above_when_others_have_spoken_since_this_process_showed_it() {
+        let (root, ops) = (Path::root(), question(Some("rm")));
+        let passed = |who: &str| Body::Passed { who: Name::new(who).unwrap() };
+        let said = || Body::Message(Message::text(Name::new("Ann").unwrap(), "Done."));
+        let is_far = |inherited, bodies: &[Body]| {
+            let event = |(seq, body): (u64, &Body)| {
+                let (at, time, body) = (root.clone(), Timestamp(0), body.clone());
+                Arc::new(Event { seq, at, time, ran_ms: 0, inbox: None, body })
+            };
+            let events: Vec<Arc<Event>> = (0..).zip(bodies).map(event).collect();
+            is_far_above(&events, inherited, &root, &ops)
+        };
+        let asked = || Body::InputRequired(ops.clone());
+        assert!(!is_far(0, &[said(), asked()]) && !is_far(0, &[said(), asked(), passed("Ann")]));
+        assert!(is_far(0, &[asked(), said()]) && is_far(0, &[passed("Ann"), asked(), said()]));
+        assert!(is_far(0, &[asked(), Body::InputRequired(question(None))]));
+        assert!(!is_far(1, &[asked(), said()]), "it was shown again when this process began");
+        assert!(!is_far(0, &[said()]));
     }
 
     #[test]
