@@ -91,6 +91,12 @@ impl<'l> RunningChat<'l> {
         }
         self.check_fit(chat)?;
         self.open_account(chat).await;
+        if let Some((reason, _)) = self.transcript.closed()
+            && self.continues_for_sent(chat, reason)
+        {
+            // The log ends in between.
+            self.append([Body::reopened_for_sent()]).await?;
+        }
         loop {
             if let Some((reason, summary)) = self.transcript.closed() {
                 return Ok(Status::Closed { reason: reason.clone(), summary: Arc::clone(summary) });
@@ -190,6 +196,11 @@ impl<'l> RunningChat<'l> {
         let closes = matches!(bodies.as_slice(), [Body::Closed { .. }]);
         if closes && self.transcript.open_background().next().is_some() {
             bodies.splice(0..0, Box::pin(self.cancel_tasks()).await?);
+        }
+        if let Some(Body::Closed { reason, .. }) = bodies.last()
+            && self.continues_for_sent(chat, reason)
+        {
+            bodies.push(Body::reopened_for_sent());
         }
         let events = self.log.append_step(self.transcript.at(), bodies).await?;
         self.take_in(events)?;

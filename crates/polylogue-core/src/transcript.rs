@@ -36,6 +36,10 @@ pub struct Transcript {
     ended: Vec<EndedTurn>,
     /// How many turns had ended when the last message from outside came.
     ended_before: usize,
+    /// The `seq` of messages that were sent from outside, if no public turn has begun since.
+    unanswered: Vec<u64>,
+    /// The result before it was reopened for such a message.
+    result_before: Arc<str>,
     turns: BTreeMap<Name, Turns>,
     finished: u64,
     last_speaker: Option<Name>,
@@ -282,6 +286,19 @@ impl Transcript {
         since.iter().rev().filter(|turn| !turn.is_private)
     }
 
+    /// Whether a message was sent from outside, and no public turn has begun since.
+    pub(crate) const fn has_unanswered(&self) -> bool {
+        !self.unanswered.is_empty()
+    }
+
+    /// The same chat, if these messages said nothing.
+    pub(crate) fn without_unanswered(&self) -> Self {
+        let mut chat = self.clone();
+        let lines = chat.lines.iter_mut().filter(|line| self.unanswered.contains(&line.seq));
+        lines.for_each(|line| line.message.parts.clear());
+        chat
+    }
+
     /// How many private turns `who` had since the last public turn ended.
     #[must_use]
     pub fn private_turns_of(&self, who: &Name) -> usize {
@@ -308,11 +325,13 @@ impl Transcript {
 
     /// The default result of the chat: the last message of a participant since the chat was opened last, [as
     /// text](Message::as_text). Empty if no participant said anything: the task, the opening and inherited messages
-    /// are no result.
+    /// are no result. Where it was reopened for a message that was sent before it closed, its result stays until a
+    /// participant says something.
     #[must_use]
     pub fn summary(&self) -> Arc<str> {
         let mut said = self.replies().rev().map(|line| line.message.as_text());
-        said.find(|text| !text.trim().is_empty()).unwrap_or_default().into()
+        let last = said.find(|text| !text.trim().is_empty());
+        last.map_or_else(|| Arc::clone(&self.result_before), Into::into)
     }
 
     /// The finish reason of the message that the result of the closed chat is from, if it was truncated.
@@ -449,7 +468,8 @@ impl Transcript {
         self.open.iter().map(|turn| &turn.request.who)
     }
 
-    /// Every event of this chat. Those of one turn are together, before the one that ended it.
+    /// Every event of this chat. Those of one turn are together, before the one that ended it. One that reopened the chat for a
+    /// message that was sent before has that message.
     #[must_use]
     pub fn events(&self) -> &[Arc<Event>] {
         &self.events

@@ -231,7 +231,8 @@ impl View {
             {
                 self.clear(*keep);
             }
-            Body::Reopened { message: Some(message), .. } => self.message_said(message),
+            // One that was sent before is seen where it was sent.
+            Body::Reopened { message: Some(message), sent: false, .. } => self.message_said(message),
             _ => {}
         }
     }

@@ -183,6 +183,10 @@ impl Conversation {
     async fn run_to_rest(&self) -> Result<Status> {
         loop {
             let status = self.run_once().await?;
+            if matches!(status, Status::Closed { .. }) {
+                // What another process has sent since this one looked last. If that cannot be read now, the next process takes it.
+                let _ = fetch(&self.0.store, &self.0.handle).await;
+            }
             // What was sent after the last step, and answers that came when no turn was in progress any more.
             let is_any = self.0.handle.has_unposted() && self.post_inbox().await?;
             if !is_any || matches!(status, Status::Cancelled) {
@@ -361,7 +365,8 @@ impl Conversation {
 
     /// Prepares one that was stored to continue, with `message` if it is closed: logs limits that have changed, and reopens it unless
     /// it would end again at once; a message is then not added. One that has not begun [begins](Self::begin) before its limits change.
-    /// Without a message, limits of its outermost chat are raised by the [`more`](crate::OpenOptions::more) that it was opened for.
+    /// Without a message, limits of its outermost chat are raised by the [`more`](crate::OpenOptions::more) that it was opened for, unless
+    /// a message that was sent before its end has no answer: the run continues with that.
     /// [`run`](Self::run) continues it.
     ///
     /// # Errors
@@ -371,8 +376,10 @@ impl Conversation {
         let log = log.as_mut().ok_or_else(|| self.gone())?;
         let Opened { limits, more, .. } = &self.0.opened;
         let closed = log.transcript().await?.closed().map(|(reason, _)| reason.clone());
+        let answers = message.is_none() && self.0.chat.answers_sent(log).await?;
         match (&message, closed) {
             (Some(_), None) => return Err(self.not_closed().await),
+            (None, Some(_)) if answers => self.log_changes(log).await?,
             (None, Some(reason)) if reason.outcome() == RunOutcome::Done && !raises(&reason, more) => {
                 return Ok(Resumed::Done(reason));
             }

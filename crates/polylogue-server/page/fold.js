@@ -222,7 +222,7 @@ const HANDLERS = {
     reopened(run, chat, event) {
         chat.closed = null;
         if (event.message) speech(chat, event, event.message);
-        else note(chat, event, 'continues with more');
+        else note(chat, event, event.sent ? 'continues: the last message has no answer yet' : 'continues with more');
     },
     rolled_back(_, chat, event) {
         for (const item of chat.items.filter((item) => item.seq >= event.since)) Object.assign(item, { undone: true, rev: item.rev + 1 });

@@ -334,6 +334,24 @@ fn a_message_during_a_tool_call_is_posted_after_the_turn_whose_result_is_kept() 
 }
 
 #[test]
+fn a_message_of_another_process_in_the_last_turn_is_answered_before_the_run_ends() {
+    let (server, home) = working();
+    let team = std::fs::read_to_string(home.path("team.yaml")).unwrap();
+    home.file("team.yaml", &team.replace("max_turns: 2", "max_turns: 1"));
+    let run = home.start(&WORK);
+    until("the tool runs", || server.count() == 1 && of_type(&home.events(), "tool_called").len() == 1);
+    home.run(&["send", "last", "shorter, please"]).ok();
+    std::fs::write(home.path("go"), "").unwrap();
+    run.end().ok();
+    let events = home.events();
+    let kinds: Vec<&str> = events.iter().filter_map(|event| event["type"].as_str()).collect();
+    let of_chat = ["message", "sent", "closed", "reopened"];
+    let kinds: Vec<&str> = kinds.into_iter().filter(|kind| of_chat.contains(kind)).collect();
+    assert_eq!(kinds, ["message", "sent", "closed", "reopened", "message", "closed"]);
+    assert!(server.requests().pop().unwrap().body.to_string().contains("shorter, please"));
+}
+
+#[test]
 fn a_tool_call_is_stopped_at_once_and_the_conversation_continues() {
     for way in Way::ALL {
         let (server, home) = working();
@@ -367,12 +385,16 @@ fn a_key_during_a_question_steers_and_loses_neither_the_question_nor_its_answer(
     until("both are posted", || of_type(&home.events(), "sent").len() == 2);
     terminal.wait_for_question("steer>");
     terminal.press("agreed\r");
+    // The meeting was the last turn, and is held again for what was said meanwhile.
+    terminal.wait_for_question("Then not.");
+    terminal.press("agreed\r");
     let (code, seen) = terminal.end();
     assert_eq!(code, 0, "{seen}");
     let events = home.events();
-    assert_eq!(of_type(&events, "input_required").len(), 1);
+    assert_eq!(of_type(&events, "input_required").len(), 2);
     let answers = of_type(&events, "input_provided");
-    assert_eq!((answers.len(), &answers[0]["text"]), (1, &json!("agreed")), "{seen}");
+    let answers: Vec<&Value> = answers.iter().map(|answer| &answer["text"]).collect();
+    assert_eq!(answers, ["agreed", "agreed"], "{seen}");
     let said: Vec<&Value> = of_type(&events, "sent").iter().map(|event| &event["parts"][0]["text"]).collect();
     assert_eq!(said, ["hurry", "shorter, please"]);
 }

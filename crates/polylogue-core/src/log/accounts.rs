@@ -191,12 +191,14 @@ impl Accounts {
                     _ => None,
                 };
             }
-            Body::Reopened { message: Some(_), .. } if event.at.is_root() => {
+            Body::Reopened { message: Some(_), .. } | Body::Reopened { sent: true, .. }
+                if event.at.is_root() =>
+            {
                 self.stopped = None;
                 let of_chat = self.of.iter_mut().filter(|account| account.is_of_chat(&event.at));
                 of_chat.for_each(OwnedAccount::begin_again);
             }
-            Body::Reopened { message: None, more } if event.at.is_root() => {
+            Body::Reopened { more, .. } if event.at.is_root() => {
                 let stopped = self.stopped.take();
                 for account in self.of.iter_mut().filter(|account| Some(&account.owner) == stopped.as_ref()) {
                     account.raised = account.raised_by(*more);

@@ -127,7 +127,7 @@ fn exception(event: &Event) -> Option<BoundException> {
         Body::ModelReplied(reply) => is_larger(reply),
         Body::Sent(_) => Some(BoundException::Continued),
         // Without a message and more to use, it only continues what a budget interrupted.
-        Body::Reopened { message: None, more } if more.is_empty() => None,
+        Body::Reopened { message: None, more, .. } if more.is_empty() => None,
         Body::Reopened { .. } | Body::RolledBack { .. } if is_outermost => Some(BoundException::Continued),
         Body::LimitsChanged { .. } | Body::NextSpeaker { .. } => Some(BoundException::Steered),
         Body::TeamChanged(_) => Some(BoundException::TeamChanged),

@@ -192,7 +192,7 @@ pub enum Body {
     /// The policy posted a message without a turn.
     Posted(Message),
     /// A message was sent into the conversation from outside. Agents see it from their next turn on: in a turn that is
-    /// open, it has no effect before the turn ends.
+    /// open, it has no effect before the turn ends. If the chat then closes without a public turn, it is reopened.
     Sent(Message),
     /// A person is asked; the answer may come in another process, or another week.
     InputRequired(Question),
@@ -220,7 +220,7 @@ pub enum Body {
         /// The result.
         summary: Arc<str>,
     },
-    /// A closed chat continues: under a higher limit, or with a new message.
+    /// A closed chat continues: under a higher limit, with a new message, or for one that was sent before it closed.
     Reopened {
         /// The new message, if there is one. Turns, messages, tokens and money of the chat are then counted from 0 again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -228,6 +228,10 @@ pub enum Body {
         /// Without a message: what the chat may use beyond what it has used, whatever its own limits.
         #[serde(default, skip_serializing_if = "LimitOverrides::is_empty")]
         more: LimitOverrides,
+        /// Whether it continues for the last message that was sent before it closed, because no public turn has begun since: as if that
+        /// message were the new one.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        sent: bool,
     },
     /// Limits of the conversation were changed from outside. Agents do not see it.
     LimitsChanged {
@@ -313,7 +317,12 @@ impl Body {
     /// A closed chat continues, with `message` if there is one, under its limits.
     #[must_use]
     pub fn reopened(message: Option<Message>) -> Self {
-        Self::Reopened { message, more: LimitOverrides::default() }
+        Self::Reopened { message, more: LimitOverrides::default(), sent: false }
+    }
+
+    /// A closed chat continues for the last message that was sent before.
+    pub(crate) fn reopened_for_sent() -> Self {
+        Self::Reopened { message: None, more: LimitOverrides::default(), sent: true }
     }
 }
 

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::{RunningChat, Wanted};
 use crate::log::turns_begun;
+use crate::turn::ChatInfo as _;
 use crate::{
     Allowance, AllowanceOwner, Body, Chat, Event, LimitOverrides, Limits, Log, Message, Path, Result,
-    StopReason, Transcript,
+    RunOutcome, StopReason, Transcript,
 };
 
 impl Chat {
@@ -27,7 +28,8 @@ impl Chat {
         let transcript = log.transcript().await?;
         let Some((reason, _)) = transcript.closed() else { return Ok(None) };
         let reason = reason.clone();
-        let transcript = reopened(log, transcript, Body::Reopened { message: None, more }).await?;
+        let body = Body::Reopened { message: None, more, sent: false };
+        let transcript = reopened(log, transcript, body).await?;
         // A limit of the whole run interrupted a turn.
         if transcript.current_speakers().next().is_some() {
             return Ok(holds_still(self, log, &reason, limits, more).await.then_some(reason));
@@ -72,6 +74,60 @@ impl Chat {
             _ => limits.too_many_turns(begun, turns_begun(&next).max(1)),
         })
     }
+
+    /// Whether the closed conversation in `log` continues when it is [resumed](Self::resume), because a message that was sent before
+    /// its end has no answer. A run that closes the chat continues it at once: this is for logs that end in between, such as
+    /// those of forks.
+    ///
+    /// # Errors
+    /// When the log is not a valid conversation.
+    pub async fn answers_sent(&self, log: &Log) -> Result<bool> {
+        let running = RunningChat::new(log, log.transcript().await?);
+        let closed = running.transcript().closed();
+        Ok(closed.is_some_and(|(reason, _)| running.continues_for_sent(self, reason)))
+    }
+}
+
+impl RunningChat<'_> {
+    /// Whether the chat, which ends or has ended for `reason`, continues for a message that was sent from outside, since no public
+    /// turn has begun after it: as a message that is sent now would continue it.
+    pub(super) fn continues_for_sent(&self, chat: &Chat, reason: &StopReason) -> bool {
+        let (log, transcript) = (self.log, &self.transcript);
+        let Some(last) = transcript.events().last().filter(|_| transcript.has_unanswered()) else {
+            return false;
+        };
+        let is_given_up = transcript.ended_by().is_some() && reason.outcome() != RunOutcome::Done;
+        if chat.is_for_calls() || is_given_up || !takes_more(reason) {
+            return false;
+        }
+        let ends_for = |next: &[Body]| match next {
+            [Body::Closed { reason, .. }] => Some(reason.clone()),
+            _ => None,
+        };
+        // A message can be what ends the chat, such as by a word of a termination condition.
+        let without = next_of(chat, log, transcript.without_unanswered());
+        let again = after(log, transcript.clone(), last, Body::reopened_for_sent());
+        let next = again.and_then(|transcript| next_of(chat, log, transcript));
+        without.is_ok_and(|without| ends_for(&without).as_ref() == Some(reason))
+            && next.is_ok_and(|next| ends_for(&next).is_none())
+    }
+}
+
+/// Whether a chat that has ended for `reason` takes more turns for a message: not at limits on time, tokens and money, or after it was
+/// stopped.
+fn takes_more(reason: &StopReason) -> bool {
+    match reason {
+        StopReason::Finished | StopReason::Turns { .. } | StopReason::LoopDetected { .. } => true,
+        StopReason::NoOutput { ended } => takes_more(ended),
+        StopReason::All(reasons) => reasons.iter().all(takes_more),
+        // A termination condition on time has the code of the limit.
+        StopReason::Other(other) => match other.outcome {
+            RunOutcome::Done => true,
+            RunOutcome::Limit => reason.code() != "time",
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// The events of the next step; none if background tasks are waited for.
@@ -83,12 +139,18 @@ fn next_of(chat: &Chat, log: &Log, transcript: Transcript) -> Result<Vec<Body>> 
 }
 
 /// `transcript`, which is that of `log`, after the event that would reopen it.
-async fn reopened(log: &Log, mut transcript: Transcript, body: Body) -> Result<Transcript> {
-    if let Some(last) = log.events().await.last() {
-        let (seq, at) = (last.seq + 1, Path::root());
-        let event = Event { seq, at, time: last.time, ran_ms: last.ran_ms, inbox: None, body };
-        transcript.apply(Arc::new(event)).map_err(|flaw| log.invalid(&flaw))?;
+async fn reopened(log: &Log, transcript: Transcript, body: Body) -> Result<Transcript> {
+    match log.events().await.last() {
+        Some(last) => after(log, transcript, last, body),
+        None => Ok(transcript),
     }
+}
+
+/// `transcript` after the event of `body`, which follows `last`.
+fn after(log: &Log, mut transcript: Transcript, last: &Event, body: Body) -> Result<Transcript> {
+    let (seq, at) = (last.seq + 1, Path::root());
+    let event = Event { seq, at, time: last.time, ran_ms: last.ran_ms, inbox: None, body };
+    transcript.apply(Arc::new(event)).map_err(|flaw| log.invalid(&flaw))?;
     Ok(transcript)
 }
 

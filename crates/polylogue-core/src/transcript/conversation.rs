@@ -100,7 +100,7 @@ impl Log {
     /// When the store cannot be written.
     pub async fn reopen_for(&mut self, more: LimitOverrides) -> Result<()> {
         if self.transcript().await?.closed().is_some() {
-            self.append(&Path::root(), [Body::Reopened { message: None, more }]).await?;
+            self.append(&Path::root(), [Body::Reopened { message: None, more, sent: false }]).await?;
         }
         Ok(())
     }

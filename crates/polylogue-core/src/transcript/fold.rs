@@ -93,7 +93,8 @@ impl Transcript {
                 self.events.push(Arc::clone(&event));
                 Ok(())
             }
-            Body::Reopened { message, more } => {
+            Body::Reopened { more, sent: true, .. } => self.reopened_for_sent(more, &event),
+            Body::Reopened { message, more, .. } => {
                 self.reopened(message.as_ref(), more, &event);
                 Ok(())
             }
@@ -166,6 +167,7 @@ impl Transcript {
         // A public step resets the latest messages; a private one does not.
         if requests.iter().any(|request| !request.to.is_private()) {
             self.latest = self.lines.len();
+            self.unanswered.clear();
             // A turn for a result goes before that of the speaker who was chosen.
             self.next_speaker.take_if(|who| !requests.iter().all(|request| is_before(request, who)));
         }
@@ -206,6 +208,7 @@ impl Transcript {
             if let Body::Sent(message) = &event.body {
                 self.lines.push(Line { seq: event.seq, source: Source::Sent, message: message.clone() });
                 self.ended_before = self.ended.len();
+                self.unanswered.push(event.seq);
                 self.ask_around(message);
             }
             self.share(&event);
@@ -244,6 +247,8 @@ impl Transcript {
             self.before = self.lines.len() as u64 - self.private_lines;
             self.opened = event.seq;
             self.ended_before = self.ended.len();
+            self.unanswered.clear();
+            self.result_before = Arc::default();
             self.raised = RaisedLimits::default();
             self.earlier = (self.usage.tokens(), self.usage.cost);
             self.finished = 0;
@@ -260,6 +265,21 @@ impl Transcript {
         }
         self.share(event);
         self.events.push(Arc::clone(event));
+    }
+
+    /// As [`reopened`](Self::reopened), with the last message that was sent and has no answer. Policies read it as that of any other
+    /// reopening, and views have it where it was sent.
+    fn reopened_for_sent(&mut self, more: &LimitOverrides, event: &Event) -> Result<(), String> {
+        let sent = self.unanswered.last().copied();
+        let Some(at) = sent.and_then(|sent| self.lines.iter().rposition(|line| line.seq == sent)) else {
+            return Err("no message waits for an answer".into());
+        };
+        let message = self.lines.remove(at).message;
+        let result = self.closed.take().map(|(_, result)| result);
+        let body = Body::Reopened { message: Some(message.clone()), more: *more, sent: true };
+        self.reopened(Some(&message), more, &Arc::new(Event { body, ..event.clone() }));
+        self.result_before = result.unwrap_or_default();
+        Ok(())
     }
 
     /// Restores the state before an event. Usage stays, and turn numbers are not reused.

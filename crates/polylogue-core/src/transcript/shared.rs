@@ -16,7 +16,7 @@ pub(crate) fn is_shared(body: &Body) -> bool {
         Body::Message(message)
         | Body::Posted(message)
         | Body::Sent(message)
-        | Body::Reopened { message: Some(message), .. } => has_value(message),
+        | Body::Reopened { message: Some(message), sent: false, .. } => has_value(message),
         Body::Opened(opening) => opening.messages.iter().any(has_value),
         _ => false,
     }

@@ -9,3 +9,4 @@
 
 mod conversations;
 mod dialects;
+mod unanswered;

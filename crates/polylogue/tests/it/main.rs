@@ -48,6 +48,7 @@ mod stops;
 mod time_limits;
 mod tool;
 mod tool_calling;
+mod unanswered;
 mod worker;
 mod writes;
 mod yacana;

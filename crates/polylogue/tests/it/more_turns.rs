@@ -110,7 +110,7 @@ fn more_tokens_and_money_are_allowed_and_a_message_counts_both_from_0() {
     assert!(tokens.now(&chat).is_some() && cost.now(&chat).is_some());
     let more =
         LimitOverrides { tokens: Some(1), cost: Some(Money::dollars(0.01)), ..LimitOverrides::default() };
-    let reopened = after(chat.clone(), Body::Reopened { message: None, more });
+    let reopened = after(chat.clone(), Body::Reopened { message: None, more, sent: false });
     assert!(tokens.now(&reopened).is_none() && cost.now(&reopened).is_none());
     assert_eq!((reopened.raised().tokens, reopened.raised().cost), (21, Money::dollars(0.03)));
     let asked = after(reopened, Body::reopened(Some(Message::text(name("user"), "more"))));

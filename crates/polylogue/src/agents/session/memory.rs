@@ -34,7 +34,7 @@ impl Memory<'_> {
                 opening.introduction.iter().for_each(|text| self.hear(text));
                 opening.messages.iter().for_each(|message| self.said(message));
             }
-            Body::Reopened { message: Some(message), .. }
+            Body::Reopened { message: Some(message), sent: false, .. }
             | Body::Posted(message)
             | Body::Sent(message)
             | Body::Message(message) => {
