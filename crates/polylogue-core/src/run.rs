@@ -6,6 +6,7 @@ mod ask;
 mod background;
 mod call;
 mod chat;
+mod give_up;
 mod nested;
 mod raise;
 mod result;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
-use polylogue_core::{Allowance, Budget, Cancellation, Chat, CountedUsage, Log, LogId, Summary};
+use polylogue_core::{Allowance, Budget, Chat, CountedUsage, Log, LogId, Summary};
 use polylogue_postgres::{PostgresBudgets, is_daily};
 
 use crate::{Error, Result, StoreLocation};
@@ -88,13 +88,7 @@ impl Paying {
     /// its log: only then is it known what the log has used.
     pub(crate) async fn open(self, log: Log, chat: &Chat) -> Result<Log> {
         let (mut log, handles) = self.attach(log);
-        if log.may_have_lost_calls().await? {
-            let cancellation = Cancellation::default();
-            cancellation.now();
-            log = log.cancelled_by(cancellation);
-            chat.resume(&mut log).await?;
-            log = log.cancelled_by(Cancellation::default());
-        }
+        chat.charge_lost_calls(&mut log).await?;
         let events = log.events().await;
         let used = Summary::of(events.iter().map(|event| &**event), true).usage.counted();
         for name in &self.ended {

@@ -461,7 +461,7 @@ impl Conversation {
     pub async fn close(&self, by: &str) -> Result<()> {
         let mut log = self.0.log.lock().await;
         let log = log.as_mut().ok_or_else(|| self.gone())?;
-        Ok(log.close(by).await?)
+        Ok(self.0.chat.close(log, by).await?)
     }
 
     /// Gives up the turns that are open after a cancellation or an error, and closes it, so that a message that is
@@ -473,9 +473,9 @@ impl Conversation {
         let mut log = self.0.log.lock().await;
         let log = log.as_mut().ok_or_else(|| self.gone())?;
         if log.transcript().await?.closed().is_none() {
-            log.end_open_turns().await?;
+            self.0.chat.end_open_turns(log).await?;
         }
-        Ok(log.close(by).await?)
+        Ok(self.0.chat.close(log, by).await?)
     }
 
     /// The participants of the outermost chat, who can be the author of a message from outside besides `user`.

@@ -29,6 +29,10 @@ pub(crate) struct AccountState {
     pub(crate) refused: Option<StopReason>,
     /// How many open turns may have had a call in flight when an earlier process died, and are not checked yet.
     pub(crate) unchecked_turns: usize,
+    /// How many background tasks are to be aborted as soon as these turns are checked.
+    pub(crate) to_abort: usize,
+    /// Whether open turns act only up to their next calls, which are charged and not sent.
+    pub(crate) only_charges: bool,
     /// The model calls in the log from before the outermost agent call.
     pub(crate) before: u64,
 }

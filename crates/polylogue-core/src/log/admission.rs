@@ -19,7 +19,7 @@ impl Log {
         if !account.pending.is_empty() {
             return Ok(ReservationAttempt::Again);
         }
-        if account.unchecked_turns > 0 {
+        if account.unchecked_turns > 0 || account.to_abort > 0 {
             return Ok(ReservationAttempt::Later);
         }
         let (at, who, calls) = (attempt.at, attempt.who, attempt.calls);

@@ -29,6 +29,25 @@ impl Drop for UncheckedTurn<'_> {
     }
 }
 
+/// No call is sent while it exists: those of background tasks that are to be aborted would be sent in vain.
+pub(crate) struct NoCalls<'l>(&'l Log);
+
+impl Drop for NoCalls<'_> {
+    fn drop(&mut self) {
+        self.0.account.state().to_abort -= 1;
+        self.0.account.changed.send_replace(());
+    }
+}
+
+/// While it exists, open turns act only up to their next calls, which are charged and not sent.
+pub(crate) struct OnlyCharges<'l>(&'l Log);
+
+impl Drop for OnlyCharges<'_> {
+    fn drop(&mut self) {
+        self.0.account.state().only_charges = false;
+    }
+}
+
 /// What a logged reservation can have used at most.
 fn bound_of(charge: &Charge) -> Bound {
     let Charge { tokens, cost, .. } = *charge;
@@ -41,6 +60,29 @@ impl Log {
     pub(crate) fn in_doubt(&self, last: u64, settled: bool) -> Option<UncheckedTurn<'_>> {
         let is_doubtful = last < self.inherited && !settled;
         is_doubtful.then(|| UncheckedTurn::new(self))
+    }
+
+    /// Waits until all turns in doubt are checked, before background tasks are aborted: a call of theirs that was lost would not be charged
+    /// any more. Returns what keeps them from sending another call until they are aborted.
+    pub(crate) async fn all_checked(&self) -> Option<NoCalls<'_>> {
+        // Subscribed before the check, so that no change is missed.
+        let mut changed = self.account.changed.subscribe();
+        if self.account.state().unchecked_turns == 0 {
+            return None;
+        }
+        self.account.state().to_abort += 1;
+        let no_calls = NoCalls(self);
+        while self.account.state().unchecked_turns > 0 {
+            // Its sender lives as long as the log.
+            let _ = changed.changed().await;
+        }
+        Some(no_calls)
+    }
+
+    /// From now on until the result is dropped, open turns act only up to their next calls, which are charged and not sent.
+    pub(crate) fn only_charges(&self) -> OnlyCharges<'_> {
+        self.account.state().only_charges = true;
+        OnlyCharges(self)
     }
 
     /// Those of `reserved` that may have been in flight when an earlier process died.

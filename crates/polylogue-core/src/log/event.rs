@@ -267,7 +267,7 @@ pub enum Body {
         why: Arc<str>,
     },
     /// A model call was aborted from outside while its reply arrived. The turn stays open and is retried when the chat is run
-    /// again; the text counts as said only when the turn is [given up](crate::Log::end_open_turns).
+    /// again; the text counts as said only when the turn is [given up](crate::Chat::end_open_turns).
     ReplyInterrupted {
         /// The agent that asked.
         who: Name,

@@ -130,7 +130,7 @@ impl Log {
         self.flush().await?;
         self.running.stop(self.time_now());
         let ended = pin!(self.pause.ended());
-        let cancelled = pin!(self.cancellation.wait(CancelMode::AfterStep));
+        let cancelled = pin!(self.cancelled(CancelMode::AfterStep));
         let instructed = pin!(self.inbox.changed(&[Timing::BetweenSteps]));
         let others = pin!(async {
             match select(cancelled, instructed).await {

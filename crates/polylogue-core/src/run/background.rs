@@ -125,6 +125,9 @@ impl<'l> RunningChat<'l> {
     pub(super) async fn cancel_tasks(&mut self) -> Result<Vec<Body>> {
         let open: Vec<BackgroundTask> =
             self.transcript.open_background().map(|entry| entry.task.clone()).collect();
+        // What an earlier process lost of them is charged first.
+        let log = self.log;
+        let _no_calls = if open.is_empty() { None } else { log.all_checked().await };
         let mut bodies = Vec::new();
         for task in open {
             let rest = self.tasks.abort(&task, CHAT_ENDED).await;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::RunningChat;
+use super::give_up::setup_error;
 use crate::log::{UncheckedTurn, calls_before};
 use crate::{
     Agent, AnyAgent, Body, Chat, ConfigError, Error, Event, Interrupt, JoinHistory, Log, Message, Name,
@@ -285,37 +286,46 @@ impl Log {
         let _one_at_a_time = self.calls.lock().await;
         self.begin().await?;
         let Some((at, first)) = self.open_call().await? else { return Ok(None) };
+        let invocation = self.unfinished(agent, at, first).await?;
+        let result = invocation.make(self).await.result;
+        self.unless_failed(first, result).await.map(Some)
+    }
+
+    /// Rolls back the unfinished call, which is one of `agent`. Returns whether there was one. A model call that may have been in flight
+    /// when an earlier process died is charged before, at its reservation.
+    ///
+    /// # Errors
+    /// When it is the call of another agent, or the log cannot be written.
+    pub async fn undo_call(&self, agent: &(impl Agent + Clone)) -> Result<bool> {
+        let _one_at_a_time = self.calls.lock().await;
+        self.begin().await?;
+        let Some((at, first)) = self.open_call().await? else { return Ok(false) };
+        let may_have_lost = self.may_have_lost_calls_in(&self.transcript_of(&at).await?);
+        let invocation = self.unfinished(agent, at, first).await?;
+        if may_have_lost {
+            let _only_charges = self.only_charges();
+            invocation.make(self).await.result.map(drop).or_else(setup_error)?;
+        }
+        self.undo(&Path::root(), first).await?;
+        Ok(true)
+    }
+
+    /// The unfinished call at `at`, which is to be one of `agent` and began with the event `first`.
+    async fn unfinished(&self, agent: &(impl Agent + Clone), at: Path, first: u64) -> Result<Invocation> {
         if at != self.path_of(agent.name()).await? {
             let (log, who) = (self.id().clone(), agent.name().clone());
             return Err(ConfigError::CallOfAnother { log, who }.into());
         }
         self.count_from(first).await;
-        let chat = Chat::for_calls(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?;
-        let invocation = Invocation {
-            chat,
+        Ok(Invocation {
+            chat: Chat::for_calls(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?,
             at,
             task: "".into(),
             message: None,
             after: first.checked_sub(1),
             nth: 0,
             around: Vec::new(),
-        };
-        let result = invocation.make(self).await.result;
-        self.unless_failed(first, result).await.map(Some)
-    }
-
-    /// Rolls back the unfinished call. Returns whether there was one.
-    ///
-    /// # Errors
-    /// When the log cannot be written.
-    pub async fn undo_call(&self) -> Result<bool> {
-        let _one_at_a_time = self.calls.lock().await;
-        self.begin().await?;
-        let open = self.open_call().await?;
-        if let Some((_, first)) = &open {
-            self.undo(&Path::root(), *first).await?;
-        }
-        Ok(open.is_some())
+        })
     }
 
     /// Replaces what agents remember in the chats at these paths: earlier events there are rolled back, and the

@@ -90,7 +90,7 @@ impl Chat {
         self.drive(log, None).await
     }
 
-    async fn drive(&self, log: &Log, begin: Option<(&str, Vec<Part>)>) -> Result<RunResult> {
+    pub(super) async fn drive(&self, log: &Log, begin: Option<(&str, Vec<Part>)>) -> Result<RunResult> {
         let span = info_span!("conversation", id = %log.id(), chat = %self.name);
         self.drive_to_end(log, begin).instrument(span).await
     }

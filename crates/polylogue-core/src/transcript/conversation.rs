@@ -216,12 +216,8 @@ impl Log {
         Ok(())
     }
 
-    /// Closes a conversation from outside, with the stop reason [`Stopped`](crate::StopReason::Stopped) by `by`. Does
-    /// nothing if it is closed.
-    ///
-    /// # Errors
-    /// When it has not begun, or the store cannot be written.
-    pub async fn close(&mut self, by: &str) -> Result<()> {
+    /// Closes a conversation in which no call can be lost any more; see [`Chat::close`](crate::Chat::close).
+    pub(crate) async fn close(&mut self, by: &str) -> Result<()> {
         let transcript = self.transcript().await?;
         if !transcript.is_open() {
             return Err(ConfigError::NotBegun { log: self.id().clone() }.into());
@@ -235,14 +231,9 @@ impl Log {
         Ok(())
     }
 
-    /// Ends the open turns of the outermost chat, such as those that were cancelled, so that the next run begins new ones. A finished
-    /// reply becomes the message of its turn, and so does what a cancelled one had [said until then](Body::ReplyInterrupted),
-    /// [marked](crate::Finish::Interrupted) as cut off. Where nothing was said in any turn of the step, the turns are rolled back, with
-    /// the chats in them and the background tasks that they started: they are in no transcript and no view. Does nothing if there are none.
-    ///
-    /// # Errors
-    /// When the log is not a valid conversation, or the store cannot be written.
-    pub async fn end_open_turns(&mut self) -> Result<()> {
+    /// Ends the open turns of the outermost chat, in which no call can be lost any more; see
+    /// [`Chat::end_open_turns`](crate::Chat::end_open_turns).
+    pub(crate) async fn end_open_turns(&mut self) -> Result<()> {
         let transcript = self.transcript().await?;
         let open = transcript.open_turns();
         if open.is_empty() {
@@ -268,19 +259,24 @@ impl Log {
     }
 
     /// Whether the process that wrote this log last may have died while a model call was in flight. Such a call is
-    /// charged when the conversation is resumed, before anything is sent.
+    /// charged when the conversation is resumed, before anything is sent, and by
+    /// [`Chat::charge_lost_calls`](crate::Chat::charge_lost_calls).
     ///
     /// # Errors
     /// When the log is not a valid conversation.
     pub async fn may_have_lost_calls(&self) -> Result<bool> {
-        let transcript = self.transcript().await?;
+        Ok(self.may_have_lost_calls_in(&self.transcript().await?))
+    }
+
+    /// The same of the chat with this transcript.
+    pub(crate) fn may_have_lost_calls_in(&self, transcript: &Transcript) -> bool {
         let is_lost = |turn: &OpenTurn| turn.asked.is_none() && !turn.settled && turn.last < self.inherited;
         // At a limit, all calls are over before a person is asked.
         let asked = transcript.limit_question().map_or(0, |asked| asked.seq);
         let mut open = transcript.open_turns().iter().filter(|turn| turn.last > asked);
         // Where a background task is open, one of its calls may have been in flight.
         let in_background = transcript.open_background().any(|entry| entry.seq < self.inherited);
-        Ok(transcript.closed().is_none() && (in_background || open.any(is_lost)))
+        transcript.closed().is_none() && (in_background || open.any(is_lost))
     }
 
     /// Logs that `limits` apply from now on, for this process and for those that continue the conversation later:

@@ -163,6 +163,8 @@ impl Turn<'_> {
         // This turn has no call in flight: it would have the next event.
         self.doubt = None;
         let rest = if cancels {
+            // What an earlier process lost of it is charged first.
+            let _no_calls = self.log.all_checked().await;
             self.background.abort(&task, "the agent that started it cancelled it").await
         } else {
             self.awaited(&task).await?

@@ -152,12 +152,13 @@ impl Session {
         self.log.resume_call(agent).await
     }
 
-    /// Drops an open call: agents remember nothing of it. Returns whether there was one.
+    /// Drops an open call of `agent`: agents remember nothing of it. Returns whether there was one. Its usage counts, also that of a model
+    /// call that was lost with an earlier process.
     ///
     /// # Errors
-    /// When the log cannot be written.
-    pub async fn undo(&self) -> Result<bool> {
-        self.log.undo_call().await
+    /// When the open call is of another agent, or the log cannot be written.
+    pub async fn undo(&self, agent: &(impl Agent + Clone)) -> Result<bool> {
+        self.log.undo_call(agent).await
     }
 
     /// Answers a question asked in a call, in the chat `at`; [`Log::questions`] lists the open questions.

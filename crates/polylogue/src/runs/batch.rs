@@ -214,7 +214,7 @@ impl Batch {
         Ok(Self { is_charged: true, ..self })
     }
 
-    /// Resumes a conversation up to its next model calls, so that calls in flight at an earlier crash are charged.
+    /// Charges the calls of a conversation that may have been in flight when an earlier process died.
     async fn charge_lost_calls(
         &self,
         id: &LogId,
@@ -223,11 +223,9 @@ impl Batch {
     ) -> Result<()> {
         let log = Log::open(self.store.clone(), id.clone()).await?;
         if log.may_have_lost_calls().await? {
-            let cancellation = Cancellation::default();
-            cancellation.now();
             let meta = self.store.meta(id).await?;
-            let mut log = self.limited(log, &meta).await?.budget(budget.clone()).cancelled_by(cancellation);
-            let charged = start()?.chat.resume(&mut log).await;
+            let mut log = self.limited(log, &meta).await?.budget(budget.clone());
+            let charged = start()?.chat.charge_lost_calls(&mut log).await;
             log.release().await?;
             charged?;
         }

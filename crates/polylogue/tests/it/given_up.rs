@@ -41,10 +41,10 @@ async fn a_person_whom_a_given_up_turn_called_is_asked_again_by_the_next_one() {
         let mut log = log().await;
         chat.run_in(&mut log, "go").await.unwrap();
         assert_eq!(asked(&log).await, ["/Host/Kim: Kim"], "{others:?}");
-        log.end_open_turns().await.unwrap();
+        chat.end_open_turns(&mut log).await.unwrap();
         assert!(asked(&log).await.is_empty(), "{others:?}");
 
-        log.close("user").await.unwrap();
+        chat.close(&mut log, "user").await.unwrap();
         let again = Message::text(Name::user(), "again");
         let Status::Waiting(questions) = chat.continue_with(&mut log, again).await.unwrap().status else {
             panic!("no one is asked: {others:?}")
@@ -82,7 +82,7 @@ async fn a_question_of_a_background_task_is_open_as_long_as_the_turn_that_starte
         let mut log = log().await;
         chat.run_in(&mut log, "go").await.unwrap_err();
         assert_eq!(asked(&log).await, ["/Ann.b1: Boss"], "{script_of_all}");
-        log.end_open_turns().await.unwrap();
+        chat.end_open_turns(&mut log).await.unwrap();
         assert_eq!(asked(&log).await, left, "{script_of_all}");
     }
 }
@@ -94,6 +94,6 @@ async fn a_message_that_was_sent_in_a_turn_that_is_rolled_back_stays() {
     let mut log = log().await;
     chat.run_in(&mut log, "go").await.unwrap();
     log.send(Message::text(Name::user(), "hurry")).await.unwrap();
-    log.end_open_turns().await.unwrap();
+    chat.end_open_turns(&mut log).await.unwrap();
     assert_eq!(log.transcript().await.unwrap().last().unwrap().message.plain(), "hurry");
 }

@@ -27,6 +27,7 @@ mod lagent;
 mod layers;
 mod limit_questions;
 mod limits;
+mod lost_calls;
 mod memory;
 mod more_turns;
 mod output_limits;

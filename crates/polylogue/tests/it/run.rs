@@ -285,11 +285,11 @@ async fn a_conversation_can_be_ended_permanently_from_outside() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}]"#);
     let chat = pair(&script, max_turns(2));
     let mut log = log().await;
-    assert!(log.close("absent").await.is_err(), "it has not begun");
+    assert!(chat.close(&mut log, "absent").await.is_err(), "it has not begun");
     log.cancellation().after_step();
     chat.run_in(&mut log, "go").await.unwrap();
     log.cancellation().clear();
-    log.close("the owner").await.unwrap();
+    chat.close(&mut log, "the owner").await.unwrap();
     let status = chat.resume(&mut log).await.unwrap().status;
     assert_eq!(
         status,

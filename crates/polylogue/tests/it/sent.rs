@@ -486,7 +486,7 @@ async fn what_had_arrived_of_a_cancelled_reply_is_kept_and_counts_as_said_if_its
     assert_eq!(kinds(&resumed.events().await), ["Ann: the whole reply", "Bob: the whole reply"]);
     // Giving the turn up keeps the half.
     let mut given_up = log_of(&stopped).await;
-    given_up.end_open_turns().await.unwrap();
+    chat().end_open_turns(&mut given_up).await.unwrap();
     chat().resume(&mut given_up).await.unwrap();
     let half = "Ann: half a [cut off by the user]";
     let said: Vec<String> =
@@ -531,7 +531,7 @@ async fn giving_up_turns_keeps_what_others_of_the_same_step_have_said() {
         let chat = chat.policy(parallel()).build().unwrap();
         let mut log = log_of(&[]).await;
         chat.run_in(&mut log, "go").await.unwrap_err();
-        log.end_open_turns().await.unwrap();
+        chat.end_open_turns(&mut log).await.unwrap();
         let transcript = log.transcript().await.unwrap();
         assert_eq!(transcript.current_speakers().count(), 0, "{failing:?}");
         let lines: Vec<String> = transcript

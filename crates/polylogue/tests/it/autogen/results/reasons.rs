@@ -176,7 +176,7 @@ async fn time_and_people_and_the_owner_end_a_run_for_a_reason_too() {
     log.cancellation().after_step();
     let chat = pair("x", max_turns(3));
     chat.run_in(&mut log, "go").await.unwrap();
-    log.close("the owner").await.unwrap();
+    chat.close(&mut log, "the owner").await.unwrap();
     assert_eq!(closed(&chat.resume(&mut log).await.unwrap().status).0, "stopped by the owner");
 }
 

@@ -1,0 +1,222 @@
+//! Calls that were in flight when a process died count at their reservation, also where what they were made in is given up right after
+//! the log is opened again, so that no process makes them once more.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use polylogue::tools::agent_tool::AgentTool;
+use polylogue::{Act, AnyModel, Assistant, Chat, Function, Log, Session, Status, parallel, sequential};
+use polylogue_core::{
+    Allowance, AnyAgent, Body, Budget, ChatBuilder, DeltaSink, Event, Model, ModelError, ModelWrapper, Money,
+    OpenBackground, Params, Reply, Request, Usage,
+};
+
+use crate::common::{log, log_of, script};
+
+/// A model that can take 20 cents a call, and never replies.
+#[derive(Clone, Default)]
+struct Hanging(Arc<AtomicU64>);
+
+impl Hanging {
+    fn calls(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    fn agent(&self, name: &str) -> Assistant {
+        Assistant::new(name, AnyModel::new(self.clone())).unwrap()
+    }
+}
+
+impl Model for Hanging {
+    fn name(&self) -> &str {
+        "test:hanging"
+    }
+    async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        std::future::pending().await
+    }
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        Some(cents(usage.output?))
+    }
+    fn max_output(&self, _: &Params) -> Option<u64> {
+        Some(20)
+    }
+}
+
+fn cents(amount: u64) -> Money {
+    Money::dollars(amount as f64 / 100.0)
+}
+
+fn function(name: &str) -> Function {
+    Function::new(name, |_| Ok(Act::say("42"))).unwrap()
+}
+
+/// Does `work` in a process that dies when `model` was called `calls` more times.
+async fn dies<T: fmt::Debug>(model: &Hanging, calls: u64, work: impl Future<Output = T>) {
+    let until = model.calls() + calls;
+    let reached = async {
+        while model.calls() < until {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        ended = work => panic!("it ended: {ended:?}"),
+        () = reached => {}
+    }
+}
+
+/// The calls that count at their reservation, and their cost.
+async fn lost(log: &Log) -> (u64, Money) {
+    let uncertain = log.usage().await.uncertain;
+    (uncertain.calls, uncertain.cost)
+}
+
+/// Chats, with how many calls of `model` are in flight in their first step.
+fn chats(model: &Hanging) -> [(Chat, u64); 5] {
+    let ann = || model.agent("Ann");
+    let main = || Chat::named("main");
+    let pair = |chat: ChatBuilder| chat.participant(ann()).participant(model.agent("Bob")).policy(parallel());
+    let desk = pair(Chat::named("desk")).build().unwrap();
+    let called = AnyAgent::new(ann());
+    let host = Function::calling("Host", [called.clone()], move |turn| {
+        let called = called.clone();
+        Box::pin(async move { Ok(Act::Say(turn.ask(&called, "go").await?.parts)) })
+    });
+    [
+        (main().participant(ann()).policy(sequential()), 1),
+        (pair(main()), 2),
+        // What another one has said in the same step stays.
+        (main().participant(function("Eve")).participant(ann()).policy(parallel()), 1),
+        (main().participant(desk).policy(sequential()), 2),
+        (main().participant(host.unwrap()).policy(sequential()), 1),
+    ]
+    .map(|(chat, calls)| (chat.build().unwrap(), calls))
+}
+
+#[tokio::test]
+async fn they_count_once_when_their_turns_are_given_up_wherever_the_process_dies_that_does_it() {
+    let model = Hanging::default();
+    for (nth, (chat, calls)) in chats(&model).into_iter().enumerate() {
+        let mut first = log().await;
+        dies(&model, calls, chat.run_in(&mut first, "go")).await;
+        let (events, sent) = (first.events().await, model.calls());
+        let budget = Budget::new("batch", cents(1000));
+        let mut log = log_of(&events).await.budget(budget.clone());
+        chat.end_open_turns(&mut log).await.unwrap();
+        assert_eq!(lost(&log).await, (calls, cents(20 * calls)), "chat {nth}");
+        assert_eq!(budget.used().cost, cents(20 * calls), "chat {nth}");
+        assert_eq!(log.transcript().await.unwrap().current_speakers().count(), 0, "chat {nth}");
+        let whole = log.events().await;
+        for cut in events.len()..=whole.len() {
+            let mut log = log_of(&whole[..cut]).await;
+            chat.end_open_turns(&mut log).await.unwrap();
+            chat.close(&mut log, "user").await.unwrap();
+            let counted = lost(&log).await.0;
+            assert!(counted >= calls, "chat {nth}, cut before {cut}: {counted}");
+            assert!(counted == calls || cut < whole.len(), "chat {nth}: {counted}");
+        }
+        assert_eq!(model.calls(), sent, "chat {nth}: nothing is sent");
+    }
+}
+
+#[tokio::test]
+async fn they_count_once_when_their_conversation_is_closed_and_continues_later() {
+    let model = Hanging::default();
+    let chat = |model: AnyModel| {
+        let ann = Assistant::new("Ann", model).unwrap();
+        Chat::named("main").participant(ann).policy(sequential()).build().unwrap()
+    };
+    let hanging = chat(AnyModel::new(model.clone()));
+    let mut first = log().await;
+    dies(&model, 1, hanging.run_in(&mut first, "go")).await;
+    let mut log = log_of(&first.events().await).await;
+    hanging.close(&mut log, "the owner").await.unwrap();
+    assert_eq!((lost(&log).await, model.calls()), ((1, cents(20)), 1));
+    let mut log = log_of(&log.events().await).await;
+    log.reopen().await.unwrap();
+    let quick = chat(AnyModel::new(script(r#"[{"Ann": "word"}]"#).model("test")));
+    quick.resume(&mut log).await.unwrap();
+    assert_eq!(lost(&log).await, (1, cents(20)));
+}
+
+#[tokio::test]
+async fn they_count_once_when_a_call_in_a_session_is_undone() {
+    let model = Hanging::default();
+    let (ann, eve) = (model.agent("Ann"), AnyAgent::new(function("Eve")));
+    // The first agent speaks at the root, another one next to it.
+    for is_first in [true, false] {
+        let session = Session::of(log().await);
+        if !is_first {
+            session.call(&eve, "hi").await.unwrap();
+        }
+        dies(&model, 1, session.call(&ann, "go")).await;
+        let sent = model.calls();
+        let session = Session::of(log_of(&session.log().events().await).await);
+        assert!(session.undo(&eve).await.is_err(), "it is a call of another agent");
+        assert!(session.undo(&ann).await.unwrap());
+        assert_eq!((lost(session.log()).await, model.calls()), ((1, cents(20)), sent), "{is_first}");
+        assert!(!session.undo(&ann).await.unwrap());
+        assert_eq!(lost(session.log()).await.0, 1, "{is_first}");
+    }
+}
+
+/// What a chat has besides its first participant.
+type With = fn(ChatBuilder) -> ChatBuilder;
+
+/// Makes further calls only after another model was called.
+struct After(AnyModel, Hanging);
+
+impl ModelWrapper for After {
+    type Inner = AnyModel;
+    fn inner(&self) -> &AnyModel {
+        &self.0
+    }
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        while request.origin.nth > 0 && self.1.calls() == 0 {
+            tokio::task::yield_now().await;
+        }
+        self.0.complete(request, deltas).await
+    }
+}
+
+#[tokio::test]
+async fn they_count_when_the_chat_of_their_background_task_ends_as_soon_as_it_continues() {
+    let at_its_limit = |chat: ChatBuilder| {
+        chat.participant(function("Bob")).limits(Allowance { time_ms: Some(0), ..Allowance::default() })
+    };
+    let ways: [(With, With); 2] = [
+        (|chat| chat, |chat| chat),
+        // At a limit that it has reached by then.
+        (|chat| chat.participant(function("Bob")), at_its_limit),
+    ];
+    for (before, after) in ways {
+        let model = Hanging::default();
+        let chat = |with: With| {
+            let script = script(
+                r#"[{"Ann": {"calls": [{"tool": "look", "args": {"task": "Look."}, "id": "c1"}]}}, {"Ann": "Done."}]"#,
+            );
+            let ann = AnyModel::new(After(AnyModel::new(script.model("test")), model.clone()));
+            let look = AgentTool::agent(model.agent("Eve")).named("look").background();
+            let ann = Assistant::new("Ann", ann).unwrap().agent_tool(look);
+            let chat = with(Chat::named("main").participant(ann));
+            chat.policy(sequential()).open_background(OpenBackground::Cancel).build().unwrap()
+        };
+        let mut log = log().await;
+        chat(before).run_in(&mut log, "go").await.unwrap();
+        let whole = log.events().await;
+        let said = |event: &Arc<Event>| event.at.is_root() && matches!(event.body, Body::Message(_));
+        let said = whole.iter().position(said).unwrap();
+        let mut log = log_of(&whole[..=said]).await;
+        assert_eq!(lost(&log).await.0, 0);
+        let status = chat(after).resume(&mut log).await.unwrap().status;
+        assert!(matches!(status, Status::Closed { .. }), "{status:?}");
+        let cancelled = log.events().await;
+        assert!(
+            cancelled.iter().any(|event| matches!(event.body, Body::BackgroundEnded(_))),
+            "{cancelled:?}"
+        );
+        assert_eq!((lost(&log).await, model.calls()), ((1, cents(20)), 1), "nothing is sent in vain");
+    }
+}
