@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::turns::is_in;
 use crate::limits::{RunUsage, Standing};
 use crate::{AllowanceOwner, Body, Event, LimitOverrides, Limits, Name, Path, StopReason, TotalUsage};
 
@@ -25,8 +26,8 @@ pub(crate) struct OwnedAccount {
     unpriced: Option<Arc<str>>,
     /// The running time in which it had a turn or was open, up to the last event.
     time_ms: u64,
-    /// Where it has a turn or is open now.
-    active: Vec<Path>,
+    /// Where it has a turn or is open now, with the `seq` of the event with which that began.
+    active: Vec<(Path, u64)>,
 }
 
 impl OwnedAccount {
@@ -80,26 +81,33 @@ impl OwnedAccount {
             }
             _ => false,
         };
-        let ends = match (&self.owner, body) {
-            (AllowanceOwner::Agent(name), Body::Message(message)) => message.from == *name,
-            (AllowanceOwner::Agent(name), Body::Passed { who } | Body::Left { who, .. }) => who == name,
-            (AllowanceOwner::Agent(name), Body::Stopped { who, .. }) => who == name,
-            _ => false,
+        let ended = match body {
+            Body::Message(message) => Some(&message.from),
+            Body::Passed { who } | Body::Left { who, .. } | Body::Stopped { who, .. } => Some(who),
+            _ => None,
         };
-        if ends {
-            self.active.retain(|path| path != at);
+        if let Some(who) = ended {
+            let is_own = matches!(&self.owner, AllowanceOwner::Agent(name) if name == who);
+            // A turn can be given up in the middle of a chat that it runs, or of a call.
+            self.active.retain(|(path, _)| !(is_own && path == at) && !path.is_run_by(at, who));
         }
-        // Turns that are open when the outermost chat ends continue when it is reopened.
-        if let Body::BackgroundEnded(result) = body {
-            let task = at.background(&result.who, result.number);
-            self.active.retain(|path| *path != task && !path.is_within(&task));
+        match body {
+            Body::BackgroundEnded(result) => {
+                let task = at.background(&result.who, result.number);
+                self.active.retain(|(path, _)| !is_in(path, &task));
+            }
+            // Background tasks are in none of its turns: those that the turns started are rolled back as well.
+            Body::RolledBack { since } => self.active.retain(|(path, begun)| {
+                begun < since || !is_in(path, at) || path.as_background_of(at).is_some()
+            }),
+            // Turns that are open when the outermost chat ends continue when it is reopened.
+            Body::Closed { .. } if !at.is_root() || self.is_chat() => {
+                self.active.retain(|(path, _)| !is_in(path, at));
+            }
+            _ => {}
         }
-        if matches!(body, Body::RolledBack { .. } | Body::Closed { .. }) && (!at.is_root() || self.is_chat())
-        {
-            self.active.retain(|path| path != at && !path.is_within(at));
-        }
-        if begins && !self.active.contains(at) {
-            self.active.push(at.clone());
+        if begins && !self.active.iter().any(|(path, _)| path == at) {
+            self.active.push((at.clone(), event.seq));
         }
     }
 
@@ -244,5 +252,60 @@ fn pays(owner: &AllowanceOwner, called: &[(Path, Name)], at: &Path, who: &Name) 
         }
         // Accounts of several runs are no part of a log.
         AllowanceOwner::Shared(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Opening, Timestamp, TurnRequest};
+
+    fn name(text: &str) -> Name {
+        Name::new(text).unwrap()
+    }
+
+    /// Whether time counts for `owner` after these events.
+    fn is_active(owner: AllowanceOwner, bodies: &[(Path, Body)]) -> bool {
+        let mut account = OwnedAccount::new(owner, Limits::default());
+        for (seq, (at, body)) in (0..).zip(bodies.iter().cloned()) {
+            account.follow(&Event { seq, at, time: Timestamp(0), ran_ms: 0, inbox: None, body });
+        }
+        account.used(5).time_ms == 5
+    }
+
+    #[test]
+    fn no_time_counts_for_an_agent_after_its_turn_is_given_up() {
+        let (root, host) = (Path::root(), name("Host"));
+        let (nested, task) = (root.child(&host, 1), root.background(&host, 1));
+        let called = root.agent("Host").unwrap().agent("Ann").unwrap();
+        let begin =
+            |at: &Path| (at.clone(), Body::TurnStarted { turns: vec![TurnRequest::to_all(name("Ann"))] });
+        let undone = |at: &Path, since| (at.clone(), Body::RolledBack { since });
+        let passed = (root.clone(), Body::Passed { who: host });
+        for (bodies, counts) in [
+            ([begin(&root), undone(&root, 0)], false),
+            ([begin(&nested), undone(&root, 0)], false),
+            ([begin(&nested), passed.clone()], false),
+            ([begin(&called), passed.clone()], false),
+            ([begin(&task), undone(&task, 0)], false),
+            // It began before, or in a task that is not rolled back.
+            ([begin(&root), undone(&root, 1)], true),
+            ([begin(&task), undone(&root, 0)], true),
+            ([begin(&task), passed.clone()], true),
+            ([begin(&root), passed], true),
+        ] {
+            assert_eq!(is_active(AllowanceOwner::Agent(name("Ann")), &bodies), counts, "{bodies:?}");
+        }
+    }
+
+    #[test]
+    fn the_time_of_a_chat_still_counts_after_turns_in_it_are_rolled_back() {
+        let root = Path::root();
+        let opened = (root.clone(), Body::Opened(Opening::default()));
+        for since in [0, 1] {
+            let owner = AllowanceOwner::Chat { name: name("main"), at: root.clone() };
+            let bodies = [opened.clone(), (root.clone(), Body::RolledBack { since })];
+            assert_eq!(is_active(owner, &bodies), since == 1, "since {since}");
+        }
     }
 }

@@ -73,7 +73,8 @@ impl TurnCount {
     }
 }
 
-fn is_in(path: &Path, chat: &Path) -> bool {
+/// Whether `path` is that of `chat` or of a chat within it.
+pub(super) fn is_in(path: &Path, chat: &Path) -> bool {
     path == chat || path.is_within(chat)
 }
 

@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use polylogue::{AnyModel, Assistant, Chat, Human, Limits, Log, Name, Status, round_robin, sequential};
+use polylogue::{
+    AnyModel, Assistant, Chat, Human, Limits, Log, Name, Status, Step, Transcript, round_robin, sequential,
+};
 use polylogue_core::{
     Allowance, AllowanceOwner, AnyStore, Body, DeltaRef, DeltaSink, LimitOverrides, LogId, Model, ModelError,
-    Money, Path, Reply, Request, RunOutcome, StopReason, Timer, Timestamp, Usage,
+    ModelErrorKind, ModelWrapper, Money, Path, Reply, Request, RunOutcome, StopReason, Timer, Timestamp,
+    TurnRequest, Usage,
 };
 use polylogue_store::Memory;
 use tokio::time::{Instant, sleep};
@@ -152,4 +155,50 @@ async fn a_chat_and_an_agent_have_time_of_their_own_and_the_outer_chat_continues
         StopReason::Allowance { of: AllowanceOwner::Agent(agent), limit: Box::new(time(6, 6)) }
     );
     assert_eq!(log.time_used_ms().await, 14_000);
+}
+
+/// Fails for the first time, after two seconds.
+#[derive(Default)]
+struct FailsFirst(Slow, AtomicU64);
+
+impl ModelWrapper for FailsFirst {
+    type Inner = Slow;
+    fn inner(&self) -> &Slow {
+        &self.0
+    }
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        if self.1.fetch_add(1, Ordering::SeqCst) > 0 {
+            return self.0.complete(request, deltas).await;
+        }
+        sleep(Duration::from_secs(2)).await;
+        Err(ModelError::new(ModelErrorKind::Connection, "test:slow", "it broke"))
+    }
+}
+
+/// The turn of A fails after two seconds and is given up. Then B and A speak for four seconds each.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_is_given_up_takes_no_more_time_of_its_agent_and_the_chat_still_does() {
+    let [a, b] = ["A", "B"].map(|name| Name::new(name).unwrap());
+    let seconds = |limit: u64| Allowance { time_ms: Some(limit * 1000), ..Allowance::default() };
+    let main = AllowanceOwner::Chat { name: Name::new("main").unwrap(), at: Path::root() };
+    let reached = StopReason::Allowance { of: main, limit: Box::new(time(9, 9)) };
+    for (of_agent, of_chat, ends) in [(7, 60, StopReason::Finished), (60, 9, reached)] {
+        let (failing, model) = (AnyModel::new(FailsFirst::default()), Slow::default());
+        let (first, second) = (a.clone(), b.clone());
+        let policy =
+            move |chat: &Transcript| match (chat.turns_begun_by(&first), chat.turns_begun_by(&second)) {
+                (0, _) | (1, 1) => Step::Turn(TurnRequest::to_all(first.clone())),
+                (1, 0) => Step::Turn(TurnRequest::to_all(second.clone())),
+                _ => Step::close(StopReason::Finished, chat),
+            };
+        let chat = Chat::named("main").participant(Assistant::new("A", failing).unwrap());
+        let chat = chat.participant(speaker("B", &model)).policy(policy).limits(seconds(of_chat));
+        let chat = chat.build().unwrap();
+        let mut log = timed(Log::in_memory(), None).agent_limits([(a.clone(), seconds(of_agent))]);
+        chat.run_in(&mut log, "go").await.unwrap_err();
+        chat.end_open_turns(&mut log).await.unwrap();
+        assert!(log.events().await.iter().any(|event| matches!(event.body, Body::RolledBack { .. })));
+        let reason = closed(chat.resume(&mut log).await.unwrap().status);
+        assert_eq!(reason, ends, "{of_agent} s of the agent, {of_chat} s of the chat");
+    }
 }
