@@ -80,6 +80,7 @@ pub use polylogue_wire::token::DailyBudget;
 pub use queue_metrics::WorkerMetrics;
 pub use server::{Reload, Server, ServerError, ServerOptions, login_url, openapi, tokens_at};
 pub use source::{SourceError, TeamSource};
+pub use spending::remove_conversation;
 pub use store_metrics::StoreMetrics;
 pub use token::{NewToken, Token, TokenError, TokenKind, TokenText};
 pub use token_file::TokenFile;

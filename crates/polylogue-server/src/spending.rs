@@ -1,6 +1,7 @@
 //! What tokens spend in a day. A file says from which event on a token pays for a conversation, and what the run has used that followed, once
 //! that has ended. What a process was running that died is counted from the logs, so that no process, however it ends, can lose or repeat what
-//! was spent; and what has ended stays counted, whichever program removes its log. Servers with one database share budgets in it instead.
+//! was spent; and it stays counted, whichever program removes a log: what a dead process has left is noted before. Servers with one database share
+//! budgets in it instead.
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
@@ -10,15 +11,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use polylogue_core::{
-    Allowance, Budget, CountedUsage, Event, LogId, StopReason, Store as _, StoreError, Summary, TotalUsage,
+    Allowance, AnyStore, Budget, CountedUsage, Event, LogId, StopReason, Store as _, StoreError, Summary,
+    TotalUsage,
 };
-use polylogue_runtime::token_budget;
+use polylogue_runtime::{Runtime, token_budget};
 use polylogue_wire::token::DailyBudget;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use crate::problem::Problem;
-use crate::tenants::Tenants;
+use crate::tenants::{Tenants, server_of, spending_in};
 use crate::token::{DailyLimit, Token};
 use crate::token_file::now_ms;
 
@@ -76,6 +78,26 @@ struct Line {
 
 /// A run for which a token with a budget pays, until it is [settled](Spending::settle).
 pub(crate) struct PaidRun(Line);
+
+impl Line {
+    /// Whether it says of a token with a budget that it pays, and not how much.
+    fn is_left(&self) -> bool {
+        self.used.is_none() && !self.payer.limits.is_empty()
+    }
+}
+
+/// Removes the conversation `id` and its work directory as [`Runtime::remove`] does, from a store that servers may have. What their tokens have
+/// spent in it today stays spent: what a server has not noted that was killed is noted before, from the log.
+///
+/// # Errors
+/// When a process runs it, the store cannot be written, or it cannot be noted what was spent. Then it is not removed.
+pub async fn remove_conversation(runtime: &Runtime, id: &LogId) -> polylogue_runtime::Result<()> {
+    let place = runtime.place();
+    let (folder, tenant) = server_of(place);
+    let spending = Spending::at(spending_in(&folder), place.is_shared());
+    spending.settle_left(&tenant, runtime.store(), id).await?;
+    runtime.remove(id).await
+}
 
 fn today() -> u64 {
     now_ms() / DAY_MS
@@ -232,6 +254,52 @@ impl Spending {
         self.append(&Line { used, ..line })
     }
 
+    /// Notes what runs of the conversation `id` have used that no process has settled, such as that of a server that was killed. It is to be
+    /// removed, and the next server could not count it.
+    ///
+    /// # Errors
+    /// When a process runs it, or the log or the file cannot be read or written: then it must not be removed.
+    pub(crate) async fn settle_left(
+        &self,
+        tenant: &str,
+        store: &AnyStore,
+        id: &LogId,
+    ) -> Result<(), StoreError> {
+        if self.is_shared {
+            return Ok(());
+        }
+        let lines = self.lines_with(id.as_str()).map_err(|error| self.failed(&error))?;
+        let is_of_run = |line: &Line| line.tenant == tenant && line.run == *id && line.day == today();
+        let lines: Vec<Line> = lines.into_iter().filter(is_of_run).collect();
+        if !lines.iter().any(Line::is_left) {
+            return Ok(());
+        }
+        // What a living process runs, it settles itself. A log that is damaged is read without a claim.
+        let claim = match store.claim(id).await {
+            Err(error @ StoreError::Busy { .. }) => return Err(error),
+            claimed => claimed.ok(),
+        };
+        let settled = self.settle_each(store, &lines).await;
+        if let Some(claim) = claim {
+            store.release(claim).await?;
+        }
+        settled
+    }
+
+    /// The same for `lines`, which are all of one conversation.
+    async fn settle_each(&self, store: &AnyStore, lines: &[Line]) -> Result<(), StoreError> {
+        for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.is_left()) {
+            let later = lines.get(at + 1..).unwrap_or_default();
+            let used = Some(used_by_log(store, line, later).await?);
+            self.append(&Line { used, ..line.clone() }).map_err(|error| self.failed(&error))?;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, error: &io::Error) -> StoreError {
+        StoreError::Io { place: self.file.display().to_string(), why: error.to_string() }
+    }
+
     fn append(&self, line: &Line) -> io::Result<()> {
         // It begins with a line break, too: one before it can be torn, when the disk was full.
         let mut text = vec![b'\n'];
@@ -289,18 +357,29 @@ impl Spending {
 
     /// The lines that can be read, the last one of each run. Those of runs that did not begin can be torn.
     fn lines(&self) -> io::Result<Vec<Line>> {
+        self.lines_with("")
+    }
+
+    /// Those of them that have `part` in their text.
+    fn lines_with(&self, part: &str) -> io::Result<Vec<Line>> {
         let bytes = match fs::read(&self.file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             bytes => bytes?,
         };
         let text = String::from_utf8_lossy(&bytes);
-        let (mut lines, mut places) = (Vec::<Line>::new(), HashMap::new());
-        for line in text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok()) {
+        let mut lines: Vec<Line> = Vec::new();
+        let mut places: HashMap<(String, LogId, u64), usize> = HashMap::new();
+        let with_part = text.lines().filter(|line| line.contains(part));
+        for line in with_part.filter_map(|line| serde_json::from_str::<Line>(line).ok()) {
             let run = (line.tenant.clone(), line.run.clone(), line.from);
-            let place = *places.entry(run).or_insert(lines.len());
+            let place = places.get(&run).copied().unwrap_or(lines.len());
             match lines.get_mut(place) {
-                Some(earlier) => *earlier = line,
-                None => lines.push(line),
+                Some(earlier) if earlier.used.is_none() || line.used.is_some() => *earlier = line,
+                // After one that is settled, another run begins: of a conversation that has the id of a removed one.
+                _ => {
+                    places.insert(run, lines.len());
+                    lines.push(line);
+                }
             }
         }
         Ok(lines)
@@ -327,14 +406,19 @@ async fn used(tenants: &Tenants, line: &Line, later: &[Line]) -> Result<TotalUsa
         return Ok(used);
     }
     let store = tenants.get(&line.tenant)?.runtime.store().clone();
-    let events = match store.read_intact(&line.run).await {
-        // The process that ran it has died, and it was removed since.
+    match used_by_log(&store, line, later).await {
+        // The process that ran it has died, and its file was removed since.
         Err(StoreError::NotFound { .. }) => {
-            warn!(conversation = %line.run, "a conversation was removed: what its last run has spent is not counted");
-            return Ok(TotalUsage::default());
+            warn!(conversation = %line.run, "a conversation is gone: what its last run has spent is not counted");
+            Ok(TotalUsage::default())
         }
-        read => read?.events,
-    };
+        used => Ok(used?),
+    }
+}
+
+/// The same, by the log in `store`.
+async fn used_by_log(store: &AnyStore, line: &Line, later: &[Line]) -> Result<TotalUsage, StoreError> {
+    let events = store.read_intact(&line.run).await?.events;
     let is_next = |later: &&Line| later.tenant == line.tenant && later.run == line.run;
     let until = later.iter().find(is_next).map(|later| later.from);
     let counts = |event: &&Event| event.seq >= line.from && until.is_none_or(|until| event.seq < until);
@@ -342,47 +426,5 @@ async fn used(tenants: &Tenants, line: &Line, later: &[Line]) -> Result<TotalUsa
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::token::NewToken;
-    use crate::token_file::TokenFile;
-
-    #[test]
-    fn a_token_pays_until_another_one_does_also_if_that_has_no_budget() {
-        let dir = tempfile::tempdir().unwrap();
-        let tokens = TokenFile::at(dir.path().join("tokens.json"));
-        let spending = Spending::at(dir.path().join("spending.jsonl"), false);
-        let payer = |tokens_per_day| {
-            let per_day = DailyBudget { tokens: tokens_per_day, ..DailyBudget::default() };
-            let (token, _) = tokens.create(NewToken { per_day, ..NewToken::local("a") }).unwrap();
-            spending.payer(&token)
-        };
-        let (bounded, free) = (payer(Some(9)), payer(None));
-        let run = LogId::new("run").unwrap();
-        spending.note(&free, "local", &run, 0).unwrap();
-        assert_eq!(spending.lines().unwrap(), [], "no budget is counted");
-        for (payer, from) in [(&bounded, 3), (&free, 7), (&Payer::default(), 8)] {
-            spending.note(payer, "local", &run, from).unwrap();
-        }
-        let lines: Vec<_> =
-            spending.lines().unwrap().into_iter().map(|line| (line.payer, line.from)).collect();
-        assert_eq!(lines, [(bounded.noted.clone(), 3), (free.noted, 7), (NotedPayer::default(), 8)]);
-        let limits = &lines[0].0.limits;
-        assert!(limits.len() == 1 && limits[0].per_day.tokens == Some(9), "{limits:?}");
-        let torn = fs::read(&spending.file).unwrap();
-        fs::write(&spending.file, torn.strip_suffix(b"}\n").unwrap()).unwrap();
-        spending.note(&bounded, "local", &run, 9).unwrap();
-        let from: Vec<_> = spending.lines().unwrap().iter().map(|line| line.from).collect();
-        assert_eq!(from, [3, 7, 9], "a torn line takes no other with it");
-        let paid = spending.note(&bounded, "local", &run, 10).unwrap().unwrap();
-        spending.settle(paid, &[]).unwrap();
-        let used: Vec<_> =
-            spending.lines().unwrap().iter().map(|line| (line.from, line.used.is_some())).collect();
-        assert_eq!(used, [(3, false), (7, false), (9, false), (10, true)], "one line of each run");
-        let huge = TotalUsage { input: u64::MAX, output: u64::MAX, ..TotalUsage::default() };
-        assert!(bounded.accounts[0].spent().is_none());
-        let payer = payer(Some(1));
-        (0..2).for_each(|_| payer.budgets()[0].spend(huge.counted()));
-        assert!(payer.accounts[0].spent().unwrap().ends_with(" of 1 tokens"));
-    }
-}
+#[path = "spending_tests.rs"]
+mod tests;

@@ -1,7 +1,7 @@
 //! The conversations of each tenant: a store of its own, so that no query can reach those of others.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{Budget, Listing, LogId, Store as _, StoreError};
@@ -20,6 +20,9 @@ use crate::totals::Meters;
 
 /// Of so many conversations it is remembered under which ids their teams were served.
 const REMEMBERED: usize = 10_000;
+
+/// The folder of a server with the stores of other tenants than [`Token::LOCAL`].
+const TENANTS: &str = "tenants";
 
 /// The conversations of one tenant, and the teams that are prepared for them.
 pub(crate) struct Tenant {
@@ -223,7 +226,7 @@ impl Tenants {
         (budget, shared_budgets): (Option<Budget>, Vec<String>),
         live: Option<LiveNode>,
     ) -> Self {
-        let folder = server_folder(&place).join("tenants");
+        let folder = server_folder(&place).join(TENANTS);
         Self {
             place,
             folder,
@@ -249,7 +252,7 @@ impl Tenants {
 
     /// Where it is noted who pays for what, unless others have the same conversations.
     pub(crate) fn spending_file(&self) -> PathBuf {
-        server_folder(&self.place).join("spending.jsonl")
+        spending_in(&server_folder(&self.place))
     }
 
     /// Where what requests for chat completions have begun is noted.
@@ -314,6 +317,23 @@ impl Tenants {
         used.insert(name.to_owned(), Arc::clone(&tenant));
         Ok(tenant)
     }
+}
+
+/// Where the server whose folder this is notes who pays for what.
+pub(crate) fn spending_in(folder: &Path) -> PathBuf {
+    folder.join("spending.jsonl")
+}
+
+/// The folder of the server that would have the conversations at `place`, and their tenant there.
+pub(crate) fn server_of(place: &StoreLocation) -> (PathBuf, String) {
+    let of_tenant = || {
+        let folder = place.path().parent()?;
+        let tenants = folder.parent().filter(|tenants| tenants.ends_with(TENANTS))?;
+        let server =
+            tenants.parent().filter(|server| server.extension().is_some_and(|end| end == "server"))?;
+        Some((server.to_owned(), folder.file_name()?.to_str()?.to_owned()))
+    };
+    of_tenant().unwrap_or_else(|| (server_folder(place), Token::LOCAL.to_owned()))
 }
 
 /// What a server keeps besides conversations, next to the store at `place`: tokens, and the stores of other tenants.

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use polylogue_core::{ListQuery, LogId, LogState, Store as _, StoreError};
 use polylogue_runtime::{Error, Runtime};
+use polylogue_server::remove_conversation;
 
 use super::write;
 use crate::args::keeping::Which;
@@ -43,7 +44,7 @@ pub(crate) async fn remove(cli: &args::Cli, args: &args::Rm) -> Result<Exit, Cli
     let runtime = place::existing(cli.store.as_deref())?;
     let by_age = args.which.older_than.is_some();
     for id in found(&runtime, &args.which).await? {
-        match runtime.remove(&id).await {
+        match remove_conversation(&runtime, &id).await {
             Ok(()) => write(&Sanitized::row(&format!("removed {id}")))?,
             Err(Error::Run(polylogue_core::Error::Store(StoreError::Busy { id, holder }))) if by_age => {
                 print_left_out(&id, &holder);

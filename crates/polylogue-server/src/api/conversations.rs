@@ -261,6 +261,7 @@ async fn remove(call: Call) -> Reply {
     if tenant.runs.is_running(&id) {
         return Err(Problem::busy(format!("`{id}` is running")).hint("stop it first"));
     }
+    call.app.spending.settle_left(&tenant.name, tenant.runtime.store(), &id).await?;
     tenant.remove(&id).await?;
     take_back(&call.app, &tenant, &id);
     json_reply(StatusCode::OK, &Removed { removed: true })

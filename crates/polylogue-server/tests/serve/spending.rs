@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::{Allowance, Budget, Limits, LogId, Money, Store as _, StoreError};
-use polylogue_server::{DailyBudget, NewToken, ServerLimits};
+use polylogue_core::{Allowance, Budget, Error, Limits, LogId, Money, Store as _, StoreError};
+use polylogue_runtime::Runtime;
+use polylogue_server::{DailyBudget, NewToken, ServerLimits, remove_conversation, tokens_at};
 use serde_json::{Value, json};
 
 use crate::client::{Request, Response};
 use crate::conversations::{begin, events, until};
-use crate::world::{Gate, World, generous};
+use crate::world::{Gate, World, generous, place};
 
 const PATH: &str = "/api/v1/conversations";
 
@@ -207,6 +208,56 @@ async fn what_was_spent_stays_spent_when_a_token_or_a_conversation_is_gone() {
     assert!(world.tokens().revoke(child["id"].as_str().unwrap(), |_| true).unwrap());
     let world = world.restart().await;
     for token in [&own, &maker, &other] {
+        assert_eq!(stopped(&world, token).await.1["turns"], 0, "what is left is too little");
+    }
+}
+
+/// Forgets what the runs of these conversations have used, as a server that is killed has not noted it.
+async fn forget_settled(world: &World, ids: &[&str]) {
+    let file = tokens_at(&place(world.dir.path())).with_file_name("spending.jsonl");
+    fn is_settled(line: &str, id: &str) -> bool {
+        line.contains(id) && line.contains("\"used\"")
+    }
+    // It is noted after the conversation is closed.
+    let text = loop {
+        let text = std::fs::read_to_string(&file).unwrap();
+        if ids.iter().all(|id| text.lines().any(|line| is_settled(line, id))) {
+            break text;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    let left = text.lines().filter(|line| !ids.iter().any(|id| is_settled(line, id)));
+    std::fs::write(&file, left.fold(String::new(), |text, line| text + line + "\n")).unwrap();
+}
+
+#[tokio::test]
+async fn what_a_killed_server_has_spent_stays_spent_when_the_conversation_is_removed_before_the_next_start() {
+    let world = World::with_model("more", generous()).await;
+    let tokens = Some(tokens_for_one_call(&world).await);
+    let bounded = || token(&world, DailyBudget { tokens, ..DailyBudget::default() });
+    let (by_program, by_request) = (bounded(), bounded());
+    let mut ids = Vec::new();
+    for token in [&by_program, &by_request] {
+        let (id, closed) = stopped(&world, token).await;
+        assert!(closed["turns"].as_u64() >= Some(1), "{closed}");
+        ids.push(id);
+    }
+    forget_settled(&world, &[&ids[0], &ids[1]]).await;
+    // As `polylogue rm` does. Its run may be just leaving it.
+    let (runtime, removed) =
+        (Runtime::open_at(place(world.dir.path())).unwrap(), LogId::new(&ids[0]).unwrap());
+    while let Err(error) = remove_conversation(&runtime, &removed).await {
+        let is_busy = matches!(error, polylogue_runtime::Error::Run(Error::Store(StoreError::Busy { .. })));
+        assert!(is_busy, "{error}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    drop(runtime);
+    // Another server with the same store would do this, too.
+    while world.send(world.request("DELETE", &format!("{PATH}/{}", ids[1]))).await.status != 200 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let world = world.restart().await;
+    for token in [&by_program, &by_request] {
         assert_eq!(stopped(&world, token).await.1["turns"], 0, "what is left is too little");
     }
 }
