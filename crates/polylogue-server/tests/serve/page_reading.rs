@@ -43,7 +43,8 @@ async fn keys_that_come_faster_than_frames_pass_over_no_message() {
     let Some(mut browser) = browser_of(&world).await else { return };
     let id = long_run(&world, 600).await;
     show(&mut browser, &format!("#/runs/{id}?at=2")).await;
-    browser.until("document.activeElement.innerText.includes('Message 0.')").await;
+    // The text of the whole page has these words too, before any message has the focus.
+    browser.until("document.activeElement.closest('.turn')?.innerText.includes('Message 0.')").await;
     // Each as an event of its own, as a keyboard sends them, and none waits for a frame.
     let strike = |key: &str, times: u32| {
         format!(

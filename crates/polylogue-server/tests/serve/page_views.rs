@@ -211,9 +211,9 @@ async fn s94_a_question_in_two_tabs_is_answered_once_and_keys_do_what_is_listed(
         )
         .await;
     key(&mut browser, "k").await;
-    browser.until("document.activeElement.innerText.includes('Why j?')").await;
+    browser.until("document.activeElement.closest('.turn')?.innerText.includes('Why j?')").await;
     key(&mut browser, "j").await;
-    browser.until("document.activeElement.innerText.includes('Thanks.')").await;
+    browser.until("document.activeElement.closest('.turn')?.innerText.includes('Thanks.')").await;
     key(&mut browser, "v").await;
     browser.until("location.hash.includes('as=Pat')").await;
     key(&mut browser, "t").await;
