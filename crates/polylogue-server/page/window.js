@@ -17,6 +17,8 @@ class Chunk extends Component {
         this.state = { isNear: props.isNear };
         this.height = props.items.length * GUESS;
         this.seen = new IntersectionObserver(([entry]) => {
+            // The focus has come by keys since the frame that this is said of: a list without it would begin at another place.
+            if (!entry.isIntersecting && this.element?.contains(document.activeElement)) return;
             if (!entry.isIntersecting) this.height = this.element?.firstElementChild ? this.element.offsetHeight : this.height;
             this.setState({ isNear: entry.isIntersecting });
         }, { rootMargin: `${MARGIN} 0px` });
