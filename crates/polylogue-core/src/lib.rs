@@ -44,11 +44,12 @@ pub use data::{
     CacheLifetime, CacheSavings, Call, CallCost, CallOutcome, CallPurpose, Capabilities, Capability, Charge,
     ChargeReason, Compacted, ConfigError, CutReply, Delta, DeltaRef, DeltaSink, Digest, Effort, Error,
     Failure, Fault, FileEntry, FileKind, FilePath, FileTree, Finish, HistorySummary, ImpossibleStep,
-    Interrupt, LabelError, LeftOut, LogId, Media, Message, ModelError, ModelErrorKind, ModelReply, Money,
-    Name, NameError, OtherReason, Outcome, OutcomeStatus, OutputLimit, Params, Part, Path, PatternFlaw,
-    PrefixChange, PrefixChanges, Price, PriceTier, PromptCache, RawArguments, Reply, RequestPrefix, Result,
-    RunOutcome, Seal, Seals, StopReason, StoreError, StoredFiles, StoredResult, Thinking, ToolChoice,
-    ToolSpec, ToolUsage, TotalUsage, UncertainUsage, UnknownName, Usage, Verbatim, WhyLeftOut, cut, plain,
+    Interrupt, LabelError, LeftOut, LogId, Media, MediaUrl, Message, ModelError, ModelErrorKind, ModelReply,
+    Money, Name, NameError, OtherReason, Outcome, OutcomeStatus, OutputLimit, Params, Part, Path,
+    PatternFlaw, PrefixChange, PrefixChanges, Price, PriceTier, PromptCache, RawArguments, Reply,
+    RequestPrefix, Result, RunOutcome, Seal, Seals, StopReason, StoreError, StoredFiles, StoredResult,
+    Thinking, ToolChoice, ToolSpec, ToolUsage, TotalUsage, UncertainUsage, UnknownName, Usage, Verbatim,
+    WhyLeftOut, cut, plain,
 };
 pub use limits::{
     Allowance, Bound, BoundException, Budget, BudgetDemand, BudgetStanding, BudgetWants, Cancellation,

@@ -84,6 +84,12 @@ pub trait Model: Send + Sync + 'static {
         self.context_window()
     }
 
+    /// The most tokens of a page of a document: those of its text, where that is not known, and of the picture of it.
+    /// Default: [`Bound::PAGE_TOKENS`](crate::Bound::PAGE_TOKENS), the most of any provider.
+    fn page_tokens(&self) -> u64 {
+        crate::Bound::PAGE_TOKENS
+    }
+
     /// The names of those of `params` that it is known not to accept: they are left out of requests, and the log says
     /// so. Default: none.
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
@@ -143,6 +149,7 @@ trait ErasedModel: Send + Sync {
     fn useful_output(&self, params: &Params) -> u64;
     fn context_window(&self) -> Option<u64>;
     fn max_input(&self) -> Option<u64>;
+    fn page_tokens(&self) -> u64;
     fn ignored(&self, params: &Params) -> Vec<&'static str>;
     fn unavailable_for(&self) -> Option<Duration>;
     fn is_stored(&self, request: &Request<'_>) -> bool;
@@ -179,6 +186,9 @@ impl<M: Model> ErasedModel for M {
     }
     fn max_input(&self) -> Option<u64> {
         Model::max_input(self)
+    }
+    fn page_tokens(&self) -> u64 {
+        Model::page_tokens(self)
     }
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         Model::ignored(self, params)
@@ -294,6 +304,9 @@ impl Model for AnyModel {
     }
     fn max_input(&self) -> Option<u64> {
         self.0.max_input()
+    }
+    fn page_tokens(&self) -> u64 {
+        self.0.page_tokens()
     }
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         self.0.ignored(params)

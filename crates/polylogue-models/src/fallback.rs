@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    AnsweredBy, AnyModel, Capabilities, Capability, DeltaRef, DeltaSink, FailedAttempt, Finish, Limits,
-    Model, ModelError, ModelErrorKind, Money, Params, Reply, Request, Usage,
+    AnsweredBy, AnyModel, Bound, Capabilities, Capability, DeltaRef, DeltaSink, FailedAttempt, Finish,
+    Limits, Model, ModelError, ModelErrorKind, Money, Params, Reply, Request, Usage,
 };
 
 use crate::failure_class::FailureClass;
@@ -234,6 +234,11 @@ impl Model for Fallback {
     fn max_input(&self) -> Option<u64> {
         let most = self.models.iter().map(Model::max_input);
         most.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
+    /// That of the model with the most.
+    fn page_tokens(&self) -> u64 {
+        self.models.iter().map(Model::page_tokens).max().unwrap_or(Bound::PAGE_TOKENS)
     }
 
     /// The parameters that no model accepts. Each model leaves out those that it does not accept itself.

@@ -124,6 +124,7 @@ mod models;
 mod oauth;
 mod ollama;
 mod openai;
+mod pages;
 mod prices;
 mod protocols;
 mod provider;

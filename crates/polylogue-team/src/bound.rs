@@ -23,7 +23,7 @@ mod walk;
 use std::collections::{BTreeMap, BTreeSet};
 
 use polylogue::{Limits, Result};
-use polylogue_core::{Allowance, Capabilities, Capability, Model as _, Money, OnLimit, RunBound};
+use polylogue_core::{Allowance, Bound, Capabilities, Capability, Model as _, Money, OnLimit, RunBound};
 use polylogue_mcp::Catalog;
 use polylogue_models::KnownModel;
 use serde::Serialize;
@@ -70,9 +70,12 @@ pub struct TeamBound {
     pub unpriced: BTreeSet<String>,
     /// The date of the table of prices, as `YYYY-MM-DD`.
     pub price_date: String,
-    /// The most bytes of the task and the messages with which it begins, with the tokens of what is attached.
+    /// The most bytes of the task and the messages with which it begins, with the tokens of what is attached, but for pages.
     #[serde(skip)]
     opening: u64,
+    /// The most pages of documents in these.
+    #[serde(skip)]
+    opening_pages: u64,
     /// The capabilities that its models are expected to have.
     #[serde(skip)]
     expects: Capabilities,
@@ -170,10 +173,14 @@ impl Team {
         let mut computed = Computed::default();
         let task = self.task.as_deref().unwrap_or_default().len() as u128;
         let limited = (limits.max_calls(), limits.turns);
+        let page_tokens = self.page_tokens(provide);
         let mut run = |case| -> Result<_> {
-            let mut walk = Walk::new(self, case, limited, &mut computed);
+            let mut walk = Walk::new(self, case, limited, page_tokens, &mut computed);
             let effect = walk.chat(&builder, (&self.name, &self.chat), (task, 0), &[])?;
-            let opening = u64::try_from(walk.opening.unwrap_or_default()).unwrap_or(u64::MAX);
+            let pages = walk.opening_pages;
+            let of_pages = u128::from(pages) * u128::from(page_tokens);
+            let bytes = walk.opening.unwrap_or_default().saturating_sub(of_pages);
+            let opening = (u64::try_from(bytes).unwrap_or(u64::MAX), pages);
             let reach = Reach::of(self, &walk);
             let unlimited = (walk.unlimited, walk.unlimited_agents);
             let models = (walk.unpriced, walk.sealing);
@@ -183,6 +190,7 @@ impl Team {
         let (typical, typical_rows, ..) = run(Case::Typical)?;
         let (most, rows, (unpriced, sealing), (unlimited, unlimited_agents), (has_people, opening, reach)) =
             run(Case::WithoutFailures)?;
+        let (opening, opening_pages) = opening;
         let calls = limits.max_calls().into();
         let all = computed.speakers.values().map(|speaker| &**speaker);
         let within_reach = |sum: amount::Sum, whole, reach: &Option<Reach>| {
@@ -223,6 +231,7 @@ impl Team {
             unpriced,
             price_date: KnownModel::table_date().to_owned(),
             opening,
+            opening_pages,
             expects,
             expects_no_seals: sealing.is_empty(),
         })
@@ -244,6 +253,12 @@ impl Team {
                 "{what}, which is below what the chats allow: most of it the chat `{chat}`{line}, up to {most} calls"
             ),
         }
+    }
+
+    /// The most tokens of a page of a document for any of its models.
+    fn page_tokens(&self, provide: Provide<'_>) -> u64 {
+        let of = |name| provide(name).map_or(Bound::PAGE_TOKENS, |model| model.page_tokens());
+        self.models().into_iter().map(of).max().unwrap_or(Bound::PAGE_TOKENS)
     }
 
     /// The line of the outermost file with the chat called `name`, or with its participants.
@@ -291,9 +306,19 @@ impl TeamBound {
         // Models that cost nothing have nothing to enforce.
         let cost = most.picodollars().filter(|cost| self.unpriced.is_empty() && *cost > 0);
         let cost = cost.and_then(|cost| u64::try_from(cost).ok()).map(|picodollars| Money { picodollars });
-        let (calls, tokens, opening) = (most.calls(), most.tokens(), Some(self.opening));
+        let (opening, opening_pages) = (Some(self.opening), Some(self.opening_pages));
+        let (calls, tokens) = (most.calls(), most.tokens());
         let (expects, expects_no_seals) = (self.expects, self.expects_no_seals);
-        RunBound { calls, tokens, cost, opening, expects, expects_no_seals, is_repriced: false }
+        RunBound {
+            calls,
+            tokens,
+            cost,
+            opening,
+            opening_pages,
+            expects,
+            expects_no_seals,
+            is_repriced: false,
+        }
     }
 
     /// The bound of `runs` runs.

@@ -6,6 +6,7 @@
 //! - [`cut`]: the property that any prefix of a log is a valid conversation
 //! - [`generated`]: parts of documents that are generated from the program
 //! - [`mutations`]: texts that are changed at random, for tests of parsers
+//! - [`pdf`]: documents with few and many pages
 //! - [`postgres`]: servers of Postgres in temporary folders
 //! - [`queue`]: the conformance suite of queues
 //! - [`skip`]: tests that cannot run on a machine
@@ -15,6 +16,7 @@
 pub mod cut;
 pub mod generated;
 pub mod mutations;
+pub mod pdf;
 pub mod postgres;
 pub mod print;
 pub mod queue;

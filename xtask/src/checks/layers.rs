@@ -33,11 +33,12 @@ const LAYERS: [&[&str]; 11] = [
 ];
 
 /// What the kernel may use: nothing that does IO, opens sockets or needs a runtime.
-const KERNEL_MAY_USE: [&str; 10] = [
+const KERNEL_MAY_USE: [&str; 11] = [
     "base64",
     "blake3",
     "futures-util",
     "imagesize",
+    "miniz_oxide",
     "serde",
     "serde_json",
     "thiserror",

@@ -1,9 +1,6 @@
 //! Pictures, sounds and documents of a message: content, file name and size.
 
-use base64::Engine as _;
-use base64::alphabet;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-
+use super::media_url::MediaUrl;
 use super::part::Media;
 
 impl Media {
@@ -25,7 +22,7 @@ impl Media {
     #[must_use]
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let kind = Self::kind_of(bytes)?;
-        Some(Self { kind: kind.into(), url: format!("data:{kind};base64,{}", BASE64.encode(bytes)).into() })
+        Some(Self { kind: kind.into(), url: MediaUrl::of_bytes(kind, bytes) })
     }
 
     /// The type of a picture, a sound or a document that models read, by its first bytes: PNG, JPEG, GIF, WebP, WAV, MP3 and PDF.
@@ -55,11 +52,16 @@ impl Media {
         self.kind.starts_with("audio/")
     }
 
+    /// Whether it is a document with pages, by its type: PDF and those of office programs, but no text.
+    #[must_use]
+    pub fn is_document(&self) -> bool {
+        self.kind.get(..12).is_some_and(|begin| begin.eq_ignore_ascii_case("application/"))
+    }
+
     /// The content, if it is in the URL (a `data:` URL in base 64).
     #[must_use]
     pub fn bytes(&self) -> Option<Vec<u8>> {
-        let (head, text) = self.url.strip_prefix("data:")?.split_once(',')?;
-        head.ends_with(";base64").then(|| decoded(text)).flatten()
+        self.url.bytes()
     }
 
     /// A file name made from the content, so that the same picture has the same name: `picture-` and 8 hex digits.
@@ -103,22 +105,6 @@ fn pixels(bytes: &[u8]) -> Option<(u32, u32)> {
     let size = imagesize::blob_size(bytes).ok()?;
     let size = (u32::try_from(size.width).ok()?, u32::try_from(size.height).ok()?);
     (size.0 > 0 && size.1 > 0).then_some(size)
-}
-
-/// With or without padding.
-static BASE64: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new()
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-        .with_decode_allow_trailing_bits(true),
-);
-
-/// Decodes base 64 in the standard alphabet or the one for URLs.
-fn decoded(text: &str) -> Option<Vec<u8>> {
-    match text.contains(['-', '_']) {
-        true => BASE64.decode(text.replace('-', "+").replace('_', "/")).ok(),
-        false => BASE64.decode(text).ok(),
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::file_tree::StoredFiles;
+use super::media_url::MediaUrl;
 use super::name::Name;
 use super::stored_result::StoredResult;
 use super::usage::ToolUsage;
@@ -68,7 +69,7 @@ pub struct Media {
     #[serde(rename = "type")]
     pub kind: String,
     /// Its `https:` or `data:` URL.
-    pub url: Arc<str>,
+    pub url: MediaUrl,
 }
 
 /// A tool call.

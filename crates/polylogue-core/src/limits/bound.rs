@@ -18,15 +18,17 @@ pub struct Bound {
 /// The most input tokens of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InputTokens {
-    /// All of them.
+    /// All of them but for pages.
     pub all: u64,
     /// The part that is sound, which can have another price.
     pub audio: u64,
+    /// Pages of documents. How many tokens a page has depends on the model: [`Model::page_tokens`](crate::Model::page_tokens).
+    pub pages: u64,
 }
 
 impl From<u64> for InputTokens {
     fn from(all: u64) -> Self {
-        Self { all, audio: 0 }
+        Self { all, ..Self::default() }
     }
 }
 
@@ -34,14 +36,41 @@ impl InputTokens {
     /// Both together.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
-        Self { all: self.all.saturating_add(other.all), audio: self.audio.saturating_add(other.audio) }
+        Self {
+            all: self.all.saturating_add(other.all),
+            audio: self.audio.saturating_add(other.audio),
+            pages: self.pages.saturating_add(other.pages),
+        }
+    }
+
+    /// All of them where a page has `page_tokens`.
+    ///
+    /// ```
+    /// use polylogue_core::InputTokens;
+    /// let tokens = InputTokens { all: 100, pages: 3, ..InputTokens::default() };
+    /// assert_eq!(tokens.with_pages(5_000), 15_100);
+    /// ```
+    #[must_use]
+    pub const fn with_pages(self, page_tokens: u64) -> u64 {
+        self.all.saturating_add(self.pages.saturating_mul(page_tokens))
     }
 }
 
 impl Bound {
-    /// The most tokens of a picture, sound or document: a large picture is about 48,000 for the models with the highest
+    /// The most tokens of a picture or sound: a large picture is about 48,000 for the models with the highest
     /// counts.
     pub const MEDIA_TOKENS: u64 = 50_000;
+
+    /// The most tokens of the text of a page of a document, where it is not known: read from a scan by the provider, for instance.
+    /// Providers publish 1,500 to 3,000, depending on how dense it is.
+    pub const PAGE_TEXT_TOKENS: u64 = 3_000;
+
+    /// The most tokens of a page of a document: its text, and a picture of it. Models whose providers publish less have
+    /// [fewer](crate::Model::page_tokens).
+    pub const PAGE_TOKENS: u64 = Self::PAGE_TEXT_TOKENS + Self::MEDIA_TOKENS;
+
+    /// The pages of a document whose pages cannot be counted: the most that any provider is known to accept.
+    pub const MAX_PAGES: u64 = 1_000;
 
     /// The tokens that a message adds to its text: its role, its name, and separators.
     pub const MESSAGE_TOKENS: u64 = 32;

@@ -30,9 +30,12 @@ pub struct RunBound {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
     /// The bytes of the task and the messages with which the outermost chat begins, and the tokens of pictures, sounds and documents in
-    /// these.
+    /// these, but for pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opening: Option<u64>,
+    /// The pages of documents in these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opening_pages: Option<u64>,
     /// The capabilities that its models are expected to have. If one of them lacks one, its agent continues in another way, which takes
     /// more calls.
     #[serde(default, skip_serializing_if = "is_nothing")]

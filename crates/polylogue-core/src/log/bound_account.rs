@@ -2,8 +2,8 @@
 
 use crate::limits::{Admission, Reserved, RunReservation, RunUsage};
 use crate::{
-    Body, Bound, BoundException, Capability, Charge, ChargeReason, Event, ModelReply, Money, Name, Part,
-    Path, Responder, RunBound, StopReason, TotalUsage,
+    Body, Bound, BoundException, Capability, Charge, ChargeReason, Event, InputTokens, ModelReply, Money,
+    Name, Part, Path, Responder, RunBound, StopReason, TotalUsage,
 };
 
 /// The usage of the model calls of agents. Rebuilt from the events of the log alone.
@@ -14,8 +14,8 @@ pub(crate) struct BoundAccount {
     failed: Vec<(Path, Name, Charge)>,
     /// The first event on which bounds do not rest.
     exception: Option<BoundException>,
-    /// The bytes of the task and the messages with which the outermost chat began, with the tokens of what is attached; `None` before.
-    opening: Option<u64>,
+    /// The task and the messages with which the outermost chat began, with what is attached: a byte as a token; `None` before.
+    opening: Option<InputTokens>,
     /// The capabilities that models were found to lack.
     missing: Vec<Capability>,
     /// Whether a reply had seals.
@@ -27,8 +27,9 @@ impl BoundAccount {
         self.exception = self.exception.or_else(|| exception(event));
         match &event.body {
             Body::Opened(opening) if event.at.is_root() => {
-                let said = opening.messages.iter().map(|message| bytes(&message.parts));
-                self.opening = Some(said.chain([opening.task.len() as u64]).sum());
+                let said = opening.messages.iter().map(|message| size(&message.parts));
+                let task = InputTokens::from(opening.task.len() as u64);
+                self.opening = Some(said.fold(task, InputTokens::and));
             }
             Body::ModelReplied(reply) => {
                 let is_of = |at: &Path, who: &Name| *at == event.at && *who == reply.who;
@@ -70,7 +71,12 @@ impl BoundAccount {
 
     /// Why nothing of `bound` applies any more.
     fn end_of(&self, bound: &RunBound) -> Option<BoundException> {
-        let is_longer = || self.opening.zip(bound.opening).is_some_and(|(bytes, most)| bytes > most);
+        let is_more = |found: u64, most: Option<u64>| most.is_some_and(|most| found > most);
+        let is_longer = || {
+            self.opening.is_some_and(|InputTokens { all, pages, .. }| {
+                is_more(all, bound.opening) || is_more(pages, bound.opening_pages)
+            })
+        };
         let is_expected = |of: &Capability| bound.expects.has(*of) == Some(true);
         let missing = || self.missing.iter().copied().find(is_expected);
         let has_seals = || (self.has_seals && bound.expects_no_seals).then_some(BoundException::Seals);
@@ -183,12 +189,17 @@ fn returned(reply: &ModelReply) -> u64 {
 }
 
 /// The bytes of text and of calls, and the tokens of pictures, sounds and documents.
-fn bytes(parts: &[Part]) -> u64 {
+fn size(parts: &[Part]) -> InputTokens {
     let of = |part: &Part| match part {
-        Part::Text(text) => text.len() as u64,
-        Part::Call(call) => call.args.to_string().len() as u64,
-        Part::Media(media) => media.most_tokens(),
-        _ => 0,
+        Part::Text(text) => InputTokens::from(text.len() as u64),
+        Part::Call(call) => InputTokens::from(call.args.to_string().len() as u64),
+        Part::Media(media) => media.input_tokens(),
+        _ => InputTokens::default(),
     };
-    parts.iter().map(of).sum()
+    parts.iter().map(of).fold(InputTokens::default(), InputTokens::and)
+}
+
+/// The same of a reply, whose model may not be known.
+fn bytes(parts: &[Part]) -> u64 {
+    size(parts).with_pages(Bound::PAGE_TOKENS)
 }

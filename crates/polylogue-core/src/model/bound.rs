@@ -25,14 +25,15 @@ impl Bound {
 
     /// The upper bound of a call of `model` with `params` and a request of at most `input` tokens.
     ///
-    /// The only place that says what a call takes at most: for its reservation, and for the bound of a team. A model is billed
-    /// for no more input than [`Model::max_input`]. A reply has at most [`Model::max_output`] tokens, or else no more than [`Model::max_input`]. Money is the highest price: a provider may write all of the request to its
+    /// The only place that says what a call takes at most: for its reservation, and for the bound of a team. A page of a document has
+    /// [`Model::page_tokens`]. A model is billed for no more input than [`Model::max_input`]. A reply has at most [`Model::max_output`] tokens, or else no more than [`Model::max_input`]. Money is the highest price: a provider may write all of the request to its
     /// cache, which can cost more than to read it, or read all of it from there, where the user's price says that this costs more.
     #[must_use]
     pub fn of_input(model: &impl Model, params: &Params, input: impl Into<InputTokens>) -> Self {
-        let InputTokens { all, audio } = input.into();
+        let tokens: InputTokens = input.into();
+        let all = if tokens.pages > 0 { tokens.with_pages(model.page_tokens()) } else { tokens.all };
         let input = model.max_input().map_or(all, |most| most.min(all));
-        let audio = (audio > 0).then(|| audio.min(input));
+        let audio = (tokens.audio > 0).then(|| tokens.audio.min(input));
         let output = model.max_output(params).or_else(|| model.max_input());
         let cost = |output| {
             if !model.has_price(params) {

@@ -90,6 +90,10 @@ impl<W: ModelWrapper> Model for W {
         self.inner().max_input()
     }
 
+    fn page_tokens(&self) -> u64 {
+        self.inner().page_tokens()
+    }
+
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         self.inner().ignored(params)
     }

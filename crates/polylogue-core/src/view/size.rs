@@ -18,20 +18,37 @@ impl Entry {
 }
 
 impl Media {
-    /// The most tokens that it adds to a request: [`Bound::MEDIA_TOKENS`], or one for each byte of its address or content if that is more.
+    /// The most tokens that it adds to a request. For a picture or a sound, [`Bound::MEDIA_TOKENS`], or one for each byte of its address or
+    /// content if that is more.
+    ///
+    /// A document has pages, and a token for each byte of the text that they show; text that they draw several times counts once. The
+    /// pages of a PDF are counted by the first call of this. Where they cannot be counted, they are [`Bound::MAX_PAGES`]: for a document that
+    /// is damaged or encrypted, at another address, or no PDF.
+    ///
+    /// ```
+    /// use polylogue_core::{Bound, Media};
+    /// assert_eq!(Media::of_bytes(b"\xff\xd8\xff").unwrap().input_tokens().all, Bound::MEDIA_TOKENS);
+    /// assert_eq!(Media::of_bytes(b"%PDF-1.7").unwrap().input_tokens().pages, Bound::MAX_PAGES);
+    /// ```
     #[must_use]
-    pub fn most_tokens(&self) -> u64 {
-        (self.url.len() as u64).max(Bound::MEDIA_TOKENS)
+    pub fn input_tokens(&self) -> InputTokens {
+        let bytes = self.url.len() as u64;
+        if !self.is_document() {
+            let all = bytes.max(Bound::MEDIA_TOKENS);
+            return InputTokens { all, audio: if self.is_sound() { all } else { 0 }, pages: 0 };
+        }
+        // Where it is not sent, its type and its address are.
+        let address = if self.url.starts_with("data:") { 0 } else { bytes };
+        let around = Bound::MESSAGE_TOKENS + self.kind.len() as u64 + address;
+        let (text, pages) = self.url.pdf().map_or((0, Bound::MAX_PAGES), |pdf| (pdf.text, pdf.pages));
+        InputTokens { all: around.saturating_add(text), audio: 0, pages }
     }
 }
 
 fn part(part: &Part) -> InputTokens {
     match part {
         Part::Text(text) | Part::Thought(text) => (text.len() as u64).into(),
-        Part::Media(media) => {
-            let all = media.most_tokens();
-            InputTokens { all, audio: if media.is_sound() { all } else { 0 } }
-        }
+        Part::Media(media) => media.input_tokens(),
         Part::Note(_) => 0.into(),
         other => written(other).into(),
     }

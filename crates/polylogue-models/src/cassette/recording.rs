@@ -6,8 +6,8 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::{
-    AnyModel, Capabilities, DeltaSink, Entry, Model, ModelError, ModelErrorKind, Money, Name, Origin, Params,
-    Path, Reply, Request, Usage,
+    AnyModel, Bound, Capabilities, DeltaSink, Entry, Model, ModelError, ModelErrorKind, Money, Name, Origin,
+    Params, Path, Reply, Request, Usage,
 };
 
 use super::difference::{RequestParts, first_difference};
@@ -15,6 +15,7 @@ use super::error::CassetteError;
 use super::line::{Answer, Line};
 use super::read::read;
 use crate::catalog::KnownModel;
+use crate::pages::page_tokens;
 
 /// The recorded calls of a cassette, for replay. Cloning shares them.
 ///
@@ -57,9 +58,11 @@ impl Recording {
     /// recorded fail.
     #[must_use]
     pub fn model(&self, name: &str) -> Replayer {
-        let known = name.split_once(':').and_then(|(provider, model)| KnownModel::find(provider, model));
+        let parts = name.split_once(':');
+        let known = parts.and_then(|(provider, model)| KnownModel::find(provider, model));
         let context_window = known.and_then(|known| known.max_input);
-        Replayer { name: name.into(), context_window, calls: Arc::clone(&self.0) }
+        let page_tokens = parts.map_or(Bound::PAGE_TOKENS, |(provider, model)| page_tokens(provider, model));
+        Replayer { name: name.into(), context_window, page_tokens, calls: Arc::clone(&self.0) }
     }
 
     /// The names of the recorded models.
@@ -208,6 +211,7 @@ pub struct Replayer {
     name: Arc<str>,
     /// Looked up once: the bound of a team asks for it thousands of times.
     context_window: Option<u64>,
+    page_tokens: u64,
     calls: Arc<Calls>,
 }
 
@@ -271,6 +275,10 @@ impl Model for Replayer {
     /// As the table of models says, so that histories are compacted as they were when it was recorded.
     fn context_window(&self) -> Option<u64> {
         self.context_window
+    }
+
+    fn page_tokens(&self) -> u64 {
+        self.page_tokens
     }
 
     /// The cost of a recorded call of this model with this `usage`.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyModel, CacheLifetime, Capabilities, Capability, DeltaSink, Effort, Entry, Finish, Limits, Media,
-    Model, ModelError, ModelErrorKind, Money, Params, Price, Reply, Request, Usage,
+    AnyModel, Bound, CacheLifetime, Capabilities, Capability, DeltaSink, Effort, Entry, Finish, Limits,
+    Media, Model, ModelError, ModelErrorKind, Money, Params, Price, Reply, Request, Usage,
 };
 use serde_json::Value;
 use url::Url;
@@ -32,6 +32,7 @@ use crate::deviations::{MediaForm, SendReasoning};
 use crate::failure::{ErrorContext, Failure};
 use crate::google;
 use crate::learned::ModelKey;
+use crate::pages::page_tokens;
 use crate::prices::Prices;
 use crate::protocols::with_protocol;
 use crate::retry::{Attempts, RetryAdvice};
@@ -56,6 +57,7 @@ pub struct EndpointModel {
     prices: Arc<Prices>,
     /// What it accepts, from the table.
     accepts: Accepts,
+    page_tokens: u64,
     capabilities: Capabilities,
     /// The API that it is called by.
     api: Api,
@@ -83,6 +85,7 @@ impl EndpointModel {
         let price = endpoint.price(model, &Prices::default());
         let known = listed.and_then(|listed| KnownModel::find(provider, listed));
         let accepts = known.as_ref().map_or(Accepts::UNKNOWN, Accepts::of);
+        let page_tokens = listed.map_or(Bound::PAGE_TOKENS, |listed| page_tokens(provider, listed));
         let of_model = known.as_ref().map(KnownModel::capabilities).unwrap_or_default();
         let capabilities = config.capabilities.over(of_model);
         let has_responses = config.api_version.as_deref().is_none_or(azure::has_responses);
@@ -97,6 +100,7 @@ impl EndpointModel {
             price,
             prices: Arc::default(),
             accepts,
+            page_tokens,
             capabilities,
             api,
         }
@@ -225,6 +229,11 @@ impl Model for EndpointModel {
     /// The known limit of the model.
     fn context_window(&self) -> Option<u64> {
         self.accepts.max_input
+    }
+
+    /// As its provider publishes it.
+    fn page_tokens(&self) -> u64 {
+        self.page_tokens
     }
 
     fn ignored(&self, params: &Params) -> Vec<&'static str> {

@@ -30,6 +30,7 @@ mod network;
 mod ollama;
 mod page;
 mod parameters;
+mod pdf;
 mod prompt_cache;
 mod recorded;
 mod refusals;

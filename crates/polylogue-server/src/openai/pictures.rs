@@ -1,7 +1,5 @@
 //! Pictures that a caller sends with a message. The server loads nothing from elsewhere: an address could be one that only it reaches.
 
-use std::sync::Arc;
-
 use polylogue_core::{Media, Message, Opening, Part};
 use polylogue_runtime::{Prepared, media_in_words};
 use serde_json::Value;
@@ -33,7 +31,7 @@ pub(super) fn picture(part: &Value, place: String) -> Result<Picture, Problem> {
     let (head, text) = data.split_once(',').ok_or_else(|| wrong("has no content after a comma"))?;
     let kind = head.strip_suffix(";base64").ok_or_else(|| wrong("is not in base64"))?.to_ascii_lowercase();
     let kind = if kind == "image/jpg" { "image/jpeg".to_owned() } else { kind };
-    let url: Arc<str> = format!("data:{kind};base64,{text}").into();
+    let url = format!("data:{kind};base64,{text}").into();
     let media = Media { kind, url };
     let bytes = media.bytes().filter(|bytes| !bytes.is_empty());
     match bytes.as_deref().map(|bytes| Media::kind_of(bytes).filter(|kind| kind.starts_with("image/"))) {

@@ -1,10 +1,8 @@
 //! Assumptions of the bound: three cases, and sizes that no setting limits.
 
-use polylogue_config::At;
 use polylogue_core::{Bound, RunBound};
 
 use crate::agent::Agent;
-use crate::pattern::Media;
 use crate::reasoning::Example;
 use crate::text::Template;
 
@@ -141,18 +139,6 @@ impl Quoting {
 /// The most bytes of `template` with a task of `task` bytes.
 pub(super) fn filled(template: &Template, task: u128) -> u128 {
     Quoting::of(|task| template.fill(task).len()).with(task)
-}
-
-/// The most bytes that a request has of `media`, as calls are reserved.
-pub(super) fn attached(case: Case, media: &[At<Media>]) -> u128 {
-    let most = |media: polylogue_core::Media| {
-        if case.is_typical() { Bound::MEDIA_TOKENS } else { media.most_tokens() }
-    };
-    media
-        .iter()
-        .filter_map(|media| media.part())
-        .map(|media| u128::from(most(media)))
-        .fold(0, u128::saturating_add)
 }
 
 /// The bytes of an example that an agent is given.

@@ -4,7 +4,7 @@ use polylogue::{Name, Result};
 use polylogue_core::Params;
 
 use super::amount::Effect;
-use super::case::{MESSAGE, PROMPT, attached, filled};
+use super::case::{MESSAGE, PROMPT, filled};
 use super::scene::{Messages, Scene, overhead};
 use super::walk::{Walk, introduction};
 use crate::build::AgentBuilder;
@@ -30,8 +30,11 @@ impl Walk<'_> {
         let mut scene = Scene::new(name, task, owners);
         scene.begin_after(earlier);
         scene.shared = earlier.saturating_add(introductions(builder, chat));
+        let mut pages = 0_u64;
         for line in &chat.opening.0 {
-            let media = attached(self.case, &line.media);
+            let attached = self.attached(&line.media);
+            pages = pages.saturating_add(attached.pages);
+            let media = self.bytes_of(attached);
             scene
                 .post(introduction(builder.team, &line.from), filled(&line.text, task).saturating_add(media));
         }
@@ -45,7 +48,10 @@ impl Walk<'_> {
         scene.said = 0;
         // Not before the opening, which may not count.
         scene.messages = turns_with_messages(chat);
-        self.opening.get_or_insert(scene.shared.saturating_add(task).saturating_add(own));
+        if self.opening.is_none() {
+            self.opening = Some(scene.shared.saturating_add(task).saturating_add(own));
+            self.opening_pages = pages;
+        }
         self.pattern(builder, &mut scene, (name, chat))?;
         let mut said = self.summary(builder, &mut scene, (name, chat))?;
         // A chat that waits for turns in the background would end again after each of their results.

@@ -4,7 +4,7 @@ use polylogue::tasks::EndMode;
 use polylogue::{Name, Result};
 
 use super::amount::{Effect, Sum};
-use super::case::{Case, MESSAGE, attached, filled};
+use super::case::{MESSAGE, filled};
 use super::scene::Scene;
 use super::speaker::Speaker;
 use super::summaries;
@@ -33,7 +33,7 @@ impl Walk<'_> {
 
     /// A turn of the agent of `task`, after its prompt.
     fn work<'a>(&mut self, builder: &AgentBuilder<'a>, scene: &mut Scene, task: &'a Task) -> Result<Effect> {
-        let prompt = prompt_of(self.case, scene, task);
+        let prompt = self.prompt_of(scene, task);
         scene.keep(task.who.as_str(), prompt);
         self.worker(builder, scene, task, prompt)
     }
@@ -69,6 +69,13 @@ impl Walk<'_> {
         self.with_agent_tools(builder, scene, (agent, keys), effect)
     }
 
+    /// Bytes of the prompt of `task`, with the words around it.
+    fn prompt_of(&mut self, scene: &Scene, task: &Task) -> u128 {
+        let attached = self.attached(&task.media);
+        let media = self.bytes_of(attached);
+        filled(&task.prompt, scene.task).saturating_add(media).saturating_add(MESSAGE).saturating_add(WORDS)
+    }
+
     /// A discussion of tasks, with the tasks before and after it.
     pub(super) fn group_solve<'a>(
         &mut self,
@@ -91,7 +98,7 @@ impl Walk<'_> {
             let effect = self.work(builder, scene, task)?;
             scene.sum.add(effect.sum);
             scene.keep(task.who.as_str(), effect.kept);
-            let bytes = effect.message.saturating_add(prompt_of(self.case, scene, task));
+            let bytes = effect.message.saturating_add(self.prompt_of(scene, task));
             scene.post(introduction(builder.team, &task.who), bytes);
             if !is_pair {
                 self.judge(builder, scene, (given, task))?;
@@ -142,12 +149,6 @@ impl Walk<'_> {
         scene.sum.add(sum);
         Ok(())
     }
-}
-
-/// Bytes of the prompt of `task`, with the words around it.
-fn prompt_of(case: Case, scene: &Scene, task: &Task) -> u128 {
-    let prompt = filled(&task.prompt, scene.task);
-    prompt.saturating_add(attached(case, &task.media)).saturating_add(MESSAGE).saturating_add(WORDS)
 }
 
 /// The most bytes of a question whether a task is complete.

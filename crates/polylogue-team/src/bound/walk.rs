@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use polylogue::{Name, Result};
-use polylogue_core::{Model as _, Params};
+use polylogue_config::At;
+use polylogue_core::{Bound, InputTokens, Model as _, Params};
 
 use super::added::Added;
 use super::amount::{Effect, Sum};
@@ -15,6 +16,7 @@ use super::speaker::Speaker;
 use super::summaries;
 use crate::agent::{Agent, ModelKeys};
 use crate::build::{AgentBuilder, BuildScope};
+use crate::pattern::Media;
 use crate::team::Team;
 
 /// Chats within chats that are looked into. The limit on depth of every run is lower.
@@ -39,6 +41,8 @@ pub(super) struct Computed {
     pub(super) added: BTreeMap<usize, Added>,
     /// What agents execute for others, by team and name.
     pub(super) executed: BTreeMap<(Name, Name), Executed>,
+    /// What is attached to messages, by the address of the list.
+    attached: BTreeMap<usize, InputTokens>,
 }
 
 /// What an agent executes for others.
@@ -81,6 +85,10 @@ pub(super) struct Walk<'s> {
     pub(super) sealing: BTreeSet<String>,
     /// Bytes of the task and of the messages with which the outermost chat begins.
     pub(super) opening: Option<u128>,
+    /// The pages of documents in these.
+    pub(super) opening_pages: u64,
+    /// The most tokens of a page of a document for any model of the team.
+    page_tokens: u64,
     /// Bytes that were added to histories without a model call in the chat that ended last.
     pub(super) free: Free,
     /// Whether people write messages.
@@ -107,6 +115,7 @@ impl<'s> Walk<'s> {
         root: &'s Team,
         case: Case,
         (max_calls, max_turns): (u64, Option<u64>),
+        page_tokens: u64,
         computed: &'s mut Computed,
     ) -> Self {
         Self {
@@ -114,6 +123,7 @@ impl<'s> Walk<'s> {
             case,
             max_calls: max_calls.into(),
             max_turns,
+            page_tokens,
             computed,
             rows: BTreeMap::new(),
             unpriced: BTreeSet::new(),
@@ -121,11 +131,27 @@ impl<'s> Walk<'s> {
             unlimited_agents: BTreeMap::new(),
             sealing: BTreeSet::new(),
             opening: None,
+            opening_pages: 0,
             free: Free::default(),
             has_people: false,
             inner_runs: BTreeMap::new(),
             depth: 0,
         }
+    }
+
+    /// What `media` adds to a request, as calls are reserved. Pages are counted once.
+    pub(super) fn attached(&mut self, media: &[At<Media>]) -> InputTokens {
+        let found = self.computed.attached.entry(media.as_ptr().addr()).or_insert_with(|| {
+            let each = media.iter().filter_map(|media| media.part()).map(|media| media.input_tokens());
+            each.fold(InputTokens::default(), InputTokens::and)
+        });
+        let usual = Bound::MEDIA_TOKENS.saturating_mul(media.len() as u64);
+        if self.case.is_typical() { InputTokens { all: found.all.min(usual), ..*found } } else { *found }
+    }
+
+    /// As how many bytes of a request these count.
+    pub(super) fn bytes_of(&self, attached: InputTokens) -> u128 {
+        attached.with_pages(self.page_tokens).into()
     }
 
     /// How often a request of an agent with these `keys` is sent at most.

@@ -2,6 +2,7 @@
 
 mod adversary;
 mod deviations;
+mod documents;
 mod kept;
 mod reasons;
 mod stage;
