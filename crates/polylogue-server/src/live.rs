@@ -7,8 +7,8 @@
 //! | `wire` | lines of JSON over TCP, with bounds; each side proves that it knows the secret |
 //! | `node` | offers what this process runs |
 //! | `relay` | one conversation, from its holder to those who follow it |
-//! | `pieces` | which pieces are of one reply from its first on: a reader has a reply whole or not at all |
-//! | `news` | what those who follow a conversation learn of it |
+//! | `pieces` | which pieces are of one reply from its first on: a reader has a reply whole or not at all; joined, for readers who come later |
+//! | `news` | what those who follow a conversation learn of it, and the replies so far for those who come later |
 //! | `peer` | one process that is followed, over one connection for all conversations |
 //! | `follower` | which conversations are followed, and where: one query for all of them, at announcements and twice a second |
 

@@ -23,7 +23,7 @@ use crate::call::Reply;
 use crate::conversation::state_of;
 use crate::live::follower::Following;
 use crate::live::news::News;
-use crate::live::pieces::{OrderedDelta, ShownPieces};
+use crate::live::pieces::{BegunReply, Key, OrderedDelta, ShownPieces};
 use crate::problem::Problem;
 use crate::projection::{Frame, Projection};
 use crate::revocation::token_ended;
@@ -390,8 +390,9 @@ impl<P: Projection> Tail<P> {
                     self.step = Step::Read;
                 }
             }
-            News::Stored(seq) if seq < self.follow.from => {}
-            News::Stored(_) => self.step = Step::Read,
+            News::Stored { seq, ends } if seq < self.follow.from => self.end_replies(seq, &ends),
+            News::Stored { .. } => self.step = Step::Read,
+            News::Begun(reply) => self.begun(&reply),
             News::Piece(piece) => self.piece(&piece),
             News::Broken => self.restart_replies(),
             News::Missed => {
@@ -409,6 +410,25 @@ impl<P: Projection> Tail<P> {
         let restart = verdict.restarts.then_some(Delta::Restart);
         for delta in restart.into_iter().chain(verdict.is_shown.then_some(delta)) {
             self.send(|projection| projection.delta(&at, &who, &delta));
+        }
+    }
+
+    /// Sends what another process has received of a reply before this tail began. Its next piece follows.
+    fn begun(&mut self, reply: &BegunReply) {
+        let BegunReply { at, who, after, count, pieces } = reply;
+        if *after <= self.follow.from && self.pieces.begun((at.clone(), who.clone()), *after, *count) {
+            for delta in std::iter::once(&Delta::Restart).chain(pieces) {
+                self.send(|projection| projection.delta(at, who, delta));
+            }
+        }
+    }
+
+    /// The event `seq`, behind which this tail began, ends these replies: what was sent of them does not count any more.
+    fn end_replies(&mut self, seq: u64, replies: &[Key]) {
+        for key in replies {
+            if self.pieces.ended(key, seq) {
+                self.send(|projection| projection.delta(&key.0, &key.1, &Delta::Restart));
+            }
         }
     }
 

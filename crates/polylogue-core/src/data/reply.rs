@@ -220,6 +220,55 @@ pub enum DeltaRef<'a> {
     },
 }
 
+impl DeltaRef<'_> {
+    /// Adds this piece to the `pieces` of its reply so far. Pieces of one kind are joined, so that they are few, however long the reply is;
+    /// what does not count any more is removed.
+    ///
+    /// ```
+    /// use polylogue_core::{Delta, DeltaRef};
+    ///
+    /// let mut pieces = Vec::new();
+    /// for piece in ["wrong", "one ", "two"] {
+    ///     DeltaRef::Text(piece).join_to(&mut pieces);
+    ///     if piece == "wrong" {
+    ///         DeltaRef::Restart.join_to(&mut pieces);
+    ///     }
+    /// }
+    /// assert_eq!(pieces, [Delta::Text("one two".into())]);
+    /// ```
+    pub fn join_to(self, pieces: &mut Vec<Delta>) {
+        if matches!(self, Self::Restart | Self::Retry { .. } | Self::Fallback { .. }) {
+            pieces.clear();
+        }
+        match (pieces.last_mut(), self) {
+            (_, Self::Restart) => {}
+            (Some(Delta::Text(text)), Self::Text(more)) => text.push_str(more),
+            (Some(Delta::Thought(text)), Self::Thought(more)) => text.push_str(more),
+            (Some(Delta::Call { index, args, .. }), Self::Call { index: same, tool: None, args: more })
+                if *index == same =>
+            {
+                args.push_str(more);
+            }
+            (_, delta) => pieces.push(delta.into()),
+        }
+    }
+}
+
+impl<'a> From<&'a Delta> for DeltaRef<'a> {
+    fn from(delta: &'a Delta) -> Self {
+        match delta {
+            Delta::Text(text) => Self::Text(text),
+            Delta::Thought(text) => Self::Thought(text),
+            Delta::Call { index, tool, args } => Self::Call { index: *index, tool: tool.as_deref(), args },
+            Delta::Restart => Self::Restart,
+            Delta::Retry { cause, retry, retries, wait } => {
+                Self::Retry { cause, retry: *retry, retries: *retries, wait: *wait }
+            }
+            Delta::Fallback { cause, model } => Self::Fallback { cause, model },
+        }
+    }
+}
+
 /// Ignores all pieces.
 impl DeltaSink for () {
     fn push(&mut self, _: DeltaRef<'_>) {}

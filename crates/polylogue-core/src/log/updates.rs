@@ -210,24 +210,6 @@ impl Draft {
         self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a piece. Pieces of one kind are joined, so that they are few, however long the reply is.
-    fn push(&self, delta: DeltaRef<'_>) {
-        let mut pieces = self.pieces();
-        if matches!(delta, DeltaRef::Restart | DeltaRef::Retry { .. } | DeltaRef::Fallback { .. }) {
-            pieces.clear();
-        }
-        match (pieces.last_mut(), delta) {
-            (_, DeltaRef::Restart) => {}
-            (Some(Delta::Text(text)), DeltaRef::Text(more)) => text.push_str(more),
-            (Some(Delta::Thought(text)), DeltaRef::Thought(more)) => text.push_str(more),
-            (
-                Some(Delta::Call { index, args, .. }),
-                DeltaRef::Call { index: same, tool: None, args: more },
-            ) if *index == same => args.push_str(more),
-            (_, delta) => pieces.push(delta.into()),
-        }
-    }
-
     /// What a new subscriber receives of it: nothing, if it has not begun.
     fn updates(&self) -> Vec<Update> {
         let pieces = self.pieces();
@@ -306,7 +288,7 @@ impl DeltaSink for PublishedDeltas<'_> {
         }
         let watched = self.live.0.watched();
         match &self.draft {
-            Some(draft) => draft.push(delta),
+            Some(draft) => delta.join_to(&mut draft.pieces()),
             None if matches!(delta, DeltaRef::Retry { .. } | DeltaRef::Fallback { .. }) => {}
             None => return,
         }

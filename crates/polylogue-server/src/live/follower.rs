@@ -12,8 +12,9 @@ use tokio::sync::{Notify, broadcast};
 use tokio::time::{Instant, sleep};
 use tracing::warn;
 
-use super::news::{News, Seen};
+use super::news::{News, NewsChannel, Seen};
 use super::peer::{Peers, Target};
+use super::pieces::BegunReply;
 
 /// How often it is looked at all of them where nothing is announced.
 const POLL: Duration = Duration::from_millis(500);
@@ -26,9 +27,6 @@ const GAP: Duration = Duration::from_millis(40);
 
 /// How often announcements are asked for again.
 const ASK: Duration = Duration::from_secs(30);
-
-/// How many news a reader can lag behind. Slower ones miss pieces.
-const LAG: usize = 256;
 
 /// Follows conversations of one tenant.
 #[derive(Debug, Clone)]
@@ -57,7 +55,7 @@ struct Logs {
 #[derive(Debug)]
 struct Followed {
     readers: usize,
-    news: broadcast::Sender<News>,
+    news: Arc<NewsChannel>,
     seen: Option<Seen>,
     source: Option<Source>,
     /// When announcements were asked for.
@@ -80,12 +78,12 @@ impl Follower {
         Self(Arc::new(Inner { watch, own, peers, logs, wake }))
     }
 
-    /// What happens in the conversation `id` from now on, if another process runs it.
+    /// What happens in the conversation `id` from now on, if another process runs it, with what it has received of replies before.
     pub(crate) fn follow(&self, id: &LogId) -> Following {
         let mut logs = self.0.logs();
         let followed = logs.followed.entry(id.clone()).or_insert_with(|| Followed {
             readers: 0,
-            news: broadcast::Sender::new(LAG),
+            news: Arc::new(NewsChannel::new()),
             seen: None,
             source: None,
             asked: None,
@@ -93,13 +91,13 @@ impl Follower {
         followed.readers += 1;
         // One who comes later learns what was seen before.
         followed.seen = None;
-        let news = followed.news.subscribe();
+        let (news, begun) = followed.news.subscribe();
         if !std::mem::replace(&mut logs.is_looking, true) {
             tokio::spawn(look_after(Arc::clone(&self.0)));
         }
         drop(logs);
         self.0.wake.notify_one();
-        Following { news, inner: Arc::clone(&self.0), id: id.clone() }
+        Following { begun, news, inner: Arc::clone(&self.0), id: id.clone() }
     }
 
     /// How many conversations are in which state in the store.
@@ -118,6 +116,8 @@ impl Follower {
 /// One who follows a conversation.
 #[derive(Debug)]
 pub(crate) struct Following {
+    /// Replies that had begun before, which come before all other news.
+    begun: Vec<Arc<BegunReply>>,
     news: broadcast::Receiver<News>,
     inner: Arc<Inner>,
     id: LogId,
@@ -126,6 +126,9 @@ pub(crate) struct Following {
 impl Following {
     /// What has happened. Can be dropped and called again.
     pub(crate) async fn next(&mut self) -> News {
+        if let Some(begun) = self.begun.pop() {
+            return News::Begun(begun);
+        }
         match self.news.recv().await {
             Ok(news) => news,
             Err(RecvError::Lagged(_)) => News::Missed,
@@ -205,7 +208,7 @@ impl Inner {
                     claim: found.map(|found| (found.fence, found.is_held)).unwrap_or_default(),
                 };
                 if followed.seen.replace(seen) != Some(seen) {
-                    let _ = followed.news.send(News::Changed(seen));
+                    followed.news.send(News::Changed(seen));
                 }
                 if !is_own
                     && followed.source.is_none()
@@ -236,13 +239,13 @@ impl Inner {
             }
             if !has_ended {
                 self.peers.leave(&source.address, source.number);
-                let _ = followed.news.send(News::Broken);
+                followed.news.send(News::Broken);
             }
             followed.source = None;
         }
         let Some((point, fence)) = point else { return is_own };
         let has_ended = Arc::<AtomicBool>::default();
-        let target = Target { news: followed.news.clone(), has_ended: Arc::clone(&has_ended) };
+        let target = Target { news: Arc::clone(&followed.news), has_ended: Arc::clone(&has_ended) };
         let number = self.peers.follow(point, id, target);
         followed.source =
             number.map(|number| Source { address: point.address.clone(), fence, number, has_ended });

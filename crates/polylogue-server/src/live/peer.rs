@@ -11,11 +11,11 @@ use polylogue_runtime::LivePoint;
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{Notify, broadcast, mpsc};
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tracing::debug;
 
-use super::news::News;
+use super::news::{News, NewsChannel};
 use super::wire::{
     ALIVE, Broken, FRAME_BYTES, HANDSHAKE, Hello, Knock, Lines, Of, Request, Sent, Side, VERSION, Welcome,
     line_of, proof, random, send,
@@ -30,7 +30,7 @@ const IDLE: Duration = Duration::from_secs(60);
 /// Where news of a conversation go.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
-    pub(super) news: broadcast::Sender<News>,
+    pub(super) news: Arc<NewsChannel>,
     /// Whether nothing more comes.
     pub(super) has_ended: Arc<AtomicBool>,
 }
@@ -38,8 +38,7 @@ pub(super) struct Target {
 impl Target {
     fn end(&self) {
         self.has_ended.store(true, Ordering::Release);
-        // Its readers may have gone.
-        let _ = self.news.send(News::Broken);
+        self.news.send(News::Broken);
     }
 }
 
@@ -149,7 +148,7 @@ fn request(targets: &mut HashMap<u64, Target>, command: Command) -> Request {
 fn take(targets: &mut HashMap<u64, Target>, Sent { number, news }: Sent) {
     let Some(target) = targets.get(&number) else { return };
     let news = match news {
-        Of::Stored(seq) => News::Stored(seq),
+        Of::Stored { seq, ends } => News::Stored { seq, ends: ends.into() },
         Of::Piece(piece) => News::Piece(Arc::new(piece)),
         Of::Missed => News::Missed,
         Of::Ended => {
@@ -158,8 +157,7 @@ fn take(targets: &mut HashMap<u64, Target>, Sent { number, news }: Sent) {
             return;
         }
     };
-    // Its readers may have gone.
-    let _ = target.news.send(news);
+    target.news.send(news);
 }
 
 type Connected = (Lines<BufReader<OwnedReadHalf>>, OwnedWriteHalf);

@@ -1,9 +1,10 @@
 //! Which pieces are of one reply, from its first on. A piece carries its place, so that a reader shows a reply from its first piece or not at
-//! all, over lost connections and moves to another process.
+//! all, over lost connections and moves to another process. One who begins to follow in the middle of a reply has its pieces so far first.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use polylogue_core::{Body, Delta, Event, Name, Path};
+use polylogue_core::{Body, Delta, DeltaRef, Event, Name, Path};
 use polylogue_wire::stream::ReplyDelta;
 use serde::{Deserialize, Serialize};
 
@@ -23,49 +24,115 @@ pub(crate) type Key = (Path, Name);
 /// So many replies are known at once; more are forgotten, and not shown live.
 const MOST: usize = 4096;
 
-/// Where replies are, for the holder, which sees all events and pieces in their order.
-#[derive(Debug, Default)]
+/// Where a reply is, for the holder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reply {
+    /// It has not begun.
+    Ahead,
+    /// After which event it has begun, and how many pieces there were.
+    Begun(u64, u64),
+    /// A piece of it was not seen: it is not shown any further.
+    Torn,
+}
+
+/// Where replies are, for the holder, which sees all events and pieces in their order. A subscription has replies that had begun before it
+/// from their first piece on, so all that comes is whole until something is missed.
+#[derive(Debug)]
 pub(super) struct PieceOrder {
     next_seq: u64,
-    /// The replies that were seen from their first piece on, or have not begun: after which event, and how many pieces there were.
-    whole: HashMap<Key, Option<(u64, u64)>>,
+    replies: HashMap<Key, Reply>,
+    /// Where those are that are not in `replies`.
+    others: Reply,
 }
 
 impl PieceOrder {
     pub(super) fn new(next_seq: u64) -> Self {
-        Self { next_seq, whole: HashMap::new() }
+        Self { next_seq, replies: HashMap::new(), others: Reply::Ahead }
     }
 
-    pub(super) fn event(&mut self, event: &Event) {
+    /// An event has come. Returns the replies that it ends.
+    pub(super) fn event(&mut self, event: &Event) -> Vec<Key> {
         self.next_seq = event.seq + 1;
-        if self.whole.len() > MOST {
-            self.whole.clear();
+        if self.replies.len() > MOST {
+            self.tear();
         }
-        for who in agents_of(&event.body) {
-            self.whole.insert((event.at.clone(), who.clone()), None);
-        }
+        let keys = agents_of(&event.body).into_iter().map(|who| (event.at.clone(), who.clone()));
+        keys.filter(|key| matches!(self.replies.insert(key.clone(), Reply::Ahead), Some(Reply::Begun(..))))
+            .collect()
     }
 
     /// The place of a piece; `None` if its reply was not seen from its first piece on.
     pub(super) fn place(&mut self, at: &Path, who: &Name, delta: &Delta) -> Option<(u64, u64)> {
-        let key = (at.clone(), who.clone());
+        let reply = self.replies.entry((at.clone(), who.clone())).or_insert(self.others);
         // From here on it is whole again.
-        if matches!(delta, Delta::Restart | Delta::Fallback { .. }) {
-            self.whole.entry(key.clone()).or_insert(None);
-        }
-        let (after, count) = self.whole.get_mut(&key)?.get_or_insert((self.next_seq, 0));
-        *count += 1;
-        Some((*after, *count - 1))
+        let is_new = matches!(delta, Delta::Restart | Delta::Fallback { .. });
+        let (after, nth) = match *reply {
+            Reply::Begun(after, count) => (after, count),
+            Reply::Torn if !is_new => return None,
+            Reply::Ahead | Reply::Torn => (self.next_seq, 0),
+        };
+        *reply = Reply::Begun(after, nth + 1);
+        Some((after, nth))
     }
 
     /// Nothing more of a reply is whole.
     pub(super) fn forget(&mut self, at: &Path, who: &Name) {
-        self.whole.remove(&(at.clone(), who.clone()));
+        self.replies.insert((at.clone(), who.clone()), Reply::Torn);
     }
 
     /// Updates were missed.
     pub(super) fn tear(&mut self) {
-        self.whole.clear();
+        self.replies.clear();
+        self.others = Reply::Torn;
+    }
+}
+
+/// A reply that another process receives, as far as its pieces have come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BegunReply {
+    pub(crate) at: Path,
+    pub(crate) who: Name,
+    pub(crate) after: u64,
+    /// How many pieces have come, of which `pieces` are joined.
+    pub(crate) count: u64,
+    pub(crate) pieces: Vec<Delta>,
+}
+
+/// The replies of one conversation that another process receives, for readers who begin to follow in the middle of them.
+#[derive(Debug, Default)]
+pub(super) struct BegunReplies(HashMap<Key, BegunReply>);
+
+impl BegunReplies {
+    /// A piece has come. A reply is known from its first piece on, or not at all.
+    pub(super) fn piece(&mut self, OrderedDelta { after, nth, piece }: &OrderedDelta) {
+        let Some(delta) = piece.content.clone().into_delta() else { return };
+        let (after, nth, at, who) = (*after, *nth, piece.at.clone(), piece.who.clone());
+        let key = (at.clone(), who.clone());
+        if nth == 0 && self.0.len() < MOST {
+            self.0.insert(key.clone(), BegunReply { at, who, after, count: 0, pieces: Vec::new() });
+        }
+        match self.0.get_mut(&key) {
+            Some(reply) if (reply.after, reply.count) == (after, nth) => {
+                reply.count += 1;
+                DeltaRef::from(&delta).join_to(&mut reply.pieces);
+            }
+            _ => drop(self.0.remove(&key)),
+        }
+    }
+
+    /// These replies have ended.
+    pub(super) fn end(&mut self, replies: &[Key]) {
+        replies.iter().for_each(|key| drop(self.0.remove(key)));
+    }
+
+    /// None of them counts any more.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<Arc<BegunReply>> {
+        self.0.values().cloned().map(Arc::new).collect()
     }
 }
 
@@ -119,6 +186,22 @@ impl ShownPieces {
         // Of one that was shown, a piece is missing.
         let restarts = before.is_some_and(|(shown, _)| shown == after) && self.shown.remove(&key).is_some();
         Verdict { restarts, is_shown: false }
+    }
+
+    /// What has come of a reply before a reader began to follow. Returns whether it is shown: its next piece follows it.
+    pub(crate) fn begun(&mut self, key: Key, after: u64, count: u64) -> bool {
+        let is_shown = !self.is_read_since(&key, after);
+        if is_shown {
+            self.shown.insert(key, (after, count));
+        }
+        is_shown
+    }
+
+    /// The event `seq`, which the reader has, ends a reply. Returns whether the reply is shown all the same: its reader began to read behind
+    /// that event.
+    pub(crate) fn ended(&mut self, key: &Key, seq: u64) -> bool {
+        let is_shown = self.shown.get(key).is_some_and(|(after, _)| *after <= seq);
+        is_shown && self.shown.remove(key).is_some()
     }
 
     /// A piece of a reply in this process was shown.
@@ -181,15 +264,58 @@ mod tests {
     fn a_reply_has_places_from_its_first_piece_on_or_none() {
         let (mut order, text) = (PieceOrder::new(7), Delta::Text("a".into()));
         let place = |order: &mut PieceOrder, delta: &Delta| order.place(&Path::root(), &name("Ann"), delta);
-        assert_eq!(place(&mut order, &text), None, "it had begun before");
-        assert_eq!(place(&mut order, &Delta::Restart), Some((7, 0)), "it begins again");
-        assert_eq!(place(&mut order, &text), Some((7, 1)));
-        order.event(&turn(7, "Bob"));
-        assert_eq!(place(&mut order, &text), Some((7, 2)), "another agent's turn is nothing to it");
-        order.event(&event(8, Body::Passed { who: name("Ann") }));
-        assert_eq!(place(&mut order, &text), Some((9, 0)), "the next reply");
+        assert_eq!(place(&mut order, &text), Some((7, 0)), "a subscription has it from its beginning on");
+        assert_eq!(place(&mut order, &Delta::Restart), Some((7, 1)), "it begins again");
+        assert!(order.event(&turn(7, "Bob")).is_empty(), "another agent's turn is nothing to it");
+        assert_eq!(place(&mut order, &text), Some((7, 2)));
+        assert_eq!(order.event(&event(8, Body::Passed { who: name("Ann") })), [key("Ann")]);
+        assert!(order.event(&turn(9, "Ann")).is_empty(), "it has ended before");
+        assert_eq!(place(&mut order, &text), Some((10, 0)), "the next reply");
+        order.forget(&Path::root(), &name("Ann"));
+        assert_eq!(place(&mut order, &text), None);
+        assert_eq!(place(&mut order, &Delta::Restart), Some((10, 0)), "it begins again");
         order.tear();
         assert_eq!(place(&mut order, &text), None);
+        assert!(order.event(&turn(10, "Ann")).is_empty(), "nothing of it was sent since");
+        assert_eq!(place(&mut order, &text), Some((11, 0)));
+    }
+
+    fn piece(after: u64, nth: u64, delta: &Delta) -> OrderedDelta {
+        OrderedDelta { after, nth, piece: ReplyDelta::of(&Path::root(), &name("Ann"), delta).unwrap() }
+    }
+
+    #[test]
+    fn one_who_comes_in_the_middle_of_a_reply_has_its_pieces_so_far_or_none() {
+        let (mut begun, text) = (BegunReplies::default(), |text: &str| Delta::Text(text.into()));
+        let all = |begun: &BegunReplies| -> Vec<(u64, u64, Vec<Delta>)> {
+            begun.all().iter().map(|reply| (reply.after, reply.count, reply.pieces.clone())).collect()
+        };
+        begun.piece(&piece(5, 1, &text("two")));
+        assert!(all(&begun).is_empty(), "its first piece has not come");
+        begun.piece(&piece(5, 0, &text("wrong")));
+        begun.piece(&piece(5, 1, &Delta::Restart));
+        begun.piece(&piece(5, 2, &text("one ")));
+        begun.piece(&piece(5, 3, &text("two")));
+        assert_eq!(all(&begun), [(5, 4, vec![text("one two")])]);
+        begun.end(&[key("Bob")]);
+        begun.piece(&piece(5, 5, &text("four")));
+        assert!(all(&begun).is_empty(), "one is missing");
+        begun.piece(&piece(5, 0, &text("one")));
+        begun.end(&[key("Ann")]);
+        assert!(all(&begun).is_empty());
+    }
+
+    #[test]
+    fn what_came_before_a_reader_is_followed_by_the_next_piece_and_ends_with_its_event() {
+        let mut shown = ShownPieces::default();
+        assert!(shown.begun(key("Ann"), 5, 3));
+        assert_eq!(shown.piece(key("Ann"), 5, 3), Verdict { restarts: false, is_shown: true });
+        // One who reads from behind the event that ends the reply.
+        assert!(!shown.ended(&key("Ann"), 4), "that is an earlier event");
+        assert!(shown.ended(&key("Ann"), 6));
+        assert!(!shown.ended(&key("Ann"), 6), "it is not shown any more");
+        shown.event(&turn(7, "Ann"));
+        assert!(!shown.begun(key("Ann"), 5, 3), "its event was read");
     }
 
     #[test]

@@ -17,10 +17,20 @@ const OPENING: Duration = Duration::from_secs(10);
 /// How often it is looked whether it is.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// The most replies of which it is said that an event ends them, which are few: a line has a bound.
+const ENDS: usize = 64;
+
 /// Sends what happens in a conversation until it ends here, or `lines` is closed. Of a slow reader pieces are dropped, not kept.
 pub(super) async fn relay(runtime: Runtime, id: LogId, number: u64, lines: Sender<Vec<u8>>) {
     if let Some(mut updates) = opened(&runtime, &id).await {
         let mut order = PieceOrder::new(updates.next_seq());
+        // The pieces that come now are of replies after it, which a follower shows once it has read it.
+        if let Some(seq) = updates.next_seq().checked_sub(1) {
+            let news = Of::Stored { seq, ends: Vec::new() };
+            if lines.send(line_of(&Sent { number, news })).await.is_err() {
+                return;
+            }
+        }
         while let Some(update) = updates.next().await {
             let line = of_update(&mut order, update).and_then(|news| within(&mut order, number, news));
             if let Some(line) = line
@@ -51,8 +61,10 @@ async fn opened(runtime: &Runtime, id: &LogId) -> Option<Subscription> {
 fn of_update(order: &mut PieceOrder, update: Update) -> Option<Of> {
     match update {
         Update::Event(event) => {
-            order.event(&event);
-            Some(Of::Stored(event.seq))
+            let mut ends = order.event(&event);
+            // Followers notice the end of others by the next pieces.
+            ends.truncate(ENDS);
+            Some(Of::Stored { seq: event.seq, ends })
         }
         Update::Delta { at, who, delta } => {
             let piece = ReplyDelta::of(&at, &who, &delta)?;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::pieces::OrderedDelta;
+use super::pieces::{Key, OrderedDelta};
 
 /// The version of these lines.
 pub(super) const VERSION: u32 = 1;
@@ -74,8 +74,12 @@ pub(super) struct Sent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Of {
-    /// The event with this number was stored.
-    Stored(u64),
+    /// The event with this number was stored, and ends replies.
+    Stored {
+        seq: u64,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ends: Vec<Key>,
+    },
     /// A piece of a reply.
     Piece(OrderedDelta),
     /// Pieces were left out, because the follower was slow.

@@ -16,13 +16,15 @@ use polylogue_runtime::{
 use polylogue_server::{LiveNode, LiveOptions, Scope, ServerLimits, ServerOptions};
 use polylogue_team::{Grant, Overrides};
 use polylogue_test::postgres::PostgresServer;
-use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Server as ModelServer};
+use polylogue_test::server::{Answer, Behavior, PieceGate, Playbook, Quirk, Server as ModelServer};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::client::{Request, Stream};
+use crate::tails::{next_piece, next_text};
 use crate::world::{World, generous, loopback, place};
 
 /// Nothing here takes nearly as long: what does hangs.
@@ -45,14 +47,68 @@ limits: {{calls: 2000}}
 }
 
 /// What is said in each turn is another text, the same however often it is asked for.
+fn answer(body: &str, pieces: usize, pace: Duration) -> Answer {
+    let turn = body.len();
+    let text: Vec<String> = (0..pieces).map(|piece| format!("{turn}.{piece}")).collect();
+    Answer::text(text.join(" ")).pieces(pieces).with(Quirk::Pace(pace))
+}
+
 pub(crate) fn model(latency: Duration, pieces: usize, pace: Duration) -> ModelServer {
-    let book = Playbook::new(move |received, _| {
-        let turn = received.body.to_string().len();
-        let text: Vec<String> = (0..pieces).map(|piece| format!("{turn}.{piece}")).collect();
-        Answer::text(text.join(" ")).pieces(pieces).with(Quirk::Pace(pace))
-    });
+    let book = Playbook::new(move |received, _| answer(&received.body.to_string(), pieces, pace));
     let behavior = Behavior::from(book).latency(latency).forgetful();
     ModelServer::bind(loopback(), behavior).unwrap()
+}
+
+/// The task of conversations whose replies are not held.
+const OTHERS: &str = "Chatter.";
+
+/// The replies of one conversation, each of which stops after its first pieces until its turn may end.
+#[derive(Clone, Default)]
+struct HeldTurns(Arc<Mutex<Gates>>);
+
+#[derive(Default)]
+struct Gates {
+    /// By the length of the request, which is the same when another process makes it again.
+    of_turns: HashMap<usize, PieceGate>,
+    are_lifted: bool,
+}
+
+impl HeldTurns {
+    /// How many chunks of a reply come at once. The first one has no text.
+    const CHUNKS: usize = 4;
+
+    fn model(&self, latency: Duration) -> ModelServer {
+        let turns = self.clone();
+        let book = Playbook::new(move |received, _| {
+            let body = received.body.to_string();
+            let answer = answer(&body, 12, Duration::from_millis(15));
+            if body.contains(OTHERS) { answer } else { answer.gated(&turns.gate(body.len())) }
+        });
+        let behavior = Behavior::from(book).latency(latency).forgetful();
+        ModelServer::bind(loopback(), behavior).unwrap()
+    }
+
+    fn gate(&self, turn: usize) -> PieceGate {
+        let mut gates = self.0.lock().unwrap();
+        let chunks = if gates.are_lifted { usize::MAX } else { Self::CHUNKS };
+        let new = || {
+            let gate = PieceGate::new();
+            gate.open_until(chunks);
+            gate
+        };
+        gates.of_turns.entry(turn).or_insert_with(new).clone()
+    }
+
+    /// Lets the turns end that have begun.
+    fn pass(&self) {
+        self.0.lock().unwrap().of_turns.values().for_each(PieceGate::lift);
+    }
+
+    /// Lets all turns end.
+    fn lift(&self) {
+        self.0.lock().unwrap().are_lifted = true;
+        self.pass();
+    }
 }
 
 /// A process that runs conversations.
@@ -83,6 +139,10 @@ impl Node {
 
     pub(crate) async fn begin(&self) -> Conversation {
         self.runtime.begin(&self.prepared.run()).await.unwrap()
+    }
+
+    async fn begin_about(&self, task: &str) -> Conversation {
+        self.runtime.begin(&self.prepared.run().with_task(task)).await.unwrap()
     }
 
     /// Opens a conversation that is free, or that another process is about to lose.
@@ -154,9 +214,26 @@ fn now_ms() -> u64 {
     u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
 }
 
+/// How far a client is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    /// Bytes that it shows of replies that have not ended.
+    shown: usize,
+    /// Replies that were stored or interrupted, or begin again.
+    over: usize,
+    /// Replies that are stored.
+    stored: usize,
+}
+
+/// Waits until a client is so far.
+async fn until(client: &mut watch::Receiver<Progress>, is_so_far: impl FnMut(&Progress) -> bool) -> Progress {
+    *tokio::time::timeout(PATIENCE, client.wait_for(is_so_far)).await.unwrap().unwrap()
+}
+
 /// What a client has received of a conversation.
 #[derive(Default)]
 struct Watched {
+    progress: Progress,
     entries: Vec<Value>,
     /// The text of each agent's reply that is not stored yet.
     replies: BTreeMap<String, String>,
@@ -169,36 +246,46 @@ struct Watched {
 }
 
 impl Watched {
-    /// Reads a tail to its end. What was shown live of a reply is its beginning when it is stored, or was restarted.
-    async fn read(mut tail: Stream, pieces: Arc<AtomicUsize>) -> Self {
+    /// Reads a tail to its end. What was shown live of a reply is its beginning when it is stored or interrupted, or was restarted.
+    async fn read(mut tail: Stream, client: watch::Sender<Progress>) -> Self {
         let mut seen = Self::default();
         while let Some(frame) = tail.frame().await {
             let data = frame.json();
             match frame.event.as_str() {
                 "entry" => seen.entry(data),
-                "delta" => {
-                    seen.piece(&data);
-                    pieces.fetch_add(1, Ordering::Relaxed);
-                }
+                "delta" => seen.piece(&data),
                 "end" => return seen,
                 "missed" => seen.replies.clear(),
                 "state" | "retry" | "comment" => {}
                 other => panic!("an error for the client: {other} {data}"),
             }
+            seen.progress.shown = seen.replies.values().map(String::len).sum();
+            client.send_replace(seen.progress);
         }
         panic!("the stream ended without `end`");
     }
 
     fn entry(&mut self, event: Value) {
         self.delays.push(now_ms().saturating_sub(event["time_ms"].as_u64().unwrap()));
-        if event["type"] == "model_replied" {
-            let live = self.replies.remove(event["who"].as_str().unwrap()).unwrap_or_default();
-            // A stored reply may overtake its last pieces.
-            let text = event["parts"][0]["text"].as_str().unwrap();
-            assert!(text.starts_with(&live), "{live}: {event}");
-            self.live += usize::from(live == text);
+        match event["type"].as_str().unwrap() {
+            "model_replied" => self.ended(&event, &event["parts"][0]["text"]),
+            "reply_interrupted" => self.ended(&event, &event["text"]),
+            _ => {}
         }
         self.entries.push(event);
+    }
+
+    /// A reply has ended with this text.
+    fn ended(&mut self, event: &Value, text: &Value) {
+        let live = self.replies.remove(event["who"].as_str().unwrap()).unwrap_or_default();
+        // A stored reply may overtake its last pieces.
+        let text = text.as_str().unwrap();
+        assert!(text.starts_with(&live), "{live}: {event}");
+        self.progress.over += 1;
+        if event["type"] == "model_replied" {
+            self.live += usize::from(live == text);
+            self.progress.stored += 1;
+        }
     }
 
     fn piece(&mut self, piece: &Value) {
@@ -210,6 +297,7 @@ impl Watched {
             }
             "restart" => {
                 self.restarts += 1;
+                self.progress.over += 1;
                 self.replies.remove(&who);
             }
             _ => {}
@@ -233,6 +321,14 @@ impl Watched {
         replies.dedup();
         assert_eq!(replies.len(), turns, "no finished call is repeated");
     }
+
+    fn summary(&self) -> String {
+        let (events, delays) = (self.entries.len(), percentiles(self.delays.clone()));
+        let Self { live, pieces, restarts, .. } = self;
+        format!(
+            "{events} events after {delays}; {live} messages whole live, {pieces} pieces, {restarts} restarts"
+        )
+    }
 }
 
 fn percentiles(mut times: Vec<u64>) -> String {
@@ -246,65 +342,56 @@ fn percentiles(mut times: Vec<u64>) -> String {
     )
 }
 
-/// Waits until `pieces` has grown, or the run is over.
-async fn until_more(pieces: &AtomicUsize, before: usize, watching: &JoinHandle<Watched>) -> Duration {
-    let begun = Instant::now();
-    while pieces.load(Ordering::Relaxed) <= before && !watching.is_finished() {
-        assert!(begun.elapsed() < PATIENCE, "no live text comes");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    begun.elapsed()
-}
-
-/// W18, W39: a conversation moves in the middle of its messages, in turn by a release and because its process has lost it. Each time
-/// the client has received live text of the new process before the next move. Meanwhile other conversations run on the same nodes and
-/// database. `POLYLOGUE_MOVES` says how often it moves, `POLYLOGUE_LOAD` how many others there are.
+/// W18, W39: a conversation moves in the middle of its messages, in turn by a release and because its process has lost it. The gap of the
+/// live stream is counted in replies, and there is none: the reply in which it has moved is held until the client shows some of what the next
+/// process receives of it. Meanwhile other conversations run on the same nodes and database. `POLYLOGUE_MOVES` says how often it moves,
+/// `POLYLOGUE_LOAD` how many others there are.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn w18_w39_a_conversation_that_moves_is_one_stream_for_its_client() {
-    let moves = number("POLYLOGUE_MOVES", 20);
-    let (latency, turns) = (Duration::from_millis(150), 2 * moves + 4);
-    let Some(cluster) = Cluster::new(&[], model(latency, 12, Duration::from_millis(15))).await else {
-        return;
-    };
+    let (moves, held_turns) = (number("POLYLOGUE_MOVES", 20), HeldTurns::default());
+    let turns = moves + 4;
+    let Some(cluster) = Cluster::new(&[], held_turns.model(Duration::from_millis(150))).await else { return };
     let mut nodes = Vec::new();
     for _ in 0..3 {
         nodes.push(Node::new(&cluster, turns, None).await);
     }
-    let first = nodes[0].begin().await;
-    let id = first.id().clone();
-    let pieces = Arc::new(AtomicUsize::new(0));
-    let tail = cluster.front.tail(id.as_str(), 0).await;
-    let watching = tokio::spawn(Watched::read(tail, Arc::clone(&pieces)));
-    let (mut held, mut running, mut zombies) = (first.clone(), run(&first), Vec::new());
-    let mut load = Vec::new();
+    let mut held = nodes[0].begin().await;
+    let (id, progress) = (held.id().clone(), watch::Sender::<Progress>::default());
+    let mut client = progress.subscribe();
+    let watching = tokio::spawn(Watched::read(cluster.front.tail(id.as_str(), 0).await, progress));
+    let (mut running, mut load, mut gaps) = (run(&held), Vec::new(), Vec::new());
     for other in 0..number("POLYLOGUE_LOAD", 6) {
-        let conversation = nodes[other % nodes.len()].begin().await;
+        let conversation = nodes[other % nodes.len()].begin_about(OTHERS).await;
         load.push((run(&conversation), conversation));
     }
-    let (mut moved, mut gaps) = (0, Vec::new());
-    until_more(&pieces, 0, &watching).await;
-    while moved < moves && !watching.is_finished() {
-        let before = pieces.load(Ordering::Relaxed);
-        if moved % 2 == 0 {
+    for moved in 1..=moves {
+        // Its process waits for the rest of a reply.
+        let before = until(&mut client, |now| now.shown > 0).await;
+        let takes_over = moved % 2 == 0;
+        let zombie = if takes_over {
+            // It continues until it appends, which is refused.
+            Some((held, running))
+        } else {
             held.cancellation().now();
             running.await.unwrap();
             held.release().await.unwrap();
-        } else {
-            // It continues until it appends, which is refused.
-            zombies.push((held, running));
-        }
-        let takes_over = moved % 2 == 1;
-        moved += 1;
+            None
+        };
         held = nodes[moved % nodes.len()].open(&id, &cluster, takes_over).await;
         running = run(&held);
-        let seen = pieces.load(Ordering::Relaxed).max(before);
-        gaps.push(u64::try_from(until_more(&pieces, seen, &watching).await.as_millis()).unwrap());
+        let begun = Instant::now();
+        let after = until(&mut client, |now| now.over > before.over && now.shown > 0).await;
+        gaps.push(u64::try_from(begun.elapsed().as_millis()).unwrap());
+        assert_eq!(after.stored, before.stored, "move {moved}: no reply is stored before it is live");
+        held_turns.pass();
+        until(&mut client, |now| now.stored > after.stored).await;
         // One that is open is not opened again.
-        for (zombie, running) in zombies.drain(..) {
+        if let Some((zombie, running)) = zombie {
             running.await.unwrap();
             drop(zombie);
         }
     }
+    held_turns.lift();
     running.await.unwrap();
     held.release().await.unwrap();
     let others = load.len();
@@ -314,18 +401,48 @@ async fn w18_w39_a_conversation_that_moves_is_one_stream_for_its_client() {
         other.release().await.unwrap();
     }
     let seen = tokio::time::timeout(PATIENCE, watching).await.unwrap().unwrap();
-    assert_eq!(moved, moves, "it was over before");
     seen.assert_whole(&cluster, &id, turns).await;
-    assert!(seen.live > 0 && seen.restarts > 0, "{} live, {} restarts", seen.live, seen.restarts);
+    assert!(seen.live > 0 && seen.progress.over >= turns + moves, "{} live, {:?}", seen.live, seen.progress);
     println!(
-        "{moved} moves next to {others} others: {} events, {} of {turns} messages whole live, {} pieces, {} restarts; live text again after {}; events after {}",
-        seen.entries.len(),
-        seen.live,
-        seen.pieces,
-        seen.restarts,
+        "{moves} moves next to {others} others: live text again after {}; {}",
         percentiles(gaps),
-        percentiles(seen.delays.clone()),
+        seen.summary()
     );
+}
+
+/// W39: a client that comes in the middle of a reply has its beginning, also where others of the server follow the conversation already.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn w39_a_client_that_comes_in_the_middle_of_a_reply_has_its_beginning() {
+    const WHOLE: &str = "alpha beta gamma";
+    let gate = PieceGate::new();
+    let first = gate.clone();
+    let book = Playbook::new(move |_, number| match number {
+        0 => Answer::text(WHOLE).pieces(3).gated(&first),
+        _ => Answer::text("more"),
+    });
+    let model = ModelServer::bind(loopback(), Behavior::from(book)).unwrap();
+    let Some(cluster) = Cluster::new(&[], model).await else { return };
+    let node = Node::new(&cluster, 2, None).await;
+    let conversation = node.begin().await;
+    let id = conversation.id().as_str();
+    let mut early = cluster.front.tail(id, 0).await;
+    let running = run(&conversation);
+    let both = async {
+        // The first chunk has no text.
+        gate.open_until(2);
+        let begun = next_text(&mut early).await;
+        let mut late = cluster.front.tail(id, 0).await;
+        assert_eq!(next_piece(&mut late).await["type"], "restart");
+        assert_eq!(next_text(&mut late).await, begun, "at once, although nothing new is written");
+        gate.open_until(3);
+        let more = next_text(&mut early).await;
+        assert_eq!(next_text(&mut late).await, more, "and what follows once");
+        let both = format!("{begun}{more}");
+        assert!(WHOLE.starts_with(&both) && both.len() < WHOLE.len(), "{both}");
+    };
+    tokio::time::timeout(PATIENCE, both).await.unwrap();
+    gate.lift();
+    running.await.unwrap();
 }
 
 /// W41: the server cannot reach the process that runs the conversation. It has all events, and no live text.
@@ -342,7 +459,7 @@ async fn w41_a_process_that_cannot_be_reached_is_followed_in_the_store() {
     let about = cluster.front.get(&path).await.json();
     assert_eq!(about["node"], polylogue_store::parts::this_process(), "{about}");
     let tail = cluster.front.tail(conversation.id().as_str(), 0).await;
-    let watching = tokio::spawn(Watched::read(tail, Arc::default()));
+    let watching = tokio::spawn(Watched::read(tail, watch::Sender::default()));
     run(&conversation).await.unwrap();
     conversation.release().await.unwrap();
     let about = cluster.front.get(&path).await.json();

@@ -185,7 +185,7 @@ async fn a_tail_that_begins_in_the_middle_of_a_reply_has_what_was_written_before
 }
 
 /// The next piece of a reply.
-async fn next_piece(tail: &mut Stream) -> Value {
+pub(crate) async fn next_piece(tail: &mut Stream) -> Value {
     loop {
         let frame = tail.frame().await.unwrap();
         if frame.event == "delta" {
@@ -195,7 +195,7 @@ async fn next_piece(tail: &mut Stream) -> Value {
 }
 
 /// The next piece of the text of a reply.
-async fn next_text(tail: &mut Stream) -> String {
+pub(crate) async fn next_text(tail: &mut Stream) -> String {
     loop {
         if let Some(text) = next_piece(tail).await["text"].as_str() {
             return text.to_owned();
