@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use polylogue::runs::worker::{Claimed, Rest, Worker, WorkerEvent, WorkerStore, WorkerTime};
+use polylogue::runs::worker::{Claimed, Pace, Rest, Worker, WorkerEvent, WorkerStore, WorkerTime};
 use polylogue::{Assistant, Chat, models, sequential};
 use polylogue_core::{
     AnyQueue, AnyStore, Claim, Due, DynQueue, Error, Event, Features, Heartbeat, LEASE, LeaseNumber, Log,
     LogId, Meta, Queue, QueueWrapper, Store, StoreError, StoreWrapper, Timer, Timestamp,
 };
 use polylogue_store::Memory;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::worker::world::event;
 
@@ -409,6 +409,55 @@ async fn a_jump_of_the_clock_of_the_store_ends_no_lease() {
     });
     tokio::join!(run, other);
     let taken = taken.into_inner().unwrap().unwrap();
-    let (least, most) = (Duration::from_secs(50) + LEASE, Duration::from_secs(53) + LEASE);
+    let (least, most) = (Duration::from_secs(50) + LEASE, Duration::from_secs(51) + LEASE);
     assert!((least..most).contains(&taken), "{taken:?}");
+}
+
+/// W18: by the clock of the workers, a log is with another one less than half a second after its worker is drained, and less than a lease and a
+/// second after its worker is killed.
+#[tokio::test(start_paused = true)]
+async fn a_log_is_soon_with_another_worker_after_a_drain_and_after_a_kill() {
+    let begun = Instant::now();
+    let clock = move || Timestamp(1_763_712_000_000 + begun.elapsed().as_millis() as u64);
+    let queue = AnyQueue::new(Memory::with_clock(clock)).unwrap();
+    ready(&queue, "a").await;
+    let claims = Arc::<Mutex<Vec<(u32, Duration)>>>::default();
+    let start = |number: u32| {
+        let time = WorkerTime::new(move || begun.elapsed(), Timer::new(sleep));
+        let worker = Worker::new(WorkerStore::new(queue.clone(), time)).pace(Pace::of_process(number));
+        let (drain, claims) = (worker.drain(), Arc::clone(&claims));
+        let task = tokio::spawn(async move {
+            let claims = &claims;
+            let run = |claimed: Claimed| async move {
+                claims.lock().unwrap().push((number, begun.elapsed()));
+                while !claimed.stop.is_requested() {
+                    sleep(Duration::from_millis(10)).await;
+                }
+                Rest::Until(Due::Now)
+            };
+            worker.run(run).await;
+        });
+        (drain, task)
+    };
+    let at = |ms| sleep_until(begun + Duration::from_millis(ms));
+    let (drain, first) = start(1);
+    at(1_000).await;
+    let (_, second) = start(2);
+    at(60_000).await;
+    drain.request();
+    first.await.unwrap();
+    at(120_000).await;
+    let (drain, third) = start(3);
+    // Just after a heartbeat: its lease has just begun.
+    at(181_100).await;
+    second.abort();
+    at(240_000).await;
+    drain.request();
+    third.await.unwrap();
+    let claims = claims.lock().unwrap().clone();
+    assert_eq!(claims.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 2, 3], "{claims:?}");
+    let gap = |nth: usize, ms| claims[nth].1 - Duration::from_millis(ms);
+    assert!(gap(1, 60_000) < Duration::from_millis(500), "after a drain: {claims:?}");
+    let (killed, margin) = (gap(2, 181_100), Duration::from_secs(1));
+    assert!(LEASE - margin < killed && killed < LEASE + margin, "after a kill: {claims:?}");
 }
