@@ -1,6 +1,7 @@
 //! The inboxes of logs: written by anyone, read by the process that runs the conversation.
 
 use polylogue_core::{InboxMessage, LogId, StoreError};
+use polylogue_store::parts::parse_message;
 use tokio_postgres::types::Type;
 
 use crate::database::{Access, Parameter, Retry};
@@ -79,15 +80,11 @@ impl Logs {
         if rows.is_empty() {
             return Err(StoreError::NotFound { id: id.clone() });
         }
-        let mut messages = Vec::new();
+        let (inbox, mut messages) = (format!("the inbox of {}", self.place_of(id)), Vec::new());
         for row in &rows {
             let Some(number) = self.get::<Option<i64>>(row, 0)? else { continue };
-            let message =
-                serde_json::from_str(&self.get::<String>(row, 1)?).map_err(|error| StoreError::Io {
-                    place: format!("the inbox of {}", self.place_of(id)),
-                    why: format!("message {number} cannot be read: {error}"),
-                })?;
-            messages.push((number.cast_unsigned(), message));
+            let (number, json) = (number.cast_unsigned(), self.get::<String>(row, 1)?);
+            messages.push((number, parse_message(json.as_bytes(), number, &inbox)?));
         }
         Ok(messages)
     }

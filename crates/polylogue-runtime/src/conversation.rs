@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
+use polylogue::runs::worker::Worker;
 use polylogue_core::{
     Agent as _, AnyStore, Cancellation, Chat, Confirmation, Event, Instruction, LimitOverrides, Limits, Log,
     LogHandle, LogId, Message, Name, Part, Path, PauseHold, Question, Responder, RunOutcome, Status,
@@ -147,12 +148,28 @@ impl Conversation {
     /// that run first.
     ///
     /// # Errors
-    /// When a turn fails or the log cannot be written. Everything before is in the log, and running again tries again.
+    /// When a turn fails or the log cannot be written, and [`StoreError::UnknownInstruction`](polylogue_core::StoreError::UnknownInstruction)
+    /// when its inbox has an instruction of a later version: it ends after its step, for that version. Everything before is in the log, and
+    /// running again tries again.
     pub async fn run(&self) -> Result<Status> {
+        let mut run = pin!(self.run_to_rest());
         let inbox = pin!(deliver(self.0.store.clone(), self.0.handle.clone()));
-        match select(pin!(self.run_to_rest()), inbox).await {
-            Either::Left((status, _)) => status,
-            Either::Right((never, _)) => match never {},
+        let unknown = match select(run.as_mut(), inbox).await {
+            Either::Left((status, _)) => return status,
+            Either::Right((unknown, _)) => unknown,
+        };
+        // As when a worker is drained.
+        self.cancellation().after_step();
+        let status = match select(run.as_mut(), pin!(tokio::time::sleep(Worker::PATIENCE))).await {
+            Either::Left((status, _)) => status?,
+            Either::Right(((), _)) => {
+                self.cancellation().now();
+                run.await?
+            }
+        };
+        match status {
+            Status::Cancelled => Err(unknown.into()),
+            status => Ok(status),
         }
     }
 
@@ -176,7 +193,7 @@ impl Conversation {
         });
         match select(answered, inbox).await {
             Either::Left((result, _)) => result,
-            Either::Right((never, _)) => match never {},
+            Either::Right((unknown, _)) => Err(unknown.into()),
         }
     }
 

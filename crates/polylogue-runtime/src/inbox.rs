@@ -1,6 +1,5 @@
 //! Brings the messages in the inbox of the store to the conversations that this process runs.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -33,12 +32,15 @@ pub(crate) async fn take_in(log: &mut Log, messages: Vec<(u64, InboxMessage)>) -
     Ok(log.events().await.iter().skip(before).any(continues))
 }
 
-/// Brings the messages of the inbox of the store to the log that `handle` is of, while it is polled.
-pub(crate) async fn deliver(store: AnyStore, handle: LogHandle) -> Infallible {
+/// Brings the messages of the inbox of the store to the log that `handle` is of, while it is polled. Returns when there is one that only a
+/// later version can carry out.
+pub(crate) async fn deliver(store: AnyStore, handle: LogHandle) -> StoreError {
     let _polling = Polling::begin();
     loop {
-        if let Err(error) = fetch(&store, &handle).await {
-            warn!(id = %handle.id(), %error, "the inbox cannot be read");
+        match fetch(&store, &handle).await {
+            Ok(()) => {}
+            Err(unknown @ StoreError::UnknownInstruction { .. }) => return unknown,
+            Err(error) => warn!(id = %handle.id(), %error, "the inbox cannot be read"),
         }
         match timeout(LOOK, store.inbox_news(handle.id())).await {
             Ok(Ok(true)) | Err(_) => {}

@@ -4,7 +4,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::{Due, Instruction, LimitOverrides, LogId, LogState, OpenQuestion, Status, Subscription};
+use polylogue_core::{
+    Due, Instruction, LimitOverrides, LogId, LogState, OpenQuestion, Status, StoreError, Subscription,
+};
 use polylogue_runtime::{Conversation, OpenOptions, Prepared};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
@@ -246,14 +248,17 @@ impl Task {
         if let Ok(Status::Closed { .. } | Status::Waiting(_)) = status {
             lift_reply_limit(&opened.conversation).await;
         }
+        let is_of_later_version = is_of_later_version(&status);
         let has_default = has_default(&opened.conversation).await;
         let ended = match status {
             Ok(Status::Cancelled) if app.is_stopping() => Ended::Interrupted,
             Ok(Status::Waiting(_)) if has_default => Ended::Asking,
             _ => Ended::AtRest,
         };
-        // Workers continue what a server that stops was running. What has failed waits for a person.
-        close(opened, if ended == Ended::Interrupted { Due::Now } else { Due::Never }).await;
+        // Workers continue what a server that stops was running, and those of a later version what only they can. What has failed waits for
+        // a person.
+        let is_for_workers = ended == Ended::Interrupted || is_of_later_version;
+        close(opened, if is_for_workers { Due::Now } else { Due::Never }).await;
         ended
     }
 
@@ -293,6 +298,12 @@ impl Task {
     fn clear(&self) {
         take_back(&self.app, &self.tenant, &self.id);
     }
+}
+
+/// Whether a run has ended because of an instruction that only a later version knows.
+const fn is_of_later_version(status: &polylogue_runtime::Result<Status>) -> bool {
+    use polylogue_core::Error;
+    matches!(status, Err(polylogue_runtime::Error::Run(Error::Store(StoreError::UnknownInstruction { .. }))))
 }
 
 /// Notes what a run has used that has ended.

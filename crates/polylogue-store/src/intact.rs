@@ -34,7 +34,6 @@ impl From<String> for Flaw {
 
 /// The type of event number `seq`, if this version does not know it. What is no name of a type is damage.
 pub(crate) fn unknown_type(json: &[u8], seq: u64) -> Option<String> {
-    const LONGEST: usize = 64;
     #[derive(Deserialize)]
     struct Typed {
         seq: u64,
@@ -42,9 +41,14 @@ pub(crate) fn unknown_type(json: &[u8], seq: u64) -> Option<String> {
         kind: String,
     }
     let typed: Typed = serde_json::from_slice(json).ok()?;
-    let is_name = (1..=LONGEST).contains(&typed.kind.len())
-        && typed.kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    (typed.seq == seq && is_name && !Body::has_type(&typed.kind)).then_some(typed.kind)
+    (typed.seq == seq && is_type_name(&typed.kind) && !Body::has_type(&typed.kind)).then_some(typed.kind)
+}
+
+/// Whether a text can be the name of a type of events or instructions.
+pub(crate) fn is_type_name(text: &str) -> bool {
+    const LONGEST: usize = 64;
+    let is_of_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    (1..=LONGEST).contains(&text.len()) && text.bytes().all(is_of_name)
 }
 
 /// Parses an event.

@@ -43,6 +43,7 @@ mod io_error;
 mod jsonl;
 mod locked_file;
 mod memory;
+mod message;
 mod packed;
 pub mod parts;
 mod private;

@@ -1,9 +1,11 @@
 //! W43: workers of two releases on one database, as while a cluster is updated.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use polylogue_core::chain::Link;
 use polylogue_test::postgres::PostgresServer;
+use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use rustix::process::Signal;
 
 use crate::commands::TALK;
@@ -47,6 +49,71 @@ fn what_a_later_release_has_written_is_left_to_its_workers() {
     );
     assert_eq!(server.sql(&stored), format!("0|f|{json}"), "it is kept, and not parked");
 }
+
+/// Posts an instruction that only a later release knows, and which has workers look at the conversation, as a command of that release does.
+fn post_of_later_release(server: &PostgresServer, id: &str) {
+    let json = r#"{"key":"later","posted_ms":1,"instruction":{"dim":{"by":3}}}"#;
+    let _ = server.sql(&format!(
+        r#"WITH log AS (UPDATE polylogue.logs SET posted = posted + 1,
+                unread = CASE WHEN holder IS NULL THEN unread ELSE unread || (posted + 1) END,
+                due = CASE WHEN holder IS NULL THEN now() ELSE due END WHERE id = '{id}' RETURNING nr, posted)
+            INSERT INTO polylogue.inbox(log, nr, key, json) SELECT nr, posted, '"later"', '{json}' FROM log"#
+    ));
+}
+
+/// The same for an instruction that only a later release knows, also if it comes while a worker runs the conversation: its step ends, and it
+/// waits for workers of that release.
+#[test]
+fn what_a_later_release_has_posted_is_left_to_its_workers() {
+    let Some(server) = PostgresServer::start() else { return };
+    let book = Playbook::new(|_, number| Answer::text(format!("number {number}")));
+    let behavior = Behavior::from(book).latency(Duration::from_millis(200));
+    let model = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), behavior).unwrap();
+    let place = Place::new(&server.url()).with_model(&model);
+    place.file("team.yaml", TALK);
+    place.file("long.yaml", LONG);
+    let waits = place.detach(&["team.yaml"]);
+    post_of_later_release(&server, &waits);
+    let runs = place.detach(&["long.yaml", "--model", "openai:test"]);
+    let mut worker = place.worker(&[]);
+    until("one of them runs", || model.count() > 2);
+    post_of_later_release(&server, &runs);
+    until("both wait for a later release", || {
+        let (_, logs) = place.cluster();
+        [&waits, &runs].iter().all(|id| {
+            let log = logs.iter().find(|log| log["id"] == id.as_str());
+            log.is_some_and(|log| log["why"].as_str().is_some_and(|why| why.contains("`dim`")))
+        })
+    });
+    let events = place.events(&runs);
+    assert!(of_type(&events, "reply_interrupted").is_empty(), "its step has ended");
+    let tried = worker.log().matches("is left to other workers").count();
+    until("it has tried again", || worker.log().matches("is left to other workers").count() > tried + 1);
+    let other = place.detach(&["team.yaml"]);
+    until("another one has ended", || of_type(&place.events(&other), "closed").len() == 1);
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.end(), 0, "{}", worker.log());
+    assert_eq!(place.events(&runs), events, "nothing more has run");
+    assert!(place.events(&waits).is_empty(), "nothing has run");
+    let shown = place.run(&["cluster"], 0).out;
+    for id in [&waits, &runs] {
+        let row = shown.lines().find(|line| line.contains(id.as_str())).unwrap();
+        assert!(row.starts_with("ready") && row.contains("only a later version"), "{row}");
+    }
+    let stored =
+        "SELECT max(tries), bool_or(is_parked), (SELECT count(*) FROM polylogue.inbox WHERE NOT taken)
+        FROM polylogue.logs";
+    assert_eq!(server.sql(stored), "0|f|2", "they are kept, and nothing is parked");
+}
+
+/// It takes minutes.
+const LONG: &str = "
+name: long
+task: Count.
+agents: [{name: Ann, system: You are Ann.}, {name: Bob, system: You are Bob.}]
+chat: {participants: [Ann, Bob], max_turns: 1000, stop: {max_turns: 900}, loop_detection: off}
+limits: {calls: 1000}
+";
 
 /// Workers of two releases are drained in turn, so that conversations move from one to the other and back. `POLYLOGUE_OTHER_RELEASE` names
 /// the program of the other one (default: this one).

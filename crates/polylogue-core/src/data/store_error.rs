@@ -185,6 +185,18 @@ pub enum StoreError {
         /// Its type.
         kind: String,
     },
+    /// A later version posted an instruction that this one does not know. It is kept unchanged.
+    #[error(
+        "{place} has an instruction that only a later version of Polylogue knows: message {number}, `{kind}`"
+    )]
+    UnknownInstruction {
+        /// The inbox.
+        place: String,
+        /// The number of the message.
+        number: u64,
+        /// The name of the instruction.
+        kind: String,
+    },
     /// An earlier version wrote it, in a format that is no longer supported.
     #[error(
         "{place} has format {found}, of an earlier version of Polylogue; this version reads format {known}"
@@ -270,7 +282,7 @@ impl StoreError {
                                         `polylogue resume` continues from there"
                 .into(),
             Self::Unsuitable { hint, .. } => hint.clone(),
-            Self::UnknownEvent { .. } => "update Polylogue here to the version of the process that wrote it; nothing is lost, and nothing needs a \
+            Self::UnknownEvent { .. } | Self::UnknownInstruction { .. } => "update Polylogue here to the version of the process that wrote it; nothing is lost, and nothing needs a \
                                          repair"
                 .into(),
             Self::Newer { .. } => "read it with the version that wrote it, or a later one".into(),

@@ -153,7 +153,8 @@ pub trait Store: Send + Sync + 'static {
     /// [event](Event::inbox) has its number.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`], or when the inbox cannot be read.
+    /// [`StoreError::NotFound`]; [`StoreError::UnknownInstruction`] when a later version posted one that this one does not know; or when the
+    /// inbox cannot be read.
     fn inbox(
         &self,
         id: &LogId,

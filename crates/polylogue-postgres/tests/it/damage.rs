@@ -1,7 +1,10 @@
 //! Logs that something else has changed in the database.
 
 use polylogue_core::chain::Link;
-use polylogue_core::{AnyStore, Error, ListQuery, Log, LogState, Meta, Store, StoreError, Summary};
+use polylogue_core::{
+    AnyStore, Error, InboxMessage, Instruction, ListQuery, Log, LogState, Meta, Store, StoreError, Summary,
+    Timestamp,
+};
 use polylogue_test::postgres::PostgresServer;
 use serde_json::json;
 
@@ -104,4 +107,25 @@ async fn w43_an_event_that_only_a_later_version_knows_is_kept_and_refused() {
     assert_eq!(server.sql("SELECT json FROM polylogue.events WHERE seq = 2"), json);
     assert_eq!(server.sql("SELECT count(*) FROM polylogue.set_aside"), "0");
     assert_eq!(server.sql("SELECT holder IS NULL FROM polylogue.logs"), "t");
+}
+
+#[tokio::test]
+async fn w43_an_instruction_that_only_a_later_version_knows_is_kept_and_refused() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    let claim = store.create(&id("a"), &Meta::default()).await.unwrap();
+    let _ = server.sql(
+        r#"INSERT INTO polylogue.inbox(log, nr, key, json)
+            SELECT nr, 1, '"later"', '{"key":"later","posted_ms":1,"instruction":{"dim":{"by":3}}}' FROM polylogue.logs;
+            UPDATE polylogue.logs SET posted = 1"#,
+    );
+    let refused = store.inbox(&id("a"), 0).await.unwrap_err();
+    let StoreError::UnknownInstruction { number: 1, kind, place } = &refused else { panic!("{refused:?}") };
+    assert!(kind == "dim" && place.contains("postgres://"), "{refused:?}");
+    assert!(refused.hint().unwrap().contains("update Polylogue"), "{refused:?}");
+    let message =
+        |key: &str| InboxMessage { key: key.into(), posted: Timestamp(1), instruction: Instruction::Pause };
+    assert_eq!(store.post(&claim.id, &message("later")).await, Ok(1), "its key is known");
+    assert_eq!(store.post(&claim.id, &message("last")).await, Ok(2));
+    assert_eq!(store.inbox(&id("a"), 1).await, Ok(vec![(2, message("last"))]));
 }

@@ -5,9 +5,11 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use polylogue_core::{InboxMessage, StoreError};
+use serde::Deserialize;
 
 use crate::io_error::{reading, show, writing};
 use crate::locked_file::LockedFile;
+use crate::message::parse_message;
 use crate::private;
 
 /// Adds a message, unless there is one with its key. Returns its number: that of its line, from 1.
@@ -18,14 +20,29 @@ pub(super) fn post(path: &Path, message: &InboxMessage) -> Result<u64, StoreErro
     file.read_to_end(&mut bytes).map_err(fail)?;
     // A line without its end was not acknowledged.
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    let earlier = parsed(path, bytes.get(..whole).unwrap_or_default(), 0)?;
-    if let Some((number, _)) = earlier.iter().find(|(_, earlier)| earlier.key == message.key) {
-        return Ok(*number);
+    let earlier: Vec<&[u8]> = lines(bytes.get(..whole).unwrap_or_default()).collect();
+    // Those that only a later version can read have keys, too.
+    let has_key = |line: &&[u8]| {
+        serde_json::from_slice::<Keyed>(line).is_ok_and(|earlier| *earlier.key == *message.key)
+    };
+    if let Some(at) = earlier.iter().position(has_key) {
+        return Ok(at as u64 + 1);
     }
     let mut line = serde_json::to_vec(message).map_err(|error| fail(error.into()))?;
     line.push(b'\n');
     append(&mut file, whole as u64, &line).map_err(fail)?;
     Ok(earlier.len() as u64 + 1)
+}
+
+/// A message, of which nothing but the key counts.
+#[derive(Deserialize)]
+struct Keyed {
+    key: String,
+}
+
+/// The messages, of which the first one has the number 1.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
 }
 
 fn open(path: &Path) -> io::Result<LockedFile> {
@@ -59,18 +76,8 @@ pub(super) fn read(path: &Path, after: u64) -> Result<Vec<(u64, InboxMessage)>, 
 }
 
 fn parsed(path: &Path, bytes: &[u8], after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
-    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    (1..)
-        .zip(lines)
-        .filter(|(number, _)| *number > after)
-        .map(|(number, line)| match serde_json::from_slice(line) {
-            Ok(message) => Ok((number, message)),
-            Err(error) => {
-                let why = format!("message {number} cannot be read: {error}");
-                Err(StoreError::Io { place: show(path), why })
-            }
-        })
-        .collect()
+    let (place, new) = (show(path), (1..).zip(lines(bytes)).filter(|(number, _)| *number > after));
+    new.map(|(number, line)| Ok((number, parse_message(line, number, &place)?))).collect()
 }
 
 /// Removes the inbox of a log that is created or removed.

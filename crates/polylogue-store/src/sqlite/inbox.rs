@@ -10,6 +10,7 @@ use super::rows::find;
 use super::transaction::WriteTransaction;
 use super::write_error::WriteError;
 use crate::io_error::show;
+use crate::message::parse_message;
 
 impl WriteTransaction<'_> {
     /// Adds a message, unless there is one with its key. Returns its number.
@@ -62,14 +63,11 @@ impl Reader {
             rows.collect::<rusqlite::Result<Vec<_>>>().map(Some)
         })?;
         let rows = rows.ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
-        rows.into_iter()
-            .map(|(number, json)| match serde_json::from_str(&json) {
-                Ok(message) => Ok((number.cast_unsigned(), message)),
-                Err(error) => {
-                    let place = format!("the inbox of `{id}` in {}", show(place));
-                    Err(StoreError::Io { place, why: format!("message {number} cannot be read: {error}") })
-                }
-            })
-            .collect()
+        let inbox = format!("the inbox of `{id}` in {}", show(place));
+        let message = |(number, json): (i64, String)| {
+            let number = number.cast_unsigned();
+            Ok((number, parse_message(json.as_bytes(), number, &inbox)?))
+        };
+        rows.into_iter().map(message).collect()
     }
 }

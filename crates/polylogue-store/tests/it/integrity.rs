@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use polylogue_core::chain::{Link, seal, unseal};
-use polylogue_core::{Event, ListQuery, Meta, RecoveredEvents, Store, StoreError, Summary};
+use polylogue_core::{
+    Event, InboxMessage, Instruction, ListQuery, Meta, RecoveredEvents, Store, StoreError, Summary, Timestamp,
+};
 use polylogue_store::{Jsonl, Sqlite};
 use rusqlite::Connection;
 
@@ -258,6 +260,51 @@ async fn an_event_that_only_a_later_version_knows_is_kept_and_refused() {
             "{kind:?}"
         );
         assert!(!all.iter().any(|(name, _)| name.contains("damaged")), "{kind:?}: nothing was set aside");
+    }
+}
+
+/// Puts a message with the key `later` into the inbox of the log, which has one, as a later version would.
+fn post_later(kind: Kind, place: &Path, instruction: &str) {
+    let json = format!(r#"{{"key":"later","posted_ms":1,"instruction":{instruction}}}"#);
+    match kind {
+        Kind::Jsonl => {
+            let path = place.join("a.inbox");
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(path, format!("{text}{json}\n")).unwrap();
+        }
+        Kind::Sqlite => {
+            let database = Connection::open(place.join("chats.db")).unwrap();
+            let sql = "INSERT INTO inbox(log, nr, key, json) SELECT log, nr + 1, 'later', ?1 FROM inbox";
+            database.execute(sql, [json]).unwrap();
+        }
+    }
+}
+
+/// W43.
+#[tokio::test]
+async fn an_instruction_that_only_a_later_version_knows_is_kept_and_refused() {
+    let message = |key: &str| {
+        let (posted, instruction) = (Timestamp(1), Instruction::Pause);
+        InboxMessage { key: key.into(), posted, instruction }
+    };
+    for kind in BOTH {
+        let (dir, _) = sound(kind).await;
+        let store = kind.open(dir.path()).unwrap();
+        assert_eq!(store.post(&id("a"), &message("first")).await, Ok(1));
+        drop(store);
+        post_later(kind, dir.path(), r#"{"dim":{"by":3}}"#);
+        let store = kind.open(dir.path()).unwrap();
+        let refused = store.inbox(&id("a"), 0).await.unwrap_err();
+        let StoreError::UnknownInstruction { number: 2, kind: name, .. } = &refused else {
+            panic!("{kind:?}: {refused:?}")
+        };
+        assert_eq!(name, "dim");
+        assert!(refused.to_string().contains("only a later version of Polylogue knows"), "{refused}");
+        // It stays where it is, and others can be posted after it.
+        assert_eq!(store.post(&id("a"), &message("later")).await, Ok(2), "{kind:?}: its key is known");
+        assert_eq!(store.post(&id("a"), &message("last")).await, Ok(3), "{kind:?}");
+        assert_eq!(store.inbox(&id("a"), 1).await, Err(refused));
+        assert_eq!(store.inbox(&id("a"), 2).await, Ok(vec![(3, message("last"))]));
     }
 }
 

@@ -101,10 +101,12 @@ impl Rest {
     fn failed_after(error: &Error, failures: usize) -> Self {
         match error {
             Error::Store(StoreError::Fenced { .. } | StoreError::Replaced { .. }) => Self::Lost,
-            // A worker of a later version wrote it, and can run it; or the disk is full, which is no fault of the conversation.
-            Error::Store(StoreError::UnknownEvent { .. } | StoreError::Full { .. }) => {
-                Self::ForOthers { why: error.to_string() }
-            }
+            // A process of a later version wrote it, and workers of that can run it; or the disk is full, which is no fault of the conversation.
+            Error::Store(
+                StoreError::UnknownEvent { .. }
+                | StoreError::UnknownInstruction { .. }
+                | StoreError::Full { .. },
+            ) => Self::ForOthers { why: error.to_string() },
             Error::Within { error, .. } => Self::failed_after(error, failures),
             error => Self::Failed { due: Due::After(backoff(failures)), why: error.to_string() },
         }
@@ -294,6 +296,8 @@ mod tests {
     fn what_a_later_version_has_written_is_left_to_its_workers() {
         let (place, kind) = ("`a` in the store".to_owned(), "hologram_shown".to_owned());
         is_no_failure(Error::Store(StoreError::UnknownEvent { place, seq: 7, kind }));
+        let (place, kind) = ("the inbox of `a` in the store".to_owned(), "dim".to_owned());
+        is_no_failure(Error::Store(StoreError::UnknownInstruction { place, number: 7, kind }));
     }
 
     /// W21.
