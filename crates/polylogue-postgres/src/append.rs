@@ -5,12 +5,16 @@ use std::sync::Arc;
 use polylogue_core::chain::Link;
 use polylogue_core::{Claim, LogId, StoreError, Summary};
 use polylogue_store::parts::{Batch, sealed};
+use tokio_postgres::types::Type;
 
 use crate::append_group::{Append, Appended};
-use crate::database::{Access, Retry};
+use crate::database::{Access, Parameter, Retry};
 use crate::error::Failure;
 use crate::listing::state_of;
 use crate::logs::{LogEnd, Logs};
+
+/// Notes that events are lost which were acknowledged. Only of a log that no other process has continued since.
+const LOST: &str = "UPDATE polylogue.logs SET lost_events = lost_events + $2 WHERE nr = $1 AND events = $3";
 
 /// The end of a log in the database, and who has claimed it.
 struct StoredEnd {
@@ -39,7 +43,7 @@ impl Logs {
             self.refresh(claim, &mut end).await?;
         }
         if batch.follows(&claim.id, end.events).is_err() {
-            let stored = self.claimed_end(claim, &end).await?;
+            let stored = self.claimed_end(claim, &mut end).await?;
             batch.follows(&claim.id, stored.events)?;
             self.refresh(claim, &mut end).await?;
         }
@@ -56,7 +60,7 @@ impl Logs {
             state: state_of(&next.summary),
         });
         end.is_doubtful = true;
-        self.write(claim, &append, (&end, &next)).await?;
+        self.write(claim, &append, (&mut end, &next)).await?;
         *end = next;
         Ok(())
     }
@@ -67,7 +71,7 @@ impl Logs {
         &self,
         claim: &Claim,
         append: &Arc<Append>,
-        (end, next): (&LogEnd, &LogEnd),
+        (end, next): (&mut LogEnd, &LogEnd),
     ) -> Result<(), StoreError> {
         let mut retry = Retry::new(&self.database);
         loop {
@@ -109,9 +113,18 @@ impl Logs {
         })
     }
 
-    /// The end of a log, if the claim is valid.
-    async fn claimed_end(&self, claim: &Claim, end: &LogEnd) -> Result<StoredEnd, StoreError> {
+    /// The end of a log, if the claim is valid. A database that has fewer events than it had acknowledged has failed over to a copy that
+    /// lacked them: their number is noted for those who look at the cluster, also if the claim is lost with them.
+    async fn claimed_end(&self, claim: &Claim, end: &mut LogEnd) -> Result<StoredEnd, StoreError> {
         let stored = self.stored_end(&claim.id).await?;
+        if stored.nr == end.nr && stored.events < end.events && !end.is_loss_noted {
+            end.is_loss_noted = true;
+            let (lost, left) = ((end.events - stored.events).cast_signed(), stored.events.cast_signed());
+            let parameters: [Parameter<'_>; 3] =
+                [(&stored.nr, Type::INT8), (&lost, Type::INT8), (&left, Type::INT8)];
+            // The caller receives an error anyway.
+            let _ = self.database.query_once(Access::Write, LOST, &parameters).await;
+        }
         match stored.is_ours && stored.fence == end.fence && stored.nr == end.nr {
             true => Ok(stored),
             false => Err(StoreError::Fenced { id: claim.id.clone() }),
@@ -127,6 +140,7 @@ impl Logs {
             end.link =
                 Link::from_bytes(&stored.chain).ok_or_else(|| self.damaged(&claim.id, "its end is lost"))?;
             (end.events, end.summary) = (stored.events, Summary::of(&events, end.has_team));
+            end.is_loss_noted = false;
         }
         end.is_doubtful = false;
         Ok(())

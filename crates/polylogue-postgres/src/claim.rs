@@ -205,7 +205,8 @@ impl Logs {
             None => Summary::of(&self.read_intact(id).await?.events, self.get(row, 5)?),
         };
         let (is_doubtful, link) = (link.is_none(), link.unwrap_or_else(|| Link::first(&[])));
-        let end = LogEnd { nr, fence, events, link, summary, has_team: self.get(row, 5)?, is_doubtful };
+        let has_team = self.get(row, 5)?;
+        let end = LogEnd { nr, fence, events, link, summary, has_team, is_doubtful, is_loss_noted: false };
         self.notifications.add(id);
         self.held().insert(id.clone(), (claim.fence, std::sync::Arc::new(tokio::sync::Mutex::new(end))));
         Ok(claim)

@@ -50,6 +50,8 @@ pub(crate) struct LogEnd {
     pub(crate) has_team: bool,
     /// Whether an append may have been kept whose acknowledgement was lost.
     pub(crate) is_doubtful: bool,
+    /// Whether it is noted that the database lacks events that were acknowledged.
+    pub(crate) is_loss_noted: bool,
 }
 
 impl Logs {

@@ -29,10 +29,16 @@ const FIGURES: &str =
         coalesce(sum(takeovers), 0)::bigint
     FROM polylogue.cluster WHERE tenant = $1 GROUP BY state";
 
+/// Of all logs, also of those that are idle since.
+const LOST: &str =
+    "SELECT coalesce(sum(lost_events), 0)::bigint FROM polylogue.logs WHERE tenant = $1 AND lost_events > 0";
+
 /// How many logs of a tenant are in which state.
 pub(crate) async fn figures(database: &Database, tenant: &str) -> Result<QueueFigures, StoreError> {
     let rows = database.query(Access::Read, FIGURES, &[(&tenant, Type::TEXT)]).await?;
-    let mut figures = QueueFigures::default();
+    let lost = database.query(Access::Read, LOST, &[(&tenant, Type::TEXT)]).await?;
+    let lost = lost.first().map_or(Ok(0), |row| database.get::<i64>(row, 0))?;
+    let mut figures = QueueFigures { lost_events: lost.cast_unsigned(), ..QueueFigures::default() };
     for row in &rows {
         let count: i64 = database.get(row, 1)?;
         if let Some(state) = QueueState::of(&database.get::<String>(row, 0)?) {

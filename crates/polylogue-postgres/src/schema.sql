@@ -35,12 +35,14 @@ CREATE TABLE polylogue.logs(
     is_parked boolean NOT NULL DEFAULT false,   -- no worker claims it, after too many tries
     needs text NOT NULL DEFAULT '',             -- what a worker has to offer, sorted words
     posted bigint NOT NULL DEFAULT 0,           -- the number of the last inbox message
+    lost_events bigint NOT NULL DEFAULT 0,      -- events that processes had appended, and that a failover has undone
     UNIQUE(tenant, id)
 ) WITH (fillfactor = 60);
 CREATE INDEX logs_newest ON polylogue.logs(tenant, created_ms DESC, id DESC);
 CREATE INDEX logs_due ON polylogue.logs(tenant, needs, due) WHERE due IS NOT NULL;
 CREATE INDEX logs_parked ON polylogue.logs(tenant, id) WHERE is_parked;
 CREATE INDEX logs_held ON polylogue.logs(holder) WHERE holder IS NOT NULL;
+CREATE INDEX logs_undone ON polylogue.logs(tenant) WHERE lost_events > 0;
 CREATE INDEX logs_parent ON polylogue.logs(tenant, parent_id) WHERE parent_id IS NOT NULL;
 -- Text: bytes come back as they went.
 CREATE TABLE polylogue.events(
@@ -187,4 +189,4 @@ CREATE VIEW polylogue.cluster_limits AS
     FROM polylogue.rate_limits
     UNION ALL SELECT provider, account, '', NULL, NULL, NULL, NULL, NULL, count(*), count(*) FILTER (WHERE until > now())
     FROM polylogue.slots GROUP BY provider, account;
-INSERT INTO polylogue.format VALUES(7, 7);
+INSERT INTO polylogue.format VALUES(8, 8);

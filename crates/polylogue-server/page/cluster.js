@@ -93,7 +93,7 @@ export function Cluster() {
         };
     }, []);
     document.title = 'Cluster · Polylogue';
-    const { workers = [], budgets = [], conversations = [], counts = {}, takeovers = 0 } = cluster.value ?? {};
+    const { workers = [], budgets = [], conversations = [], counts = {}, takeovers = 0, lost_events: lost = 0 } = cluster.value ?? {};
     const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
     return html`<main id="main" tabindex="-1">
         <h1>Cluster</h1>
@@ -101,6 +101,7 @@ export function Cluster() {
         ${cluster.value && html`<dl class="difference">
             ${Object.keys(STATES).map((state) => html`<div><dt>${state}</dt><dd data-state=${state}>${counts[state]}</dd></div>`)}
             <div><dt>takeovers</dt><dd>${takeovers}</dd></div>
+            ${lost > 0 && html`<div><dt>lost events</dt><dd>${lost}</dd></div>`}
             <div><dt>longest wait</dt><dd>${span(Math.round(cluster.value.overdue_seconds * 1000))}</dd></div></dl>
         <${Part} title="Conversations" none="No conversation runs or waits.">${conversations.map((/** @type {any} */ queued) => html`<${Queued} key=${queued.id} queued=${queued} />`)}<//>
         ${all > conversations.length && html`<p class="about">${conversations.length} of ${all} are shown.</p>`}

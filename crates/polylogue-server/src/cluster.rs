@@ -21,6 +21,7 @@ pub async fn cluster_of(runtime: &Runtime, most: usize) -> polylogue_runtime::Re
         counts: Counts { lost, parked, ready, held, timed },
         overdue_seconds: figures.overdue_seconds,
         takeovers: figures.takeovers,
+        lost_events: figures.lost_events,
     })
 }
 

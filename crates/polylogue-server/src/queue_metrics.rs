@@ -60,14 +60,17 @@ pub(crate) async fn register(
     }
     let help = "Conversations that are not idle, on all workers";
     registry.register("cluster_conversations", help, states);
-    let (overdue, takeovers) =
-        (Gauge::<f64, std::sync::atomic::AtomicU64>::default(), Gauge::<i64>::default());
+    let overdue = Gauge::<f64, std::sync::atomic::AtomicU64>::default();
+    let (takeovers, lost) = (Gauge::<i64>::default(), Gauge::<i64>::default());
     overdue.set(figures.overdue_seconds);
     takeovers.set(number(figures.takeovers));
+    lost.set(number(figures.lost_events));
     let help = "For how long the conversation has waited for a worker that has waited longest";
     registry.register("cluster_overdue_seconds", help, overdue);
     let help = "How often conversations that are not idle were taken over from workers that were lost";
     registry.register("cluster_takeovers", help, takeovers);
+    let help = "Events that the store lacks though it had acknowledged them, because its database failed over to a copy without them";
+    registry.register("cluster_lost_events", help, lost);
     Ok(())
 }
 

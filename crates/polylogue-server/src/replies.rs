@@ -310,6 +310,7 @@ fn cluster() -> Value {
             ),
             ("overdue_seconds", json!({"type": "number", "minimum": 0})),
             ("takeovers", count()),
+            ("lost_events", count()),
         ],
         &[],
     )

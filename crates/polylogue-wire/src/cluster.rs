@@ -18,6 +18,8 @@ pub struct Cluster {
     pub overdue_seconds: f64,
     /// How often those that are not idle were taken over from a worker that was lost.
     pub takeovers: u64,
+    /// How many events the store lacks that it had acknowledged, because its database failed over to a copy without them.
+    pub lost_events: u64,
 }
 
 /// How many conversations are in which state.

@@ -203,6 +203,12 @@ fn print_summary(cluster: &Cluster, place: &PlaceOption) {
     let workers = counted(cluster.workers.len() as u64, "worker");
     let states: Vec<String> = states.into_iter().map(of).collect();
     print_note_wrapped(&format!("{workers}; {}; {takeovers}", states.join(", ")));
+    if cluster.lost_events > 0 {
+        let events = counted(cluster.lost_events, "event");
+        print_note_wrapped(&format!(
+            "{events} lost: the database had acknowledged them, and failed over to a copy without them"
+        ));
+    }
     if cluster.workers.is_empty() && counts.ready + counts.lost > 0 {
         let worker = place.at_store().command("worker");
         print_note_wrapped(&format!("hint: no worker runs: start one with `{worker}`"));

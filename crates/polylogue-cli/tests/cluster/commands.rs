@@ -415,6 +415,21 @@ fn a_conversation_that_waits_for_a_worker_is_cancelled() {
     }
 }
 
+/// W16.
+#[test]
+fn events_that_a_failover_has_undone_are_shown() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", TALK);
+    place.detach(&["team.yaml"]);
+    let shown = place.run(&["cluster"], 0).err;
+    assert!(!shown.contains("events lost"), "{shown}");
+    // As a process notes it whose appends the database has lost.
+    let _ = server.sql("UPDATE polylogue.logs SET lost_events = 3");
+    let shown = place.run(&["cluster"], 0).err;
+    assert!(shown.contains("3 events lost"), "{shown}");
+}
+
 /// A conversation that cannot be run is parked with the reason, and is handed over again by a command.
 #[test]
 fn a_conversation_that_fails_repeatedly_is_parked_until_it_is_handed_over_again() {

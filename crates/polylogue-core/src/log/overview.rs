@@ -107,6 +107,9 @@ pub struct QueueFigures {
     pub overdue_seconds: f64,
     /// How often those that are not idle were taken over from a worker that was lost.
     pub takeovers: u64,
+    /// How many events the store lacks that it had acknowledged to processes, because its database failed over to a copy without them. Of all
+    /// logs.
+    pub lost_events: u64,
 }
 
 impl QueueFigures {

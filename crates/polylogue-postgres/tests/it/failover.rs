@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Store, StoreError};
+use polylogue_core::{Queue as _, Store, StoreError};
 use polylogue_postgres::{Address, Postgres};
 use polylogue_test::postgres::PostgresServer;
 
@@ -105,6 +105,7 @@ async fn an_asynchronous_standby_that_lacks_commits_has_valid_beginnings_and_one
     let lost_log = reader.read(&id("lost"), 0).await;
     assert!(matches!(lost_log, Err(StoreError::NotFound { .. })), "{lost_log:?}");
     a_moment().await;
+    let mut lost = 0;
     for writer in writers.stop().await {
         let (log, acknowledged) = (&writer.claim.id, writer.acknowledged);
         let kept = reader.read(log, 0).await.unwrap();
@@ -114,7 +115,14 @@ async fn an_asynchronous_standby_that_lacks_commits_has_valid_beginnings_and_one
         // The loss is an error of the writer, which appends nothing behind it.
         let gap = StoreError::Gap { id: log.clone(), kept: kept_events, given: acknowledged };
         assert_eq!(writer.refused, Some(gap), "{log}");
+        lost += acknowledged - kept_events;
     }
+    // Those who look at the cluster see it, too.
+    assert_eq!(lost_events(&reader).await, lost);
+}
+
+async fn lost_events(store: &Postgres) -> u64 {
+    store.overview(0).await.unwrap().figures.lost_events
 }
 
 /// W16: after a failover the same fence may be given again. The holder tells the claims apart.
@@ -132,6 +140,7 @@ async fn a_claim_whose_commit_was_lost_is_void_though_its_fence_is_given_again()
     let of_both = || Postgres::open(Address::parse(&url).unwrap()).unwrap();
     let (lost, rival) = (of_both(), of_both());
     let void = lost.claim(&id("a")).await.unwrap();
+    lost.append(&void, &some(2, 4)).await.unwrap();
     primary.kill();
     standby.restart();
     standby.promote();
@@ -139,7 +148,10 @@ async fn a_claim_whose_commit_was_lost_is_void_though_its_fence_is_given_again()
     let _ = standby.sql(&format!("SELECT setval('polylogue.fences', {}, false)", void.fence));
     let valid = rival.claim(&id("a")).await.unwrap();
     assert_eq!(valid.fence, void.fence);
-    assert_eq!(lost.append(&void, &some(2, 3)).await, Err(StoreError::Fenced { id: id("a") }));
+    for _ in 0..2 {
+        assert_eq!(lost.append(&void, &some(4, 5)).await, Err(StoreError::Fenced { id: id("a") }));
+    }
+    assert_eq!(lost_events(&rival).await, 2, "they are counted once");
     rival.append(&valid, &some(2, 3)).await.unwrap();
     expire(&standby);
     assert_eq!(lost.renew(&void).await, Err(StoreError::Fenced { id: id("a") }));

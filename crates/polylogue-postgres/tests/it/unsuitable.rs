@@ -74,15 +74,15 @@ async fn databases_that_other_versions_and_programs_made_are_refused() {
     drop(store);
     let _ = server.sql("UPDATE polylogue.format SET format = 9, oldest_reader = 9");
     let newer = refusal(&open(&server)).await;
-    assert!(matches!(newer, StoreError::Newer { found: 9, known: 7, .. }), "{newer:?}");
+    assert!(matches!(newer, StoreError::Newer { found: 9, known: 8, .. }), "{newer:?}");
     let _ = server.sql("UPDATE polylogue.format SET format = 1, oldest_reader = 1");
-    assert!(matches!(refusal(&open(&server)).await, StoreError::Older { found: 1, known: 7, .. }));
+    assert!(matches!(refusal(&open(&server)).await, StoreError::Older { found: 1, known: 8, .. }));
     // A newer one that this version can read is not written.
-    let _ = server.sql("UPDATE polylogue.format SET format = 8, oldest_reader = 7");
+    let _ = server.sql("UPDATE polylogue.format SET format = 9, oldest_reader = 8");
     let store = open(&server);
     assert_eq!(store.read(&id("a"), 0).await.unwrap().len(), 2);
     for refused in [store.claim(&id("a")).await.map(drop), store.remove(&id("a")).await] {
-        assert!(matches!(refused, Err(StoreError::Newer { found: 8, .. })), "{refused:?}");
+        assert!(matches!(refused, Err(StoreError::Newer { found: 9, .. })), "{refused:?}");
     }
 }
 
