@@ -3,6 +3,7 @@
 //! Each process runs 64 conversations whose model calls take 0.5 to 2 seconds, so that the ideal is 51.2 steps a second for each. The
 //! database and the workers are on this machine: where it is busy, the figures say that, and nothing of scaling.
 
+mod apart;
 mod machine;
 mod worker;
 
@@ -13,6 +14,7 @@ use polylogue::kernel::{AnyQueue, Due, LogId, Meta, Queue as _, Store as _};
 use polylogue_postgres::{Address, Postgres};
 use polylogue_test::postgres::PostgresServer;
 
+use self::apart::{Apart, Part};
 use self::machine::Ticks;
 use self::worker::{Figures, LATENCY_MS, PLACES};
 use crate::child::Process;
@@ -38,34 +40,78 @@ const MISSED: &str = "missed";
 const SETTLE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Numbers of processes, and for how long each is measured.
+/// Numbers of processes, for how long each is measured, and how often.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     processes: Vec<usize>,
     time: Duration,
+    runs: usize,
 }
 
 impl Options {
-    /// `[PROCESSES,...] [SECONDS]`
+    /// `[PROCESSES,...] [SECONDS] [RUNS]`
     pub(crate) fn parse(args: &[&str]) -> Result<Self> {
-        const USAGE: &str = "`cluster` takes numbers of processes from 1 to 32, separated by commas, and seconds from 1 to 600: \
-                             `cluster 1,2,4,8 30`";
-        let (processes, seconds) = match args {
-            [] => ("1,2,4,8", "30"),
-            [processes] => (*processes, "30"),
-            [processes, seconds] => (*processes, *seconds),
+        const USAGE: &str = "`cluster` takes numbers of processes from 1 to 32, separated by commas, seconds from 1 to 600, and runs from \
+                             1 to 9: `cluster 1,2,4,8 30 3`";
+        let (processes, seconds, runs) = match args {
+            [] => ("1,2,4,8", "30", "3"),
+            [processes] => (*processes, "30", "3"),
+            [processes, seconds] => (*processes, *seconds, "3"),
+            [processes, seconds, runs] => (*processes, *seconds, *runs),
             _ => return Err(USAGE.into()),
         };
         let processes = processes.split(',').map(|text| text.trim().parse()).collect();
-        match (processes, seconds.parse()) {
-            (Ok::<Vec<usize>, _>(processes), Ok(seconds @ 1..=600))
+        match (processes, seconds.parse(), runs.parse()) {
+            (Ok::<Vec<usize>, _>(processes), Ok(seconds @ 1..=600), Ok(runs @ 1..=9))
                 if processes.iter().all(|count| (1..=32).contains(count)) =>
             {
-                Ok(Self { processes, time: Duration::from_secs(seconds) })
+                Ok(Self { processes, time: Duration::from_secs(seconds), runs })
             }
             _ => Err(USAGE.into()),
         }
     }
+
+    /// Measures each number of processes, all of them in turn, and as often as it says. Returns the medians.
+    fn measure(
+        &self,
+        processes: &[usize],
+        has_latency: bool,
+        apart: Option<&Apart>,
+    ) -> Result<Vec<Measured>> {
+        let mut measured: Vec<Vec<Measured>> = processes.iter().map(|_| Vec::new()).collect();
+        for _ in 0..self.runs {
+            for (processes, measured) in processes.iter().zip(&mut measured) {
+                measured.push(measure(*processes, self.time, has_latency, apart)?);
+            }
+        }
+        Ok(measured.iter().filter_map(|runs| Measured::median(runs)).collect())
+    }
+}
+
+/// The columns of the tables.
+const HEAD: [&str; 13] = [
+    "processes",
+    "steps/s",
+    "of n times one",
+    "of the ideal",
+    "reference",
+    "goal",
+    "between calls, ms: p50",
+    "p99",
+    "CPU ms a step: worker",
+    "database",
+    "commits/s",
+    "connections",
+    "machine busy",
+];
+
+/// Prints these columns.
+fn print(title: &str, columns: &[usize], rows: &[Vec<String>]) {
+    let head: Vec<&str> = columns.iter().filter_map(|column| HEAD.get(*column).copied()).collect();
+    let kept = |row: &Vec<String>| -> Vec<String> {
+        columns.iter().filter_map(|column| row.get(*column).cloned()).collect()
+    };
+    table::print(title, &head, &rows.iter().map(kept).collect::<Vec<_>>());
 }
 
 /// Runs a worker process.
@@ -78,38 +124,17 @@ pub(crate) fn report(options: &Options) -> Result<()> {
     if let Some(load) = machine::load() {
         println!("Load of this machine before: {load}\n");
     }
-    let mut all = Vec::new();
-    for processes in &options.processes {
-        all.push(measure(*processes, options.time, true)?);
-    }
+    let all = options.measure(&options.processes, true, None)?;
     let one = all.iter().find(|measured| measured.processes == 1).map(|measured| measured.steps);
     let rows: Vec<Vec<String>> = all.iter().map(|measured| measured.row(one)).collect();
+    let (least, most) = LATENCY_MS;
     let title = format!(
-        "Steps a second of worker processes with {PLACES} conversations each, whose model calls take {} to {} ms; one Postgres",
-        LATENCY_MS.0, LATENCY_MS.1
+        "Steps a second of worker processes with {PLACES} conversations each, whose model calls take {least} to {most} ms; one Postgres; \
+         medians of {} runs",
+        options.runs
     );
-    let head = [
-        "processes",
-        "steps/s",
-        "of n times one",
-        "of the ideal",
-        "reference",
-        "goal",
-        "between calls, ms: p50",
-        "p99",
-        "CPU ms a step: worker",
-        "database",
-        "commits/s",
-        "machine busy",
-    ];
-    table::print(&title, &head, &rows);
-    let ceiling = measure(2, options.time, false)?;
-    let title =
-        "The same with models that take no time: the ceiling of this machine, which says nothing of scaling";
-    let row = ceiling.row(None);
-    let kept = [0, 1, 6, 7, 8, 9, 10, 11];
-    let head: Vec<&str> = kept.iter().filter_map(|column| head.get(*column).copied()).collect();
-    table::print(title, &head, &[kept.iter().filter_map(|column| row.get(*column).cloned()).collect()]);
+    print(&title, &(0..HEAD.len()).collect::<Vec<_>>(), &rows);
+    companions(options)?;
     let missed = all.iter().filter(|measured| measured.goal() == MISSED);
     let missed: Vec<String> = missed.map(|measured| measured.processes.to_string()).collect();
     match missed.is_empty() {
@@ -120,6 +145,27 @@ pub(crate) fn report(options: &Options) -> Result<()> {
         )
         .into()),
     }
+}
+
+/// Measures and prints what says nothing of scaling: the ceiling of this machine, and the largest number of processes where the database and
+/// the workers have processors of their own.
+fn companions(options: &Options) -> Result<()> {
+    let rows = |measured: Vec<Measured>| -> Vec<Vec<String>> {
+        measured.iter().map(|measured| measured.row(None)).collect()
+    };
+    let title =
+        "The same with models that take no time: the ceiling of this machine, which says nothing of scaling";
+    print(title, &[0, 1, 6, 7, 8, 9, 10, 11, 12], &rows(options.measure(&[2], false, None)?));
+    let Some(apart) = Apart::of_this_machine() else {
+        println!(
+            "Not measured: processors apart for the database and the workers, of which there must be two\n"
+        );
+        return Ok(());
+    };
+    let largest: Vec<usize> = options.processes.iter().copied().max().into_iter().collect();
+    let title = format!("The same with processors apart: {apart}");
+    print(&title, &[0, 1, 3, 6, 7, 8, 9, 10, 11, 12], &rows(options.measure(&largest, true, Some(&apart))?));
+    Ok(())
 }
 
 /// What a number of processes did.
@@ -135,11 +181,34 @@ struct Measured {
     database_ms: Option<f64>,
     /// A second.
     commits: f64,
+    /// To the database, at the end.
+    connections: f64,
     /// The busy share of the machine.
     busy: Option<f64>,
 }
 
+fn median(mut figures: Vec<f64>) -> Option<f64> {
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied()
+}
+
 impl Measured {
+    /// The median of each figure of these runs of the same number of processes.
+    fn median(runs: &[Self]) -> Option<Self> {
+        let figure = |of: fn(&Self) -> f64| median(runs.iter().map(of).collect());
+        let known = |of: fn(&Self) -> Option<f64>| median(runs.iter().filter_map(of).collect());
+        Some(Self {
+            processes: runs.first()?.processes,
+            steps: figure(|run| run.steps)?,
+            between_ms: [figure(|run| run.between_ms[0])?, figure(|run| run.between_ms[1])?],
+            worker_ms: figure(|run| run.worker_ms)?,
+            database_ms: known(|run| run.database_ms),
+            commits: figure(|run| run.commits)?,
+            connections: figure(|run| run.connections)?,
+            busy: known(|run| run.busy),
+        })
+    }
+
     /// Its share of what its processes would make together if each made so many steps a second.
     #[expect(clippy::cast_precision_loss, reason = "small counts")]
     fn share(&self, one: f64) -> f64 {
@@ -169,6 +238,7 @@ impl Measured {
             format!("{:.2}", self.worker_ms),
             known(self.database_ms.map(|ms| format!("{ms:.2}"))),
             format!("{:.0}", self.commits),
+            format!("{:.0}", self.connections),
             known(self.busy.map(|busy| format!("{:.0} %", busy * 100.0))),
         ]
     }
@@ -180,13 +250,16 @@ fn ideal() -> f64 {
     PLACES as f64 * 2_000.0 / (LATENCY_MS.0 + LATENCY_MS.1) as f64
 }
 
-fn measure(processes: usize, time: Duration, has_latency: bool) -> Result<Measured> {
-    let server =
-        PostgresServer::start().ok_or("Postgres is not installed; hint: `apt install postgresql`")?;
+fn measure(processes: usize, time: Duration, has_latency: bool, apart: Option<&Apart>) -> Result<Measured> {
+    let server = apart::start(apart, Part::Database, || {
+        PostgresServer::start()
+            .ok_or_else(|| "Postgres is not installed; hint: `apt install postgresql`".into())
+    })?;
     create(&server.url(), processes * PLACES)?;
     let args = [WORKER, &server.url(), if has_latency { "slow" } else { AT_ONCE }];
-    let mut workers =
-        (0..processes).map(|_| Process::start(&args.map(AsRef::as_ref))).collect::<Result<Vec<_>>>()?;
+    let mut workers = apart::start(apart, Part::Workers, || {
+        (0..processes).map(|_| Process::start(&args.map(AsRef::as_ref))).collect::<Result<Vec<_>>>()
+    })?;
     fill(&mut workers)?;
     std::thread::sleep(SETTLE);
     let before = (Ticks::now(), machine::database_seconds(&server.data()), commits(&server)?);
@@ -195,6 +268,7 @@ fn measure(processes: usize, time: Duration, has_latency: bool) -> Result<Measur
     std::thread::sleep(time);
     let figures = ask(&mut workers)?;
     let after = (Ticks::now(), machine::database_seconds(&server.data()), commits(&server)?);
+    let connections = connections(&server)?;
     undisturbed(&figures)?;
     let steps = figures.iter().map(|each| each.steps).sum::<u64>().max(1) as f64;
     let wall = figures.iter().map(|each| each.wall_us).sum::<f64>() / 1e6 / processes as f64;
@@ -206,6 +280,7 @@ fn measure(processes: usize, time: Duration, has_latency: bool) -> Result<Measur
         worker_ms: figures.iter().map(|each| each.cpu_us).sum::<f64>() / 1e3 / steps,
         database_ms: database,
         commits: (after.2 - before.2) / wall,
+        connections,
         busy: after.0.zip(before.0).map(|(after, before)| after.busy_since(before)),
     })
 }
@@ -262,6 +337,12 @@ fn commits(server: &PostgresServer) -> Result<f64> {
     Ok(server.sql("SELECT xact_commit FROM pg_stat_database WHERE datname = 'polylogue'").parse()?)
 }
 
+/// Connections to the database, without that of this question.
+fn connections(server: &PostgresServer) -> Result<f64> {
+    let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = 'polylogue' AND pid <> pg_backend_pid()";
+    Ok(server.sql(sql).parse()?)
+}
+
 fn percentiles(figures: &[Figures]) -> [f64; 2] {
     let mut between: Vec<u32> = figures.iter().flat_map(|each| &each.between_us).copied().collect();
     between.sort_unstable();
@@ -276,28 +357,55 @@ mod tests {
 
     #[test]
     fn options_are_numbers_of_processes_and_seconds() {
-        let options =
-            |args: &[&str]| Options::parse(args).map(|options| (options.processes, options.time.as_secs()));
-        assert_eq!(options(&[]).unwrap(), (vec![1, 2, 4, 8], 30));
-        assert_eq!(options(&["1,32", "20"]).unwrap(), (vec![1, 32], 20));
-        for wrong in
-            [&["0"] as &[&str], &["33"], &["1,,2"], &["many"], &["1", "0"], &["1", "601"], &["1", "2", "3"]]
-        {
-            assert!(options(wrong).unwrap_err().to_string().contains("`cluster 1,2,4,8 30`"), "{wrong:?}");
+        let options = |args: &[&str]| {
+            Options::parse(args).map(|options| (options.processes, options.time.as_secs(), options.runs))
+        };
+        assert_eq!(options(&[]).unwrap(), (vec![1, 2, 4, 8], 30, 3));
+        assert_eq!(options(&["1,32", "20"]).unwrap(), (vec![1, 32], 20, 3));
+        assert_eq!(options(&["1", "20", "5"]).unwrap(), (vec![1], 20, 5));
+        for wrong in [
+            &["0"] as &[&str],
+            &["33"],
+            &["1,,2"],
+            &["many"],
+            &["1", "0"],
+            &["1", "601"],
+            &["1", "2", "0"],
+            &["1", "2", "10"],
+            &["1", "2", "3", "4"],
+        ] {
+            assert!(options(wrong).unwrap_err().to_string().contains("`cluster 1,2,4,8 30 3`"), "{wrong:?}");
         }
     }
 
-    #[test]
-    fn a_row_says_what_the_figures_say_of_scaling() {
-        let measured = |steps, busy| Measured {
+    fn measured(steps: f64, busy: Option<f64>) -> Measured {
+        Measured {
             processes: 2,
             steps,
             between_ms: [1.0, 2.0],
             worker_ms: 0.5,
             database_ms: None,
             commits: 300.0,
+            connections: 12.0,
             busy,
-        };
+        }
+    }
+
+    #[test]
+    fn the_median_of_each_figure_counts() {
+        let runs = [measured(90.0, Some(0.9)), measured(102.0, None), measured(101.0, Some(0.5))];
+        let median = Measured::median(&runs).unwrap();
+        assert_eq!((median.steps, median.busy, median.database_ms), (101.0, Some(0.9), None));
+        assert!(Measured::median(&[]).is_none());
+    }
+
+    #[test]
+    fn a_row_has_a_cell_for_each_column() {
+        assert_eq!(measured(1.0, None).row(None).len(), HEAD.len());
+    }
+
+    #[test]
+    fn a_row_says_what_the_figures_say_of_scaling() {
         let columns = |measured: Measured| measured.row(Some(51.2))[2..6].join(" ");
         assert_eq!(columns(measured(102.4, Some(0.99))), "1.000 1.000 109 met");
         assert_eq!(columns(measured(90.0, Some(0.9))), "0.879 0.879 109 saturated");

@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         [job::HOST, folder] => serve::host(folder),
         _ => {
             const USAGE: &str = "usage: cargo run --release -p polylogue-bench \
-                [apis|calls|cancel|check|cluster [PROCESSES,... [SECONDS]]|long-turn|serve [CONVERSATIONS]|stores]";
+                [apis|calls|cancel|check|cluster [PROCESSES,... [SECONDS [RUNS]]]|long-turn|serve [CONVERSATIONS]|stores]";
             Err(USAGE.into())
         }
     };
