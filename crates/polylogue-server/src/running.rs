@@ -108,21 +108,23 @@ impl Runs {
 
     /// Returns whether it is to be run once more; if not, gives up the right to run it.
     pub(crate) fn leave(&self, id: &LogId) -> bool {
+        self.leave_with_halt(id).0
+    }
+
+    /// The same, with the [`halt`](Self::halt) that no one has taken, unless it is to be run once more.
+    pub(crate) fn leave_with_halt(&self, id: &LogId) -> (bool, Option<Instruction>) {
         let mut running = self.running();
-        let again = match running.get_mut(id) {
+        let left = match running.get_mut(id) {
             Some(entry) if entry.again => {
                 // What ended an earlier wait does not end the next one.
                 *entry = Entry { generation: entry.generation, ..Entry::default() };
-                true
+                (true, None)
             }
-            _ => {
-                running.remove(id);
-                false
-            }
+            _ => (false, running.remove(id).and_then(|entry| entry.halt)),
         };
         drop(running);
         self.note_change(id);
-        again
+        left
     }
 
     /// Resolves when it is not to wait any longer until it may run.
@@ -232,6 +234,15 @@ mod tests {
         runs.unqueued(&id).await;
         assert!(!runs.leave(&id));
         assert!(!runs.halt(&id, stop()), "it does not run");
+    }
+
+    #[test]
+    fn a_stop_that_no_run_has_taken_is_left_to_who_leaves_it() {
+        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        assert!(runs.enter(&id) && runs.halt(&id, stop()));
+        assert_eq!(runs.leave_with_halt(&id), (false, Some(stop())));
+        assert!(runs.enter(&id));
+        assert_eq!(runs.leave_with_halt(&id), (false, None));
     }
 
     #[test]

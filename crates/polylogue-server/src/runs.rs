@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    Due, Instruction, LimitOverrides, LogId, LogState, OpenQuestion, Status, StoreError, Subscription,
+    Due, Instruction, InstructionError, LimitOverrides, LogId, LogState, OpenQuestion, Status, StoreError, Subscription,
 };
 use polylogue_runtime::{Conversation, OpenOptions, Prepared};
 use tokio::sync::oneshot;
@@ -103,17 +103,17 @@ pub(crate) fn begin(
 }
 
 /// Stops a conversation, at once if `now` and else after its step: one that runs, waits until it may, or is about to be opened. Returns
-/// whether this process has such a one.
-pub(crate) fn stop(tenant: &Tenant, id: &LogId, now: bool) -> bool {
+/// whether this process has such a one. One that has come to rest meanwhile is none: its log has to be told.
+pub(crate) async fn stop(tenant: &Tenant, id: &LogId, now: bool) -> bool {
     let is_run = tenant.runs.halt(id, Instruction::Cancel { now });
-    let open = tenant.runtime.get(id);
-    let is_here = is_run || open.is_some();
-    if let Some(conversation) = open {
-        // A worker of this process can run it, too.
-        let instruction = if is_run { tenant.runs.take_halt(id) } else { Some(Instruction::Cancel { now }) };
-        instruction.into_iter().for_each(|instruction| drop(conversation.instruct(instruction)));
-    }
-    is_here
+    let Some(conversation) = tenant.runtime.get(id) else { return is_run };
+    // A worker of this process can run it, too.
+    let instruction = if is_run { tenant.runs.take_halt(id) } else { Some(Instruction::Cancel { now }) };
+    // If there is none, its run has taken it.
+    let Some(instruction) = instruction else { return true };
+    let confirmation = conversation.instruct(instruction);
+    drop(conversation);
+    !matches!(timeout(LEAVES, confirmation.confirmed()).await, Ok(Err(InstructionError::Lost)))
 }
 
 /// How long it is waited for a run that has ended its conversation to leave it.
@@ -166,19 +166,34 @@ impl Task {
             if self.may_run(running.take()).await {
                 drop(queued.take());
                 ended = self.run_once(next.take(), std::mem::take(&mut stretch), &mut running).await;
-            } else if let Some(opened) = next.take() {
-                close(opened, if self.app.is_stopping() { Due::Now } else { Due::Never }).await;
+            } else {
+                // The end of its wait is all that was asked for.
+                drop(self.tenant.runs.take_halt(&self.id));
+                if let Some(opened) = next.take() {
+                    close(opened, if self.app.is_stopping() { Due::Now } else { Due::Never }).await;
+                }
             }
             if ended == Ended::AtRest {
                 self.clear();
             }
-            if !self.tenant.runs.leave(&self.id) {
+            let (again, halt) = self.tenant.runs.leave_with_halt(&self.id);
+            if !again {
+                self.stop_at_rest(halt).await;
                 if ended == Ended::Asking {
                     continue_in_time(&self.app, &self.tenant, &self.id);
                 }
                 return;
             }
             self.note();
+        }
+    }
+
+    /// Carries out a cancellation that came after the run had ended, and before it was left.
+    async fn stop_at_rest(&self, halt: Option<Instruction>) {
+        let Some(halt @ Instruction::Cancel { .. }) = halt else { return };
+        self.clear();
+        if let Err(error) = self.tenant.runtime.steer(&self.id, halt).await {
+            warn!(conversation = %self.id, %error, "a conversation that has come to rest cannot be cancelled");
         }
     }
 

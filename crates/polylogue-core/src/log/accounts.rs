@@ -89,7 +89,7 @@ impl OwnedAccount {
         if let Some(who) = ended {
             let is_own = matches!(&self.owner, AllowanceOwner::Agent(name) if name == who);
             // A turn can be given up in the middle of a chat that it runs, or of a call.
-            self.active.retain(|(path, _)| !(is_own && path == at) && !path.is_run_by(at, who));
+            self.active.retain(|(path, _)| !(path.is_run_by(at, who) || is_own && path == at));
         }
         match body {
             Body::BackgroundEnded(result) => {

@@ -252,7 +252,7 @@ pub(crate) async fn stop_run(app: &App, tenant: &Tenant, id: &LogId, now: bool) 
     let was_promised = app.promised.payer(&tenant.name, id).is_some();
     runs::take_back(app, tenant, id);
     // Workers would continue what does not run here.
-    let is_stopped = runs::stop(tenant, id, now) || tenant.runtime.cancel_queued(id, now).await?;
+    let is_stopped = runs::stop(tenant, id, now).await || tenant.runtime.cancel_queued(id, now).await?;
     Ok(is_stopped || was_promised)
 }
 

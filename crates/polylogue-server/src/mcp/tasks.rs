@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use super::questions::{answer_all, open_questions};
 use super::result::CallResult;
 use super::visitor::{Visitor, plain};
-use crate::api::steering::stop_run;
 use crate::conversation::{find, state_of};
 use crate::problem::Problem;
-use crate::runs::take_back;
+use crate::runs::{stop, take_back};
 use crate::stretch::Stretch;
 
 /// The id of the task that begins with the event `from` of a conversation.
@@ -149,11 +148,11 @@ pub(super) async fn cancel(visitor: &Visitor, id: &str, asks: bool) -> Result<()
     if let TaskProgress::Ended(_) | TaskProgress::Cancelled = report(visitor, id, asks).await?.progress {
         return Ok(());
     }
-    if tenant.runs.is_running(conversation) {
-        return stop_run(&visitor.app, tenant, conversation, true).await.map(drop).map_err(invalid);
+    take_back(&visitor.app, tenant, conversation);
+    if tenant.runs.is_running(conversation) && stop(tenant, conversation, true).await {
+        return Ok(());
     }
     // One that waits is cancelled in its log, and does not continue with a default answer.
-    take_back(&visitor.app, tenant, conversation);
     let cancel = Instruction::Cancel { now: true };
     let steered = tenant.runtime.steer_once(conversation, cancel, fresh_id().as_str()).await;
     steered.map(drop).map_err(invalid)
