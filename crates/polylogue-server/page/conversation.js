@@ -1,5 +1,5 @@
 // The conversation: the items of its outermost chat, the newest in view while it is followed.
-import { html, useEffect, useRef, useSignal } from './lib.js';
+import { html, useEffect, useLayoutEffect, useRef, useSignal } from './lib.js';
 import { route } from './router.js';
 import { Items } from './items.js';
 
@@ -63,6 +63,14 @@ function useEnd(isFollowed) {
     return { follows, isBehind };
 }
 
+/** Brings a message into view with the focus, unless a person has moved the focus from where it was. @param {HTMLElement} target @param {Element | null} before */
+function goTo(target, before) {
+    const now = document.activeElement;
+    if (now && now !== document.body && now !== before) return;
+    target.scrollIntoView({ block: 'center' });
+    target.focus();
+}
+
 /** @param {{id: string, run: any, version: number}} props */
 export function Conversation({ id, run, version }) {
     const items = run.chats.get('').items;
@@ -71,13 +79,17 @@ export function Conversation({ id, run, version }) {
     const turn = at === null ? null : turnOf(run, Number(at));
     const wanted = turn && String(turn.said ?? turn.seq);
     const found = useRef(/** @type {string | null} */ (null));
-    useEffect(() => {
+    const focused = useRef(/** @type {Element | null} */ (null));
+    useLayoutEffect(() => {
+        focused.current = document.activeElement;
+    }, [at]);
+    // In the step that draws the message, so that no key comes between: it would move from the first message in view.
+    useLayoutEffect(() => {
         const target = wanted && found.current !== at ? document.getElementById(`m${wanted}`) : null;
         if (target) {
             found.current = at;
             follows.current = false;
-            target.scrollIntoView({ block: 'center' });
-            target.focus();
+            goTo(target, focused.current);
         } else if (found.current === at && !follows.current && !isAtEnd()) isBehind.value = true;
         // Also for each piece of what is being said, and for what happens within a turn.
     }, [run.seq, run.pieces, at]);

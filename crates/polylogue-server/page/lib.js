@@ -1,11 +1,11 @@
 // The library of the page in one place: `html` makes elements, and shows every text as text.
 import { h, render, Fragment, Component } from './vendor/preact-11.2.0.js';
-import { useEffect, useRef, useState } from './vendor/preact-hooks-11.2.0.js';
+import { useEffect, useLayoutEffect, useRef, useState } from './vendor/preact-hooks-11.2.0.js';
 import { signal, computed, effect, batch } from './vendor/signals-core-1.14.5.js';
 import { useSignal } from './vendor/signals-2.11.4.js';
 import htm from './vendor/htm-3.1.1.js';
 
-export { render, Fragment, Component, useEffect, useRef, useState, signal, computed, effect, batch, useSignal };
+export { render, Fragment, Component, useEffect, useLayoutEffect, useRef, useState, signal, computed, effect, batch, useSignal };
 
 // Controls and characters that are invisible or reorder others. Line ends, tabs and the joiners of scripts and emoji stay.
 const HIDDEN =

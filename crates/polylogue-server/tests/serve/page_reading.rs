@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use crate::browser::Browser;
 use crate::conversations::{begin, events, position, until};
 use crate::page_browser::{browser_of, check_clean, until_state};
 use crate::page_views::{long_run, show, stored_run};
@@ -37,14 +38,20 @@ async fn of_a_large_result_the_beginning_is_shown_and_all_of_it_at_a_press() {
     check_clean(&browser, &world);
 }
 
+/// Opens a run of 600 messages at the first, which has the focus.
+async fn open_long_run(browser: &mut Browser, id: &str) {
+    show(browser, &format!("#/runs/{id}?at=2")).await;
+    browser.until("document.activeElement.id === 'm2'").await;
+    // All of it was received.
+    browser.until_text("Message 599.").await;
+}
+
 #[tokio::test]
 async fn keys_that_come_faster_than_frames_pass_over_no_message() {
     let world = World::new().await;
     let Some(mut browser) = browser_of(&world).await else { return };
     let id = long_run(&world, 600).await;
-    show(&mut browser, &format!("#/runs/{id}?at=2")).await;
-    // The text of the whole page has these words too, before any message has the focus.
-    browser.until("document.activeElement.closest('.turn')?.innerText.includes('Message 0.')").await;
+    open_long_run(&mut browser, &id).await;
     // Each as an event of its own, as a keyboard sends them, and none waits for a frame.
     let strike = |key: &str, times: u32| {
         format!(
@@ -63,6 +70,88 @@ async fn keys_that_come_faster_than_frames_pass_over_no_message() {
     {
         assert_eq!(browser.eval(&strike(key, times)).await, message);
     }
+    check_clean(&browser, &world);
+}
+
+/// Observers that say only what a test has them say, in `say`: of all that is observed, what was seen in the frames since, the latest last.
+const OBSERVERS: &str = "window.observed = new Map();
+    window.IntersectionObserver = class {
+        constructor(seen) { this.seen = seen; }
+        observe(it) { observed.set(it, this.seen); }
+        unobserve(it) { observed.delete(it); }
+        disconnect() {}
+    };
+    window.say = (...frames) => [...observed].forEach(([target, seen]) => seen(frames.map((isIntersecting) => ({target, isIntersecting}))));
+    0";
+
+#[tokio::test]
+async fn keys_move_from_the_message_with_the_focus_whatever_observers_say_and_when() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = long_run(&world, 600).await;
+    browser.eval(OBSERVERS).await;
+    open_long_run(&mut browser, &id).await;
+    let strike = "(async () => {
+        const channel = new MessageChannel();
+        const task = () => new Promise((next) => { channel.port1.onmessage = next; channel.port2.postMessage(0); });
+        for (let i = 0; i < 300; i++) {
+            document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'j', bubbles: true}));
+            if (i % 2) await task();
+            // Of a frame before the key.
+            say(true, false);
+            await task();
+        }
+        return /Message \\d+/.exec(document.activeElement.innerText)[0];
+    })()";
+    assert_eq!(browser.eval(strike).await, "Message 300");
+    // What is always drawn, and the part with the focus: at most 40 messages in each of four.
+    let drawn = "document.querySelectorAll('.turn').length";
+    let few = browser.eval(drawn).await.as_u64().unwrap();
+    assert!((1..=160).contains(&few), "{few} messages are drawn");
+    browser.eval("say(false, true)").await;
+    browser.until(&format!("{drawn} === 600")).await;
+    browser.eval("say(false)").await;
+    browser.until(&format!("{drawn} === {few}")).await;
+    assert_eq!(browser.eval("document.activeElement.id").await, "m602");
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn the_message_of_an_address_has_the_focus_in_the_step_that_draws_it() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = long_run(&world, 600).await;
+    let watch = "window.focused = [];
+        new MutationObserver(() => {
+            if (document.getElementById('m2')) focused.push(document.activeElement.id);
+        }).observe(document.getElementById('page'), {childList: true, subtree: true});
+        0";
+    browser.eval(watch).await;
+    show(&mut browser, &format!("#/runs/{id}?at=2")).await;
+    browser.until("focused.length > 0").await;
+    assert_eq!(browser.eval("focused[0]").await, "m2");
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn a_message_of_an_address_that_comes_late_takes_the_focus_from_no_field() {
+    let gate = Arc::new(Gate::until(1));
+    let world = World::with_gate("so it goes", generous(), Arc::clone(&gate)).await;
+    let Some(mut browser) = browser_of(&world).await else { return gate.lift() };
+    let id = begin(&world, &json!({"team": "long"})).await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelector('.turn.open[data-who=Bob]')").await;
+    let stored = world.get(&format!("/api/v1/conversations/{id}/events")).await.json();
+    let next = stored["events"].as_array().unwrap().len();
+    show(&mut browser, "#/runs").await;
+    browser.until("!document.querySelector('.turn')").await;
+    show(&mut browser, &format!("#/runs/{id}?at={next}")).await;
+    browser.until("document.querySelector('.turn.open[data-who=Bob]')").await;
+    browser.eval("document.getElementById('say').focus()").await;
+    gate.lift();
+    until_state(&mut browser, "closed").await;
+    browser.until("document.querySelector('.closed')").await;
+    assert_eq!(browser.eval("document.activeElement.id").await, "say");
     check_clean(&browser, &world);
 }
 

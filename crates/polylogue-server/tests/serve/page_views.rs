@@ -313,6 +313,10 @@ async fn s100_of_10_000_messages_only_those_near_the_screen_are_drawn() {
     // A message in the middle has an address.
     show(&mut browser, &format!("#/runs/{id}?at={}", 2 * (MESSAGES / 2) + 2)).await;
     browser.until("document.activeElement?.innerText?.includes('Message 5000.')").await;
+    // It stays in view when what is before it is drawn.
+    browser.until_text("Message 4970.").await;
+    let top = browser.eval("document.activeElement.getBoundingClientRect().top").await.as_f64().unwrap();
+    assert!((0.0..860.0).contains(&top), "{top}");
     check_clean(&browser, &world);
 }
 
