@@ -1,7 +1,7 @@
 // Markdown as elements: paragraphs, headings, lists, quotes, code, tables, emphasis, links. What it does not know stays text.
 // Nothing is loaded: pictures of other sites are links.
-import { html, useState } from './lib.js';
-import { Verbatim } from './verbatim.js';
+import { html } from './lib.js';
+import { Copy, Verbatim } from './verbatim.js';
 
 const LINK = /^(https?:|mailto:)/i;
 // Backticks count as a whole run, and emphasis has a greatest length: looking for the end of what has none must not take the square of the text, or more.
@@ -42,13 +42,8 @@ function piece(found, depth) {
 
 /** @param {{text: string, language: string}} props */
 export function Code({ text, language }) {
-    const [isCopied, setCopied] = useState(false);
-    const copy = async () => {
-        await navigator.clipboard?.writeText(text).catch(() => {});
-        setCopied(true);
-    };
     return html`<div class="code">
-        <div class="code-head"><span>${language}</span><button type="button" class="quiet" onClick=${copy}>${isCopied ? 'Copied' : 'Copy'}</button></div>
+        <div class="code-head"><span>${language}</span><${Copy} text=${text} /></div>
         <${Verbatim} text=${text} isCode />
     </div>`;
 }

@@ -15,8 +15,8 @@ async fn of_a_large_result_the_beginning_is_shown_and_all_of_it_at_a_press() {
     const TIMES: usize = 100_000;
     let world = World::new().await;
     let Some(mut browser) = browser_of(&world).await else { return };
-    // A character of two units, so that a cut at any even place would halve one.
-    let text = format!("x{}", "😀".repeat(TIMES));
+    // A character of two units, so that a cut at any even place would halve one; and lines that are longer than a piece.
+    let text = format!("x{}\n{}", "😀".repeat(TIMES), "a b ".repeat(TIMES));
     let call = json!({"id": "c", "tool": "read", "args": {}});
     let bodies = [
         json!({"type": "turn_started", "turns": [{"who": "Ann"}]}),
@@ -31,8 +31,27 @@ async fn of_a_large_result_the_beginning_is_shown_and_all_of_it_at_a_press() {
     let shown = "[...document.querySelectorAll('.call pre')].at(-1).textContent";
     let begins = format!("({shown}).length < 30000 && ({shown}).endsWith('😀…') && ({shown}).isWellFormed()");
     assert_eq!(browser.eval(&begins).await, true);
-    browser.press("Show all 200k characters").await;
-    browser.until(&format!("({shown}).length === {}", 2 * TIMES + 1)).await;
+    browser.press("Show all 600k characters").await;
+    browser.eval(&format!("window.whole = {}; 0", json!(text))).await;
+    browser.until(&format!("({shown}) === window.whole")).await;
+    // In pieces, of which those out of view cost nothing.
+    let pieces = "[...document.querySelectorAll('.call pre .piece')]";
+    let are_small = format!(
+        "{pieces}.every((it) => it.textContent.length <= 10000 && it.textContent.isWellFormed() && getComputedStyle(it).contentVisibility === 'auto')"
+    );
+    assert_eq!(browser.eval(&are_small).await, true);
+    assert!(browser.eval(&format!("{pieces}.length")).await.as_u64() >= Some(60));
+    // What is selected is copied without a mark of them.
+    browser
+        .eval(
+            "addEventListener('copy', (event) => { window.copied = event.clipboardData.getData('text/plain'); });
+            getSelection().selectAllChildren([...document.querySelectorAll('.call pre')].at(-1)); 0",
+        )
+        .await;
+    let copy = json!({"type": "rawKeyDown", "key": "c", "code": "KeyC", "windowsVirtualKeyCode": 67, "modifiers": 2, "commands": ["copy"]});
+    browser.command("Input.dispatchKeyEvent", copy).await;
+    browser.until("window.copied").await;
+    assert_eq!(browser.eval("window.copied === window.whole").await, true);
     browser.press("Show less").await;
     browser.until(&begins).await;
     check_clean(&browser, &world);
