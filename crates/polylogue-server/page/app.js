@@ -77,7 +77,7 @@ function Page() {
     useEffect(() => {
         failure.value = null;
     }, [route.value.parts.join('/')]);
-    if (session.value === undefined) return html`<${Failure} /><main class="login" aria-busy="true">…</main>`;
+    if (session.value === undefined) return html`<${Failure} /><main class="login" aria-busy="true"><h1>Polylogue</h1><p>…</p></main>`;
     if (session.value === null) return html`<${Failure} /><${LoggedOut} />`;
     return html`<${Top} /><${Failure} /><${View} /><${Help} />`;
 }

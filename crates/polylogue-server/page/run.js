@@ -25,13 +25,18 @@ const CONTINUES_MS = 3000;
 function useRun({ id }) {
     const about = useSignal(/** @type {any} */ (null));
     const live = useSignal(/** @type {ReturnType<typeof follow> | null} */ (null));
-    const ask = () => refresh(async () => (about.value = await get(`/conversations/${encodeURIComponent(id)}`)));
+    const read = () => get(`/conversations/${encodeURIComponent(id)}`);
+    const ask = () => refresh(async () => (about.value = await read()));
     useEffect(() => {
         const followed = follow(id);
         live.value = followed;
         return followed.stop;
     }, [id]);
-    useLoad(() => get(`/conversations/${encodeURIComponent(id)}`), (found) => (about.value = found), [id]);
+    const readOrLeave = () => read().catch((error) => {
+        if (error.status !== 404) throw error;
+        live.value?.leave();
+    });
+    useLoad(readOrLeave, (found) => (about.value = found), [id]);
     // A conversation may move to another process while it runs, which no event says.
     const runs = (live.value?.state.value ?? about.value)?.state === 'running';
     // The stream may say that it runs before it is known what it is.
@@ -180,7 +185,7 @@ export function Run({ id, tab }) {
     const { about, live } = useRun({ id });
     if (live?.isGone.value) return html`<main id="main" tabindex="-1"><h1>There is no such run</h1>
         <p>It was removed, or never was. <a href=${address([])}>All runs</a></p></main>`;
-    if (!about || !live) return html`<main id="main" tabindex="-1" aria-busy="true"><p>…</p></main>`;
+    if (!about || !live) return html`<main id="main" tabindex="-1" aria-busy="true"><h1>${id}</h1><p>…</p></main>`;
     const { run, wake } = live;
     // Read, so that this is drawn again when something happens.
     const version = live.version.value;

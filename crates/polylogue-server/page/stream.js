@@ -98,12 +98,17 @@ export function follow(id) {
         later(look, 0);
     }
 
-    /** The conversation; `null` if it cannot be read now. One that is gone is not asked for again. */
+    /** The conversation; `null` if it cannot be read now. */
     const read = () => get(`/conversations/${encodeURIComponent(id)}`).catch((error) => {
-        if (error.status === 404 && !isStopped) stop();
-        if (error.status === 404) isGone.value = true;
+        if (error.status === 404) leave();
         return null;
     });
+
+    /** It is gone, and not asked for again. */
+    function leave() {
+        stop();
+        isGone.value = true;
+    }
 
     // Reading says what the stream does not: whether no one is logged in, or the conversation is gone.
     async function retry() {
@@ -132,7 +137,7 @@ export function follow(id) {
     const end = whileVisible(open, hide);
     // A stream that is open has what happens, and would miss pieces while it is opened again.
     const wake = () => isLive.value || open();
-    return { run, state, version, isLive, isGone, wake, stop };
+    return { run, state, version, isLive, isGone, wake, leave, stop };
 }
 
 /**

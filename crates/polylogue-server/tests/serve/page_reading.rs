@@ -175,6 +175,26 @@ async fn a_message_of_an_address_that_comes_late_takes_the_focus_from_no_field()
 }
 
 #[tokio::test]
+async fn a_run_that_does_not_exist_has_a_heading_at_once_and_says_so_with_the_first_response() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    // Streams say nothing, and requests for the run wait.
+    let held = "window.EventSource = class { addEventListener() {} close() {} };
+        { const real = window.fetch; const held = new Promise((go) => { window.go = go; });
+        window.fetch = async (path, options) => {
+            if (path.endsWith('/nothing')) await held;
+            return real(path, options);
+        }; } 0";
+    browser.eval(held).await;
+    show(&mut browser, "#/runs/nothing").await;
+    browser.until("document.querySelector('main[aria-busy] h1')?.textContent === 'nothing'").await;
+    browser.eval("go()").await;
+    browser.until("document.querySelector('main h1')?.textContent === 'There is no such run'").await;
+    assert_eq!(browser.eval("document.querySelectorAll('.failure').length").await, 0);
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
 async fn a_name_has_the_same_color_in_a_run_and_in_its_comparison() {
     let world = World::new().await;
     let Some(mut browser) = browser_of(&world).await else { return };
