@@ -4,7 +4,7 @@ import { failure, get } from './api.js';
 import { add, newRun } from './fold.js';
 import { useLoad } from './load.js';
 import { address, refine, route } from './router.js';
-import { Avatar, Name } from './names.js';
+import { Avatar, merged, Name } from './names.js';
 import { Parts } from './parts.js';
 import { State } from './runs.js';
 import { counted, dollars, spending } from './format.js';
@@ -60,7 +60,9 @@ async function namesOf(id) {
 /** @param {{found: any}} props */
 function Result({ found }) {
     const { a, b, common, messages, has_more: more, known } = found;
-    const names = [...new Set([...known, ...messages.flatMap((/** @type {any} */ pair) => [pair.a?.who, pair.b?.who]).filter(Boolean)])];
+    const who = (/** @type {'a' | 'b'} */ side) => messages.map((/** @type {any} */ pair) => pair[side]?.who).filter((/** @type {string} */ name) => name && name !== 'user');
+    const [ofA, ofB] = [[...known[0], ...who('a')], [...known[1], ...who('b')]].map((names) => [...new Set(names)]);
+    const names = merged(ofA, ofB, new Set([...who('a'), ...who('b')]));
     const first = messages.findIndex((/** @type {any} */ pair) => !SAME(pair));
     return html`<div class="sides"><${Side} run=${a} label="A" /><${Side} run=${b} label="B" /></div>
         <${Difference} difference=${found.difference} a=${a} b=${b} />
@@ -86,7 +88,7 @@ export function Compare() {
         if (!a || !b) return null;
         const path = `/compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`;
         const [read, ...known] = await Promise.all([get(path), namesOf(a), namesOf(b)]);
-        return { ...read, known: known.flat() };
+        return { ...read, known };
     }, (read) => (found.value = read), [a, b]);
     document.title = 'Compare · Polylogue';
     return html`<main id="main" tabindex="-1" class="compare">

@@ -17,6 +17,30 @@ export function colorOf(names, name) {
     return name === 'user' ? 'user' : `c${(at < 0 ? names.length : at) % COLORS}`;
 }
 
+/**
+ * The names of two runs, each at a place that gives it the color of its run. Only a participant of the second run whose color one of the
+ * first has gets another one: the first that is free.
+ * @param {string[]} first @param {string[]} second those of each run, in the order of their appearance
+ * @param {Set<string>} shown those that are shown, and need a color
+ */
+export function merged(first, second, shown) {
+    /** @type {string[]} */
+    const names = [];
+    first.forEach((name, at) => {
+        if (shown.has(name)) names[at] = name;
+    });
+    const isFree = (/** @type {number} */ color) => !names.some((_, at) => at % COLORS === color % COLORS);
+    const others = [...second.keys()].filter((at) => shown.has(second[at]) && !first.includes(second[at]));
+    const taken = others.filter((at) => !isFree(at));
+    for (const at of others) if (!taken.includes(at)) names[at] = second[at];
+    for (const at of taken) {
+        let place = [...Array(COLORS).keys()].find(isFree) ?? at;
+        while (names[place]) place += COLORS;
+        names[place] = second[at];
+    }
+    return names;
+}
+
 /** @param {{names: string[], name: string}} props */
 export function Avatar({ names, name }) {
     return html`<span class="avatar ${colorOf(names, name)}" aria-hidden="true">${initials(name)}</span>`;

@@ -195,6 +195,43 @@ async fn a_run_that_does_not_exist_has_a_heading_at_once_and_says_so_with_the_fi
 }
 
 #[tokio::test]
+async fn names_of_two_runs_keep_the_colors_of_their_runs_where_no_two_have_the_same() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let many: Vec<String> = (0..13).map(|n| format!("P{n}")).collect();
+    for (first, second, expected) in [
+        // The third of the second run keeps its color, and is not in the way of those before it.
+        (
+            json!(["Ann", "Bob"]),
+            json!(["Cy", "Di", "Eve"]),
+            json!({"Ann": "c0", "Bob": "c1", "Cy": "c3", "Di": "c4", "Eve": "c2"}),
+        ),
+        (json!(["Ann", "Bob"]), json!(["Bob", "Ann"]), json!({"Ann": "c0", "Bob": "c1"})),
+        (json!(["Ann", "Bob"]), json!(["Bob", "Cy"]), json!({"Ann": "c0", "Bob": "c1", "Cy": "c2"})),
+        // Those that are not shown need no color.
+        (json!(many), json!(["Ann", "Bob"]), json!({"P0": "c0", "P11": "c11", "Bob": "c1", "Ann": "c2"})),
+        (json!(["user", "Ann"]), json!(["Bob"]), json!({"user": "user", "Ann": "c1", "Bob": "c0"})),
+        // More than there are colors.
+        (
+            json!(many[..12]),
+            json!(["Ann", "Bob"]),
+            json!({"P0": "c0", "P1": "c1", "P2": "c2", "P3": "c3", "P4": "c4", "P5": "c5", "P6": "c6", "P7": "c7", "P8": "c8", "P9": "c9", "P10": "c10", "P11": "c11", "Ann": "c0", "Bob": "c1"}),
+        ),
+    ] {
+        let shown: Vec<&String> = expected.as_object().unwrap().keys().collect();
+        let shown = json!(shown);
+        let colors = format!(
+            "import('/page/names.js').then(({{ colorOf, merged }}) => {{
+                const names = merged({first}, {second}, new Set({shown}.filter((name) => name !== 'user')));
+                return Object.fromEntries({shown}.map((name) => [name, colorOf(names, name)]));
+            }})"
+        );
+        assert_eq!(browser.eval(&colors).await, expected, "{first} and {second}");
+    }
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
 async fn a_name_has_the_same_color_in_a_run_and_in_its_comparison() {
     let world = World::new().await;
     let Some(mut browser) = browser_of(&world).await else { return };
