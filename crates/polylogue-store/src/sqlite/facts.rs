@@ -4,7 +4,7 @@ mod rank;
 mod table;
 mod terms;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -94,13 +94,15 @@ impl Facts {
 
     /// The newest facts without a vector, but for those that the model has refused.
     async fn without_vector(&self, of: Vectors) -> Result<Vec<(u64, String)>, StoreError> {
+        let refused = self.refused().clone();
+        // They take the place of no other.
+        let most = Self::MAX_EMBEDDED.saturating_add(refused.len());
         let missing = self.store.reading(move |reader, place| {
-            reader.reading(place, |connection| table::without_vector(connection, &of, Self::MAX_EMBEDDED))
+            reader.reading(place, |connection| table::without_vector(connection, &of, most))
         });
         let mut missing = missing.await?;
-        let refused = self.refused();
         missing.retain(|(id, _)| !refused.contains(id));
-        drop(refused);
+        missing.truncate(Self::MAX_EMBEDDED);
         Ok(missing)
     }
 
@@ -134,8 +136,8 @@ impl Facts {
     }
 
     /// Embeds facts, and keeps their vectors. A batch that the model refuses because of its texts is halved, so that one of them keeps no other
-    /// from its vector. Adds to what was `used`, which is `None` where the reservation has counted it; also returns which facts have no
-    /// vector, and why.
+    /// from its vector; its halves come after all other facts, because only so many refusals are looked into. Adds to what was `used`, which is
+    /// `None` where the reservation has counted it; also returns which facts have no vector, and why.
     async fn embed_facts(
         &self,
         model: &AnyEmbed,
@@ -144,16 +146,19 @@ impl Facts {
         paid: Option<&Reservation<'_>>,
         mut used: ToolUsage,
     ) -> Result<(Option<ToolUsage>, Option<String>), MemoryError> {
-        let stopped =
-            |used, error| (paid.is_none().then_some(used), Some(words_only("some facts were", &error)));
-        let (mut later, mut refusals, mut refused) = (vec![facts], 0, Vec::new());
-        while let Some(facts) = later.pop().filter(|_| refusals < Self::MAX_REFUSED) {
+        let stopped = |used, refused: &[(u64, ModelError)], error: &ModelError| {
+            let missed: Vec<_> =
+                named(refused).into_iter().chain([words_only("some facts were", error)]).collect();
+            (paid.is_none().then_some(used), Some(missed.join("; ")))
+        };
+        let (mut later, mut refusals, mut refused) = (VecDeque::from([facts]), 0, Vec::new());
+        while let Some(facts) = later.pop_front().filter(|_| refusals < Self::MAX_REFUSED) {
             let (mut ids, mut texts): (Vec<u64>, Vec<String>) = facts.into_iter().unzip();
             if texts.is_empty() {
                 continue;
             }
             let count = model.batch(&texts, EmbedPurpose::Store).clamp(1, texts.len());
-            later.push(ids.split_off(count).into_iter().zip(texts.split_off(count)).collect());
+            later.push_front(ids.split_off(count).into_iter().zip(texts.split_off(count)).collect());
             match embedded(model, texts.clone(), EmbedPurpose::Store, paid).await {
                 Ok(made) => {
                     used = both(used, &made);
@@ -166,25 +171,26 @@ impl Facts {
                 }
                 Err(error) if is_of_texts(&error) => {
                     refusals += 1;
+                    if count == 1 {
+                        self.refused().extend(&ids);
+                        refused.extend(ids.first().map(|id| (*id, error.clone())));
+                    } else {
+                        let half = count / 2;
+                        let second = ids.split_off(half).into_iter().zip(texts.split_off(half)).collect();
+                        later.push_back(ids.into_iter().zip(texts).collect());
+                        later.push_back(second);
+                    }
                     if let Some(paid) = paid {
                         // What came before counts with the request that failed.
                         used = unused(model);
                         if !paid.again().await {
-                            return Ok(stopped(used, error));
+                            return Ok(stopped(used, &refused, &error));
                         }
                     }
-                    if count == 1 {
-                        refused.extend(ids.first().map(|id| (*id, error)));
-                    } else {
-                        let half = count / 2;
-                        later.push(ids.split_off(half).into_iter().zip(texts.split_off(half)).collect());
-                        later.push(ids.into_iter().zip(texts).collect());
-                    }
                 }
-                Err(error) => return Ok(stopped(used, error)),
+                Err(error) => return Ok(stopped(used, &refused, &error)),
             }
         }
-        self.refused().extend(refused.iter().map(|(id, _)| *id));
         Ok((Some(used), named(&refused)))
     }
 }

@@ -283,6 +283,77 @@ async fn a_text_that_the_model_refuses_keeps_no_other_one_from_its_vector() {
 }
 
 #[tokio::test]
+async fn facts_that_the_model_refuses_keep_no_later_request_from_being_sent() {
+    let Fixture { facts, _dir, .. } = fixture();
+    let model = Senses::new("toy:two", 2);
+    let facts = facts.embedded_by(Pairs(model.clone(), ModelErrorKind::Filtered));
+    keep(&facts, "team", &["Ann likes tea."]).await;
+    // With both halves of each pair, more refusals than one search looks into.
+    let refused: Vec<String> = (0..40).map(|n| format!("It is poison {n}.")).collect();
+    keep(&facts, "team", &refused.iter().map(|text| &**text).collect::<Vec<_>>()).await;
+    let query = Query { scope: scope("team"), text: "favorite drink".into(), limit: 5 };
+    for _ in 0..4 {
+        let recalled = facts.recall(&query).await.unwrap();
+        assert_eq!(recalled.facts.len(), 1, "what was kept first is found by its meaning");
+    }
+    assert_eq!(model.asked(), [1, 1, 1, 1, 1], "four queries and one fact");
+    assert_eq!(facts.recall(&query).await.unwrap().missed, None, "each was named");
+}
+
+/// Refuses texts about poison, and does not reach its server with those about storms.
+struct Storms(Pairs);
+
+impl Embed for Storms {
+    fn name(&self) -> &str {
+        Embed::name(&self.0)
+    }
+
+    async fn embed(&self, texts: &[String], purpose: EmbedPurpose) -> Result<Embedded, ModelError> {
+        if texts.len() == 1 && texts.iter().any(|text| text.contains("storm")) {
+            return Err(ModelError::new(
+                ModelErrorKind::Connection,
+                Embed::name(&self.0),
+                "no server answers",
+            ));
+        }
+        self.0.embed(texts, purpose).await
+    }
+
+    fn batch(&self, texts: &[String], purpose: EmbedPurpose) -> usize {
+        self.0.batch(texts, purpose)
+    }
+}
+
+#[tokio::test]
+async fn a_fact_that_the_model_refuses_is_named_and_left_out_also_if_a_later_request_fails() {
+    let Fixture { facts, _dir, .. } = fixture();
+    let model = Senses::new("toy:two", 2);
+    let facts = facts.embedded_by(Storms(Pairs(model.clone(), ModelErrorKind::Filtered)));
+    keep(&facts, "team", &["A storm came.", "It is poison."]).await;
+    let query = Query { scope: scope("team"), text: "favorite drink".into(), limit: 5 };
+    let missed = facts.recall(&query).await.unwrap().missed.unwrap();
+    assert!(missed.starts_with("fact 2 was looked for by words only: "), "{missed}");
+    assert!(missed.contains("; some facts were looked for by words only: "), "{missed}");
+    assert!(facts.forget(&scope("team"), 1).await.unwrap());
+    assert_eq!(facts.recall(&query).await.unwrap().missed, None);
+}
+
+#[tokio::test]
+async fn facts_that_the_model_refuses_take_the_place_of_no_other_in_later_searches() {
+    let Fixture { facts, place, _dir } = fixture();
+    let facts = facts.embedded_by(Senses::new("toy:two", 2));
+    keep(&facts, "team", &["Ann likes tea."]).await;
+    let table = rusqlite::Connection::open(&place).unwrap();
+    // As many as are embedded in one search.
+    let insert = "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 1001)
+        INSERT INTO facts(nr, scope, text, author, time_ms, conversation, call)
+        SELECT i, 'team', 'It is poison ' || i, 'Ann', 7, 'monday', 'p' || i FROM n";
+    assert_eq!(table.execute(insert, []).unwrap(), Facts::MAX_EMBEDDED);
+    facts.refused().extend(2..=1001_u64);
+    assert_eq!(found(&facts, "team", "favorite drink").await, ["Ann likes tea."]);
+}
+
+#[tokio::test]
 async fn another_model_and_another_length_make_vectors_again() {
     let Fixture { facts, place, _dir } = fixture();
     let (first, second) = (Senses::new("toy:two", 2), Senses::new("toy:three", 3));
