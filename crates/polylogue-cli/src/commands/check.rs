@@ -143,7 +143,7 @@ fn print_summary(
         let what = format!("  agents without a model use `{model}`, your default ({})", given.origin);
         row(&what)?;
     }
-    for (service, document) in &team.openapi {
+    for (service, document) in team.incomplete_services() {
         if let Some(words) = document.left_out_in_words() {
             row(&format!("  the service `{service}` {words}"))?;
         }
@@ -186,9 +186,9 @@ fn of_right(
         "memory": wants.memory,
         "missing_keys": wants.missing_keys,
     });
-    let services = team.openapi.iter().filter(|(_, document)| !document.left_out.is_empty());
+    let services = team.incomplete_services().into_iter();
     let left_out: Map<String, Value> =
-        services.map(|(service, document)| (service.clone(), json!(document.left_out))).collect();
+        services.map(|(service, document)| (service, json!(document.left_out))).collect();
     if let (false, Some(right)) = (left_out.is_empty(), right.as_object_mut()) {
         right.insert("left_out".into(), left_out.into());
     }

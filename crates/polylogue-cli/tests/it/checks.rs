@@ -151,6 +151,16 @@ fn operations_that_cannot_be_called_are_named_and_fail_nothing() {
     let json = home.run(&["check", "--json", "team.yaml"]).ok().lines().remove(0);
     assert_eq!(json["left_out"]["pets"].as_array().unwrap().len(), 4);
     assert_eq!(json["left_out"]["pets"][3]["name"], "d");
+    // Of a team within another one, too.
+    home.file(
+        "outer.yaml",
+        "name: o\nagents: [{name: Bea}]\nteams: [{name: helper, file: team.yaml}]\n\
+         chat: {participants: [Bea, helper], stop: {max_turns: 2}}\n",
+    );
+    let ran = home.run(&["check", "outer.yaml"]).ok();
+    assert!(ran.out.contains("the service `helper/pets` leaves out 4 operations"), "{}", ran.out);
+    let json = home.run(&["check", "--json", "outer.yaml"]).ok().lines().remove(0);
+    assert_eq!(json["left_out"]["helper/pets"][3]["name"], "d");
     home.file("team.yaml", &team(", include: [e]"));
     assert!(!home.run(&["check", "team.yaml"]).ok().out.contains("leaves out"));
     assert_eq!(home.run(&["check", "--json", "team.yaml"]).ok().lines()[0].get("left_out"), None);

@@ -14,7 +14,7 @@ use crate::outline::Outline;
 use crate::reasoning::Reasoning;
 use crate::suggest;
 use crate::team::Team;
-use crate::tooling::NamedTool;
+use crate::tooling::ToolEntry;
 
 pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
     let own = outline.agents().filter_map(|agent| agent.model()?.model.as_ref());
@@ -101,8 +101,8 @@ fn warn_of_refused(team: &Team, who: &str, keys: &ModelKeys, model: &str, report
     report.warning(codes::NO_EFFECT, given.key(), message, hint);
 }
 
-/// Reports more tools than a request to a model can have, as far as the file says which tools there are: an MCP server says it
-/// later, and then the call is refused.
+/// Reports more tools than a request to a model can have, as far as the file says which tools there are: of an MCP server, those that
+/// `include` names. Of others it says them later, and then the call is refused.
 fn check_number_of_tools(team: &Team, who: &str, keys: &ModelKeys, model: &str, report: &mut Report<'_>) {
     let count = sent_tools(team, keys);
     // All models take so many.
@@ -125,11 +125,12 @@ fn sent_tools(team: &Team, keys: &ModelKeys) -> usize {
     if is_written || matches!(keys.reasoning.as_deref(), Some(Reasoning::Rewoo(_))) {
         return 0;
     }
-    let count = |own: &NamedTool| match own.tool.as_str() {
-        FILES => file_tool_names().len(),
-        name => team.operations(name).len().max(1),
+    let count = |given: &ToolEntry| match given {
+        ToolEntry::Mcp(server) => server.include.len(),
+        ToolEntry::Own(own) if *own.tool == FILES => file_tool_names().len(),
+        ToolEntry::Own(own) => team.operations(&own.tool).len().max(1),
     };
-    let own: usize = keys.tools.iter().filter_map(|given| given.own()).map(count).sum();
+    let own: usize = keys.tools.iter().map(|given| count(&given.value)).sum();
     // A search leaves these out.
     let others = keys.suggests_tools.len() + keys.agent_tools.len() + keys.handoffs.len();
     match keys.tool_search.on() {

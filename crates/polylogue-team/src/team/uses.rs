@@ -181,6 +181,19 @@ impl Team {
         json!({ "mcpServers": declared.collect::<serde_json::Map<_, _>>() })
     }
 
+    /// The services of this team and of those within it whose documents have operations that cannot be called, by name. A service of a team
+    /// within this one follows the name of that participant, as in `helper/pets`.
+    #[must_use]
+    pub fn incomplete_services(&self) -> Vec<(String, &ApiDocument)> {
+        let own = self.openapi.iter().filter(|(_, document)| !document.left_out.is_empty());
+        let own = own.map(|(name, document)| (name.clone(), &document.value));
+        let within = self.teams.iter().flat_map(|sub| {
+            let services = sub.team.incomplete_services().into_iter();
+            services.map(move |(name, document)| (format!("{}/{name}", *sub.name), document))
+        });
+        own.chain(within).collect()
+    }
+
     /// The operations that `name` stands for: those of a document, or one.
     pub(crate) fn operations(&self, name: &str) -> Vec<(&ApiDocument, &Operation)> {
         let all = self.openapi.iter().flat_map(|(of, document)| {

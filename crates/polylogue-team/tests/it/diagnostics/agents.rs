@@ -32,6 +32,30 @@ fn more_tools_than_a_request_to_the_model_can_have_are_an_error() {
 }
 
 #[test]
+fn tools_of_a_server_count_as_far_as_the_file_names_them() {
+    let names = |count: usize| (0..count).map(|n| format!("t{n}")).collect::<Vec<_>>().join(", ");
+    let refused = "can have at most 128 tools, and the agent has 129";
+    for (tools, is_refused) in [
+        (format!("{{mcp: server, include: [{}]}}", names(129)), true),
+        (format!("chess, {{mcp: server, include: [{}]}}", names(128)), true),
+        (format!("{{mcp: server, include: [{}]}}", names(128)), false),
+        (format!("{{mcp: server, exclude: [{}]}}", names(129)), false),
+        ("{mcp: server}".to_owned(), false),
+    ] {
+        let text = format!(
+            "name: t\nagents: [{{name: Ann, model: 'openai:gpt-4o', tools: [{tools}], tool_search: false}}]\n\
+             mcp: {{server: {{command: serve}}}}\nchat: {{participants: [Ann], pattern: sequential}}\n"
+        );
+        let said = match polylogue_team::parse(&text, "t.yaml", &polylogue_team::Overrides::default()) {
+            Ok(_) => String::new(),
+            Err(diagnostics) => diagnostics.to_string(),
+        };
+        assert_eq!(said.contains(refused), is_refused, "{tools}: {said}");
+        assert_eq!(said.is_empty(), !is_refused, "{tools}: {said}");
+    }
+}
+
+#[test]
 fn an_agent_without_a_model_has_nothing_of_one() {
     check(
         "name: t
