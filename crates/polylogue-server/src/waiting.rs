@@ -65,7 +65,7 @@ impl Drop for Waiting {
                 sleep(app.limits.abandoned_time).await;
                 let is_abandoned = !app.attendance.waiting().contains_key(&id);
                 if is_abandoned && tenant.runs.generation(&id) == generation {
-                    stop(&tenant, &id, false);
+                    stop(&tenant, &id, false).await;
                 }
             });
         }
