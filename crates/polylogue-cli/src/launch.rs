@@ -115,7 +115,7 @@ impl<'a> Launch<'a> {
     }
 
     fn options(&self, prices: Prices) -> RunOptions {
-        let args::Models { model, capabilities, offline, timeout, record, cache, replay } =
+        let args::Models { model, capabilities, offline, timeout, record, cache, replay, thoughts } =
             self.models.clone();
         let models = ModelOptions {
             model,
@@ -125,6 +125,7 @@ impl<'a> Launch<'a> {
             record,
             replay,
             cache,
+            thoughts,
             stream: self.shown.is_some_and(|settings| settings.stream),
             paced: self.shown.is_some_and(|settings| settings.output == Output::Talk && settings.looks.live),
             prices,
@@ -176,7 +177,8 @@ pub(crate) fn warn_of_unbounded(prepared: &Prepared) {
 }
 
 /// How a conversation is shown.
-pub(crate) fn settings(cli: &args::Cli, output: args::Output) -> Settings {
+pub(crate) fn settings(cli: &args::Cli, options: &args::RunOptions) -> Settings {
+    let args::RunOptions { team, output, .. } = options;
     let what = match output {
         args::Output { json: true, .. } => Output::Json,
         args::Output { quiet: true, .. } => Output::Result,
@@ -187,7 +189,7 @@ pub(crate) fn settings(cli: &args::Cli, output: args::Output) -> Settings {
     let looks = OutputStyle::of(wish(cli.color), &io::stdout());
     // The lines of the log would stand within those that change in place.
     let looks = OutputStyle { live: looks.live && !verbose, ..looks };
-    Settings { output: what, looks, stream: !output.no_stream, thoughts: output.thoughts, verbose }
+    Settings { output: what, looks, stream: !output.no_stream, thoughts: team.models.thoughts, verbose }
 }
 
 /// When colors are used.

@@ -28,6 +28,8 @@ pub(crate) struct Accepts {
     pub(crate) thinking_level: bool,
     /// Whether its reasoning can be switched off.
     pub(crate) no_thinking: bool,
+    /// Whether a model that decides itself how much it reasons does so where a request says nothing of that.
+    pub(crate) thinks_by_default: bool,
     /// The efforts that it takes. If the table has none, it has no field for them, or they are unknown, by its API.
     pub(crate) efforts: Option<Efforts>,
     /// Which field of Amazon Bedrock says how much it reasons, next to that for the effort.
@@ -78,6 +80,7 @@ impl Accepts {
         thinking: ThinkingForm::Adaptive,
         thinking_level: true,
         no_thinking: true,
+        thinks_by_default: false,
         efforts: Some(Efforts::ANY),
         reasoning_field: None,
         sampling: true,
@@ -106,6 +109,7 @@ impl Accepts {
             thinking,
             thinking_level: thinking != ThinkingForm::None && !takes("thinking_budget"),
             no_thinking: !refuses("no_thinking"),
+            thinks_by_default: known.thinks_by_default(),
             efforts: Efforts::named(&known.efforts),
             reasoning_field: match () {
                 () if takes("reasoning_config") => Some(ReasoningField::ReasoningConfig),

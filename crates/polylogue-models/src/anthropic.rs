@@ -59,6 +59,10 @@ impl Protocol for Messages {
         tail::can_seal(params, &style.accepts)
     }
 
+    fn hides_reasoning(params: &Params, style: &Style) -> bool {
+        tail::hides_reasoning(params, &style.accepts)
+    }
+
     fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
         tail::ignored(params, accepts)
     }

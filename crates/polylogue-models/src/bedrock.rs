@@ -60,6 +60,10 @@ impl Protocol for Converse {
         tail::can_seal(params, &style.accepts)
     }
 
+    fn hides_reasoning(params: &Params, style: &Style) -> bool {
+        reasoning::is_hidden(params, &style.accepts)
+    }
+
     fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
         tail::ignored(params, accepts)
     }

@@ -11,6 +11,12 @@ use crate::provider::Provider;
 
 const TABLE: &str = include_str!("../data/models.jsonl");
 
+/// Parts of the names of models that reason unless a request says otherwise, which the table does not tell. Earlier models that decide
+/// themselves how much they reason do so only where a request has the field `thinking`
+/// (<https://platform.claude.com/docs/en/about-claude/models/whats-new-opus-5>).
+const THINKS_BY_DEFAULT: [&str; 5] =
+    ["claude-fable-", "claude-haiku-5", "claude-mythos-", "claude-opus-5", "claude-sonnet-5"];
+
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct KnownModel {
@@ -135,6 +141,11 @@ impl KnownModel {
     /// Whether it reasons; `None` if the table does not say what it supports.
     pub(crate) fn thinks(&self) -> Option<bool> {
         self.has("thinking")
+    }
+
+    /// Whether it is one of Claude's models that reason unless a request says otherwise.
+    pub(crate) fn thinks_by_default(&self) -> bool {
+        self.thinks() == Some(true) && THINKS_BY_DEFAULT.iter().any(|part| self.model.contains(part))
     }
 
     /// Whether it reads PDF documents; `None` if that is unknown: of providers where some models do, the table misses others that see

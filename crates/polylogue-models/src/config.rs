@@ -86,6 +86,11 @@ pub struct Config {
     pub call_id_length: Option<usize>,
     /// Which reasoning is sent back to the model that wrote it, by the OpenAI-compatible API. Default: none.
     pub reasoning: SendReasoning,
+    /// Whether models that reason and do not show it, as the table of models tells, are asked for a summary where
+    /// [`Params::thinking`](polylogue_core::Params::thinking) says nothing. They reason no more because of that, and the request has the
+    /// same digest. A provider that refuses this, as OpenAI does for accounts that are not verified, is asked again without it. Default:
+    /// `false`.
+    pub summarize_reasoning: bool,
     /// What it accepts by other names than OpenAI's chat completions, or refuses. Default: none.
     pub deviations: Deviations,
     /// Known capabilities of its models. Unknown ones are tried: after a refusal the model is not tried again for ten
@@ -188,6 +193,7 @@ impl Config {
             cache_marks: true,
             call_id_length: None,
             reasoning: SendReasoning::Never,
+            summarize_reasoning: false,
             deviations: Deviations::NONE,
             capabilities: Capabilities::default(),
             known: None,

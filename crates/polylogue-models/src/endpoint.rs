@@ -36,6 +36,7 @@ use crate::learned::{Findings, LearnedCapabilities};
 use crate::limits::RateLimiter;
 use crate::retry::{Jitter, Retries};
 use crate::timeouts::{Clock, Limit};
+use crate::unsummarized::Unsummarized;
 use crate::unsupported::Unsupported;
 use crate::wire::draft::Decoded;
 use crate::wire::encode::Body;
@@ -67,6 +68,7 @@ struct Inner {
     jitter: Jitter,
     redactor: Redactor,
     unsupported: Unsupported,
+    unsummarized: Unsummarized,
 }
 
 impl fmt::Debug for Endpoint {
@@ -111,6 +113,7 @@ impl Endpoint {
             jitter: Jitter::new(config.retries.seed),
             redactor,
             unsupported: Unsupported::default(),
+            unsummarized: Unsummarized::default(),
             config,
         })))
     }
@@ -135,6 +138,10 @@ impl Endpoint {
 
     pub(crate) fn unsupported(&self) -> &Unsupported {
         &self.0.unsupported
+    }
+
+    fn unsummarized(&self) -> &Unsummarized {
+        &self.0.unsummarized
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -58,6 +58,10 @@ impl Protocol for Gemini {
         tail::can_seal(params, style)
     }
 
+    fn hides_reasoning(params: &Params, style: &Style) -> bool {
+        tail::hides_reasoning(params, style)
+    }
+
     fn target(model: &str, stream: bool) -> Option<String> {
         let model = crate::address::segment(model.strip_prefix("models/").unwrap_or(model));
         let method = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };

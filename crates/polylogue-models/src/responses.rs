@@ -40,6 +40,10 @@ impl Protocol for Responses {
         style.accepts.thinks != Some(false) && !tail::ends_reasoning(params, &style.accepts)
     }
 
+    fn hides_reasoning(params: &Params, style: &Style) -> bool {
+        style.accepts.thinks == Some(true) && !tail::ends_reasoning(params, &style.accepts)
+    }
+
     fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
         tail::check(extra)
     }

@@ -91,7 +91,7 @@ fn grant(text: &str) -> Result<Grant, String> {
     Grant::of_word(text).ok_or_else(|| format!("expected one of {}", known()))
 }
 
-/// Which models speak.
+/// Which models speak, and whether they show what they reason.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Models {
     /// The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`; of a list with commas, each is the fallback of the one before it
@@ -121,6 +121,10 @@ pub(crate) struct Models {
     /// Take every model reply from a recording; no model is called
     #[arg(long, value_name = "FILE", conflicts_with = "offline")]
     pub(crate) replay: Option<PathBuf>,
+
+    /// Show the reasoning of models, and ask those that hide it for a summary
+    #[arg(long)]
+    pub(crate) thoughts: bool,
 }
 
 /// What the whole run may consume. Kept with the conversation for `resume`.
@@ -321,10 +325,6 @@ pub(crate) struct Output {
     /// Do not stream: request and show complete replies
     #[arg(long)]
     pub(crate) no_stream: bool,
-
-    /// Show the reasoning of models
-    #[arg(long)]
-    pub(crate) thoughts: bool,
 }
 
 pub(super) fn variable(text: &str) -> Result<(String, String), String> {

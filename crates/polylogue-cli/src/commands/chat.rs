@@ -64,7 +64,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::chat::Chat) -> Result<Exit
 
 /// Where no person types, only replies are written.
 pub(crate) fn settings_of(cli: &args::Cli, args: &args::chat::Chat) -> Settings {
-    let mut settings = settings(cli, args.options.output);
+    let mut settings = settings(cli, &args.options);
     if !prompt::is_typed() && settings.output != Output::Json {
         settings.output = Output::Result;
     }

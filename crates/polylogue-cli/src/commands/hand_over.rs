@@ -46,6 +46,7 @@ pub(super) fn check(
             ("`--record`", models.record.is_some(), OF_WORKER),
             ("`--cache`", models.cache.is_some(), OF_WORKER),
             ("`--replay`", models.replay.is_some(), OF_WORKER),
+            ("`--thoughts`", models.thoughts, OF_WORKER),
             ("a budget without a name", budgets.of_process().is_some(), shared),
         ],
     )

@@ -29,7 +29,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
         runtime.queue()?;
     }
     let id = runtime.find(&args.id).await?;
-    let settings = settings(cli, args.options.output);
+    let settings = settings(cli, &args.options);
     let place = PlaceOption::of_store(cli.store.as_deref());
     if !args.take_over && steer::unpause(&runtime, &id, given(args), &place).await? {
         if args.detach.detach {
@@ -72,7 +72,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
 fn given(args: &args::Resume) -> Option<&'static str> {
     let args::RunOptions { team, folder, .. } = &args.options;
     let args::TeamOptions { models, allowed, limits } = team;
-    let args::Models { model, capabilities, offline, timeout, record, cache, replay } = models;
+    // A watcher can be shown thoughts, too.
+    let args::Models { model, capabilities, offline, timeout, record, cache, replay, thoughts: _ } = models;
     let has_budget = !args.budgets.shared().is_empty() || args.budgets.of_process().is_some();
     let of_models = model.is_some() || capabilities.is_some() || *offline || timeout.is_some();
     let of_replies = record.is_some() || cache.is_some() || replay.is_some();

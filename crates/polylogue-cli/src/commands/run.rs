@@ -35,7 +35,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     };
     let attached = args.attach.parts()?;
     let loaded = trust::load(&args.team, &overrides, &args.options.team.allowed.permits)?;
-    let settings = settings(cli, args.options.output);
+    let settings = settings(cli, &args.options);
     let mut launch = Launch::of(loaded, &args.team, &args.options.team).with_default_cost(cli)?;
     launch.shown = Some(&settings);
     launch.shared_budget = args.budgets.limits_cost();

@@ -17,7 +17,7 @@ use crate::text_arg::text_of;
 
 pub(super) async fn run(cli: &args::Cli, args: &args::Run, remote: &Remote) -> Result<Exit, CliError> {
     let input = args.options.piped.of(args.task.as_deref(), None)?;
-    let (message, settings) = (task_of(args)?, settings(cli, args.options.output));
+    let (message, settings) = (task_of(args)?, settings(cli, &args.options));
     let team = served(remote, team_id(&args.team)?).await?;
     let new = NewConversation {
         team: team.id.clone(),
@@ -104,7 +104,7 @@ fn introduce(team: &Team, own_task: bool, remote: &Remote) {
 
 pub(super) async fn resume(cli: &args::Cli, args: &args::Resume, remote: &Remote) -> Result<Exit, CliError> {
     let input = args.options.piped.of(args.message.as_deref(), args.answer.as_deref())?;
-    let (client, settings) = (&remote.client, settings(cli, args.options.output));
+    let (client, settings) = (&remote.client, settings(cli, &args.options));
     // What a list has of it leaves out whether its bound has ended to apply.
     let conversation = client.conversation(&client.find(&args.id).await?.id).await?;
     let Conversation { id, state, asked, .. } = &conversation;

@@ -251,6 +251,7 @@ chat: {participants: [Ann, Bob], stop: {max_turns: 200}, loop_detection: off}
         (&["--model", "openai:other"][..], "`--model` has no effect with `--detach`"),
         (&["--pinned", "--capabilities", "text"], "`--capabilities` has no effect"),
         (&["--timeout", "5"], "`--timeout` has no effect"),
+        (&["--thoughts"], "`--thoughts` has no effect"),
         (&["--answer", "yes"], "`--answer` has no effect"),
     ] {
         let refused = place.run(&[&["resume", &id, "--detach"], args].concat(), 2);

@@ -122,6 +122,8 @@ mod terminal;
 #[cfg(test)]
 mod text_only;
 #[cfg(test)]
+mod thoughts;
+#[cfg(test)]
 mod trust;
 #[cfg(test)]
 mod trust_attacks;

@@ -360,6 +360,7 @@ fn the_whole_of_the_help() {
               --record <FILE>                Record every model call to a new file
               --cache <FILE>                 Cache model replies in a file: the same request gets the reply from there. For development
               --replay <FILE>                Take every model reply from a recording; no model is called
+              --thoughts                     Show the reasoning of models, and ask those that hide it for a summary
               --allow <WHAT>                 Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends), `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`), `prices` (prices below the list prices), and `unknown-price` (models of unknown price under a limit on cost; their calls count as free)
               --trust                        Trust the team file: allow all that it asks for, now and while its content is unchanged
               --mcp <FILE>                   MCP servers for agents that name them: a JSON file with `mcpServers`
@@ -375,7 +376,6 @@ fn the_whole_of_the_help() {
           -q, --quiet                        Print only the result
               --style <STYLE>                Layout of the conversation; `autogen` prints complete messages, as AutoGen does [default: usual] [possible values: usual, autogen]
               --no-stream                    Do not stream: request and show complete replies
-              --thoughts                     Show the reasoning of models
               --color <WHEN>                 When to use colors [default: auto] [possible values: auto, always, never]
               --config <FILE>                The user's configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
               --server <URL>                 Use the conversations of this server, such as `http://127.0.0.1:8787`, instead of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml` [env: POLYLOGUE_SERVER]

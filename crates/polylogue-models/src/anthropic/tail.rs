@@ -155,6 +155,17 @@ pub(crate) fn reasons_with(thinking: Option<&Value>, accepts: &Accepts) -> bool 
     }
 }
 
+/// Whether a model that decides itself how much it reasons may reason with `params`, which do not ask for a summary. Models that reason
+/// for a number of tokens show a summary by default.
+pub(crate) fn hides_reasoning(params: &Params, accepts: &Accepts) -> bool {
+    let decides = accepts.thinks == Some(true) && accepts.thinking == ThinkingForm::Adaptive;
+    decides
+        && match thinking(params, accepts, max_tokens(params, accepts)) {
+            Some(own) => reasons_with(Some(&own), accepts),
+            None => accepts.thinks_by_default && params.effort != Some(Effort::None),
+        }
+}
+
 /// Whether the request says that reasoning is ignored if something before it is no longer as it was. Without that some accounts
 /// get an error. It is said in each request of a model that always reasons, because what is cached depends on it.
 pub(super) fn is_bound(params: &Params, accepts: &Accepts) -> bool {

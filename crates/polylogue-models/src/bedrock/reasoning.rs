@@ -25,6 +25,12 @@ pub(super) fn fields(params: &Params, accepts: &Accepts) -> Map<String, Value> {
     field.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// Whether the model is Claude, and may reason without showing it.
+pub(super) fn is_hidden(params: &Params, accepts: &Accepts) -> bool {
+    accepts.reasoning_field == Some(ReasoningField::Thinking)
+        && anthropic::tail::hides_reasoning(params, accepts)
+}
+
 /// <https://docs.aws.amazon.com/nova/latest/nova2-userguide/using-converse-api.html#converse-api-reasoning>
 fn config_of_nova(effort: Effort, params: &Params) -> Value {
     if effort == Effort::None {

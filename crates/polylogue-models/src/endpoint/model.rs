@@ -7,6 +7,7 @@ mod named;
 mod paused;
 mod priced;
 mod probe;
+mod summary;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -302,13 +303,7 @@ impl EndpointModel {
         let accepted = (!ignored.is_empty()).then(|| request.params.clone().without(&ignored));
         let request = &Request { params: accepted.as_ref().unwrap_or(request.params), ..*request };
         let mut forwarder = Forwarder::new(deltas);
-        let result = match self.exchange::<P>(request, &style, &mut forwarder).await {
-            Ok(answer) if answer.reply.finish == Finish::Paused => {
-                Ok(Box::pin(self.resume::<P>(answer, request, &style, &mut forwarder)).await)
-            }
-            Ok(answer) => Ok(answer.reply),
-            Err(error) => Err(error),
-        };
+        let result = self.reply::<P>(request, &style, &mut forwarder).await;
         let result = result.map(|reply| self.at_known_price(reply, request.params));
         let advised = |error| if style.vision { advised(error, request) } else { error };
         let judge = |error| judged(misformed(advised(error), request, &style), request);

@@ -208,6 +208,11 @@ pub(super) fn can_seal(params: &Params, style: &Style) -> bool {
     style.accepts.thinks != Some(false) && budget.is_none_or(|budget| *budget != 0)
 }
 
+/// Whether the model thinks, and shows no summary unless it is asked for one.
+pub(super) fn hides_reasoning(params: &Params, style: &Style) -> bool {
+    style.accepts.thinks == Some(true) && can_seal(params, style)
+}
+
 /// Tokens, as Google's compatible API takes the words. Some models cannot stop thinking: they think for 128 tokens at least.
 const fn budget(effort: Effort, no_thinking: bool) -> u32 {
     match effort {

@@ -218,6 +218,13 @@ pub(crate) trait Protocol: Default + Send {
         Self::sealer(style).is_some() && style.accepts.can_reason(params)
     }
 
+    /// Whether the model reasons with `params` and does not show it, so that it can be asked for a summary and does nothing else because
+    /// of that. Default: it shows what it reasons, or there is no field for that.
+    fn hides_reasoning(params: &Params, style: &Style) -> bool {
+        let _ = (params, style);
+        false
+    }
+
     /// The field that a request is sent again with to have the rest of a reply that the provider paused; `None` if what the
     /// reply has so far is sent instead.
     const CONTINUATION: Option<&'static str> = None;

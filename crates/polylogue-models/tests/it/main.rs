@@ -42,6 +42,7 @@ mod script;
 mod script_form;
 mod sharing;
 mod stop_words;
+mod summaries;
 mod tokens;
 mod usage;
 mod vendors;

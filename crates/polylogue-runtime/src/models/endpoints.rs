@@ -97,6 +97,7 @@ fn no_key(model: &str, config: &Config) -> ModelError {
 /// The endpoint's settings with those of the run.
 fn tuned(mut config: Config, choosing: &ModelChoice<'_>) -> Config {
     config.stream = choosing.options.stream;
+    config.summarize_reasoning = choosing.options.thoughts;
     config.capabilities = choosing.options.capabilities.unwrap_or(config.capabilities);
     config.known = choosing.options.learned.clone();
     if let Some(limit) = choosing.options.timeout {

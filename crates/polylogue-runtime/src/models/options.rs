@@ -30,6 +30,8 @@ pub struct ModelOptions {
     pub cache: Option<PathBuf>,
     /// Whether replies are requested in pieces.
     pub stream: bool,
+    /// Whether models that reason and do not show it are asked for a summary, where the team says nothing of that.
+    pub thoughts: bool,
     /// Whether a script speaks at the pace of a person who types, for those who watch.
     pub paced: bool,
     /// The user's own prices, instead of the list prices.
