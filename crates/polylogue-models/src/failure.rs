@@ -378,7 +378,7 @@ impl ErrorContext<'_> {
         };
         let hint = match why {
             RetryStop::Wait { .. } => {
-                Some("try again later, or allow longer waits with `max_wait`".to_owned())
+                Some("try again later, or allow longer waits with `max_wait` of its endpoint".to_owned())
             }
             _ => error.hint.clone(),
         };

@@ -283,7 +283,7 @@ fn giving_up_says_why() {
     assert_eq!(say(RetryStop::Time(seconds(300))).0, "it broke (tried for as long as 300s allow)");
     let (message, hint) = say(RetryStop::Wait { asked: seconds(90), allowed: seconds(60) });
     assert_eq!(message, "it broke; it asks to wait 90s, but at most 60s are allowed");
-    assert!(hint.contains("`max_wait`"));
+    assert!(hint.contains("`max_wait` of its endpoint"));
 }
 
 #[test]

@@ -42,6 +42,20 @@ impl Retries {
     pub fn none() -> Self {
         Self { attempts: 1, ..Self::default() }
     }
+
+    /// The same with waits of up to `longest`, and at least the time for as many of them as there are attempts.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use polylogue_models::Retries;
+    /// let patient = Retries::default().waiting(Duration::from_secs(600));
+    /// assert_eq!(patient.within, Duration::from_secs(5 * 600));
+    /// ```
+    #[must_use]
+    pub fn waiting(self, longest: Duration) -> Self {
+        let within = self.within.max(longest.saturating_mul(self.attempts));
+        Self { max_wait: longest, within, ..self }
+    }
 }
 
 /// Whether a retry may succeed.

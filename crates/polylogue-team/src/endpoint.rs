@@ -43,6 +43,9 @@ pub struct Endpoint {
     /// Maximum number of retries after a failed call.
     #[key(none = "4", range = 0..=100)]
     pub retries: Option<u32>,
+    /// Longest wait before a retry. If a provider asks for a longer one, the call fails.
+    #[key(none = "1 min")]
+    pub max_wait: Option<Time>,
     /// Merges consecutive messages of other participants into one, which many models need.
     #[key(none = "`true`")]
     pub merge: Option<bool>,
@@ -264,6 +267,9 @@ impl Endpoint {
         if let Some(retries) = self.retries {
             config.retries.attempts = retries.saturating_add(1);
         }
+        if let Some(longest) = self.max_wait.map(Duration::from) {
+            config.retries = config.retries.waiting(longest);
+        }
         config.proxies = Proxies::of(env);
         config.merge = self.merge.unwrap_or(config.merge);
         config.api_version = self.api_version.clone().or(config.api_version);
@@ -382,6 +388,21 @@ mod tests {
         };
         assert_eq!((config.timeouts, config.retries.attempts, config.merge), (timeouts, 1, false));
         assert!(!config.needs_key && config.key.is_none());
+    }
+
+    #[test]
+    fn longer_waits_give_retries_more_time() {
+        let env = Env::of::<&str, &str>([]);
+        for (settings, max_wait, within) in [
+            (r#""max_wait": "5 s""#, 5, 300),
+            (r#""max_wait": "10 min""#, 600, 3000),
+            (r#""max_wait": "10 min", "retries": 1"#, 600, 1200),
+        ] {
+            let json = format!(r#"{{"base_url": "http://h/v1", {settings}}}"#);
+            let retries = endpoint(&json).config("house", &env).unwrap().retries;
+            let times = [retries.max_wait, retries.within].map(|time| time.as_secs());
+            assert_eq!(times, [max_wait, within], "{settings}");
+        }
     }
 
     #[test]

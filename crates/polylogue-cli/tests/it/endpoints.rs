@@ -130,6 +130,21 @@ fn a_retry_is_said_where_no_terminal_shows_it() {
 }
 
 #[test]
+fn a_wait_that_is_longer_than_the_endpoint_allows_ends_the_call() {
+    let server = serve(Playbook::always(Answer::status(429).retry_after_secs(120)));
+    let home = Home::new();
+    for (settings, allowed) in [("merge: true", "60s"), ("max_wait: 90 s", "90s")] {
+        home.file("team.yaml", &house(&server, settings));
+        let ran = home.run(&["run", "team.yaml", "--quiet", "--allow", "endpoints,env"]).exits(1);
+        let both = format!("it asks to wait 120s, but at most {allowed} are allowed");
+        assert!(ran.err.contains(&both), "{}", ran.err);
+        let hint = "hint: try again later, or allow longer waits with `max_wait` of its endpoint";
+        assert!(ran.err.contains(hint), "{}", ran.err);
+    }
+    assert_eq!(server.count(), 2);
+}
+
+#[test]
 fn a_limit_per_minute_holds_requests_back() {
     let server = serve(talk());
     let home = secrets();
