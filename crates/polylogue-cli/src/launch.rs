@@ -166,6 +166,13 @@ pub(crate) fn print_default_model(prepared: &Prepared, default: Option<&SettingV
     }
 }
 
+/// Says what models in the process take of this machine, before their weights are loaded.
+pub(crate) fn print_local_models(prepared: &Prepared) {
+    for (name, info) in prepared.local_models() {
+        print_note_wrapped(&format!("`{name}`: {info}"));
+    }
+}
+
 /// Says which models have no known limit on what a call takes, under a budget.
 pub(crate) fn warn_of_unbounded(prepared: &Prepared) {
     for name in prepared.unbounded_models() {

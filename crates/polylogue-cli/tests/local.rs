@@ -120,12 +120,39 @@ fn doctor_says_what_models_can_use() {
 }
 
 #[test]
+fn doctor_and_a_run_say_what_a_model_takes_before_it_is_loaded() {
+    let folder = team(TEAM);
+    let small = [("POLYLOGUE_LOCAL_MEMORY", "512"), ("POLYLOGUE_LOCAL_WINDOW", "512")];
+    let of_model = |arguments: &[&str]| {
+        let (out, errors) = texts(&run(folder.path(), arguments, &small));
+        let after = out.split_once("\n  local:").unwrap_or_else(|| panic!("{out}{errors}")).1;
+        after.lines().skip(1).take(4).map(str::to_owned).collect::<Vec<String>>()
+    };
+    let by_team = of_model(&["doctor", "teams/pair.yaml"]);
+    let [takes, can @ ..] = &*by_team else { panic!("{by_team:?}") };
+    let numbers = "4 conversations at a time), context window of 512 tokens";
+    assert!(takes.starts_with("    in the process: at most ") && takes.ends_with(numbers), "{takes}");
+    assert_eq!(can, ["    tools      yes", "    schema     yes", "    JSON mode  yes"]);
+    // Without a team its path is relative to the current folder.
+    assert_eq!(of_model(&["doctor", "-m", "local:teams/models/tiny.gguf"]), by_team);
+    let (_, errors) = texts(&run(folder.path(), &["run", "teams/pair.yaml"], &small));
+    let said = takes.replace("    in the process", "`local:models/tiny.gguf`");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&errors).contains(&words(&said)), "{said}\n{errors}");
+    std::fs::write(folder.path().join("teams/models/tiny.gguf"), "no model").unwrap();
+    let broken = of_model(&["doctor", "teams/pair.yaml"]).concat();
+    assert!(broken.contains("cannot be used: ") && broken.contains("is not a whole GGUF file"), "{broken}");
+}
+
+#[test]
 fn a_file_outside_of_the_folder_of_the_team_must_be_allowed() {
     let folder = team(&TEAM.replace("local:models/tiny.gguf", "local:../elsewhere.gguf"));
     Tiny::default().write(folder.path(), "elsewhere.gguf");
     let refused = run(folder.path(), &["run", "teams/pair.yaml"], &[]);
     let (_, errors) = texts(&refused);
     assert!(!refused.status.success() && errors.contains("--allow readable"), "{errors}");
+    let (out, _) = texts(&run(folder.path(), &["doctor", "teams/pair.yaml"], &[]));
+    assert!(out.contains("cannot be used: its file is outside of the folder of the team file"), "{out}");
     let allowed = run(folder.path(), &["run", "teams/pair.yaml", "--allow", "readable"], &[]);
     let (out, errors) = texts(&allowed);
     assert_eq!(allowed.status.code(), Some(LIMIT), "{out}\n{errors}");

@@ -68,13 +68,14 @@ impl LocalModel {
         let window = sizes.trained_window.min(usize::try_from(wanted).unwrap_or(usize::MAX));
         let limit = options.memory.or(Machine::now().available).unwrap_or(u64::MAX);
         let memory = Memory::new(&sizes, weights, window, CHUNK, (options.sequences, limit));
+        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
         if memory.least() > limit {
-            let mib = |bytes: u64| bytes.div_ceil(1 << 20);
             return Err(LoadError::Memory { path, needed: mib(memory.least()), limit: limit >> 20 });
         }
         tracing::info!(
-            file = %path.display(), weights = memory.weights, cache = memory.cache, caches = memory.caches, window,
-            "a model in this process: bytes of memory, and the context window in tokens"
+            file = %path.display(), weights_mib = mib(memory.weights), conversation_mib = mib(memory.cache),
+            conversations = memory.caches, window,
+            "a model in this process: memory in MiB, and the context window in tokens"
         );
         let sequences = usize::try_from(memory.caches).unwrap_or(1);
         let format = CallFormat::of(template.source());

@@ -72,7 +72,8 @@ pub use error::{Error, ForkError, MODEL_HINT, Result, media_in_words};
 pub use fork::{Fork, ForkPoint, ForkedFiles};
 pub use memory::{memory_of_others, open_memory};
 pub use models::{
-    LocalResources, ModelOptions, count_local, endpoint_allowed, local_resources, unread_media,
+    LocalModelInfo, LocalResources, ModelOptions, count_local, endpoint_allowed, local_model_info,
+    local_resources, unread_media,
 };
 pub use needs::offered;
 pub use polylogue::runs::worker::WorkerEvent;

@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 use self::endpoints::EndpointResolver;
 pub use self::endpoints::endpoint_allowed;
 use self::local::LocalModels;
-pub use self::local::{LocalResources, count_local, local_resources};
+pub use self::local::{LocalModelInfo, LocalResources, count_local, local_model_info, local_resources};
 pub(crate) use self::options::ModelChoice;
 pub use self::options::ModelOptions;
 use self::unread_media::unread;
@@ -144,6 +144,14 @@ impl TeamModels {
             price.is_some_and(|price| price != Price::FREE) && model.max_output(&Params::default()).is_none()
         };
         team.models().into_iter().filter(is_unbounded).map(str::to_owned).collect()
+    }
+
+    /// The models in this process, and what they take of this machine.
+    pub(crate) fn local_models(&self) -> Vec<(String, LocalModelInfo)> {
+        match &self.source {
+            ModelSource::Live(_, local) => local.infos(),
+            ModelSource::Script(..) | ModelSource::Recording(_) => Vec::new(),
+        }
     }
 
     /// The model called `name`, to make vectors of texts; none where no real model speaks.

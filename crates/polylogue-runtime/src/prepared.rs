@@ -14,7 +14,9 @@ use polylogue_team::{Grant, Loaded, Team, Usage};
 use crate::memory::{TeamMemory, memory_of_others};
 use crate::models::{ModelChoice, TeamModels};
 use crate::servers::{TeamServers, server_names};
-use crate::{Access, Error, ModelOptions, Result, StoreLocation, StoredBound, StoredTeam, fresh_id};
+use crate::{
+    Access, Error, LocalModelInfo, ModelOptions, Result, StoreLocation, StoredBound, StoredTeam, fresh_id,
+};
 
 /// How a team is run, besides what its file says.
 #[derive(Debug, Clone, Default)]
@@ -180,6 +182,12 @@ impl Prepared {
     #[must_use]
     pub fn unbounded_models(&self) -> Vec<String> {
         self.models.unbounded(&self.team)
+    }
+
+    /// The models of the team in this process, and what they take of this machine: known before their weights are loaded.
+    #[must_use]
+    pub fn local_models(&self) -> Vec<(String, LocalModelInfo)> {
+        self.models.local_models()
     }
 
     /// The models of the team that cannot read `media`, as far as that is known.

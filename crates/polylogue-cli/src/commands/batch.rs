@@ -21,7 +21,7 @@ use polylogue_team::{Overrides, Row, Rows};
 
 use super::{price, write_rows};
 use crate::error::{CliError, Exit};
-use crate::launch::{Launch, print_default_model, print_scripted, warn_of_unbounded};
+use crate::launch::{Launch, print_default_model, print_local_models, print_scripted, warn_of_unbounded};
 use crate::limit::counted;
 use crate::screen::Sanitized;
 use crate::signals::{FINISHING, Signals};
@@ -195,6 +195,7 @@ impl<'a> Job<'a> {
     fn introduce(&self, total: usize, skipped: usize) {
         print_scripted(&self.prepared, false);
         print_default_model(&self.prepared, self.default.as_ref());
+        print_local_models(&self.prepared);
         let over = if skipped > 0 { format!(", {skipped} already finished") } else { String::new() };
         let cost = match self.most.cost {
             Some(most) => format!(", {most} for all"),

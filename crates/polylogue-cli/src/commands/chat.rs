@@ -13,7 +13,7 @@ use polylogue_team::{Loaded, Overrides};
 use super::resume::Stored;
 use super::team_version::TeamVersion;
 use crate::error::{CliError, Exit};
-use crate::launch::{Launch, print_default_model, print_scripted, settings};
+use crate::launch::{Launch, print_default_model, print_local_models, print_scripted, settings};
 use crate::prompt;
 use crate::screen::text::folded;
 use crate::screen::{Output, Settings};
@@ -95,6 +95,7 @@ async fn new(
     let prepared = launch.prepare(place).await?;
     if settings.output.is_conversation() {
         print_scripted(&prepared, false);
+        print_local_models(&prepared);
         print_expected_line(&prepared);
         if args.team.is_some() {
             print_default_model(&prepared, default.as_ref());

@@ -10,7 +10,9 @@ use polylogue_team::{Overrides, Stop, Team};
 
 use super::{hand_over, price};
 use crate::error::{CliError, Exit};
-use crate::launch::{Launch, print_default_model, print_scripted, settings, warn_of_unbounded};
+use crate::launch::{
+    Launch, print_default_model, print_local_models, print_scripted, settings, warn_of_unbounded,
+};
 use crate::limit::counted;
 use crate::place::{self, PlaceOption};
 use crate::runner::Runner;
@@ -90,6 +92,7 @@ fn introduce(prepared: &Prepared, chat: &Chat, limits: &Limits, own_task: bool) 
         None => "; no limit on cost (`--max-cost`)".into(),
     };
     print_note_wrapped(&format!("{}: at most {bounds}{cost}", prepared.team().name));
+    print_local_models(prepared);
     if let Some(line) = price::line_of(prepared, None) {
         print_note_wrapped(&line);
     }

@@ -206,6 +206,10 @@ fn a_probe_says_what_it_costs_and_what_went_wrong() {
     assert!(ran.err.contains("there is no model to ask"), "{}", ran.err);
     let ran = home.run(&["doctor", "-m", "unknown:x"]).ok();
     assert!(ran.out.contains("    cannot be asked: there is no provider `unknown`"), "{}", ran.out);
+    // Whether the program is built with models in the process or not.
+    let ran = home.run(&["doctor", "-m", "local:none.gguf", "--probe"]).ok();
+    assert!(ran.out.contains("  local:none.gguf\n    cannot be used: "), "{}", ran.out);
+    assert_eq!(server.count(), 1);
 }
 
 #[test]

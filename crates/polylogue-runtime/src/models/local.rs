@@ -3,43 +3,69 @@
 mod resources;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use polylogue_core::{AnyModel, ModelError, ModelErrorKind};
 use polylogue_team::{Grant, Team};
 
 use self::built_in::open;
 pub use self::built_in::{count_local, local_resources};
-pub use self::resources::LocalResources;
+use self::resources::Opened;
+pub use self::resources::{LocalModelInfo, LocalResources};
 use super::options::ModelChoice;
-use crate::RequestedPermission;
+use crate::{Access, RequestedPermission};
 
 /// The models `local:PATH` of a team, each opened once, or why one cannot be used.
 #[derive(Default)]
-pub(super) struct LocalModels(BTreeMap<String, Result<AnyModel, ModelError>>);
+pub(super) struct LocalModels(BTreeMap<String, Result<Opened, ModelError>>);
 
 impl LocalModels {
     /// Opens the models of `team`. What is wrong with one is an error only when it is needed.
     pub(super) fn of(team: &Team, choosing: &ModelChoice<'_>) -> Self {
         let files = team.models().into_iter().filter_map(|name| Some((name, team.model_file(name)?)));
-        let opened = files.map(|(name, file)| {
-            let model = allowed(team, name, choosing).and_then(|()| open(name, &file, &choosing.access.env));
-            (name.to_owned(), model)
-        });
+        let opened = files.map(|(name, file)| (name.to_owned(), opened(team, name, &file, choosing.access)));
         Self(opened.collect())
     }
 
     /// The model called `name`, if it is one of this process.
     pub(super) fn get(&self, name: &str) -> Option<Result<AnyModel, ModelError>> {
-        self.0.get(name).cloned()
+        self.0.get(name).map(|opened| opened.as_ref().map(|(model, _)| model.clone()).map_err(Clone::clone))
+    }
+
+    /// What the models take of this machine that can be used, by name.
+    pub(super) fn infos(&self) -> Vec<(String, LocalModelInfo)> {
+        self.0.iter().filter_map(|(name, opened)| Some((name.clone(), opened.as_ref().ok()?.1))).collect()
     }
 }
 
+/// What the model `name` takes of this machine, and what it can do; `None` if it is none in the process. Its path is relative to the
+/// team file, or else to the current folder. No weights are loaded.
+///
+/// # Errors
+/// When its file cannot be used, or was not allowed, or the program is built without models in the process.
+pub fn local_model_info(
+    team: Option<&Team>,
+    name: &str,
+    access: &Access,
+) -> Option<Result<LocalModelInfo, ModelError>> {
+    let path = name.strip_prefix("local:")?.trim();
+    let opened = match team.and_then(|team| Some((team, team.model_file(name)?))) {
+        Some((team, file)) => opened(team, name, &file, access),
+        None => open(name, Path::new(path), &access.env),
+    };
+    Some(opened.map(|(_, info)| info))
+}
+
+fn opened(team: &Team, name: &str, file: &Path, access: &Access) -> Result<Opened, ModelError> {
+    allowed(team, name, access)?;
+    open(name, file, &access.env)
+}
+
 /// Whether the file of the model `name` may be read: those below the folder of the team file may, as they came with it.
-fn allowed(team: &Team, name: &str, choosing: &ModelChoice<'_>) -> Result<(), ModelError> {
+fn allowed(team: &Team, name: &str, access: &Access) -> Result<(), ModelError> {
     let outside = team.outside_model_files();
     let path = name.strip_prefix("local:").unwrap_or(name).trim();
-    let is_allowed =
-        |path: &String| choosing.access.has(&RequestedPermission::new(Grant::Readable, path.as_str()));
+    let is_allowed = |path: &String| access.has(&RequestedPermission::new(Grant::Readable, path.as_str()));
     if outside.iter().filter(|file| *file == path).all(is_allowed) {
         return Ok(());
     }
@@ -52,11 +78,11 @@ fn allowed(team: &Team, name: &str, choosing: &ModelChoice<'_>) -> Result<(), Mo
 mod built_in {
     use std::path::Path;
 
-    use polylogue_core::{AnyModel, ModelError, ModelErrorKind};
+    use polylogue_core::{AnyModel, Model as _, ModelError, ModelErrorKind};
     use polylogue_local::{LoadError, LocalModel, LocalOptions, Machine};
     use polylogue_models::Env;
 
-    use super::resources::LocalResources;
+    use super::resources::{LocalModelInfo, LocalResources, Opened};
 
     /// What models in the process can use on this machine; `None` if the program is built without them.
     ///
@@ -84,9 +110,17 @@ mod built_in {
         })
     }
 
-    pub(super) fn open(name: &str, file: &Path, env: &Env) -> Result<AnyModel, ModelError> {
+    pub(super) fn open(name: &str, file: &Path, env: &Env) -> Result<Opened, ModelError> {
         let opened = LocalModel::open(file, options(name, env)?).map_err(|error| refused(name, &error))?;
-        Ok(AnyModel::new(opened.named(name)))
+        let (memory, mib) = (opened.memory(), |bytes: u64| bytes.div_ceil(1 << 20));
+        let info = LocalModelInfo {
+            window: opened.window(),
+            weights: mib(memory.weights.saturating_add(memory.scratch)),
+            conversation: mib(memory.cache),
+            conversations: memory.caches,
+            tools: opened.capabilities().tools == Some(true),
+        };
+        Ok((AnyModel::new(opened.named(name)), info))
     }
 
     fn refused(name: &str, error: &LoadError) -> ModelError {
@@ -113,10 +147,10 @@ mod built_in {
 mod built_in {
     use std::path::Path;
 
-    use polylogue_core::{AnyModel, ModelError, ModelErrorKind};
+    use polylogue_core::{ModelError, ModelErrorKind};
     use polylogue_models::Env;
 
-    use super::resources::LocalResources;
+    use super::resources::{LocalResources, Opened};
 
     /// What models in the process can use on this machine; `None` if the program is built without them.
     ///
@@ -135,7 +169,7 @@ mod built_in {
         Err(not_built_in(name))
     }
 
-    pub(super) fn open(name: &str, _: &Path, _: &Env) -> Result<AnyModel, ModelError> {
+    pub(super) fn open(name: &str, _: &Path, _: &Env) -> Result<Opened, ModelError> {
         Err(not_built_in(name))
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use polylogue_core::{Capabilities, Capability, Model as _, ModelError};
 use polylogue_models::{Config, EndpointModel, Env, Finding, LearnedCapabilities, Models, Probed, Provider};
-use polylogue_runtime::{Access, endpoint_allowed};
+use polylogue_runtime::{Access, LocalModelInfo, endpoint_allowed, local_model_info};
 use polylogue_team::Team;
 
 use crate::error::CliError;
@@ -41,6 +41,10 @@ pub(super) async fn report(
     let reach = Reachability::of(team, access, known.as_ref());
     for name in names {
         let _ = writeln!(text, "  {name}");
+        if let Some(info) = local_model_info(team, &name, access) {
+            text.push_str(&of_local(info));
+            continue;
+        }
         match reach.model(&name) {
             Err(error) => drop(writeln!(text, "    cannot be asked: {}", error.message)),
             Ok(model) => {
@@ -127,6 +131,18 @@ fn of(model: &EndpointModel) -> String {
     // It is never found out.
     let vision = spec.vision.map(|has| line("vision", Some(has), None));
     lines.chain(vision).collect()
+}
+
+/// A model in the process, whose file says all of it.
+fn of_local(info: Result<LocalModelInfo, ModelError>) -> String {
+    let info = match info {
+        Ok(info) => info,
+        Err(error) => return format!("    cannot be used: {}\n", error.message),
+    };
+    let tools = if info.tools { "yes" } else { "no: its chat template does not say how to call tools" };
+    let lines = [("tools", tools), ("schema", "yes"), ("JSON mode", "yes")];
+    let lines = lines.map(|(word, says)| format!("    {word:<10} {says}\n"));
+    format!("    in the process: {info}\n{}", lines.concat())
 }
 
 fn all(known: Option<&LearnedCapabilities>) -> String {
