@@ -229,7 +229,7 @@ fn saved(usage: &TotalUsage) -> Option<String> {
 }
 
 /// The share of input tokens that providers' prompt caches had, and the money that this saved, if they were used.
-fn prompt_cache(usage: &TotalUsage) -> Option<String> {
+pub(crate) fn prompt_cache(usage: &TotalUsage) -> Option<String> {
     let share = format!("{} of input from prompt caches", cached_share(usage)?);
     Some(match prompt_savings(usage) {
         None => share,

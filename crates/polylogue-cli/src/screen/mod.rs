@@ -40,7 +40,7 @@ pub(crate) mod text;
 mod turns;
 
 pub(crate) use end::{
-    RunEnd, RunState, cached_share, cost, most_cost, prompt_savings, time, tokens, uncertain,
+    RunEnd, RunState, cached_share, cost, most_cost, prompt_cache, prompt_savings, time, tokens, uncertain,
 };
 pub(crate) use live::{Clock, Keys, SizeOf};
 pub(crate) use notice::asks;

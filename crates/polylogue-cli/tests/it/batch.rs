@@ -347,6 +347,34 @@ fn records_of_another_team_are_kept_only_if_that_is_wanted() {
 }
 
 #[test]
+fn the_end_has_the_share_of_prompt_caches_and_what_they_saved() {
+    let reply = Answer::text("I see.").usage(1000, 100).usage_details(800, 0);
+    let server = serve(Behavior::from(Playbook::always(reply)).key(KEY));
+    let home = Home::at(&server);
+    home.file(
+        "team.yaml",
+        "name: t\nagents: [{name: A}]\nchat: {participants: [A], pattern: sequential}\n\
+         prices: {'openai:test': {input: 10, cached: 1, output: 10}}\n",
+    );
+    home.file("rows.jsonl", "{\"task\": \"one\"}\n{\"task\": \"two\"}\n");
+    let args = ["batch", "team.yaml", "--over", "rows.jsonl", "-o", "out.jsonl", "-m", "openai:test"];
+    let ran = home.run(&args).ok();
+    let share = "\n\n80% of input from prompt caches ($0.0144 saved)\n\n";
+    assert!(ran.out.contains(share), "{}", ran.out);
+    let cache = serde_json::json!({"read": 800, "written": 0, "cost": 0.0038, "uncached": 0.011});
+    assert!(
+        records(&home).iter().all(|record| record["input"] == 1000 && record["prompt_cache"] == cache),
+        "{:?}",
+        records(&home)
+    );
+    // The records of finished rows have it, too.
+    let again = home.run(&[&args[..], &["--json"]].concat()).ok();
+    let cache = serde_json::json!({"read": 1600, "written": 0, "cost": 0.0076, "uncached": 0.022});
+    assert_eq!((&again.lines()[0]["input"], &again.lines()[0]["prompt_cache"]), (&2000.into(), &cache));
+    assert_eq!(server.count(), 2);
+}
+
+#[test]
 fn two_at_a_time_do_not_write_the_same_records() {
     let home = home();
     let file = fs::File::create(home.path("out.jsonl")).unwrap();

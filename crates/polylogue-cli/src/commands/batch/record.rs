@@ -6,9 +6,9 @@ use std::sync::Arc;
 use polylogue::runs::Report;
 use polylogue::runs::batch::BatchResult;
 use polylogue::{Message, Status};
-use polylogue_core::{Body, Event, Finish, Part, StopReason, TotalUsage};
+use polylogue_core::{Body, Event, Finish, Money, Part, PromptCache, StopReason, TotalUsage};
 use polylogue_team::Row;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::screen::RunState;
@@ -58,8 +58,12 @@ pub(crate) struct Record<'a> {
     pub(crate) bound_ended: Option<String>,
     /// Read and written; unknown when those of a call are.
     tokens: Option<u64>,
+    /// What was read of these.
+    input: Option<u64>,
     /// Dollars; unknown when that of a call is.
     cost: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache: Option<CacheRecord>,
     messages: Vec<RecordMessage>,
     /// Such as the task as a specifier made it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -70,6 +74,34 @@ pub(crate) struct Record<'a> {
     team: &'a str,
     #[serde(skip)]
     pub(crate) usage: TotalUsage,
+}
+
+/// How prompt caches of providers were used, with money in dollars.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct CacheRecord {
+    /// Input tokens that were read from a cache.
+    read: u64,
+    /// Input tokens that were written to a cache.
+    written: u64,
+    /// What the calls cost that used a cache, where that is known with and without it.
+    cost: f64,
+    /// What the same calls would have cost without it.
+    uncached: f64,
+}
+
+impl CacheRecord {
+    /// The record of `cache`, if it was used.
+    pub(crate) fn of(cache: &PromptCache) -> Option<Self> {
+        let PromptCache { read, written, cost, uncached } = *cache;
+        let (cost, uncached) = (cost.as_dollars(), uncached.as_dollars());
+        (!cache.is_unused()).then_some(Self { read, written, cost, uncached })
+    }
+}
+
+impl From<CacheRecord> for PromptCache {
+    fn from(CacheRecord { read, written, cost, uncached }: CacheRecord) -> Self {
+        Self { read, written, cost: Money::dollars(cost), uncached: Money::dollars(uncached) }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -108,6 +140,7 @@ impl<'a> Record<'a> {
         let report = Report::of_all(events);
         let RowEnd { state, reason, hint } = ending;
         let usage = report.usage;
+        let is_metered = usage.unmetered == 0;
         Self {
             id: &row.id,
             task: row.task.as_deref(),
@@ -119,8 +152,10 @@ impl<'a> Record<'a> {
             cut: report.cut,
             calls: usage.calls,
             bound_ended: None,
-            tokens: (usage.unmetered == 0).then(|| usage.tokens()),
+            tokens: is_metered.then(|| usage.tokens()),
+            input: is_metered.then_some(usage.input),
             cost: (usage.unpriced == 0).then(|| usage.cost.as_dollars()),
+            prompt_cache: CacheRecord::of(&usage.prompt_cache).filter(|_| is_metered),
             messages: report.messages.iter().map(RecordMessage::of).collect(),
             private_messages: events
                 .iter()

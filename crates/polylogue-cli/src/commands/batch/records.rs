@@ -9,10 +9,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use polylogue_core::{CountedUsage, Money};
+use polylogue_core::{CountedUsage, Money, PromptCache};
 use serde::Deserialize;
 
-use super::record::Record;
+use super::record::{CacheRecord, Record};
 use crate::error::CliError;
 use crate::screen::RunState;
 
@@ -32,7 +32,9 @@ pub(crate) struct Entry {
     pub(crate) reason: String,
     pub(crate) calls: u64,
     pub(crate) tokens: Option<u64>,
+    pub(crate) input: Option<u64>,
     pub(crate) cost: Option<f64>,
+    pub(crate) prompt_cache: PromptCache,
     at: u64,
     len: u64,
 }
@@ -53,7 +55,9 @@ struct Line {
     reason: String,
     calls: u64,
     tokens: Option<u64>,
+    input: Option<u64>,
     cost: Option<f64>,
+    prompt_cache: Option<CacheRecord>,
     team: String,
 }
 
@@ -199,8 +203,9 @@ impl Records {
 
 impl Line {
     fn entry(self, at: u64, len: u64) -> Entry {
-        let Self { id, state, reason, calls, tokens, cost, team: _ } = self;
-        Entry { id, state, reason, calls, tokens, cost, at, len }
+        let Self { id, state, reason, calls, tokens, input, cost, prompt_cache, team: _ } = self;
+        let prompt_cache = prompt_cache.map(PromptCache::from).unwrap_or_default();
+        Entry { id, state, reason, calls, tokens, input, cost, prompt_cache, at, len }
     }
 }
 

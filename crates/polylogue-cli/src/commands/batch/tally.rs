@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use polylogue_core::{Allowance, Budget, RunOutcome, StopReason, TotalUsage};
+use polylogue_core::{Allowance, Budget, Money, RunOutcome, StopReason, TotalUsage};
 use serde_json::{Map, Value, json};
 
+use super::record::CacheRecord;
 use super::records::{Entry, Records};
 use crate::error::Exit;
 use crate::place::PlaceOption;
 use crate::screen::RunState;
 use crate::screen::text::folded;
-use crate::screen::{cost, tokens};
+use crate::screen::{cost, prompt_cache, tokens};
 
 /// So many rows that failed, and so many reasons, are shown; the records have all.
 const SHOWN: usize = 10;
@@ -68,23 +69,29 @@ impl Tally {
         self.states.values().map(|(count, _)| count).sum()
     }
 
+    /// What all rows took.
+    fn usage(&self) -> TotalUsage {
+        let mut whole = TotalUsage::default();
+        self.states.values().for_each(|(_, usage)| whole.merge(usage));
+        whole
+    }
+
     /// The table, who failed, and what to do next.
     pub(crate) fn text(&self, output: &Path, place: &Place) -> String {
         let mut lines = vec![row("", "rows", "calls", "tokens", "cost")];
         let line = |name: &str, count: usize, usage: &TotalUsage| {
             row(name, &count.to_string(), &usage.calls.to_string(), &bare_tokens(usage), &cost(usage))
         };
-        let mut whole = TotalUsage::default();
-        for (state, (count, usage)) in &self.states {
-            lines.push(line(state.name(), *count, usage));
-            whole.merge(usage);
-        }
+        let states = self.states.iter();
+        lines.extend(states.map(|(state, (count, usage))| line(state.name(), *count, usage)));
         let left = self.total.saturating_sub(self.count());
         if left > 0 {
             lines.push(row("not over", &left.to_string(), "", "", ""));
         }
+        let whole = self.usage();
         lines.push(line("all", self.total.max(self.count()), &whole));
         lines.push(String::new());
+        lines.extend(prompt_cache(&whole).map(|fact| format!("{fact}\n")));
         lines.extend(
             self.reasons.iter().take(SHOWN).map(|(why, count)| format!("{count:>8}  {}", folded(why))),
         );
@@ -112,10 +119,13 @@ impl Tally {
         };
         let reasons = self.reasons.iter().map(|(reason, rows)| json!({"reason": reason, "rows": rows}));
         let open = self.open.iter().map(|(id, state, why)| json!({"id": id, "state": state, "reason": why}));
+        let whole = self.usage();
         json!({
             "rows": self.total,
             "not_over": self.total.saturating_sub(self.count()),
             "states": self.states.iter().map(state).collect::<Map<_, _>>(),
+            "input": whole.input,
+            "prompt_cache": CacheRecord::of(&whole.prompt_cache),
             "reasons": reasons.collect::<Vec<_>>(),
             "failed_or_waiting": open.collect::<Vec<_>>(),
             "budget": self.paying.first().map(|budget| limits(budget.limits())),
@@ -215,10 +225,16 @@ fn bare_tokens(usage: &TotalUsage) -> String {
 }
 
 fn add(usage: &mut TotalUsage, entry: &Entry) {
-    usage.calls += entry.calls;
-    // How many calls of the row are unknown is not kept: that any is is what counts.
-    usage.unmetered += u64::from(entry.tokens.is_none());
-    usage.unpriced += u64::from(entry.cost.is_none());
-    usage.input += entry.tokens.unwrap_or_default();
-    usage.cost += polylogue_core::Money::dollars(entry.cost.unwrap_or_default());
+    let input = entry.input.unwrap_or_default();
+    usage.merge(&TotalUsage {
+        calls: entry.calls,
+        input,
+        output: entry.tokens.unwrap_or_default().saturating_sub(input),
+        // How many calls of the row are unknown is not kept: that any is is what counts.
+        unmetered: u64::from(entry.tokens.is_none()),
+        unpriced: u64::from(entry.cost.is_none()),
+        cost: Money::dollars(entry.cost.unwrap_or_default()),
+        prompt_cache: entry.prompt_cache,
+        ..TotalUsage::default()
+    });
 }
