@@ -67,8 +67,8 @@ impl Protocol for Messages {
         tail::ignored(params, accepts)
     }
 
-    fn lacks(request: &Request<'_>, accepts: &Accepts) -> Option<(Capability, String)> {
-        accepts.unenforced(request.params)
+    fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {
+        style.accepts.unenforced(request.params)
     }
 
     fn headers(headers: &mut HeaderMap, request: &Request<'_>, style: &Style) {

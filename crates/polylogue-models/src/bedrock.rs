@@ -68,8 +68,8 @@ impl Protocol for Converse {
         tail::ignored(params, accepts)
     }
 
-    fn lacks(request: &Request<'_>, accepts: &Accepts) -> Option<(Capability, String)> {
-        accepts.unenforced(request.params)
+    fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {
+        style.accepts.unenforced(request.params)
     }
 
     fn target(model: &str, stream: bool) -> Option<String> {

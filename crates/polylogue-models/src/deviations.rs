@@ -50,6 +50,8 @@ pub struct Deviations {
     pub media: MediaForm,
     /// How the schema of a reply is sent.
     pub schema: SchemaForm,
+    /// Whether the schema of a reply must be that of an object, without alternatives at its root.
+    pub schemas_of_objects: bool,
     /// Whether it refuses a `top_p` of 1, which changes nothing.
     pub top_p_below_one: bool,
     /// Whether requests name the prefix that they share (`prompt_cache_key`), so that they reach the same cache, and mark its end
@@ -76,6 +78,7 @@ impl Deviations {
         stop_while_reasoning: true,
         media: MediaForm::OpenAi,
         schema: SchemaForm::OpenAi,
+        schemas_of_objects: false,
         top_p_below_one: false,
         prompt_cache_key: false,
         chooses_model: false,
@@ -87,8 +90,12 @@ impl Deviations {
 
     /// These at another address: without what is known of the provider's own servers only, unless it `is_own`.
     pub(crate) fn at(self, is_own: bool) -> Self {
-        let prompt_cache_key = self.prompt_cache_key && is_own;
-        Self { prompt_cache_key, max_tools: self.max_tools.filter(|_| is_own), ..self }
+        Self {
+            prompt_cache_key: self.prompt_cache_key && is_own,
+            schemas_of_objects: self.schemas_of_objects && is_own,
+            max_tools: self.max_tools.filter(|_| is_own),
+            ..self
+        }
     }
 }
 
@@ -127,6 +134,7 @@ const USUAL: Row = Row {
 const OPENAI: Row = Row {
     fields: Deviations {
         stop_while_reasoning: false,
+        schemas_of_objects: true,
         max_tools: Some(128),
         refuses_while_reasoning: &["temperature", "top_p"],
         ..Deviations::NONE

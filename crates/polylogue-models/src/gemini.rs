@@ -13,7 +13,6 @@ use bytes::BytesMut;
 use polylogue_core::{Capability, DeltaSink, Media, Params, Part, Request};
 use serde_json::{Map, Value};
 
-use crate::accepts::Accepts;
 use crate::api::Api;
 use crate::deviations::MediaForm;
 use crate::wire::asked::AskedOutput;
@@ -68,8 +67,8 @@ impl Protocol for Gemini {
         Some(format!("/models/{model}:{method}"))
     }
 
-    fn lacks(request: &Request<'_>, accepts: &Accepts) -> Option<(Capability, String)> {
-        tail::lacks(request, accepts)
+    fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {
+        tail::lacks(request, &style.accepts)
     }
 
     fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {

@@ -9,7 +9,7 @@ mod strict;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{CacheLifetime, DeltaSink, Media, Params, Part, Request};
+use polylogue_core::{CacheLifetime, Capability, DeltaSink, Media, Params, Part, Request};
 
 use crate::api::Api;
 use crate::deviations::{MediaForm, SendReasoning};
@@ -19,7 +19,7 @@ use crate::wire::json;
 use crate::wire::protocol::{Own, Protocol, Style, ToolResult};
 
 pub(crate) use message::CACHE_MARK;
-pub(crate) use strict::is_strict;
+pub(crate) use strict::{is_strict, unenforced};
 pub(crate) use tail::prefix_name;
 
 /// Chat completions.
@@ -64,6 +64,10 @@ impl Protocol for ChatCompletions {
 
     fn sealer(style: &Style) -> Option<&'static str> {
         (style.reasoning != SendReasoning::Never).then_some("chat")
+    }
+
+    fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {
+        unenforced(request.params).filter(|_| style.deviations.schemas_of_objects)
     }
 
     /// An extra field can ask for reasoning that the effort ends.

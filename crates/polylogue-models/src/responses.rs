@@ -6,11 +6,12 @@ mod item;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{CacheLifetime, DeltaSink, Media, Params, Part, Request};
+use polylogue_core::{CacheLifetime, Capability, DeltaSink, Media, Params, Part, Request};
 use serde_json::{Map, Value};
 
 use crate::api::Api;
 use crate::deviations::MediaForm;
+use crate::openai::unenforced;
 use crate::wire::asked::AskedOutput;
 use crate::wire::draft::{DecodeError, Draft};
 use crate::wire::json;
@@ -42,6 +43,10 @@ impl Protocol for Responses {
 
     fn hides_reasoning(params: &Params, style: &Style) -> bool {
         style.accepts.thinks == Some(true) && !tail::ends_reasoning(params, &style.accepts)
+    }
+
+    fn lacks(request: &Request<'_>, _: &Style) -> Option<(Capability, String)> {
+        unenforced(request.params)
     }
 
     fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {

@@ -61,6 +61,16 @@ const PLACES: [(&str, Place); 10] = [
     ("not", Place::One),
 ];
 
+/// Keywords that OpenAI and Anthropic refuse at the root of a schema.
+const NOT_AT_ROOT: [&str; 6] = ["anyOf", "oneOf", "allOf", "not", "enum", "const"];
+
+/// Whether `schema` is that of an object, without alternatives at its root: the only ones that OpenAI takes for replies, and OpenAI
+/// and Anthropic for arguments.
+pub(crate) fn is_of_object(schema: &Value) -> bool {
+    schema.get("type").is_some_and(|kind| kind == "object")
+        && NOT_AT_ROOT.iter().all(|keyword| schema.get(*keyword).is_none())
+}
+
 fn place(keyword: &str) -> Option<Place> {
     PLACES.into_iter().find(|(name, _)| *name == keyword).map(|(_, place)| place)
 }

@@ -49,6 +49,7 @@ mod response;
 mod responses;
 mod returned;
 mod rules;
+mod schemas;
 mod script;
 mod seal;
 mod serve;

@@ -28,6 +28,17 @@ pub(crate) fn check(value: &Value, schema: &Value) -> Result<(), String> {
     if check.flaws.is_empty() { Ok(()) } else { Err(check.flaws.join("; ")) }
 }
 
+/// Whether an object can satisfy `schema`: JSON mode writes nothing else.
+pub(crate) fn is_of_objects(schema: &Value) -> bool {
+    let of_type = match schema.get("type") {
+        Some(Value::String(kind)) => kind == "object",
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+        _ => true,
+    };
+    let forms = |name: &str| schema.get(name).and_then(Value::as_array);
+    of_type && ["anyOf", "oneOf"].into_iter().filter_map(forms).all(|forms| forms.iter().any(is_of_objects))
+}
+
 struct Check<'s, 'c> {
     root: &'s Value,
     steps: &'c Cell<u32>,
@@ -254,6 +265,21 @@ mod tests {
             (json!({"kind": "c"}), "`count` is missing; `kind` must be one of \"a\", \"b\"; got \"c\""),
         ] {
             assert_eq!(check(&value, &schema()).unwrap_err(), flaw);
+        }
+    }
+
+    #[test]
+    fn schemas_of_objects_are_told_from_others() {
+        for (schema, expected) in [
+            (schema(), true),
+            (json!({}), true),
+            (json!({"type": ["object", "null"]}), true),
+            (json!({"anyOf": [{"type": "null"}, {"type": "object"}]}), true),
+            (json!({"anyOf": [{"type": "null"}, {"type": "array"}]}), false),
+            (json!({"type": "array", "items": {"type": "object"}}), false),
+            (json!({"type": ["string", "null"]}), false),
+        ] {
+            assert_eq!(is_of_objects(&schema), expected, "{schema}");
         }
     }
 

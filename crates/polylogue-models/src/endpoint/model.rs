@@ -286,7 +286,7 @@ impl EndpointModel {
         if let Some(error) = self.refusal(request) {
             return Err(error);
         }
-        if let Some((capability, why)) = P::lacks(request, &self.accepts) {
+        if let Some((capability, why)) = P::lacks(request, &self.own_style()) {
             return Err(ModelError::new(ModelErrorKind::Unsupported(capability), &*self.name, why));
         }
         self.send::<P>(request, deltas).await

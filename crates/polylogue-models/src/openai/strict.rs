@@ -1,6 +1,12 @@
-//! Which JSON schemas OpenAI enforces.
+//! Which JSON schemas OpenAI enforces. It refuses a request with another one that is said to be enforced.
+//!
+//! <https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas>
 
+use polylogue_core::schema::can_be;
+use polylogue_core::{Capability, Params};
 use serde_json::{Map, Value};
+
+use crate::schema::is_of_object;
 
 /// Maximum depth of strict schemas.
 const MAX_DEPTH: usize = 10;
@@ -11,124 +17,120 @@ const MAX_SIZE: usize = 60_000;
 /// Maximum number of constants of strict schemas.
 const MAX_CONSTANTS: usize = 1000;
 
-/// Keywords that strict schemas cannot have.
-const REFUSED: [&str; 20] = [
-    "allOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependentRequired",
-    "dependentSchemas",
-    "patternProperties",
-    "propertyNames",
-    "minProperties",
-    "maxProperties",
-    "unevaluatedProperties",
-    "unevaluatedItems",
-    "contains",
-    "minContains",
-    "maxContains",
-    "uniqueItems",
-    "prefixItems",
-    "contentSchema",
+/// Keywords that strict schemas can have with any value, next to those with schemas, constants and formats. Of others, such as
+/// `default` and `minLength`, it is documented or reported that some models refuse them.
+const KEYWORDS: [&str; 15] = [
+    "$schema",
+    "type",
+    "title",
+    "description",
+    "const",
+    "pattern",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minItems",
+    "maxItems",
+    "required",
+    "additionalProperties",
 ];
 
-/// Whether `schema` is one that OpenAI accepts as strict: every object closed and all its properties required.
+/// Formats of texts that strict schemas can have.
+const FORMATS: [&str; 9] =
+    ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
+
+/// Whether `schema` is one that OpenAI accepts as strict: that of an object, in which every value has a type, and every object is
+/// closed and has all its properties required.
 pub(crate) fn is_strict(schema: &Value) -> bool {
-    let mut constants = 0;
-    is_closed_within(schema, MAX_DEPTH, &mut constants)
-        && constants <= MAX_CONSTANTS
+    let mut strict = Strict { root: schema, constants: 0 };
+    is_of_object(schema)
+        && strict.takes(schema, MAX_DEPTH)
+        && strict.constants <= MAX_CONSTANTS
         && schema.to_string().len() <= MAX_SIZE
 }
 
-/// Checks `schema` to a depth, and counts the constants that it lists.
-fn is_closed_within(schema: &Value, depth: usize, constants: &mut usize) -> bool {
-    let Some(deeper) = depth.checked_sub(1) else { return false };
-    match schema {
-        Value::Object(fields) => {
-            let open = fields.get("type").is_some_and(names_object) || fields.contains_key("properties");
-            (!open || is_closed(fields))
-                && fields.iter().all(|(name, value)| is_allowed(name, value, deeper, constants))
+/// The form of a reply that OpenAI refuses, strict or not, and why: schemas are those of objects.
+pub(crate) fn unenforced(params: &Params) -> Option<(Capability, String)> {
+    let schema = params.schema.as_ref().filter(|schema| !is_of_object(schema))?;
+    let kind = schema.get("type").filter(|kind| *kind != "object");
+    let why = match kind {
+        Some(kind) => format!("the API takes only schemas of objects, and the type of this one is {kind}"),
+        None => "the API takes only schemas of objects, without alternatives at their root".to_owned(),
+    };
+    Some((Capability::Schema, why))
+}
+
+/// Looks through a schema, and counts the constants that it lists.
+struct Strict<'a> {
+    root: &'a Value,
+    constants: usize,
+}
+
+impl Strict<'_> {
+    /// Whether `schema` can be part of a strict one, with so many levels below it.
+    fn takes(&mut self, schema: &Value, levels: usize) -> bool {
+        let (Some(levels), Some(keywords)) = (levels.checked_sub(1), schema.as_object()) else {
+            return false;
+        };
+        if let Some(reference) = keywords.get("$ref") {
+            return keywords.len() == 1 && self.leads(reference);
         }
-        _ => true,
+        let kind = keywords.get("type");
+        let is_typed = kind.map_or(keywords.contains_key("anyOf"), |kind| can_be("type", kind));
+        let is_object = names(kind, "object") || keywords.contains_key("properties");
+        let is_list = names(kind, "array");
+        is_typed
+            && (!is_object || is_closed(keywords))
+            && (!is_list || keywords.contains_key("items"))
+            && keywords.iter().all(|(keyword, value)| self.takes_keyword(keyword, value, levels))
+    }
+
+    fn takes_keyword(&mut self, keyword: &str, value: &Value, levels: usize) -> bool {
+        match (keyword, value) {
+            // Names of properties are no keywords.
+            ("properties" | "$defs" | "definitions", Value::Object(named)) => {
+                named.values().all(|schema| self.takes(schema, levels))
+            }
+            ("anyOf", Value::Array(schemas)) => schemas.iter().all(|schema| self.takes(schema, levels)),
+            ("items", schema) => self.takes(schema, levels),
+            ("enum", Value::Array(values)) => {
+                self.constants += values.len();
+                true
+            }
+            ("format", Value::String(format)) => FORMATS.contains(&format.as_str()),
+            (keyword, _) => KEYWORDS.contains(&keyword),
+        }
+    }
+
+    /// Whether a `$ref` leads to a place in the schema.
+    fn leads(&self, reference: &Value) -> bool {
+        let place = reference.as_str().and_then(|reference| reference.strip_prefix('#'));
+        place.is_some_and(|place| self.root.pointer(place).is_some())
     }
 }
 
-fn is_allowed(name: &str, value: &Value, depth: usize, constants: &mut usize) -> bool {
-    match (name, value) {
-        (name, _) if REFUSED.contains(&name) => false,
-        // Names of properties and constant values are not keywords.
-        ("properties" | "$defs" | "definitions", value) => value
-            .as_object()
-            .is_some_and(|members| members.values().all(|each| is_closed_within(each, depth, constants))),
-        ("enum", Value::Array(values)) => {
-            *constants += values.len();
-            true
-        }
-        ("enum" | "const" | "default" | "examples", _) => true,
-        (_, Value::Array(items)) => items.iter().all(|item| is_closed_within(item, depth, constants)),
-        (_, value) => is_closed_within(value, depth, constants),
-    }
+/// Whether a `type` is `name`, or has it.
+fn names(kind: Option<&Value>, name: &str) -> bool {
+    kind.is_some_and(|kind| {
+        kind == name || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == name))
+    })
 }
 
-fn names_object(kind: &Value) -> bool {
-    kind == "object" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "object"))
-}
-
-fn is_closed(fields: &Map<String, Value>) -> bool {
-    let required: Vec<&str> = fields
+fn is_closed(keywords: &Map<String, Value>) -> bool {
+    let required: Vec<&str> = keywords
         .get("required")
         .and_then(Value::as_array)
         .map(|names| names.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
-    let all_required = fields
+    let all_required = keywords
         .get("properties")
         .and_then(Value::as_object)
         .is_some_and(|properties| properties.keys().all(|name| required.contains(&name.as_str())));
-    all_required && fields.get("additionalProperties") == Some(&Value::Bool(false))
+    all_required && keywords.get("additionalProperties") == Some(&Value::Bool(false))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn only_closed_schemas_with_all_properties_required_are_strict() {
-        let closed = json!({"type": "object", "properties": {"a": {"type": "string"}},
-                            "required": ["a"], "additionalProperties": false});
-        let mut optional = closed.clone();
-        optional["required"] = json!([]);
-        let mut open = closed.clone();
-        open["additionalProperties"] = json!(true);
-        let nested = json!({"type": "object", "properties": {"a": optional.clone()},
-                            "required": ["a"], "additionalProperties": false});
-        let list = json!({"type": "array", "items": closed.clone()});
-        let named_like_a_keyword = json!({"type": "object", "properties": {"not": {"type": "string"}},
-                            "required": ["not"], "additionalProperties": false});
-        for (schema, strict) in [
-            (closed, true),
-            (optional, false),
-            (open, false),
-            (nested, false),
-            (list, true),
-            (named_like_a_keyword, true),
-            (json!({"type": "object"}), false),
-            (json!({"oneOf": [{"type": "string"}]}), false),
-            (json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true}), false),
-            (json!({"enum": (0..1000).collect::<Vec<_>>()}), true),
-            (json!({"enum": (0..1001).collect::<Vec<_>>()}), false),
-        ] {
-            assert_eq!(is_strict(&schema), strict, "{schema}");
-        }
-    }
-
-    #[test]
-    fn a_schema_of_any_depth_is_looked_through_within_bounds() {
-        let deep = |levels| (0..levels).fold(json!({"type": "string"}), |inner, _| json!({"items": inner}));
-        assert!(is_strict(&deep(8)));
-        assert!(!is_strict(&deep(500)));
-    }
-}
+#[path = "strict_tests.rs"]
+mod tests;

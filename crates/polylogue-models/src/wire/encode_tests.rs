@@ -143,7 +143,7 @@ fn parameters_are_sent_under_their_names_and_extra_fields_win() {
     let expected = json!({
         "model": "other", "top_p": 0.5, "top_k": 40, "seed": 8, "max_completion_tokens": 100, "stop": ["END"],
         "response_format": {"type": "json_schema", "json_schema":
-            {"name": "reply", "schema": {"type": "string"}, "strict": true}},
+            {"name": "reply", "schema": {"type": "string"}, "strict": false}},
         "stream": false, "min_p": 0.1,
     });
     assert_eq!(body, expected);

@@ -199,8 +199,8 @@ pub(crate) trait Protocol: Default + Send {
     }
 
     /// The capability that the model lacks for this request, and why, if that is known before it is sent.
-    fn lacks(request: &Request<'_>, accepts: &Accepts) -> Option<(Capability, String)> {
-        let _ = (request, accepts);
+    fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {
+        let _ = (request, style);
         None
     }
 

@@ -1,7 +1,9 @@
 //! The table of deviations: what each provider is sent.
 
 use crate::common::{Asked, ask, weather};
-use polylogue_core::{Call, Entry, Finish, Media, Outcome, Params, Part, ToolChoice};
+use polylogue_core::{
+    Call, Capability, Entry, Finish, Media, ModelErrorKind, Outcome, Params, Part, ToolChoice,
+};
 use polylogue_models::{Config, Endpoint, Provider, Retries};
 use polylogue_test::server::{Answer, Behavior, History, Playbook, Server, Vendor};
 use serde_json::{Value, json};
@@ -113,6 +115,35 @@ async fn schemas_are_sent_in_the_form_of_the_provider() {
         let formats =
             server.requests().iter().map(|sent| sent.body["response_format"].clone()).collect::<Vec<_>>();
         assert_eq!(formats, [schema_form, json_form], "{name}");
+    }
+}
+
+/// P73: OpenAI refuses schemas of anything else than an object, strict or not. Where it is known to be OpenAI, the caller asks in
+/// another way.
+#[tokio::test]
+async fn openai_is_sent_schemas_of_objects_only() {
+    let list = json!({"type": "array", "items": {"type": "string"}});
+    let either = json!({"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
+    for (name, is_known) in [("openai-chat", true), ("openai-chat", false), ("openai-responses", true)] {
+        for schema in [&list, &either] {
+            let answers = Playbook::always(Answer::text("[]"));
+            let server = Server::start(Behavior::from(answers).vendor(Vendor::OpenAi)).await;
+            let mut config = Provider::find(name).unwrap().config_at(&server.base_url());
+            assert!(!config.deviations.schemas_of_objects, "another server may be at another address");
+            config.deviations.schemas_of_objects = is_known;
+            let config = Config { retries: Retries::none(), ..config };
+            let params = Params { schema: Some(schema.clone()), ..Params::default() };
+            let asked = Asked { params, ..Asked::default() };
+            let error = ask(&Endpoint::new(config).unwrap().model("gpt-4o"), &asked).await.0.unwrap_err();
+            let lacks = error.kind == ModelErrorKind::Unsupported(Capability::Schema);
+            assert_eq!((lacks, server.count() == 0), (is_known, is_known), "{name}: {schema}: {error}");
+            let hint = error.hint.unwrap_or_default();
+            assert_eq!(hint.contains("does not take the JSON Schema"), !is_known, "{hint}");
+        }
+    }
+    for name in ["openai", "openai-chat", "azure"] {
+        let own = Provider::find(name).unwrap().config_at("https://api.openai.com/v1");
+        assert!(own.deviations.schemas_of_objects, "{name}");
     }
 }
 

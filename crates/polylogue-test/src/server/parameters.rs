@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use super::schemas;
+
 /// Checks everything but the messages. Unknown fields are left alone: servers have fields of their own.
 pub(super) fn check(body: &Map<String, Value>) -> Result<(), String> {
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
@@ -124,7 +126,9 @@ fn check_format(format: Option<&Value>) -> Result<(), String> {
             if !is_legal_name(name) {
                 return Err(format!("the schema's name `{name}` is illegal"));
             }
+            let is_strict = schema.get("strict") == Some(&Value::Bool(true));
             match schema.get("schema") {
+                Some(form @ Value::Object(_)) if is_strict => schemas::strict(form),
                 Some(Value::Object(_)) => Ok(()),
                 _ => Err("the schema is not an object".into()),
             }

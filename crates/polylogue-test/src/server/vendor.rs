@@ -6,6 +6,7 @@ use super::efforts::check_openai;
 use super::quirk::Quirk;
 use super::responses::no_parameter_of_others;
 use super::rules::{Checked, Object, object, only, role};
+use super::schemas;
 
 /// A provider with chat completions that deviate from OpenAI's.
 ///
@@ -14,7 +15,8 @@ use super::rules::{Checked, Object, object, only, role};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Vendor {
-    /// Its models that reason refuse stop texts, parameters of sampling, and efforts that are not theirs.
+    /// It refuses schemas of replies that are not of an object; its models that reason refuse stop texts, parameters of sampling,
+    /// and efforts that are not theirs.
     OpenAi,
     /// It refuses unknown fields and a user message after the result of a tool, takes ids of nine characters, and has reasoning
     /// in the content.
@@ -153,6 +155,8 @@ impl Vendor {
         let messages = messages.map_or(&[][..], Vec::as_slice);
         match self {
             Self::OpenAi => {
+                let schema = body.get("response_format").and_then(|form| form.pointer("/json_schema/schema"));
+                schema.map_or(Ok(()), schemas::of_object)?;
                 let effort = body.get("reasoning_effort").and_then(Value::as_str);
                 effort.map_or(Ok(()), |effort| check_openai(model(body), effort))?;
                 no_parameter_of_others(model(body), effort, body, &["temperature", "top_p", "stop"])

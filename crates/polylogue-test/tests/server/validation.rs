@@ -125,6 +125,7 @@ fn bodies_that_are_no_requests_are_refused_in_strict_mode() {
 fn parameters_are_checked() {
     let tool = |name: &str| json!({"type": "function", "function": {"name": name, "parameters": {"type": "object"}}});
     let schema = |schema: Value| json!({"type": "json_schema", "json_schema": schema});
+    let closed = json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false});
     let cases = [
         ("model", json!("m"), json!("")),
         ("temperature", json!(0.2), json!(2.5)),
@@ -143,6 +144,11 @@ fn parameters_are_checked() {
             "response_format",
             schema(json!({"name": "s", "schema": {}})),
             schema(json!({"name": "a b", "schema": {}})),
+        ),
+        (
+            "response_format",
+            schema(json!({"name": "s", "strict": true, "schema": closed})),
+            schema(json!({"name": "s", "strict": true, "schema": {"type": "array", "items": closed}})),
         ),
         ("response_format", json!({"type": "text"}), schema(json!({"name": "s"}))),
         ("tools", json!([tool("t")]), json!([])),

@@ -54,7 +54,8 @@ impl EndpointModel {
             encoded: &encoded,
             reserved: None,
         };
-        let lacks = with_protocol!(self.api, P => P::lacks(&request, &self.accepts));
+        let style = self.own_style();
+        let lacks = with_protocol!(self.api, P => P::lacks(&request, &style));
         lacks.is_some_and(|(lacked, _)| lacked == capability)
     }
 }

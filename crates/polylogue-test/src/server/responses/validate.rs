@@ -8,6 +8,7 @@ use super::super::efforts::check_openai;
 use super::super::media;
 use super::super::parameters::{check_cache_key, check_cache_mark, check_cache_retention};
 use super::super::rules::{Checked, Object, each, list, number, object, only, text};
+use super::super::schemas;
 use super::super::seal::seal;
 
 /// Fields of a request. There is no `stop`, `seed`, `top_k`, penalty or `n`.
@@ -326,56 +327,9 @@ fn check_format(format: &Object) -> Checked {
     }
 }
 
-/// Checks the schema of arguments or of a reply, whose root is an object.
+/// Checks the schema of arguments or of a reply.
 fn check_schema(schema: &Value, strict: bool) -> Checked {
-    let fields = object(schema, "schema")?;
-    if fields.get("type").and_then(Value::as_str) != Some("object") {
-        return Err("Invalid schema: schema must be a JSON Schema of 'type: \"object\"'".into());
-    }
-    if strict { check_strict(schema, 0) } else { Ok(()) }
-}
-
-/// Checks that all objects are closed and all properties required, and that nothing unsupported is used.
-fn check_strict(schema: &Value, depth: usize) -> Checked {
-    let Some(fields) = schema.as_object() else { return Ok(()) };
-    if depth > 10 {
-        return Err("Invalid schema: nested deeper than 10 levels".into());
-    }
-    let refused =
-        ["allOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "patternProperties"];
-    if let Some(name) = refused.iter().find(|name| fields.contains_key(**name)) {
-        return Err(format!("Invalid schema: '{name}' is not permitted."));
-    }
-    if let Some(properties) = fields.get("properties").and_then(Value::as_object) {
-        if fields.get("additionalProperties") != Some(&Value::Bool(false)) {
-            return Err(
-                "Invalid schema: 'additionalProperties' is required to be supplied and to be false.".into()
-            );
-        }
-        let required: Vec<&str> = fields
-            .get("required")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        if let Some(name) = properties.keys().find(|name| !required.contains(&name.as_str())) {
-            return Err(format!(
-                "Invalid schema: 'required' is required to include every key in properties. Missing '{name}'."
-            ));
-        }
-        properties.values().try_for_each(|property| check_strict(property, depth + 1))?;
-    }
-    for name in ["anyOf", "prefixItems"] {
-        let schemas = fields.get(name).and_then(Value::as_array);
-        schemas.into_iter().flatten().try_for_each(|schema| check_strict(schema, depth + 1))?;
-    }
-    fields.get("items").map_or(Ok(()), |items| check_strict(items, depth + 1))?;
-    let definitions = fields.get("$defs").and_then(Value::as_object);
-    definitions
-        .into_iter()
-        .flat_map(|named| named.values())
-        .try_for_each(|schema| check_strict(schema, depth + 1))
+    if strict { schemas::strict(schema) } else { schemas::of_object(schema) }
 }
 
 #[cfg(test)]

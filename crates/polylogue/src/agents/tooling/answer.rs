@@ -73,7 +73,10 @@ impl AssistantTurn<'_, '_> {
             self.forgets = true;
             self.prompt(words::form(schema)).await?;
         }
-        self.json().await
+        match json_schema::is_of_objects(schema) {
+            true => self.json().await,
+            false => self.free().await,
+        }
     }
 
     /// The repaired value of `last`, if the model finds one. It is asked in a separate chat, with the schema, its last
@@ -98,7 +101,7 @@ impl AssistantTurn<'_, '_> {
         let hold = self.support.output_mode();
         let params = Params {
             schema: (hold == OutputMode::Schema).then(|| schema.clone()),
-            json: hold == OutputMode::Json,
+            json: hold == OutputMode::Json && json_schema::is_of_objects(schema),
             ..self.agent.params.clone()
         };
         let repairer = repairer(self.turn.me(), self.agent.model.clone())?.params(params);

@@ -240,6 +240,11 @@ impl<'w, 't> AssistantTurn<'w, 't> {
     /// Sends the model a prompt, and returns its free-text reply.
     pub(super) async fn ask(&mut self, text: impl Into<String>) -> Result<Reply> {
         self.prompt(text).await?;
+        self.free().await
+    }
+
+    /// A free-text reply.
+    pub(super) async fn free(&mut self) -> Result<Reply> {
         let params = Params { schema: None, json: false, ..self.agent.params.clone() };
         self.sample(&params).await
     }
@@ -252,14 +257,13 @@ impl<'w, 't> AssistantTurn<'w, 't> {
 
     /// A reply in JSON mode, if the model supports it.
     pub(super) async fn json(&mut self) -> Result<Reply> {
-        let free = Params { schema: None, json: false, ..self.agent.params.clone() };
         if self.support.json() {
-            let params = Params { json: true, ..free.clone() };
+            let params = Params { schema: None, json: true, ..self.agent.params.clone() };
             if let Some(reply) = self.attempt(&[], &params).await? {
                 return Ok(reply);
             }
         }
-        self.sample(&free).await
+        self.free().await
     }
 
     /// A reply that satisfies the schema; `None` if the model does not support schemas.

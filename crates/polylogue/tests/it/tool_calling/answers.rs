@@ -95,6 +95,22 @@ async fn a_refused_schema_falls_back_to_json_and_then_to_text() {
     );
 }
 
+// JSON mode writes objects: a list is asked for in text where its schema is refused.
+#[tokio::test]
+async fn a_form_that_is_no_object_is_not_asked_for_in_json_mode() {
+    let list = json!({"type": "array", "items": {"type": "integer"}});
+    let listed = |model: AnyModel| Assistant::new("M", model).unwrap().output_schema(list.clone());
+    let expected = vec![Part::text("[7]"), Part::Data(json!([7]))];
+    let how = |done: &Turned| -> Vec<_> {
+        done.asked.iter().map(|asked| (asked.params.schema.is_some(), asked.params.json)).collect()
+    };
+    let done = turn(refusing(&["json_schema is not supported"], "It is [7]."), listed).await;
+    assert_eq!((said(&done), how(&done)), (expected.clone(), vec![(true, false), (false, false)]));
+    let knows_json = Capabilities::TEXT.with(Capability::Json);
+    let done = turn(lines(&["seven", "[7]"]).with_skills(knows_json), listed).await;
+    assert_eq!((said(&done), how(&done)), (expected, vec![(false, false), (false, false)]));
+}
+
 // The repair sees the schema, the last output and the error, and nothing of the conversation.
 #[tokio::test]
 async fn a_repair_receives_only_schema_output_and_error() {
