@@ -5,6 +5,7 @@
 //! sent at all is [`Unfit`], and the caller asks for JSON in words.
 
 pub(crate) mod anthropic;
+pub(crate) mod arguments;
 pub(crate) mod gemini;
 
 use std::collections::BTreeSet;
@@ -215,19 +216,4 @@ impl<'a> References<'a> {
 
 fn strings(value: Option<&Value>) -> impl Iterator<Item = &str> {
     value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
-}
-
-/// `schema` with `"type":"object"` at its root, where every provider wants it for the arguments of a tool.
-pub(crate) fn arguments(schema: &Value) -> Value {
-    match schema {
-        Value::Object(object) if object.get("type").and_then(Value::as_str) == Some("object") => {
-            schema.clone()
-        }
-        Value::Object(object) => {
-            let mut typed = object.clone();
-            typed.insert("type".into(), "object".into());
-            typed.into()
-        }
-        _ => serde_json::json!({"type": "object"}),
-    }
 }

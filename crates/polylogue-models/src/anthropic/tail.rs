@@ -82,7 +82,7 @@ fn write_tools(out: &mut BytesMut, tools: &[ToolSpec], mark: Option<&[u8]>) {
             json::string(out, &tool.description);
         }
         out.extend_from_slice(br#","input_schema":"#);
-        json::value(out, &schema::arguments(&tool.parameters));
+        json::value(out, &schema::arguments::merged(&tool.parameters));
         if let Some(mark) = mark.filter(|_| at + 1 == tools.len()) {
             out.extend_from_slice(mark);
         }

@@ -184,7 +184,7 @@ fn tools(request: &Request<'_>, style: &Style) -> Option<Value> {
 
 fn spec(name: &str, description: &str, schema: &Value) -> Value {
     let description = if description.trim().is_empty() { name } else { description };
-    json!({"toolSpec": {"name": name, "description": description, "inputSchema": {"json": arguments(schema)}}})
+    json!({"toolSpec": {"name": name, "description": description, "inputSchema": {"json": arguments::merged(schema)}}})
 }
 
 /// The tools that `entries` call, as far as that is known.

@@ -95,16 +95,16 @@ fn write_tools(out: &mut BytesMut, tools: &[ToolSpec]) {
 
 /// The schema of arguments; none if there are no arguments. One that Gemini refuses is described instead.
 fn arguments(schema: &Value) -> Option<Value> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let is_open = schema.as_object().is_some_and(|fields| {
-        fields.keys().any(|key| {
-            !["type", "properties", "required", "additionalProperties", "$schema"].contains(&key.as_str())
-        })
-    });
-    if properties.is_none_or(Map::is_empty) && !is_open {
-        return None;
+    let mut schema = schema::arguments::merged(schema).into_owned();
+    let fields = schema.as_object_mut()?;
+    let is_empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
+    if fields.get("properties").is_some_and(is_empty) {
+        fields.shift_remove("properties");
+        let says_nothing = ["type", "required", "additionalProperties", "$schema"];
+        if fields.keys().all(|keyword| says_nothing.contains(&keyword.as_str())) {
+            return None;
+        }
     }
-    let schema = schema::arguments(schema);
     Some(schema::gemini::enforced(&schema).unwrap_or_else(|_| {
         let description = format!("Matches this JSON Schema: {schema}");
         json!({"type": "object", "description": description})

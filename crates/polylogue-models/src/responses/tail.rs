@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::accepts::Accepts;
 use crate::openai::{is_strict, prefix_name};
+use crate::schema::arguments::with_items;
 use crate::wire::asked::AskedOutput;
 use crate::wire::fields::Fields;
 use crate::wire::json;
@@ -142,18 +143,10 @@ fn write_tools(out: &mut BytesMut, tools: &[ToolSpec]) {
         out.extend_from_slice(br#","description":"#);
         json::string(out, &tool.description);
         out.extend_from_slice(br#","parameters":"#);
-        let is_object = tool.parameters.get("type").is_some_and(|kind| kind == "object");
-        if is_object {
-            json::value(out, &tool.parameters);
-        } else {
-            // The API refuses schemas that do not say it.
-            json::value(
-                out,
-                &with_extra(Map::from_iter([("type".to_owned(), "object".into())]), Some(&tool.parameters)),
-            );
-        }
+        let parameters = with_items(&tool.parameters);
+        json::value(out, &parameters);
         out.extend_from_slice(br#","strict":"#);
-        json::value(out, &(is_object && is_strict(&tool.parameters)));
+        json::value(out, &is_strict(&parameters));
         out.put_u8(b'}');
     }
     out.put_u8(b']');

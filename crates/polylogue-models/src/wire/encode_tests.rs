@@ -115,7 +115,7 @@ fn the_whole_body_of_a_request() {
         r#""function":{"name":"look","arguments":"{\"x\":1}"}}]},"#,
         r#"{"role":"tool","tool_call_id":"c1","content":"seen"}],"#,
         r#""tools":[{"type":"function","function":{"name":"look","description":"Looks \"there\"","#,
-        r#""parameters":{"type":"object"}}}],"temperature":0.2,"stream":true,"#,
+        r#""parameters":{"type":"object","properties":{}}}}],"temperature":0.2,"stream":true,"#,
         r#""stream_options":{"include_usage":true}}"#,
     );
     assert_eq!(body, expected);

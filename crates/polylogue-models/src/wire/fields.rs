@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::json;
+use crate::schema::arguments::with_items;
 
 /// Writes fields. Fields in `extra` take precedence, so that no key occurs twice.
 pub(crate) struct Fields<'a> {
@@ -63,7 +64,7 @@ pub(crate) fn write_tools(out: &mut BytesMut, tools: &[ToolSpec]) {
         out.extend_from_slice(br#","description":"#);
         json::string(out, &tool.description);
         out.extend_from_slice(br#","parameters":"#);
-        json::value(out, &tool.parameters);
+        json::value(out, &with_items(&tool.parameters));
         out.extend_from_slice(b"}}");
     }
     out.put_u8(b']');

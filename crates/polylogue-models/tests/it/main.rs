@@ -44,6 +44,7 @@ mod sharing;
 mod stop_words;
 mod summaries;
 mod tokens;
+mod tool_schemas;
 mod usage;
 mod vendors;
 mod verbatim;

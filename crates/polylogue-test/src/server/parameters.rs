@@ -167,9 +167,10 @@ fn check_tool<'a>(tool: &'a Value, names: &mut HashSet<&'a str>) -> Result<(), S
     if function.get("description").is_some_and(|text| !text.is_string()) {
         return Err("has a description that is not text".into());
     }
+    let is_strict = function.get("strict") == Some(&Value::Bool(true));
     match function.get("parameters") {
         None => Ok(()),
-        Some(Value::Object(schema)) if schema.get("type").is_none_or(|kind| kind == "object") => Ok(()),
-        Some(_) => Err("has parameters that are no schema of an object".into()),
+        Some(schema) if is_strict => schemas::strict(schema),
+        Some(schema) => schemas::arguments(schema),
     }
 }

@@ -1,4 +1,4 @@
-//! What OpenAI asks of JSON schemas: of those of replies, and of those of arguments.
+//! What OpenAI asks of JSON schemas, of those of replies and of those of arguments. Others ask a part of it.
 
 use serde_json::Value;
 
@@ -51,6 +51,24 @@ pub(super) fn of_object(schema: &Value) -> Checked {
         ),
         false => Ok(()),
     }
+}
+
+/// Checks the schema of arguments that is not enforced: that of an object with its properties, in which a list says what its
+/// elements are.
+pub(super) fn arguments(schema: &Value) -> Checked {
+    of_object(schema)?;
+    match schema.get("properties") {
+        Some(Value::Object(_)) => with_items(schema),
+        _ => invalid("object schema missing properties."),
+    }
+}
+
+fn with_items(schema: &Value) -> Checked {
+    let Some(fields) = schema.as_object() else { return Ok(()) };
+    if is_of(fields, "array") && !fields.contains_key("items") {
+        return invalid("array schema missing items.");
+    }
+    inner(fields).try_for_each(with_items)
 }
 
 /// Checks a schema that is to be enforced.

@@ -46,7 +46,8 @@ const APIS: [Api; 4] = [
             json!({
                 "model": "gpt-5", "store": false, "stream": streamed,
                 "input": [{"role": "user", "content": "Where?"}],
-                "tools": [{"type": "function", "name": "look", "strict": false, "parameters": {"type": "object"}}],
+                "tools": [{"type": "function", "name": "look", "strict": false,
+                    "parameters": {"type": "object", "properties": {}}}],
             })
         },
         extend: |request, reply| {

@@ -92,8 +92,8 @@ fn refusals_are_a_text_and_models_and_version_are_listed() {
     assert!(tags["models"][0]["size"].is_u64());
     assert!(client.get("/api/version").json()["version"].is_string());
     let mut body = asked();
-    body["tools"] =
-        json!([{"type": "function", "function": {"name": "t", "parameters": {"type": "object"}}}]);
+    let parameters = json!({"type": "object", "properties": {}});
+    body["tools"] = json!([{"type": "function", "function": {"name": "t", "parameters": parameters}}]);
     let refused = ask(&server, &body);
     assert_eq!(refused.status(), 400);
     assert!(refused.json()["error"].as_str().unwrap().contains("does not support tools"));

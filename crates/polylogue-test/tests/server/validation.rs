@@ -123,7 +123,9 @@ fn bodies_that_are_no_requests_are_refused_in_strict_mode() {
 
 #[test]
 fn parameters_are_checked() {
-    let tool = |name: &str| json!({"type": "function", "function": {"name": name, "parameters": {"type": "object"}}});
+    let taking = |parameters: Value| json!([{"type": "function", "function": {"name": "t", "parameters": parameters}}]);
+    let empty = json!({"type": "object", "properties": {}});
+    let tool = |name: &str| json!({"type": "function", "function": {"name": name, "parameters": empty}});
     let schema = |schema: Value| json!({"type": "json_schema", "json_schema": schema});
     let closed = json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false});
     let cases = [
@@ -154,10 +156,14 @@ fn parameters_are_checked() {
         ("tools", json!([tool("t")]), json!([])),
         ("tools", json!([tool("t"), tool("u")]), json!([tool("t"), tool("t")])),
         ("tools", json!([{"type": "function", "function": {"name": "t"}}]), json!([tool("a.b")])),
+        ("tools", taking(empty.clone()), taking(json!([]))),
+        ("tools", taking(empty.clone()), taking(json!({"properties": {}}))),
+        ("tools", taking(empty.clone()), taking(json!({"type": "object"}))),
+        ("tools", taking(empty.clone()), taking(json!({"type": "object", "properties": {}, "anyOf": []}))),
         (
             "tools",
-            json!([tool("t")]),
-            json!([{"type": "function", "function": {"name": "t", "parameters": []}}]),
+            taking(json!({"type": "object", "properties": {"a": {"type": "array", "items": {}}}})),
+            taking(json!({"type": "object", "properties": {"a": {"type": "array"}}})),
         ),
         ("any_other_field", json!({"of": "a server"}), Value::Null),
     ];

@@ -69,7 +69,7 @@ async fn a_request_has_all_parameters() {
         "tools": [
             {"type": "function", "name": "look", "description": "Looks.", "parameters": closed(), "strict": true},
             {"type": "function", "name": "weather", "description": "Tells the weather.", "parameters": empty, "strict": false},
-            {"type": "function", "name": "any", "description": "Takes anything.", "parameters": {"type": "object"}, "strict": false},
+            {"type": "function", "name": "any", "description": "Takes anything.", "parameters": empty, "strict": false},
         ],
         "tool_choice": {"type": "function", "name": "look"},
         "parallel_tool_calls": false,

@@ -228,6 +228,9 @@ fn check_tools(body: &Object, marks: &mut Marks) -> Checked {
             if schema.get("type").and_then(Value::as_str) != Some("object") {
                 return Err("input_schema.type: Field required".into());
             }
+            if ["oneOf", "allOf", "anyOf"].iter().any(|name| schema.contains_key(*name)) {
+                return Err("input_schema does not support oneOf, allOf, or anyOf at the top level".into());
+            }
             if names.insert(name.to_owned()) { Ok(()) } else { Err("Tool names must be unique.".into()) }
         })?;
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::super::media;
 use super::super::rules::{Checked, Object, each, list, number, object, one_of, only, text};
+use super::super::schemas;
 use super::super::seal::bedrock as signature;
 use super::own_fields;
 
@@ -330,10 +331,7 @@ fn check_tools(body: &Object, has_calls: bool) -> Checked {
             return Err("has an empty description".into());
         }
         let schema = spec.get("inputSchema").and_then(|schema| schema.get("json"));
-        let schema = object(schema.unwrap_or(&Value::Null), "inputSchema.json")?;
-        if schema.get("type").and_then(Value::as_str) != Some("object") {
-            return Err("has a schema whose type is not `object`".into());
-        }
+        schemas::of_object(schema.unwrap_or(&Value::Null))?;
         if names.insert(name.to_owned()) { Ok(()) } else { Err(format!("has the name `{name}` again")) }
     })?;
     if names.is_empty() {

@@ -68,7 +68,8 @@ fn every_rule_of_the_api_refuses_its_violation() {
         ("/messages/2", None, "must end with a user message"),
         ("/toolConfig", None, "toolConfig field must be defined"),
         ("/toolConfig/tools/0/toolSpec/description", Some(json!("")), "empty description"),
-        ("/toolConfig/tools/0/toolSpec/inputSchema/json/type", None, "is not `object`"),
+        ("/toolConfig/tools/0/toolSpec/inputSchema/json/type", None, "'type: \"object\"'"),
+        ("/toolConfig/tools/0/toolSpec/inputSchema/json/anyOf", Some(json!([])), "at the top level"),
         ("/toolConfig/toolChoice", Some(json!({"tool": {"name": "gone"}})), "not a tool"),
         ("/inferenceConfig/temperature", Some(json!(1.5)), "from 0 to 1"),
         (

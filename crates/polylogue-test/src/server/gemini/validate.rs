@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::super::efforts::check_gemini;
 use super::super::media;
 use super::super::rules::{Checked, Object, each, list, number, object, one_of, only, text};
+use super::super::schemas;
 use super::super::seal::{seal, token};
 
 /// The signature that Google documents for calls of other models.
@@ -311,7 +312,8 @@ fn check_declaration(declared: &Object) -> Checked<&str> {
     check_name(name)?;
     match (declared.get("parameters"), declared.get("parametersJsonSchema")) {
         (Some(_), Some(_)) => return Err("has `parameters` and `parametersJsonSchema`".into()),
-        (Some(schema), None) | (None, Some(schema)) => check_schema(schema)?,
+        (Some(schema), None) => check_schema(schema)?,
+        (None, Some(schema)) => check_schema(schema).and_then(|()| schemas::of_object(schema))?,
         (None, None) => {}
     }
     Ok(name)

@@ -75,6 +75,8 @@ fn every_rule_of_the_api_refuses_its_violation() {
             "unknown field `allOf`",
         ),
         ("/tools/0/functionDeclarations/0/parametersJsonSchema/$ref", Some(json!("#")), "next to `$ref`"),
+        ("/tools/0/functionDeclarations/0/parametersJsonSchema/anyOf", Some(json!([])), "at the top level"),
+        ("/tools/0/functionDeclarations/0/parametersJsonSchema/type", None, "'type: \"object\"'"),
         ("/toolConfig/functionCallingConfig/allowedFunctionNames", Some(json!(["gone"])), "not declared"),
         ("/toolConfig/functionCallingConfig/mode", Some(json!("AUTO")), "only allowed with the mode ANY"),
         ("/generationConfig/temperature", Some(json!(3)), "from 0 to 2"),

@@ -294,7 +294,8 @@ fn check_tools(body: &Object) -> Checked {
             let strict =
                 tool.get("strict").and_then(Value::as_bool).ok_or("does not say whether it is `strict`")?;
             let schema = tool.get("parameters").ok_or("has no `parameters`")?;
-            check_schema(schema, strict)?;
+            let check: fn(&Value) -> Checked = if strict { schemas::strict } else { schemas::arguments };
+            check(schema)?;
             if names.insert(name.to_owned()) { Ok(()) } else { Err(format!("has the name `{name}` again")) }
         })?;
         if tools.is_empty() {
@@ -321,15 +322,11 @@ fn check_format(format: &Object) -> Checked {
         "json_schema" => {
             check_name(text(form, "name")?)?;
             let strict = form.get("strict").and_then(Value::as_bool).ok_or("`strict` is not said")?;
-            check_schema(form.get("schema").unwrap_or(&Value::Null), strict)
+            let schema = form.get("schema").unwrap_or(&Value::Null);
+            if strict { schemas::strict(schema) } else { schemas::of_object(schema) }
         }
         kind => Err(format!("`text.format` has the unknown type `{kind}`")),
     }
-}
-
-/// Checks the schema of arguments or of a reply.
-fn check_schema(schema: &Value, strict: bool) -> Checked {
-    if strict { schemas::strict(schema) } else { schemas::of_object(schema) }
 }
 
 #[cfg(test)]

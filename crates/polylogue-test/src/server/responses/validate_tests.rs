@@ -22,6 +22,8 @@ fn legal() -> Value {
         ],
         "tools": [{"type": "function", "name": "look", "description": "Looks.", "strict": true, "parameters": {
             "type": "object", "properties": {"b": {"type": "integer"}}, "required": ["b"], "additionalProperties": false,
+        }}, {"type": "function", "name": "see", "description": "Sees.", "strict": false, "parameters": {
+            "type": "object", "properties": {"b": {}},
         }}],
         "tool_choice": {"type": "function", "name": "look"},
         "text": {"format": {"type": "json_schema", "name": "reply", "strict": false, "schema": {"type": "object"}}},
@@ -78,6 +80,9 @@ fn every_rule_of_the_api_refuses_its_violation() {
             "$ref cannot have keywords {'title'}",
         ),
         ("/tools/0/parameters/anyOf", Some(json!([{"type": "object"}])), "at the top level"),
+        ("/tools/1/parameters/properties", None, "object schema missing properties"),
+        ("/tools/1/parameters/properties/b/type", Some(json!("array")), "array schema missing items"),
+        ("/tools/1/parameters/oneOf", Some(json!([])), "at the top level"),
         ("/tools/0/parameters/type", Some(json!("array")), "'type: \"object\"'"),
         ("/text/format/schema/type", Some(json!("array")), "'type: \"object\"', got 'type: \"array\"'"),
         ("/text/format/schema/anyOf", Some(json!([])), "at the top level"),
