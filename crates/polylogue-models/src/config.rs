@@ -111,7 +111,7 @@ impl Config {
 
     /// The same, for keys of `variables`: one of Vertex AI has another header than an access token.
     #[must_use]
-    pub fn for_keys_of(self, variables: &[&str]) -> Self {
+    pub(crate) fn for_keys_of(self, variables: &[&str]) -> Self {
         match self.auth {
             Auth::Google(_) if variables.contains(&crate::google::API_KEY) => {
                 Self { auth: Auth::GoogleKey, ..self }

@@ -8,4 +8,4 @@ mod workload;
 
 pub use credentials::GoogleCredentials;
 pub(crate) use service_account::SCOPE;
-pub(crate) use vertex::{API_KEY, claude_url, express, is_claude, locate};
+pub(crate) use vertex::{API_KEY, NoAddress, address, claude_url, express, is_claude, locate, names_place};

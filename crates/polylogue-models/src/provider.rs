@@ -1,5 +1,7 @@
 //! The known providers.
 
+mod vertex;
+
 use std::collections::BTreeMap;
 
 use polylogue_core::{Capabilities, Capability, ModelError, ModelErrorKind};
@@ -381,23 +383,6 @@ impl Provider {
         Config { key_variables, proxies: Proxies::of(env), ..config }.with_keys(keys.unwrap_or_default())
     }
 
-    /// The configuration of Vertex AI, whose address has the project and the region, but for requests with an API key.
-    fn vertex(&self, env: &Env, at: Option<String>, is_express: bool) -> Result<Config, ModelError> {
-        if is_express {
-            let config = Config { auth: Auth::GoogleKey, ..self.config_at(&google::express(at)) };
-            return Ok(self.with_keys(env, Config { needs_key: true, ..config }));
-        }
-        let (base_url, credentials) = google::locate(env, at).map_err(|(message, hint)| {
-            ModelError::new(ModelErrorKind::Config, self.name, message).hint(hint)
-        })?;
-        // A key is a token that replaces those of credentials.
-        let needs_key = credentials.is_none();
-        let config = Config { auth: Auth::Google(credentials), needs_key, ..self.config_at(&base_url) };
-        let mut config = self.with_keys(env, config);
-        config.key_variables.insert(0, "GOOGLE_APPLICATION_CREDENTIALS".to_owned());
-        Ok(config)
-    }
-
     /// `config` with what `env` says besides, for a key of the variable `from`.
     fn config_with(&self, config: Config, env: &Env, from: Option<&str>) -> Config {
         if self.name != AZURE {
@@ -442,6 +427,7 @@ impl Provider {
             VERTEX => Config {
                 provider: self.name.to_owned(),
                 auth: Auth::Google(None),
+                deviations: row.fields,
                 embeddings: self.embeddings,
                 ..Config::of(self.api, base_url)
             },

@@ -17,7 +17,10 @@ pub struct Endpoint {
     #[key(none = "`chat_completions`; for a known provider its API")]
     pub api: Option<Api>,
     /// Base address: before `/chat/completions`, such as `http://127.0.0.1:8000/v1`, before `/api/chat` of Ollama, such
-    /// as `http://127.0.0.1:11434`, or before `/v1/messages` of Anthropic, such as `https://api.anthropic.com`.
+    /// as `http://127.0.0.1:11434`, before `/v1/messages` of Anthropic, such as `https://api.anthropic.com`, before `/models` of
+    /// Gemini, such as `https://generativelanguage.googleapis.com/v1beta`, or before `/model` of Amazon Bedrock. Of `vertex` it is the
+    /// host, with the path before `/v1` if it has one; the project and the region of the environment follow, unless it names
+    /// a publisher (`/publishers/google`).
     #[key(as = Option<UrlText>, none = "the known provider's address", nonempty)]
     pub base_url: Option<String>,
     /// Version of Azure's API, such as `2024-10-21`, sent as `api-version`.
@@ -286,7 +289,7 @@ impl Endpoint {
         let config = match (provider, &self.base_url) {
             (Some(provider), None) if self.key.is_empty() => provider.config(env),
             (Some(provider), None) => provider.config_for(env, &self.key_variables()),
-            (Some(provider), Some(url)) => Ok(provider.config_at(url).for_keys_of(&self.key_variables())),
+            (Some(provider), Some(url)) => provider.config_moved(env, url, &self.key_variables()),
             (None, Some(url)) => {
                 let api = self.api.map(models::Api::from).unwrap_or_default();
                 Ok(Config { provider: name.to_owned(), ..Config::of(api, url) })

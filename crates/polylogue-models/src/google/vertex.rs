@@ -12,6 +12,11 @@ const LOCATION: [&str; 3] = ["GOOGLE_CLOUD_LOCATION", "GOOGLE_VERTEX_LOCATION", 
 /// Why there is no address: the message, and the hint.
 pub(crate) type NoAddress = (String, String);
 
+/// Whether `env` names a project or a region.
+pub(crate) fn names_place(env: &Env) -> bool {
+    set(env, &PROJECT).or_else(|| set(env, &LOCATION)).is_some()
+}
+
 /// The base URL of Vertex AI for the project and the region of `env`, and its credentials. `at` replaces Google's
 /// host, or is the whole base URL if it names a publisher.
 pub(crate) fn locate(
@@ -20,10 +25,19 @@ pub(crate) fn locate(
 ) -> Result<(String, Option<GoogleCredentials>), NoAddress> {
     let unusable = |why| (why, "run `gcloud auth application-default login` to write credentials".to_owned());
     let credentials = GoogleCredentials::of_env(env).map_err(unusable)?;
+    Ok((address(env, at, credentials.as_ref())?, credentials))
+}
+
+/// The same, without the credentials, which can name the project.
+pub(crate) fn address(
+    env: &Env,
+    at: Option<String>,
+    credentials: Option<&GoogleCredentials>,
+) -> Result<String, NoAddress> {
     if let Some(whole) = at.as_ref().filter(|at| at.contains("/publishers/")) {
-        return Ok((whole.clone(), credentials));
+        return Ok(whole.clone());
     }
-    let of_file = || credentials.as_ref().and_then(GoogleCredentials::project).map(str::to_owned);
+    let of_file = || credentials.and_then(GoogleCredentials::project).map(str::to_owned);
     let project = set(env, &PROJECT).or_else(of_file);
     let either = format!("`GOOGLE_CLOUD_PROJECT` to the id of the project, or `{API_KEY}` to an API key");
     let project = named("project", project, &either)?;
@@ -35,7 +49,7 @@ pub(crate) fn locate(
     )?;
     let host = at.unwrap_or_else(|| host(&location));
     let place = format!("projects/{project}/locations/{location}/");
-    Ok((of_publisher(&host, &place), credentials))
+    Ok(of_publisher(&host, &place))
 }
 
 /// The variable with an API key of Vertex AI, as the AI SDK of Vercel names it.

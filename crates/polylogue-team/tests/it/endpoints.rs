@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use polylogue::{AnyModel, Log, Status};
-use polylogue_core::{AnyStore, LogId};
+use polylogue_core::{AnyStore, LogId, ModelError};
 use polylogue_models::{Auth, Env, Models};
 use polylogue_store::Memory;
 use polylogue_team::{Endpoint, KeyVariable, Overrides, load};
@@ -67,6 +67,18 @@ fn the_variable_of_a_key_says_whether_it_is_an_api_key_of_vertex() {
         ("GOOGLE_VERTEX_API_KEY", None, true, "https://aiplatform.googleapis.com/v1/publishers/google"),
         ("MY_TOKEN", Some(own), false, own),
         ("GOOGLE_VERTEX_API_KEY", Some(own), true, own),
+        (
+            "MY_TOKEN",
+            Some("http://127.0.0.1:9/gateway"),
+            false,
+            "http://127.0.0.1:9/gateway/v1/projects/acme/locations/global/publishers/google",
+        ),
+        (
+            "GOOGLE_VERTEX_API_KEY",
+            Some("http://127.0.0.1:9/gateway/v1/"),
+            true,
+            "http://127.0.0.1:9/gateway/v1/publishers/google",
+        ),
     ] {
         let endpoint = Endpoint {
             key: vec![KeyVariable { env: variable.into(), weight: 1 }],
@@ -77,4 +89,22 @@ fn the_variable_of_a_key_says_whether_it_is_an_api_key_of_vertex() {
         assert_eq!((config.auth == Auth::GoogleKey, config.base_url.as_str()), (is_api_key, address));
         assert_eq!(config.key_variables, [variable]);
     }
+}
+
+/// The address of Vertex AI in a team file is completed as the one in `VERTEX_BASE_URL`, where the environment says by what.
+/// Credentials of the environment are not sent there.
+#[test]
+fn an_address_of_vertex_is_completed_by_project_and_region() {
+    let at = |vars: &[(&str, &str)]| {
+        let endpoint = Endpoint { base_url: Some("https://gw.example/v1".into()), ..Endpoint::default() };
+        let config = endpoint.config("vertex", &Env::of(vars.iter().copied()))?;
+        assert!(config.auth == Auth::Google(None) && config.key.is_none());
+        Ok::<_, ModelError>(config.base_url)
+    };
+    let (project, region) = (("GOOGLE_CLOUD_PROJECT", "acme"), ("GOOGLE_CLOUD_LOCATION", "eu"));
+    let whole = "https://gw.example/v1/projects/acme/locations/eu/publishers/google";
+    assert_eq!(at(&[project, region]).unwrap(), whole);
+    assert_eq!(at(&[("SOMETHING", "else")]).unwrap(), "https://gw.example/v1");
+    let error = at(&[project]).unwrap_err();
+    assert!(error.message.contains("no region") && error.hint.unwrap().contains("`GOOGLE_CLOUD_LOCATION`"));
 }
