@@ -60,8 +60,11 @@ pub struct Deviations {
     /// Whether it may reply by another model than the one that is asked, and names that: the log and the cost are then those of the
     /// model that replied.
     pub chooses_model: bool,
-    /// The most tools that a request to chat completions can have, if that is documented.
+    /// The most tools that a request to chat completions or to Gemini's API can have, if that is documented of the provider.
     pub max_tools: Option<usize>,
+    /// The most calls of tools that a message of the assistant can have, if that is known. More calls of a reply are sent as several
+    /// messages, each with the results of its calls.
+    pub max_calls: Option<usize>,
     /// Parameters that it refuses.
     pub refuses: &'static [&'static str],
     /// Parameters that it refuses for models that are known to reason.
@@ -83,6 +86,7 @@ impl Deviations {
         prompt_cache_key: false,
         chooses_model: false,
         max_tools: None,
+        max_calls: None,
         refuses: &[],
         refuses_while_reasoning: &[],
         refuses_reasoning: &[],
@@ -130,12 +134,13 @@ const USUAL: Row = Row {
 };
 
 /// A provider of OpenAI's models, those that reason among them.
-/// The number of tools: <https://learn.microsoft.com/en-us/azure/ai-foundry/openai/quotas-limits>, and refusals of OpenAI.
+/// The numbers of calls, <https://github.com/openai/openai-dotnet/issues/317>, and of tools: <https://learn.microsoft.com/en-us/azure/ai-foundry/openai/quotas-limits>, and refusals of OpenAI.
 const OPENAI: Row = Row {
     fields: Deviations {
         stop_while_reasoning: false,
         schemas_of_objects: true,
         max_tools: Some(128),
+        max_calls: Some(128),
         refuses_while_reasoning: &["temperature", "top_p"],
         ..Deviations::NONE
     },
@@ -151,6 +156,8 @@ const ROWS: &[Row] = &[
     Row { provider: "openai-chat", ..AT_OPENAI },
     Row { provider: "openai-responses", ..AT_OPENAI },
     Row { provider: "azure", ..OPENAI },
+    // <https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling>
+    Row { provider: "vertex", fields: Deviations { max_tools: Some(128), ..Deviations::NONE }, ..USUAL },
     // It rejects unknown fields, and reports usage unasked.
     Row {
         provider: "mistral",

@@ -35,7 +35,7 @@ impl Protocol for Gemini {
     const REPLY: &'static str = "a reply of Gemini";
     const CORE: &'static str = "candidates";
     const MESSAGES: &'static str = "contents";
-    /// <https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling>
+    /// By refusals of the Gemini API, such as <https://github.com/google-gemini/gemini-cli/issues/19083>. Vertex AI documents less.
     const MAX_TOOLS: Option<usize> = Some(512);
     const GROUPS_RESULTS: bool = true;
     const SYSTEM_WITHIN: SystemWithin = SystemWithin::Never;

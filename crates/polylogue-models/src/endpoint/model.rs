@@ -137,8 +137,9 @@ impl EndpointModel {
     #[must_use]
     pub fn max_tools(&self) -> Option<usize> {
         let of_api = with_protocol!(self.api, P => P::MAX_TOOLS);
-        let is_chat = self.api == Api::ChatCompletions;
-        of_api.or(self.endpoint.0.config.deviations.max_tools.filter(|_| is_chat))
+        // What is documented of a provider is of these APIs, and not of others that it has.
+        let counts = matches!(self.api, Api::ChatCompletions | Api::Gemini);
+        self.endpoint.0.config.deviations.max_tools.filter(|_| counts).or(of_api)
     }
 
     /// Its endpoint.

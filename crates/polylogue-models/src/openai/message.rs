@@ -53,13 +53,10 @@ pub(super) fn user<'a>(
 /// Writes an assistant message.
 pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style) {
     let parts = message.parts;
-    let mut calls = parts.iter().enumerate().filter_map(|(at, part)| match part {
-        Part::Call(call) => Some((at, call)),
-        _ => None,
-    });
+    let mut calls = message.calls();
     let first_call = calls.next();
     out.extend_from_slice(br#"{"role":"assistant""#);
-    let is_empty = first_call.is_some() && parts.iter().all(is_wordless);
+    let is_empty = message.is_further() || first_call.is_some() && parts.iter().all(is_wordless);
     let thinking = thinking_chunk(message);
     let is_listed = thinking.is_some();
     match (is_empty, style.omit) {

@@ -309,15 +309,39 @@ fn write_groups<P: Protocol>(
                 P::user(out, parts, style);
             }
             Entry::Assistant { parts, verbatim } => {
-                P::assistant(out, &Own::new(parts, verbatim.as_deref(), sealed, sent.ids), style);
+                let own = Own::new(parts, verbatim.as_deref(), sealed, sent.ids);
+                P::assistant(out, &own.with_calls(0, max_calls::<P>(style).unwrap_or(usize::MAX)), style);
             }
-            Entry::Tool { .. } => write_results::<P>(out, group, sent.ids, style),
+            Entry::Tool { .. } => {
+                write_further_calls::<P>(out, before, style, sent);
+                write_results::<P>(out, group, sent.ids, style);
+            }
         }
         let next_is_tool = matches!(all.get(at), Some(Entry::Tool { .. }));
         let is_joined = next_is_tool || style.merge && is_user::<P>(all, at, style);
         if !has_words::<P>(style) && !is_joined {
             pictures::write::<P>(out, pictures::run(all.get(..at).unwrap_or_default()), style);
         }
+    }
+}
+
+/// The most calls in a message, if the provider has a limit.
+fn max_calls<P: Protocol>(style: &Style) -> Option<usize> {
+    style.deviations.max_calls.filter(|_| P::API == Api::ChatCompletions)
+}
+
+/// Writes the message with further calls of the reply that the results at the end of `before` answer, if there are as many of these as
+/// the messages so far have calls.
+fn write_further_calls<P: Protocol>(out: &mut BytesMut, before: &[Entry], style: &Style, sent: Sent<'_>) {
+    let Some(most) = max_calls::<P>(style) else { return };
+    let results = before.iter().rev().take_while(|entry| matches!(entry, Entry::Tool { .. })).count();
+    let reply = before.len().checked_sub(results + 1).and_then(|at| Some((at, before.get(at)?)));
+    let Some((at, Entry::Assistant { parts, verbatim })) = reply else { return };
+    let sealed = sent.seals.is_some_and(|seals| seals.contains(at));
+    let own = Own::new(parts, verbatim.as_deref(), sealed, sent.ids).with_calls(results, most);
+    if results > 0 && results.is_multiple_of(most) && own.calls().next().is_some() {
+        P::assistant(out, &own, style);
+        separate(out);
     }
 }
 

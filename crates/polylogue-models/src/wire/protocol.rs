@@ -90,6 +90,9 @@ pub(crate) struct Own<'a> {
     /// Whether its seals are sent.
     sealed: bool,
     ids: Option<&'a CallIds>,
+    /// How many of the calls are in messages before, and how many this message has at most.
+    before: usize,
+    most: usize,
 }
 
 impl<'a> Own<'a> {
@@ -99,7 +102,26 @@ impl<'a> Own<'a> {
         sealed: bool,
         ids: Option<&'a CallIds>,
     ) -> Self {
-        Self { parts, verbatim, sealed, ids }
+        Self { parts, verbatim, sealed, ids, before: 0, most: usize::MAX }
+    }
+
+    /// The message with at most `most` calls, after those `before` it. Only the first of these messages has the texts and thoughts.
+    pub(crate) const fn with_calls(self, before: usize, most: usize) -> Self {
+        Self { before, most, ..self }
+    }
+
+    /// Whether it has further calls of a reply, and nothing else.
+    pub(crate) const fn is_further(&self) -> bool {
+        self.before > 0
+    }
+
+    /// Its calls, each with the index of its part.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (usize, &'a Call)> + use<'a> {
+        let calls = self.parts.iter().enumerate().filter_map(|(at, part)| match part {
+            Part::Call(call) => Some((at, call)),
+            _ => None,
+        });
+        calls.skip(self.before).take(self.most)
     }
 
     /// A message that is not a reply of the model.
@@ -114,6 +136,9 @@ impl<'a> Own<'a> {
 
     /// The first thought that is sent back, with its seal.
     pub(crate) fn thought(&self) -> Option<(&'a str, &'a Value)> {
+        if self.is_further() {
+            return None;
+        }
         self.parts.iter().enumerate().find_map(|(at, part)| match part {
             Part::Thought(text) => Some((&**text, self.seal(at, part)?)),
             _ => None,
@@ -158,7 +183,7 @@ pub(crate) trait Protocol: Default + Send {
     /// The field that every reply must have.
     const CORE: &'static str;
 
-    /// The most tools that a request can have, if that is documented of the API, and not of some of its providers.
+    /// The most tools that a request can have, if that is documented of the API. Some of its providers take fewer.
     const MAX_TOOLS: Option<usize> = None;
 
     /// The field of a request with the list of messages, which no extra field may replace.

@@ -180,6 +180,54 @@ async fn a_long_id_of_a_call_is_replaced_in_the_call_and_its_result() {
     }
 }
 
+/// OpenAI refuses more than 128 calls in a message, which a reply can have: they are sent as several messages.
+#[tokio::test]
+async fn many_calls_of_a_reply_are_several_messages_with_their_results() {
+    let call =
+        |nth: usize| Call { id: format!("call_{nth}"), tool: "weather".into(), args: json!({"nth": nth}) };
+    let mut parts = vec![Part::text("I look.")];
+    parts.extend((0..300).map(|nth| Part::Call(call(nth))));
+    let result = |nth: usize| {
+        let (Call { id, tool, .. }, outcome) = (call(nth), Outcome::done(format!("sunny {nth}")));
+        Entry::Tool { id, tool, outcome }
+    };
+    let mut entries = vec![Entry::user("Weather?"), Entry::own(parts)];
+    entries.extend((0..300).map(result));
+    for (most, answer) in [(Some(128), "Sunny."), (None, "")] {
+        let server = Server::start(Behavior::from(answer).vendor(Vendor::OpenAi)).await;
+        let mut config = Provider::find("openai-chat").unwrap().config_at(&server.base_url());
+        assert_eq!(config.deviations.max_calls, Some(128));
+        config.deviations.max_calls = most;
+        let model = Endpoint::new(Config { retries: Retries::none(), ..config }).unwrap().model("gpt-4o");
+        let mut asked = Asked { tools: vec![weather()], ..Asked::new(entries.clone()) };
+        assert_eq!(ask(&model, &asked).await.0.is_ok(), most.is_some());
+        assert_eq!(server.violations().is_empty(), most.is_some(), "{:?}", server.violations());
+        if most.is_none() {
+            continue;
+        }
+        let sent = server.requests()[0].messages().to_vec();
+        let ids = |message: &Value| -> Vec<Value> {
+            let calls = message["tool_calls"].as_array().into_iter().flatten();
+            calls.map(|call| call["id"].clone()).chain(message.get("tool_call_id").cloned()).collect()
+        };
+        let expected =
+            |nths: std::ops::Range<usize>| nths.map(|nth| json!(format!("call_{nth}"))).collect::<Vec<_>>();
+        let mut at = 2;
+        for nths in [0..128, 128..256, 256..300] {
+            assert_eq!(ids(&sent[at]), expected(nths.clone()));
+            assert_eq!(sent[at]["content"], if nths.start == 0 { json!("I look.") } else { Value::Null });
+            let results: Vec<Value> = sent[at + 1..][..nths.len()].iter().flat_map(ids).collect();
+            assert_eq!(results, expected(nths.clone()));
+            at += 1 + nths.len();
+        }
+        assert_eq!(at, sent.len());
+        // The next request, of which most is kept, begins with the same messages.
+        asked.entries.extend([Entry::assistant("Sunny."), Entry::user("And now?")]);
+        ask(&model, &asked).await.0.unwrap();
+        assert_eq!(server.requests()[1].messages()[..at], sent[..]);
+    }
+}
+
 /// P102: Groq's error for a tool call that it cannot parse is a reply that is asked for again.
 #[tokio::test]
 async fn a_call_that_cannot_be_parsed_is_a_malformed_reply() {

@@ -66,12 +66,15 @@ async fn more_tools_than_a_request_can_have_are_refused_before_it_is_sent() {
     }
     assert_eq!(server.requests().len(), 1);
 
-    let keys = ["OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"].map(|name| (name, "x"));
-    let models = Models::new(Env::of(keys));
+    let keys = ["OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"];
+    let vars = keys.into_iter().chain(["GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"]);
+    let models = Models::new(Env::of(vars.map(|name| (name, "x"))));
     for (name, most) in [
         ("openai:gpt-4o", Some(128)),
         ("openai-responses:gpt-4o", None),
         ("gemini:gemini-2.5-flash", Some(512)),
+        ("vertex:gemini-2.5-flash", Some(128)),
+        ("vertex:claude-opus-4-1", None),
         ("anthropic:claude-opus-4-1", None),
     ] {
         assert_eq!(models.model(name).unwrap().max_tools(), most, "{name}");

@@ -16,7 +16,13 @@ pub(super) use reply::{body, chunks, one_more};
 /// Names the first place that breaks a rule, and the rule.
 pub(super) fn check(received: &Received) -> Result<(), String> {
     validate::validate(received.model(), &received.body)?;
-    if received.path.contains("/publishers/") { validate::without_ids(&received.body) } else { Ok(()) }
+    if !received.path.contains("/publishers/") {
+        return Ok(());
+    }
+    match received.tools().len() {
+        ..=128 => validate::without_ids(&received.body),
+        count => Err(format!("At most 128 function declarations can be specified, and there are {count}.")),
+    }
 }
 
 /// The error object of a refusal.

@@ -15,7 +15,7 @@ use super::schemas;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Vendor {
-    /// It refuses schemas of replies that are not of an object; its models that reason refuse stop texts, parameters of sampling,
+    /// It refuses schemas of replies that are not of an object, and long lists of tools and calls; its models that reason refuse stop texts, parameters of sampling,
     /// and efforts that are not theirs.
     OpenAi,
     /// It refuses unknown fields and a user message after the result of a tool, takes ids of nine characters, and has reasoning
@@ -157,6 +157,7 @@ impl Vendor {
             Self::OpenAi => {
                 let schema = body.get("response_format").and_then(|form| form.pointer("/json_schema/schema"));
                 schema.map_or(Ok(()), schemas::of_object)?;
+                no_long_list(body, messages)?;
                 let effort = body.get("reasoning_effort").and_then(Value::as_str);
                 effort.map_or(Ok(()), |effort| check_openai(model(body), effort))?;
                 no_parameter_of_others(model(body), effort, body, &["temperature", "top_p", "stop"])
@@ -198,6 +199,21 @@ impl Vendor {
             }
             Self::Xai | Self::OpenRouter | Self::Sglang => Ok(()),
         }
+    }
+}
+
+/// Checks the numbers of tools and of calls in a message.
+fn no_long_list(body: &Object, messages: &[Value]) -> Checked {
+    let calls = messages.iter().enumerate();
+    let calls = calls.map(|(at, message)| (format!("messages[{at}].tool_calls"), message.get("tool_calls")));
+    let lists = calls.chain([("tools".to_owned(), body.get("tools"))]);
+    let mut lists = lists.filter_map(|(name, list)| Some((name, list?.as_array()?.len())));
+    match lists.find(|(_, length)| *length > 128) {
+        Some((name, length)) => Err(format!(
+            "Invalid '{name}': array too long. Expected an array with maximum length 128, but got an array with length \
+             {length} instead."
+        )),
+        None => Ok(()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Entry, ModelErrorKind as Kind, Outcome, Params};
+use polylogue_core::{Entry, ModelErrorKind as Kind, Outcome, Params, ToolSpec};
 use polylogue_models::{
     Api, Config, Endpoint, EndpointModel, Env, GoogleCredentials, Models, Provider, Retries,
 };
@@ -296,6 +296,23 @@ async fn claude_is_sent_its_own_api() {
     );
     let plain = |body: serde_json::Map<String, serde_json::Value>| body["tools"].clone();
     assert_eq!(plain(there), plain(here));
+}
+
+/// Vertex AI takes fewer functions than the Gemini API.
+#[tokio::test]
+async fn too_many_tools_are_refused_before_they_are_sent() {
+    let server = Server::start(Behavior::from("fine")).await;
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200, "refresh_token").await);
+    let own = config(&server, &file_for(&tokens, &folder), Retries::none());
+    let tool =
+        |nth: usize| ToolSpec::new(format!("tool_{nth}"), "Does something.", json!({"type": "object"}));
+    let asked = Asked { tools: (0..129).map(tool).collect(), ..Asked::default() };
+    for (max_tools, refusals) in [(own.deviations.max_tools, 0), (None, 1)] {
+        let mut config = own.clone();
+        config.deviations.max_tools = max_tools;
+        let error = ask(&Endpoint::new(config).unwrap().model(NEW), &asked).await.0.unwrap_err();
+        assert_eq!((server.count(), server.violations().len()), (refusals, refusals), "{error:?}");
+    }
 }
 
 /// Vertex AI refuses ids of calls, which the strict server does, too.
