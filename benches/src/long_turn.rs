@@ -136,6 +136,7 @@ struct Taken {
 /// What a turn took and left.
 struct Turn {
     taken: Taken,
+    #[cfg(test)]
     events: Vec<Arc<Event>>,
     /// How long appending each result took, in order.
     appends: Vec<Duration>,
@@ -200,7 +201,12 @@ async fn turn(
     let text = events.iter().map(text_of).sum::<usize>() as u64;
     let taken = Taken { stored: stored()?, text, written: written()? - before, run, resume };
     let appends = std::mem::take(&mut *appends.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(Turn { taken, events, appends })
+    Ok(Turn {
+        taken,
+        #[cfg(test)]
+        events,
+        appends,
+    })
 }
 
 fn text_of(event: &Arc<Event>) -> usize {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    Due, Instruction, InstructionError, LimitOverrides, LogId, LogState, OpenQuestion, Status, StoreError, Subscription,
+    Due, Instruction, InstructionError, LimitOverrides, LogId, LogState, OpenQuestion, Status, StoreError,
+    Subscription,
 };
 use polylogue_runtime::{Conversation, OpenOptions, Prepared};
 use tokio::sync::oneshot;

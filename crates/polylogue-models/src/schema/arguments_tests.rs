@@ -13,7 +13,9 @@ fn each(convert: fn(&Value) -> Cow<'_, Value>, cases: impl IntoIterator<Item = (
 fn the_schema_of_an_object_stays_as_the_tool_wrote_it() {
     let schema =
         json!({"required": ["a"], "properties": {"a": {"anyOf": [{"type": "string"}]}}, "type": "object"});
-    assert!(matches!(merged(&schema), Cow::Borrowed(same) if same.to_string() == schema.to_string()));
+    // As text, because equal objects can have another order.
+    let text = schema.to_string();
+    assert!(matches!(merged(&schema), Cow::Borrowed(same) if format!("{same}") == text));
 }
 
 #[test]

@@ -222,18 +222,18 @@ async fn limits_on_time_and_money_hold_and_what_was_stopped_stays_so() {
 
 #[tokio::test]
 async fn a_message_continues_a_chat_that_its_termination_condition_ends_unless_the_message_met_it() {
-    let cases: [(fn() -> Stop, &str, u64); 5] = [
-        (|| max_turns(2), PRICE, 4),
+    let cases: [(Stop, &str, u64); 5] = [
+        (max_turns(2), PRICE, 4),
         // The message itself is the fourth.
-        (|| max_messages(4), PRICE, 5),
-        (|| Stop::from(says("I see 2").whole()) | max_turns(4), PRICE, 6),
-        (|| Stop::from(says("STOP")) | max_turns(9), "STOP", 2),
+        (max_messages(4), PRICE, 5),
+        (Stop::from(says("I see 2").whole()) | max_turns(4), PRICE, 6),
+        (Stop::from(says("STOP")) | max_turns(9), "STOP", 2),
         // It still holds.
-        (|| when("long", |chat| chat.lines().len() >= 3), PRICE, 2),
+        (when("long", |chat| chat.lines().len() >= 3), PRICE, 2),
     ];
     for (stop, text, turns) in cases {
         let mut log = log().await;
-        let chat = pair(until(stop(), round_robin()), Some((log.handle(), text)));
+        let chat = pair(until(stop, round_robin()), Some((log.handle(), text)));
         play(&chat, &mut log).await;
         let events = log.events().await;
         assert_eq!(log.turns().await, turns, "{:?}", told(&events));
