@@ -10,17 +10,17 @@ use crate::common::{Asked, ask, config_of};
 /// Models, the most tokens that their provider publishes of a page, and the input tokens at which a call is reserved that reads three pages, a
 /// hundred pages, or a document whose pages cannot be counted.
 const MODELS: [(Api, &str, &str, u64, [u64; 3]); 10] = [
-    (Api::Messages, "anthropic", "claude-opus-4-7", 3_000 + 4_784, [23_619, 780_999, 1_000_000]),
-    (Api::Messages, "anthropic", "claude-haiku-4-5", 3_000 + 1_600, [23_619, 200_000, 200_000]),
-    (Api::Converse, "bedrock", "anthropic.claude-opus-4-7", 3_000 + 4_784, [23_619, 780_999, 1_000_000]),
-    (Api::Converse, "bedrock", "amazon.nova-pro-v1:0", 3_000 + 50_000, [159_267, 300_000, 300_000]),
-    (Api::Gemini, "gemini", "gemini-2.5-pro", 258, [15_987, 526_599, 1_048_576]),
-    (Api::Gemini, "gemini", "gemini-3-flash-preview", 3_000 + 2_240, [15_987, 526_599, 1_048_576]),
-    (Api::Responses, "openai", "gpt-5.6", 3_000 + 6_150, [27_717, 917_599, 922_000]),
+    (Api::Messages, "anthropic", "claude-opus-4-7", 3_000 + 4_784, [23_628, 781_008, 1_000_000]),
+    (Api::Messages, "anthropic", "claude-haiku-4-5", 3_000 + 1_600, [23_628, 200_000, 200_000]),
+    (Api::Converse, "bedrock", "anthropic.claude-opus-4-7", 3_000 + 4_784, [23_628, 781_008, 1_000_000]),
+    (Api::Converse, "bedrock", "amazon.nova-pro-v1:0", 3_000 + 50_000, [159_276, 300_000, 300_000]),
+    (Api::Gemini, "gemini", "gemini-2.5-pro", 258, [15_996, 526_608, 1_048_576]),
+    (Api::Gemini, "gemini", "gemini-3-flash-preview", 3_000 + 2_240, [15_996, 526_608, 1_048_576]),
+    (Api::Responses, "openai", "gpt-5.6", 3_000 + 6_150, [27_726, 917_608, 922_000]),
     (Api::ChatCompletions, "openai", "gpt-4o-mini", 3_000 + 48_169, [128_000, 128_000, 128_000]),
-    (Api::ChatCompletions, "compatible", "unheard-of", 3_000 + 50_000, [159_267, 5_302_599, 53_000_207]),
+    (Api::ChatCompletions, "compatible", "unheard-of", 3_000 + 50_000, [159_276, 5_302_608, 53_000_216]),
     // It reads none.
-    (Api::Ollama, "ollama", "unheard-of", 0, [267, 2_599, 207]),
+    (Api::Ollama, "ollama", "unheard-of", 0, [276, 2_608, 216]),
 ];
 
 /// The documents, with the pages and the tokens of their texts that a provider finds in them at most.
