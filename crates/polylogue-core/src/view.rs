@@ -25,8 +25,8 @@ use crate::{
     Transcript, TurnRequest, Verbatim,
 };
 
-pub(crate) use self::words::CONTINUE_CUT_OFF;
 pub use self::words::{BEGIN, CONTINUE};
+pub(crate) use self::words::{CONTINUE_CUT_OFF, write_again};
 
 pub use self::options::{PromptRole, ShowNames, ViewOptions, Window};
 

@@ -24,6 +24,8 @@ pub(crate) struct ErrorBody {
     pub(crate) number: Option<u16>,
     /// The wait that Google asks for here and not in a header.
     pub(crate) wait: Option<Duration>,
+    /// What the model wrote that Groq could not parse.
+    pub(crate) generation: Option<String>,
     /// The tokens of the request and the context window, as llama.cpp names them.
     pub(crate) tokens: Option<u32>,
     pub(crate) limit: Option<u32>,
@@ -107,7 +109,8 @@ impl ErrorBody {
         let count =
             |name: &str| error.get(name).and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok());
         let (tokens, limit) = (count("n_prompt_tokens"), count("n_ctx"));
-        Self { message, codes, number, wait: retry_delay(error), tokens, limit }
+        let generation = text(error, "failed_generation").map(str::to_owned);
+        Self { message, codes, number, wait: retry_delay(error), generation, tokens, limit }
     }
 
     /// Adds the type of Amazon's errors, which is in a header.
@@ -146,9 +149,10 @@ impl ErrorBody {
         Some((self.tokens.or(tokens), self.limit.or(limit)))
     }
 
-    /// Whether the error is that the model wrote a call, or JSON, which its provider cannot parse.
-    pub(crate) fn is_malformed(&self) -> bool {
-        self.codes.iter().any(|code| code == "tool_use_failed" || code == "json_validate_failed")
+    /// What the model wrote, if the error is that its provider cannot parse the call, or the JSON, in it. Empty if it does not say.
+    pub(crate) fn unparsed(&self) -> Option<&str> {
+        let is_unparsed = |code: &String| code == "tool_use_failed" || code == "json_validate_failed";
+        self.codes.iter().any(is_unparsed).then(|| self.generation.as_deref().unwrap_or_default())
     }
 
     /// Whether the error is that a filter of the provider refused the request.

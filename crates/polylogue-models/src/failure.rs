@@ -25,8 +25,8 @@ pub(crate) struct Failure {
     pub(crate) again: RetryAdvice,
     /// How far it came, which decides what it counts.
     pub(crate) ended: FailedAttempt,
-    /// Whether the provider could not parse a tool call that the model wrote.
-    pub(crate) is_malformed: bool,
+    /// If the provider could not parse a tool call that the model wrote: what the model wrote, as far as the provider says.
+    pub(crate) unparsed: Option<String>,
 }
 
 impl Failure {
@@ -83,7 +83,7 @@ impl ErrorContext<'_> {
             error: ModelError { hint, ..self.error(kind, message) },
             again,
             ended: FailedAttempt::Broken,
-            is_malformed: false,
+            unparsed: None,
         }
     }
 
@@ -182,7 +182,8 @@ impl ErrorContext<'_> {
             None => (hint, again),
         };
         let message = format!("the provider answered with status {status}: {what}");
-        Failure { is_malformed: says.is_malformed(), ..self.failure(kind, &message, hint, again) }
+        let unparsed = says.unparsed().map(|written| self.redactor.clean(written));
+        Failure { unparsed, ..self.failure(kind, &message, hint, again) }
     }
 
     /// What the provider says, without secrets.

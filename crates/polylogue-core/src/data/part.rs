@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::file_tree::StoredFiles;
 use super::media_url::MediaUrl;
@@ -38,7 +38,37 @@ pub enum Part {
     Cut(Finish),
 }
 
+/// The key of the note about what a provider could not parse.
+const UNPARSED: &str = "unparsed";
+
 impl Part {
+    /// How much is kept of what a provider could not parse, in characters.
+    const MAX_UNPARSED: usize = 2_000;
+
+    /// What a model wrote that its provider could not parse, in a reply that [ends](Finish::Malformed) so: a note for the prompt that
+    /// asks for another reply. The end of a text of more than 2,000 characters is left out.
+    ///
+    /// ```
+    /// use polylogue_core::Part;
+    /// let part = Part::unparsed("<function=look>{\"at\":");
+    /// assert_eq!(part.as_unparsed(), Some("<function=look>{\"at\":"));
+    /// assert!(part.is_blank());
+    /// ```
+    #[must_use]
+    pub fn unparsed(text: &str) -> Self {
+        let kept: String = text.chars().take(Self::MAX_UNPARSED).collect();
+        Self::Note(json!({ UNPARSED: kept }))
+    }
+
+    /// The text of a part that is [unparsed](Self::unparsed).
+    #[must_use]
+    pub fn as_unparsed(&self) -> Option<&str> {
+        match self {
+            Self::Note(note) => note.get(UNPARSED)?.as_str(),
+            _ => None,
+        }
+    }
+
     /// A text part.
     #[must_use]
     pub fn text(text: impl Into<Arc<str>>) -> Self {

@@ -112,6 +112,8 @@ pub enum BoundException {
     TooLong,
     /// A provider paused a reply, whose rest is another request.
     Paused,
+    /// A provider could not parse two replies of an agent in a row, so that the model is prompted once more.
+    Unparsed,
     /// A server replied with more tokens than the request allowed.
     Overlong,
     /// A model lacks a capability that it was [expected](RunBound::expects) to have.
@@ -137,6 +139,7 @@ impl fmt::Display for BoundException {
             Self::TeamChanged => "the team has changed",
             Self::TooLong => "a provider refused a request as too long",
             Self::Paused => "a provider paused a reply",
+            Self::Unparsed => "a provider could not parse two replies in a row",
             Self::Overlong => "a server replied with more tokens than it was asked for",
             Self::Prices => "prices have changed",
         })

@@ -2,8 +2,8 @@
 
 use crate::limits::{Admission, Reserved, RunReservation, RunUsage};
 use crate::{
-    Body, Bound, BoundException, Capability, Charge, ChargeReason, Event, InputTokens, ModelReply, Money,
-    Name, Part, Path, Responder, RunBound, StopReason, TotalUsage,
+    Body, Bound, BoundException, Capability, Charge, ChargeReason, Event, Finish, InputTokens, ModelReply,
+    Money, Name, Part, Path, Responder, RunBound, StopReason, TotalUsage,
 };
 
 /// The usage of the model calls of agents. Rebuilt from the events of the log alone.
@@ -16,6 +16,8 @@ pub(crate) struct BoundAccount {
     exception: Option<BoundException>,
     /// The task and the messages with which the outermost chat began, with what is attached: a byte as a token; `None` before.
     opening: Option<InputTokens>,
+    /// The agents whose last reply could not be parsed.
+    unparsed: Vec<(Path, Name)>,
     /// The capabilities that models were found to lack.
     missing: Vec<Capability>,
     /// Whether a reply had seals.
@@ -38,6 +40,12 @@ impl BoundAccount {
                 });
                 self.usage.add(reply);
                 self.has_seals |= is_sealed(reply);
+                let was = self.unparsed.extract_if(.., |(at, who)| is_of(at, who)).count() > 0;
+                if reply.finish == Finish::Malformed {
+                    self.unparsed.push((event.at.clone(), reply.who.clone()));
+                    let exception = was.then_some(BoundException::Unparsed);
+                    self.exception = self.exception.or(exception);
+                }
             }
             Body::Charged(charge) if charge.call.is_none() => self.charge(&event.at, charge),
             Body::CapabilityMissing { capability, .. } => self.missing.push(*capability),

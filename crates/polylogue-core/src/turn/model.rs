@@ -8,7 +8,7 @@ use super::calls::make_calls_legal;
 use super::{ModelAttempt, ModelCall, Turn};
 use crate::limits::Lowering;
 use crate::log::ReservationRequest;
-use crate::view::start;
+use crate::view::{start, write_again};
 use crate::{
     AnsweredBy, AnyModel, Body, Bound, CallPurpose, Capability, Digest, EarlierReplies, EncodeCache, Error,
     Finish, InputTokens, Limits, Model, ModelError, ModelErrorKind, ModelReply, Name, Origin, OutputLimit,
@@ -56,6 +56,11 @@ fn passed_limit(ask: ModelCall<'_>, reply: &Reply, parts: u64) -> Option<u64> {
     (is_passed && !reply.cached).then_some(limit)
 }
 
+/// Whether the provider could parse nothing of the reply.
+fn is_unparsed(reply: &Reply) -> bool {
+    reply.finish == Finish::Malformed && reply.parts.iter().all(Part::is_blank)
+}
+
 const fn purpose_of(ask: ModelCall<'_>) -> CallPurpose {
     if ask.compaction.is_some() { CallPurpose::Compaction } else { CallPurpose::Turn }
 }
@@ -81,15 +86,27 @@ impl<'a> Turn<'a> {
     /// The reply is in the log before the run waits for anything: it is appended together with the next event of this
     /// turn, or when the agent awaits something else, whichever is first. Effects belong in tools, which begin after that.
     ///
-    /// A model whose provider cannot parse the tool call that it wrote is asked once more.
+    /// A model whose provider cannot parse the tool call that it wrote is asked once more, and then prompted with what it wrote.
     ///
     /// # Errors
     /// When the model fails, a limit of the run is reached, the run is cancelled, or the log cannot be written.
     pub async fn ask_model(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
-        let reply = self.ask_once(ask).await?;
-        // Whatever the second one is, the agent handles it.
-        let is_nothing = reply.parts.iter().all(Part::is_blank);
-        if reply.finish == Finish::Malformed && is_nothing { self.ask_once(ask).await } else { Ok(reply) }
+        let mut reply = self.ask_once(ask).await?;
+        if is_unparsed(&reply) {
+            reply = self.ask_once(ask).await?;
+        }
+        // A compaction has entries of its own, which no prompt would be among.
+        if is_unparsed(&reply) && ask.compaction.is_none() {
+            // In a box, as that is seldom.
+            return Box::pin(self.ask_corrected(ask, &reply)).await;
+        }
+        Ok(reply)
+    }
+
+    /// Prompts the model for another reply than `reply`, which its provider could not parse. Whatever that one is, the agent handles it.
+    async fn ask_corrected(&mut self, ask: ModelCall<'_>, reply: &Reply) -> Result<Reply> {
+        self.prompt(write_again(&reply.parts)).await?;
+        self.ask_once(ask).await
     }
 
     async fn ask_once(&mut self, ask: ModelCall<'_>) -> Result<Reply> {

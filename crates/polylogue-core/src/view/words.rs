@@ -14,8 +14,19 @@ pub const CONTINUE: &str = "Continue.";
 /// Prompts for the rest of a reply that was truncated at the limit on tokens.
 pub(crate) const CONTINUE_CUT_OFF: &str = "Your last message was cut off. Continue it exactly where it stops: repeat nothing of it, and \
                                    say nothing about this request.";
+/// Prompts for another reply instead of two that the provider of the model could not parse.
+const WRITE_AGAIN: &str = "Your last reply could not be parsed: it had no valid tool call, or no valid JSON. Write it again in the \
+                           required form, or reply without calling a tool.";
 /// Replaces what the window dropped, if there is no opening.
 pub(super) const LEFT_OUT: &str = "(What was said before is left out.)";
+
+/// The prompt for another reply instead of one of these `parts`, with what of it could not be parsed, if the provider says that.
+pub(crate) fn write_again(parts: &[Part]) -> String {
+    match parts.iter().find_map(Part::as_unparsed) {
+        Some(written) => format!("{WRITE_AGAIN} This is what you wrote:\n\n{written}"),
+        None => WRITE_AGAIN.to_owned(),
+    }
+}
 
 /// The parts that may be sent: no thoughts, no notes, nothing blank, no value whose JSON is there as text, calls
 /// last.

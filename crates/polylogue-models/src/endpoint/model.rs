@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use polylogue_core::{
     AnyModel, Bound, CacheLifetime, Capabilities, Capability, DeltaSink, Effort, Entry, Finish, Limits,
-    Media, Model, ModelError, ModelErrorKind, Money, Params, Price, Reply, Request, Usage,
+    Media, Model, ModelError, ModelErrorKind, Money, Params, Part, Price, Reply, Request, Usage,
 };
 use serde_json::Value;
 use url::Url;
@@ -64,10 +64,12 @@ pub struct EndpointModel {
     api: Api,
 }
 
-/// The answer of a model that wrote a tool call which its provider cannot parse, and answers with an error.
-fn malformed() -> Answer {
+/// The answer of a model that wrote a tool call which its provider cannot parse, and answers with an error: with what it `wrote`, as far
+/// as that is known.
+fn malformed(wrote: &str) -> Answer {
     let (finish, usage) = (Finish::Malformed, Usage::default());
-    let reply = Reply { parts: Vec::new(), finish, usage, cached: false, verbatim: None, answered_by: None };
+    let parts = if wrote.trim().is_empty() { Vec::new() } else { vec![Part::unparsed(wrote)] };
+    let reply = Reply { parts, finish, usage, cached: false, verbatim: None, answered_by: None };
     Answer { reply, continuation: None, model: None }
 }
 
@@ -329,9 +331,9 @@ impl EndpointModel {
                 self.endpoint.attempt::<P>(&body, url.as_ref(), style, request, forwarder, &context);
             let failure = match attempt.await {
                 Ok(answer) => break Ok(self.named(answer, model_of(request, &self.model))),
-                Err(failure) if failure.is_malformed => {
+                Err(Failure { unparsed: Some(wrote), .. }) => {
                     forwarder.restart();
-                    break Ok(malformed());
+                    break Ok(malformed(&wrote));
                 }
                 Err(failure) => failure,
             };

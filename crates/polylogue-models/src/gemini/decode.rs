@@ -55,6 +55,10 @@ impl Gemini {
         match end(reason, candidate.finish_message.get(), self.has_content) {
             // What has no token is not continued.
             End::With(Finish::Paused) if reply.continuation.is_none() => reply.stop_with(Finish::Length),
+            End::With(Finish::Malformed) => {
+                reply.unparsed = candidate.finish_message.get().map(str::to_owned);
+                reply.stop_with(Finish::Malformed);
+            }
             End::With(finish) => reply.stop_with(finish),
             End::Error(error) => return Err(DecodeError::Error(error.to_string())),
             End::Not => {}

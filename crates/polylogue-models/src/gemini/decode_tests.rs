@@ -197,7 +197,10 @@ fn a_request_that_was_blocked_is_refused_with_its_category() {
 fn a_call_that_cannot_be_parsed_is_malformed() {
     let reply = r#"{"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"print("}"#;
     let decoded = whole(&format!("{{\"candidates\":[{reply}]}}")).unwrap();
-    assert_eq!((decoded.reply.finish, decoded.reply.parts), (Finish::Malformed, Vec::new()));
+    let unparsed = vec![Part::unparsed("print(")];
+    assert_eq!((decoded.reply.finish, decoded.reply.parts), (Finish::Malformed, unparsed));
+    let silent = whole(r#"{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL"}]}"#).unwrap();
+    assert_eq!((silent.reply.finish, silent.reply.parts), (Finish::Malformed, Vec::new()));
 }
 
 #[test]

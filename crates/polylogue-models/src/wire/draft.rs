@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{DeltaRef, DeltaSink, Finish, Reply, Request, Seal, Usage, Verbatim};
+use polylogue_core::{DeltaRef, DeltaSink, Finish, Part, Reply, Request, Seal, Usage, Verbatim};
 use serde_json::Value;
 
 use super::calls::{Calls, Piece};
@@ -84,6 +84,8 @@ pub(crate) struct Draft {
     pub(crate) continuation: Option<String>,
     /// The model that replies, as its provider names it.
     pub(crate) model: Option<Box<str>>,
+    /// What the provider could not parse of the reply.
+    pub(crate) unparsed: Option<String>,
     size: usize,
 }
 
@@ -271,7 +273,9 @@ impl Draft {
             Finish::Stop | Finish::Unknown if !self.calls.is_empty() => Finish::Calls,
             finish => finish,
         };
-        let Finished { parts, seals, arguments } = self.parts.finish(self.calls.finish(request));
+        let Finished { mut parts, seals, arguments } = self.parts.finish(self.calls.finish(request));
+        let unparsed = self.unparsed.filter(|_| finish == Finish::Malformed);
+        parts.extend(unparsed.map(|text| Part::unparsed(&text)));
         let verbatim = Verbatim { arguments, seals: None }.some().map(Arc::new);
         let reply = Reply { parts, finish, usage: self.usage, cached: false, verbatim, answered_by: None };
         Decoded { reply, seals, continuation: self.continuation, model: self.model }

@@ -228,16 +228,34 @@ async fn many_calls_of_a_reply_are_several_messages_with_their_results() {
     }
 }
 
-/// P102: Groq's error for a tool call that it cannot parse is a reply that is asked for again.
+/// P102: Groq's error for a tool call that it cannot parse is a reply that is asked for again, with what the model wrote, as a status and
+/// in a stream.
 #[tokio::test]
 async fn a_call_that_cannot_be_parsed_is_a_malformed_reply() {
-    let failed = Answer::error(400, "Failed to call a function.").code("tool_use_failed");
-    let server = Server::start(Behavior::from(Playbook::always(failed))).await;
-    let config = Provider::find("groq").unwrap().config_at(&server.base_url());
-    let model = Endpoint::new(Config { retries: Retries::none(), ..config }).unwrap().model("m");
-    let asked = Asked { tools: vec![weather()], ..Asked::default() };
-    let reply = ask(&model, &asked).await.0.unwrap();
-    assert_eq!((reply.finish, reply.parts, server.count()), (Finish::Malformed, Vec::new(), 1));
+    let wrote = "<function=weather{\"city\"";
+    let failed = |more: Value| {
+        let mut error = json!({"message": "Failed to call a function.", "code": "tool_use_failed"});
+        error.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"error": error}).to_string()
+    };
+    let streamed = |body: String| {
+        let event = format!("event: error\ndata: {body}\n\n");
+        let head = format!("content-type: text/event-stream\r\ncontent-length: {}", event.len());
+        Behavior::raw(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{event}"))
+    };
+    let generation = json!({"failed_generation": wrote, "status_code": 400});
+    for (behavior, parts) in [
+        (Behavior::from(Playbook::always(Answer::unparsed(wrote))), vec![Part::unparsed(wrote)]),
+        (streamed(failed(generation)), vec![Part::unparsed(wrote)]),
+        (streamed(failed(json!({"status_code": 400}))), Vec::new()),
+    ] {
+        let server = Server::start(behavior).await;
+        let config = Provider::find("groq").unwrap().config_at(&server.base_url());
+        let model = Endpoint::new(Config { retries: Retries::none(), ..config }).unwrap().model("m");
+        let asked = Asked { tools: vec![weather()], ..Asked::default() };
+        let reply = ask(&model, &asked).await.0.unwrap();
+        assert_eq!((reply.finish, reply.parts, server.count()), (Finish::Malformed, parts, 1));
+    }
 }
 
 /// Documents and sounds have other forms at Mistral, with data or by their addresses.

@@ -46,11 +46,13 @@ pub(super) struct ScriptedCall {
 }
 
 /// An answer that is not a reply.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Refusal {
     pub(super) status: u16,
     pub(super) message: Option<String>,
     pub(super) code: Option<String>,
+    /// What the model wrote that Groq cannot parse.
+    pub(super) generation: Option<String>,
 }
 
 impl Answer {
@@ -69,14 +71,14 @@ impl Answer {
     /// An error status with the body that OpenAI sends with it.
     #[must_use]
     pub fn status(status: u16) -> Self {
-        let refusal = Refusal { status, message: None, code: None };
+        let refusal = Refusal { status, ..Refusal::default() };
         Self { refusal: Some(refusal), ..Self::default() }
     }
 
     /// An error status with an OpenAI error body that says `message`.
     #[must_use]
     pub fn error(status: u16, message: impl Into<String>) -> Self {
-        let refusal = Refusal { status, message: Some(message.into()), code: None };
+        let refusal = Refusal { status, message: Some(message.into()), ..Refusal::default() };
         Self { refusal: Some(refusal), ..Self::default() }
     }
 
@@ -89,13 +91,23 @@ impl Answer {
         self
     }
 
+    /// 400 because the server cannot parse the tool call in what the model `wrote`, as Groq does.
+    #[must_use]
+    pub fn unparsed(wrote: impl Into<String>) -> Self {
+        let message =
+            "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.";
+        let mut answer = Self::error(400, message).code("tool_use_failed");
+        if let Some(refusal) = &mut answer.refusal {
+            refusal.generation = Some(wrote.into());
+        }
+        answer
+    }
+
     /// 429 because the account has no money left: waiting does not help.
     #[must_use]
     pub fn quota() -> Self {
         let message = "You exceeded your current quota, please check your plan and billing details.";
-        let refusal =
-            Refusal { status: 429, message: Some(message.into()), code: Some("insufficient_quota".into()) };
-        Self { refusal: Some(refusal), ..Self::default() }
+        Self::error(429, message).code("insufficient_quota")
     }
 
     /// 400 to a request that should not have come; it is listed in [`Server::violations`](super::Server::violations).

@@ -74,7 +74,7 @@ impl Dialect {
 
     /// The error that comes in the middle of a stream when something breaks half-way.
     pub(super) fn error_in_stream(self) -> Value {
-        let refusal = Refusal { status: 500, message: None, code: None };
+        let refusal = Refusal { status: 500, ..Refusal::default() };
         match self {
             Self::Ollama => ollama::error_object(),
             Self::Messages => anthropic::error_body(&Refusal { status: 529, ..refusal }),

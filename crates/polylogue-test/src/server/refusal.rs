@@ -1,6 +1,6 @@
 //! Error statuses and the bodies that OpenAI sends with them.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::answer::Refusal;
 
@@ -9,12 +9,14 @@ pub(super) fn error_body(refusal: &Refusal) -> Value {
     let (kind, code, message) = usual(refusal.status);
     let code = refusal.code.as_deref().or(code);
     let kind = refusal.code.as_deref().unwrap_or(kind);
-    json!({"error": {
-        "message": refusal.message.as_deref().unwrap_or(message),
-        "type": kind,
-        "param": null,
-        "code": code,
-    }})
+    let mut error = Map::from_iter([
+        ("message".to_owned(), refusal.message.as_deref().unwrap_or(message).into()),
+        ("type".to_owned(), kind.into()),
+        ("param".to_owned(), Value::Null),
+        ("code".to_owned(), code.into()),
+    ]);
+    error.extend(refusal.generation.as_deref().map(|wrote| ("failed_generation".to_owned(), wrote.into())));
+    json!({ "error": error })
 }
 
 /// Type, code and message that OpenAI's server gives with a status (its list of error codes, and what it sends).

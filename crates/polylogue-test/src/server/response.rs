@@ -75,7 +75,7 @@ pub(super) fn plan_json(status: u16, body: &serde_json::Value) -> Plan {
 
 /// Works out a refusal with an OpenAI error body.
 pub(super) fn plan_error(status: u16, message: &str) -> Plan {
-    let refusal = Refusal { status, message: Some(message.to_owned()), code: None };
+    let refusal = Refusal { status, message: Some(message.to_owned()), ..Refusal::default() };
     plan_json(status, &error_body(&refusal))
 }
 
@@ -98,13 +98,13 @@ fn response(answer: &Answer, received: &Received) -> Response {
 /// What a quirk sends instead of a reply.
 fn instead(quirk: &Quirk, received: &Received) -> Option<Response> {
     Some(match quirk {
-        Quirk::Status(status) => refused(&Refusal { status: *status, message: None, code: None }, received),
+        Quirk::Status(status) => refused(&Refusal { status: *status, ..Refusal::default() }, received),
         Quirk::EchoKey => {
             let key = received.header("authorization").unwrap_or("no key");
             let message =
                 format!("Incorrect API key provided: {key}. You can find your key in your settings.");
-            let refusal =
-                Refusal { status: 401, message: Some(message), code: Some("invalid_api_key".into()) };
+            let code = Some("invalid_api_key".into());
+            let refusal = Refusal { status: 401, message: Some(message), code, ..Refusal::default() };
             refused(&refusal, received)
         }
         Quirk::Redirect(to) => {

@@ -214,6 +214,11 @@ impl Model for Counted {
     }
 }
 
+/// A reply with a call that cannot be parsed.
+fn malformed() -> Reply {
+    Reply { parts: vec![Part::unparsed("<function=look{")], finish: Finish::Malformed, ..Reply::text("") }
+}
+
 /// A model that writes a call that its provider cannot parse, so often, and that does not accept `top_k`.
 #[derive(Clone)]
 struct Clumsy {
@@ -229,8 +234,7 @@ impl Model for Clumsy {
     async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let mut made = self.made.lock().unwrap();
         *made += 1;
-        let malformed = Reply { parts: Vec::new(), finish: Finish::Malformed, ..Reply::text("") };
-        Ok(if *made <= self.malformed { malformed } else { Reply::text("done") })
+        Ok(if *made <= self.malformed { malformed() } else { Reply::text("done") })
     }
 
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
@@ -252,14 +256,54 @@ async fn asked(
     (log, made, result)
 }
 
+/// P102: of the two turns, each has at most three calls, and a prompt before the third.
 #[tokio::test]
-async fn a_call_that_cannot_be_parsed_is_asked_for_once_more() {
-    for (malformed, made) in [(0, 2), (1, 3), (2, 3), (4, 4)] {
+async fn a_call_that_cannot_be_parsed_is_asked_for_once_more_and_then_with_what_was_written() {
+    for (malformed, made, prompted) in [(0, 2, 0), (1, 3, 0), (2, 4, 1), (3, 4, 1), (6, 6, 2)] {
         let (log, asked, _) = asked(malformed, Params::default()).await;
-        assert_eq!(asked, made, "{malformed}");
-        let cut = polylogue::runs::Report::of(&log.events().await).cut;
-        assert_eq!(cut, (malformed == 4).then_some(Finish::Malformed));
+        let events = log.events().await;
+        let prompts = events.iter().filter_map(|event| match &event.body {
+            Body::Prompted { text, .. } => Some(text),
+            _ => None,
+        });
+        let is_of_call = |text: &&Arc<str>| {
+            text.starts_with("Your last reply could not be parsed") && text.ends_with("\n\n<function=look{")
+        };
+        assert_eq!((asked, prompts.filter(is_of_call).count()), (made, prompted), "{malformed}");
+        let cut = polylogue::runs::Report::of(&events).cut;
+        assert_eq!(cut, (malformed == 6).then_some(Finish::Malformed), "{malformed}");
     }
+}
+
+/// A model that writes a proper reply when it is shown what could not be parsed.
+#[derive(Clone)]
+struct Corrected;
+
+impl Model for Corrected {
+    fn name(&self) -> &str {
+        "test:corrected"
+    }
+
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        request.check().unwrap();
+        let is_shown = format!("{:?}", request.entries.last()).contains("could not be parsed");
+        Ok(if is_shown { Reply::text("word") } else { malformed() })
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_with_calls_that_cannot_be_parsed_is_the_same_wherever_it_is_cut() {
+    let cut = Cut {
+        task: "Talk.",
+        chat: &|calls| chat(calls.through(Corrected)),
+        store: &|| AnyStore::new(Memory::new()),
+        answer: &|_, _, _| String::new(),
+    };
+    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let count = |is: fn(&Body) -> bool| events.iter().filter(|event| is(&event.body)).count();
+    let replies = count(|body| matches!(body, Body::ModelReplied(_)));
+    let prompts = count(|body| matches!(body, Body::Prompted { .. }));
+    assert_eq!((replies, prompts), (3 * 8, 8));
 }
 
 #[tokio::test]

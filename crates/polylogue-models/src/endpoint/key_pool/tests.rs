@@ -13,7 +13,7 @@ fn failure(status: u16, again: RetryAdvice) -> Failure {
 
 fn failure_of(kind: ModelErrorKind, status: u16, again: RetryAdvice) -> Failure {
     let error = ModelError { status: Some(status), ..ModelError::new(kind, "m", "no") };
-    Failure { error, again, ended: FailedAttempt::Refused, is_malformed: false }
+    Failure { error, again, ended: FailedAttempt::Refused, unparsed: None }
 }
 
 fn order(state: &mut State, count: usize) -> Vec<usize> {

@@ -1,12 +1,13 @@
 //! Models and providers that deviate from what a bound expects: the bound ends to apply, and its run is not stopped by it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use polylogue::{AnyModel, Log};
 use polylogue_core::{
-    AnyTool, Bound, BoundException, Capabilities, Capability, DeltaSink, Event, Media, Model, ModelError,
-    ModelErrorKind, Outcome, OutcomeStatus, Params, Part, Reply, Request, RunBound, Seal, Seals, Status,
-    StopReason, Tool, ToolCx, ToolError, ToolSpec, Usage, Verbatim,
+    AnyTool, Bound, BoundException, Capabilities, Capability, DeltaSink, Event, Finish, Media, Model,
+    ModelError, ModelErrorKind, Outcome, OutcomeStatus, Params, Part, Reply, Request, RunBound, Seal, Seals,
+    Status, StopReason, Tool, ToolCx, ToolError, ToolSpec, Usage, Verbatim,
 };
 use polylogue_team::{BuildContext, Team};
 use serde_json::{Value, json};
@@ -44,7 +45,7 @@ impl Model for Deviant {
 
 /// Plays two turns with a tool within what `most` makes of their bound. Returns the reason for the end and why the bound ended to
 /// apply.
-async fn play(model: Deviant, most: fn(RunBound) -> RunBound) -> (StopReason, Option<BoundException>) {
+async fn play(model: impl Model, most: fn(RunBound) -> RunBound) -> (StopReason, Option<BoundException>) {
     let team = super::team(
         "{name: t, model: 'a:b', task: hi, agents: [{name: A, tools: [calculator], parameters: {max_tokens: 9}}], \
           chat: {participants: [A], max_turns: 2}}",
@@ -70,6 +71,39 @@ async fn a_model_that_lacks_what_is_expected_of_it_ends_the_bound() {
     let (reason, exception) = play(HONEST, of_one_call).await;
     assert_eq!(exception, None);
     assert!(matches!(reason, StopReason::Bound { .. }), "{reason}");
+}
+
+/// A model whose provider cannot parse so many of its first replies.
+struct Clumsy {
+    malformed: usize,
+    made: AtomicUsize,
+}
+
+impl Model for Clumsy {
+    fn name(&self) -> &str {
+        "a:b"
+    }
+
+    async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        let usage = Usage { input: Some(9), output: Some(3), ..Usage::default() };
+        let is_malformed = self.made.fetch_add(1, Ordering::SeqCst) < self.malformed;
+        let finish = if is_malformed { Finish::Malformed } else { Finish::Stop };
+        let parts = if is_malformed { Vec::new() } else { vec![Part::text("no")] };
+        Ok(Reply { parts, finish, usage, ..Reply::text("") })
+    }
+}
+
+/// The bound has a second request for each reply that cannot be parsed, and no third one.
+#[tokio::test]
+async fn a_second_reply_that_cannot_be_parsed_ends_the_bound() {
+    for (malformed, ends) in
+        [(1, None), (2, Some(BoundException::Unparsed)), (9, Some(BoundException::Unparsed))]
+    {
+        let model = Clumsy { malformed, made: AtomicUsize::default() };
+        let (reason, exception) = play(model, |bound| RunBound { calls: Some(2), ..bound }).await;
+        assert_eq!(exception, ends, "{malformed}");
+        assert_eq!(matches!(reason, StopReason::Bound { .. }), ends.is_none(), "{malformed}: {reason}");
+    }
 }
 
 /// What its server bills is above the bound: that is no defect of the bound, and no reason to stop.
