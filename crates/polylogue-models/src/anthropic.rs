@@ -74,7 +74,8 @@ impl Protocol for Messages {
     fn headers(headers: &mut HeaderMap, request: &Request<'_>, style: &Style) {
         let Params { temperature, top_p, top_k, extra, .. } = request.params;
         let sampling = ["temperature", "top_p", "top_k"].iter().any(|name| extra.contains_key(*name));
-        let is_old = sampling || temperature.is_some() || top_p.is_some() || top_k.is_some();
+        let has_only_old = style.deviations.older_version && style.accepts.sampling;
+        let is_old = has_only_old || sampling || temperature.is_some() || top_p.is_some() || top_k.is_some();
         if is_old && !style.vertex {
             headers.insert(VERSION, OLD);
         }

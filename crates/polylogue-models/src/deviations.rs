@@ -1,9 +1,8 @@
-//! How the chat completions of providers deviate from OpenAI's in what they accept. What they send is read leniently in all of
-//! its forms.
+//! How the chat completions of providers deviate from OpenAI's in what they accept, and Anthropic's API at Amazon Bedrock from that at
+//! Anthropic. What they send is read leniently in all of its forms.
 
 /// Which reasoning an OpenAI-compatible server expects back with the messages of its own model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum SendReasoning {
     /// None: most servers ignore or refuse it.
     #[default]
@@ -12,6 +11,19 @@ pub enum SendReasoning {
     Always,
     /// That of the same model, and an empty one with every other message of the agent.
     AlwaysOrEmpty,
+    /// That of the same model, and a space with every other message of the agent: for servers to which an empty one is missing.
+    AlwaysOrBlank,
+}
+
+impl SendReasoning {
+    /// What goes with messages of the agent for which there is no reasoning of the same model.
+    pub(crate) const fn filler(self) -> Option<&'static str> {
+        match self {
+            Self::Never | Self::Always => None,
+            Self::AlwaysOrEmpty => Some(""),
+            Self::AlwaysOrBlank => Some(" "),
+        }
+    }
 }
 
 /// How documents and sounds are sent.
@@ -54,6 +66,8 @@ pub struct Deviations {
     pub schemas_of_objects: bool,
     /// Whether it refuses a `top_p` of 1, which changes nothing.
     pub top_p_below_one: bool,
+    /// Whether it refuses a temperature of 0. One that is nearly 0 is sent instead.
+    pub temperature_above_zero: bool,
     /// Whether requests name the prefix that they share (`prompt_cache_key`), so that they reach the same cache, and mark its end
     /// for models that write to their caches only there or at the end of a request.
     pub prompt_cache_key: bool,
@@ -71,6 +85,11 @@ pub struct Deviations {
     pub refuses_while_reasoning: &'static [&'static str],
     /// Parts of the names of models that refuse returned reasoning, whatever others expect.
     pub refuses_reasoning: &'static [&'static str],
+    /// Parts of the names of models that expect reasoning with every message of the agent
+    /// ([`AlwaysOrBlank`](SendReasoning::AlwaysOrBlank)), where others expect [that of the same model](SendReasoning::Always).
+    pub wants_reasoning: &'static [&'static str],
+    /// Whether Anthropic's API has only its older version there for models that take a temperature and its like.
+    pub older_version: bool,
 }
 
 impl Deviations {
@@ -83,6 +102,7 @@ impl Deviations {
         schema: SchemaForm::OpenAi,
         schemas_of_objects: false,
         top_p_below_one: false,
+        temperature_above_zero: false,
         prompt_cache_key: false,
         chooses_model: false,
         max_tools: None,
@@ -90,7 +110,19 @@ impl Deviations {
         refuses: &[],
         refuses_while_reasoning: &[],
         refuses_reasoning: &[],
+        wants_reasoning: &[],
+        older_version: false,
     };
+
+    /// Which reasoning the model named `model` expects back where others expect `usual`.
+    pub(crate) fn reasoning_of(&self, model: &str, usual: SendReasoning) -> SendReasoning {
+        let is_of = |parts: &[&str]| parts.iter().any(|part| model.contains(part));
+        match usual {
+            _ if is_of(self.refuses_reasoning) => SendReasoning::Never,
+            SendReasoning::Always if is_of(self.wants_reasoning) => SendReasoning::AlwaysOrBlank,
+            usual => usual,
+        }
+    }
 
     /// These at another address: without what is known of the provider's own servers only, unless it `is_own`.
     pub(crate) fn at(self, is_own: bool) -> Self {
@@ -188,11 +220,16 @@ const ROWS: &[Row] = &[
         fields: Deviations { refuses_reasoning: &["r1"], ..Deviations::NONE },
         ..USUAL
     },
-    // It hands `reasoning_details` on to the provider behind it.
+    // It hands `reasoning_details` on to the provider behind it. DeepSeek's and Moonshot's models refuse messages without
+    // `reasoning_content` there, too, <https://github.com/UKGovernmentBEIS/inspect_ai/issues/4079>.
     Row {
         provider: "openrouter",
         reasoning: SendReasoning::Always,
-        fields: Deviations { chooses_model: true, ..Deviations::NONE },
+        fields: Deviations {
+            chooses_model: true,
+            wants_reasoning: &["deepseek-v4", "kimi-k"],
+            ..Deviations::NONE
+        },
         ..USUAL
     },
     // Templates of models that think between calls read it, <https://github.com/vllm-project/vllm/pull/28531>; others drop it.
@@ -208,18 +245,31 @@ const ROWS: &[Row] = &[
     },
     // As vLLM, by the name `reasoning_content`.
     Row { provider: "sglang", reasoning: SendReasoning::Always, ..USUAL },
-    // Its models that think refuse calls without the reasoning before them.
-    Row { provider: "moonshot", reasoning: SendReasoning::Always, ..USUAL },
+    // Its models that think refuse calls of tools without reasoning, also those of other models, and an empty one is missing to them,
+    // <https://github.com/openclaw/openclaw/issues/70565>.
+    Row { provider: "moonshot", reasoning: SendReasoning::AlwaysOrBlank, ..USUAL },
     // Formats of replies are its grammars, <https://huggingface.co/docs/text-generation-inference/conceptual/guidance>.
     Row {
         provider: "tgi",
-        fields: Deviations { schema: SchemaForm::Value, top_p_below_one: true, ..Deviations::NONE },
+        fields: Deviations {
+            schema: SchemaForm::Value,
+            top_p_below_one: true,
+            temperature_above_zero: true,
+            ..Deviations::NONE
+        },
         ..USUAL
     },
     // Some of its models refuse `null`.
     Row { provider: "together", null_content: false, ..USUAL },
     Row { provider: "groq", fields: Deviations { refuses: &["top_k"], ..Deviations::NONE }, ..USUAL },
     Row { provider: "xai", fields: Deviations { stop_while_reasoning: false, ..Deviations::NONE }, ..USUAL },
+    // Anthropic's version 2026-10-21 is available there from Claude 4.7 on, the first models without a temperature,
+    // <https://platform.claude.com/docs/en/api/versioning>.
+    Row {
+        provider: "bedrock-mantle",
+        fields: Deviations { older_version: true, ..Deviations::NONE },
+        ..USUAL
+    },
     Row {
         provider: "lmstudio",
         fields: Deviations { named_tool_choice: false, ..Deviations::NONE },

@@ -29,6 +29,8 @@ pub(crate) struct ChatCompletions {
     choice: Option<u64>,
     /// The parts of reasoning so far that go back unchanged.
     details: details::Details,
+    /// Whether the last part of reasoning in a content is signed, so that no other belongs to it.
+    is_signed: bool,
 }
 
 impl Protocol for ChatCompletions {

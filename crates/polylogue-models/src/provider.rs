@@ -421,6 +421,7 @@ impl Provider {
             MANTLE => Config {
                 provider: self.name.to_owned(),
                 auth: Auth::Bearer,
+                deviations: row.fields,
                 capabilities: self.capabilities(),
                 ..Config::of(self.api, base_url)
             },

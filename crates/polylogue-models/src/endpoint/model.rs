@@ -29,7 +29,7 @@ use crate::api::Api;
 use crate::auth::Auth;
 use crate::azure;
 use crate::catalog::KnownModel;
-use crate::deviations::{MediaForm, SendReasoning};
+use crate::deviations::MediaForm;
 use crate::failure::{ErrorContext, Failure};
 use crate::google;
 use crate::learned::ModelKey;
@@ -420,9 +420,7 @@ impl EndpointModel {
     /// The format of requests to the model, as far as it does not depend on what is requested.
     fn own_style(&self) -> Style {
         let style = self.endpoint.style();
-        let refuses_reasoning =
-            style.deviations.refuses_reasoning.iter().any(|part| self.model.contains(part));
-        let reasoning = if refuses_reasoning { SendReasoning::Never } else { style.reasoning };
+        let reasoning = style.deviations.reasoning_of(&self.model, style.reasoning);
         Style { reasoning, accepts: self.accepts, ..style }
     }
 

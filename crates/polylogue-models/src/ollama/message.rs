@@ -39,9 +39,10 @@ pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>) {
     } else {
         text(out, parts);
     }
-    if let Some((thought, _)) = message.thought() {
+    let mut thoughts = message.thoughts().map(|(text, _)| text).peekable();
+    if thoughts.peek().is_some() {
         out.extend_from_slice(br#","thinking":"#);
-        json::string(out, thought);
+        json::string(out, &thoughts.collect::<String>());
     }
     if calls.peek().is_some() {
         let write = |out: &mut BytesMut, (at, call)| {

@@ -149,6 +149,7 @@ impl Tokens {
 mod tests {
     use std::borrow::Cow;
 
+    use super::super::said::SaidPart;
     use super::*;
     use polylogue_core::Usage;
 
@@ -162,7 +163,9 @@ mod tests {
         assert_eq!(content("{}"), None);
         assert_eq!(content(r#"{"content":7}"#).as_deref(), Some("7"));
         let list = r#"{"content":[{"type":"text","text":"a"},{"type":"x"},"b",{"type":"text","text":"c"}]}"#;
-        assert_eq!(content(list).as_deref(), Some("abc"));
+        assert_eq!(content(list), None);
+        let parts = serde_json::from_str::<Content<'static>>(list).unwrap().content.parts;
+        assert_eq!(parts, ["a", "b", "c"].map(|text| SaidPart::Text(text.into())));
     }
 
     #[test]

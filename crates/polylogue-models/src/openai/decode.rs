@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 
 use super::ChatCompletions;
 use super::chunk::{Choice, Chunk, Content, Fragment, Function, REASONING};
+use super::said::{SaidPart, chunk};
 use crate::wire::calls::Piece;
 use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::think::Kind;
 
 impl ChatCompletions {
     /// Adds one object of a stream, or a whole reply.
@@ -54,15 +56,65 @@ impl ChatCompletions {
         let whole = choice.message.is_some();
         if let Some(said) = choice.delta.as_ref().or(choice.message.as_deref()) {
             said.reasoning_details.iter().flatten().for_each(|detail| self.details.add(detail));
-            content(said, whole, reply, deltas)?;
+            self.content(said, whole, reply, deltas)?;
         }
         if whole || reason.is_some() {
-            self.details.take().into_iter().for_each(|details| reply.seal_only_thought(details));
+            self.details.take().into_iter().for_each(|details| reply.seal_all_thoughts(details));
         }
         if let Some(reason) = reason {
             reply.stop(reason);
         }
         reply.ended |= whole;
+        Ok(())
+    }
+
+    fn content(
+        &mut self,
+        content: &Content<'_>,
+        whole: bool,
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        for (name, field) in [(REASONING, &content.reasoning_content), ("reasoning", &content.reasoning)] {
+            if let Some(piece) = field.get() {
+                reply.think(piece, deltas)?;
+                reply.seal_thought(name.into());
+                break;
+            }
+        }
+        content.content.parts.iter().try_for_each(|part| self.part(part, reply, deltas))?;
+        if let Some(piece) = content.content.text.get() {
+            reply.speak(piece, deltas)?;
+        }
+        if let Some(piece) = content.refusal.get() {
+            reply.refuse(piece, deltas)?;
+        }
+        for fragment in content.tool_calls.iter().flatten() {
+            reply.call(&of_fragment(fragment, whole), deltas)?;
+        }
+        // The older format of a single call.
+        let only =
+            content.function_call.as_ref().map(|function| Piece { index: Some(0), ..of_function(function) });
+        only.map_or(Ok(()), |piece| reply.call(&piece, deltas))
+    }
+
+    /// Adds a part of a content. Reasoning continues what was reasoned before it, up to its signature.
+    fn part(
+        &mut self,
+        part: &SaidPart,
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        let (text, signature) = match part {
+            SaidPart::Text(text) => return reply.speak(text, deltas),
+            SaidPart::Thought { text, signature } => (text, signature.as_ref()),
+        };
+        if self.is_signed || !reply.ends_with(Kind::Thought) {
+            reply.open(Kind::Thought);
+        }
+        reply.write(text, deltas)?;
+        reply.seal(chunk(signature));
+        self.is_signed = signature.is_some();
         Ok(())
     }
 }
@@ -77,38 +129,6 @@ fn broken(error: Option<&Value>, reason: Option<&str>) -> Option<Value> {
         }
         (None, None) => None,
     }
-}
-
-fn content(
-    content: &Content<'_>,
-    whole: bool,
-    reply: &mut Draft,
-    deltas: &mut dyn DeltaSink,
-) -> Result<(), DecodeError> {
-    for (name, field) in [(REASONING, &content.reasoning_content), ("reasoning", &content.reasoning)] {
-        if let Some(piece) = field.get() {
-            reply.think(piece, deltas)?;
-            reply.seal_thought(name.into());
-            break;
-        }
-    }
-    if let Some(piece) = content.content.thought.as_deref() {
-        reply.think(piece, deltas)?;
-        reply.seal_thought(json!({"type": "thinking"}));
-    }
-    if let Some(piece) = content.content.text.get() {
-        reply.speak(piece, deltas)?;
-    }
-    if let Some(piece) = content.refusal.get() {
-        reply.refuse(piece, deltas)?;
-    }
-    for fragment in content.tool_calls.iter().flatten() {
-        reply.call(&of_fragment(fragment, whole), deltas)?;
-    }
-    // The older format of a single call.
-    let only =
-        content.function_call.as_ref().map(|function| Piece { index: Some(0), ..of_function(function) });
-    only.map_or(Ok(()), |piece| reply.call(&piece, deltas))
 }
 
 fn of_fragment<'a>(fragment: &'a Fragment<'_>, whole: bool) -> Piece<'a> {

@@ -277,6 +277,31 @@ fn reasoning_comes_by_any_name_and_inside_tags() {
     }
 }
 
+/// P19.
+#[test]
+fn texts_and_thoughts_around_calls_keep_their_order() {
+    let call = r#"{"tool_calls":[{"index":0,"id":"call_abcde","function":{"name":"f","arguments":"{}"}}]}"#;
+    let think = r#"{"reasoning_content":"a"}"#;
+    let (again, say, end) = (r#"{"reasoning":"c"}"#, r#"{"content":"b"}"#, r#"{"content":"d"}"#);
+    // Empty pieces and white space begin no part.
+    let (empty, blank) = (r#"{"content":"","reasoning_content":""}"#, r#"{"content":"\n"}"#);
+    for pieces in [
+        &[think, say, call, again, end][..],
+        &[empty, think, empty, say, empty, call, empty, again, empty, end],
+    ] {
+        let (reply, received) = stream(&deltas(pieces));
+        let reply = reply.unwrap();
+        assert_eq!(calls(&reply).len(), 1);
+        let [first, text, Part::Call(_), second, last] = &reply.parts[..] else { panic!("{reply:?}") };
+        assert_eq!([first, second], [&Part::Thought("a".into()), &Part::Thought("c".into())]);
+        assert_eq!([text, last], [&Part::text("b"), &Part::text("d")]);
+        assert_eq!(received.replace("[]", "").replace("()", ""), "(a)[b]<0 f {}>(c)[d]");
+    }
+    let (reply, _) = stream(&deltas(&[think, say, again, blank, end]));
+    let thought = |text: &str| Part::Thought(text.into());
+    assert_eq!(reply.unwrap().parts, [thought("a"), Part::text("b\n"), thought("c"), Part::text("d")]);
+}
+
 // The reply was cut off in the middle of a thought: no word of it is an answer.
 #[test]
 fn a_thought_that_never_ends_is_a_thought_to_its_end() {

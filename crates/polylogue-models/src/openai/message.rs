@@ -3,10 +3,11 @@
 use bytes::{BufMut, BytesMut};
 use polylogue_core::{Call, Media, Part};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::chunk::REASONING;
 use super::details::DETAILS;
+use super::said::{SIGNATURE, is_chunk};
 use crate::deviations::{MediaForm, SendReasoning};
 use crate::wire::ids::bounded_id;
 use crate::wire::json;
@@ -57,19 +58,9 @@ pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style) {
     let first_call = calls.next();
     out.extend_from_slice(br#"{"role":"assistant""#);
     let is_empty = message.is_further() || first_call.is_some() && parts.iter().all(is_wordless);
-    let thinking = thinking_chunk(message);
-    let is_listed = thinking.is_some();
+    let is_listed = message.thoughts().any(|(_, seal)| is_chunk(seal));
     match (is_empty, style.omit) {
-        _ if is_listed => {
-            out.extend_from_slice(br#","content":["#);
-            thinking.into_iter().for_each(|chunk| json::value(out, &chunk));
-            if !parts.iter().all(is_wordless) {
-                out.extend_from_slice(br#",{"type":"text","text":"#);
-                text(out, parts);
-                out.put_u8(b'}');
-            }
-            out.put_u8(b']');
-        }
+        _ if is_listed => chunks(out, message),
         (true, true) => {}
         (true, false) => out.extend_from_slice(br#","content":null"#),
         (false, _) => {
@@ -92,28 +83,65 @@ pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style) {
     out.put_u8(b'}');
 }
 
-/// The reasoning of the message as a part of its content, in which Mistral sends it.
-fn thinking_chunk(message: &Own<'_>) -> Option<Value> {
-    let (text, seal) = message.thought()?;
-    let is_chunk = seal.get("type").is_some_and(|kind| kind == "thinking");
-    is_chunk
-        .then(|| json!({"type": "thinking", "thinking": [{"type": "text", "text": text}], "closed": true}))
+/// Writes the content of the message as a list of texts and reasoning in their order, as Mistral sends it.
+fn chunks(out: &mut BytesMut, message: &Own<'_>) {
+    out.extend_from_slice(br#","content":["#);
+    for (at, part) in message.parts.iter().enumerate() {
+        let chunk = match part {
+            Part::Thought(text) => {
+                message.seal(at, part).filter(|seal| is_chunk(seal)).map(|seal| (text, seal))
+            }
+            _ => None,
+        };
+        if chunk.is_none() && is_wordless(part) {
+            continue;
+        }
+        if out.last() != Some(&b'[') {
+            out.put_u8(b',');
+        }
+        match chunk {
+            Some((text, seal)) => thinking_chunk(out, text, seal),
+            None => text_part(out, |out| words(out, part)),
+        }
+    }
+    out.put_u8(b']');
 }
 
-/// Writes the reasoning of the message in the field in which the server sent it. The seal is the name of that field, or the
-/// value of `reasoning_details`.
+/// Writes reasoning as a part of the content, with its signature if it has one.
+fn thinking_chunk(out: &mut BytesMut, text: &str, seal: &Value) {
+    out.extend_from_slice(br#"{"type":"thinking","thinking":["#);
+    if !text.is_empty() {
+        out.extend_from_slice(br#"{"type":"text","text":"#);
+        json::string(out, text);
+        out.put_u8(b'}');
+    }
+    out.extend_from_slice(br#"],"closed":true"#);
+    if let Some(signature) = seal.get(SIGNATURE) {
+        out.extend_from_slice(br#","signature":"#);
+        json::value(out, signature);
+    }
+    out.put_u8(b'}');
+}
+
+/// Writes the reasoning of the message in the field in which the server sent it: a seal is the name of that field, or the value of
+/// `reasoning_details`. A message has one such field, whatever was said between pieces of it.
 fn reasoning(out: &mut BytesMut, message: &Own<'_>, send: SendReasoning) {
-    let mut field = |name: &str, write: &dyn Fn(&mut BytesMut)| {
+    let mut field = |name: &str, value: &Value| {
         out.put_u8(b',');
         json::string(out, name);
         out.put_u8(b':');
-        write(out);
+        json::value(out, value);
     };
-    match message.thought() {
-        Some((text, Value::String(name))) => field(name, &|out| json::string(out, text)),
-        Some((_, details)) => field(DETAILS, &|out| json::value(out, details)),
-        None if send == SendReasoning::AlwaysOrEmpty => field(REASONING, &|out| json::string(out, "")),
-        None => {}
+    let all: String = message.thoughts().map(|(text, _)| text).collect();
+    let details = message.thoughts().map(|(_, seal)| seal).find(|seal| !seal.is_string());
+    let name = message.thoughts().find_map(|(_, seal)| seal.as_str());
+    match (details, name) {
+        (None, Some(name)) => field(name, &all.into()),
+        (details, _) => {
+            details.into_iter().for_each(|details| field(DETAILS, details));
+            let plain = send.filler().map(|filler| if all.is_empty() { filler } else { all.as_str() });
+            plain.into_iter().for_each(|text| field(REASONING, &text.into()));
+        }
     }
 }
 

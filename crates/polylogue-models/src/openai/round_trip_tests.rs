@@ -55,12 +55,20 @@ fn whole(choice: Value) -> Result<Decoded, DecodeError> {
 
 /// The reply in the form in which it is sent back.
 fn returned(decoded: Decoded) -> Value {
+    returned_as(decoded, SendReasoning::Always)
+}
+
+fn returned_as(decoded: Decoded, reasoning: SendReasoning) -> Value {
     let Decoded { reply, seals: parts, .. } = decoded;
     let before = with_request(|request| request.seals_sent("chat:m").before(request.entries));
     let seals = Seals { by: "chat:m".into(), before, key: None, parts };
     let verbatim = Verbatim { seals: Some(seals), ..Verbatim::default() };
     let mut out = BytesMut::new();
-    message::assistant(&mut out, &Own::new(&reply.parts, Some(&verbatim), true, None), &STYLE);
+    message::assistant(
+        &mut out,
+        &Own::new(&reply.parts, Some(&verbatim), true, None),
+        &Style { reasoning, ..STYLE },
+    );
     serde_json::from_slice(&out).unwrap()
 }
 
@@ -81,6 +89,16 @@ fn details_of_reasoning_go_back_unchanged() {
     let details = json!([text("Where?", json!("sig")), secret]);
     let expected = json!({"role": "assistant", "content": "There.", "reasoning_details": details});
     assert_eq!(returned(decoded), expected);
+    // OpenRouter's own calls come whole or in pieces, and some at the same place.
+    let call = |id: &str, arguments: &str, result: &str| json!({"type": "reasoning.server_tool_call", "index": 2, "tool_call_id": id, "tool_name": "openrouter:fusion", "arguments": arguments, "result": result});
+    let decoded = stream(&[
+        json!({"reasoning_details": [call("a", "{\"x\":", "")]}),
+        json!({"reasoning_details": [call("a", "1}", "ok"), call("b", "{}", "no")]}),
+        json!({"content": "There."}),
+    ]);
+    let details = json!([call("a", "{\"x\":1}", "ok"), call("b", "{}", "no")]);
+    let expected = json!({"role": "assistant", "content": "There.", "reasoning_details": details});
+    assert_eq!(returned(decoded.unwrap()), expected);
     let message = json!({"content": "There.", "reasoning_details": [secret]});
     let decoded = whole(json!({"message": message, "finish_reason": "stop"})).unwrap();
     let expected = json!({"role": "assistant", "content": "There.", "reasoning_details": [secret]});
@@ -105,6 +123,113 @@ fn thinking_within_the_content_goes_back_there() {
         {"type": "text", "text": "There."},
     ]});
     assert_eq!(returned(decoded), expected);
+}
+
+/// A call in the form in which it is sent in a piece, and back.
+fn look() -> Value {
+    json!({"id": "c12345678", "type": "function", "function": {"name": "look", "arguments": "{}"}})
+}
+
+/// P19, P100: reasoning between texts stays in its place, with its signature and all of its white space.
+#[test]
+fn reasoning_between_texts_goes_back_in_its_place() {
+    let chunk = |thinking: Value, signature: Option<&str>| match signature {
+        Some(signature) => json!({"type": "thinking", "thinking": thinking, "signature": signature}),
+        None => json!({"type": "thinking", "thinking": thinking}),
+    };
+    let thinking = |text: &str, signature| chunk(json!([{"type": "text", "text": text}]), signature);
+    let (text, pieces) = (json!({"type": "text", "text": "t1"}), |parts: Value| json!({"content": parts}));
+    let mut call = look();
+    call["index"] = json!(0);
+    let streamed = stream(&[
+        pieces(json!([thinking("m1", None)])),
+        pieces(json!([text])),
+        pieces(json!([thinking("\nm", None)])),
+        pieces(json!([thinking("2 ", Some("S2")), chunk(json!([]), Some("S3"))])),
+        pieces(json!("t2")),
+        json!({"tool_calls": [call]}),
+    ]);
+    let list = json!([
+        thinking("m1", None),
+        text,
+        thinking("\nm2 ", Some("S2")),
+        chunk(json!([]), Some("S3")),
+        "t2",
+    ]);
+    let message = json!({"content": list, "tool_calls": [look()]});
+    let closed = |mut chunk: Value| {
+        chunk["closed"] = json!(true);
+        chunk
+    };
+    let expected = json!({"role": "assistant", "tool_calls": [look()], "content": [
+        closed(thinking("m1", None)),
+        text,
+        closed(thinking("\nm2 ", Some("S2"))),
+        closed(chunk(json!([]), Some("S3"))),
+        {"type": "text", "text": "t2"},
+    ]});
+    for decoded in [streamed, whole(json!({"message": message, "finish_reason": "tool_calls"}))] {
+        let decoded = decoded.unwrap();
+        let thoughts = decoded.reply.parts.iter().filter_map(|part| match part {
+            Part::Thought(text) => Some(text.to_string()),
+            _ => None,
+        });
+        assert_eq!(thoughts.collect::<Vec<_>>(), ["m1", "\nm2 ", ""]);
+        assert_eq!(returned(decoded), expected);
+    }
+}
+
+/// P19: a field for reasoning has all of it, whatever was said between pieces of it.
+#[test]
+fn reasoning_between_texts_goes_back_in_its_field() {
+    for name in ["reasoning_content", "reasoning"] {
+        let decoded = stream(&[
+            json!({name: "\nOne. "}),
+            json!({"content": "a"}),
+            json!({name: "\n"}),
+            json!({"content": "b"}),
+            json!({name: "Two.\n"}),
+            json!({"content": "c"}),
+        ]);
+        let decoded = decoded.unwrap();
+        let thought = |text: &str| Part::Thought(text.into());
+        let parts = [thought("One. \n"), Part::text("ab"), thought("Two."), Part::text("c")];
+        assert_eq!(decoded.reply.parts, parts);
+        let expected = json!({"role": "assistant", "content": "ab\n\nc", name: "One. \nTwo."});
+        assert_eq!(returned(decoded), expected);
+    }
+}
+
+/// What a provider that knows only the text expects of reasoning whose details go back, too; and where there is none.
+#[test]
+fn a_filler_goes_where_there_is_no_reasoning() {
+    let detail = json!({"type": "reasoning.text", "index": 0, "text": "Where?", "signature": "sig"});
+    let secret = json!({"type": "reasoning.encrypted", "index": 0, "data": "AAAA"});
+    let said = |more: Value| {
+        let mut message = json!({"content": "There."});
+        message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        message
+    };
+    for (message, send, expected) in [
+        (said(json!({})), SendReasoning::AlwaysOrBlank, json!({"reasoning_content": " "})),
+        (said(json!({})), SendReasoning::AlwaysOrEmpty, json!({"reasoning_content": ""})),
+        (said(json!({"reasoning": "Hm."})), SendReasoning::AlwaysOrBlank, json!({"reasoning": "Hm."})),
+        (
+            said(json!({"reasoning": "Where?", "reasoning_details": [detail]})),
+            SendReasoning::AlwaysOrBlank,
+            json!({"reasoning_details": [detail], "reasoning_content": "Where?"}),
+        ),
+        (
+            said(json!({"reasoning_details": [secret]})),
+            SendReasoning::AlwaysOrBlank,
+            json!({"reasoning_details": [secret], "reasoning_content": " "}),
+        ),
+    ] {
+        let decoded = whole(json!({"message": message, "finish_reason": "stop"})).unwrap();
+        let mut expected = said(expected);
+        expected["role"] = json!("assistant");
+        assert_eq!(returned_as(decoded, send), expected, "{message}");
+    }
 }
 
 /// P5: an aggregator's error is in the choice, or only in the finish reason.

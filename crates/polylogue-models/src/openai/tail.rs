@@ -17,6 +17,9 @@ const LIMITS: [&str; 2] = ["max_completion_tokens", "max_tokens"];
 /// The most stop texts that OpenAI accepts. A reply is cut before any other by the caller.
 const MAX_STOPS: usize = 4;
 
+/// The temperature instead of 0, where that is refused: low enough to take the likeliest tokens, and high enough to divide by.
+const LEAST_TEMPERATURE: f64 = 0.01;
+
 /// What the body asks for.
 pub(super) fn asked_output(params: &Params, style: &Style) -> AskedOutput {
     let extra = &params.extra;
@@ -66,7 +69,9 @@ pub(crate) fn prefix_name(request: &Request<'_>) -> String {
 
 fn write_params(fields: &mut Fields<'_>, params: &Params, style: &Style) {
     let finite = |number: Option<f64>| number.filter(|n| n.is_finite());
-    fields.add("temperature", finite(params.temperature).as_ref());
+    let above_zero =
+        |of: f64| if style.deviations.temperature_above_zero { of.max(LEAST_TEMPERATURE) } else { of };
+    fields.add("temperature", finite(params.temperature).map(above_zero).as_ref());
     let top_p = finite(params.top_p).filter(|top_p| !style.deviations.top_p_below_one || *top_p < 1.0);
     fields.add("top_p", top_p.as_ref());
     fields.add("top_k", params.top_k.as_ref());

@@ -131,21 +131,26 @@ impl Draft {
         Ok(())
     }
 
+    /// Whether the last part is one of this kind that was begun.
+    pub(crate) fn ends_with(&self, kind: Kind) -> bool {
+        self.parts.ends_with(kind)
+    }
+
     /// Seals the part that was begun last.
     pub(crate) fn seal(&mut self, data: Value) {
         self.size = self.size.saturating_add(data.as_str().map_or(0, str::len));
         self.parts.seal(data);
     }
 
-    /// Seals the thought of a server that has only one.
+    /// Seals the last thought of a server that does not seal each of them, unless it is sealed.
     pub(crate) fn seal_thought(&mut self, data: Value) {
         self.parts.seal_thought(data);
     }
 
-    /// Seals the thought of a server that has only one, instead of how it was sealed before. It stays, even if it is empty.
-    pub(crate) fn seal_only_thought(&mut self, data: Value) {
+    /// Seals all thoughts of the reply by the first one, instead of how that was sealed before. It stays, even if it is empty.
+    pub(crate) fn seal_all_thoughts(&mut self, data: Value) {
         self.began = true;
-        self.parts.seal_only_thought(data);
+        self.parts.seal_all_thoughts(data);
     }
 
     /// Takes a piece of content, in which reasoning may be marked.
@@ -263,8 +268,7 @@ impl Draft {
             }
         }
         self.calls.deltas().for_each(|call| deltas.push(call));
-        self.parts.replace(Kind::Thought, thought);
-        self.parts.replace(Kind::Text, answer);
+        self.parts.separate(thought, answer);
     }
 
     fn reply(self, request: &Request<'_>) -> Decoded {

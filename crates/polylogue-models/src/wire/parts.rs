@@ -25,6 +25,37 @@ enum Content {
     Call(usize),
 }
 
+impl Draft {
+    /// Words of a server that does not say where parts begin.
+    const fn loose(kind: Kind, text: String) -> Self {
+        Self { content: Content::Words(kind, text), exact: false, seal: None }
+    }
+
+    fn is_of(&self, kind: Kind) -> bool {
+        matches!(self.content, Content::Words(other, _) if other == kind)
+    }
+
+    /// Whether it is [loose](Self::loose) and of this kind.
+    fn is_loose(&self, kind: Kind) -> bool {
+        !self.exact && self.is_of(kind)
+    }
+
+    /// Whether it has neither content nor a seal that stays.
+    fn is_nothing(&self) -> bool {
+        match &self.content {
+            Content::Words(_, text) => text.trim().is_empty() && !(self.exact && self.seal.is_some()),
+            Content::Call(_) => false,
+        }
+    }
+
+    fn loose_thought(&mut self) -> Option<&mut String> {
+        match &mut self.content {
+            Content::Words(Kind::Thought, text) if !self.exact => Some(text),
+            _ => None,
+        }
+    }
+}
+
 /// Finished parts, and what belongs to them.
 pub(super) struct Finished {
     pub(super) parts: Vec<Part>,
@@ -33,33 +64,33 @@ pub(super) struct Finished {
 }
 
 impl Parts {
-    /// Adds words of a server that has one thought and one text, in pieces of any order: the thought is first, and
-    /// calls are last.
+    /// Adds words of a server that does not say where parts begin: they continue the last part, or begin one after another kind of
+    /// part. White space alone begins none after words of its kind.
     pub(super) fn push(&mut self, kind: Kind, piece: &str) {
-        self.only(kind).into_iter().for_each(|text| text.push_str(piece));
-    }
-
-    /// Replaces the words of a server that has one thought and one text.
-    pub(super) fn replace(&mut self, kind: Kind, text: String) {
-        self.only(kind).into_iter().for_each(|before| before.clone_from(&text));
-    }
-
-    fn only(&mut self, kind: Kind) -> Option<&mut String> {
-        let is_kind = |part: &Draft| matches!(&part.content, Content::Words(other, _) if *other == kind);
-        let at = self.0.iter().position(is_kind).unwrap_or_else(|| {
-            let is_call = |part: &Draft| matches!(part.content, Content::Call(_));
-            let at = match kind {
-                Kind::Thought => 0,
-                Kind::Text => self.0.iter().position(is_call).unwrap_or(self.0.len()),
-            };
-            self.0
-                .insert(at, Draft { content: Content::Words(kind, String::new()), exact: false, seal: None });
-            at
-        });
-        match &mut self.0.get_mut(at)?.content {
-            Content::Words(_, text) => Some(text),
-            Content::Call(_) => None,
+        if piece.is_empty() {
+            return;
         }
+        let continues = |part: &Draft| part.is_loose(kind);
+        let at = match piece.trim().is_empty() {
+            true => self.0.iter().rposition(continues),
+            false => self.0.len().checked_sub(1).filter(|at| self.0.get(*at).is_some_and(continues)),
+        };
+        let begun = match at {
+            Some(at) => self.0.get_mut(at),
+            None => None,
+        };
+        match begun {
+            Some(Draft { content: Content::Words(_, text), .. }) => text.push_str(piece),
+            _ => self.0.push(Draft::loose(kind, piece.to_owned())),
+        }
+    }
+
+    /// Separates the thought in the only text of a server that does not say where parts begin.
+    pub(super) fn separate(&mut self, thought: String, answer: String) {
+        let is_text = |part: &Draft| part.is_loose(Kind::Text) && !part.is_nothing();
+        let Some(at) = self.0.iter().position(is_text) else { return };
+        let separated = [Draft::loose(Kind::Thought, thought), Draft::loose(Kind::Text, answer)];
+        drop(self.0.splice(at..=at, separated));
     }
 
     pub(super) fn open(&mut self, kind: Kind) {
@@ -91,25 +122,32 @@ impl Parts {
         }
     }
 
+    /// Whether the last part is one of `kind` that was [begun](Self::open).
+    pub(super) fn ends_with(&self, kind: Kind) -> bool {
+        self.0.last().is_some_and(|last| last.exact && last.is_of(kind))
+    }
+
     pub(super) fn seal_thought(&mut self, data: Value) {
-        let _ = self.only(Kind::Thought);
-        if let Some(first) = self.0.first_mut() {
-            first.seal.get_or_insert(data);
+        if let Some(last) = self.0.iter_mut().rfind(|part| part.is_of(Kind::Thought)) {
+            last.seal.get_or_insert(data);
         }
     }
 
-    /// Seals the only thought instead of how it was sealed before. It stays, even if it is empty.
-    pub(super) fn seal_only_thought(&mut self, data: Value) {
-        let _ = self.only(Kind::Thought);
-        if let Some(first) = self.0.first_mut() {
-            (first.seal, first.exact) = (Some(data), true);
+    /// Seals the first thought, instead of how it was sealed before. It stays, even if it is empty.
+    pub(super) fn seal_all_thoughts(&mut self, data: Value) {
+        match self.0.iter_mut().find(|part| part.is_of(Kind::Thought)) {
+            Some(first) => (first.seal, first.exact) = (Some(data), true),
+            None => {
+                let content = Content::Words(Kind::Thought, String::new());
+                self.0.insert(0, Draft { content, exact: true, seal: Some(data) });
+            }
         }
     }
 
-    /// The text, if there is no thought: it may have one without a mark.
+    /// The text, if there is no other and no thought: it may have one without a mark.
     pub(super) fn unmarked(&self) -> Option<&str> {
         let mut words = self.0.iter().filter_map(|part| match &part.content {
-            Content::Words(kind, text) if !part.exact => Some((*kind, text)),
+            Content::Words(kind, text) if !part.exact && !part.is_nothing() => Some((*kind, text)),
             _ => None,
         });
         match (words.next(), words.next()) {
@@ -123,10 +161,11 @@ impl Parts {
         let mut calls = calls;
         let mut finished =
             Finished { parts: Vec::with_capacity(self.0.len()), seals: Vec::new(), arguments: Vec::new() };
-        for Draft { content, exact, seal } in self.0 {
+        for Draft { content, seal, .. } in tidied(self.0) {
             let at = finished.parts.len();
             let part = match content {
-                Content::Words(kind, text) => words(kind, text, exact, seal.is_some()),
+                Content::Words(Kind::Thought, text) => Some(Part::Thought(text.into())),
+                Content::Words(Kind::Text, text) => Some(Part::text(text)),
                 Content::Call(index) => calls.get_mut(index).and_then(Option::take).map(|made| {
                     let raw = made.raw.map(|text| RawArguments { part: at, text });
                     finished.arguments.extend(raw);
@@ -141,13 +180,27 @@ impl Parts {
     }
 }
 
-fn words(kind: Kind, text: String, exact: bool, sealed: bool) -> Option<Part> {
-    if text.trim().is_empty() && !(exact && sealed) {
-        return None;
+/// The parts that say something or are sealed, with neighbors joined that are one part, and without white space around the thoughts of a
+/// server that does not say where they begin.
+fn tidied(parts: Vec<Draft>) -> Vec<Draft> {
+    let mut tidied: Vec<Draft> = Vec::with_capacity(parts.len());
+    for part in parts.into_iter().filter(|part| !part.is_nothing()) {
+        match (tidied.last_mut(), part) {
+            (
+                Some(Draft { content: Content::Words(kind, text), exact: false, seal }),
+                Draft { content: Content::Words(other, more), exact: false, seal: further },
+            ) if *kind == other => {
+                text.push_str(&more);
+                *seal = seal.take().or(further);
+            }
+            (_, part) => tidied.push(part),
+        }
     }
-    Some(match kind {
-        Kind::Thought if exact => Part::Thought(text.into()),
-        Kind::Thought => Part::Thought(text.trim().into()),
-        Kind::Text => Part::text(text),
-    })
+    if let Some(first) = tidied.iter_mut().find_map(Draft::loose_thought) {
+        *first = first.trim_start().to_owned();
+    }
+    if let Some(last) = tidied.iter_mut().rev().find_map(Draft::loose_thought) {
+        last.truncate(last.trim_end().len());
+    }
+    tidied
 }

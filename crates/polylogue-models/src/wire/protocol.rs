@@ -134,12 +134,10 @@ impl<'a> Own<'a> {
         self.verbatim.filter(|_| self.sealed)?.seal(index, part)
     }
 
-    /// The first thought that is sent back, with its seal.
-    pub(crate) fn thought(&self) -> Option<(&'a str, &'a Value)> {
-        if self.is_further() {
-            return None;
-        }
-        self.parts.iter().enumerate().find_map(|(at, part)| match part {
+    /// The thoughts that are sent back, each with its seal.
+    pub(crate) fn thoughts(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        let parts = if self.is_further() { &[] } else { self.parts };
+        parts.iter().enumerate().filter_map(move |(at, part)| match part {
             Part::Thought(text) => Some((&**text, self.seal(at, part)?)),
             _ => None,
         })

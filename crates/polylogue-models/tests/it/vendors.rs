@@ -2,27 +2,32 @@
 //! without any part of the row.
 
 use crate::common::{Asked, ask, entry, weather};
-use polylogue_core::{AnyModel, Call, Capability, Entry, Outcome, Params, Part, Price, Reply, ToolChoice};
-use polylogue_models::{Config, Deviations, Endpoint, Env, Models, Prices, Provider, Retries, SendReasoning};
+use polylogue_core::{
+    AnyModel, Call, Capability, EncodeCache, Entry, Outcome, Params, Part, Price, Reply, ToolChoice,
+};
+use polylogue_models::{
+    Config, Deviations, Endpoint, EndpointModel, Env, Models, Prices, Provider, Retries, SendReasoning,
+};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server, Vendor};
 use serde_json::{Value, json};
 
 /// Each row: the provider, one of its models that reason, and who is played.
-const ROWS: [(&str, &str, Vendor); 15] = [
+const ROWS: [(&str, &str, Vendor); 17] = [
     ("openai-chat", "o3", Vendor::OpenAi),
     ("mistral", "magistral-medium-latest", Vendor::Mistral),
     ("cohere", "command-a-03-2025", Vendor::Cohere),
     ("deepseek", "deepseek-v4", Vendor::DeepSeek),
     ("deepseek", "deepseek-r1", Vendor::DeepSeek),
     ("openrouter", "anthropic/claude-sonnet-5", Vendor::OpenRouter),
+    ("openrouter", "deepseek/deepseek-v4", Vendor::OpenRouter),
+    ("openrouter", "moonshotai/kimi-k2.6", Vendor::OpenRouter),
     ("groq", "openai/gpt-oss-120b", Vendor::Groq),
     ("xai", "grok-4.20", Vendor::Xai),
     ("lmstudio", "m", Vendor::LmStudio),
     ("vllm", "MiniMaxAI/MiniMax-M2", Vendor::Vllm),
     ("llamacpp", "gpt-oss-120b", Vendor::LlamaCpp),
     ("sglang", "MiniMaxAI/MiniMax-M2", Vendor::Sglang),
-    // It is as strict about reasoning that is returned.
-    ("moonshot", "kimi-of-tomorrow", Vendor::Sglang),
+    ("moonshot", "kimi-k2.6", Vendor::Moonshot),
     ("tgi", "m", Vendor::Tgi),
     ("together", "moonshotai/Kimi-K2-Thinking", Vendor::Together),
 ];
@@ -30,7 +35,7 @@ const ROWS: [(&str, &str, Vendor); 15] = [
 /// A part of a row: its name, how it is reset to what OpenAI accepts, and its value.
 type RowPart = (&'static str, fn(&mut Config), fn(&Config) -> String);
 
-const PARTS: [RowPart; 11] = [
+const PARTS: [RowPart; 13] = [
     ("stream usage", |config| config.stream_usage = true, |config| config.stream_usage.to_string()),
     ("ids", |config| config.call_id_length = None, |config| format!("{:?}", config.call_id_length)),
     (
@@ -55,6 +60,11 @@ const PARTS: [RowPart; 11] = [
         |config| config.deviations.top_p_below_one.to_string(),
     ),
     (
+        "temperature of 0",
+        |config| config.deviations.temperature_above_zero = false,
+        |config| config.deviations.temperature_above_zero.to_string(),
+    ),
+    (
         "null content",
         |config| config.capabilities = config.capabilities.with(Capability::NullContent),
         |config| (config.capabilities.has(Capability::NullContent) != Some(false)).to_string(),
@@ -74,6 +84,11 @@ const PARTS: [RowPart; 11] = [
         |config| config.deviations.refuses_reasoning = Deviations::NONE.refuses_reasoning,
         |config| format!("{:?}", config.deviations.refuses_reasoning),
     ),
+    (
+        "models that expect reasoning",
+        |config| config.deviations.wants_reasoning = Deviations::NONE.wants_reasoning,
+        |config| format!("{:?}", config.deviations.wants_reasoning),
+    ),
 ];
 
 /// What came before: another model's call, and people who speak right after its result.
@@ -86,7 +101,7 @@ fn earlier() -> Vec<Entry> {
 
 fn params() -> Params {
     Params {
-        temperature: Some(0.5),
+        temperature: Some(0.0),
         top_p: Some(1.0),
         seed: Some(7),
         top_k: Some(4),
@@ -113,19 +128,29 @@ fn add_reply(asked: &mut Asked, reply: &Reply) {
     }
 }
 
-/// Holds a conversation with a strict server of `vendor`: a call, its result, and one more question.
-async fn hold(provider: &str, model: &str, vendor: Vendor, change: impl Fn(&mut Config)) -> Server {
-    let server = Server::start(Behavior::from(Playbook::list(thinking())).vendor(vendor)).await;
+/// A model of `provider` that `server` plays.
+fn model_at(server: &Server, provider: &str, model: &str, change: impl Fn(&mut Config)) -> EndpointModel {
     let mut config = Provider::find(provider).unwrap().config_at(&server.base_url());
     config.retries = Retries::none();
     change(&mut config);
-    let model = Endpoint::new(config).unwrap().model(model);
+    Endpoint::new(config).unwrap().model(model)
+}
+
+/// Asks, has the calls answered, asks again, and once more after a question.
+async fn talk(model: &EndpointModel) -> Asked {
     let mut asked = Asked { tools: vec![weather()], params: params(), ..Asked::new(earlier()) };
     for question in [None, Some("And then?"), None] {
-        let Ok(reply) = ask(&model, &asked).await.0 else { break };
+        let Ok(reply) = ask(model, &asked).await.0 else { break };
         add_reply(&mut asked, &reply);
         asked.entries.extend(question.map(Entry::user));
     }
+    asked
+}
+
+/// Holds a conversation with a strict server of `vendor`: a call, its result, and one more question.
+async fn hold(provider: &str, model: &str, vendor: Vendor, change: impl Fn(&mut Config)) -> Server {
+    let server = Server::start(Behavior::from(Playbook::list(thinking())).vendor(vendor)).await;
+    talk(&model_at(&server, provider, model, change)).await;
     server
 }
 
@@ -151,9 +176,15 @@ async fn without_a_part_of_its_row_the_server_of_a_provider_refuses_a_request() 
             let row = Provider::find(provider).unwrap().config_at("http://127.0.0.1:9/v1");
             let mut usual = row.clone();
             reset(&mut usual);
-            // What R1 refuses, other models of the same provider expect.
-            let is_of_model = (part == "models that refuse reasoning") == model.contains("r1");
-            let differs = value(&row) != value(&usual) && (provider != "deepseek" || is_of_model);
+            // Models of the same provider can refuse what others expect.
+            let is_of_model = match part {
+                "models that refuse reasoning" => model.contains("r1"),
+                "models that expect reasoning" => {
+                    ["deepseek/", "moonshotai/"].iter().any(|of| model.starts_with(of))
+                }
+                _ => !model.contains("r1"),
+            };
+            let differs = value(&row) != value(&usual) && is_of_model;
             let refused = !hold(provider, model, vendor, reset).await.violations().is_empty();
             assert_eq!(refused, differs, "{provider}:{model} without {part}");
             played.extend(differs.then_some(part));
@@ -176,6 +207,59 @@ async fn deepseek_is_sent_reasoning_with_every_message_and_r1_with_none() {
     assert_eq!(reasoning(&server), [json!(""), json!("It may rain."), json!("It does not.")]);
     let server = hold("deepseek", "deepseek-r1", Vendor::DeepSeek, |_| {}).await;
     assert_eq!(reasoning(&server), [Value::Null, Value::Null, Value::Null]);
+}
+
+/// P101: Moonshot refuses calls of tools without reasoning, and takes a space for one.
+#[tokio::test]
+async fn moonshot_is_sent_a_space_where_there_is_no_reasoning_of_its_model() {
+    let answers = thinking().into_iter().chain([Answer::text("Always.").think("Who asks?")]);
+    let server = Server::start(Behavior::from(Playbook::list(answers)).vendor(Vendor::Moonshot)).await;
+    let model = model_at(&server, "moonshot", "kimi-k2.6", |_| {});
+    let mut asked = talk(&model).await;
+    assert_eq!(reasoning(&server), [json!(" "), json!("It may rain."), json!("It does not.")]);
+    // What was reasoned before other instructions stays behind.
+    asked.entries.push(Entry::user("And tomorrow?"));
+    let system = Some("Be long.".to_owned());
+    let asked = Asked { system, wire: EncodeCache::default(), ..asked };
+    ask(&model, &asked).await.0.unwrap();
+    assert_eq!(reasoning(&server), vec![json!(" "); 4]);
+    assert_eq!(server.violations(), [""; 0]);
+}
+
+/// What a part is.
+fn kind(part: &Part) -> &'static str {
+    match part {
+        Part::Thought(_) => "thought",
+        Part::Text(_) => "text",
+        Part::Call(_) => "call",
+        _ => "other",
+    }
+}
+
+/// P19: what is reasoned after a text has its place in the reply, and all of it goes back as each provider expects it. Only Mistral says
+/// in whole replies where it was.
+#[tokio::test]
+async fn reasoning_between_texts_goes_back_as_it_was_sent() {
+    for (provider, name, vendor) in ROWS {
+        for stream in [true, false] {
+            let looks = Answer::text("I look.").think("It may rain.").after("Let me see. ", "One moment. ");
+            let answers = [looks.call("weather", json!({})), Answer::text("Sunny.")];
+            let server = Server::start(Behavior::from(Playbook::list(answers)).vendor(vendor)).await;
+            let model = model_at(&server, provider, name, |config| config.stream = stream);
+            let mut asked = Asked { tools: vec![weather()], params: params(), ..Asked::new(earlier()) };
+            let reply = ask(&model, &asked).await.0.unwrap();
+            let kinds: Vec<_> = reply.parts.iter().map(kind).collect();
+            let case = format!("{provider}:{name}, streamed: {stream}");
+            match stream || vendor == Vendor::Mistral {
+                true => assert_eq!(kinds, ["thought", "text", "thought", "text", "call"], "{case}"),
+                false => assert_eq!(kinds, ["thought", "text", "call"], "{case}"),
+            }
+            add_reply(&mut asked, &reply);
+            ask(&model, &asked).await.0.unwrap();
+            assert_eq!(server.violations(), [""; 0], "{case}");
+            assert_eq!(server.unused(), 0, "{case}");
+        }
+    }
 }
 
 /// P103: the log and the cost are those of the model that OpenRouter names, if it chose another one, by `openrouter/auto` or by

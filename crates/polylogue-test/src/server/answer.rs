@@ -21,6 +21,8 @@ use super::{PieceGate, Quirk};
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answer {
+    /// What it reasons and says before its last reasoning and text.
+    pub(super) earlier: Vec<(String, String)>,
     pub(super) text: String,
     pub(super) thought: String,
     pub(super) calls: Vec<ScriptedCall>,
@@ -121,6 +123,13 @@ impl Answer {
     #[must_use]
     pub fn think(self, thought: impl Into<String>) -> Self {
         Self { thought: thought.into(), ..self }
+    }
+
+    /// Before that, the reply has this reasoning and this text. By chat completions alone.
+    #[must_use]
+    pub fn after(mut self, thought: impl Into<String>, text: impl Into<String>) -> Self {
+        self.earlier.push((thought.into(), text.into()));
+        self
     }
 
     /// The reply calls a tool. The call's id is made from the request, so that the same request gets the same id and

@@ -1,5 +1,6 @@
 //! The Messages API: what Anthropic asks of requests, and how it replies.
 
+mod headers;
 mod reply;
 mod validate;
 

@@ -115,12 +115,15 @@ fn deltas(completion: &Completion<'_>) -> Vec<String> {
     if completion.has(&Quirk::NullDelta) {
         deltas.push("null".into());
     }
-    let thoughts = pieces(completion.thought, None);
-    let last = thoughts.len().saturating_sub(1);
-    let thoughts = thoughts.iter().enumerate();
-    deltas.extend(thoughts.map(|(nth, piece)| delta(completion, completion.reasoning(piece, nth == last))));
-    let texts = pieces(&completion.text, completion.answer.pieces);
-    deltas.extend(texts.iter().map(|piece| text_delta(completion, piece)));
+    for (thought, text) in completion.rounds() {
+        let thoughts = pieces(thought, None);
+        let last = thoughts.len().saturating_sub(1);
+        let reasoning =
+            |(nth, piece): (usize, &&str)| completion.reasoning(piece, (nth == last).then_some(thought));
+        deltas.extend(thoughts.iter().enumerate().map(|piece| delta(completion, reasoning(piece))));
+        let texts = pieces(text, completion.answer.pieces);
+        deltas.extend(texts.iter().map(|piece| text_delta(completion, piece)));
+    }
     deltas.extend(call_deltas(completion));
     deltas
 }

@@ -14,6 +14,9 @@ pub(super) const CREATED: u64 = 1_700_000_000;
 /// The field with parts of reasoning in the forms of the providers behind OpenRouter.
 pub(super) const DETAILS: &str = "reasoning_details";
 
+/// The field with the signature of reasoning that is a part of the content.
+pub(super) const SIGNATURE: &str = "signature";
+
 /// An answer to a request, worked out as far as both forms need it.
 pub(super) struct Completion<'a> {
     pub(super) answer: &'a Answer,
@@ -72,19 +75,55 @@ impl<'a> Completion<'a> {
         }
     }
 
-    /// Reasoning in the format of a message or delta. The last piece has the signature of all.
-    pub(super) fn reasoning(&self, piece: &str, is_last: bool) -> Map<String, Value> {
+    /// What it reasons and says, in order.
+    pub(super) fn rounds(&self) -> Vec<(&str, &str)> {
+        let earlier = self.answer.earlier.iter().map(|(thought, text)| (thought.as_str(), text.as_str()));
+        earlier.chain([(self.thought, self.text.as_str())]).collect()
+    }
+
+    /// All that it reasons.
+    pub(super) fn thoughts(&self) -> String {
+        self.rounds().into_iter().map(|(thought, _)| thought).collect()
+    }
+
+    /// All that it says.
+    fn texts(&self) -> String {
+        self.rounds().into_iter().map(|(_, text)| text).collect()
+    }
+
+    /// A piece of reasoning in the format of a message or delta. The last piece has the signature of `all` that is reasoned there.
+    pub(super) fn reasoning(&self, piece: &str, all: Option<&str>) -> Map<String, Value> {
         let fields = match self.thought_field() {
-            "thinking" => json!({"content": [thinking(piece)]}),
-            DETAILS => json!({"reasoning": piece, DETAILS: [self.detail(piece, is_last)]}),
+            "thinking" => json!({"content": [self.thinking(piece, all)]}),
+            DETAILS => json!({"reasoning": piece, DETAILS: [self.detail(piece, all.is_some())]}),
             field => json!({ field: piece }),
         };
         fields.as_object().cloned().unwrap_or_default()
     }
 
+    /// A piece of reasoning as a part of the content, in which Mistral has it. The last piece has the signature of `all` of them.
+    fn thinking(&self, piece: &str, all: Option<&str>) -> Value {
+        let mut part = json!({"type": "thinking", "thinking": [{"type": "text", "text": piece}]});
+        let signature = all.map(|all| seal("mistral", &format!("{}\0{all}", self.model())));
+        let signature = signature.map(|signature| (SIGNATURE.to_owned(), signature.into()));
+        part.as_object_mut().into_iter().for_each(|part| part.extend(signature.clone()));
+        part
+    }
+
+    /// The content as a list in the order in which it is reasoned and said.
+    pub(super) fn chunks(&self) -> Vec<Value> {
+        let chunks = self.rounds().into_iter().flat_map(|(thought, text)| {
+            let thinking = (!thought.is_empty()).then(|| self.thinking(thought, Some(thought)));
+            let text = (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}));
+            [thinking, text]
+        });
+        chunks.flatten().collect()
+    }
+
     /// A piece of reasoning as a detail.
     pub(super) fn detail(&self, piece: &str, is_last: bool) -> Value {
-        let signature = is_last.then(|| seal("openrouter", &format!("{}\0{}", self.model(), self.thought)));
+        let all = || format!("{}\0{}", self.model(), self.thoughts());
+        let signature = is_last.then(|| seal("openrouter", &all()));
         json!({"type": "reasoning.text", "index": 0, "format": "unknown", "text": piece, "signature": signature})
     }
 
@@ -135,16 +174,13 @@ impl<'a> Completion<'a> {
     fn message(&self) -> Map<String, Value> {
         let mut message = Map::new();
         self.put(&mut message, Field::Role, "role", json!("assistant"));
-        let silent = self.text.is_empty() && !self.answer.calls.is_empty();
-        message.insert("content".into(), if silent { Value::Null } else { self.content(&self.text) });
-        if !self.thought.is_empty() {
-            message.extend(self.reasoning(self.thought, true));
-        }
-        if let (false, Some(Value::Array(parts))) =
-            (silent || self.thought.is_empty(), message.get_mut("content"))
-            && self.has(&Quirk::ThinkingParts)
-        {
-            parts.push(json!({"type": "text", "text": self.text}));
+        let (thoughts, texts) = (self.thoughts(), self.texts());
+        let silent = texts.is_empty() && !self.answer.calls.is_empty();
+        message.insert("content".into(), if silent { Value::Null } else { self.content(&texts) });
+        if !thoughts.is_empty() && self.has(&Quirk::ThinkingParts) {
+            message.insert("content".into(), self.chunks().into());
+        } else if !thoughts.is_empty() {
+            message.extend(self.reasoning(&thoughts, Some(&thoughts)));
         }
         if !self.answer.calls.is_empty() {
             let calls = self.answer.calls.iter().enumerate();
@@ -175,11 +211,6 @@ impl<'a> Completion<'a> {
             map.insert(name.to_owned(), value);
         }
     }
-}
-
-/// Reasoning as a part of the content, in which Mistral has it.
-fn thinking(text: &str) -> Value {
-    json!({"type": "thinking", "thinking": [{"type": "text", "text": text}]})
 }
 
 /// Arguments as an object, or as they are when they are none.

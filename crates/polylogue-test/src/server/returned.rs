@@ -6,7 +6,8 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::completion::{Completion, DETAILS};
+use super::Quirk;
+use super::completion::{Completion, DETAILS, SIGNATURE};
 use super::rules::{Checked, role};
 use super::seal::seal;
 
@@ -71,12 +72,14 @@ fn place(model: &str, messages: &[Value]) -> String {
 
 /// The reasoning of a reply; `None` if it has none.
 pub(super) fn reasoning(completion: &Completion<'_>) -> Option<Reasoning> {
-    if completion.thought.is_empty() {
+    let thoughts = completion.thoughts();
+    if thoughts.is_empty() {
         return None;
     }
     let form = match completion.thought_field() {
-        DETAILS => json!({ DETAILS: [completion.detail(completion.thought, true)] }),
-        field => json!({ field: completion.thought }),
+        DETAILS => json!({ DETAILS: [completion.detail(&thoughts, true)] }),
+        field if completion.has(&Quirk::ThinkingParts) => json!({ field: in_order(&completion.chunks()) }),
+        field => json!({ field: thoughts }),
     };
     let call = completion.answer.calls.first().and_then(|call| completion.call_id(0, call));
     Some(Reasoning { form, call })
@@ -84,16 +87,41 @@ pub(super) fn reasoning(completion: &Completion<'_>) -> Option<Reasoning> {
 
 /// The reasoning that a message returns, as an object with one field.
 fn returned(message: &Value) -> Checked<Option<Value>> {
+    let is_blank = |value: &Value| value.as_str().is_some_and(|text| text.trim().is_empty());
     let fields = FIELDS.iter().filter_map(|name| Some((*name, message.get(name)?.clone())));
-    let mut found: Vec<(&str, Value)> = fields.filter(|(_, value)| *value != "").collect();
-    let parts = message.get("content").and_then(Value::as_array).into_iter().flatten();
-    let thinking = parts.filter(|part| part.get("type").is_some_and(|kind| kind == "thinking"));
-    found.extend(thinking.map(|part| ("thinking", text_of(part))));
+    let mut found: Vec<(&str, Value)> = fields.filter(|(_, value)| !is_blank(value)).collect();
+    // Some providers behind OpenRouter know no more than the text of the details.
+    let details = message.get(DETAILS).map(text_of_details);
+    found.retain(|(name, value)| *name != "reasoning_content" || details.as_ref() != Some(value));
+    let parts = message.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let chunks = parts.iter().any(is_thinking).then(|| ("thinking", in_order(parts)));
+    found.extend(chunks);
     match &*found {
         [] => Ok(None),
         [(name, value)] => Ok(Some(json!({ *name: value }))),
         [(one, _), (other, _), ..] => Err(format!("has reasoning twice: `{one}` and `{other}`")),
     }
+}
+
+fn is_thinking(part: &Value) -> bool {
+    part.get("type").is_some_and(|kind| kind == "thinking")
+}
+
+/// The reasoning of a content with its signatures, and where there are texts around it.
+fn in_order(parts: &[Value]) -> Value {
+    let reduced = |part: &Value| match is_thinking(part) {
+        true => json!({"thinking": text_of(part), SIGNATURE: part.get(SIGNATURE)}),
+        false => "text".into(),
+    };
+    let mut reduced: Vec<Value> = parts.iter().map(reduced).collect();
+    reduced.dedup_by(|next, before| *next == "text" && *before == "text");
+    reduced.into()
+}
+
+/// The text of details.
+fn text_of_details(details: &Value) -> Value {
+    let details = details.as_array().into_iter().flatten();
+    details.filter_map(|detail| detail.get("text")?.as_str()).collect::<String>().into()
 }
 
 /// The text of a part with reasoning.
@@ -135,9 +163,15 @@ mod tests {
         ] {
             assert_eq!(check(&form, "m", &[user("A"), own(form.clone()), user("B")]), Ok(()), "{form}");
         }
-        let part = json!({"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}], "closed": true});
+        let part = json!({"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}], "closed": true, "signature": "s"});
         let listed = json!({"role": "assistant", "content": [part, {"type": "text", "text": "a"}]});
-        assert_eq!(check(&json!({"thinking": "Hm."}), "m", &[user("A"), listed]), Ok(()));
+        let sent = json!({"thinking": [{"thinking": "Hm.", "signature": "s"}, "text"]});
+        assert_eq!(check(&sent, "m", &[user("A"), listed]), Ok(()));
+        let details = own(json!({"reasoning_details": detail, "reasoning_content": "Hm."}));
+        assert_eq!(
+            check(&json!({"reasoning_details": detail}), "m", &[user("A"), details, user("B")]),
+            Ok(())
+        );
     }
 
     #[test]
@@ -153,6 +187,7 @@ mod tests {
             ("m", vec![user("A"), own(json!({"reasoning": "Hm."}))], "did not send in this place"),
             ("m", vec![user("A"), own(json!({}))], "lacks the reasoning"),
             ("m", vec![user("A"), own(json!({"reasoning_content": ""}))], "lacks the reasoning"),
+            ("m", vec![user("A"), own(json!({"reasoning_content": " "}))], "lacks the reasoning"),
             ("m", vec![user("A"), own(twice)], "has reasoning twice"),
             ("m", vec![of_user], "not the assistant's"),
         ] {

@@ -25,7 +25,8 @@ pub enum Vendor {
     Cohere,
     /// Its models that reason expect reasoning with every assistant message, R1 with none.
     DeepSeek,
-    /// It has reasoning in `reasoning_details`, which must go back.
+    /// It has reasoning in `reasoning_details`, which must go back. Models of DeepSeek and Moonshot expect it as `reasoning_content`, too,
+    /// with every assistant message, and not empty.
     OpenRouter,
     /// It refuses unknown fields, those of reasoning in messages among them.
     Groq,
@@ -37,7 +38,9 @@ pub enum Vendor {
     LlamaCpp,
     /// It puts returned reasoning into templates.
     Sglang,
-    /// It refuses a `top_p` of 1, and formats of replies but its grammars.
+    /// Its models that reason expect reasoning with every call of a tool, also of one that another model called, and not an empty one.
+    Moonshot,
+    /// It refuses a temperature of 0, a `top_p` of 1, and formats of replies but its grammars.
     Tgi,
     /// It has reasoning in `reasoning`, and refuses `null` as a content.
     Together,
@@ -130,6 +133,7 @@ impl Vendor {
             | Self::LmStudio
             | Self::LlamaCpp
             | Self::Sglang
+            | Self::Moonshot
             | Self::Tgi => &[],
         }
     }
@@ -139,6 +143,7 @@ impl Vendor {
         match self {
             Self::Mistral | Self::OpenRouter | Self::Vllm | Self::LlamaCpp | Self::Sglang => true,
             Self::DeepSeek => !is_r1(model),
+            Self::Moonshot => is_kimi(model),
             Self::OpenAi
             | Self::Cohere
             | Self::Groq
@@ -197,7 +202,23 @@ impl Vendor {
                     None => Ok(()),
                 })
             }
-            Self::Xai | Self::OpenRouter | Self::Sglang => Ok(()),
+            Self::Moonshot if is_kimi(model(body)) => own(messages).try_for_each(|(at, message)| {
+                match message.get("tool_calls").is_none() || has_reasoning_content(message) {
+                    true => Ok(()),
+                    false => Err(format!(
+                        "thinking is enabled but reasoning_content is missing in assistant tool call message at index {at}"
+                    )),
+                }
+            }),
+            Self::OpenRouter if wants_reasoning_content(model(body)) => {
+                match own(messages).all(|(_, message)| has_reasoning_content(message)) {
+                    true => Ok(()),
+                    false => {
+                        Err("The `reasoning_content` in the thinking mode must be passed back to the API.".into())
+                    }
+                }
+            }
+            Self::Xai | Self::OpenRouter | Self::Moonshot | Self::Sglang => Ok(()),
         }
     }
 }
@@ -219,6 +240,9 @@ fn no_long_list(body: &Object, messages: &[Value]) -> Checked {
 
 /// What TGI asks, whose formats of replies have their schema as `value`.
 fn tgi(body: &Object) -> Checked {
+    if body.get("temperature").and_then(Value::as_f64).is_some_and(|temperature| temperature <= 0.0) {
+        return Err("Input validation error: `temperature` must be strictly positive".into());
+    }
     if body.get("top_p").and_then(Value::as_f64).is_some_and(|top_p| top_p >= 1.0) {
         return Err("Input validation error: `top_p` must be > 0.0 and < 1.0".into());
     }
@@ -236,6 +260,21 @@ fn model(body: &Object) -> &str {
 
 fn is_r1(model: &str) -> bool {
     model.contains("r1")
+}
+
+/// Whether it is one of Moonshot's models that reason.
+fn is_kimi(model: &str) -> bool {
+    model.starts_with("kimi-")
+}
+
+/// Whether it is a model behind OpenRouter whose provider expects `reasoning_content`.
+fn wants_reasoning_content(model: &str) -> bool {
+    model.starts_with("deepseek/deepseek-v4") || model.starts_with("moonshotai/kimi-")
+}
+
+/// Whether there is any `reasoning_content`.
+fn has_reasoning_content(message: &Value) -> bool {
+    message.get("reasoning_content").and_then(Value::as_str).is_some_and(|text| !text.is_empty())
 }
 
 /// The request without parts of reasoning, which only Mistral has in contents.

@@ -348,3 +348,31 @@ async fn claude_in_bedrock_is_sent_the_same_with_a_key_or_a_signature() {
     let error = provider.config(&polylogue_models::Env::of([("A", "b")])).unwrap_err();
     assert!(error.hint.unwrap().contains("AWS_REGION"));
 }
+
+/// P26, P50: the newer version is there from Claude 4.7 on. Of models that are not in the table, that is unknown.
+#[tokio::test]
+async fn claude_in_bedrock_is_asked_by_a_version_that_is_there() {
+    let (old, new) = ("2023-06-01", "2026-10-21");
+    for (model, expected) in [
+        ("claude-haiku-4-5-20251001", old),
+        ("claude-sonnet-4-5", old),
+        ("claude-sonnet-4-6", old),
+        ("claude-opus-4-6", old),
+        ("claude-opus-4-7", new),
+        ("claude-opus-5", new),
+        ("claude-haiku-5-5", new),
+        ("claude-of-tomorrow", old),
+    ] {
+        let server = Server::start(Behavior::from("So.")).await;
+        let address = format!("{}/anthropic", server.root_url());
+        let vars = [("ANTHROPIC_BEDROCK_MANTLE_BASE_URL", &*address), ("AWS_BEARER_TOKEN_BEDROCK", KEY)];
+        let models = polylogue_models::Models::new(polylogue_models::Env::of(vars));
+        asked_of(&models.model(&format!("bedrock-mantle:anthropic.{model}")).unwrap(), &Asked::default())
+            .await;
+        asked_of(&claude(&server, model), &Asked::default()).await;
+        let [there, here] =
+            [0, 1].map(|nth| server.requests()[nth].header("anthropic-version").unwrap().to_owned());
+        assert_eq!((&*there, &*here), (expected, new), "{model}");
+        assert_eq!(server.violations(), [""; 0], "{model}");
+    }
+}

@@ -8,12 +8,7 @@ use super::super::Received;
 use super::super::media;
 use super::super::rules::{Checked, Object, each, list, number, object, only, text};
 use super::super::seal::anthropic as signature;
-
-/// Versions of the API. The newer one refuses parameters of sampling.
-const VERSIONS: [&str; 2] = ["2023-06-01", "2026-10-21"];
-
-/// The header's value with which thinking can have `block_binding`.
-const BINDING: &str = "thinking-binding-controls-2026-08-01";
+use super::headers::{VERSIONS, version};
 
 const FIELDS: [&str; 20] = [
     "model",
@@ -46,17 +41,7 @@ pub(in super::super) fn validate(received: &Received) -> Result<(), String> {
     if received.path.contains("/publishers/anthropic/") {
         return validate_at_vertex(received);
     }
-    let version = received.header("anthropic-version").ok_or("anthropic-version: header is required")?;
-    if !VERSIONS.contains(&version) {
-        return Err(format!("anthropic-version: `{version}` is not a version"));
-    }
-    let is_bound = received.body.pointer("/thinking/block_binding").is_some();
-    if is_bound
-        && !received.header("anthropic-beta").is_some_and(|all| all.split(',').any(|beta| beta == BINDING))
-    {
-        return Err("thinking.block_binding: Extra inputs are not permitted".into());
-    }
-    check(&received.body, version)
+    check(&received.body, version(received)?)
 }
 
 /// Checks a request to Vertex AI: the model is in the path, and the version in the body.
