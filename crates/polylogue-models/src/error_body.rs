@@ -9,6 +9,9 @@ use crate::too_long::too_long;
 /// How much of a provider's message is quoted.
 const MESSAGE_KEPT: usize = 500;
 
+/// How much of a provider's time is quoted: a date and a time have fewer characters.
+const TIME_KEPT: usize = 40;
+
 /// The hint for a request that is too long.
 pub(crate) const LONG: &str =
     "the conversation is longer than the model can read: trim it, or take another model";
@@ -26,6 +29,8 @@ pub(crate) struct ErrorBody {
     pub(crate) wait: Option<Duration>,
     /// What the model wrote that Groq could not parse.
     pub(crate) generation: Option<String>,
+    /// When a budget begins again, as OpenRouter says it.
+    pub(crate) resets_at: Option<String>,
     /// The tokens of the request and the context window, as llama.cpp names them.
     pub(crate) tokens: Option<u32>,
     pub(crate) limit: Option<u32>,
@@ -104,13 +109,17 @@ impl ErrorBody {
             fields.iter().flatten().find_map(|value| value.as_u64()).and_then(|n| u16::try_from(n).ok());
         // Anthropic's type is that of the status; the code says more.
         let detail = error.get("details").and_then(|details| details.get("error_code"));
-        let codes = fields.into_iter().chain([detail]).flatten().filter_map(Value::as_str);
+        // OpenRouter says here which of its limits is reached.
+        let limits = ["/metadata/limit_source", "/metadata/reason"].map(|place| error.pointer(place));
+        let codes = fields.into_iter().chain([detail]).chain(limits).flatten().filter_map(Value::as_str);
         let codes = codes.chain(reasons(error)).map(code).collect();
         let count =
             |name: &str| error.get(name).and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok());
         let (tokens, limit) = (count("n_prompt_tokens"), count("n_ctx"));
         let generation = text(error, "failed_generation").map(str::to_owned);
-        Self { message, codes, number, wait: retry_delay(error), generation, tokens, limit }
+        let resets_at = error.pointer("/metadata/resets_at").and_then(Value::as_str);
+        let resets_at = resets_at.map(|time| time.chars().take(TIME_KEPT).collect());
+        Self { message, codes, number, wait: retry_delay(error), generation, resets_at, tokens, limit }
     }
 
     /// Adds the type of Amazon's errors, which is in a header.

@@ -156,6 +156,10 @@ impl ErrorContext<'_> {
             }
             400 | 403 if says.is_filtered() => (Kind::Filtered, Some(FILTERED.to_owned()), RetryAdvice::No),
             401 | 403 => (Kind::Config, Some(self.refused_key_hint(says)), RetryAdvice::No),
+            // OpenRouter's limit on what the requests in flight may cost.
+            402 if asked.is_some() || says.mentions(&["in_flight_budget"]) => {
+                (Kind::Refused, Some(IN_FLIGHT.to_owned()), RetryAdvice::Yes(asked))
+            }
             402 => (Kind::Spent, Some(QUOTA.to_owned()), RetryAdvice::Spent),
             404 if says.mentions(&["deploymentnotfound"]) => {
                 (Kind::Config, Some(NO_DEPLOYMENT.to_owned()), RetryAdvice::No)
@@ -197,6 +201,10 @@ impl ErrorContext<'_> {
             AccountError::Key => self.refused_key_hint(says),
             AccountError::Model => self.address_hint(),
             _ => error.hint().unwrap_or_default().to_owned(),
+        };
+        let hint = match &says.resets_at {
+            Some(time) => format!("{hint}; it begins again at {}", self.redactor.clean(time)),
+            None => hint,
         };
         match error.spends_key() {
             true => (Kind::Spent, Some(hint), RetryAdvice::Spent),
@@ -398,12 +406,22 @@ const NOT_TRUSTED: &str = "check the base URL; if the server's certificate is se
 const PROXY: &str = "check the proxy, with the name and the password in its address, or name the host in `NO_PROXY` if \
     it is reached directly";
 const NO_TLS: &str = "check the base URL: it begins with `http://` if the server does not encrypt";
+const IN_FLIGHT: &str = "requests in flight may cost no more than the account has left: limit them with `in_flight`, or add credit";
 const RATE: &str = "limit the endpoint's requests with `per_minute` or `in_flight`";
 const NO_DEPLOYMENT: &str = "after `azure:` stands the name of a deployment of the resource, not of a model: look it up in the \
     portal; a new deployment takes a few minutes";
 const FILTERED: &str = "the provider's content filter refused the prompt: change it, or the filter of the deployment; with `refusal` in \
      `fallback`, the next model is asked";
 const THEIRS: &str = "the provider has an internal error: try again later";
+
+/// Why a call failed, in a few words: the status with which `whom` refused it, or what happened. A reply that broke off has the status of
+/// one that did not.
+pub(crate) fn cause(error: &ModelError, whom: &str) -> String {
+    match error.status.filter(|status| *status >= 400) {
+        Some(status) => format!("{status} from {whom}"),
+        None => error.message.clone(),
+    }
+}
 
 /// The wait that the provider asks for.
 fn asked(headers: &HeaderMap) -> Option<Duration> {

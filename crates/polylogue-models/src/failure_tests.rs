@@ -99,6 +99,38 @@ fn every_status_has_its_kind_its_fault_and_its_retry() {
     }
 }
 
+/// OpenRouter's limits: that on requests in flight passes, that of an account does not.
+#[test]
+fn what_may_be_spent_is_waited_for_only_if_it_is_in_flight() {
+    let body = |status: u16, metadata: &str| {
+        format!(r#"{{"error":{{"code":{status},"message":"It is reached.","metadata":{{{metadata}}}}}}}"#)
+    };
+    let wait = Some(Duration::from_secs(3));
+    let in_flight = r#""reason":"in_flight_budget","limit_source":"openrouter_key_limit""#;
+    let budget = |name: &str| format!(r#""limit_source":"openrouter_{name}","resets_at":"2026-08-01""#);
+    for (status, metadata, headers, again, hint) in [
+        (402, in_flight, &[("retry-after", "3")][..], RetryAdvice::Yes(wait), "`in_flight`"),
+        (402, in_flight, &[], RetryAdvice::Yes(None), "`in_flight`"),
+        (402, "", &[("retry-after", "3")], RetryAdvice::Yes(wait), "`in_flight`"),
+        (402, r#""reason":"weight_exceeds_budget""#, &[], RetryAdvice::Spent, "billing page"),
+        (402, r#""limit_source":"openrouter_credits""#, &[], RetryAdvice::Spent, "billing page"),
+        (403, &budget("key_limit"), &[], RetryAdvice::Spent, "billing page; it begins again at 2026-08-01"),
+        (403, &budget("guardrail_budget"), &[], RetryAdvice::Spent, "it begins again at 2026-08-01"),
+        (403, &budget("workspace_budget"), &[], RetryAdvice::Spent, "it begins again at 2026-08-01"),
+    ] {
+        let (case, body) = (Case::new(), body(status, metadata));
+        let refused = case.refused(status, headers, &body);
+        let inside = case.context().flawed(DecodeError::Error(body.clone()), 200);
+        let kind = if again == RetryAdvice::Spent { Kind::Spent } else { Kind::Refused };
+        assert_eq!((refused.error.kind, refused.again), (kind, again), "{body}");
+        assert!(refused.error.hint.unwrap().contains(hint), "{body}");
+        // Without headers, it is the body that counts.
+        if headers.is_empty() {
+            assert_eq!((inside.error.kind, inside.again), (kind, again), "{body}");
+        }
+    }
+}
+
 /// Filters of Azure, OpenAI, Qwen and OpenRouter, as status and inside of a reply. Prompts that are invalid for another reason are mistakes.
 #[test]
 fn a_prompt_that_a_filter_refused_is_filtered() {

@@ -9,6 +9,7 @@ use polylogue_core::{
     Limits, Model, ModelError, ModelErrorKind, Money, Params, Reply, Request, Usage,
 };
 
+use crate::failure::cause;
 use crate::failure_class::FailureClass;
 use crate::unsupported::asked_for;
 
@@ -147,11 +148,6 @@ fn take_next<'a>(models: &mut Vec<&'a AnyModel>) -> Option<&'a AnyModel> {
     (!models.is_empty()).then(|| models.remove(ready.unwrap_or(0)))
 }
 
-/// Why a call failed, in a few words.
-fn cause(error: &ModelError) -> String {
-    error.status.map_or_else(|| error.message.clone(), |status| format!("{status} from {}", error.model))
-}
-
 /// The last error, with those before it.
 fn with_earlier(error: ModelError, failed: &[String]) -> ModelError {
     if failed.is_empty() {
@@ -189,7 +185,7 @@ impl Model for Fallback {
                     Err(error) => Err(with_earlier(error, &failed)),
                 };
             };
-            streamed.restart(&cause(&error), next.name());
+            streamed.restart(&cause(&error, &error.model), next.name());
             if let Some(reserved) = request.reserved {
                 reserved.fail(attempt);
                 // Every attempt counts, and may not fit into a limit.

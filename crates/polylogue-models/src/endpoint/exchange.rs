@@ -60,7 +60,7 @@ impl KeyPool {
         let redactor = authorized.redactor(context.redactor);
         let context = ErrorContext { redactor: &redactor, ..*context };
         let failure = Box::pin(refusal(&mut response, clock, &context)).await;
-        if let (429, RetryAdvice::Yes(asked)) = (status, failure.again) {
+        if let (402 | 429, RetryAdvice::Yes(asked)) = (status, failure.again) {
             permit.block(KeyState::wait(asked)).await;
         }
         let failure = self.but_for(key, failure);

@@ -151,7 +151,7 @@ impl State {
                 let is_left = |key: &KeyState| key.spent_for(now).is_zero();
                 self.keys.iter().any(is_left).then_some(RetryAdvice::Now)
             }
-            RetryAdvice::Yes(asked) if failure.error.status == Some(429) => {
+            RetryAdvice::Yes(asked) if matches!(failure.error.status, Some(402 | 429)) => {
                 key.cool(asked, now);
                 let is_cooling = !key.is_ready(now);
                 let other = is_cooling && self.keys.iter().any(|key| key.is_ready(now));

@@ -30,7 +30,7 @@ use crate::auth::Auth;
 use crate::azure;
 use crate::catalog::KnownModel;
 use crate::deviations::MediaForm;
-use crate::failure::{ErrorContext, Failure};
+use crate::failure::{ErrorContext, Failure, cause};
 use crate::google;
 use crate::learned::ModelKey;
 use crate::pages::page_tokens;
@@ -342,7 +342,7 @@ impl EndpointModel {
             match next_attempt(failure, &mut attempts, self.endpoint.patience()) {
                 Ok(wait) => {
                     forwarder.restart();
-                    forwarder.retry(&self.cause(&last), &attempts, wait);
+                    forwarder.retry(&cause(&last, self.endpoint.provider()), &attempts, wait);
                     tokio::time::sleep(wait).await;
                 }
                 Err(error) => break Err(error),
@@ -369,14 +369,6 @@ impl EndpointModel {
         }
         let other = || (P::API != self.endpoint.api()).then(|| P::API.http().chat.to_owned());
         P::target(model, stream).or_else(other).map(|target| self.endpoint.place(&target))
-    }
-
-    /// Why an attempt failed, in a few words.
-    fn cause(&self, error: &ModelError) -> String {
-        match error.status {
-            Some(status) => format!("{status} from {}", self.endpoint.provider()),
-            None => error.message.clone(),
-        }
     }
 
     /// The known refusal of `request`, if there is one.

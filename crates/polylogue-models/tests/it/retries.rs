@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::common::{Asked, ask, config, model, quick, reply, text};
 use polylogue_core::{DeltaRef, DeltaSink, Model as _, ModelErrorKind as Kind};
 use polylogue_models::{Config, Retries, Timeouts};
-use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Server};
+use polylogue_test::server::{Answer, Behavior, Field, Playbook, Quirk, Server};
 
 fn list(answers: impl IntoIterator<Item = Answer>) -> Behavior {
     Playbook::list(answers).into()
@@ -14,6 +14,8 @@ fn list(answers: impl IntoIterator<Item = Answer>) -> Behavior {
 #[tokio::test]
 async fn what_may_pass_is_tried_again() {
     for failing in [
+        // A limit on what requests in flight may cost.
+        Answer::status(402).retry_after_secs(0),
         Answer::status(408),
         Answer::status(409),
         Answer::status(429).retry_after_secs(0),
@@ -104,14 +106,18 @@ impl DeltaSink for Reported {
 
 #[tokio::test]
 async fn every_retry_is_reported_with_its_cause() {
-    let answers = [Answer::status(429), Answer::error(503, "busy"), Answer::text("ok")];
+    let missing = [Quirk::Missing(Field::FinishReason), Quirk::NoDone, Quirk::NoUsage];
+    let cut = missing.into_iter().fold(Answer::text("It is"), Answer::with);
+    let answers = [Answer::status(429), Answer::error(503, "busy"), cut, Answer::text("ok")];
     let server = Server::start(list(answers)).await;
     let mut reported = Reported::default();
     let model = model(Config { retries: quick(5), ..config(&server) });
     model.complete(&Asked::default().request(), &mut reported).await.unwrap();
     let provider = model.endpoint().provider().to_owned();
     let report = |status: u16, nth: u32| (format!("{status} from {provider}"), nth, 4);
-    assert_eq!(reported.0, [report(429, 1), report(503, 2)]);
+    // Its status was that of a reply.
+    let broke = ("the connection broke: the reply ended before it was finished".to_owned(), 3, 4);
+    assert_eq!(reported.0, [report(429, 1), report(503, 2), broke]);
 }
 
 #[tokio::test]
