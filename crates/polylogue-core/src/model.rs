@@ -19,8 +19,8 @@ pub use self::seals::SealsSent;
 use self::stops::Stopped;
 pub use self::wrapper::ModelWrapper;
 use crate::{
-    CallCost, Capabilities, DeltaSink, EncodeCache, Entry, Limits, ModelError, Money, Name, Params, Path,
-    Reply, Reservation, ToolSpec, Usage,
+    CallCost, Capabilities, DeltaSink, EncodeCache, Entry, Limits, ModelError, ModelErrorKind, Money, Name,
+    Params, Path, Reply, Reservation, ToolSpec, Usage,
 };
 
 /// A chat model: a provider over HTTP, a script, a recording.
@@ -242,7 +242,8 @@ impl AnyModel {
         self.ask_with(text, &Params::default(), &mut ()).await
     }
 
-    /// As [`ask`](Self::ask), with parameters, and with what streams of the reply.
+    /// As [`ask`](Self::ask), with parameters, and with what streams of the reply. The model is asked again without a parameter that
+    /// its provider refuses.
     ///
     /// # Errors
     /// When there is no reply.
@@ -263,6 +264,12 @@ impl AnyModel {
             encoded: &encoded,
             reserved: None,
         };
+        for _ in params.set() {
+            match Model::complete(self, &request, deltas).await {
+                Err(error) if error.kind == ModelErrorKind::ParameterRefused => {}
+                result => return result,
+            }
+        }
         Model::complete(self, &request, deltas).await
     }
 }

@@ -84,7 +84,7 @@ pub struct Config {
     /// The exact number of letters and digits of the ids of calls, if the API requires one. Default: ids are sent as they are
     /// in the log.
     pub call_id_length: Option<usize>,
-    /// Which reasoning is sent back to the model that wrote it, by the OpenAI-compatible API. Default: none.
+    /// Which reasoning is sent back to the model that wrote it, by chat completions. Default: none.
     pub reasoning: SendReasoning,
     /// Whether models that reason and do not show it, as the table of models tells, are asked for a summary where
     /// [`Params::thinking`](polylogue_core::Params::thinking) says nothing. They reason no more because of that, and the request has the
@@ -93,6 +93,9 @@ pub struct Config {
     pub summarize_reasoning: bool,
     /// What it accepts by other names than OpenAI's chat completions, or refuses. Default: none.
     pub deviations: Deviations,
+    /// Parameters that requests leave out, because its models refuse them, by the names of [`Params`](polylogue_core::Params): such as
+    /// `seed`. Others are left out after they were refused, as long as the endpoint exists. Default: none.
+    pub drop_parameters: Vec<&'static str>,
     /// Known capabilities of its models. Unknown ones are tried: after a refusal the model is not tried again for ten
     /// minutes, or as long as [`known`](Self::known) says. [`vision`](Capabilities::vision) is never tried: pictures
     /// that tools return are described in text until it is set.
@@ -195,6 +198,7 @@ impl Config {
             reasoning: SendReasoning::Never,
             summarize_reasoning: false,
             deviations: Deviations::NONE,
+            drop_parameters: Vec::new(),
             capabilities: Capabilities::default(),
             known: None,
         }

@@ -34,6 +34,7 @@ use crate::config::Config;
 use crate::failure::{ErrorContext, Failure};
 use crate::learned::{Findings, LearnedCapabilities};
 use crate::limits::RateLimiter;
+use crate::refused_parameters::RefusedParameters;
 use crate::retry::{Jitter, Retries};
 use crate::timeouts::{Clock, Limit};
 use crate::unsummarized::Unsummarized;
@@ -69,6 +70,7 @@ struct Inner {
     redactor: Redactor,
     unsupported: Unsupported,
     unsummarized: Unsummarized,
+    refused_parameters: RefusedParameters,
 }
 
 impl fmt::Debug for Endpoint {
@@ -114,6 +116,7 @@ impl Endpoint {
             redactor,
             unsupported: Unsupported::default(),
             unsummarized: Unsummarized::default(),
+            refused_parameters: RefusedParameters::default(),
             config,
         })))
     }

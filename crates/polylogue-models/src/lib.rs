@@ -129,6 +129,7 @@ mod prices;
 mod protocols;
 mod provider;
 mod rate_headers;
+mod refused_parameters;
 mod responses;
 mod retry;
 mod schema;

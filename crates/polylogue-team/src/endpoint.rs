@@ -1,12 +1,16 @@
 //! Endpoints of models.
 
+mod requests;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use polylogue_config::{At, OneOrMany, Same};
 use polylogue_core::{ModelError, ModelErrorKind};
-use polylogue_models::{self as models, Config, Env, Key, Provider, Proxies};
+use polylogue_models::{self as models, Config, Env, Key, Provider, Proxies, SendReasoning};
 
+pub use self::requests::OptionalParameter;
+use self::requests::SendReasoningWord;
 use crate::duration::Time;
 use crate::text::{HeaderText, UrlText, VariableText};
 
@@ -59,6 +63,12 @@ pub struct Endpoint {
     /// Capabilities of the models besides text: `text` for none, or a mapping.
     #[key(none = "probed on first use")]
     pub capabilities: Option<CapabilityKeys>,
+    /// Reasoning that is sent back to the model that wrote it, by chat completions.
+    #[key(as = Option<SendReasoningWord>, none = "`never`; for a known provider what it expects")]
+    pub send_reasoning: Option<SendReasoning>,
+    /// Parameters of agents that requests leave out, because the models refuse them. The log says so.
+    #[key(unique)]
+    pub drop_parameters: Vec<OptionalParameter>,
 }
 
 /// Capabilities of models besides text.
@@ -281,6 +291,8 @@ impl Endpoint {
         if let Some(capabilities) = self.capabilities {
             config.capabilities = capabilities.over(config.capabilities);
         }
+        config.reasoning = self.send_reasoning.unwrap_or(config.reasoning);
+        config.drop_parameters.extend(self.drop_parameters.iter().map(|parameter| parameter.name()));
         Ok(config)
     }
 

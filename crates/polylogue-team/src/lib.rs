@@ -114,7 +114,8 @@ pub use compaction::CompactionKeys;
 pub use diagram::Diagram;
 pub use duration::{NoTime, Time};
 pub use endpoint::{
-    Api, CapabilityKeys, CapabilitySet, Endpoint, FromEnv, Header, KeyVariable, OnlyText, Timeouts,
+    Api, CapabilityKeys, CapabilitySet, Endpoint, FromEnv, Header, KeyVariable, OnlyText, OptionalParameter,
+    Timeouts,
 };
 pub use foreign::names_of;
 pub use format::{FormattedFile, format, format_file};

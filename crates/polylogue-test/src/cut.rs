@@ -296,8 +296,16 @@ impl ModelWrapper for Counted {
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let reply = self.model.complete(request, deltas).await;
         // What a model cannot do is not a finished call, and may be found out again.
-        if !matches!(&reply, Err(error) if matches!(error.kind, ModelErrorKind::Unsupported(_) | ModelErrorKind::Stale | ModelErrorKind::TooLong { .. }))
-        {
+        let is_finding = |kind: &ModelErrorKind| {
+            matches!(
+                kind,
+                ModelErrorKind::Unsupported(_)
+                    | ModelErrorKind::Stale
+                    | ModelErrorKind::TooLong { .. }
+                    | ModelErrorKind::ParameterRefused
+            )
+        };
+        if !matches!(&reply, Err(error) if is_finding(&error.kind)) {
             self.calls.0.fetch_add(1, Ordering::Relaxed);
         }
         reply

@@ -64,6 +64,9 @@ pub enum ModelErrorKind {
     /// The provider refused the seals of earlier replies: signatures or encrypted reasoning that it no longer
     /// accepts. The request works without them.
     Stale,
+    /// The provider refused a parameter that the model leaves out from now on
+    /// ([`Model::ignored`](crate::Model::ignored)). The same request may be accepted.
+    ParameterRefused,
 }
 
 impl ModelError {
@@ -106,7 +109,8 @@ impl ModelError {
             ModelErrorKind::Config
             | ModelErrorKind::Script
             | ModelErrorKind::Unsupported(_)
-            | ModelErrorKind::TooLong { .. } => Fault::Config,
+            | ModelErrorKind::TooLong { .. }
+            | ModelErrorKind::ParameterRefused => Fault::Config,
             ModelErrorKind::Bug => Fault::Bug,
             _ => Fault::Provider,
         }

@@ -327,7 +327,8 @@ impl Reservation<'_> {
             | ModelErrorKind::Spent
             | ModelErrorKind::Postponed
             | ModelErrorKind::TooLong { .. }
-            | ModelErrorKind::Stale => FailedAttempt::Refused,
+            | ModelErrorKind::Stale
+            | ModelErrorKind::ParameterRefused => FailedAttempt::Refused,
             ModelErrorKind::Connection | ModelErrorKind::Timeout | ModelErrorKind::Protocol => {
                 FailedAttempt::Broken
             }

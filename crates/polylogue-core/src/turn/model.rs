@@ -127,7 +127,7 @@ impl<'a> Turn<'a> {
         let ask = ModelCall { params: limited.as_ref().unwrap_or(ask.params), ..ask };
         // What an earlier process found out, the model of this one may have to find out again.
         let mut refused = Vec::new();
-        let mut unsealed = false;
+        let (mut unsealed, mut without) = (false, 0);
         loop {
             let error = match self.send(ask).await {
                 Err(Error::Model(error)) => error,
@@ -145,6 +145,8 @@ impl<'a> Turn<'a> {
                     unsealed = true;
                     Box::pin(self.record_stale(error)).await?;
                 }
+                // Without one parameter more, at most all of them: the model leaves it out, which is logged before the call.
+                ModelErrorKind::ParameterRefused if without < ask.params.set().len() => without += 1,
                 _ => return Err(error.into()),
             }
         }

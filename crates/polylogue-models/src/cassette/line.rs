@@ -136,7 +136,7 @@ pub(super) struct RecordedError {
 /// The name of the kind that has numbers.
 const TOO_LONG: &str = "too_long";
 
-const KINDS: [(ModelErrorKind, &str); 18] = [
+const KINDS: [(ModelErrorKind, &str); 19] = [
     (ModelErrorKind::Config, "config"),
     (ModelErrorKind::Connection, "connection"),
     (ModelErrorKind::Timeout, "timeout"),
@@ -148,6 +148,7 @@ const KINDS: [(ModelErrorKind, &str); 18] = [
     (ModelErrorKind::Script, "script"),
     (ModelErrorKind::Bug, "bug"),
     (ModelErrorKind::Stale, "stale"),
+    (ModelErrorKind::ParameterRefused, "parameter_refused"),
     (ModelErrorKind::Unsupported(Capability::Tools), "no_tools"),
     (ModelErrorKind::Unsupported(Capability::Schema), "no_schema"),
     (ModelErrorKind::Unsupported(Capability::Json), "no_json"),

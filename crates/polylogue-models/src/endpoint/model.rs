@@ -29,6 +29,7 @@ use crate::api::Api;
 use crate::auth::Auth;
 use crate::azure;
 use crate::catalog::KnownModel;
+use crate::config::Config;
 use crate::deviations::MediaForm;
 use crate::failure::{ErrorContext, Failure, cause};
 use crate::google;
@@ -36,6 +37,7 @@ use crate::learned::ModelKey;
 use crate::pages::page_tokens;
 use crate::prices::Prices;
 use crate::protocols::with_protocol;
+use crate::refused_parameters::refused;
 use crate::retry::{Attempts, RetryAdvice};
 use crate::unsupported::{advised, asked_for, judged, misformed, shown};
 use crate::wire::encode::{encode, model_of};
@@ -247,9 +249,12 @@ impl Model for EndpointModel {
         let is_kept = |lifetime| lifetimes.contains(&lifetime) && self.keeps_cache_for(lifetime);
         let refused = self.accepts.refused(params);
         let reasons = self.accepts.reasons(params);
-        let deviations = self.endpoint.0.config.deviations;
+        let Config { deviations, drop_parameters, .. } = &self.endpoint.0.config;
+        let found = self.endpoint.0.refused_parameters.of(&self.name);
         let is_ignored = |name: &&str| {
             no_field.contains(name)
+                || drop_parameters.contains(name)
+                || found.contains(*name)
                 || **name == *"prompt_cache" && !params.prompt_cache.is_some_and(is_kept)
                 || deviations.refuses.contains(name)
                 || others.contains(name)
@@ -309,10 +314,23 @@ impl EndpointModel {
         let result = self.reply::<P>(request, &style, &mut forwarder).await;
         let result = result.map(|reply| self.at_known_price(reply, request.params));
         let advised = |error| if style.vision { advised(error, request) } else { error };
-        let judge = |error| judged(misformed(advised(error), request, &style), request);
+        let judge = |error| match self.is_without(&error, request.params) {
+            true => ModelError { kind: ModelErrorKind::ParameterRefused, hint: None, ..error },
+            false => judged(misformed(advised(error), request, &style), request),
+        };
         let result = result.map_err(judge);
         self.learn(request, &result);
         result
+    }
+
+    /// Whether `error` refuses some of `params`. They are left out from then on.
+    fn is_without(&self, error: &ModelError, params: &Params) -> bool {
+        let refused = refused(error, params);
+        let is_any = !refused.is_empty();
+        if is_any {
+            self.endpoint.0.refused_parameters.learn(&self.name, refused);
+        }
+        is_any
     }
 
     /// Sends one request, with retries.

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use crate::common::{Asked, ask, config, weather};
+use crate::common::{Asked, ask, config, text, weather};
 use polylogue_core::{
     AnyModel, Bound, Call, Effort, Entry, Model as _, ModelErrorKind, Outcome, Params, Part, Price, Thinking,
     ToolChoice, ToolSpec,
@@ -281,6 +281,39 @@ async fn an_effort_that_a_model_refuses_is_moved_to_one_that_it_takes() {
             }
         }
     }
+}
+
+/// What a server says of a parameter is noted for the model, as long as its endpoint exists.
+#[tokio::test]
+async fn a_parameter_that_a_model_refuses_is_left_out_from_then_on() {
+    let play = || Behavior::from(Playbook::always(Answer::text("Sunny."))).no_parameter("seed");
+    let params = || Params { seed: Some(7), temperature: Some(0.5), ..Params::default() };
+    let server = Server::start(play()).await;
+    let endpoint = Endpoint::new(config(&server)).unwrap();
+    let model = endpoint.model("m");
+    assert_eq!(model.ignored(&params()), [""; 0]);
+    let error = ask(&model, &Asked { params: params(), ..Asked::default() }).await.0.unwrap_err();
+    assert_eq!((error.kind, error.hint), (ModelErrorKind::ParameterRefused, None), "{}", error.message);
+    for (model, ignored) in
+        [(&model, &["seed"][..]), (&endpoint.model("m"), &["seed"]), (&endpoint.model("n"), &[])]
+    {
+        assert_eq!(model.ignored(&params()), ignored, "{}", model.name());
+    }
+    let body = sent(&model, &server, params(), false).await;
+    assert_eq!((body.get("seed"), &body["temperature"]), (None, &json!(0.5)));
+    assert_eq!(server.count(), 2);
+
+    // Asked outside of a team, and known before.
+    let server = Server::start(play()).await;
+    let learns = Endpoint::new(config(&server)).unwrap().model("m");
+    let reply = AnyModel::from(learns).ask_with("Weather?", &params(), &mut ()).await.unwrap();
+    assert_eq!((text(&reply), server.count()), ("Sunny.".to_owned(), 2));
+    let server = Server::start(play()).await;
+    let known = Config { drop_parameters: vec!["seed", "stop"], ..config(&server) };
+    let model = Endpoint::new(known).unwrap().model("m");
+    assert_eq!(model.ignored(&params()), ["seed"]);
+    assert_eq!(sent(&model, &server, params(), false).await.get("seed"), None);
+    assert_eq!(server.count(), 1);
 }
 
 #[tokio::test]

@@ -27,6 +27,7 @@ pub struct Behavior {
     pub(super) text_only: bool,
     pub(super) plain_template: bool,
     pub(super) no_user_after_tool: bool,
+    pub(super) no_parameters: Vec<String>,
     pub(super) key: Option<String>,
     pub(super) secret: Option<String>,
     pub(super) seconds_ahead: i64,
@@ -63,6 +64,7 @@ impl Behavior {
             text_only: false,
             plain_template: false,
             no_user_after_tool: false,
+            no_parameters: Vec::new(),
             key: None,
             secret: None,
             seconds_ahead: 0,
@@ -120,6 +122,14 @@ impl Behavior {
     #[must_use]
     pub fn no_user_after_tool(self) -> Self {
         Self { no_user_after_tool: true, ..self }
+    }
+
+    /// Refuses this field of a request, such as `seed`, with 400 and in the words of OpenAI, if its value is not `null`. That is not a
+    /// violation: a client may try.
+    #[must_use]
+    pub fn no_parameter(mut self, field: impl Into<String>) -> Self {
+        self.no_parameters.push(field.into());
+        self
     }
 
     /// Answers 401 to requests without this key.
@@ -198,6 +208,15 @@ impl Behavior {
         let mut pairs = messages.iter().zip(messages.iter().skip(1));
         let refused = pairs.any(|(before, next)| role(before, "tool") && role(next, "user"));
         refused.then(|| Answer::error(400, "Unexpected role 'user' after role 'tool'"))
+    }
+
+    /// The refusal of a server whose models take fewer parameters than others.
+    pub(super) fn check_parameters(&self, received: &Received) -> Option<Answer> {
+        let is_sent =
+            |field: &&String| received.body.get(field.as_str()).is_some_and(|value| !value.is_null());
+        let field = self.no_parameters.iter().find(is_sent)?;
+        let message = format!("Unsupported parameter: '{field}' is not supported with this model.");
+        Some(Answer::error(400, message).code("unsupported_parameter"))
     }
 
     /// The refusal of a server that can only do text.

@@ -162,6 +162,7 @@ fn complete(shared: &Shared, book: &Playbook, received: &Received) -> Plan {
     let refusal = behavior.check_key(received).or_else(|| behavior.check_template(received));
     let refusal = refusal.or_else(|| behavior.check_results(received));
     let refusal = refusal.or_else(|| behavior.check_abilities(received));
+    let refusal = refusal.or_else(|| behavior.check_parameters(received));
     let flaw = || check(shared, received).err().map(Answer::unexpected);
     let mut answer = refusal.or_else(flaw).unwrap_or_else(|| book.answer(received, nth));
     if let Some(what) = &answer.violation {

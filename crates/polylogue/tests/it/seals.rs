@@ -3,7 +3,7 @@
 
 mod by_api;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use polylogue::models::Fallback;
@@ -69,7 +69,13 @@ impl Model for Sealing {
 }
 
 fn chat(model: impl Model + Clone) -> Chat {
-    let agent = |name: &str| Assistant::new(name, polylogue::AnyModel::new(model.clone())).unwrap();
+    chat_with(model, &Params::default())
+}
+
+fn chat_with(model: impl Model + Clone, params: &Params) -> Chat {
+    let agent = |name: &str| {
+        Assistant::new(name, polylogue::AnyModel::new(model.clone())).unwrap().params(params.clone())
+    };
     let policy = until(max_turns(8), round_robin());
     Chat::named("pair").participant(agent("Ann")).participant(agent("Bob")).policy(policy).build().unwrap()
 }
@@ -304,6 +310,50 @@ async fn a_conversation_with_calls_that_cannot_be_parsed_is_the_same_wherever_it
     let replies = count(|body| matches!(body, Body::ModelReplied(_)));
     let prompts = count(|body| matches!(body, Body::Prompted { .. }));
     assert_eq!((replies, prompts), (3 * 8, 8));
+}
+
+/// A model whose provider refuses `seed`, as each process finds out.
+#[derive(Clone, Default)]
+struct Picky {
+    is_known: Arc<AtomicBool>,
+}
+
+impl Model for Picky {
+    fn name(&self) -> &str {
+        "test:picky"
+    }
+
+    async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        let refusal = || ModelError::new(ModelErrorKind::ParameterRefused, self.name(), "`seed` is refused");
+        if self.is_known.swap(true, Ordering::SeqCst) { Ok(Reply::text("word")) } else { Err(refusal()) }
+    }
+
+    fn ignored(&self, params: &Params) -> Vec<&'static str> {
+        let is_known = self.is_known.load(Ordering::SeqCst);
+        params.set().into_iter().filter(|name| is_known && *name == "seed").collect()
+    }
+}
+
+/// The log has it once for each agent, whether or not the process knew it before.
+#[tokio::test]
+async fn a_parameter_that_is_refused_is_left_out_wherever_the_log_is_cut() {
+    let params = Params { seed: Some(7), ..Params::default() };
+    let cut = Cut {
+        task: "Talk.",
+        chat: &|calls| chat_with(calls.through(Picky::default()), &params),
+        store: &|| AnyStore::new(Memory::new()),
+        answer: &|_, _, _| String::new(),
+    };
+    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let notes = events.iter().filter_map(|event| match &event.body {
+        Body::ParametersIgnored { who, parameters, .. } => Some(format!("{who}: {}", parameters.join(", "))),
+        _ => None,
+    });
+    assert_eq!(notes.collect::<Vec<_>>(), ["Ann: seed", "Bob: seed"]);
+    let strict = Params { strict: true, ..params.clone() };
+    let run = chat_with(Picky::default(), &strict).run_in(&mut log().await, "Talk.").await;
+    let error = run.map(|run| run.status).unwrap_err().to_string();
+    assert!(error.contains("does not accept `seed`"), "{error}");
 }
 
 #[tokio::test]

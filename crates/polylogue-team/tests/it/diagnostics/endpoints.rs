@@ -239,7 +239,7 @@ endpoints:
                |
             10 |     api_key: *****************
                |     ^^^^^^^
-            hint: there is `api`, `base_url`, `api_version`, `deployments`, `key`, `headers`, `in_flight`, `per_minute`, `timeouts`, `retries`, `max_wait`, `merge`, `prompt_cache`, `capabilities`
+            hint: there is `api`, `base_url`, `api_version`, `deployments`, `key`, `headers`, `in_flight`, `per_minute`, `timeouts`, `retries`, `max_wait`, `merge`, `prompt_cache`, `capabilities`, `send_reasoning`, `drop_parameters`
 
             error: this is not the name of an environment variable
               --> t.yaml:12:18

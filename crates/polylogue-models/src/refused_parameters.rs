@@ -1,0 +1,98 @@
+//! Parameters that providers refuse of models, as their errors say. The models leave them out from then on.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use polylogue_core::{ModelError, ModelErrorKind, Params};
+use serde_json::Value;
+
+/// What providers say of a parameter that they do not take, in lower case. Of a wrong value they say other words, which stay errors.
+const DENIALS: [&str; 15] = [
+    "not support",
+    "n't support",
+    "no support",
+    "unsupported",
+    "not allowed",
+    "not permitted",
+    "not available",
+    "not enabled",
+    "unavailable",
+    "deprecated",
+    "unknown",
+    "unrecognized",
+    "not recogni",
+    "unexpected",
+    "extra_forbidden",
+];
+
+/// The names of fields for parameters, without `_` and `.`. The limit on tokens is not among them: without it, calls cost more.
+const FIELDS: [(&str, &[&str]); 10] = [
+    ("temperature", &["temperature"]),
+    ("top_p", &["topp"]),
+    ("top_k", &["topk"]),
+    ("seed", &["seed", "randomseed"]),
+    ("stop", &["stop", "stopsequences"]),
+    ("effort", &["reasoningeffort", "effort", "outputconfigeffort"]),
+    ("thinking", &["thinking", "reasoningsummary"]),
+    ("tool_choice", &["toolchoice"]),
+    ("parallel_tool_calls", &["paralleltoolcalls"]),
+    ("prompt_cache", &["promptcacheretention"]),
+];
+
+/// The names of those of the `params` of a request that `error` says its provider does not take.
+pub(crate) fn refused(error: &ModelError, params: &Params) -> Vec<&'static str> {
+    let message = error.message.to_ascii_lowercase();
+    // The parameter is known then, and has another value.
+    let is_of_value = message.contains("supported values");
+    if error.kind != ModelErrorKind::Config || !matches!(error.status, Some(400 | 422)) || is_of_value {
+        return Vec::new();
+    }
+    let denies = |text: &&str| DENIALS.iter().any(|denial| text.contains(denial));
+    // Other sentences can list what is supported.
+    let Some(sentence) = message.split(". ").find(denies) else { return Vec::new() };
+    let field = field(error);
+    let named = field.as_deref().unwrap_or(sentence);
+    params.set().into_iter().filter(|parameter| names(named, parameter)).collect()
+}
+
+/// The field that an error of OpenAI's format names.
+fn field(error: &ModelError) -> Option<String> {
+    let body: Value = serde_json::from_str(error.body.as_deref()?).ok()?;
+    let field = body.pointer("/error/param").or_else(|| body.get("param"))?.as_str()?;
+    Some(field.to_ascii_lowercase())
+}
+
+/// Whether `text` has the name of a field for `parameter`, as a word.
+fn names(text: &str, parameter: &str) -> bool {
+    let fields = FIELDS.iter().find(|(name, _)| *name == parameter).map_or(&[][..], |(_, fields)| *fields);
+    let is_of_word = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.');
+    text.split(|letter: char| !is_of_word(letter)).any(|word| {
+        let word: String = word.chars().filter(char::is_ascii_alphanumeric).collect();
+        fields.contains(&word.as_str())
+    })
+}
+
+/// The parameters that were refused of the models of an endpoint.
+#[derive(Debug, Default)]
+pub(crate) struct RefusedParameters(Mutex<HashMap<String, BTreeSet<&'static str>>>);
+
+impl RefusedParameters {
+    fn of_models(&self) -> MutexGuard<'_, HashMap<String, BTreeSet<&'static str>>> {
+        // A panic elsewhere leaves nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the provider of `model` refused `parameters`.
+    pub(crate) fn learn(&self, model: &str, parameters: impl IntoIterator<Item = &'static str>) {
+        self.of_models().entry(model.to_owned()).or_default().extend(parameters);
+    }
+
+    /// The parameters that were refused of `model`.
+    pub(crate) fn of(&self, model: &str) -> BTreeSet<&'static str> {
+        self.of_models().get(model).cloned().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+#[path = "refused_parameters_tests.rs"]
+mod tests;
