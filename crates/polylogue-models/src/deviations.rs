@@ -9,9 +9,8 @@ pub enum SendReasoning {
     Never,
     /// That of the same model.
     Always,
-    /// That of the same model, and an empty one with every other message of the agent.
-    AlwaysOrEmpty,
-    /// That of the same model, and a space with every other message of the agent: for servers to which an empty one is missing.
+    /// That of the same model, and a space with every other message of the agent: servers that require reasoning refuse a history without,
+    /// and some of them count an empty text as none.
     AlwaysOrBlank,
 }
 
@@ -20,7 +19,6 @@ impl SendReasoning {
     pub(crate) const fn filler(self) -> Option<&'static str> {
         match self {
             Self::Never | Self::Always => None,
-            Self::AlwaysOrEmpty => Some(""),
             Self::AlwaysOrBlank => Some(" "),
         }
     }
@@ -216,7 +214,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         provider: "deepseek",
-        reasoning: SendReasoning::AlwaysOrEmpty,
+        reasoning: SendReasoning::AlwaysOrBlank,
         fields: Deviations { refuses_reasoning: &["r1"], ..Deviations::NONE },
         ..USUAL
     },

@@ -212,7 +212,6 @@ fn a_filler_goes_where_there_is_no_reasoning() {
     };
     for (message, send, expected) in [
         (said(json!({})), SendReasoning::AlwaysOrBlank, json!({"reasoning_content": " "})),
-        (said(json!({})), SendReasoning::AlwaysOrEmpty, json!({"reasoning_content": ""})),
         (said(json!({"reasoning": "Hm."})), SendReasoning::AlwaysOrBlank, json!({"reasoning": "Hm."})),
         (
             said(json!({"reasoning": "Where?", "reasoning_details": [detail]})),

@@ -204,7 +204,7 @@ fn reasoning(server: &Server) -> Vec<Value> {
 #[tokio::test]
 async fn deepseek_is_sent_reasoning_with_every_message_and_r1_with_none() {
     let server = hold("deepseek", "deepseek-v4", Vendor::DeepSeek, |_| {}).await;
-    assert_eq!(reasoning(&server), [json!(""), json!("It may rain."), json!("It does not.")]);
+    assert_eq!(reasoning(&server), [json!(" "), json!("It may rain."), json!("It does not.")]);
     let server = hold("deepseek", "deepseek-r1", Vendor::DeepSeek, |_| {}).await;
     assert_eq!(reasoning(&server), [Value::Null, Value::Null, Value::Null]);
 }

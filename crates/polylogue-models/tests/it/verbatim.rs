@@ -82,7 +82,6 @@ async fn reasoning_goes_back_to_the_model_that_wrote_it_where_the_server_expects
     for (send, expected) in [
         (SendReasoning::Never, [json!(null), json!(null)]),
         (SendReasoning::Always, [json!(null), json!("It is June.")]),
-        (SendReasoning::AlwaysOrEmpty, [json!(""), json!("It is June.")]),
         (SendReasoning::AlwaysOrBlank, [json!(" "), json!("It is June.")]),
     ] {
         for quirks in [&[][..], &[Quirk::ReasoningField]] {

@@ -11,9 +11,7 @@ pub(super) enum SendReasoningWord {
     Never,
     /// That of the same model.
     Always,
-    /// That of the same model, and an empty one with every other message of the agent.
-    AlwaysOrEmpty,
-    /// That of the same model, and a space with every other message of the agent, for servers to which an empty one is missing.
+    /// That of the same model, and a space with every other message of the agent, for servers that refuse a history without.
     AlwaysOrBlank,
 }
 
@@ -102,7 +100,6 @@ mod tests {
         for (word, expected) in [
             ("never", SendReasoning::Never),
             ("always", SendReasoning::Always),
-            ("always_or_empty", SendReasoning::AlwaysOrEmpty),
             ("always_or_blank", SendReasoning::AlwaysOrBlank),
         ] {
             assert_eq!([of("house", word), of("deepseek", word)], [expected; 2], "{word}");
@@ -110,6 +107,6 @@ mod tests {
         let usual: Endpoint = crate::text::read(r#"{"base_url": "http://h/v1"}"#);
         let config = |name| usual.config(name, &Env::of([("", "")])).unwrap();
         assert_eq!(config("house").reasoning, SendReasoning::Never);
-        assert_eq!(config("deepseek").reasoning, SendReasoning::AlwaysOrEmpty);
+        assert_eq!(config("deepseek").reasoning, SendReasoning::AlwaysOrBlank);
     }
 }
