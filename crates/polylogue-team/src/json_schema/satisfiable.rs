@@ -28,10 +28,19 @@ pub(super) fn check(schema: &Node, report: &mut Report<'_>) {
     check_ranges(schema, &types, report);
     check_required(schema, &types, report);
     check_values(schema, &types, report);
+    check_parts(schema, types, report);
+}
+
+/// Reports parts of `allOf` of whose types no value is that is of those before, too.
+fn check_parts<'s>(schema: &'s Node, mut types: Vec<&'s str>, report: &mut Report<'_>) {
     for part in schema.get("allOf").items() {
         let others = types_of(part);
         let is_common = |of: &&str| others.iter().any(|other| overlaps(of, other));
-        if !types.is_empty() && !others.is_empty() && !types.iter().any(is_common) {
+        if types.is_empty() {
+            types = others;
+        } else if others.is_empty() || types.iter().any(is_common) {
+            types.retain(|of| others.is_empty() || is_common(of));
+        } else {
             let message = format!("nothing is both {} and {}", listed(&types), listed(&others));
             report.error_with_hint(
                 &part.span,
@@ -97,7 +106,7 @@ fn check_required(schema: &Node, types: &[&str], report: &mut Report<'_>) {
     }
 }
 
-/// Reports lists of values of which none is of the type.
+/// Reports lists of values of which none is of the type, or within the limits.
 fn check_values(schema: &Node, types: &[&str], report: &mut Report<'_>) {
     if let Some(of) = schema.entry("enum") {
         let values = of.value.items();
@@ -105,26 +114,55 @@ fn check_values(schema: &Node, types: &[&str], report: &mut Report<'_>) {
             let hint = "list the values that are allowed, or remove `enum`";
             return report.error_with_hint(&of.value.span, "nothing is one of no values", hint);
         }
-        check_types(values, "enum", types, report);
+        check_list(values, "enum", (schema, types), report);
     }
     if let Some(of) = schema.entry("const") {
-        check_types(std::slice::from_ref(&of.value), "const", types, report);
+        check_list(std::slice::from_ref(&of.value), "const", (schema, types), report);
     }
 }
 
-fn check_types(values: &[Node], key: &str, types: &[&str], report: &mut Report<'_>) {
-    let fits =
+/// The same for the `values` of one `key` of `schema`, which has these `types`.
+fn check_list(values: &[Node], key: &str, (schema, types): (&Node, &[&str]), report: &mut Report<'_>) {
+    let is_typed =
         |value: &Value| types.is_empty() || types.iter().any(|of| is_of(value, of)) || has_variable(value);
-    let Some(first) = values.first().filter(|_| !values.iter().any(|value| fits(&value.to_value()))) else {
-        return;
+    let values: Vec<(&Node, Value)> = values.iter().map(|value| (value, value.to_value())).collect();
+    let Some((first, value)) = values.first() else { return };
+    if !values.iter().any(|(_, value)| is_typed(value)) {
+        let message = format!("no value of `{key}` is {}", listed(types));
+        let is_word = value.is_boolean() || value.is_number() || value.is_null();
+        let hint = match types.contains(&"string") && is_word {
+            true => "write texts such as `yes`, `no`, `null` and numbers in quotes".to_owned(),
+            false => format!("change `type`, or the values of `{key}`"),
+        };
+        return report.error_with_hint(&first.span, message, hint);
+    }
+    let fits = |value: &Value| is_typed(value) && broken_limit(value, schema).is_none();
+    let broken = || values.iter().find_map(|(at, value)| Some((at, broken_limit(value, schema)?)));
+    if !values.iter().any(|(_, value)| fits(value))
+        && let Some((at, limit)) = broken()
+    {
+        let hint = format!("change `{limit}`, or the values of `{key}`");
+        report.error_with_hint(&at.span, format!("no value of `{key}` satisfies `{limit}`"), hint);
+    }
+}
+
+/// The keyword of `schema` whose limit `value` does not satisfy.
+fn broken_limit(value: &Value, schema: &Node) -> Option<&'static str> {
+    let count = |count: usize| u32::try_from(count).ok().map(f64::from);
+    let (size, of) = match value {
+        Value::Number(number) => (number.as_f64(), "number"),
+        Value::String(text) if !has_variable(value) => (count(text.chars().count()), "string"),
+        Value::Array(items) => (count(items.len()), "array"),
+        Value::Object(fields) => (count(fields.len()), "object"),
+        _ => return None,
     };
-    let message = format!("no value of `{key}` is {}", listed(types));
-    let is_word = |value: &Value| value.is_boolean() || value.is_number() || value.is_null();
-    let hint = match types.contains(&"string") && is_word(&first.to_value()) {
-        true => "write texts such as `yes`, `no`, `null` and numbers in quotes".to_owned(),
-        false => format!("change `type`, or the values of `{key}`"),
-    };
-    report.error_with_hint(&first.span, message, hint);
+    let (size, limit) = (size?, |key: &str| schema.entry(key)?.value.to_value().as_f64());
+    RANGES.into_iter().filter(|(.., applies_to)| *applies_to == of).find_map(|(least, most, ..)| {
+        let is_exclusive = |key: &str| key.starts_with("exclusive");
+        let below = limit(least).is_some_and(|from| size < from || is_exclusive(least) && size <= from);
+        let above = limit(most).is_some_and(|to| size > to || is_exclusive(most) && size >= to);
+        below.then_some(least).or(above.then_some(most))
+    })
 }
 
 /// What holds a variable is known later.
