@@ -18,6 +18,7 @@ mod names;
 mod reach;
 mod reasoning;
 mod received;
+mod replies;
 mod script;
 mod secrets;
 mod texts;

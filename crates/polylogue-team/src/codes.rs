@@ -111,7 +111,7 @@ const KINDS: &[FindingKind] = &[
     warning(
         NEVER_HOLDS,
         "A condition can never hold, or a transition can never be taken.",
-        "What it leads to never happens. Correct the condition, or remove it.",
+        "What it leads to never happens, and a run fails where a condition reads a field that no reply has. Correct the condition, or remove it.",
     ),
     warning(
         NO_EFFECT,

@@ -6,6 +6,8 @@
 mod analysis;
 mod call;
 mod code;
+mod contradiction;
+mod fields;
 mod look;
 mod no_condition;
 
@@ -17,9 +19,10 @@ use std::sync::{Arc, LazyLock};
 use cel::{Context, Env, Program, Value};
 use polylogue_core::{Name, Policy, Step, Transcript, around};
 
-pub(crate) use analysis::Verdict;
+pub(crate) use analysis::{Verdict, is_equal};
 pub(crate) use call::CallCondition;
 pub(crate) use code::CodeCondition;
+pub(crate) use fields::ReadField;
 use look::{OF_CONVERSATIONS, look_through};
 pub(crate) use no_condition::NoCondition;
 use serde_json::{Map as JsonMap, Value as Json};

@@ -147,3 +147,68 @@ fn no_expression_exhausts_time_or_stack() {
     let (longest, text) = taken.pop_last().unwrap();
     assert!(longest.as_secs() < 10, "{longest:?} for {text}");
 }
+
+#[test]
+fn parts_that_exclude_each_other_are_found() {
+    for (text, is_consistent, always_holds) in [
+        ("turns > 3", true, false),
+        ("true", true, true),
+        ("false", false, false),
+        ("turns > 3 && turns < 2", false, false),
+        ("turns >= 3 && turns <= 3", true, false),
+        ("turns > 3 && turns <= 3", false, false),
+        ("turns > 3 || turns <= 3", true, true),
+        ("!(turns > 3 && turns < 2)", true, true),
+        ("state.n > 3 && 3 >= state.n", false, false),
+        ("state.n > 3 && state.m < 2", true, false),
+        ("state.n > 3 && state.n == 2", false, false),
+        ("state.n == 2 && state.n == 2.0", true, false),
+        ("state.n == 'x' && state.n > 3", false, false),
+        ("has(state.n) && !has(state.n)", false, false),
+        ("has(state.n) && !state.n", true, false),
+        ("last.text.contains('x') && !last.text.contains('x')", false, false),
+        ("last.text.contains('x') && !last.text.contains('y')", true, false),
+        ("last.text.contains('x') && (turns > 9 || !last.text.contains('x')) && turns < 5", false, false),
+        ("last.from == 'Ann' && (last.from == 'Bob' || last.from == 'Cid')", false, false),
+        ("last.from == 'Ann' || last.from == 'Bob'", true, false),
+        ("last.from in ['Ann', 'Bob'] && last.from != 'Ann'", true, false),
+        ("last.from in ['Ann', 'Bob'] && !(last.from in ['Bob', 'Ann'])", false, false),
+    ] {
+        let condition = Condition::new(text).unwrap();
+        let found = (condition.is_consistent(), condition.always_holds());
+        assert_eq!(found, (is_consistent, always_holds), "{text}");
+    }
+}
+
+/// Alternatives multiply the ways in which a condition can hold: only a number of them are looked at.
+#[test]
+fn a_condition_of_many_alternatives_is_taken_to_be_consistent() {
+    let one_of = |n: usize| format!("(state.a{n} == 1 || state.b{n} == 1)");
+    let with = |count: usize| {
+        let many: Vec<String> = (0..count).map(one_of).collect();
+        let text = format!("{} && (state.z == 1 || state.z == 2) && state.z == 3", many.join(" && "));
+        Condition::new(&text).unwrap().is_consistent()
+    };
+    assert_eq!((with(2), with(11)), (false, true));
+}
+
+#[test]
+fn fields_of_structured_replies_are_read_from_a_condition() {
+    let fields = |text: &str| {
+        let condition = Condition::new(text).unwrap();
+        let fields = condition.fields().into_iter();
+        let text = |field: ReadField<'_>| match field.equals {
+            Some(value) => format!("{} == {value}", field.path.join(".")),
+            None => field.path.join("."),
+        };
+        fields.map(text).collect::<Vec<_>>()
+    };
+    assert_eq!(fields("last.text == 'value' && turns > 3"), [""; 0]);
+    assert_eq!(fields("has(last.value.route)"), ["route"]);
+    assert_eq!(fields("last.value == 'x'"), [" == \"x\""]);
+    assert_eq!(fields("last.value.route == 'x'"), ["route == \"x\"", "route"]);
+    assert_eq!(fields("2 < last.value['a'].b"), ["a.b", "a"]);
+    assert_eq!(fields("last.value.n in [1, 2]"), ["n == 1", "n == 2", "n"]);
+    assert_eq!(fields("last.value.items.exists(i, i.kind == 'x')"), ["items"]);
+    assert_eq!(fields("last.value.name.startsWith('x')"), ["name"]);
+}

@@ -5,6 +5,7 @@ mod satisfiable;
 
 pub(crate) use self::argument::check_argument;
 use self::satisfiable::TYPES;
+pub(crate) use self::satisfiable::{has_variable, is_of};
 use crate::diagnostic::Report;
 use crate::suggest;
 use crate::yaml::{Entry, Node};

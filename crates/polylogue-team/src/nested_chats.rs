@@ -66,14 +66,14 @@ pub struct Trigger {
     #[key(as = Option<RegexText>, none = "any text", nonempty)]
     pub matches: Option<String>,
     /// Condition on the conversation, in CEL.
-    #[key(as = Option<ConditionText>, none = "none", nonempty)]
-    pub when: Option<String>,
+    #[key(as = Option<At<ConditionText>>, none = "none", nonempty)]
+    pub when: Option<At<String>>,
 }
 
 impl Trigger {
     /// `layer`, which replies to these messages only.
     pub(crate) fn build<R: Reply>(&self, layer: R) -> Result<impl Reply + use<R>> {
-        let condition = self.when.as_deref().map(Condition::compile).transpose()?;
+        let condition = self.when.as_ref().map(|when| Condition::compile(when)).transpose()?;
         let mut all = Triggers::anyone();
         if !self.from.is_empty() {
             all = all & Triggers::among(self.from.clone());

@@ -1,8 +1,8 @@
-//! Conditions on conversations: each can hold.
+//! Conditions on conversations: each can hold, and reads what is there.
 
 use polylogue_core::Name;
 
-use crate::agent::Agent;
+use super::replies::Replies;
 use crate::chat::{Chat, JoinCondition};
 use crate::codes;
 use crate::condition::Condition;
@@ -24,77 +24,83 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
     for (name, chat) in team.checked_chats() {
         let turns = chat.stop.as_ref().and_then(|stop| stop.max_turns).unwrap_or(u64::MAX);
         let turns = turns.min(*chat.max_turns);
-        for (text, at) in conditions(chat) {
-            // Mistakes are reported by the reader.
-            if let Ok(condition) = Condition::new(text)
-                && facts.check(&condition, at, report)
-            {
-                facts.check_turns(name, &condition, turns, at, report);
+        for given in conditions(chat) {
+            if let Some(condition) = facts.check(&given, report) {
+                facts.check_turns(name, &condition, turns, given.at, report);
             }
         }
     }
+    // An agent can have its nested chats in several chats: the turns before them are not known.
+    let nested = outline.agents().flat_map(|agent| &agent.nested_chats);
+    for when in nested.filter_map(|nested| nested.when.when.as_ref()) {
+        facts.check(&Given { text: when, at: &when.span, after: None }, report);
+    }
 }
 
-/// The conditions of a chat, each with its place.
-fn conditions(chat: &Chat) -> Vec<(&str, &Span)> {
+/// A condition with its place.
+struct Given<'c> {
+    text: &'c str,
+    at: &'c Span,
+    /// The speaker after whose turns it is evaluated, if it always is the same one.
+    after: Option<&'c Name>,
+}
+
+/// The conditions of a chat.
+fn conditions(chat: &Chat) -> Vec<Given<'_>> {
     let mut found = Vec::new();
     if let Some(stop) = &chat.stop {
         of_stop(stop, &mut found);
     }
     for join in chat.late_joiners.iter() {
         match &join.when {
-            JoinCondition::Holds(text) => found.push((text.as_str(), &join.who.span)),
+            JoinCondition::Holds(text) => found.push(Given { text, at: &join.who.span, after: None }),
             JoinCondition::Stop(stop) => of_stop(stop, &mut found),
         }
     }
     match &chat.pattern {
-        Pattern::StateMachine(states) => found.extend(states.conditions()),
+        Pattern::StateMachine(states) => {
+            let given =
+                states.exits().filter_map(|(after, exit)| Some((after, exit.when.as_deref()?, &exit.span)));
+            found.extend(given.map(|(after, text, at)| Given { text, at, after }));
+        }
         Pattern::Graph(graph) => {
-            let edges = graph.edges.values().flatten();
-            found.extend(edges.filter_map(|edge| edge.when.as_ref()).map(|when| (when.as_str(), &when.span)));
+            let conditions = graph.edges.values().flatten().filter_map(|edge| edge.when.as_ref());
+            found.extend(conditions.map(|when| Given { text: when, at: &when.span, after: None }));
         }
         _ => {}
     }
     found
 }
 
-fn of_stop<'c>(stop: &'c Stop, found: &mut Vec<(&'c str, &'c Span)>) {
-    found.extend(stop.when.as_ref().map(|when| (when.as_str(), &when.span)));
+fn of_stop<'c>(stop: &'c Stop, found: &mut Vec<Given<'c>>) {
+    found.extend(stop.when.as_ref().map(|when| Given { text: when, at: &when.span, after: None }));
     stop.all.iter().chain(&stop.any).for_each(|stop| of_stop(stop, found));
 }
 
 /// What conditions can find in conversations of a team.
 struct TeamFacts<'t> {
+    outline: &'t Outline<'t>,
     names: Vec<&'t str>,
     has_state: bool,
-    has_values: bool,
+    replies: Replies<'t>,
 }
 
 impl<'t> TeamFacts<'t> {
-    fn of(team: &'t Team, outline: &Outline<'t>) -> Self {
+    fn of(team: &'t Team, outline: &'t Outline<'t>) -> Self {
         let names = outline.participants().iter().map(|one| one.name().as_str());
-
-        let of_tasks = team.checked_chats().flat_map(|(_, chat)| chat.pattern.part().tasks());
-        let has_value = |agent: &Agent| {
-            let keys = agent.model();
-            keys.is_some_and(|keys| {
-                keys.output_schema.is_some()
-                    || !keys.output_blocks.is_empty()
-                    || keys.parameters.schema.is_some()
-            })
-        };
         let is_open = !team.teams.is_empty();
         Self {
+            outline,
             names: names.chain([USER]).collect(),
             has_state: is_open || STATEFUL.iter().any(|tool| team.names_tool(tool)),
-            has_values: is_open
-                || outline.agents().any(has_value)
-                || of_tasks.into_iter().any(|task| task.output_schema.is_some()),
+            replies: Replies::of_team(team, outline),
         }
     }
 
-    /// Reports what no conversation of the team has; `true` if it has everything.
-    fn check(&self, condition: &Condition, at: &Span, report: &mut Report<'_>) -> bool {
+    /// Reports what no conversation of the team has, and parts that exclude each other. The condition, if there is nothing of this.
+    fn check(&self, given: &Given<'_>, report: &mut Report<'_>) -> Option<Condition> {
+        // Mistakes are reported by the reader.
+        let condition = Condition::new(given.text).ok()?;
         let before = report.attempts();
         for name in condition.compared_names() {
             if !name.is_empty() && !self.names.contains(&name) {
@@ -102,7 +108,7 @@ impl<'t> TeamFacts<'t> {
                     format!("this condition asks for `{name}`, which is not a participant of the team");
                 report.warning(
                     codes::NEVER_HOLDS,
-                    at,
+                    given.at,
                     message,
                     suggest::hint(name, self.names.iter().copied()),
                 );
@@ -110,14 +116,48 @@ impl<'t> TeamFacts<'t> {
         }
         if condition.uses_state() && !self.has_state {
             let hint = "give an agent `tools: [set_state]`, or remove the condition";
-            report.warning(codes::NEVER_HOLDS, at, "`state` is always empty: no agent can set it", hint);
+            report.warning(
+                codes::NEVER_HOLDS,
+                given.at,
+                "`state` is always empty: no agent can set it",
+                hint,
+            );
         }
-        if condition.uses_value() && !self.has_values {
-            let hint = "give an agent `output_schema` or `output_blocks`, or use `last.text`";
-            let message = "`last.value` is always empty: no agent writes structured replies";
-            report.warning(codes::NEVER_HOLDS, at, message, hint);
+        if condition.uses_value() {
+            self.check_value(&condition, given, report);
         }
-        report.attempts() == before
+        if !condition.is_consistent() {
+            let message = "this condition contradicts itself: its parts exclude each other";
+            report.warning(codes::NEVER_HOLDS, given.at, message, "correct it, or remove it");
+        }
+        (report.attempts() == before).then_some(condition)
+    }
+
+    /// Reports what no structured reply has that can be the last message.
+    fn check_value(&self, condition: &Condition, given: &Given<'_>, report: &mut Report<'_>) {
+        let speaker = given.after.and_then(|name| self.outline.participant(name)?.agent());
+        // What replies otherwise may say the result of others.
+        let speaker = speaker.filter(|agent| agent.plain().is_some());
+        let own = speaker.map(Replies::of_agent);
+        match &own {
+            _ if self.replies.is_empty() => {
+                let hint = "give an agent `output_schema` or `output_blocks`, or use `last.text`";
+                let message = "`last.value` is always empty: no agent writes structured replies";
+                report.warning(codes::NEVER_HOLDS, given.at, message, hint);
+            }
+            Some(own) if own.is_empty() => {
+                let who = speaker.map(|agent| agent.name.as_str()).unwrap_or_default();
+                let message = format!("`last.value` is always empty after a turn of `{who}`");
+                let hint = format!("give `{who}` an `output_schema`, or use `last.text`");
+                report.warning(codes::NEVER_HOLDS, given.at, message, hint);
+            }
+            own => {
+                let replies = own.as_ref().unwrap_or(&self.replies);
+                for (message, hint) in condition.fields().iter().filter_map(|field| replies.mistake(field)) {
+                    report.warning(codes::NEVER_HOLDS, given.at, message, hint);
+                }
+            }
+        }
     }
 
     fn check_turns(

@@ -3,6 +3,7 @@
 use cel::common::ast::operators::{EQUALS, IN, LOGICAL_AND, LOGICAL_OR};
 use cel::common::ast::{CallExpr, Expr, LiteralValue};
 use cel::parser::Expression;
+use serde_json::Value as Json;
 
 use super::{Condition, Facts};
 use cel::Value;
@@ -117,7 +118,7 @@ fn can_be_true(expression: &Expression, turns: u64, speakers: &[&str]) -> bool {
 }
 
 /// Calls `look` for an expression and all within it.
-fn visit<'e>(of: &'e Expression, look: &mut impl FnMut(&'e Expression)) {
+pub(super) fn visit<'e>(of: &'e Expression, look: &mut impl FnMut(&'e Expression)) {
     look(of);
     match &of.expr {
         Expr::Select(select) => visit(&select.operand, look),
@@ -137,7 +138,7 @@ fn is_name(of: &Expression) -> bool {
     is_ident(of, "speaker") || is_select(of, "last", "from")
 }
 
-fn is_ident(of: &Expression, name: &str) -> bool {
+pub(super) fn is_ident(of: &Expression, name: &str) -> bool {
     matches!(&of.expr, Expr::Ident(is) if is == name)
 }
 
@@ -145,6 +146,53 @@ fn is_select(of: &Expression, variable: &str, field: &str) -> bool {
     matches!(&of.expr, Expr::Select(select) if select.field == field && is_ident(&select.operand, variable))
 }
 
-fn literal(of: &Expression) -> Option<&str> {
+pub(super) fn literal(of: &Expression) -> Option<&str> {
     if let Expr::Literal(LiteralValue::String(text)) = &of.expr { Some(text.inner()) } else { None }
+}
+
+/// The value of an expression that is one.
+pub(super) fn constant(of: &Expression) -> Option<Json> {
+    let Expr::Literal(value) = &of.expr else { return None };
+    Some(match value {
+        LiteralValue::Boolean(is) => Json::from(*is.inner()),
+        LiteralValue::Double(number) => Json::from(*number.inner()),
+        LiteralValue::Int(number) => Json::from(*number.inner()),
+        LiteralValue::UInt(number) => Json::from(*number.inner()),
+        LiteralValue::String(text) => Json::from(text.inner()),
+        LiteralValue::Null => Json::Null,
+        LiteralValue::Bytes(_) => return None,
+    })
+}
+
+/// Whether two values are equal in a condition: numbers are, whatever their types.
+pub(crate) fn is_equal(one: &Json, other: &Json) -> bool {
+    match (one.as_f64(), other.as_f64()) {
+        (Some(one), Some(other)) => one == other,
+        _ => one == other,
+    }
+}
+
+/// A text that equal expressions share. `None` if that cannot be said of an expression.
+pub(super) fn shape(of: &Expression) -> Option<String> {
+    let all = |of: &[Expression]| {
+        let all: Option<Vec<String>> = of.iter().map(shape).collect();
+        all.map(|all| all.join(", "))
+    };
+    Some(match &of.expr {
+        Expr::Ident(name) => name.clone(),
+        Expr::Literal(_) => constant(of)?.to_string(),
+        Expr::Select(select) => {
+            let asks = if select.test { "has " } else { "" };
+            format!("{asks}{}.{}", shape(&select.operand)?, select.field)
+        }
+        Expr::Call(CallExpr { func_name, target, args }) => {
+            let target = match target {
+                Some(target) => shape(target)?,
+                None => String::new(),
+            };
+            format!("{target}.{func_name}({})", all(args)?)
+        }
+        Expr::List(list) => format!("[{}]", all(&list.elements)?),
+        _ => return None,
+    })
 }

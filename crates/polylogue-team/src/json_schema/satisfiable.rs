@@ -166,11 +166,11 @@ fn broken_limit(value: &Value, schema: &Node) -> Option<&'static str> {
 }
 
 /// What holds a variable is known later.
-pub(super) fn has_variable(value: &Value) -> bool {
+pub(crate) fn has_variable(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.contains("{{"))
 }
 
-fn is_of(value: &Value, of: &str) -> bool {
+pub(crate) fn is_of(value: &Value, of: &str) -> bool {
     match of {
         "string" => value.is_string(),
         "number" => value.is_number(),

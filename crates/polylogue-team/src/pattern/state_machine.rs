@@ -59,17 +59,31 @@ pub struct Exit {
 type Compiled = Vec<(Option<Condition>, Name)>;
 
 impl StateMachine {
-    /// The conditions of its transitions, each with its place.
-    pub(crate) fn conditions(&self) -> impl Iterator<Item = (&str, &Span)> {
-        let exits = self.start.iter().chain(self.after.values()).flat_map(|next| match next {
-            NextStates::To(_) => &[][..],
-            NextStates::First(exits) => exits,
-        });
-        exits.filter_map(|exit| Some((exit.when.as_deref()?, &exit.span)))
+    /// Its transitions, each with the speaker after whose turns it can be taken; `None` for those from the start.
+    pub(crate) fn exits(&self) -> impl Iterator<Item = (Option<&Name>, &At<Exit>)> {
+        let start = self.start.iter().map(|next| (None, next));
+        let after = self.after.iter().map(|(from, next)| (Some(&from.value), next));
+        start.chain(after).flat_map(|(from, next)| next.exits().iter().map(move |exit| (from, exit)))
+    }
+}
+
+impl Exit {
+    /// Whether it is taken whatever is said.
+    fn is_always_taken(&self) -> bool {
+        let always_holds = |when: &str| Condition::new(when).is_ok_and(|when| when.always_holds());
+        self.when.as_deref().is_none_or(always_holds)
     }
 }
 
 impl NextStates {
+    /// Its transitions, unless it leads to one speaker in any case.
+    fn exits(&self) -> &[At<Exit>] {
+        match self {
+            Self::To(_) => &[],
+            Self::First(exits) => exits,
+        }
+    }
+
     /// The steps from `from`, whose entry is at `at`. If no condition holds, the chat ends.
     fn steps<'c>(&'c self, from: Point<'c>, at: Option<&'c Span>) -> Vec<FlowStep<'c>> {
         let to = |name: &'c Name| if name.as_str() == END { Point::End } else { Point::Speaker(name) };
@@ -132,12 +146,19 @@ impl NextStates {
 
 impl Part for StateMachine {
     fn check(&self, _: &ChatFrame<'_>, _: &Outline<'_>, report: &mut Report<'_>) {
-        for exits in self.after.values().chain(&self.start) {
-            let NextStates::First(exits) = exits else { continue };
-            let always = exits.iter().position(|exit| exit.when.is_none()).unwrap_or(exits.len());
+        for next in self.after.values().chain(&self.start) {
+            let exits = next.exits();
+            // Nothing follows the last one.
+            let mut before = exits.iter().take(exits.len().saturating_sub(1));
+            let Some(always) = before.position(|exit| exit.is_always_taken()) else { continue };
+            let hint = match exits.get(always).and_then(|exit| exit.when.as_ref()) {
+                Some(when) => {
+                    format!("the condition `{when}` before it always holds: put that transition last")
+                }
+                None => "a transition without `when` is always taken: put it last".to_owned(),
+            };
             for never in exits.iter().skip(always + 1) {
-                let hint = "a transition without `when` is always taken: put it last";
-                report.warning(codes::NEVER_HOLDS, &never.span, "this transition is unreachable", hint);
+                report.warning(codes::NEVER_HOLDS, &never.span, "this transition is unreachable", &*hint);
             }
         }
     }

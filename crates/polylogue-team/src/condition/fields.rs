@@ -1,0 +1,65 @@
+//! What conditions read of the structured value of the last message.
+
+use cel::common::ast::operators::{EQUALS, IN, INDEX};
+use cel::common::ast::{CallExpr, Expr};
+use cel::parser::Expression;
+use serde_json::Value as Json;
+
+use super::Condition;
+use super::analysis::{constant, is_ident, literal, visit};
+
+/// A field of the structured value of the last message, as a condition reads it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct ReadField<'c> {
+    /// The names that follow `last.value`, from the outermost one on.
+    pub(crate) path: Vec<&'c str>,
+    /// A constant that it is compared with: one of those that it may equal.
+    pub(crate) equals: Option<Json>,
+}
+
+impl Condition {
+    /// The fields that it reads, and each constant that one is compared with.
+    pub(crate) fn fields(&self) -> Vec<ReadField<'_>> {
+        let mut fields = Vec::new();
+        visit(self.program.expression(), &mut |of| {
+            let read = path(of).filter(|path| !path.is_empty());
+            fields.extend(read.map(|path| ReadField { path, equals: None }));
+            for (side, value) in equalities(of) {
+                fields.extend(path(side).map(|path| ReadField { path, equals: Some(value) }));
+            }
+        });
+        fields
+    }
+}
+
+/// The names that follow `last.value`, if the expression begins so.
+fn path(of: &Expression) -> Option<Vec<&str>> {
+    let (inner, name) = match &of.expr {
+        Expr::Select(select) if select.field == "value" && is_ident(&select.operand, "last") => {
+            return Some(Vec::new());
+        }
+        Expr::Select(select) => (&*select.operand, select.field.as_str()),
+        Expr::Call(CallExpr { func_name, args, .. }) if func_name == INDEX => {
+            let [inner, name] = args.as_slice() else { return None };
+            (inner, literal(name)?)
+        }
+        _ => return None,
+    };
+    let mut path = path(inner)?;
+    path.push(name);
+    Some(path)
+}
+
+/// What the expression compares with constants for equality, with each of these.
+fn equalities(of: &Expression) -> Vec<(&Expression, Json)> {
+    let Expr::Call(CallExpr { func_name, args, .. }) = &of.expr else { return Vec::new() };
+    let [one, other] = args.as_slice() else { return Vec::new() };
+    match (func_name.as_str(), &other.expr) {
+        (EQUALS, _) => {
+            let sides = [(one, constant(other)), (other, constant(one))].into_iter();
+            sides.filter_map(|(side, value)| Some((side, value?))).collect()
+        }
+        (IN, Expr::List(list)) => list.elements.iter().filter_map(|of| Some((one, constant(of)?))).collect(),
+        _ => Vec::new(),
+    }
+}
