@@ -38,6 +38,8 @@ impl Protocol for Messages {
     const API: Api = Api::Messages;
     const REPLY: &'static str = "a message";
     const CORE: &'static str = "content";
+    /// <https://docs.anthropic.com/en/api/messages>
+    const MAX_TEMPERATURE: Option<u32> = Some(1);
     const NO_FIELD: &'static [&'static str] = &["seed"];
     const CACHE_LIFETIMES: &'static [CacheLifetime] = &[CacheLifetime::FiveMinutes, CacheLifetime::Hour];
     const CACHE_MARK: Option<CacheMark> = Some(CacheMark {

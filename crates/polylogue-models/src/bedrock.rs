@@ -43,6 +43,8 @@ impl Protocol for Converse {
     const API: Api = Api::Converse;
     const REPLY: &'static str = "a reply of Amazon Bedrock";
     const CORE: &'static str = "output";
+    /// <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InferenceConfiguration.html>
+    const MAX_TEMPERATURE: Option<u32> = Some(1);
     const GROUPS_RESULTS: bool = true;
     const SYSTEM_WITHIN: SystemWithin = SystemWithin::Never;
     const FRAMES: bool = true;

@@ -77,6 +77,8 @@ pub struct Deviations {
     /// The most calls of tools that a message of the assistant can have, if that is known. More calls of a reply are sent as several
     /// messages, each with the results of its calls.
     pub max_calls: Option<usize>,
+    /// The highest temperature that chat completions take, if that is documented.
+    pub max_temperature: Option<u32>,
     /// Parameters that it refuses.
     pub refuses: &'static [&'static str],
     /// Parameters that it refuses for models that are known to reason.
@@ -105,6 +107,7 @@ impl Deviations {
         chooses_model: false,
         max_tools: None,
         max_calls: None,
+        max_temperature: None,
         refuses: &[],
         refuses_while_reasoning: &[],
         refuses_reasoning: &[],
@@ -128,6 +131,7 @@ impl Deviations {
             prompt_cache_key: self.prompt_cache_key && is_own,
             schemas_of_objects: self.schemas_of_objects && is_own,
             max_tools: self.max_tools.filter(|_| is_own),
+            max_temperature: self.max_temperature.filter(|_| is_own),
             ..self
         }
     }
@@ -165,12 +169,14 @@ const USUAL: Row = Row {
 
 /// A provider of OpenAI's models, those that reason among them.
 /// The numbers of calls, <https://github.com/openai/openai-dotnet/issues/317>, and of tools: <https://learn.microsoft.com/en-us/azure/ai-foundry/openai/quotas-limits>, and refusals of OpenAI.
+/// The temperature: <https://platform.openai.com/docs/api-reference/chat/create>.
 const OPENAI: Row = Row {
     fields: Deviations {
         stop_while_reasoning: false,
         schemas_of_objects: true,
         max_tools: Some(128),
         max_calls: Some(128),
+        max_temperature: Some(2),
         refuses_while_reasoning: &["temperature", "top_p"],
         ..Deviations::NONE
     },

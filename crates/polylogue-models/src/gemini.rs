@@ -37,6 +37,8 @@ impl Protocol for Gemini {
     const MESSAGES: &'static str = "contents";
     /// By refusals of the Gemini API, such as <https://github.com/google-gemini/gemini-cli/issues/19083>. Vertex AI documents less.
     const MAX_TOOLS: Option<usize> = Some(512);
+    /// <https://ai.google.dev/api/generate-content>
+    const MAX_TEMPERATURE: Option<u32> = Some(2);
     const GROUPS_RESULTS: bool = true;
     const SYSTEM_WITHIN: SystemWithin = SystemWithin::Never;
     const NO_FIELD: &'static [&'static str] = &["parallel_tool_calls"];

@@ -27,6 +27,8 @@ impl Protocol for Responses {
     const REPLY: &'static str = "a response";
     const CORE: &'static str = "output";
     const MESSAGES: &'static str = "input";
+    /// <https://platform.openai.com/docs/api-reference/responses/create>
+    const MAX_TEMPERATURE: Option<u32> = Some(2);
     const PICTURES_IN_RESULTS: bool = true;
     const NO_FIELD: &'static [&'static str] = &["top_k", "seed"];
     const CACHE_LIFETIMES: &'static [CacheLifetime] = &[CacheLifetime::Day];

@@ -15,6 +15,7 @@ mod handoff_texts;
 mod mcp;
 mod models;
 mod names;
+mod parameters;
 mod reach;
 mod reasoning;
 mod received;
@@ -52,6 +53,7 @@ pub(crate) fn check(root: &Node, team: &Team, answering_models: Option<&[Name]>,
     if !report.failed() {
         conditions::check(team, &outline, report);
         models::check(team, &outline, report);
+        parameters::check(team, &outline, report);
         handoff_texts::check(&outline, report);
         texts::check(root, team, &outline, report);
         team.all_chats().for_each(|(_, chat)| working::check_background(chat, &outline, report));

@@ -14,6 +14,7 @@ pub(crate) const NO_EFFECT: &str = "no-effect";
 pub(crate) const NO_EXIT: &str = "no-exit";
 pub(crate) const NO_REPLY: &str = "no-reply";
 pub(crate) const NO_STOP: &str = "no-stop";
+pub(crate) const OUT_OF_RANGE: &str = "out-of-range";
 pub(crate) const SECRET: &str = "secret";
 pub(crate) const STOP_TEXT: &str = "stop-text";
 pub(crate) const UNHEARD: &str = "unheard-text";
@@ -128,6 +129,11 @@ const KINDS: &[FindingKind] = &[
         NO_STOP,
         "Nothing ends a chat before the default limit on its turns.",
         "Without a termination condition, a chat runs to its 100th turn, and every turn costs money. Give it a `stop`.",
+    ),
+    warning(
+        OUT_OF_RANGE,
+        "A parameter is higher than the model takes.",
+        "The provider refuses such requests, or a lower value is sent. Set one that the model takes, or choose another model.",
     ),
     warning(
         SECRET,

@@ -146,6 +146,23 @@ impl EndpointModel {
         self.endpoint.0.config.deviations.max_tools.filter(|_| counts).or(of_api)
     }
 
+    /// The highest temperature that its provider takes; `None` if that is not documented.
+    ///
+    /// ```
+    /// use polylogue_models::{Env, Models};
+    /// let highest = |model| Models::new(Env::default()).model(model).map(|model| model.max_temperature());
+    /// assert_eq!(highest("openai:gpt-4o")?, Some(2));
+    /// assert_eq!(highest("anthropic:claude-sonnet-4-5")?, Some(1));
+    /// assert_eq!(highest("ollama:llama3.2")?, None);
+    /// # Ok::<(), polylogue_core::ModelError>(())
+    /// ```
+    #[must_use]
+    pub fn max_temperature(&self) -> Option<u32> {
+        let of_api = with_protocol!(self.api, P => P::MAX_TEMPERATURE);
+        let is_chat = self.api == Api::ChatCompletions;
+        of_api.or(self.endpoint.0.config.deviations.max_temperature.filter(|_| is_chat))
+    }
+
     /// Its endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {

@@ -184,6 +184,9 @@ pub(crate) trait Protocol: Default + Send {
     /// The most tools that a request can have, if that is documented of the API. Some of its providers take fewer.
     const MAX_TOOLS: Option<usize> = None;
 
+    /// The highest temperature that it takes, if that is documented of the API, and not of some of its providers.
+    const MAX_TEMPERATURE: Option<u32> = None;
+
     /// The field of a request with the list of messages, which no extra field may replace.
     const MESSAGES: &'static str = "messages";
 

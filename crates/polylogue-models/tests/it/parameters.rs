@@ -80,7 +80,7 @@ async fn more_tools_than_a_request_can_have_are_refused_before_it_is_sent() {
         assert_eq!(models.model(name).unwrap().max_tools(), most, "{name}");
     }
     let elsewhere = Provider::find("openai").unwrap().config_at(&server.base_url());
-    assert_eq!(elsewhere.deviations.max_tools, None);
+    assert_eq!((elsewhere.deviations.max_tools, elsewhere.deviations.max_temperature), (None, None));
 }
 
 #[tokio::test]

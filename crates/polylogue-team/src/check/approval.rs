@@ -35,10 +35,10 @@ pub(super) fn is_asked_about(team: &Team, agent: &Agent) -> bool {
 }
 
 /// The tools of an agent, as far as the file says them.
-struct Tools {
-    names: Vec<String>,
+pub(super) struct Tools {
+    pub(super) names: Vec<String>,
     /// Whether others may come, from servers.
-    open: bool,
+    pub(super) open: bool,
 }
 
 pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
@@ -70,34 +70,38 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
 }
 
 impl Tools {
-    fn of(team: &Team, agent: &Agent) -> Self {
+    pub(super) fn of(team: &Team, agent: &Agent) -> Self {
         let mut tools = Self { names: Vec::new(), open: false };
         if let Some(keys) = agent.model() {
-            keys.tools.iter().for_each(|given| tools.take(given));
+            keys.tools.iter().for_each(|given| tools.take(team, given));
             tools.names.extend(working::handoffs(keys));
             tools.names.extend(keys.agent_tools.iter().map(working::tool_of));
         }
         let blocks = agent.runs_output_blocks.iter();
         tools.names.extend(blocks.clone().flat_map(|blocks| blocks.code.values()).map(ToString::to_string));
         let run = agent.executes_tools.iter().chain(blocks.flat_map(|blocks| &blocks.tools));
-        run.for_each(|run| tools.add(&run.tool));
+        run.for_each(|run| tools.add(team, &run.tool));
         for task in tasks_of(team, &agent.name) {
-            task.tools.iter().for_each(|given| tools.take(given));
+            task.tools.iter().for_each(|given| tools.take(team, given));
         }
         tools
     }
 
-    fn take(&mut self, given: &ToolEntry) {
+    fn take(&mut self, team: &Team, given: &ToolEntry) {
         match given {
-            ToolEntry::Own(own) => self.add(&own.tool),
+            ToolEntry::Own(own) => self.add(team, &own.tool),
             ToolEntry::Mcp(_) => self.open = true,
         }
     }
 
-    fn add(&mut self, name: &str) {
+    fn add(&mut self, team: &Team, name: &str) {
         match name {
             FILES => self.names.extend(file_tool_names()),
-            name => self.names.push(name.to_owned()),
+            name => {
+                // That of a service stands for its operations.
+                self.names.extend(team.operations(name).into_iter().map(|(_, one)| one.name.clone()));
+                self.names.push(name.to_owned());
+            }
         }
     }
 }

@@ -1,9 +1,8 @@
-//! Models of the table that ships: misspelled names, and parameters that a model does not take.
+//! Models of the table that ships: misspelled names, and more tools than a model takes.
 
 use polylogue::agents::tooling::ToolCalling;
 use polylogue::tools::search::ToolSearch;
 use polylogue_config::At;
-use polylogue_core::{Model as _, Params};
 use polylogue_models::{EndpointModel, Env, KnownModel, Models, Provider, model_names};
 
 use crate::agent::ModelKeys;
@@ -27,14 +26,13 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         let Some(keys) = agent.model() else { continue };
         let list = keys.model.as_ref().or(team.model.as_ref());
         for model in list.into_iter().flat_map(|list| model_names(list)) {
-            warn_of_refused(team, agent.name.as_str(), keys, model, report);
             check_number_of_tools(team, agent.name.as_str(), keys, model, report);
         }
     }
 }
 
 /// The provider and the name of a model, unless the team defines the endpoint.
-fn at_provider<'m>(team: &Team, model: &'m str) -> Option<(&'static Provider, &'m str)> {
+pub(super) fn at_provider<'m>(team: &Team, model: &'m str) -> Option<(&'static Provider, &'m str)> {
     let (provider, name) = model.split_once([':', '/'])?;
     (!team.endpoints.contains_key(provider)).then(|| Provider::find(provider))?.map(|found| (found, name))
 }
@@ -66,39 +64,6 @@ fn is_slip(given: &str, known: &str) -> bool {
     let is_near =
         is_long && digits(one) == digits(other) && suggest::closest(one, [other.as_str()]).is_some();
     is_near && others.next().is_none()
-}
-
-/// Warns of parameters that are left out of the requests to a model, or changed.
-fn warn_of_refused(team: &Team, who: &str, keys: &ModelKeys, model: &str, report: &mut Report<'_>) {
-    let Some((provider, name)) = at_provider(team, model) else { return };
-    let given = &keys.parameters;
-    let params = Params::from(given.value.clone());
-    if params.set().is_empty() || report.full() || KnownModel::find(provider.name(), name).is_none() {
-        return;
-    }
-    let Some(known) = known_model(provider, model) else { return };
-    let ignored: Vec<String> = known.ignored(&params).into_iter().map(|key| format!("`{key}`")).collect();
-    let sent = known.effort_sent(&params).filter(|sent| Some(*sent) != params.effort);
-    let (message, hint) = match (ignored.as_slice(), params.effort.zip(sent)) {
-        ([], None) => return,
-        ([], Some((asked, sent))) => {
-            let (asked, sent) = (asked.as_str(), sent.as_str());
-            let message =
-                format!("`{model}`, the model of `{who}`, has no effort `{asked}`: `{sent}` is sent");
-            (message, format!("set `effort: {sent}`, or choose another model"))
-        }
-        (names, _) => {
-            let names = names.join(" and ");
-            let left_out = if ignored.len() == 1 { "it is left out" } else { "they are left out" };
-            let end = match given.strict {
-                true => ", and `strict` refuses it".to_owned(),
-                false => format!(": {left_out}"),
-            };
-            let message = format!("`{model}`, the model of `{who}`, does not take {names}{end}");
-            (message, format!("remove {names}, or choose another model"))
-        }
-    };
-    report.warning(codes::NO_EFFECT, given.key(), message, hint);
 }
 
 /// Reports more tools than a request to a model can have, as far as the file says which tools there are: of an MCP server, those that
@@ -140,7 +105,7 @@ fn sent_tools(team: &Team, keys: &ModelKeys) -> usize {
 }
 
 /// `model` at any address, without a key.
-fn known_model(provider: &Provider, model: &str) -> Option<EndpointModel> {
+pub(super) fn known_model(provider: &Provider, model: &str) -> Option<EndpointModel> {
     let models = Models::new(Env::default());
     let found = models.model(model);
     let elsewhere =

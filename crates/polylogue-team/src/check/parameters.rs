@@ -1,0 +1,111 @@
+//! Parameters that the model of an agent does not take.
+
+use polylogue_core::{Model as _, Params, ToolChoice};
+use polylogue_models::{EndpointModel, KnownModel, model_names};
+
+use super::approval::Tools;
+use super::models::{at_provider, known_model};
+use crate::agent::{Agent, ModelKeys};
+use crate::codes;
+use crate::diagnostic::Report;
+use crate::outline::Outline;
+use crate::suggest;
+use crate::team::Team;
+
+pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+    for agent in outline.agents() {
+        let Some(keys) = agent.model() else { continue };
+        let params = Params::from(keys.parameters.value.clone());
+        warn_of_unknown_tool(team, agent, &params, report);
+        let is_set = params.max_tokens.is_some() || !params.set().is_empty();
+        let list = keys.model.as_ref().or(team.model.as_ref()).filter(|_| is_set);
+        for model in list.into_iter().flat_map(|list| model_names(list)) {
+            if report.full() {
+                return;
+            }
+            let Some((provider, name)) = at_provider(team, model) else { continue };
+            // Nothing is known of others.
+            if KnownModel::find(provider.name(), name).is_none() {
+                continue;
+            }
+            if let Some(known) = known_model(provider, model) {
+                let checked = Checked { who: agent.name.as_str(), keys, model, params: &params };
+                checked.warn_of_refused(&known, report);
+                checked.warn_of_range(&known, report);
+            }
+        }
+    }
+}
+
+/// Warns of a call that is required of a tool which is probably another one of the agent.
+fn warn_of_unknown_tool(team: &Team, agent: &Agent, params: &Params, report: &mut Report<'_>) {
+    let (Some(ToolChoice::Tool(name)), Some(keys)) = (&params.tool_choice, agent.model()) else { return };
+    let own = Tools::of(team, agent).names.into_iter();
+    let own: Vec<String> = own.chain(keys.suggests_tools.iter().map(|own| own.value.clone())).collect();
+    let meant = suggest::closest(name, own.iter().map(String::as_str)).filter(|meant| *meant != name);
+    if let Some(meant) = meant {
+        let message = format!("`{}` has no tool `{name}`", agent.name);
+        let hint = format!("did you mean `{meant}`?");
+        report.warning(codes::UNKNOWN_TOOL, keys.parameters.key(), message, hint);
+    }
+}
+
+/// The parameters of an agent with one of its models.
+struct Checked<'c> {
+    who: &'c str,
+    keys: &'c ModelKeys,
+    model: &'c str,
+    params: &'c Params,
+}
+
+impl Checked<'_> {
+    /// Warns of parameters that are left out of the requests, or changed.
+    fn warn_of_refused(&self, known: &EndpointModel, report: &mut Report<'_>) {
+        let Self { who, keys, model, params } = self;
+        let ignored: Vec<String> = known.ignored(params).into_iter().map(|key| format!("`{key}`")).collect();
+        let sent = known.effort_sent(params).filter(|sent| Some(*sent) != params.effort);
+        let (message, hint) = match (ignored.as_slice(), params.effort.zip(sent)) {
+            ([], None) => return,
+            ([], Some((asked, sent))) => {
+                let (asked, sent) = (asked.as_str(), sent.as_str());
+                let message =
+                    format!("`{model}`, the model of `{who}`, has no effort `{asked}`: `{sent}` is sent");
+                (message, format!("set `effort: {sent}`, or choose another model"))
+            }
+            (names, _) => {
+                let names = names.join(" and ");
+                let left_out = if ignored.len() == 1 { "it is left out" } else { "they are left out" };
+                let end = match keys.parameters.strict {
+                    true => ", and `strict` refuses it".to_owned(),
+                    false => format!(": {left_out}"),
+                };
+                let message = format!("`{model}`, the model of `{who}`, does not take {names}{end}");
+                (message, format!("remove {names}, or choose another model"))
+            }
+        };
+        report.warning(codes::NO_EFFECT, keys.parameters.key(), message, hint);
+    }
+
+    /// Warns of numbers that are too high for the model.
+    fn warn_of_range(&self, known: &EndpointModel, report: &mut Report<'_>) {
+        let Self { who, keys, model, params } = self;
+        let is_sent = !known.ignored(params).contains(&"temperature");
+        let hottest = known.max_temperature().map(f64::from).filter(|_| is_sent);
+        if let Some((given, most)) = params.temperature.zip(hottest).filter(|(given, most)| given > most) {
+            let message = format!(
+                "`{model}`, the model of `{who}`, takes a temperature of at most {most}, not {given}"
+            );
+            let hint = format!("set `temperature: {most}` or less, or choose another model");
+            report.warning(codes::OUT_OF_RANGE, keys.parameters.key(), message, hint);
+        }
+        let longest = known.max_output(&Params::default());
+        let given = params.max_tokens.map(u64::from);
+        if let Some((given, most)) = given.zip(longest).filter(|(given, most)| given > most) {
+            let message = format!(
+                "`{model}`, the model of `{who}`, writes at most {most} tokens, and `max_tokens` is {given}"
+            );
+            let hint = format!("set `max_tokens: {most}` or less, or choose another model");
+            report.warning(codes::OUT_OF_RANGE, keys.parameters.key(), message, hint);
+        }
+    }
+}
