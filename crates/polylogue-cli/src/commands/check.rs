@@ -121,7 +121,7 @@ impl PermissionSummary {
             trust::known(trust::of_folder(&place::or_none(cli.store.as_deref()))?, &args.permits, digest)?;
         let memory = team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned()).collect();
         let is_trusted = access.covers(all.iter().filter(|want| !want.is_optional()));
-        Ok(Self { is_trusted, all, memory, missing_keys: MissingKey::of(team, &access.env) })
+        Ok(Self { is_trusted, all, memory, missing_keys: MissingKey::of(team, &access) })
     }
 }
 

@@ -125,6 +125,35 @@ fn a_missing_key_of_a_provider_is_named() {
 }
 
 #[test]
+fn a_missing_key_of_an_endpoint_is_named_when_the_file_may_use_it() {
+    let mut home = Home::new();
+    let team = "name: t\nmodel: [mine:big, theirs:big, openai:gpt-4o-mini]\nendpoints:\n  \
+                mine: {base_url: 'http://127.0.0.1:9/v1', key: [MINE_KEY, MINE_OTHER_KEY]}\n  \
+                theirs: {base_url: 'http://127.0.0.1:9/v1', headers: {X-Token: {env: THEIR_TOKEN}, X-Team: a}}\n  \
+                openai: {retries: 1}\nagents: [{name: Ann}]\nchat: {participants: [Ann], stop: {max_turns: 2}}\n";
+    home.file("team.yaml", team);
+    let missing = |home: &Home, args: &[&str]| {
+        let args = [&["check", "--json", "team.yaml"][..], args].concat();
+        home.run(&args).ok().lines().remove(0)["missing_keys"].take()
+    };
+    let of = |provider: &str, variables: &[&str]| serde_json::json!({"provider": provider, "variables": variables});
+    let (mine, theirs, openai) = (
+        of("mine", &["MINE_KEY", "MINE_OTHER_KEY"]),
+        of("theirs", &["THEIR_TOKEN"]),
+        of("openai", &["OPENAI_API_KEY"]),
+    );
+    // No variable is looked up that an untrusted file names.
+    assert_eq!(missing(&home, &[]), serde_json::json!([openai]));
+    assert_eq!(missing(&home, &["--allow", "endpoints"]), serde_json::json!([openai]));
+    assert_eq!(missing(&home, &["--allow", "endpoints,env"]), serde_json::json!([mine, openai, theirs]));
+    home.set("MINE_OTHER_KEY", crate::home::KEY);
+    home.set("THEIR_TOKEN", crate::home::KEY);
+    assert_eq!(missing(&home, &["--trust"]), serde_json::json!([openai]));
+    let ran = home.run(&["check", "team.yaml"]).ok();
+    assert!(ran.out.contains("no key for `openai`") && !ran.out.contains("`mine`: set"), "{}", ran.out);
+}
+
+#[test]
 fn operations_that_cannot_be_called_are_named_and_fail_nothing() {
     let home = Home::new();
     let post = |name: &str, kind: &str| {
