@@ -66,15 +66,66 @@ pub(crate) fn contains_key(text: &str) -> bool {
     text.split(|c| !is_in_key(c)).any(is_secret)
 }
 
-fn is_key(token: &str) -> bool {
-    let known = BEGINNINGS.iter().any(|beginning| token.starts_with(beginning));
-    known && token.len() >= SHORTEST || token.split(|c: char| !c.is_ascii_alphanumeric()).any(is_random)
+/// Whether `text` contains a credential by what is before it: the scheme of an `Authorization` header, the name of a parameter such as
+/// `?api_key=`, or a user in an address.
+pub(crate) fn contains_credential(text: &str) -> bool {
+    let is_break = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '?' | '&' | ';' | ',' | '#');
+    let mut words = text.split(is_break).filter(|word| !word.is_empty());
+    let mut last = "";
+    words.any(|word| {
+        let before = std::mem::replace(&mut last, word);
+        let is_scheme = ["bearer", "basic"].iter().any(|scheme| before.eq_ignore_ascii_case(scheme));
+        is_scheme && is_secret_value(word) || is_assigned_secret(word) || has_password(word)
+    })
 }
 
-/// Whether letters and digits are in a row as no word has them.
-fn is_random(run: &str) -> bool {
-    let has = |is: fn(&u8) -> bool| run.bytes().any(|byte| is(&byte));
-    run.len() >= RANDOM && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+/// Whether `word` gives a value to a name of secrets, such as `--token=...`.
+fn is_assigned_secret(word: &str) -> bool {
+    let Some((name, value)) = word.split_once('=') else { return false };
+    let name = name.rsplit(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-')).next();
+    name.is_some_and(is_secret_name) && is_secret_value(value)
+}
+
+/// Whether `word` is an address with a password, such as `http://user:password@host`.
+fn has_password(word: &str) -> bool {
+    let rest = word.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
+    let authority = rest.split('/').next().unwrap_or_default();
+    let user = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':'));
+    user.is_some_and(|(_, password)| {
+        let is_example = ["password", "passwd", "pass", "pwd", "secret"].contains(&password);
+        !password.is_empty() && !is_example && !password.contains(is_of_placeholder)
+    })
+}
+
+/// Whether `word` is an option of a command whose value is a secret, such as `--api-key`.
+pub(crate) fn is_secret_option(word: &str) -> bool {
+    word.strip_prefix("--").is_some_and(|name| is_secret_name(name) && !name.contains('='))
+}
+
+/// Whether `value` may be a secret where one belongs: letters and digits are in a row in it as words and numbers do not have them.
+pub(crate) fn is_secret_value(value: &str) -> bool {
+    const SHORTEST_RUN: usize = 12;
+    let is_part =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~' | '+' | '/' | '=' | '%');
+    value.chars().all(is_part) && !value.contains("//") && has_mixed_run(value, SHORTEST_RUN)
+}
+
+/// What a variable, a placeholder or an argument of a tool begins with.
+const fn is_of_placeholder(c: char) -> bool {
+    matches!(c, '{' | '$' | '<' | '*')
+}
+
+fn is_key(token: &str) -> bool {
+    let known = BEGINNINGS.iter().any(|beginning| token.starts_with(beginning));
+    known && token.len() >= SHORTEST || has_mixed_run(token, RANDOM)
+}
+
+/// Whether so many letters and digits are in a row, both of them.
+fn has_mixed_run(text: &str, shortest: usize) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric()).any(|run| {
+        let has = |is: fn(&u8) -> bool| run.bytes().any(|byte| is(&byte));
+        run.len() >= shortest && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+    })
 }
 
 /// What is secret in an address, which is given from behind its `://` on.
@@ -128,6 +179,36 @@ mod tests {
         ] {
             assert!(!looks_like_key(text), "{text}");
         }
+    }
+
+    #[test]
+    fn credentials_are_found_by_what_is_before_them() {
+        for text in [
+            "Authorization: Bearer 1234567890abcdef",
+            "curl -H 'authorization: basic dXNlcjpwYXNzd29yZDE='",
+            "https://search.example/v1?q=x&token=1234567890abcdef",
+            "Get https://search.example/v1?api_key=1234567890abcdef, then read it.",
+            "--access-token=1234567890abcdef",
+            "postgres://me:geheim@host/db",
+        ] {
+            assert!(contains_credential(text), "{text}");
+        }
+        for text in [
+            "Authorization: Bearer {token_of_service_1}",
+            "The bearer 2026-11-23 of news",
+            "Send `Authorization: Bearer YOUR_TOKEN`.",
+            "https://search.example/v1?token={w}&key=${SEARCH_KEY_2026}",
+            "https://medium.com/@writer:2026/article",
+            "Set max_tokens=123456789012 and key=value.",
+            "http://me:{password}@host/v1",
+            "postgres://user:password@host/db",
+            "primary_key=customer_id_2024",
+            "the key: 1234567890abcdef",
+            "sorted(words, key=len)",
+        ] {
+            assert!(!contains_credential(text), "{text}");
+        }
+        assert!(is_secret_option("--api-key") && !is_secret_option("--keys") && !is_secret_option("api-key"));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use crate::codes;
 use crate::diagnostic::Report;
-use crate::secret::{contains_key, is_secret_name, looks_like_key};
+use crate::secret::{
+    contains_credential, contains_key, is_secret_name, is_secret_option, is_secret_value, looks_like_key,
+};
 use crate::text::is_variable;
 use crate::yaml::{Data, Entry, Node};
 
@@ -13,7 +15,7 @@ pub(super) fn hide(root: &Node, report: &mut Report<'_>) {
 
 fn hide_within(node: &Node, key: &str, report: &mut Report<'_>) {
     match &node.data {
-        Data::Text(text) if looks_like_key(text) => report.hide(&node.span),
+        Data::Text(text) if looks_like_key(text) || contains_credential(text) => report.hide(&node.span),
         Data::List(items) => items.iter().for_each(|item| hide_within(item, key, report)),
         Data::Map(entries) => {
             for entry in entries {
@@ -35,21 +37,49 @@ fn is_secret(Entry { key, value, .. }: &Entry, within: &str) -> bool {
         "key" | "env" if !matches!(value.data, Data::Map(_)) => !is_variable(text),
         key => {
             let is_scalar = !matches!(value.data, Data::Map(_));
-            matches!(within, "headers" | "env") && is_scalar && is_secret_name(key) && !text.contains("${")
+            let is_filled = match within {
+                "headers" | "env" => text.contains("${"),
+                "query" => text.contains('{'),
+                _ => return false,
+            };
+            is_scalar && is_secret_name(key) && !is_filled
         }
     }
 }
 
-/// Warns of texts that contain a key. Where a key belongs by its name, the reader reports it.
-pub(super) fn check(node: &Node, report: &mut Report<'_>) {
-    match &node.data {
-        Data::Text(text) if contains_key(text) => {
-            report.hide(&node.span);
-            let hint = "remove it, revoke it, and set keys as environment variables";
-            report.warning(codes::SECRET, &node.span, "this text contains what looks like an API key", hint);
+/// Warns of texts that contain a key. Where a key belongs by its name, the reader reports it, but for what an HTTP call sends.
+pub(super) fn check(root: &Node, report: &mut Report<'_>) {
+    check_within(root, report);
+    for call in root.get("calls").items() {
+        for Entry { key, value, .. } in ["query", "json"].iter().flat_map(|part| call.get(part).entries()) {
+            let is_value = |text: &str| is_secret_name(key) && is_secret_value(text) || looks_like_key(text);
+            if value.text().is_some_and(is_value) {
+                warn(value, report);
+            }
         }
-        Data::List(items) => items.iter().for_each(|item| check(item, report)),
-        Data::Map(entries) => entries.iter().for_each(|entry| check(&entry.value, report)),
+    }
+}
+
+fn check_within(node: &Node, report: &mut Report<'_>) {
+    match &node.data {
+        Data::Text(text) if contains_key(text) || contains_credential(text) => warn(node, report),
+        Data::List(items) => {
+            items.iter().for_each(|item| check_within(item, report));
+            // Such as `--token` and the word after it.
+            let words =
+                items.iter().zip(items.iter().skip(1)).filter_map(|(one, next)| Some((one.text()?, next)));
+            let after_options = words.filter(|(word, _)| is_secret_option(word)).map(|(_, next)| next);
+            after_options
+                .filter(|next| next.text().is_some_and(is_secret_value))
+                .for_each(|next| warn(next, report));
+        }
+        Data::Map(entries) => entries.iter().for_each(|entry| check_within(&entry.value, report)),
         _ => {}
     }
+}
+
+fn warn(node: &Node, report: &mut Report<'_>) {
+    report.hide(&node.span);
+    let hint = "remove it, revoke it, and set keys as environment variables";
+    report.warning(codes::SECRET, &node.span, "this text contains what looks like an API key", hint);
 }
