@@ -23,6 +23,7 @@ mod replies;
 mod script;
 mod secrets;
 mod texts;
+mod unknown_models;
 mod waits;
 mod web;
 mod working;

@@ -163,7 +163,7 @@ const KINDS: &[FindingKind] = &[
     warning(
         UNKNOWN_MODEL,
         "A model has an unknown provider or name.",
-        "The first call of the model would fail. The hint names the closest known one.",
+        "The first call of the model would fail. The hint names the closest known one. An unknown provider is an error for `polylogue check`, unless the team has a script.",
     ),
     warning(
         UNKNOWN_TOOL,

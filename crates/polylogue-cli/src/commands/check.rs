@@ -70,13 +70,18 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
     Ok(exit)
 }
 
-/// The team, unless it attaches what models of its agents are known not to read, or has a limit on money and models of unknown price.
-/// No model is asked.
+/// The team, unless a model of it has no known provider, it attaches what models of its agents are known not to read, or has a limit on
+/// money and models of unknown price. No model is asked.
 fn with_models(
     cli: &args::Cli,
     args: &args::Check,
     loaded: Loaded,
 ) -> Result<Result<Loaded, Diagnostics>, CliError> {
+    let known = if args.model.is_none() { loaded.with_known_models() } else { Ok(loaded) };
+    let loaded = match known {
+        Ok(loaded) => loaded,
+        Err(unknown) => return Ok(Err(unknown)),
+    };
     let team = &loaded.team;
     if team.received_media().is_empty() && !team.limits_cost() {
         return Ok(Ok(loaded));

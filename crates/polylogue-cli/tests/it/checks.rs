@@ -154,6 +154,26 @@ fn a_missing_key_of_an_endpoint_is_named_when_the_file_may_use_it() {
 }
 
 #[test]
+fn a_model_of_an_unknown_provider_is_an_error_unless_a_script_replaces_it() {
+    let home = Home::new();
+    let team = "name: t\ntask: Begin.\nmodel: acme:big\nagents: [{name: Ann}]\nchat: {participants: [Ann], stop: {max_turns: 1}}\n";
+    let line = "[unknown-model]: there is no provider `acme`\n --> team.yaml:3:8\n";
+    home.file("team.yaml", team);
+    let ran = home.run(&["check", "team.yaml"]).exits(2);
+    assert!(ran.err.contains("error: there is no provider `acme`\n --> team.yaml:3:8\n"), "{}", ran.err);
+    assert!(ran.err.contains("`endpoints: {acme: {base_url: ...}}`"), "{}", ran.err);
+    home.run(&["run", "team.yaml"]).exits(2);
+    home.run(&["check", "team.yaml", "--price", "--model", "openai:gpt-4o"]).ok();
+    home.file("team.yaml", &format!("{team}script: [{{Ann: Done.}}]\n"));
+    let ran = home.run(&["check", "team.yaml"]).ok();
+    assert!(ran.err.contains(line), "{}", ran.err);
+    home.run(&["check", "--strict", "team.yaml"]).exits(2);
+    home.run(&["run", "team.yaml", "--offline"]).ok();
+    home.file("team.yaml", &format!("{team}endpoints: {{acme: {{base_url: 'http://127.0.0.1:9/v1'}}}}\n"));
+    home.run(&["check", "--strict", "team.yaml"]).ok();
+}
+
+#[test]
 fn operations_that_cannot_be_called_are_named_and_fail_nothing() {
     let home = Home::new();
     let post = |name: &str, kind: &str| {

@@ -12,28 +12,45 @@ use crate::source::{Source, Span};
 use crate::team::{ReceivedMedia, Team};
 use crate::yaml;
 
+/// How severe a finding is, and its code.
+type Kind = (Severity, &'static str);
+
+const ERROR: Kind = (Severity::Error, codes::INVALID);
+
 impl Team {
     /// An error about `received`, with its place in the text that the team was read from.
     #[must_use]
     pub fn error_at(&self, received: &ReceivedMedia<'_>, message: &str, hint: &str) -> Diagnostics {
         let (file, span) = &received.place;
-        self.error_in(file, Some(span), message, hint)
+        self.finding_in(ERROR, (file.as_path(), Some(span)), message, hint)
     }
 
     /// An error about the model called `model`, at the first place of the outermost file that names it.
     #[must_use]
     pub fn error_of_model(&self, model: &str, message: &str, hint: &str) -> Diagnostics {
+        self.finding_of_model(ERROR, model, message, hint)
+    }
+
+    /// The same for any kind of finding.
+    pub(super) fn finding_of_model(&self, kind: Kind, model: &str, message: &str, hint: &str) -> Diagnostics {
         let names_it = |list: &&At<String>| model_names(list).any(|name| name == model);
         let of_agents = self.agents.iter().filter_map(|agent| agent.model()?.model.as_ref());
         let named = self.model.iter().chain(of_agents).find(names_it);
-        self.error_in(Path::new(&self.sources.file), named.map(|list| &list.span), message, hint)
+        let place = (Path::new(&self.sources.file), named.map(|list| &list.span));
+        self.finding_in(kind, place, message, hint)
     }
 
-    fn error_in(&self, file: &Path, span: Option<&Span>, message: &str, hint: &str) -> Diagnostics {
+    fn finding_in(
+        &self,
+        (severity, code): Kind,
+        (file, span): (&Path, Option<&Span>),
+        message: &str,
+        hint: &str,
+    ) -> Diagnostics {
         let shown = file.display().to_string();
         let Some((text, span)) = self.sources.files.get(file).zip(span) else {
             let mut found = Diagnostics::default();
-            found.push(Diagnostic::new(Severity::Error, codes::INVALID, &shown, None, message, Some(hint)));
+            found.push(Diagnostic::new(severity, code, &shown, None, message, Some(hint)));
             return found;
         };
         let source = Source::new(&shown, text);
@@ -42,7 +59,10 @@ impl Team {
             secrets::hide(&root, &mut Report::new(&source));
         }
         let mut report = Report::new(&source);
-        report.error_with_hint(span, message, hint);
+        match severity {
+            Severity::Error => report.code(code).error_with_hint(span, message, hint),
+            Severity::Warning => report.warning(code, span, message, hint),
+        }
         report.finish()
     }
 }

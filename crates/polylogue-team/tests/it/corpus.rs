@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use polylogue_team::{Diagnostics, Overrides, finding_kinds, load};
+use polylogue_team::{Diagnostics, Loaded, Overrides, finding_kinds, load};
 
 const EXPECT: &str = "# expect: ";
 
@@ -31,8 +31,9 @@ pub(crate) fn split(text: &str) -> (String, Vec<String>) {
     (team.join("\n") + "\n", expected.collect())
 }
 
+/// What is found in a file, as `polylogue check` finds it: it has no models of its own.
 pub(crate) fn findings(path: &Path) -> Diagnostics {
-    match load(path, &Overrides::default()) {
+    match load(path, &Overrides::default()).and_then(Loaded::with_known_models) {
         Ok(loaded) => loaded.warnings,
         Err(found) => found,
     }
