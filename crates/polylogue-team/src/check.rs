@@ -22,6 +22,7 @@ mod received;
 mod replies;
 mod script;
 mod secrets;
+mod stop_texts;
 mod texts;
 mod unknown_models;
 mod waits;

@@ -67,8 +67,8 @@ pub struct Says {
 #[config(shorthand = "pattern")]
 pub struct Matches {
     /// Regular expression in the syntax of Rust's `regex`. It can match anywhere in the message.
-    #[key(as = RegexText, nonempty)]
-    pub pattern: String,
+    #[key(as = At<RegexText>, nonempty)]
+    pub pattern: At<String>,
     /// Participants whose messages count.
     #[key(as = OneOrMany<SpeakerRef>, none = "all participants")]
     pub by: Vec<Name>,

@@ -52,8 +52,10 @@ impl Case<'_> {
 
     pub(super) fn matched(&self, pattern: &str, by: &Name) -> Check {
         let matches = |stop: &Stop| {
-            let found =
-                stop.matches.as_ref().filter(|found| found.pattern == pattern && counts(&found.by, by));
+            let found = stop
+                .matches
+                .as_ref()
+                .filter(|found| found.pattern.as_str() == pattern && counts(&found.by, by));
             found.is_some_and(|_| self.last_step_has(&Wanted::of_pattern(pattern), by))
         };
         ensure(self.has_stop(&matches), "no message of the last step matches")

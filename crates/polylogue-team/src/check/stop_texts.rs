@@ -1,0 +1,204 @@
+//! Texts that end chats: a prompt asks for each of them, in the same letters.
+
+use std::collections::HashSet;
+
+use polylogue_config::At;
+use polylogue_core::Name;
+
+use crate::agent::Agent;
+use crate::chat::Chat;
+use crate::codes;
+use crate::diagnostic::Report;
+use crate::outline::{Outline, Participant};
+use crate::source::Span;
+use crate::stop::{Matches, Says, Stop};
+use crate::team::Team;
+use crate::yaml::{Data, Entry, Node};
+
+/// Keys whose texts are not prompts.
+const NO_PROMPTS: [&str; 4] = ["stop", "terminate_on", "name", "file"];
+/// The text that ends conversations of AutoGen.
+const TERMINATE: &str = "TERMINATE";
+
+pub(super) fn check(root: &Node, team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+    // A team without any system message is a sketch.
+    if !outline.agents().filter_map(Agent::model).any(|keys| !keys.system.is_empty()) {
+        return;
+    }
+    let mut prompts = Vec::new();
+    collect(root, &mut prompts);
+    for (_, chat) in team.checked_chats() {
+        for text in chat.stop.iter().flat_map(stop_texts) {
+            if !report.full() && !text.is_precaution(chat) {
+                check_text(&text, chat, outline, &prompts, report);
+            }
+        }
+    }
+}
+
+/// The texts of a file that a model can read or a script says.
+fn collect(node: &Node, prompts: &mut Vec<String>) {
+    match &node.data {
+        Data::Text(text) => prompts.push(one_line(text)),
+        Data::List(items) => items.iter().for_each(|item| collect(item, prompts)),
+        Data::Map(entries) => {
+            let read = entries.iter().filter(|Entry { key, .. }| !NO_PROMPTS.contains(&key.as_str()));
+            read.for_each(|entry| collect(&entry.value, prompts));
+        }
+        _ => {}
+    }
+}
+
+/// A text in one line.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A text that ends a chat.
+struct StopText<'c> {
+    text: String,
+    at: &'c Span,
+    by: &'c [Name],
+    /// Whether it must be the whole message.
+    is_whole: bool,
+    ignores_case: bool,
+}
+
+/// The texts that end a chat, however they are joined.
+fn stop_texts(stop: &Stop) -> Vec<StopText<'_>> {
+    let says = stop.says.iter().filter(|says| says.text.ok).map(StopText::of_says);
+    let matches = stop.matches.iter().filter(|matches| matches.pattern.ok).filter_map(StopText::of_matches);
+    let within = stop.all.iter().chain(&stop.any).flat_map(stop_texts);
+    says.chain(matches).chain(within).filter(|stop| !stop.text.is_empty()).collect()
+}
+
+impl<'c> StopText<'c> {
+    fn of_says(says: &'c Says) -> Self {
+        let Says { text, by, whole } = says;
+        Self { text: one_line(text), at: &text.span, by, is_whole: *whole, ignores_case: false }
+    }
+
+    /// That of an expression that is a text between anchors.
+    fn of_matches(Matches { pattern, by }: &'c Matches) -> Option<Self> {
+        let (flags, rest) = match pattern.strip_prefix("(?").and_then(|rest| rest.split_once(')')) {
+            Some((flags, rest)) if flags.chars().all(|flag| matches!(flag, 'i' | 'm' | 's')) => (flags, rest),
+            _ => ("", pattern.as_str()),
+        };
+        let text = without(rest, &["^", r"\A", r"\b", r"\s*"], str::strip_prefix);
+        let text = without(text, &["$", r"\z", r"\b", r"\s*"], str::strip_suffix);
+        Some(Self {
+            text: one_line(&literal(text)?),
+            at: &pattern.span,
+            by,
+            is_whole: rest.starts_with('^') && rest.ends_with('$'),
+            ignores_case: flags.contains('i'),
+        })
+    }
+
+    /// Whether the chat ends otherwise, and this is the text by which every agent of AutoGen ends it, whether a prompt mentions it or not.
+    fn is_precaution(&self, chat: &Chat) -> bool {
+        let limit = chat.stop.as_ref().is_some_and(|stop| stop.max_turns.or(stop.max_messages).is_some());
+        self.is_whole && self.text == TERMINATE && (limit || chat.max_turns.given().is_some())
+    }
+
+    /// Whether models do not say it unless they are asked to.
+    fn is_marker(&self) -> bool {
+        let are_capitals = |three: &[u8]| three.iter().all(u8::is_ascii_uppercase);
+        self.text.as_bytes().windows(3).any(are_capitals)
+            || self.text.contains(['_', '<', '[', '{', '#', '|'])
+    }
+
+    fn is_in(&self, prompt: &str) -> bool {
+        match self.ignores_case {
+            true => prompt.to_lowercase().contains(&self.text.to_lowercase()),
+            false => prompt.contains(&self.text),
+        }
+    }
+
+    /// Where a prompt has it in other letters, as words.
+    fn in_other_letters<'p>(&self, prompt: &'p str) -> Option<&'p str> {
+        let is_inside = |next: Option<char>| next.is_some_and(char::is_alphanumeric);
+        prompt.char_indices().find_map(|(at, _)| {
+            let (before, rest) = prompt.split_at_checked(at)?;
+            let (found, after) = rest.split_at_checked(self.text.len())?;
+            let is_word = !is_inside(before.chars().next_back()) && !is_inside(after.chars().next());
+            (is_word && found.eq_ignore_ascii_case(&self.text)).then_some(found)
+        })
+    }
+}
+
+/// `text` without any of `parts` at one end.
+fn without<'t>(
+    text: &'t str,
+    parts: &[&'static str],
+    strip: impl Fn(&'t str, &'static str) -> Option<&'t str>,
+) -> &'t str {
+    let mut rest = text;
+    while let Some(shorter) = parts.iter().find_map(|&part| strip(rest, part)) {
+        rest = shorter;
+    }
+    rest
+}
+
+/// The only text that the regular expression `pattern` matches, if there is only one.
+fn literal(pattern: &str) -> Option<String> {
+    let mut text = String::new();
+    let mut rest = pattern.chars();
+    while let Some(next) = rest.next() {
+        match next {
+            '\\' => text.push(rest.next().filter(char::is_ascii_punctuation)?),
+            '.' | '+' | '*' | '?' | '(' | ')' | '|' | '[' | ']' | '{' | '}' | '^' | '$' => return None,
+            other => text.push(other),
+        }
+    }
+    Some(text)
+}
+
+/// Warns of a stop text that no prompt mentions, if only models can say it.
+fn check_text(
+    stop: &StopText<'_>,
+    chat: &Chat,
+    outline: &Outline<'_>,
+    prompts: &[String],
+    report: &mut Report<'_>,
+) {
+    let by: HashSet<&Name> = stop.by.iter().collect();
+    let is_speaker = |who: &&At<Name>| by.is_empty() || by.contains(&who.value);
+    let speakers: Vec<Option<Participant<'_>>> =
+        chat.everyone().filter(is_speaker).map(|who| outline.participant(who)).collect();
+    let is_model = |speaker: &Option<Participant<'_>>| match speaker {
+        Some(Participant::Agent(agent)) => {
+            agent.model().is_some() && !agent.asks_person() && !agent.replies_otherwise()
+        }
+        Some(Participant::Chat(_)) | None => true,
+        Some(Participant::Team(_)) => false,
+    };
+    if !speakers.iter().all(is_model) || prompts.iter().any(|prompt| stop.is_in(prompt)) {
+        return;
+    }
+    let text = &stop.text;
+    let other = match stop.is_marker() {
+        true => prompts.iter().find_map(|prompt| stop.in_other_letters(prompt)).map(str::to_owned),
+        // Other words are said by chance, and are in any text: only the prompts of the speakers count.
+        false => {
+            let agents = speakers.iter().filter_map(|speaker| speaker.and_then(Participant::agent)?.model());
+            let mut systems = agents.map(|keys| one_line(&keys.system.fill("")));
+            let found = systems.find_map(|system| stop.in_other_letters(&system).map(str::to_owned));
+            if found.is_none() {
+                return;
+            }
+            found
+        }
+    };
+    let (message, hint) = match other {
+        Some(other) => (
+            format!("no prompt mentions the stop text `{text}`, but one has `{other}`"),
+            format!("upper and lower case differ: write `{text}` in the prompt, or `{other}` here"),
+        ),
+        None => (
+            format!("no prompt mentions the stop text `{text}`"),
+            format!("ask for it in a `system` message, such as `Reply {text} when the task is done.`"),
+        ),
+    };
+    report.warning(codes::STOP_TEXT, stop.at, message, hint);
+}
