@@ -27,10 +27,26 @@ const MODEL: &str = "openai:gpt-4o-mini";
 const CHATS: u32 = 200;
 const CALLS: u32 = 20;
 
-/// Prints the times of all shipped teams, and the CPU time of a reservation.
+/// What a team file and its bound may take each, in milliseconds, and a reservation, in CPU microseconds.
+const TEAM_MS: f64 = 10.0;
+const RESERVATION_US: f64 = 2.0;
+
+/// Prints the same as [`print`]. A goal that is missed is an error.
 pub(crate) fn report() -> Result<()> {
-    teams()?;
-    reservations()
+    let missed = print()?;
+    if missed.is_empty() { Ok(()) } else { Err(missed.join("\n       ").into()) }
+}
+
+/// Prints the times of all shipped teams, and the CPU time of a reservation. Returns what takes longer than it may.
+pub(crate) fn print() -> Result<Vec<String>> {
+    let mut missed = teams()?;
+    missed.extend(reservations()?);
+    Ok(missed)
+}
+
+/// What `took` as long as it may at `most`, or longer, in words.
+fn missed(what: &str, took: f64, (most, unit): (f64, &str)) -> Option<String> {
+    (took >= most).then(|| format!("{what} takes {took:.2} {unit}: it must be less than {most}"))
 }
 
 /// The team files below the folder, without what they include.
@@ -46,7 +62,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn teams() -> Result<()> {
+fn teams() -> Result<Vec<String>> {
     let model = AnyModel::from(Models::new(Env::default()).model(MODEL)?);
     let (mut checks, mut bounds) = (Vec::new(), Vec::new());
     for file in files(Path::new(TEAMS))? {
@@ -60,7 +76,15 @@ fn teams() -> Result<()> {
     let rows = [row("check", &mut checks), row("bound", &mut bounds)];
     let title = format!("Milliseconds for a team file, over {} shipped teams", checks.len());
     table::print(&title, &["", "median", "slowest", "of"], &rows);
-    Ok(())
+    let slowest = |what: &str, times: &[(Duration, String)]| {
+        let (time, name) = times.last()?;
+        missed(&format!("{what} `{name}`"), milliseconds(*time), (TEAM_MS, "ms"))
+    };
+    Ok(slowest("checking", &checks).into_iter().chain(slowest("the bound of", &bounds)).collect())
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
 }
 
 fn bound(team: &Team, model: &AnyModel) -> Result<u64> {
@@ -84,7 +108,7 @@ fn least<T>(work: impl Fn() -> Result<T>) -> Result<(Duration, T)> {
 fn row(name: &str, times: &mut [(Duration, String)]) -> Vec<String> {
     times.sort();
     let shown = |time: Option<&(Duration, String)>| {
-        format!("{:.2}", time.map_or(0.0, |(time, _)| time.as_secs_f64() * 1e3))
+        format!("{:.2}", time.map_or(0.0, |(time, _)| milliseconds(*time)))
     };
     let slowest = times.last().map_or(String::new(), |(_, name)| name.clone());
     vec![name.to_owned(), shown(times.get(times.len() / 2)), shown(times.last()), slowest]
@@ -114,7 +138,7 @@ impl Model for Ready {
 }
 
 /// Prints the CPU time of a call without limits, and within limits of the run, its agents, its bound and two budgets.
-fn reservations() -> Result<()> {
+fn reservations() -> Result<Option<String>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (mut free, mut limited) = (f64::MAX, f64::MAX);
     for _ in 0..RUNS {
@@ -128,7 +152,7 @@ fn reservations() -> Result<()> {
         row("reservation", limited - free),
     ];
     table::print("CPU microseconds of a call in memory, of a chat of 20 calls", &["", "us"], &rows);
-    Ok(())
+    Ok(missed("a reservation", limited - free, (RESERVATION_US, "us")))
 }
 
 /// The CPU time of a call in microseconds.
@@ -164,6 +188,14 @@ fn limited() -> Result<Log> {
 #[allow(clippy::unwrap_used, reason = "these are tests")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_takes_as_long_as_its_goal_is_an_error() {
+        assert_eq!(missed("a reservation", 1.99, (RESERVATION_US, "us")), None);
+        let said = missed("checking `council`", 12.3456, (TEAM_MS, "ms")).unwrap();
+        assert_eq!(said, "checking `council` takes 12.35 ms: it must be less than 10");
+        assert!(missed("a reservation", 2.0, (RESERVATION_US, "us")).is_some());
+    }
 
     #[test]
     fn every_shipped_team_has_a_bound_and_limits_allow_all_calls() {

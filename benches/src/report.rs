@@ -27,7 +27,7 @@ pub(crate) fn all() -> Result<()> {
     batch::report()?;
     self::stores()?;
     long_turn::report()?;
-    checks::report()?;
+    checks::print()?;
     linear()?;
     calls::counted(&server)?;
     apis::report()?;

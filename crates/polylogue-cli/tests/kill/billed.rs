@@ -1,4 +1,5 @@
-//! Crash loops under a limit on money: what the server billed over all processes is within the limit.
+//! Crash loops under a limit on money: what the server billed over all processes is within the limit. `POLYLOGUE_KILLS` sets how often programs are
+//! killed at least, in each test (default: 24).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +11,6 @@ use serde_json::{Value, json};
 
 use crate::place::{Kind, Place};
 use crate::random::{Moment, Random};
-
-/// How often programs are killed at least, in each test.
-const KILLS: usize = 24;
 
 /// The longest reply, in tokens, which is what every reply takes.
 const LONGEST: u64 = 50;
@@ -141,15 +139,16 @@ impl Victim<'_> {
 /// Has `one` killed until there were enough kills.
 fn check(name: &str, mut one: impl FnMut(&mut Random) -> Loop) {
     let mut random = Random::of_environment();
+    let most = std::env::var("POLYLOGUE_KILLS").map_or(24, |kills| kills.parse().unwrap());
     let (mut kills, mut calls) = (0, 0);
-    while kills < KILLS {
+    while kills < most {
         let came = one(&mut random);
         println!("{name}: {came:?}");
         assert!(came.share > 0.1, "the limit was hardly used: {came:?}");
         kills += came.kills.max(1);
         calls += came.calls;
     }
-    assert!(calls > KILLS, "{calls} calls");
+    assert!(calls > most, "{calls} calls");
 }
 
 fn words(begin: &[&str], more: &[&str]) -> Vec<String> {
