@@ -5,6 +5,7 @@ mod amount;
 mod asked;
 mod case;
 mod chat;
+mod limited;
 mod model;
 mod open_loops;
 mod orchestrator;
@@ -19,23 +20,25 @@ mod speaker;
 mod summaries;
 mod task;
 mod walk;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use polylogue::{Limits, Result};
+use polylogue::{Limits, Name, Result};
 use polylogue_core::{Allowance, Bound, Capabilities, Capability, Model as _, Money, OnLimit, RunBound};
-use polylogue_mcp::Catalog;
+use polylogue_mcp::{Allowed, Catalog};
 use polylogue_models::KnownModel;
 use serde::Serialize;
 
 pub use self::amount::Amount;
-use self::amount::NO_LIMIT;
-use self::case::{BYTES_PER_TOKEN, Case, PERSON, SEAL_BYTES, SEAL_BYTES_PER_TOKEN};
+use self::amount::{NO_LIMIT, Sum};
+use self::case::{BYTES_PER_TOKEN, CALL_TOKENS, Case, PERSON, SEAL_BYTES, SEAL_BYTES_PER_TOKEN};
+use self::limited::Limited;
 pub use self::open_loops::{LoopKind, OpenLoop};
 use self::reach::Reach;
 use self::speaker::Speaker;
 use self::walk::{Computed, Walk};
-use crate::agent::{Agent, ModelKeys};
+use crate::agent::Agent;
 use crate::build::{AgentBuilder, Provide};
 use crate::build_context::BuildContext;
 use crate::built_in::SESSION;
@@ -46,7 +49,8 @@ use crate::tooling::ToolEntry;
 /// What a run of a team takes at most.
 ///
 /// It counts every turn that the patterns of the team allow, nested chats, rounds of tools, selections of speakers,
-/// summaries, questions about tasks, repairs of replies, compactions and retries, within the limits of the run.
+/// summaries, questions about tasks, repairs of replies, compactions and retries, and what tools declare to cost, within the limits of the run
+/// and of its agents.
 /// Requests grow with the history: each byte of a request counts as a token, each reply is as long as its model can
 /// write, and prices are those of the built-in table, without discounts for caches.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -95,6 +99,48 @@ pub struct BoundRow {
     pub at_most: Amount,
     /// What it usually takes.
     pub typical: Amount,
+}
+
+/// A chat and an agent.
+type RowKey = (String, String);
+
+/// What a walk through a team found.
+struct Walked {
+    sum: Sum,
+    rows: BTreeMap<RowKey, Sum>,
+    reach: Option<Reach>,
+    is_typical: bool,
+    /// The most bytes of the task and the messages with which it begins, without the pages of documents, and how many of these.
+    opening: u64,
+    opening_pages: u64,
+    /// Models without a known price, models whose replies can have seals, and models without a known length of replies.
+    unpriced: BTreeSet<String>,
+    sealing: BTreeSet<String>,
+    unlimited: BTreeSet<String>,
+    /// Agents whose replies have no known length, by team.
+    unlimited_agents: BTreeMap<Name, BTreeSet<Name>>,
+    has_people: bool,
+}
+
+impl Walked {
+    /// What each agent takes in each chat, and all together, in a run that stays within its limits, with requests of any of `speakers`.
+    fn within<'s>(
+        &self,
+        limited: &Limited<'_>,
+        speakers: &(impl Iterator<Item = &'s Speaker> + Clone),
+    ) -> (BTreeMap<RowKey, Amount>, Amount) {
+        let calls = limited.calls();
+        let within = |sum: Sum| match self.reach.as_ref().filter(|_| !self.is_typical) {
+            Some(reach) => reach.within(sum, self.sum, calls, speakers),
+            None => sum.within(calls),
+        };
+        let own = |(key, sum): (&RowKey, &Sum)| (key.clone(), limited.of_agent(within(*sum), *sum, &key.1));
+        let rows: BTreeMap<RowKey, Amount> = self.rows.iter().map(own).collect();
+        let parts = rows.iter().map(|((_, agent), amount)| (agent.as_str(), *amount));
+        let whole = limited.of_parts(within(self.sum), parts);
+        let rows = rows.into_iter().map(|(key, amount)| (key, limited.of_run(amount))).collect();
+        (rows, limited.of_run(whole))
+    }
 }
 
 /// The capabilities on which `speakers` rest, and these in words, for each model.
@@ -168,86 +214,101 @@ impl Team {
     /// # Errors
     /// As [`bound`](Self::bound).
     pub fn bound_with(&self, provide: Provide<'_>, limits: &Limits, tools: Catalog) -> Result<TeamBound> {
-        let context = BuildContext::unused().with_tools(tools);
+        let unknown = self.unknown_servers(&tools);
+        let context = BuildContext::counted().with_tools(tools);
         let builder = AgentBuilder::of(self, &self.name, None, provide, &context);
         let mut computed = Computed::default();
-        let task = self.task.as_deref().unwrap_or_default().len() as u128;
-        let limited = (limits.max_calls(), limits.turns);
         let page_tokens = self.page_tokens(provide);
-        let mut run = |case| -> Result<_> {
-            let mut walk = Walk::new(self, case, limited, page_tokens, &mut computed);
-            let effect = walk.chat(&builder, (&self.name, &self.chat), (task, 0), &[])?;
-            let pages = walk.opening_pages;
-            let of_pages = u128::from(pages) * u128::from(page_tokens);
-            let bytes = walk.opening.unwrap_or_default().saturating_sub(of_pages);
-            let opening = (u64::try_from(bytes).unwrap_or(u64::MAX), pages);
-            let reach = Reach::of(self, &walk);
-            let unlimited = (walk.unlimited, walk.unlimited_agents);
-            let models = (walk.unpriced, walk.sealing);
-            Ok((effect.sum, walk.rows, models, unlimited, (walk.has_people, opening, reach)))
-        };
-        let (worst, _, _, _, (.., reach_of_worst)) = run(Case::Worst)?;
-        let (typical, typical_rows, ..) = run(Case::Typical)?;
-        let (most, rows, (unpriced, sealing), (unlimited, unlimited_agents), (has_people, opening, reach)) =
-            run(Case::WithoutFailures)?;
-        let (opening, opening_pages) = opening;
-        let calls = limits.max_calls().into();
+        let mut walked = |case| self.walked(&builder, limits, page_tokens, case, &mut computed);
+        let (worst, typical, most) =
+            (walked(Case::Worst)?, walked(Case::Typical)?, walked(Case::WithoutFailures)?);
         let all = computed.speakers.values().map(|speaker| &**speaker);
-        let within_reach = |sum: amount::Sum, whole, reach: &Option<Reach>| {
-            let reached = reach.as_ref().map(|reach| reach.within(sum, whole, calls, &all));
-            limited_by(reached.unwrap_or_else(|| sum.within(calls)), limits)
+        let limited = Limited::of(self, limits);
+        let (rows, at_most) = most.within(&limited, &all);
+        let (_, with_retries) = worst.within(&limited, &all);
+        let (typical_rows, typical) = typical.within(&limited, &all);
+        let typical_of = |key: &RowKey| typical_rows.get(key).copied().unwrap_or_default();
+        let row = |(key, at_most): (RowKey, Amount)| {
+            let typical = typical_of(&key);
+            BoundRow { chat: key.0, agent: key.1, at_most, typical }
         };
-        let mut by_chat: BTreeMap<String, u128> = BTreeMap::new();
-        for ((chat, _), sum) in &rows {
-            let calls = by_chat.entry(chat.clone()).or_default();
-            *calls = calls.saturating_add(sum.total.calls);
-        }
-        let within = |sum: amount::Sum| within_reach(sum, most, &reach);
-        let mut rows: Vec<BoundRow> = rows
-            .into_iter()
-            .map(|((chat, agent), sum)| {
-                let key = (chat, agent);
-                let typical = typical_rows.get(&key).copied().unwrap_or_default();
-                let (at_most, typical) = (within(sum), limited_by(typical.within(calls), limits));
-                BoundRow { chat: key.0, agent: key.1, at_most, typical }
-            })
-            .collect();
-        rows.sort_by_key(|row| std::cmp::Reverse((row.at_most.cost, row.at_most.calls)));
-        let at_most = within(most);
-        let mut rests_on = vec![self.calls_in_words(limits, most.total.calls, &by_chat)];
-        rests_on.extend(self.in_words(has_people));
-        let (expects, capabilities_in_words) = expected_by(computed.speakers.values().map(|of| &**of));
+        let mut rows: Vec<BoundRow> = rows.into_iter().map(row).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse((row.at_most.money(), row.at_most.calls)));
+        let mut rests_on = vec![self.calls_in_words(limits, &most)];
+        rests_on.extend(self.in_words(&most, &unknown));
+        let (expects, capabilities_in_words) = expected_by(all);
         rests_on.extend(capabilities_in_words);
-        rests_on.extend(seals_in_words(&sealing));
+        rests_on.extend(seals_in_words(&most.sealing));
         rests_on.extend(raises_in_words(limits));
         Ok(TeamBound {
             at_most,
-            with_retries: within_reach(worst, worst, &reach_of_worst).max(at_most),
-            typical: limited_by(typical.within(calls), limits),
+            with_retries: with_retries.max(at_most),
+            typical,
             rows,
             rests_on,
-            unbounded: reasons(&at_most, &unlimited),
-            open_loops: open_loops::open_loops(self, limits, &unlimited_agents),
-            unpriced,
+            unbounded: reasons(&at_most, &most.unlimited),
+            open_loops: open_loops::open_loops(self, limits, &most.unlimited_agents),
+            unpriced: most.unpriced,
             price_date: KnownModel::table_date().to_owned(),
-            opening,
-            opening_pages,
+            opening: most.opening,
+            opening_pages: most.opening_pages,
             expects,
-            expects_no_seals: sealing.is_empty(),
+            expects_no_seals: most.sealing.is_empty(),
         })
     }
 
-    /// The limit on model calls, and where there are more of them: of `calls` in all, so many `by_chat`.
-    fn calls_in_words(&self, limits: &Limits, calls: u128, by_chat: &BTreeMap<String, u128>) -> String {
+    /// Walks through the team in `case`.
+    fn walked<'a>(
+        &'a self,
+        builder: &AgentBuilder<'a>,
+        limits: &Limits,
+        page_tokens: u64,
+        case: Case,
+        computed: &mut Computed,
+    ) -> Result<Walked> {
+        let task = self.task.as_deref().unwrap_or_default().len() as u128;
+        let mut walk = Walk::new(self, case, (limits.max_calls(), limits.turns), page_tokens, computed);
+        let effect = walk.chat(builder, (&self.name, &self.chat), (task, 0), &[])?;
+        let pages = walk.opening_pages;
+        let of_pages = u128::from(pages) * u128::from(page_tokens);
+        let opening = walk.opening.unwrap_or_default().saturating_sub(of_pages);
+        Ok(Walked {
+            sum: effect.sum,
+            reach: Reach::of(self, &walk),
+            is_typical: case.is_typical(),
+            opening: u64::try_from(opening).unwrap_or(u64::MAX),
+            opening_pages: pages,
+            rows: walk.rows,
+            unpriced: walk.unpriced,
+            sealing: walk.sealing,
+            unlimited: walk.unlimited,
+            unlimited_agents: walk.unlimited_agents,
+            has_people: walk.has_people,
+        })
+    }
+
+    /// The MCP servers whose tools the team has, and `tools` does not.
+    fn unknown_servers(&self, tools: &Catalog) -> Vec<String> {
+        let is_unknown = |name: &&str| tools.tools(name, &Allowed::All).is_err();
+        self.mcp_wanted().into_iter().filter(is_unknown).map(|name| format!("`{name}`")).collect()
+    }
+
+    /// The limit on model calls, and where there are more of them in what was `walked`.
+    fn calls_in_words(&self, limits: &Limits, walked: &Walked) -> String {
+        let (calls, mut by_chat) = (walked.sum.total.calls, BTreeMap::<&str, u128>::new());
+        for ((chat, _), sum) in &walked.rows {
+            let calls = by_chat.entry(chat).or_default();
+            *calls = calls.saturating_add(sum.total.calls);
+        }
         let limit = limits.max_calls();
         let what = match limits.calls {
             Some(_) => format!("the limit of {limit} model calls"),
             None => format!("the default limit of {limit} model calls"),
         };
-        let longest = by_chat.iter().max_by_key(|(_, calls)| **calls);
+        let longest = by_chat.into_iter().max_by_key(|(_, calls)| *calls);
         let Some((chat, most)) = longest.filter(|_| calls > limit.into()) else { return what };
         let line = self.line_of(chat).map(|line| format!(" (line {line})")).unwrap_or_default();
-        match *most {
+        match most {
             NO_LIMIT => format!("{what}, without which nothing bounds the chat `{chat}`{line}"),
             most => format!(
                 "{what}, which is below what the chats allow: most of it the chat `{chat}`{line}, up to {most} calls"
@@ -269,17 +330,24 @@ impl Team {
         Some(source.position(inner.or_else(outermost)?.start).line)
     }
 
-    /// The assumptions in words.
-    fn in_words(&self, has_people: bool) -> Vec<String> {
+    /// The assumptions in words: those of what was `walked`, without the tools of `unknown` servers.
+    fn in_words(&self, walked: &Walked, unknown: &[String]) -> Vec<String> {
         let mut all = vec![format!(
             "a byte of a request counts as a token, and a token of a reply as {BYTES_PER_TOKEN} bytes when it is read again"
         )];
-        if has_people {
+        if walked.has_people {
             all.push(format!("people write at most {PERSON} bytes in each message"));
         }
-        let uses_servers = |keys: &ModelKeys| keys.tools.iter().any(|tool| tool.mcp().is_some());
-        if self.agents.iter().filter_map(Agent::model).any(uses_servers) {
-            all.push("descriptions of tools of MCP servers count only when the servers run".to_owned());
+        if walked.sum.total.tools > 0 {
+            all.push(format!(
+                "a call of a tool costs what its `max_cost` declares, and a reply has one for each {CALL_TOKENS} of its tokens"
+            ));
+        }
+        if !unknown.is_empty() {
+            all.push(format!(
+                "the tools of MCP servers that do not run ({}) count without their descriptions, and cost what the team file says",
+                unknown.join(", ")
+            ));
         }
         if self.agents.iter().any(shows_pictures) {
             all.push("tools return no pictures or documents".to_owned());
@@ -303,8 +371,8 @@ impl TeamBound {
     #[must_use]
     pub fn to_enforce(&self) -> RunBound {
         let most = &self.with_retries;
-        // Models that cost nothing have nothing to enforce.
-        let cost = most.picodollars().filter(|cost| self.unpriced.is_empty() && *cost > 0);
+        // Models that cost nothing have nothing to enforce, and what tools cost is in no call.
+        let cost = most.model_picodollars().filter(|cost| self.unpriced.is_empty() && *cost > 0);
         let cost = cost.and_then(|cost| u64::try_from(cost).ok()).map(|picodollars| Money { picodollars });
         let (opening, opening_pages) = (Some(self.opening), Some(self.opening_pages));
         let (calls, tokens) = (most.calls(), most.tokens());
@@ -340,13 +408,6 @@ fn shows_pictures(agent: &Agent) -> bool {
     let keys = agent.model();
     keys.is_some_and(|keys| keys.tools.iter().any(|tool| shows(tool)))
         || agent.executes_tools.iter().any(|run| *run.tool == SESSION)
-}
-
-/// `amount` within the limits on tokens and money.
-fn limited_by(amount: Amount, limits: &Limits) -> Amount {
-    let tokens = limits.tokens.map_or(NO_LIMIT, u128::from);
-    let cost = limits.cost.map_or(NO_LIMIT, |cost| cost.picodollars.into());
-    amount.min(Amount { calls: NO_LIMIT, input: tokens, output: tokens, cost })
 }
 
 fn reasons(bound: &Amount, unlimited: &BTreeSet<String>) -> Vec<String> {

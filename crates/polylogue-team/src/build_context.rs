@@ -28,8 +28,7 @@ pub struct BuildContext {
     granted: BTreeSet<Grant>,
     /// Whether the files in it follow the conversation.
     keeps_files: bool,
-    /// Whether agents are only looked at: then nothing is asked of the machine.
-    unused: bool,
+    purpose: Purpose,
     /// The tools of MCP servers.
     catalog: Option<Catalog>,
     /// What is remembered from one conversation to the next.
@@ -42,6 +41,18 @@ pub struct BuildContext {
     content: Option<String>,
     /// What wraps the tools of the team.
     wrap: Option<Wrapper>,
+}
+
+/// What agents are built for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Purpose {
+    /// To run.
+    #[default]
+    Run,
+    /// To be looked at: nothing is asked of the machine.
+    Look,
+    /// The same, where MCP servers that are not known have some tools, since their calls count.
+    Count,
 }
 
 /// What makes a tool of another one.
@@ -93,7 +104,12 @@ impl BuildContext {
     /// For agents that are looked at, and never run.
     pub(crate) fn unused() -> Self {
         let granted = Grant::ALL.into();
-        Self { dir: Some("work".into()), granted, unused: true, ..Self::default() }
+        Self { dir: Some("work".into()), granted, purpose: Purpose::Look, ..Self::default() }
+    }
+
+    /// For agents whose calls are counted before they run.
+    pub(crate) fn counted() -> Self {
+        Self { purpose: Purpose::Count, ..Self::unused() }
     }
 
     /// Gives the tools of the MCP servers that are [wanted](crate::Team::mcp_wanted).
@@ -102,7 +118,8 @@ impl BuildContext {
         Self { catalog: Some(catalog), ..self }
     }
 
-    /// The tools of an MCP server. Of agents that are looked at, those that are known.
+    /// The tools of an MCP server. Of agents that are looked at, those that are known; where calls are counted, others stand for those that
+    /// are not.
     pub(crate) fn mcp_tools(&self, given: &McpTools) -> Result<Vec<AnyTool>> {
         let found = match &self.catalog {
             Some(catalog) => catalog.tools(&given.mcp, &given.allowed()),
@@ -113,7 +130,11 @@ impl BuildContext {
         };
         let costing = |tool| self.wrapped(costing(tool, given.max_cost));
         let found = found.map(|tools| tools.into_iter().map(costing).collect());
-        found.or_else(|error| if self.unused { Ok(Vec::new()) } else { Err(error) })
+        found.or_else(|error| match self.purpose {
+            Purpose::Run => Err(error),
+            Purpose::Look => Ok(Vec::new()),
+            Purpose::Count => Ok(given.unknown_tools().into_iter().map(costing).collect()),
+        })
     }
 
     /// Wraps each tool of the team, such as to count its calls or to test what follows from a result: those that agents have or run for
@@ -141,7 +162,7 @@ impl BuildContext {
     pub(crate) fn memory(&self, who: &Name) -> Result<AnyMemory> {
         match &self.memory {
             Some(memory) => Ok(memory.clone()),
-            None if self.unused => Ok(AnyMemory::new(Nothing)),
+            None if self.is_unused() => Ok(AnyMemory::new(Nothing)),
             None => Err(ConfigError::missing(format!("`{who}`"), "long-term memory").into()),
         }
     }
@@ -171,8 +192,8 @@ impl BuildContext {
     }
 
     /// Whether agents are only looked at.
-    pub(crate) const fn is_unused(&self) -> bool {
-        self.unused
+    pub(crate) fn is_unused(&self) -> bool {
+        self.purpose != Purpose::Run
     }
 
     /// Whether `what` was allowed, if there is any.
@@ -200,7 +221,7 @@ impl BuildContext {
                 return Err(not_granted(grant, &what).into());
             }
         }
-        let sandbox = settings.build(dir, self.unused)?;
+        let sandbox = settings.build(dir, self.is_unused())?;
         Ok(if self.is_project { sandbox.project() } else { sandbox })
     }
 }

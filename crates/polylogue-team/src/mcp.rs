@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use polylogue_config::{At, Config};
+use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
 use polylogue_mcp::Allowed;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::text::PathText;
 
@@ -121,5 +122,30 @@ impl McpTools {
             ([], but) => Allowed::but(but),
             (only, _) => Allowed::only(only),
         }
+    }
+
+    /// What stands for the tools of a server that does not run: as many as are named, or two, since a model is asked fewer questions about
+    /// one alone.
+    pub(crate) fn unknown_tools(&self) -> Vec<AnyTool> {
+        let named: Vec<&str> = self.include.iter().map(String::as_str).collect();
+        let names = if named.is_empty() { vec!["1", "2"] } else { named };
+        let tool = |name: &str| {
+            let name = format!("{}_{name}", self.mcp.as_str());
+            AnyTool::new(UnknownTool(ToolSpec::new(name, "", json!({"type": "object"}))))
+        };
+        names.into_iter().map(tool).collect()
+    }
+}
+
+/// A tool of which nothing is known, and which is never called.
+struct UnknownTool(ToolSpec);
+
+impl Tool for UnknownTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        Err(ToolError(format!("the server of `{}` does not run", self.0.name)))
     }
 }

@@ -1,5 +1,6 @@
 //! Amounts of model calls, tokens and money.
 
+use polylogue_core::{Allowance, Money};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -12,7 +13,12 @@ pub struct Amount {
     pub(super) calls: u128,
     pub(super) input: u128,
     pub(super) output: u128,
+    /// Of input and output together: less than both where the longest of each are not in the same call.
+    pub(super) tokens: u128,
+    /// Money for models.
     pub(super) cost: u128,
+    /// Money that tools declare.
+    pub(super) tools: u128,
 }
 
 impl Amount {
@@ -37,13 +43,46 @@ impl Amount {
     /// Input and output tokens; `None` without a limit.
     #[must_use]
     pub fn tokens(&self) -> Option<u64> {
-        limited(self.input.saturating_add(self.output))
+        limited(self.tokens)
     }
 
-    /// Money in picodollars (10⁻¹² US dollars); `None` without a limit.
+    /// Money in picodollars (10⁻¹² US dollars), for models and what tools declare; `None` without a limit.
     #[must_use]
     pub fn picodollars(&self) -> Option<u128> {
+        (self.money() != NO_LIMIT).then_some(self.money())
+    }
+
+    /// Money for models and tools in picodollars.
+    pub(super) fn money(&self) -> u128 {
+        self.cost.saturating_add(self.tools)
+    }
+
+    /// Money for models alone in picodollars; `None` without a limit.
+    pub(super) fn model_picodollars(&self) -> Option<u128> {
         (self.cost != NO_LIMIT).then_some(self.cost)
+    }
+
+    /// The same within limits of a run, which models and tools share.
+    pub(super) fn within(self, tokens: Option<u64>, money: Option<Money>) -> Self {
+        let tokens = tokens.map_or(NO_LIMIT, u128::from);
+        let money = money.map_or(NO_LIMIT, |money| money.picodollars.into());
+        let cost = self.cost.min(money);
+        Self {
+            calls: self.calls,
+            input: self.input.min(tokens),
+            output: self.output.min(tokens),
+            tokens: self.tokens.min(tokens),
+            cost,
+            tools: self.tools.min(money.saturating_sub(cost)),
+        }
+    }
+
+    /// The same within the limits of an agent. Where the length of a reply has no limit, the last one can exceed them, and the run
+    /// continues.
+    pub(super) fn within_own(self, own: &Allowance) -> Self {
+        let is_known = self.tokens != NO_LIMIT && self.cost != NO_LIMIT;
+        let rest = if is_known { self.within(own.tokens, own.cost) } else { self };
+        Self { calls: self.calls.min(own.calls.map_or(NO_LIMIT, u128::from)), ..rest }
     }
 
     pub(super) fn plus(self, other: Self) -> Self {
@@ -72,7 +111,9 @@ impl Amount {
             calls: of(self.calls, other.calls),
             input: of(self.input, other.input),
             output: of(self.output, other.output),
+            tokens: of(self.tokens, other.tokens),
             cost: of(self.cost, other.cost),
+            tools: of(self.tools, other.tools),
         }
     }
 
@@ -83,6 +124,7 @@ impl Amount {
             "calls": self.calls(),
             "input_tokens": self.input(),
             "output_tokens": self.output(),
+            "tokens": self.tokens(),
             "picodollars": self.picodollars().and_then(|cost| u64::try_from(cost).ok()),
         })
     }
@@ -115,6 +157,14 @@ impl Sum {
         if count > 0 {
             self.total = self.total.plus(call.times(count));
             self.largest = self.largest.max(call);
+        }
+    }
+
+    /// Adds money of tools that run without a model call of their own: a limit on calls says nothing about it.
+    pub(super) fn add_spending(&mut self, picodollars: u128) {
+        if picodollars > 0 {
+            self.total.tools = self.total.tools.saturating_add(picodollars);
+            self.largest.tools = NO_LIMIT;
         }
     }
 
@@ -176,7 +226,7 @@ impl Effect {
 mod tests {
     use super::*;
 
-    const CALL: Amount = Amount { calls: 1, input: 10, output: 2, cost: 5 };
+    const CALL: Amount = Amount { calls: 1, input: 10, output: 2, tokens: 12, cost: 5, tools: 0 };
 
     #[test]
     fn sums_saturate_and_stay_without_a_limit() {
@@ -192,9 +242,37 @@ mod tests {
     fn a_limit_on_calls_counts_the_largest_ones() {
         let mut sum = Sum::default();
         sum.add_calls(CALL, 9);
-        sum.add_calls(Amount { input: 100, ..CALL }, 1);
+        sum.add_calls(Amount { input: 100, tokens: 102, ..CALL }, 1);
         assert_eq!(sum.within(100).input, 190);
-        assert_eq!(sum.within(1), Amount { input: 100, ..CALL });
-        assert_eq!(sum.within(2), Amount { calls: 2, input: 190, output: 4, cost: 10 });
+        assert_eq!(sum.within(1), Amount { input: 100, tokens: 102, ..CALL });
+        assert_eq!(
+            sum.within(2),
+            Amount { calls: 2, input: 190, output: 4, tokens: 204, cost: 10, tools: 0 }
+        );
+    }
+
+    #[test]
+    fn tools_that_run_without_a_call_count_in_any_number_of_calls() {
+        let mut sum = Sum::default();
+        sum.add_calls(Amount { tools: 7, ..CALL }, 9);
+        assert_eq!((sum.within(2).tools, sum.within(2).picodollars()), (14, Some(24)));
+        sum.add_spending(1_000);
+        assert_eq!((sum.within(2).tools, sum.within(2).cost), (1_063, 10));
+    }
+
+    #[test]
+    fn models_and_tools_share_a_limit_on_money_and_input_and_output_one_on_tokens() {
+        let amount = Amount { tools: 7, ..CALL };
+        let within = |picodollars| amount.within(Some(11), Some(Money { picodollars }));
+        assert_eq!([3, 6, 50].map(|most| within(most).picodollars()), [Some(3), Some(6), Some(12)]);
+        assert_eq!(
+            (within(6).input(), within(6).output(), within(6).tokens()),
+            (Some(10), Some(2), Some(11))
+        );
+        let own = Allowance { calls: Some(3), tokens: Some(11), ..Allowance::default() };
+        let many = amount.times(5);
+        assert_eq!((many.within_own(&own).calls(), many.within_own(&own).tokens()), (Some(3), Some(11)));
+        let endless = Amount { output: NO_LIMIT, tokens: NO_LIMIT, cost: NO_LIMIT, ..many };
+        assert_eq!((endless.within_own(&own).calls(), endless.within_own(&own).tokens()), (Some(3), None));
     }
 }

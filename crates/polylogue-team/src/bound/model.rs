@@ -23,13 +23,14 @@ pub(super) fn call_of(model: &AnyModel, params: &Params, case: Case, context: u1
         let (input, output) = (u128::from(bound.input), longest(model, params, case));
         let usage = Usage { input: Some(bound.input), output: Some(number(output)), ..Usage::default() };
         let cost = model.cost(&usage).map_or(0, |cost| cost.picodollars.into());
-        return Amount { calls: 1, input, output, cost };
+        return Amount { calls: 1, input, output, tokens: input.saturating_add(output), cost, tools: 0 };
     }
     let input = if bound.input == u64::MAX { NO_LIMIT } else { bound.input.into() };
     let output = bound.tokens.filter(|_| input != NO_LIMIT).map(|tokens| tokens - bound.input);
     let (output, cost) = (output.map_or(NO_LIMIT, u128::from), bound.cost.filter(|_| input != NO_LIMIT));
     let unknown = || if is_unpriced(model, params) || is_free(model) { 0 } else { NO_LIMIT };
-    Amount { calls: 1, input, output, cost: cost.map_or_else(unknown, |cost| cost.picodollars.into()) }
+    let cost = cost.map_or_else(unknown, |cost| cost.picodollars.into());
+    Amount { calls: 1, input, output, tokens: input.saturating_add(output), cost, tools: 0 }
 }
 
 fn is_free(model: &AnyModel) -> bool {

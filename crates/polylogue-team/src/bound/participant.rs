@@ -9,12 +9,13 @@ use super::amount::{Effect, Sum};
 use super::case::{self, CALL, CALL_TOKENS, Case, MESSAGE, PROMPT, filled};
 use super::model;
 use super::scene::{Scene, overhead};
-use super::speaker::longest_of;
+use super::speaker::of_others;
 use super::walk::{Executed, InnerRun, Walk, introduction};
 use crate::agent::{Agent, ModelKeys};
 use crate::build::AgentBuilder;
 use crate::chat::InnerChat;
 use crate::nested_chats::{NestedChat, NestedContext};
+use crate::output_blocks::RunsOutputBlocks;
 use crate::reasoning::React;
 use crate::team::SubTeam;
 
@@ -31,6 +32,7 @@ impl Walk<'_> {
         }
         // It works in a conversation of its own, in which it can have turns for results of tasks that it starts.
         let (mut inner, introduction) = (scene.new_call(), introduction(builder.team, who));
+        let before = self.rows.clone();
         inner.post(introduction, scene.shared.max(scene.task).saturating_add(PROMPT));
         let mut task = self.foreground(builder, &mut inner, who)?;
         inner.keep(who.as_str(), task.kept);
@@ -40,9 +42,11 @@ impl Walk<'_> {
         task.sum.base = task.sum.base.saturating_add(PROMPT + overhead(introduction));
         let message = task.message.min(self.case.text(Outcome::MAX_BYTES as u128).saturating_add(PROMPT));
         // One that may not begin is a turn as any other: it is the one or the other.
-        let rows = self.rows.clone();
+        let rows = std::mem::replace(&mut self.rows, before);
         let turn = self.foreground(builder, scene, who)?;
-        self.rows = rows;
+        for (key, row) in rows {
+            self.rows.entry(key).and_modify(|other| *other = other.max(row)).or_insert(row);
+        }
         Ok(Effect { message, kept: 0, ..task }.max(turn))
     }
 
@@ -156,18 +160,23 @@ impl Walk<'_> {
         scene: &Scene,
         agent: &'a Agent,
     ) -> Result<Effect> {
-        let mut bytes = 0_u128;
+        let (mut bytes, mut spent) = (0_u128, 0_u128);
         let result = self.case.text(Outcome::MAX_BYTES as u128).saturating_add(CALL);
         if agent.code_execution.on().is_some() {
             // The blocks of a message have one result.
             bytes = result;
         }
+        let executes = !agent.executes_tools.is_empty() || agent.runs_output_blocks.is_some();
+        let Executed { longest, reply, cost } = match executes {
+            true => self.executed_by(builder, agent)?,
+            false => Executed::default(),
+        };
         if agent.runs_output_blocks.is_some() {
             let blocks = self.case.times((scene.longest / 16).max(1), 1);
             bytes = bytes.saturating_add(blocks.saturating_mul(result));
+            spent = blocks.saturating_mul(cost);
         }
         if !agent.executes_tools.is_empty() {
-            let Executed { longest, reply } = self.executed_by(builder, agent)?;
             let most = u128::from(agent.tool_limits.max_output_bytes);
             let asked = if agent.approval.is_some() { case::answer(agent).saturating_add(PROMPT) } else { 0 };
             let result =
@@ -175,21 +184,39 @@ impl Walk<'_> {
             // A person suggests no calls.
             let calls = self.case.times((self.case.reply(reply) / CALL_TOKENS).max(1), 1);
             bytes = bytes.saturating_add(calls.saturating_mul(result));
+            spent = spent.saturating_add(calls.saturating_mul(cost));
         }
-        Ok(Effect::of_text(bytes))
+        let sum = self.spent(&scene.chat, &agent.name, spent);
+        Ok(Effect { sum, ..Effect::of_text(bytes) })
     }
 
-    /// What the tools that `agent` executes return, and how long the messages are that suggest calls.
+    /// The money that tools which `who` runs cost, without a model call of its own.
+    pub(super) fn spent(&mut self, chat: &str, who: &Name, picodollars: u128) -> Sum {
+        let mut sum = Sum::default();
+        if picodollars > 0 {
+            sum.add_spending(picodollars);
+            self.note(chat, who.as_str(), sum);
+        }
+        sum
+    }
+
+    /// What the tools return that `agent` executes for others, what they cost, and how long the messages are that suggest calls.
     fn executed_by<'a>(&mut self, builder: &AgentBuilder<'a>, agent: &'a Agent) -> Result<Executed> {
         let key = (builder.name.clone(), agent.name.value.clone());
         if let Some(found) = self.computed.executed.get(&key) {
             return Ok(*found);
         }
-        let mut found = Executed { longest: 0, reply: 0 };
+        let mut found = Executed::default();
         for given in &agent.executes_tools {
-            found.longest = found.longest.max(longest_of(&builder.tools_for_others(agent, given)?));
+            let (longest, cost) = of_others(&builder.tools_for_others(agent, given)?);
+            found.longest = found.longest.max(longest);
+            found.cost = found.cost.max(cost);
         }
-        for agent in &builder.team.agents {
+        for name in agent.runs_output_blocks.iter().flat_map(RunsOutputBlocks::tools) {
+            found.cost = found.cost.max(of_others(&builder.tools_in_blocks(agent, name)?).1);
+        }
+        let speakers = if agent.executes_tools.is_empty() { &[][..] } else { builder.team.agents.as_slice() };
+        for agent in speakers {
             let Some(keys) = agent.model() else { continue };
             let own = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
             let params = Params::from(keys.parameters.value.clone());

@@ -9,11 +9,12 @@ use polylogue::{Name, Result};
 use polylogue_config::At;
 use polylogue_core::Params;
 
-use super::amount::Sum;
+use super::amount::{Amount, Sum};
 use super::case::{PROMPT, SCHEMA};
 use super::paths::{Order, names};
 use super::scene::{Scene, overhead};
 use super::walk::Walk;
+use crate::agent::Agent;
 use crate::build::AgentBuilder;
 use crate::chat::Chat;
 use crate::pattern::{Debate, Edge, Graph, Group, Pattern, SelectSpeaker, Selector};
@@ -54,13 +55,11 @@ impl Walk<'_> {
                 let first = if scene.continues() { everyone.clone() } else { first_of(chat, &everyone)? };
                 self.follow(builder, scene, (first, &order, turns), None)
             }
+            Pattern::Graph(graph) if let Some(visits) = visits(graph, &everyone) => {
+                let turns = turns.min(sum_of(&visits));
+                self.along_graph(builder, scene, (&everyone, turns), &visits)
+            }
             Pattern::StateMachine(_) | Pattern::Handoffs(_) | Pattern::Graph(_) => {
-                let turns = match &chat.pattern {
-                    Pattern::Graph(graph) => {
-                        most_visits(graph, &everyone).map_or(turns, |most| turns.min(most))
-                    }
-                    _ => turns,
-                };
                 self.repeat(scene, (turns, 1), |walk, scene, _| walk.say(builder, scene, &everyone))
             }
             Pattern::Debate(debate) => self.debate(builder, scene, debate, &everyone),
@@ -80,6 +79,41 @@ impl Walk<'_> {
     ) -> Result<()> {
         let most = usize::try_from(turns).unwrap_or(usize::MAX);
         everyone.iter().take(most).try_for_each(|who| self.say(builder, scene, &[*who]))
+    }
+
+    /// So many `turns` of any of `everyone`, each of whom has at most so many `visits`: the parts by agent have no more turns than these.
+    fn along_graph<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        (everyone, turns): (&[&Name], u128),
+        visits: &BTreeMap<&Name, u128>,
+    ) -> Result<()> {
+        let keys: Vec<(String, String)> =
+            visits.keys().map(|who| (scene.chat.clone(), who.to_string())).collect();
+        let totals = |walk: &Self| -> Vec<Amount> {
+            let total = |key: &(String, String)| walk.rows.get(key).map(|row| row.total).unwrap_or_default();
+            keys.iter().map(total).collect()
+        };
+        let begun = totals(self);
+        let mut largest = vec![Amount::default(); keys.len()];
+        self.repeat(scene, (turns, 1), |walk, scene, _| {
+            let before = totals(walk);
+            walk.say(builder, scene, everyone)?;
+            for ((most, after), before) in largest.iter_mut().zip(totals(walk)).zip(before) {
+                *most = most.max(after.less(before));
+            }
+            Ok(())
+        })?;
+        // One that is asked by others has more than its own turns.
+        if builder.team.agents.iter().all(|agent| asks_no_one(agent)) {
+            for (((key, begun), most), times) in keys.iter().zip(begun).zip(largest).zip(visits.values()) {
+                if let Some(row) = self.rows.get_mut(key) {
+                    row.total = row.total.min(begun.plus(most.times(*times)));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn in_order<'a>(
@@ -272,9 +306,23 @@ fn each_once(graph: &Graph) -> bool {
     open.is_empty() && graph.join.values().all(|join| *join != Join::Any)
 }
 
-/// The most turns of a graph whose ways back all have a limit on uses: an edge with such a limit leads to its target at most as often, and
-/// any other one as often as its source speaks.
+/// Whether `agent` asks no other one within its turns.
+fn asks_no_one(agent: &Agent) -> bool {
+    agent.model().is_none_or(|keys| keys.agent_tools.is_empty() && keys.reasoning.is_none())
+}
+
+fn sum_of(visits: &BTreeMap<&Name, u128>) -> u128 {
+    visits.values().copied().fold(0, u128::saturating_add)
+}
+
+/// The most turns of a graph whose ways back all have a limit on uses.
 pub(super) fn most_visits(graph: &Graph, names: &[&Name]) -> Option<u128> {
+    visits(graph, names).map(|visits| sum_of(&visits))
+}
+
+/// The most turns of each of `names` in a graph whose ways back all have a limit on uses: an edge with such a limit leads to its target at most as
+/// often, and any other one as often as its source speaks.
+fn visits<'c>(graph: &Graph, names: &[&'c Name]) -> Option<BTreeMap<&'c Name, u128>> {
     let edges =
         || graph.edges.iter().flat_map(|(from, edges)| edges.iter().map(move |edge| (&from.value, edge)));
     let is_start = |who: &Name| match graph.start.as_slice() {
@@ -286,7 +334,7 @@ pub(super) fn most_visits(graph: &Graph, names: &[&Name]) -> Option<u128> {
         .filter_map(|who| Some((*who, wave(graph, who)?)))
         .filter(|(who, _)| !is_start(who))
         .collect();
-    let mut visits: BTreeMap<&Name, u128> = BTreeMap::new();
+    let mut visits: BTreeMap<&'c Name, u128> = BTreeMap::new();
     // Each round is one step further along edges without a limit. Where that does not end, there is no limit.
     for _ in 0..=names.len() {
         let of = |who: &Name| {
@@ -300,9 +348,9 @@ pub(super) fn most_visits(graph: &Graph, names: &[&Name]) -> Option<u128> {
             let incoming = edges().filter(|(_, edge)| edge.to == *who).map(times);
             incoming.fold(is_start(who).into(), u128::saturating_add)
         };
-        let next: BTreeMap<&Name, u128> = names.iter().map(|who| (*who, of(who))).collect();
+        let next: BTreeMap<&'c Name, u128> = names.iter().map(|who| (*who, of(who))).collect();
         if next == visits {
-            return Some(visits.values().copied().fold(0, u128::saturating_add));
+            return Some(next);
         }
         visits = next;
     }

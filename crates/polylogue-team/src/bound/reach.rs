@@ -60,7 +60,8 @@ impl Reach {
             let call = all.try_fold(Amount::default(), |most, call| Some(most.max(call?)));
             total = total.plus(call.map_or(sum.largest, |call| call.min(sum.largest)).times(count));
         }
-        sum.within(calls).min(Amount { calls, ..total })
+        // What tools spend does not depend on the length of requests.
+        sum.within(calls).min(Amount { calls, tools: NO_LIMIT, ..total })
     }
 }
 

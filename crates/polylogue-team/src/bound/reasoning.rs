@@ -172,9 +172,12 @@ impl Walk<'_> {
         let (case, who) = (self.case, &itself.0.name);
         let planner = self.helper(builder, given.planner.as_deref(), itself, false)?;
         let solver = self.helper(builder, given.solver.as_deref(), itself, false)?;
-        let described = self.assistant(builder, itself.0, itself.1)?.tool_bytes();
-        let plan = self.asks(builder, scene, (who, &planner), question.saturating_add(described))?;
+        let worker = self.assistant(builder, itself.0, itself.1)?;
+        let asked = question.saturating_add(worker.tool_bytes());
+        let plan = self.asks(builder, scene, (who, &planner), asked)?;
         let steps = case.times((plan / 8).max(1), 2);
+        let spent = self.spent(&scene.chat, who, steps.saturating_mul(worker.tool_cost()));
+        scene.sum.add(spent);
         let result = case.text(Outcome::MAX_BYTES as u128).saturating_add(CALL);
         let evidence = plan.saturating_add(steps.saturating_mul(result));
         self.asks(builder, scene, (who, &solver), question.saturating_add(evidence))

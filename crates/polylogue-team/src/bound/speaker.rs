@@ -1,21 +1,20 @@
 //! The model calls of one turn of an agent.
 
 mod calls;
+mod tools;
 
 use std::rc::Rc;
 
 use polylogue::agents::compaction::Compaction;
 use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
-use polylogue::policies::handoff::Handoff;
 use polylogue::{Assistant, Result};
-use polylogue_core::{
-    AnyModel, AnyTool, Capabilities, Capability, Model as _, Params, Tool as _, ToolSpec, Window,
-};
+use polylogue_core::{AnyModel, Capabilities, Capability, Model as _, Params, ToolSpec, Window};
 use serde::Serialize;
 use serde_json::Value;
 
+pub(super) use self::tools::of_others;
 use super::amount::{Amount, NO_LIMIT};
-use super::case::{self, BYTES_PER_TOKEN, CALL, CALL_TOKENS, Case, MESSAGE, PROMPT, REQUEST, SCHEMA, TOOLS};
+use super::case::{self, BYTES_PER_TOKEN, Case, MESSAGE, PROMPT, REQUEST, SCHEMA, TOOLS};
 use super::model;
 use super::scene::Scene;
 use super::summaries::Summaries;
@@ -36,12 +35,6 @@ const REST: u128 = 160 + MESSAGE;
 
 /// The fewest tokens that a message counts in a window.
 const WEIGHT: u128 = 4;
-
-/// Bytes of the note of what a truncated text lacks.
-const NOTICE: u128 = 64;
-
-/// Bytes of the result of a call of a tool that there is not, besides the names of those that there are.
-const MISTAKE: u128 = 240;
 
 /// What a model is asked with, and how often.
 #[derive(Debug, Clone)]
@@ -76,6 +69,8 @@ struct Tools {
     result: u128,
     /// The most results of one round.
     calls: u128,
+    /// The most picodollars that one call costs.
+    cost: u128,
     /// How they are called, if not by function calls.
     by_text: Option<Dialog>,
     /// Whether a result can be the message.
@@ -163,7 +158,7 @@ impl Speaker {
         let plain = Self::plain(model, params, system.saturating_add(examples), continuations);
         let expects = expected_of(keys, &plain, !assistant.specs().is_empty());
         let plain = Self { expects, ..plain };
-        let tools = Tools::of(agent, keys, assistant.specs(), &plain);
+        let tools = Tools::of(agent, keys, assistant, &plain);
         let schema = keys.output_schema.as_ref().map(|schema| Form {
             bytes: bytes(&schema.0),
             retries: keys.output_retries.as_deref().copied().unwrap_or(Assistant::DEFAULT_REPAIRS).into(),
@@ -237,6 +232,11 @@ impl Speaker {
         self.tools.map_or(0, |tools| tools.bytes)
     }
 
+    /// The most picodollars that one call of a tool of its own costs.
+    pub(super) fn tool_cost(&self) -> u128 {
+        self.tools.map_or(0, |tools| tools.cost)
+    }
+
     /// The context window of the model in tokens.
     fn context_window(&self) -> u128 {
         self.model.context_window().map_or(NO_LIMIT, u128::from)
@@ -301,56 +301,6 @@ impl Speaker {
         };
         context.min(kept.saturating_add(scene.pinned()))
     }
-}
-
-impl Tools {
-    fn of(agent: &Agent, keys: &ModelKeys, specs: &[ToolSpec], speaker: &Speaker) -> Option<Self> {
-        if specs.is_empty() {
-            return None;
-        }
-        let asked = if agent.approval.is_some() { case::answer(agent).saturating_add(PROMPT) } else { 0 };
-        let result = longest_result(agent, keys, specs).saturating_add(asked);
-        let one = speaker.params.parallel_tool_calls == Some(false);
-        let calls = if one { 1 } else { (speaker.output(Case::Worst) / CALL_TOKENS).max(1) };
-        let by_text = Dialog::of(agent, keys, specs, speaker);
-        Some(Self {
-            bytes: bytes(&specs),
-            rounds: (*keys.max_tool_rounds).into(),
-            result,
-            calls,
-            by_text,
-            suggests: !keys.suggests_tools.is_empty(),
-            ends_turn: by_text.is_some() || specs.iter().any(|spec| spec.ends_turn),
-        })
-    }
-
-    /// The most bytes that one round of calls adds.
-    fn results(&self, case: Case) -> u128 {
-        let most = if self.by_text.is_some_and(|dialog| dialog.is_certain) { 1 } else { self.calls };
-        let calls = case.times(most, 1);
-        calls.saturating_mul(case.text(self.result).saturating_add(CALL).saturating_add(MESSAGE))
-    }
-}
-
-/// The most bytes of a result of one of `specs`, or of a call of another tool, after which the turn continues: not that of a handoff. Those that are only `suggested` have results in the
-/// messages of others.
-fn longest_result(agent: &Agent, keys: &ModelKeys, specs: &[ToolSpec]) -> u128 {
-    // A truncated result says how much is missing.
-    let of = |spec: &ToolSpec| spec.max_bytes as u128 + NOTICE;
-    // The limits are those of its own tools, and not of agents as tools.
-    let has_own_only = keys.agent_tools.is_empty();
-    let most = if has_own_only { agent.tool_limits.max_output_bytes.into() } else { NO_LIMIT };
-    // With an output schema the model reads what it said by a handoff.
-    let is_handoff = |spec: &ToolSpec| {
-        spec.ends_turn && spec.name.starts_with(Handoff::PREFIX) && keys.output_schema.is_none()
-    };
-    let is_suggested = |spec: &ToolSpec| keys.suggests_tools.iter().any(|name| name.as_str() == spec.name);
-    let own = specs.iter().filter(|spec| !is_suggested(spec) && !is_handoff(spec));
-    // Arguments that are no object are repeated in part.
-    let longest = own.map(of).max().map_or(0, |longest| longest.min(most).max(PROMPT + NOTICE));
-    let names: u128 = specs.iter().map(|spec| spec.name.len() as u128 + 4).sum();
-    let failed = if specs.iter().any(is_handoff) { Handoff::MAX_FAILURE as u128 + NOTICE } else { 0 };
-    longest.max(failed).max(names.saturating_add(MISTAKE))
 }
 
 /// The capabilities that an agent with these `keys` uses if `speaker` has them, and that its model is expected to have.
@@ -476,9 +426,4 @@ fn tries(keys: &ModelKeys, specs: &[ToolSpec]) -> u128 {
     let other = if specs.len() > own(keys).count() { default } else { 0 };
     let most = |of: fn(&NamedTool) -> u32| own(keys).map(of).chain([other]).max().map_or(0, u128::from);
     1 + most(|tool| *tool.max_errors) + most(|tool| *tool.max_call_errors)
-}
-
-/// The most bytes of a result of `tools`.
-pub(super) fn longest_of(tools: &[AnyTool]) -> u128 {
-    tools.iter().map(|tool| tool.spec().max_bytes as u128).max().unwrap_or_default().max(PROMPT) + NOTICE
 }

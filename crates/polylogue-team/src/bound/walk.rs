@@ -46,10 +46,12 @@ pub(super) struct Computed {
 }
 
 /// What an agent executes for others.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Executed {
     /// The most bytes of a result.
     pub(super) longest: u128,
+    /// The most picodollars that a call costs.
+    pub(super) cost: u128,
     /// The longest reply of a model of the team, in tokens, whose message can suggest calls.
     pub(super) reply: u128,
 }

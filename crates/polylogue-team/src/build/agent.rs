@@ -191,6 +191,11 @@ impl<'a> AgentBuilder<'a> {
         self.tools_of(&given.tool, given.scope.as_deref().copied(), agent.tool_limits.truncating())
     }
 
+    /// The tools that `name` stands for, as `agent` runs them for blocks in messages.
+    pub(crate) fn tools_in_blocks(&self, agent: &Agent, name: &str) -> Result<Vec<AnyTool>> {
+        self.tools_of(name, None, agent.tool_limits.truncating())
+    }
+
     /// The agent of a task with what it has for this task only; `None` if it does not reply only by a model.
     pub(crate) fn worker(&self, task: &Task, around: &BuildScope<'a>) -> Result<Option<Assistant>> {
         let agent = self.team.agents.iter().find(|agent| agent.name == task.who);

@@ -1,6 +1,7 @@
 //! The bound: what it counts, computed from the file, and that no model makes a run exceed it.
 
 mod adversary;
+mod counted;
 mod deviations;
 mod documents;
 mod kept;

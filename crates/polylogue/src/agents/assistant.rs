@@ -383,6 +383,14 @@ impl Assistant {
         &self.specs
     }
 
+    /// The tools that its model finds by a [search](crate::tools::search), and has no definitions of before; none if it
+    /// does not search.
+    pub fn searched(&self) -> impl Iterator<Item = &ToolSpec> {
+        let searches = !self.searching.is_empty();
+        let searched = self.prompted.iter().filter(move |prompted| searches && self.is_searched(prompted));
+        searched.map(|prompted| prompted.tool().spec())
+    }
+
     /// The sampling parameters of its model.
     #[must_use]
     pub const fn model_params(&self) -> &Params {

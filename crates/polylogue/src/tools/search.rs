@@ -11,6 +11,9 @@
 //! calls of the tools themselves: `call_tool` is not in them. If the agent has a tool of its own that is named
 //! `search_tools` or `call_tool`, its model receives all definitions.
 //!
+//! Limits on the size of results hold for the tools that are found, and not for the definitions that a search returns:
+//! half a definition is of no use. [`longest_result`] says how long they are at most.
+//!
 //! # A search among more than 100 tools, except for one that is used in every turn
 //! ```
 //! use polylogue::tools::search::ToolSearch;
@@ -40,6 +43,11 @@ const MAX_RESULTS: u64 = 20;
 /// Number of tools that the error for an unknown one names.
 const SIMILAR: usize = 3;
 
+/// The most bytes of a result that repeats what the model wrote: the query, or the name of an unknown tool.
+const FAILURE: usize = 1024;
+/// Bytes of the sentence after the definitions, at most.
+const NOTE: usize = 64;
+
 /// When an agent's model searches its tools instead of receiving all definitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSearch {
@@ -56,6 +64,9 @@ impl Default for ToolSearch {
 impl ToolSearch {
     /// Default of [`above`](Self::above).
     pub const DEFAULT_ABOVE: usize = 40;
+
+    /// The names of the tools that search, and call what was found.
+    pub const TOOLS: [&'static str; 2] = [SEARCH, CALL];
 
     /// Sets the number of tools up to which the model receives all definitions. 0 means that it always searches.
     #[must_use]
@@ -91,6 +102,24 @@ pub(crate) fn tools<'t>(
     }
     let tools = Arc::new(Searched { tools, index: OnceLock::new() });
     Some([AnyTool::new(SearchTools::new(Arc::clone(&tools))), AnyTool::new(CallTool::new(tools))])
+}
+
+/// The most bytes of a result of `search_tools` among `tools`, and of `call_tool` for a tool that is not one of them.
+///
+/// ```
+/// use polylogue::kernel::{Outcome, ToolSpec};
+/// use polylogue::tools::search::longest_result;
+/// let tool = |words| ToolSpec::new("scan", "word ".repeat(words), serde_json::json!({"type": "object"}));
+/// assert!(longest_result(&[tool(1_000)]) > 5_000);
+/// assert_eq!(longest_result(&[tool(1_000_000)]), Outcome::MAX_BYTES);
+/// ```
+#[must_use]
+pub fn longest_result<'t>(tools: impl IntoIterator<Item = &'t ToolSpec>) -> usize {
+    let mut sizes: Vec<usize> = tools.into_iter().map(|tool| definition(tool).len() + 1).collect();
+    sizes.sort_unstable_by(|one, other| other.cmp(one));
+    let most = usize::try_from(MAX_RESULTS).unwrap_or(usize::MAX);
+    let found: usize = sizes.iter().take(most).sum();
+    (found + NOTE).clamp(FAILURE, Outcome::MAX_BYTES)
 }
 
 /// Whether a call of `tool` by an agent that searches needs no approval: nothing is done by it.
@@ -169,9 +198,8 @@ impl Tool for SearchTools {
         let best = self.searched.best(query, usize::try_from(limit).unwrap_or(usize::MAX));
         if best.is_empty() {
             let count = self.searched.tools.len();
-            return Ok(Outcome::done(format!(
-                "None of the {count} tools matches `{query}`. Search with other words."
-            )));
+            let none = format!("None of the {count} tools matches `{query}`. Search with other words.");
+            return Ok(Outcome::done(none).at_most(FAILURE));
         }
         let found: Vec<String> = best.into_iter().map(definition).collect();
         Ok(Outcome::done(format!("{}\n\nCall one by `{CALL}`.", found.join("\n"))))
@@ -219,6 +247,7 @@ impl Tool for CallTool {
             true => String::new(),
             false => format!(" Similar: {}.", similar.join(", ")),
         };
-        Err(format!("There is no tool `{name}`.{similar} `{SEARCH}` finds tools.").into())
+        let failed = format!("There is no tool `{name}`.{similar} `{SEARCH}` finds tools.");
+        Err(ToolError(Outcome::failed(failed).at_most(FAILURE).plain().into_owned()))
     }
 }

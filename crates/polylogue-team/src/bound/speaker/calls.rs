@@ -1,6 +1,6 @@
 //! The model calls of one turn, in their order.
 
-use super::super::amount::{Effect, Sum};
+use super::super::amount::{Amount, Effect, Sum};
 use super::super::case::{CALL, Case, MESSAGE, PROMPT, REQUEST, SCHEMA};
 use super::{Dialog, Form, REST, STEPS, Speaker, Tools};
 use polylogue_core::Window;
@@ -61,9 +61,7 @@ impl Speaker {
         (rounds, sums_up): (u128, bool),
     ) -> Effect {
         let mut calls = Calls::begin(self, case, context, task);
-        let tools = self.tools;
-        let results = tools.map_or(0, |tools| tools.results(case));
-        calls.make_rounds(case.times(rounds, 1), results);
+        calls.make_rounds(case.times(rounds, 1), self.tools.as_ref());
         let last = 1 + u128::from(sums_up && !case.is_typical());
         calls.say(last, calls.continuations());
         calls.end()
@@ -81,6 +79,8 @@ struct Calls<'s> {
     last: u128,
     begun: u128,
     reply: u128,
+    /// The picodollars that tools cost after each call.
+    spends: u128,
     sum: Sum,
 }
 
@@ -91,7 +91,7 @@ impl<'s> Calls<'s> {
         let context = context.saturating_add(base);
         let reply = speaker.reply(case).saturating_add(MESSAGE);
         let sum = Sum { base, ..Sum::default() };
-        Self { speaker, case, context, task, last: task, begun: context, reply, sum }
+        Self { speaker, case, context, task, last: task, begun: context, reply, spends: 0, sum }
     }
 
     fn continuations(&self) -> u128 {
@@ -103,9 +103,12 @@ impl<'s> Calls<'s> {
         self.make_after(Self::add_compaction, count, growth);
     }
 
-    /// The same for the rest of a reply that was cut off: no history is compacted before such a call.
+    /// The same for the rest of a reply that was cut off: no history is compacted before such a call, and no tool is called after the call
+    /// that was cut off.
     fn make_more(&mut self, count: u128, growth: u128) {
+        let spends = std::mem::take(&mut self.spends);
         self.make_after(|_, _| {}, count, growth);
+        self.spends = spends;
     }
 
     /// Adds `count` calls, each of them after what `prepare` adds.
@@ -124,20 +127,22 @@ impl<'s> Calls<'s> {
         }
     }
 
-    /// Adds `rounds` rounds of calls by tools, whose results have `results` bytes. In each, a text that is cut off can be continued, and end
-    /// with calls.
-    fn make_rounds(&mut self, rounds: u128, results: u128) {
+    /// Adds `rounds` rounds of calls of `tools`. In each, a text that is cut off can be continued, and end with calls.
+    fn make_rounds(&mut self, rounds: u128, tools: Option<&Tools>) {
         let (again, said) = (self.continuations(), self.reply.saturating_add(REST));
-        let growth = said.saturating_add(results);
+        let growth = said.saturating_add(tools.map_or(0, |tools| tools.results(self.case)));
         // A request after rounds can have a prompt of the program.
         self.sum.growth = self.sum.growth.max(growth.saturating_add(PROMPT));
+        self.spends = tools.map_or(0, |tools| tools.spends(self.case));
         if rounds > STEPS {
-            return self.make(rounds.saturating_mul(1 + again), growth);
+            self.make(rounds.saturating_mul(1 + again), growth);
+        } else {
+            for _ in 0..rounds {
+                self.make_more(again, said);
+                self.make(1, growth);
+            }
         }
-        for _ in 0..rounds {
-            self.make_more(again, said);
-            self.make(1, growth);
-        }
+        self.spends = 0;
     }
 
     fn add(&mut self, count: u128) {
@@ -151,7 +156,9 @@ impl<'s> Calls<'s> {
             Case::Worst => self.speaker.attempts.saturating_mul(2),
             Case::WithoutFailures | Case::Typical => 1,
         };
-        self.sum.add_calls(call, count.saturating_mul(attempts));
+        self.sum.add_calls(Amount { tools: self.spends, ..call }, count);
+        // An attempt that fails calls no tools.
+        self.sum.add_calls(call, count.saturating_mul(attempts.saturating_sub(1)));
     }
 
     /// Adds the calls that summarize a history that nearly fills the window, or exceeds what the team sets.
@@ -177,9 +184,8 @@ impl<'s> Calls<'s> {
 
     fn make_tool_rounds(&mut self, tools: &Tools) {
         let rounds = self.case.times(tools.rounds, 1);
-        let results = tools.results(self.case);
         match tools.by_text.filter(|_| !self.case.is_typical()) {
-            None => self.make_rounds(rounds, results),
+            None => self.make_rounds(rounds, Some(tools)),
             Some(dialog) => {
                 // The tools are described in each prompt. The message that is answered is quoted for each call, before it and at the end.
                 let prompt = PROMPT.saturating_add(tools.bytes).saturating_add(dialog.examples);
@@ -191,8 +197,12 @@ impl<'s> Calls<'s> {
                 let (again, growth) = (1 + self.continuations(), self.reply.saturating_add(REST + prompt));
                 let objects = dialog.objects.saturating_mul(if dialog.is_continued { again } else { 1 });
                 // The longer prompts first: that is the most.
-                self.make(objects, growth.saturating_add(results));
+                self.spends = tools.spends(self.case);
+                self.make(objects, growth.saturating_add(tools.results(self.case)));
+                // Only where it is not certain, functions can be called in text, too.
+                self.spends = if dialog.is_certain { 0 } else { self.spends };
                 self.make(dialog.replies.saturating_mul(again), growth);
+                self.spends = 0;
                 self.context = self.context.saturating_add(quote);
             }
         }

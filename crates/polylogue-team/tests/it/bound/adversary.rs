@@ -309,6 +309,12 @@ fn is_in_capitals(word: &str) -> bool {
 
 /// Arguments that no other call of the conversation has.
 fn arguments(tool: &ToolSpec, nth: u64, at: usize) -> Value {
+    match tool.name.as_str() {
+        // As much as a search can find, and a tool of which the model has no definition.
+        "search_tools" => return json!({"query": format!("number of words {nth} {at}"), "limit": 20}),
+        "call_tool" => return json!({"name": "x_buy", "arguments": {"words": format!("{nth} {at}")}}),
+        _ => {}
+    }
     let properties = tool.parameters.get("properties").and_then(Value::as_object);
     let value = |schema: &Value| match schema.get("type").and_then(Value::as_str) {
         Some("integer" | "number") => json!(nth * 100 + at as u64),

@@ -14,7 +14,7 @@ use polylogue_mcp::{Catalog, Servers};
 use polylogue_models::{Fallback, model_names};
 use polylogue_store::Facts;
 use polylogue_team::{Amount, BuildContext, Grant, Team, TeamBound};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::adversary::{Adversary, Broken, Switched};
 use super::reasons::{Others, untrue};
@@ -108,7 +108,6 @@ impl Stage {
 
     /// The same with tools that do nothing and return as much as they may, as those of a server can.
     pub(super) fn with_loud_tools(name: String, team: Team, place: &Path) -> Self {
-        let loud = |context: BuildContext| context.wrapping_tools(|tool| AnyTool::new(LoudTool(tool)));
         Self::with(name, team, place, loud)
     }
 
@@ -118,7 +117,7 @@ impl Stage {
         let memory = AnyMemory::new(Facts::open(facts).unwrap());
         let tools = served(&team);
         let context = BuildContext::at(place).grant(Grant::ALL).with_memory(memory).with_tools(tools.clone());
-        let context = and(context);
+        let context = if is_described(&team) { loud(and(context)) } else { and(context) };
         let provide = |names: &str| Ok(provided(&model, names));
         let chat = team.build_at(&provide, &context).unwrap_or_else(|e| panic!("{name}: {e}"));
         Self { name, team, chat, model, tools, bounds: BTreeMap::new() }
@@ -157,7 +156,8 @@ impl Stage {
 
     /// People answer as much as a bound assumes, and leave after `exit` answers.
     async fn run(&self, limits: Limits, most: RunBound, exit: Option<usize>) -> Played {
-        let mut log = Log::in_memory().limits(limits).bound(most);
+        let log = Log::in_memory().limits(limits).agent_limits(self.team.agent_limits());
+        let mut log = log.bound(most);
         let mut run = self.chat.run_in(&mut log, self.team.task.as_deref().unwrap_or("Begin")).await;
         let mut asks = false;
         for nth in 0..ANSWERS {
@@ -200,8 +200,33 @@ impl Stage {
     }
 }
 
+/// All tools are loud.
+fn loud(context: BuildContext) -> BuildContext {
+    context.wrapping_tools(|tool| AnyTool::new(LoudTool(tool)))
+}
+
+/// Whether the MCP server of `team` is none, and its tools are [`described`].
+fn is_described(team: &Team) -> bool {
+    team.mcp_declared().values().any(|server| server.command.as_deref() == Some("described"))
+}
+
+/// Tools as a server could describe them: long, and one that costs a billionth of a dollar.
+fn described() -> Catalog {
+    let about = format!("Finds the number of words. {}", "word ".repeat(60));
+    let parameters = json!({"type": "object", "properties": {"words": {"type": "string"}}});
+    let tool = |name: String, cost: Value| {
+        let spec = json!({"name": format!("x_{name}"), "description": about, "parameters": parameters, "max_cost": cost});
+        serde_json::from_value(json!({"server": "x", "tool": name, "spec": spec})).unwrap()
+    };
+    let free = (0..11).map(|nth| tool(format!("find{nth}"), Value::Null));
+    Catalog::of_described(free.chain([tool("buy".to_owned(), json!(1_000))]))
+}
+
 /// The tools of the MCP servers of `team`, as the servers describe them. The servers do not run any more.
 fn served(team: &Team) -> Catalog {
+    if is_described(team) {
+        return described();
+    }
     let names: Vec<String> = team.mcp_wanted().into_iter().map(str::to_owned).collect();
     if names.is_empty() {
         return Catalog::default();

@@ -66,7 +66,7 @@ const CHATS: [&str; 3] = [
 const LONG: &str = "LONG";
 
 /// Agents of these.
-const AGENTS: [&str; 16] = [
+const AGENTS: [&str; 19] = [
     "{name: A}, {name: B}",
     "{name: A, tools: [calculator], max_tool_rounds: 4}, {name: B, tools: [calculator], max_tool_rounds: 2}",
     "{name: A, output_schema: {type: object, required: [x], properties: {x: {type: integer}}}}, {name: B, view: {window: {messages: 3}}}",
@@ -87,15 +87,28 @@ const AGENTS: [&str; 16] = [
     "{name: A}, {name: B, human: true}, {name: C}",
     "{name: A, human: true}, {name: B, parameters: {max_tokens: 9}}, {name: C, tools: [calculator], max_tool_rounds: 1}",
     "{name: A, agent_tools: [{who: aid, description: Helps., max_calls: 2}], max_tool_rounds: 1}, {name: B}, {name: C}",
+    "{name: A, tools: [{mcp: x}], tool_search: {above: 5}, tool_limits: {max_output_bytes: 100}, max_tool_rounds: 3}, \
+     {name: B, tools: [{mcp: x}], tool_search: {above: 5}, tool_calling: text, tool_limits: {max_output_bytes: 300}, max_tool_rounds: 1}, {name: C}",
+    "{name: A, tools: [{mcp: x, include: [buy, find1]}], tool_limits: {max_output_bytes: 600}, max_tool_rounds: 2}, \
+     {name: B, tools: [{mcp: x, include: [find2], max_cost: 0.000000002}], tool_limits: {max_output_bytes: 200}, reasoning: rewoo}, {name: C}",
+    "{name: A, limits: {calls: 3}}, {name: B, limits: {calls: 2}, tools: [calculator], max_tool_rounds: 1}, {name: C}",
 ];
 
-fn patterns() -> BTreeMap<String, Team> {
+/// The server whose tools some of them have.
+const SERVER: &str = ", mcp: {x: {command: described}}";
+
+pub(super) fn patterns() -> BTreeMap<String, Team> {
     let chats = PATTERNS.iter().map(|chat| format!("chat: {{{chat}}}"));
     let chats: Vec<String> = chats.chain(CHATS.map(str::to_owned)).collect();
     let mut all = BTreeMap::new();
     for (nth, chat) in chats.iter().enumerate() {
         for (of, agents) in AGENTS.iter().enumerate() {
-            let text = format!("{{name: t, model: 'a:b', task: hi, agents: [{agents}], {chat}}}");
+            // Which of several chats ends at the limit of an agent is not checked.
+            if agents.contains("limits: {calls") && CHATS.contains(&chat.as_str()) {
+                continue;
+            }
+            let server = if agents.contains("mcp: x") { SERVER } else { "" };
+            let text = format!("{{name: t, model: 'a:b', task: hi, agents: [{agents}], {chat}{server}}}");
             let text = text.replace(LONG, &"word ".repeat(300));
             // Some agents cannot take part in some patterns.
             if let Ok(read) = parse(&text, "t.yaml", &Overrides::default()) {
@@ -296,7 +309,9 @@ async fn seeded_conversations_end_within_their_bounds_fourth_part() {
 #[tokio::test(start_paused = true)]
 async fn a_run_stops_at_a_bound_that_is_too_low() {
     let place = tempfile::tempdir().unwrap();
-    for (name, team) in patterns().into_iter().step_by(5) {
+    // What tools cost is in no bound that is enforced.
+    let unpaid = patterns().into_iter().filter(|(_, team)| team.mcp_wanted().is_empty());
+    for (name, team) in unpaid.step_by(5) {
         let mut stage = Stage::new(name, team, place.path());
         let model = Adversary { output: 48, ..Adversary::new(Behavior::Worst, 0) };
         let whole = stage.play_within(model, RunBound::default()).await.used;

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use polylogue::agents::ToolCalling;
 use polylogue::layers::executor::Declared;
 use polylogue::tools::approval::Approval;
-use polylogue::tools::search::ToolSearch;
+use polylogue::tools::search::{ToolSearch, longest_result};
 use polylogue::{AnyModel, Assistant, Chat, Tool, sequential};
-use polylogue_core::{Capabilities, DeltaSink, Model, ModelError, Reply, Request};
+use polylogue_core::{Body, Capabilities, DeltaSink, Model, ModelError, Reply, Request};
 use polylogue_models::Script;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::stage::{Cast, events, events_with, log, print};
 
@@ -146,4 +146,28 @@ async fn few_tools_and_names_of_the_search_are_offered_as_they_are() {
     let search = || ToolSearch::default().above(1);
     assert_eq!(offered(&with_tools(ann().tool_search(search()), 2)), ["search_tools", "call_tool"]);
     assert_eq!(offered(&with_tools(ann(), 2).tool_search(search())), ["search_tools", "call_tool"]);
+}
+
+/// The bound of a run rests on that: a result has at most 20 definitions, or a part of what the model wrote.
+#[tokio::test]
+async fn no_result_of_a_search_is_longer_than_its_bound() {
+    let script = json!([
+        {"Ann": {"calls": [{"tool": "search_tools", "args": {"query": "weather, something else", "limit": 99}}]}},
+        {"Ann": {"calls": [{"tool": "search_tools", "args": {"query": "q".repeat(9_000)}}]}},
+        {"Ann": {"calls": [{"tool": "call_tool", "args": {"name": "n".repeat(9_000), "arguments": {}}}]}},
+        {"Ann": "Rain."}
+    ]);
+    let events = events(&script.to_string(), |cast| alone(ann(cast))).await;
+    let results = events.iter().filter_map(|event| match &event.body {
+        Body::ToolReturned { outcome, .. } => Some(outcome.plain().into_owned()),
+        _ => None,
+    });
+    let results: Vec<String> = results.collect();
+    let model = || AnyModel::new(serde_json::from_str::<Script>("[]").unwrap().model("test"));
+    let agent = |count| with_tools(Assistant::new("Ann", model()).unwrap(), count);
+    assert_eq!((agent(40).searched().count(), agent(41).searched().count()), (0, 41));
+    let most = longest_result(agent(41).searched());
+    assert_eq!((results.len(), results[0].matches("\"name\":\"tool_").count()), (3, 20), "{results:?}");
+    assert!(results.iter().all(|result| result.len() <= most), "{most}: {results:?}");
+    assert!(results[0].len() + 200 > most, "{most}: {results:?}");
 }

@@ -62,9 +62,11 @@ impl Case<'_> {
         let (set, used) = match of {
             AllowanceOwner::Agent(name) => {
                 let agent = self.team.agents.iter().find(|agent| agent.name.value == *name);
+                let is_within = |event: &Event| event.at.to_string().contains(&format!("/{name}."));
                 let own = self.events.iter().filter(|event| match &event.body {
-                    Body::ModelReplied(reply) => reply.who == *name,
-                    _ => event.at.to_string().contains(&format!("/{name}.")),
+                    Body::ModelReplied(reply) => reply.who == *name || is_within(event),
+                    Body::Charged(charge) => charge.who == *name || is_within(event),
+                    _ => false,
                 });
                 (agent.and_then(|agent| agent.limits.calls), calls_in(own.map(|event| &**event)))
             }
