@@ -26,7 +26,7 @@ use crate::signals::{FINISHING, Signals};
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::steering::{self, SteeringKey};
 use crate::trust::rules::Always;
-use crate::view::{Feed, View};
+use crate::view::{Feed, View, new_bound};
 use crate::{limit, work_dir};
 
 /// How often a screen is redrawn while nothing happens.
@@ -59,8 +59,9 @@ impl Runner {
     pub(crate) async fn run(mut self) -> Result<Exit, CliError> {
         let begun = Instant::now();
         let mut view = self.view(begun).await;
-        view.begin(self.conversation.id(), self.conversation.chat().name());
         let events = self.conversation.events().await;
+        let bound = new_bound(&self.runtime, self.conversation.id(), &events).await?;
+        view.begin(self.conversation.id(), self.conversation.chat().name(), bound.as_ref());
         let output = self.settings.output;
         let (before, since) =
             events.split_at(first_shown(output, &events, self.conversation.inherited_events()));

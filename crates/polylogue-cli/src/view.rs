@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use polylogue_core::{
-    Body, BoundException, Cancellation, Event, LogId, Name, Path, Question, RunBound, Store as _,
-    Subscription, Update,
+    Body, BoundException, BoundSummary, Cancellation, Event, LogId, Name, Path, Question, RunBound,
+    Store as _, Subscription, Update,
 };
 use polylogue_runtime::{Conversation, Runtime};
 
@@ -16,6 +16,18 @@ use crate::stderr::print_note_wrapped;
 
 /// What is said when the bound of a run does not apply any more.
 pub(crate) const NO_BOUND: &str = "the run can take more than was computed before it began";
+
+/// What the conversation `id` takes at most, if that is known, and if it begins: it has no `events`.
+pub(crate) async fn new_bound(
+    runtime: &Runtime,
+    id: &LogId,
+    events: &[Arc<Event>],
+) -> Result<Option<BoundSummary>, CliError> {
+    match events.is_empty() {
+        true => Ok(runtime.bound_summary(id).await?),
+        false => Ok(None),
+    }
+}
 
 /// What the person sees, and where it comes from.
 pub(crate) struct View {
@@ -47,9 +59,9 @@ impl View {
         self.feed.as_mut()?.watch.next().await
     }
 
-    /// Shows that the conversation `id` of the team `team` begins.
-    pub(crate) fn begin(&mut self, id: &LogId, team: &Name) {
-        self.apply(|screen| screen.begin(id, team), &Cancellation::default());
+    /// Shows that the conversation `id` of the team `team` begins; to programs, what it takes at most, too.
+    pub(crate) fn begin(&mut self, id: &LogId, team: &Name, bound: Option<&BoundSummary>) {
+        self.apply(|screen| screen.begin(id, team, bound), &Cancellation::default());
     }
 
     /// Takes note that the person has typed `text` here as the answer to a question.

@@ -52,9 +52,10 @@ pub use data::{
     WhyLeftOut, cut, plain,
 };
 pub use limits::{
-    Allowance, Bound, BoundException, Budget, BudgetDemand, BudgetStanding, BudgetWants, Cancellation,
-    CountedUsage, InputTokens, LearnedRate, LearnedRates, LimitOverrides, LimitRaise, LimitScope, Limits,
-    OnLimit, RaiseTerms, Rate, RateDemand, RateGrant, RateTimes, RunBound, Shared, SharedLimits, Slot, Timer,
+    Allowance, Bound, BoundException, BoundSummary, Budget, BudgetDemand, BudgetStanding, BudgetWants,
+    Cancellation, CountedUsage, InputTokens, LearnedRate, LearnedRates, LimitOverrides, LimitRaise,
+    LimitScope, Limits, OnLimit, RaiseTerms, Rate, RateDemand, RateGrant, RateTimes, RunBound, Shared,
+    SharedLimits, Slot, Timer,
 };
 pub use log::chain;
 pub use log::{

@@ -35,7 +35,7 @@ pub use self::on_limit::{OnLimit, RaiseTerms};
 pub use self::overrides::LimitOverrides;
 pub use self::piece::{BudgetDemand, BudgetStanding, BudgetWants};
 pub use self::raise::LimitRaise;
-pub use self::run_bound::{BoundException, RunBound};
+pub use self::run_bound::{BoundException, BoundSummary, RunBound};
 pub use self::shared::{
     LearnedRate, LearnedRates, LimitScope, Rate, RateDemand, RateGrant, RateTimes, Shared, SharedLimits, Slot,
 };

@@ -1,14 +1,14 @@
 //! What a run takes at most, before it begins.
 
 use polylogue_core::{
-    AnyModel, BoundException, DeltaSink, Limits, LogId, Model, ModelError, ModelErrorKind, Price, Reply,
-    Request, Store as _,
+    AnyModel, BoundException, BoundSummary, DeltaSink, Limits, LogId, Model, ModelError, ModelErrorKind,
+    Price, Reply, Request, Store as _,
 };
 use polylogue_models::{Day, EndpointModel, Env, Fallback, ModelLimits, Models, Prices, model_names};
 use polylogue_team::{Team, TeamBound};
 
 use crate::models::{price_of, surcharged, unknown_price, unknown_surcharge};
-use crate::{Result, Runtime, StoredBound, TeamRun};
+use crate::{Result, Runtime, StoredBound, TeamRun, bound_summary};
 
 /// What a run of `team` takes at most within `limits`, from its file alone: no key is read, no server is started, and
 /// nothing is sent. The user's `prices` count instead of list prices. Models that are not known have no known price and no known length of a reply.
@@ -71,6 +71,20 @@ impl TeamRun<'_> {
     pub fn bound(&self) -> Result<TeamBound> {
         Ok(self.team().bound_with(&|name| self.model(name), &self.limits(), self.server_tools())?)
     }
+
+    /// What `runs` conversations of it take at most, as conversations are stored with it; `None` if that cannot be computed.
+    pub(crate) fn stored_bound(&self, runs: u64) -> Option<StoredBound> {
+        let bound = self.bound().ok()?.times(runs);
+        Some(StoredBound::new(bound, &self.prices(), self.limits().on_limit))
+    }
+
+    /// What `runs` conversations of it take at most, as people and programs see it; `None` where the script speaks, no model is called, or
+    /// nothing is known.
+    #[must_use]
+    pub fn bound_summary(&self, runs: u64) -> Option<BoundSummary> {
+        let bound = self.stored_bound(runs).filter(|_| !self.prepared.is_scripted())?;
+        bound.summary(self.prepared.digest().to_owned())
+    }
 }
 
 impl Runtime {
@@ -85,6 +99,15 @@ impl Runtime {
         }
         let Some(bound) = StoredBound::of(&self.store().meta(id).await?) else { return Ok(None) };
         Ok(bound.most.exception_after(&self.store().read(id, 0).await?))
+    }
+
+    /// What the conversation `id` was computed to take at most before it began; `None` where a script speaks, no model is called, or nothing was
+    /// computed.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn bound_summary(&self, id: &LogId) -> Result<Option<BoundSummary>> {
+        Ok(bound_summary(&self.store().meta(id).await?))
     }
 }
 

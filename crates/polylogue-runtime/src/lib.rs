@@ -89,7 +89,8 @@ pub use shared_budgets::SharedPayers;
 pub use steering::{Steered, WaitingRun};
 pub use store_location::{FilesPolicy, StoreLocation};
 pub use stored::{
-    Sealer, StoredBound, StoredDocument, StoredTeam, begun_bound, fresh_id, is_imported, limits_of, served_as,
+    Sealer, StoredBound, StoredDocument, StoredTeam, begun_bound, bound_summary, fresh_id, is_imported,
+    limits_of, served_as,
 };
 pub use work_dir::refused_programs;
 pub use worker::{StoredTeams, Worker, WorkerMeter, WorkerOptions};

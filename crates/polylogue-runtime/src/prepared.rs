@@ -14,9 +14,7 @@ use polylogue_team::{Grant, Loaded, Team, Usage};
 use crate::memory::{TeamMemory, memory_of_others};
 use crate::models::{ModelChoice, TeamModels};
 use crate::servers::{TeamServers, server_names};
-use crate::{
-    Access, Error, LocalModelInfo, ModelOptions, Result, StoreLocation, StoredBound, StoredTeam, fresh_id,
-};
+use crate::{Access, Error, LocalModelInfo, ModelOptions, Result, StoreLocation, StoredTeam, fresh_id};
 
 /// How a team is run, besides what its file says.
 #[derive(Debug, Clone, Default)]
@@ -394,7 +392,7 @@ impl TeamRun<'_> {
             limits: self.limits,
             dir: options.dir.clone(),
             imported: false,
-            bound: self.bound().ok().map(|bound| StoredBound::new(bound, &self.prices())),
+            bound: self.stored_bound(1),
             seal: None,
         };
         Ok(stored.sealed(access.sealer.as_ref()))

@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use polylogue::Assistant;
 use polylogue::runs::batch::BatchStart;
 use polylogue_core::{
-    AnyModel, AnyStore, Body, Capabilities, Event, LimitOverrides, Limits, LogId, Meta, Price,
-    RecoveredEvents, RunBound, Store as _, StoreError, TeamChanged, Timestamp,
+    AnyModel, AnyStore, Body, BoundSummary, Capabilities, Event, LimitOverrides, Limits, LogId, Meta,
+    OnLimit, Price, RecoveredEvents, RunBound, Store as _, StoreError, TeamChanged, Timestamp,
 };
 use polylogue_mcp::{Catalog, ToolDescription};
 use polylogue_models::Script;
@@ -73,6 +73,11 @@ pub struct StoredBound {
     pub most: RunBound,
     /// Identifies the prices with which it was computed.
     pub prices: String,
+    /// The date of the table of prices, as `YYYY-MM-DD`.
+    pub price_date: String,
+    /// What it takes at most, in words; `None` if no model is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// The settings on which it rests, as sentences.
     pub rests_on: Vec<String>,
 }
@@ -83,9 +88,22 @@ const fn is_false(value: &bool) -> bool {
 }
 
 impl StoredBound {
-    /// That of `bound`, computed with `prices` by model.
-    pub(crate) fn new(bound: TeamBound, prices: &BTreeMap<String, Price>) -> Self {
-        Self { most: bound.to_enforce(), prices: digest_of(prices), rests_on: bound.rests_on }
+    /// That of `bound`, computed with `prices` by model, of a run at whose limits happens what `on_limit` says.
+    pub(crate) fn new(bound: TeamBound, prices: &BTreeMap<String, Price>, on_limit: OnLimit) -> Self {
+        Self {
+            most: bound.to_enforce(),
+            prices: digest_of(prices),
+            text: bound.in_words(on_limit),
+            price_date: bound.price_date,
+            rests_on: bound.rests_on,
+        }
+    }
+
+    /// As people and programs see it, of a team whose content `team_digest` identifies; `None` if no model is called.
+    pub(crate) fn summary(self, team_digest: String) -> Option<BoundSummary> {
+        let RunBound { calls, tokens, cost, .. } = self.most;
+        let price_date = self.price_date;
+        self.text.map(|text| BoundSummary { text, calls, tokens, cost, price_date, team_digest })
     }
 
     /// What the conversation with this `meta` was computed to take at most.
@@ -101,6 +119,15 @@ impl StoredBound {
     fn enforced(&self, prices: &str) -> RunBound {
         RunBound { is_repriced: self.most.cost.is_some() && self.prices != prices, ..self.most }
     }
+}
+
+/// What the conversation with this `meta` was computed to take at most before it began; `None` where a script speaks, no model is called, or
+/// nothing was computed.
+#[must_use]
+pub fn bound_summary(meta: &Meta) -> Option<BoundSummary> {
+    let is_scripted = meta.team.get("offline").and_then(Value::as_bool).unwrap_or_default();
+    let digest = meta.team.get("digest").and_then(Value::as_str).unwrap_or_default().to_owned();
+    StoredBound::of(meta).filter(|_| !is_scripted)?.summary(digest)
 }
 
 /// Identifies `prices`, which are not read again exactly as they were written.

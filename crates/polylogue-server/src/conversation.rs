@@ -80,6 +80,7 @@ async fn document(tenant: &Tenant, listing: &Listing, status: Status) -> Convers
         ended: status.ended,
         imported: None,
         node: None,
+        bound: None,
         bound_ended: None,
         parent: parent.as_ref().map(|parent| Parent {
             id: parent.id.clone(),

@@ -209,6 +209,10 @@ fn conversation() -> Value {
         ],
         &[("default", document()), ("limit", document())],
     );
+    let bound = object(
+        &[("text", text()), ("price_date", text()), ("team_digest", text())],
+        &[("calls", count()), ("tokens", count()), ("cost", count())],
+    );
     let state = json!({"enum": ["running", "waiting", "halted", "closed"]});
     object(
         &[
@@ -229,6 +233,7 @@ fn conversation() -> Value {
         &[
             ("imported", flag()),
             ("node", text()),
+            ("bound", bound),
             ("bound_ended", text()),
             ("paused", json!({"const": true})),
             ("ended", object(&[("word", text()), ("detail", text())], &[])),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Call, DefaultAnswer, Event, LimitOverrides, LimitRaise, LogId, Name, OpenQuestion, Path, Question,
-    RunOutcome, Timestamp, TotalUsage,
+    BoundSummary, Call, DefaultAnswer, Event, LimitOverrides, LimitRaise, LogId, Name, OpenQuestion, Path,
+    Question, RunOutcome, Timestamp, TotalUsage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -51,8 +51,11 @@ pub struct Conversation {
     /// The process that runs it, and its machine; only where one conversation is asked for, and nothing while no process runs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Why it can take more than was computed before it began; only where one conversation is asked for, and nothing while the bound
-    /// applies.
+    /// What it takes at most, as computed before its first call; only where one conversation is asked for or made, and nothing where a
+    /// script speaks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<BoundSummary>,
+    /// Why it can take more than that; only where one conversation is asked for, and nothing while the bound applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_ended: Option<String>,
     /// What it was forked from.

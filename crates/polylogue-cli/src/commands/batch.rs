@@ -209,7 +209,7 @@ impl<'a> Job<'a> {
             counted(total as u64, "row")
         ));
         let left = total.saturating_sub(skipped) as u64;
-        if let Some(line) = price::line_of(&self.prepared, Some(left)) {
+        if let Some(line) = price::line_of_rows(&self.prepared, left) {
             print_note_wrapped(&line);
         }
         if self.most.cost.is_some() || self.most.tokens.is_some() {

@@ -1,6 +1,6 @@
 //! `--detach`: hands a conversation over to the workers of its store.
 
-use polylogue_core::{Features, LogId};
+use polylogue_core::{BoundSummary, Features, LogId};
 use polylogue_runtime::{Conversation, Prepared, Runtime};
 use serde_json::json;
 
@@ -12,10 +12,10 @@ use crate::place::PlaceOption;
 use crate::screen::{Output, Sanitized, Settings};
 use crate::stderr::print_note_wrapped;
 
-/// Hands a conversation that this process has open over to workers, and prints its id.
+/// Hands a conversation that this process has open over to workers, and prints its id; for programs, with what it takes at most, if it begins.
 pub(super) async fn hand_over(
     runtime: &Runtime,
-    (conversation, prepared): (&Conversation, &Prepared),
+    (conversation, prepared, bound): (&Conversation, &Prepared, Option<&BoundSummary>),
     detach: &args::worker::Detach,
     settings: &Settings,
     place: &PlaceOption,
@@ -25,7 +25,7 @@ pub(super) async fn hand_over(
     runtime.hand_over(id, prepared, needs(detach)?.as_ref()).await?;
     conversation.log_resumption().await?;
     conversation.release().await?;
-    print_id(id, settings)?;
+    print_id(id, bound, settings)?;
     let (cluster, show) = (place.command("cluster"), place.command(&format!("show {id}")));
     print_note_wrapped(&format!("a worker runs it; `{cluster}` shows where, and `{show}` what was said"));
     Ok(Exit::Done)
@@ -89,9 +89,17 @@ fn needs(detach: &args::worker::Detach) -> Result<Option<Features>, CliError> {
     features(&detach.needs).map(|needs| Some(needs).filter(|needs| !needs.is_empty()))
 }
 
-pub(super) fn print_id(id: &LogId, settings: &Settings) -> Result<(), CliError> {
-    match settings.output {
-        Output::Json => write(&Sanitized::json(&json!({ "id": id })).map_err(unwritable)?),
+/// Prints the id of a conversation; for programs, with what it takes at most, if that is known.
+pub(super) fn print_id(
+    id: &LogId,
+    bound: Option<&BoundSummary>,
+    settings: &Settings,
+) -> Result<(), CliError> {
+    match (settings.output, bound) {
+        (Output::Json, None) => write(&Sanitized::json(&json!({ "id": id })).map_err(unwritable)?),
+        (Output::Json, Some(bound)) => {
+            write(&Sanitized::json(&json!({ "id": id, "bound": bound })).map_err(unwritable)?)
+        }
         _ => write(&Sanitized::row(id.as_str())),
     }
 }

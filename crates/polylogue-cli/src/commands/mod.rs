@@ -19,7 +19,7 @@ pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod move_to;
 pub(crate) mod new;
-mod price;
+pub(crate) mod price;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;

@@ -33,7 +33,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     let place = PlaceOption::of_store(cli.store.as_deref());
     if !args.take_over && steer::unpause(&runtime, &id, given(args), &place).await? {
         if args.detach.detach {
-            print_id(&id, &settings)?;
+            print_id(&id, None, &settings)?;
         }
         return Ok(Exit::Done);
     }
@@ -50,7 +50,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
         return Ok(exit);
     }
     if args.detach.detach {
-        return hand_over(&runtime, (&conversation, &prepared), &args.detach, &settings, &place).await;
+        return hand_over(&runtime, (&conversation, &prepared, None), &args.detach, &settings, &place).await;
     }
     let runner = Runner {
         conversation,

@@ -47,8 +47,13 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     attachments::check(&prepared, &attached)?;
     let runtime = args.budgets.pay_for(place::open(cli.store.as_deref())?).await?;
     let conversation = runtime.begin(&prepared.run()).await?;
+    let bound = runtime.bound_summary(conversation.id()).await?;
+    if let Some(bound) = bound.as_ref().filter(|_| settings.output.is_conversation()) {
+        print_note_wrapped(&price::line_of_run(prepared.team().name.as_str(), bound));
+    }
     if args.detach.detach {
-        let (handed, place) = ((&conversation, &prepared), PlaceOption::of_store(cli.store.as_deref()));
+        let place = PlaceOption::of_store(cli.store.as_deref());
+        let handed = (&conversation, &prepared, bound.as_ref());
         return hand_over::hand_over(&runtime, handed, &args.detach, &settings, &place).await;
     }
     conversation.attach(attached);
@@ -93,9 +98,6 @@ fn introduce(prepared: &Prepared, chat: &Chat, limits: &Limits, own_task: bool) 
     };
     print_note_wrapped(&format!("{}: at most {bounds}{cost}", prepared.team().name));
     print_local_models(prepared);
-    if let Some(line) = price::line_of(prepared, None) {
-        print_note_wrapped(&line);
-    }
     if limits.cost.is_some() {
         warn_of_unbounded(prepared);
     }

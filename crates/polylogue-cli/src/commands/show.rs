@@ -7,14 +7,15 @@ pub(crate) mod side_by_side;
 
 use std::io;
 
-use polylogue_core::{AnyStore, Body, Event, LogId, Part, RecoveredEvents, Store, StoreError};
+use polylogue_core::{AnyStore, Body, BoundSummary, Event, LogId, Part, RecoveredEvents, Store, StoreError};
 use polylogue_runtime::{AgentHistory, StoredTeam};
 
 use super::runs::origin;
-use super::{unwritable, write};
+use super::{unwritable, write, write_rows};
 use crate::error::{CliError, Exit};
 use crate::launch::wish;
 use crate::place::{self, PlaceOption};
+use crate::screen::json::RunLine;
 use crate::screen::picture::Pictures;
 use crate::screen::{OutputStyle, Sanitized, Size, document};
 use crate::{args, work_dir};
@@ -49,8 +50,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
         }
         None => whole(&runtime.store().meta(&id).await?.title, &events, args, looks, pictures)?,
     };
-    write(&text)?;
-    let is_whole = args.agent.is_none() && !args.cost && !args.json && !args.history && !args.side_by_side;
+    let is_whole = args.agent.is_none() && !args.cost && !args.history && !args.side_by_side;
+    let bound = runtime.bound_summary(&id).await.ok().flatten();
+    write_with_bound(&text, &id, bound.filter(|_| is_whole).as_ref(), args)?;
+    let is_whole = is_whole && !args.json;
     let parent = runtime.store().meta(&id).await.ok().and_then(|meta| meta.parent);
     if let Some(parent) = parent.filter(|_| is_whole) {
         write(&Sanitized::plain("\n"))?;
@@ -77,6 +80,25 @@ fn histories(
 ) -> Result<Sanitized, CliError> {
     let missing = |agent: &str| CliError::from(kept.no_model_for(agent));
     side_by_side::shown(&AgentHistory::all(kept, events)?, args, looks, missing)
+}
+
+/// Writes a conversation with what it was computed to take at most, if that is known: to programs in a line before it, as `run` does, and to
+/// people in one after it. Other layouts have no place for it.
+pub(crate) fn write_with_bound(
+    text: &Sanitized,
+    id: &LogId,
+    bound: Option<&BoundSummary>,
+    args: &args::Show,
+) -> Result<(), CliError> {
+    let is_other = args.markdown || args.style == args::Style::Autogen;
+    let Some(bound) = bound.filter(|_| !is_other) else { return write(text) };
+    if args.json {
+        write(&Sanitized::json(&RunLine::Bound { id, bound }).map_err(unwritable)?)?;
+        return write(text);
+    }
+    write(text)?;
+    write(&Sanitized::plain("\n"))?;
+    write_rows(&Sanitized::row(&format!("before it began: {bound}")), false)
 }
 
 /// Puts the large results that are stored with the conversation into its events.

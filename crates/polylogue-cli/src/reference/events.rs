@@ -9,9 +9,9 @@ use syn::{Attribute, Field, Fields, GenericArgument, Item, ItemEnum, ItemStruct,
 
 const HEAD: &str = "# Events\n\nThe events of a conversation, one JSON object each, as `--json` and `polylogue show ID --json` print them and stores keep \
                     them. Generated from the types of the program. A field marked *optional* is omitted when it is empty or has its default.\n\n\
-                    `run --json`, `resume --json` and `chat --json` print `run_started`, the events, and `run_ended`, for each conversation. `resume` and \
+                    `run --json`, `resume --json` and `chat --json` print `run_started`, `bound` where the conversation begins, the events, and `run_ended`, for each conversation. `resume` and \
                     `chat --resume` do not repeat the events of earlier runs, whichever process ran them, a worker or a server too: they begin with what \
-                    commands such as `send`, `move` or `cancel` have added since. `polylogue show ID --json` prints all events. An instruction with which \
+                    commands such as `send`, `move` or `cancel` have added since. `polylogue show ID --json` prints `bound` and all events. An instruction with which \
                     the last run ended can be printed twice, with the same `seq`. With `--server`, there is no `run_ended` if you leave a conversation \
                     that the server continues. When the [bound](../bound.md#the-bound-is-enforced) does not apply any more, they print `bound_ended` \
                     once. These lines are not in the log.\n";

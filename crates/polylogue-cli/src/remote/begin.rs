@@ -8,6 +8,7 @@ use polylogue_client::wire::team::{Listed, Team, TeamLimits};
 use super::named_server::{Remote, uncertain};
 use super::watch::Watch;
 use crate::args;
+use crate::commands::price::line_of_run;
 use crate::commands::run::task_of;
 use crate::error::{CliError, Exit};
 use crate::launch::settings;
@@ -26,11 +27,14 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Run, remote: &Remote) -> R
         title: None,
         limits: args.options.team.limits.overrides(),
     };
-    if settings.output.is_conversation() {
-        introduce(&team, new.message.is_some(), remote);
-    }
     let begun = remote.client.begin(&new).await;
     let begun = begun.map_err(|error| uncertain(error, "the conversation may have begun"))?;
+    if settings.output.is_conversation() {
+        if let Some(bound) = &begun.bound {
+            print_note_wrapped(&line_of_run(&begun.team_name, bound));
+        }
+        introduce(&team, new.message.is_some(), remote);
+    }
     Watch {
         remote,
         conversation: begun,

@@ -17,6 +17,7 @@ use crate::commands::chat::lines::{
     Chat, Reply, hold, last_message, print_begins_again, print_forked, print_left, typed, write_markdown,
 };
 use crate::commands::chat::settings_of;
+use crate::commands::price::line_of_message;
 use crate::error::{CliError, Exit};
 use crate::runner::{first_shown, is_failure_shown};
 use crate::screen::text::folded;
@@ -170,6 +171,9 @@ impl Chat for Session<'_> {
         let new = NewConversation { message: Some(text), ..self.new.clone() };
         let begun = client.begin(&new).await;
         let begun = begun.map_err(|error| uncertain(error, "the conversation may have begun"))?;
+        if let Some(bound) = begun.bound.as_ref().filter(|_| self.settings.output.is_conversation()) {
+            print_note_wrapped(&line_of_message(&begun.team_name, bound));
+        }
         // Its first events come as they happen.
         self.chat = Some(self.watched(Conversation { seq: 0, ..begun }).await?);
         Ok(())

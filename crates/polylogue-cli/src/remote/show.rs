@@ -12,7 +12,7 @@ use super::list;
 use super::named_server::Remote;
 use crate::args;
 use crate::commands::runs::origin;
-use crate::commands::show::{code, cost, side_by_side, whole};
+use crate::commands::show::{code, cost, side_by_side, whole, write_with_bound};
 use crate::commands::{unwritable, write};
 use crate::error::{CliError, Exit};
 use crate::launch::wish;
@@ -47,7 +47,10 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Show, remote: &Remote) -> 
     }
     let name = &conversation.team_name;
     let title = conversation.title.as_ref().map_or_else(|| name.clone(), |title| format!("{name} {title}"));
-    write(&whole(&title, &events, args, looks, work_dir::pictures_of_server(looks))?)?;
+    let text = whole(&title, &events, args, looks, work_dir::pictures_of_server(looks))?;
+    // What a list has of it leaves that out.
+    let bound = remote.client.conversation(&conversation.id).await?.bound;
+    write_with_bound(&text, &conversation.id, bound.as_ref(), args)?;
     if let Some(parent) = conversation.parent.filter(|_| !args.json) {
         write(&Sanitized::plain("\n"))?;
         write(&Sanitized::row(&origin(&list::parent(&parent))))?;

@@ -107,7 +107,9 @@ impl<'r> Watch<'r> {
         if hides_user && self.settings.output != Output::Json {
             view.hide_user();
         }
-        view.begin(&self.conversation.id, &team);
+        // Where it continues, the bound may not apply any more.
+        let bound = self.conversation.bound.as_ref().filter(|_| self.events.is_empty());
+        view.begin(&self.conversation.id, &team, bound);
         Ok(view)
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use polylogue_core::{LogId, Name, TotalUsage};
+use polylogue_core::{BoundSummary, LogId, Name, TotalUsage};
 
 use super::end::{RunEnd, RunState};
 use super::text::visible;
@@ -17,6 +17,13 @@ pub(crate) enum RunLine<'a> {
         id: &'a LogId,
         /// The name of the team.
         team: &'a Name,
+    },
+    /// What the conversation takes at most, as computed before its first call. Not where a script speaks.
+    Bound {
+        /// The id of the conversation.
+        id: &'a LogId,
+        /// The bound.
+        bound: &'a BoundSummary,
     },
     /// The run can take more than was computed before it began.
     BoundEnded {

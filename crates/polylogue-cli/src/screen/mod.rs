@@ -16,7 +16,7 @@
 
 use std::io::{self, Write};
 
-use polylogue_core::{Body, Event, LogId, Name, Path, Question, Update};
+use polylogue_core::{Body, BoundSummary, Event, LogId, Name, Path, Question, Update};
 
 mod autogen;
 mod call;
@@ -169,11 +169,19 @@ impl<W: Write> Screen<W> {
     ///
     /// # Errors
     /// As [`Screen::update`].
-    pub(crate) fn begin(&mut self, id: &LogId, team: &Name) -> io::Result<Flow> {
-        let text = match &self.kind {
-            Kind::Json => json::line(&RunLine::RunStarted { id, team })?,
-            _ => String::new(),
-        };
+    pub(crate) fn begin(
+        &mut self,
+        id: &LogId,
+        team: &Name,
+        bound: Option<&BoundSummary>,
+    ) -> io::Result<Flow> {
+        let mut text = String::new();
+        if matches!(self.kind, Kind::Json) {
+            text += &json::line(&RunLine::RunStarted { id, team })?;
+            if let Some(bound) = bound {
+                text += &json::line(&RunLine::Bound { id, bound })?;
+            }
+        }
         self.write(&text)
     }
 

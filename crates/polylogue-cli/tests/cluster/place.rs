@@ -85,7 +85,9 @@ impl Place {
     }
 
     pub(crate) fn events(&self, id: &str) -> Vec<Value> {
-        self.run(&["show", id, "--json"], 0).lines()
+        let lines = self.run(&["show", id, "--json"], 0).lines().into_iter();
+        // The bound is no event.
+        lines.filter(|line| line["type"] != "bound").collect()
     }
 
     /// What `cluster` shows: workers, and conversations that are not idle.

@@ -8,7 +8,7 @@ use expect_test::{Expect, expect};
 use polylogue_test::server::{Answer, Behavior, Playbook};
 use polylogue_test::skip::can_enclose;
 
-use crate::home::{Home, Ran, serve, shipped};
+use crate::home::{Home, Ran, serve, shipped, undated};
 use crate::models::{SAID, TALK, said, talk};
 
 /// Runs `team.yaml` of `text`, which is not a team.
@@ -135,12 +135,12 @@ fn a_wrong_key() {
     home.file("team.yaml", TALK);
     let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(1);
     expect![[r#"
+        talk takes at most 1000 model calls; no bound on tokens: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters` (prices of DATE, team DIGEST). `polylogue check --price` has the parts.
         talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
-        It takes at most 1000 model calls. No bound on tokens: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters`.
         error (config): openai:test: the provider answered with status 401: Incorrect API key provided
           hint: check the key in `OPENAI_API_KEY`, and what it is allowed to do
     "#]]
-    .assert_eq(&ran.err);
+    .assert_eq(&undated(&ran.err));
     assert_eq!(server.count(), 1, "it is not tried again");
     home.set("OPENAI_API_KEY", crate::home::KEY);
     home.run(&["resume", "last"]).ok();
@@ -165,11 +165,11 @@ fn a_dead_endpoint() {
     assert_eq!(retries.len(), 4, "{err}");
     assert!(retries.iter().all(|line| line.starts_with("Alice: cannot connect to SERVER: ")), "{err}");
     expect![[r#"
+        talk takes at most 1000 model calls; no bound on tokens: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters` (prices of DATE, team DIGEST). `polylogue check --price` has the parts.
         talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
-        It takes at most 1000 model calls. No bound on tokens: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters`.
         error (provider): openai:test: cannot connect to SERVER: tcp connect error: Connection refused (os error 111) (tried 5 times)
           hint: check that the server runs and that the base URL is right
-    "#]].assert_eq(&(lines.join("\n") + "\n"));
+    "#]].assert_eq(&undated(&(lines.join("\n") + "\n")));
     assert!(
         home.listed()[0]["status"].as_str().unwrap().starts_with("failed: openai:test: cannot connect to ")
     );

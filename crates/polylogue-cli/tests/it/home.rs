@@ -115,7 +115,7 @@ impl Home {
 
     /// The events of the newest conversation.
     pub(crate) fn events(&self) -> Vec<Value> {
-        self.run(&["show", "last", "--json"]).ok().lines()
+        events_of(self.run(&["show", "last", "--json"]).ok().lines())
     }
 }
 
@@ -258,8 +258,29 @@ impl Ran {
             text = text.replace(&id, "ID");
         }
         let text = text.replace(&home.dir.path().display().to_string(), "HOME");
-        text.lines().map(|line| without_time(line) + "\n").collect()
+        undated(&text).lines().map(|line| without_time(line) + "\n").collect()
     }
+}
+
+/// The events among the lines of `show --json`, before which its bound can be.
+pub(crate) fn events_of(lines: Vec<Value>) -> Vec<Value> {
+    lines.into_iter().filter(|line| line["type"] != "bound").collect()
+}
+
+/// The text without the date of the prices and the digest of the team that a bound has, wherever its rows break.
+pub(crate) fn undated(text: &str) -> String {
+    let masked = |word: &str| {
+        let before =
+            |count: usize, end: char| word.split_at_checked(count).filter(|(_, rest)| rest.starts_with(end));
+        let is_date = |text: &str| text.chars().all(|c| c.is_ascii_digit() || c == '-');
+        let is_digest = |text: &str| text.chars().all(|c| c.is_ascii_hexdigit());
+        match (before(10, ','), before(12, ')')) {
+            (Some((date, rest)), _) if is_date(date) => format!("DATE{rest}"),
+            (_, Some((digest, rest))) if is_digest(digest) => format!("DIGEST{rest}"),
+            _ => word.to_owned(),
+        }
+    };
+    text.split_inclusive(char::is_whitespace).map(masked).collect()
 }
 
 /// A closing line ends with how long the run took.

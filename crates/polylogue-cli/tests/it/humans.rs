@@ -6,7 +6,7 @@ use expect_test::expect;
 use polylogue_test::server::{Answer, Playbook};
 use serde_json::json;
 
-use crate::home::{Home, KEY, of_type, serve, shipped};
+use crate::home::{Home, KEY, of_type, serve, shipped, undated};
 use crate::models::said;
 use crate::pictures::can_enclose;
 use crate::terminal::Terminal;
@@ -34,7 +34,7 @@ fn home() -> Home {
 }
 
 fn masked(text: &str, home: &Home) -> String {
-    let text = text.replace(&home.id(), "ID");
+    let text = undated(&text.replace(&home.id(), "ID"));
     let lines: Vec<_> = text.lines().collect();
     let from = lines.iter().position(|line| line.starts_with("office: at most")).map_or(0, |line| line + 1);
     let time = |line: &str| match line.rsplit_once(" · ").filter(|_| line.contains(" turn")) {
@@ -335,9 +335,10 @@ fn an_error_is_shown_once_and_where_it_happened() {
     let (code, seen) = Terminal::open(&home, (100, 24), &["run", "team.yaml", "-m", "openai:test"]).end();
     assert_eq!(code, 1);
     expect![[r#"
+        pair takes at most 8 model calls; no bound on tokens: the length of a reply of `openai:test` has no
+        known limit: set `max_tokens` in `parameters` (prices of DATE, team DIGEST). `polylogue
+        check --price` has the parts.
         pair: at most 2 turns, 1000 model calls; no limit on cost (`--max-cost`)
-        It takes at most 8 model calls. No bound on tokens: the length of a reply of `openai:test` has no
-        known limit: set `max_tokens` in `parameters`.
         participants: A, B
 
         user → all

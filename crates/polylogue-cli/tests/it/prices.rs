@@ -3,10 +3,13 @@
 use std::fs;
 use std::path::Path;
 
+use polylogue_models::KnownModel;
 use polylogue_test::server::{Answer, Behavior, Playbook};
 use serde_json::Value;
 
 use crate::home::{Home, KEY, Ran, of_type, serve};
+use crate::remote::use_server;
+use crate::serving::Serving;
 
 /// Two turns of at most 10 tokens, at a dollar for a thousand tokens.
 const TEAM: &str = r#"
@@ -75,8 +78,51 @@ fn a_run_says_first_what_it_takes_at_most() {
     let json = home.run(&["check", "--price", "--json", "team.yaml"]).ok().lines().remove(0);
     let dollars = json["price"]["at_most"]["picodollars"].as_f64().unwrap() / 1e12;
     let ran = home.run(&["run", "team.yaml"]).ok();
-    let line = format!("It takes at most ${dollars:.4} in 2 model calls, ");
-    assert!(ran.err.contains(&line), "{line}: {}", ran.err);
+    let line = format!("pair takes at most ${dollars:.4} in 2 model calls, ");
+    assert!(ran.err.starts_with(&line), "{line}: {}", ran.err);
+}
+
+/// Each front end says it with its prices and its team before the first call, and it is kept.
+#[test]
+fn the_bound_is_first_wherever_a_run_begins_and_is_shown_again() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
+    let mut home = Home::at(&server);
+    home.file("team.yaml", TEAM);
+    let first = |ran: Ran| -> Value {
+        let lines = ran.ok().lines();
+        assert_eq!([&lines[0]["type"], &lines[1]["type"]], ["run_started", "bound"]);
+        assert_eq!([&lines[1]["id"], &lines[2]["seq"]], [&lines[0]["id"], &Value::from(0)]);
+        lines[1]["bound"].clone()
+    };
+    let bound = first(home.run(&["run", "team.yaml", "--json"]));
+    assert_eq!(bound["price_date"], KnownModel::table_date());
+    assert_eq!(bound["calls"], 20, "with all retries");
+    let text = |key: &str| bound[key].as_str().unwrap();
+    let team = text("team_digest").get(..12).unwrap();
+    let said = format!("{} (prices of {}, team {team})", text("text"), text("price_date"));
+    assert_eq!(first(home.run_reading("Talk\n", &["chat", "team.yaml", "--json"])), bound);
+    let ran = home.run(&["run", "team.yaml"]).ok();
+    assert!(ran.err.starts_with(&format!("pair takes {said}. ")), "{said}: {}", ran.err);
+    let quiet = home.run(&["run", "team.yaml", "--quiet"]).ok();
+    assert!(!quiet.err.contains("at most"), "{}", quiet.err);
+    let shown = home.run(&["show", "last"]).ok().out;
+    assert!(shown.ends_with(&format!("\n\nbefore it began: {said}\n")), "{said}: {shown}");
+    let lines = home.run(&["show", "last", "--json"]).ok().lines();
+    assert_eq!((&lines[0]["type"], &lines[0]["bound"]), (&"bound".into(), &bound));
+    assert_eq!(lines[1]["seq"], 0);
+    assert!(!home.run(&["show", "last", "--markdown"]).ok().out.contains("before it began"));
+    let again = home.run(&["resume", "last", "More.", "--json"]).ok().lines();
+    assert!(of_type(&again, "bound").is_empty(), "it does not apply any more: {again:?}");
+
+    let serving = Serving::with(&home, &["team.yaml", "--listen", "127.0.0.1:0"], true);
+    use_server(&mut home, &serving);
+    let there = first(home.run(&["run", "team", "--json"]));
+    assert_eq!([&there["team_digest"], &there["price_date"]], [&bound["team_digest"], &bound["price_date"]]);
+    let lines = home.run(&["show", "last", "--json"]).ok().lines();
+    assert_eq!((&lines[0]["bound"], &lines[1]["seq"]), (&there, &Value::from(0)));
+    let ran = home.run(&["run", "team"]).ok();
+    assert!(ran.err.starts_with("pair takes at most $"), "{}", ran.err);
+    serving.end();
 }
 
 /// Its server bills more than the bound allows, which is said where it happens and at the end.
@@ -200,13 +246,13 @@ fn a_run_without_prices_says_first_how_many_tokens_it_takes_at_most() {
         let tokens = most["input_tokens"].as_u64().unwrap() + most["output_tokens"].as_u64().unwrap();
         let ran = home.run(&["run", file]).ok();
         // Thousands are grouped.
-        let line = ran.err.lines().find(|line| line.contains("It takes at most")).unwrap();
+        let line = ran.err.lines().find(|line| line.contains("pair takes at most")).unwrap();
         let plain = line.replace(',', "");
-        assert!(plain.contains(&format!("It takes at most {tokens} tokens in 2 model calls")), "{line}");
+        assert!(plain.contains(&format!("pair takes at most {tokens} tokens in 2 model calls")), "{line}");
         assert!(line.contains(why), "{line}");
         let asks = home.run(&["run", "--on-limit", "ask", file]).ok();
         let line =
-            format!("It takes at most {tokens} tokens in 2 model calls unless a person raises a limit");
+            format!("pair takes at most {tokens} tokens in 2 model calls unless a person raises a limit");
         assert!(asks.err.replace(',', "").contains(&line), "{}", asks.err);
     }
 }

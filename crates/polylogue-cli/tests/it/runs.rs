@@ -3,7 +3,7 @@
 use expect_test::expect;
 use polylogue_test::server::{Answer, Playbook};
 
-use crate::home::{Home, serve, shipped, timeless};
+use crate::home::{Home, serve, shipped, timeless, undated};
 use crate::models::{SAID, TALK, said, talk};
 
 #[test]
@@ -78,8 +78,10 @@ fn a_conversation_is_shown_whole_as_events_and_as_markdown() {
         GOODBYE
 
         done: Bob said `GOODBYE`
+
+        before it began: at most 1000 model calls; no bound on tokens: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters` (prices of DATE, team DIGEST)
     "#]]
-    .assert_eq(&home.run(&["show", "last"]).ok().out);
+    .assert_eq(&undated(&home.run(&["show", "last"]).ok().out));
     expect![[r#"
         # talk
 

@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use polylogue_test::server::{Answer, Playbook, Quirk, Received};
 use serde_json::json;
 
-use crate::home::{Home, serve};
+use crate::home::{Home, serve, undated};
 use crate::terminal::Terminal;
 
 /// A specifier, and a chat in which two work with a tool, as in the trading bot that ships.
@@ -50,7 +50,7 @@ fn final_screen(size: (u16, u16), options: &[&str], expected: &Expect) {
     let args: Vec<&str> = ["run", "team.yaml", "-m", "openai:test"].iter().chain(options).copied().collect();
     let (code, seen) = Terminal::open(&home, size, &args).end();
     assert_eq!(code, 0, "{seen}");
-    let seen = seen.replace(&home.id(), "ID");
+    let seen = undated(&seen.replace(&home.id(), "ID"));
     // How long it took, and what follows.
     let (seen, _) = seen.rsplit_once(" · ").unwrap();
     expected.assert_eq(&format!("{seen}\n"));
@@ -62,10 +62,11 @@ fn a_run_at_80_columns() {
         (80, 50),
         &[],
         &expect![[r#"
+            shop takes at most 1000 model calls; no bound on tokens: the length of a reply
+            of `openai:test` has no known limit: set `max_tokens` in `parameters` (prices
+            of DATE, team DIGEST). `polylogue check --price` has the parts.
             shop: at most 100 turns a chat, 1000 model calls; no limit on cost
             (`--max-cost`)
-            It takes at most 1000 model calls. No bound on tokens: the length of a reply of
-            `openai:test` has no known limit: set `max_tokens` in `parameters`.
             participants: Planner, work
 
             user → all
@@ -113,9 +114,10 @@ fn a_run_at_120_columns_with_whole_replies() {
         (120, 50),
         &["--no-stream"],
         &expect![[r#"
+            shop takes at most 1000 model calls; no bound on tokens: the length of a reply of `openai:test` has
+            no known limit: set `max_tokens` in `parameters` (prices of DATE, team DIGEST).
+            `polylogue check --price` has the parts.
             shop: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
-            It takes at most 1000 model calls. No bound on tokens: the length of a reply of `openai:test` has no
-            known limit: set `max_tokens` in `parameters`.
             participants: Planner, work
 
             user → all

@@ -126,7 +126,7 @@ impl Place {
         std::fs::remove_file(log.with_extension("head")).unwrap();
     }
 
-    /// The lines of `polylogue show --json`; `None` when there is no conversation yet.
+    /// The events of `polylogue show --json`, one a line; `None` when there is no conversation yet.
     pub(crate) fn shown(&self) -> Option<Vec<String>> {
         let output = self.program(&["show", "last", "--json"]).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -136,7 +136,10 @@ impl Place {
             return None;
         }
         assert!(output.status.success(), "the conversation cannot be shown: {errors}");
-        Some(String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect())
+        let text = String::from_utf8(output.stdout).unwrap();
+        // The bound is no event.
+        let events = text.lines().filter(|line| line.contains("\"seq\":"));
+        Some(events.map(str::to_owned).collect())
     }
 }
 

@@ -125,7 +125,9 @@ impl Place {
         let output = self.program(&["show", "last", "--json"]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        // The bound is no event.
+        lines.filter(|line: &Value| line["type"] != "bound").collect()
     }
 
     /// The work directory.

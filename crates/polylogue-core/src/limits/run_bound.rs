@@ -86,6 +86,51 @@ impl RunBound {
     }
 }
 
+/// What a run was computed to take at most before its first call, as people and programs see it.
+///
+/// ```
+/// # use polylogue_core::BoundSummary;
+/// let bound = BoundSummary {
+///     text: "at most $4.10 in 142 model calls; usually about $0.0017".to_owned(),
+///     price_date: "2026-11-22".to_owned(),
+///     team_digest: "3fa8c1d2e0b4a7f6".to_owned(),
+///     ..BoundSummary::default()
+/// };
+/// let said = "at most $4.10 in 142 model calls; usually about $0.0017 (prices of 2026-11-22, team 3fa8c1d2e0b4)";
+/// assert_eq!(bound.to_string(), said);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoundSummary {
+    /// In words.
+    pub text: String,
+    /// Model calls, with those that are repeated because of failures; omitted without a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u64>,
+    /// Input and output tokens of these; omitted without a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Money for these; omitted without a bound, if a price is unknown, and if the models cost nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+    /// The date of the table of prices, as `YYYY-MM-DD`.
+    pub price_date: String,
+    /// Identifies the content of the team file and of what it includes.
+    pub team_digest: String,
+}
+
+impl BoundSummary {
+    /// How many characters of the digest are shown.
+    const DIGITS: usize = 12;
+}
+
+/// With the date of the prices, and the beginning of the digest.
+impl fmt::Display for BoundSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self { text, price_date, team_digest, .. }, digits) = (self, Self::DIGITS);
+        write!(f, "{text} (prices of {price_date}, team {team_digest:.digits$})")
+    }
+}
+
 /// Why the [bound](RunBound) of a run does not apply any more: something happened on which it does not rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BoundException {

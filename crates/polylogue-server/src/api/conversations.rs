@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, Method, Response, StatusCode};
 use polylogue_core::{Cursor, Instruction, ListQuery, Listing, LogId, LogState, Store as _, Timestamp};
-use polylogue_runtime::{Steered, is_imported};
+use polylogue_runtime::{Steered, bound_summary, is_imported};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::{
     Conversation, ConversationPage, ConversationState, EventPage, NewConversation, NewTitle, Removed,
@@ -20,6 +20,7 @@ use crate::projection::Native;
 use crate::route::{Access, Route};
 use crate::runs::take_back;
 use crate::tail::{Follow, PAGE as EVENTS, respond};
+use crate::tenants::Tenant;
 
 const READ: Access = Access::Scope(Scope::Read);
 const PATH: &str = "/api/v1/conversations";
@@ -95,14 +96,21 @@ async fn create(call: Call) -> Reply {
     check_title(wanted.title.as_deref().unwrap_or_default())?;
     let key = Key::of(&call, "conversations").await?;
     if let Some(listing) = made_before(app, &tenant, token, key.as_ref()).await? {
-        return created(&describe_begun(&tenant, &listing).await, true);
+        return begun(&tenant, &listing, true).await;
     }
     if app.is_stopping() {
         return Err(Problem::stopping());
     }
     let prepared = served_team(&call, &tenant, &wanted.team).await?;
     let listing = begin(app, &tenant, token, (prepared, &wanted), key.as_ref()).await?;
-    created(&describe_begun(&tenant, &listing).await, false)
+    begun(&tenant, &listing, false).await
+}
+
+/// The answer to a request that has begun a conversation, or that repeats one.
+async fn begun(tenant: &Tenant, listing: &Listing, is_replayed: bool) -> Reply {
+    let bound = tenant.runtime.bound_summary(&listing.id).await?;
+    let conversation = Conversation { bound, ..describe_begun(tenant, listing).await };
+    created(&conversation, is_replayed)
 }
 
 /// The answer to a request that has made a conversation, or that repeats one.
@@ -211,7 +219,8 @@ async fn get(call: Call) -> Reply {
     let tenant = call.app.tenant(token)?;
     let listing = find(&tenant, token, call.param("id")).await?;
     let mut document = describe(&tenant, &listing).await?;
-    document.imported = Some(is_imported(&tenant.runtime.store().meta(&listing.id).await?));
+    let meta = tenant.runtime.store().meta(&listing.id).await?;
+    (document.imported, document.bound) = (Some(is_imported(&meta)), bound_summary(&meta));
     document.node = tenant.runtime.node_of(&listing.id).await?;
     // A damaged log is shown, too.
     let exception = tenant.runtime.bound_exception(&listing.id).await.ok().flatten();

@@ -306,3 +306,19 @@ async fn a_damaged_conversation_does_not_hide_the_others_of_the_list() {
     let why = of(&damaged)["ended"]["detail"].as_str().unwrap();
     assert!(why.contains("damaged") && why.contains(&format!("polylogue verify {damaged}")), "{why}");
 }
+
+/// Lists leave it out, and where a script speaks, nothing is to be paid.
+#[tokio::test]
+async fn a_conversation_that_begins_has_what_it_takes_at_most() {
+    let world = World::with_model("so it goes", generous()).await;
+    let begun = world.post(PATH, &json!({"team": "long"})).await;
+    assert_eq!(begun.status, 201, "{}", begun.body);
+    let begun = begun.json();
+    let (id, bound) = (begun["id"].as_str().unwrap(), &begun["bound"]);
+    assert!(bound["text"].as_str().unwrap().starts_with("at most "), "{begun}");
+    assert!(bound["price_date"].is_string() && bound["team_digest"].is_string(), "{begun}");
+    assert_eq!(until(&world, id, "closed").await["bound"], *bound);
+    assert_eq!(world.get(PATH).await.json()["conversations"][0].get("bound"), None);
+    let scripted = begin(&world, &json!({"team": "talk"})).await;
+    assert_eq!(world.get(&format!("{PATH}/{scripted}")).await.json().get("bound"), None);
+}

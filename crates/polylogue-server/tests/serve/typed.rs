@@ -78,7 +78,8 @@ async fn the_client_begins_follows_reads_and_compares() {
     closed(&client, &other.id).await;
     let compared = client.compare(&begun.id, &other.id).await.unwrap();
     assert!(compared.messages.is_empty() && compared.common == followed.len(), "{compared:?}");
-    let one_of_many = Conversation { imported: None, node: None, bound_ended: None, ..conversation };
+    let one_of_many =
+        Conversation { imported: None, node: None, bound: None, bound_ended: None, ..conversation };
     assert_eq!(client.compare(&begun.id, &begun.id).await.unwrap().a, one_of_many);
 }
 

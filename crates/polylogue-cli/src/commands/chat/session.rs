@@ -14,6 +14,7 @@ use super::lines::{
 };
 use crate::args::piped;
 use crate::commands::fork::note_on_files;
+use crate::commands::price::line_of_message;
 use crate::error::CliError;
 use crate::place::PlaceOption;
 use crate::runner::{Runner, first_shown};
@@ -21,7 +22,7 @@ use crate::screen::{Output, Settings};
 use crate::signals::Signals;
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::trust::rules::Always;
-use crate::view::View;
+use crate::view::{View, new_bound};
 use crate::{args, attachments, steering};
 
 /// Why a team that speaks by its script fails at other messages.
@@ -88,7 +89,7 @@ impl Session {
             output if output.is_conversation() => usize::try_from(last).unwrap_or(usize::MAX),
             _ => events.len(),
         };
-        self.begin(conversation).await;
+        self.begin(conversation).await?;
         if let Some((_, view)) = &mut self.chat {
             let (before, rest) = events.split_at(first.min(events.len()));
             before.iter().for_each(|event| view.recall(event));
@@ -100,7 +101,7 @@ impl Session {
     }
 
     /// Makes `conversation` the one that is held.
-    async fn begin(&mut self, conversation: Conversation) {
+    async fn begin(&mut self, conversation: Conversation) -> Result<(), CliError> {
         let progress = match self.chat.take() {
             Some((runner, _)) => runner.progress,
             None => self.progress.take(),
@@ -121,11 +122,17 @@ impl Session {
         if self.settings.output != Output::Json {
             view.hide_user();
         }
+        let events = runner.conversation.events().await;
         if runner.says_bound {
-            view.watch_bound(runner.conversation.bound(), &runner.conversation.events().await);
+            view.watch_bound(runner.conversation.bound(), &events);
         }
-        view.begin(runner.conversation.id(), runner.conversation.chat().name());
+        let bound = new_bound(&self.runtime, runner.conversation.id(), &events).await?;
+        if let Some(bound) = bound.as_ref().filter(|_| self.settings.output.is_conversation()) {
+            print_note_wrapped(&line_of_message(self.prepared.team().name.as_str(), bound));
+        }
+        view.begin(runner.conversation.id(), runner.conversation.chat().name(), bound.as_ref());
         self.chat = Some((runner, view));
+        Ok(())
     }
 
     /// Ends the output for programs of the conversation that is left.
@@ -177,7 +184,7 @@ impl Chat for Session {
             None => {
                 let conversation = self.runtime.begin(&self.prepared.run().with_task(text)).await?;
                 conversation.attach(attached);
-                self.begin(conversation).await;
+                self.begin(conversation).await?;
             }
             Some((runner, _)) => {
                 runner.conversation.give_up(Name::user().as_str()).await?;
@@ -247,7 +254,7 @@ impl Chat for Session {
         note_on_files(&files, &id);
         let conversation = self.runtime.open(&fork, &self.prepared, OpenOptions::default()).await?;
         let events = conversation.events().await;
-        self.begin(conversation).await;
+        self.begin(conversation).await?;
         if let Some((_, view)) = &mut self.chat {
             let is_whole = self.settings.output == Output::Json;
             let show = |event| if is_whole { view.show_again(event) } else { view.recall(event) };
