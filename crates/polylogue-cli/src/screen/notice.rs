@@ -33,7 +33,7 @@ pub(super) fn of(body: &Body) -> Option<(&Name, String)> {
             (who, format!("continues without earlier reasoning, which `{model}` refuses: {why}"))
         }
         Body::TooLong { who, model, .. } => {
-            (who, format!("compacts its history, because the request is too long for `{model}`"))
+            (who, format!("finds that its request is too long for `{model}`"))
         }
         Body::Compacted(Compacted { who, replaced, tokens_before, tokens_after, .. }) => {
             let tokens = format!("about {tokens_before} -> {tokens_after} tokens");

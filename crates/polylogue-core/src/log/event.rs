@@ -93,7 +93,7 @@ pub enum Body {
     OutputLimited(OutputLimit),
     /// A provider refused a request because it is longer than the context window of its model, or the window was full
     /// before the reply was complete: that reply is discarded. The agent's history is compacted, and the request is sent
-    /// again.
+    /// again; where that is not possible, the agent ends its chat.
     TooLong {
         /// The agent that asked.
         who: Name,

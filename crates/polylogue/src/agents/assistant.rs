@@ -335,7 +335,7 @@ impl Assistant {
         Self { compaction: Some(compaction), ..self }
     }
 
-    /// Never compacts the agent's history: a request that exceeds the context window fails.
+    /// Never compacts the agent's history: a request that exceeds the context window ends the chat.
     #[must_use]
     pub fn without_compaction(self) -> Self {
         Self { compaction: None, ..self }

@@ -6,8 +6,8 @@
 //! carries task, decisions, facts, done and open work, and files. A later compaction amends it: decisions and facts stay
 //! word for word until the model marks them as outdated. Only the agent's own view changes; the log keeps everything.
 //!
-//! A provider that refuses a request as too long leads to one compaction and one retry. If that fails, too, the chat
-//! ends with [`Reason::ContextFull`](crate::stop::Reason::ContextFull).
+//! A provider that refuses a request as too long leads to one compaction and one retry. If that fails, too, or if nothing
+//! can be compacted, the chat ends with [`Reason::ContextFull`](crate::stop::Reason::ContextFull).
 //!
 //! # At half of the window, by a cheaper model, with pinned messages
 //! ```
@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use polylogue_core::{AnyModel, Model as _, ModelCall, Params};
 
-pub(crate) use self::ask::{Ask, ask};
+pub(crate) use self::ask::{Ask, ask, ask_once};
 use super::SystemFn;
 
 /// When and how an agent replaces the older part of its history by a summary.

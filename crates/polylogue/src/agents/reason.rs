@@ -53,6 +53,10 @@ fn alone(agent: &AnyAgent) -> ChatBuilder {
 async fn result_of(turn: &mut Turn<'_>, chat: &Chat, task: &str) -> Result<Arc<str>> {
     use polylogue_core::Agent;
     match turn.run(chat, task).await {
+        // Nothing was said in it, and what follows has no shorter history.
+        Ok(Status::Closed { reason, .. }) if reason.code() == "context_full" => {
+            Err(Interrupt::Ended { who: chat.name().clone(), reason }.into())
+        }
         Ok(Status::Closed { summary, .. }) => Ok(summary),
         Ok(Status::Waiting(_)) => Err(Interrupt::Waiting.into()),
         Ok(Status::Cancelled) => Err(Interrupt::Cancelled.into()),

@@ -123,7 +123,8 @@ pub enum Reason {
         /// How many are allowed.
         limit: u64,
     },
-    /// The context window of a participant's model: the provider refused a request as too long, also after a compaction.
+    /// The context window of a participant's model: the provider refused a request as too long, and the history could not
+    /// be compacted, or was and is still too long.
     ContextFull {
         /// Whose.
         who: Name,
@@ -267,7 +268,7 @@ impl fmt::Display for Reason {
                 write!(f, "{who}'s limit of {} of tool calls in one turn", counted(*limit, "round"))
             }
             Self::ContextFull { who, model } => {
-                write!(f, "{who}'s history does not fit into the context window of `{model}`, even compacted")
+                write!(f, "{who}'s history does not fit into the context window of `{model}`")
             }
             Self::AutoReplies { who, limit } => {
                 write!(f, "{who}'s limit of {} without human input", counted(*limit, "reply"))

@@ -1,7 +1,7 @@
 //! Calls a model, after a compaction where one is due.
 
 use polylogue_core::{
-    Error, Finish, Interrupt, Model as _, ModelAttempt, ModelCall, ModelError, ModelErrorKind, Result,
+    Error, Finish, Interrupt, Model as _, ModelAttempt, ModelCall, ModelError, ModelErrorKind, Reply, Result,
     StopReason, Turn,
 };
 
@@ -18,8 +18,8 @@ pub(crate) enum Ask {
 }
 
 /// Calls a model. The history is compacted before, if it is due, and once more if the provider refuses the request as too
-/// long, or if the window was full before the reply was complete. Compactions in the log are replayed, whatever the
-/// settings are now.
+/// long, or if the window was full before the reply was complete. Where it cannot be compacted, a refusal ends the chat.
+/// Compactions in the log are replayed, whatever the settings are now.
 pub(crate) async fn ask(
     compaction: Option<&Compaction>,
     turn: &mut Turn<'_>,
@@ -38,16 +38,30 @@ pub(crate) async fn ask(
     }
 }
 
-/// Compacts the history, to the `limit` that the provider named, if it named one, and sends the request once more.
+/// Calls a model that has no history which could be compacted: a request that the provider refuses as too long ends the chat.
+pub(crate) async fn ask_once(turn: &mut Turn<'_>, call: ModelCall<'_>) -> Result<Reply> {
+    if turn.replay_too_long().is_some() {
+        return Err(full(turn, call));
+    }
+    match turn.ask_model(call).await {
+        Err(Error::Model(error)) if is_too_long(&error) => {
+            turn.record_too_long(error).await?;
+            Err(full(turn, call))
+        }
+        done => done,
+    }
+}
+
+/// Compacts the history, to the `limit` that the provider named, if it named one, and sends the request once more. Ends the chat, if
+/// nothing can be compacted.
 async fn again(
     compaction: Option<&Compaction>,
     turn: &mut Turn<'_>,
     call: ModelCall<'_>,
     (how, limit): (Ask, Option<u64>),
 ) -> Result<ModelAttempt> {
-    if !turn.replay_compaction()
-        && let Some(compaction) = compaction
-    {
+    if !turn.replay_compaction() {
+        let Some(compaction) = compaction else { return Err(full(turn, call)) };
         compaction.compact_now(turn, call, limit).await?;
     }
     match send(turn, call, how).await {
@@ -60,7 +74,7 @@ async fn again(
 enum Sent {
     /// The model replied, or lacks a capability.
     Done(ModelAttempt),
-    /// The history has to be compacted, to the limit that the provider named, if it named one.
+    /// The history must be compacted, to the limit that the provider named, if it named one.
     TooLong(Option<u64>),
 }
 
@@ -74,7 +88,7 @@ async fn first(
         return Ok(Sent::TooLong(limit));
     }
     match send(turn, call, how).await {
-        Err(Error::Model(error)) if is_too_long(&error) && can_compact(compaction, turn, call) => {
+        Err(Error::Model(error)) if is_too_long(&error) => {
             turn.record_too_long(error).await.map(Sent::TooLong)
         }
         Ok(ModelAttempt::Reply(reply)) if reply.finish == Finish::ContextFull => {
@@ -106,7 +120,7 @@ pub(super) const fn is_too_long(error: &ModelError) -> bool {
     matches!(error.kind, ModelErrorKind::TooLong { .. })
 }
 
-/// Ends the chat, because compaction did not help.
+/// Ends the chat, because compaction did not help or is not possible.
 pub(super) fn full(turn: &Turn<'_>, call: ModelCall<'_>) -> Error {
     let who = turn.me().clone();
     let reason = StopReason::from(Reason::ContextFull { who: who.clone(), model: call.model.name().into() });

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::answer::Answer;
 use super::candidates::Candidates;
 use super::mention::{Mention, mention};
+use crate::agents::compaction::ask_once;
 use crate::agents::tooling::ModelSettings;
 
 /// A model that selects the next speaker, asked in private turns by a [`Group`](super::Group).
@@ -190,9 +191,8 @@ impl Agent for Selector {
         loop {
             let Self { model, view, .. } = self;
             let system = Some(&*system);
-            let reply = turn
-                .ask_model(ModelCall { model, system, tools: &[], params: &params, view, compaction: None })
-                .await?;
+            let call = ModelCall { model, system, tools: &[], params: &params, view, compaction: None };
+            let reply = ask_once(turn, call).await?;
             let found = self.read(&reply, of, turn.transcript().participants());
             let correction = match &found {
                 Mention::One(name) => return Ok(Answer::Picked(name.clone()).said(&reply.plain())),

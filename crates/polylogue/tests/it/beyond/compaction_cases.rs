@@ -1,17 +1,18 @@
 //! Compactions that do not go as they should: models that decline, cut off or write no JSON, windows that a reply fills, long
-//! messages at the end, and turns that are resumed with other settings.
+//! messages at the end, histories of which nothing can be replaced, and turns that are resumed with other settings.
 
 use std::sync::{Arc, Mutex};
 
 use polylogue::agents::compaction::{Compaction, CompactionLimit};
 use polylogue::kernel::{AnyTool, Tool, ToolCx, ToolError, ToolSpec};
-use polylogue::{AnyModel, Assistant, Chat, round_robin, stop};
+use polylogue::policies::Selector;
+use polylogue::{AnyModel, Assistant, Chat, Group, round_robin, stop};
 use polylogue_core::{
     AnyStore, Body, Call, Compacted, DeltaSink, Entry, Event, Finish, Model, ModelError, ModelErrorKind,
-    Outcome, Part, Reply, Request, plain,
+    Outcome, Part, Reply, Request, ViewOptions, Window, plain,
 };
 use polylogue_store::Memory;
-use polylogue_test::cut::Cut;
+use polylogue_test::cut::{Calls, Cut};
 use serde_json::{Value, json};
 
 use crate::beyond::stage::log;
@@ -235,6 +236,59 @@ async fn without_compaction_a_reply_that_fills_the_window_stays() {
     // Nothing can be compacted: the opening always stays.
     let events = run(&model, |ann| ann).await;
     assert_eq!(last_message(&events).as_deref(), Some("Half a sen"));
+}
+
+/// Why the conversation ends in which `chat` meets one refusal, also when its log is cut anywhere.
+async fn end_after_refusal(chat: &dyn Fn(&Calls) -> Chat) -> Option<String> {
+    let cut = Cut {
+        task: TASK,
+        chat,
+        store: &|| AnyStore::new(Memory::default()),
+        answer: &|_, _, _| unreachable!("no one is asked"),
+    };
+    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    assert_eq!(events.iter().filter(|event| matches!(event.body, Body::TooLong { .. })).count(), 1);
+    assert!(!events.iter().any(|event| matches!(event.body, Body::Compacted(_) | Body::Failed { .. })));
+    events.iter().rev().find_map(|event| match &event.body {
+        Body::Closed { reason, .. } => Some(reason.code().to_owned()),
+        _ => None,
+    })
+}
+
+/// A model that refuses requests of more than `most` bytes.
+fn refusing(most: usize) -> AnyModel {
+    let mut model = Worker::new(Summary::Json);
+    (model.calls, model.window, model.space) = (10, Some(100_000), Some((most, false)));
+    AnyModel::new(model)
+}
+
+#[tokio::test]
+async fn a_refused_request_ends_the_chat_where_nothing_can_be_compacted() {
+    let window = ViewOptions { window: Window::Messages(4), ..ViewOptions::default() };
+    let windowed = |ann: Assistant| ann.view(window.clone());
+    let settings: [(usize, &dyn Fn(Assistant) -> Assistant); 4] = [
+        // The opening always stays.
+        (10, &|ann: Assistant| ann),
+        (10, &windowed),
+        (10, &Assistant::without_compaction),
+        (2_000, &Assistant::without_compaction),
+    ];
+    for (most, set) in settings {
+        let reason = end_after_refusal(&|calls| work(calls.through(refusing(most)), set)).await;
+        assert_eq!(reason.as_deref(), Some("context_full"));
+    }
+}
+
+#[tokio::test]
+async fn a_refused_request_of_a_selector_ends_the_chat() {
+    let chat = |calls: &Calls| {
+        let selector = Selector::new("Chair", calls.through(refusing(10))).unwrap();
+        let ann = Assistant::new("Ann", calls.through(refusing(10_000))).unwrap();
+        let bob = Assistant::new("Bob", calls.through(refusing(10_000))).unwrap();
+        let group = Chat::named("group").participant(ann).participant(bob);
+        group.policy(Group::select_by(selector)).stop(stop::max_turns(4)).build().unwrap()
+    };
+    assert_eq!(end_after_refusal(&chat).await.as_deref(), Some("context_full"));
 }
 
 #[tokio::test]
