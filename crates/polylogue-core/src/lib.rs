@@ -53,9 +53,9 @@ pub use data::{
 };
 pub use limits::{
     Allowance, Bound, BoundException, BoundSummary, Budget, BudgetDemand, BudgetStanding, BudgetWants,
-    Cancellation, CountedUsage, InputTokens, LearnedRate, LearnedRates, LimitOverrides, LimitRaise,
-    LimitScope, Limits, OnLimit, RaiseTerms, Rate, RateDemand, RateGrant, RateTimes, RunBound, Shared,
-    SharedLimits, Slot, Timer,
+    Cancellation, ChatLimits, CountedUsage, InputTokens, LearnedRate, LearnedRates, LimitOverrides,
+    LimitRaise, LimitScope, Limits, OnLimit, RaiseTerms, Rate, RateDemand, RateGrant, RateTimes, RunBound,
+    Shared, SharedLimits, Slot, Timer,
 };
 pub use log::chain;
 pub use log::{

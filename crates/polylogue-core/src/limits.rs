@@ -7,6 +7,7 @@ mod budget;
 pub(crate) mod budgets;
 mod busy_time;
 mod cancellation;
+mod chat_limits;
 mod counted;
 mod fit;
 mod lowering;
@@ -28,6 +29,7 @@ pub use self::budget::Budget;
 pub(crate) use self::budgets::Budgets;
 pub(crate) use self::cancellation::CancelMode;
 pub use self::cancellation::Cancellation;
+pub use self::chat_limits::ChatLimits;
 pub use self::counted::CountedUsage;
 use self::fit::{Amount, Fit, ReservedAmount};
 pub(crate) use self::lowering::{Lowered, Lowering, Standing};
@@ -76,6 +78,8 @@ pub struct Limits {
     pub on_limit: OnLimit,
     /// How far and how long people are asked to raise them.
     pub raise: RaiseTerms,
+    /// At what the outermost chat ends by itself, which a person can raise, too.
+    pub chat: ChatLimits,
 }
 
 impl Limits {
@@ -108,6 +112,7 @@ impl Default for Limits {
             background: Self::DEFAULT_BACKGROUND,
             on_limit: OnLimit::Stop,
             raise: RaiseTerms::default(),
+            chat: ChatLimits::default(),
         }
     }
 }

@@ -42,6 +42,7 @@ mod result_account;
 mod results;
 mod run_time;
 mod steer;
+mod steps;
 mod store;
 mod summary;
 mod time_limit;
@@ -99,8 +100,8 @@ use self::updates::Publisher;
 pub use self::updates::{Subscription, Update};
 use crate::limits::{Account, Budgets};
 use crate::{
-    Allowance, Budget, Cancellation, Error, Interrupt, Limits, LogId, Name, Path, Result, RunBound,
-    StoreError, Timer, TotalUsage,
+    Allowance, Budget, Cancellation, Limits, LogId, Name, Path, Result, RunBound, StoreError, Timer,
+    TotalUsage,
 };
 
 /// A conversation: a log of events in a store, claimed for writing.
@@ -463,25 +464,6 @@ impl Log {
             buffer.doubtful = false;
         }
         Ok(())
-    }
-
-    /// Appends the next step, if the limits allow the turns that begin with it. Chats that run in parallel cannot exceed them
-    /// together.
-    pub(crate) async fn append_step(&self, at: &Path, bodies: Vec<Body>) -> Result<Vec<Arc<Event>>> {
-        let mut buffer = self.ready().await?;
-        if let Some(reason) =
-            self.limits_now().too_many_turns(buffer.totals.turns.begun(), turns_begun(&bodies))
-        {
-            return Err(Error::Interrupt(Interrupt::Limit(reason)));
-        }
-        let batch = buffer.stage(at, self.now(), bodies);
-        self.settle(&mut buffer).await?;
-        Ok(batch)
-    }
-
-    /// How many turns have begun in all chats.
-    pub(crate) async fn turns_begun(&self) -> u64 {
-        self.buffer.lock().await.totals.turns.begun()
     }
 
     pub(crate) fn depth(&self) -> usize {

@@ -203,8 +203,14 @@ impl<'l> RunningChat<'l> {
         {
             bodies.push(Body::reopened_for_sent());
         }
-        let events = self.log.append_step(self.transcript.at(), bodies).await?;
-        self.take_in(events)?;
+        let (at, last_raise) = (self.transcript.at(), self.transcript.last_raise());
+        match self.log.append_step(at, last_raise, bodies).await? {
+            Some(events) => self.take_in(events)?,
+            None => {
+                let now = self.log.transcript().await?;
+                self.transcript.take_raised(&now);
+            }
+        }
         Ok(None)
     }
 

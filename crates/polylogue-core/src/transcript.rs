@@ -69,7 +69,7 @@ pub struct Transcript {
     usage: TotalUsage,
     /// Tokens and money used before the chat was reopened with a new message.
     earlier: (u64, Money),
-    raised: RaisedLimits,
+    raised: raised::Raises,
     span: Option<(u64, u64)>,
     /// When people were waited for, in running time.
     waits: Vec<(u64, u64)>,
@@ -423,12 +423,6 @@ impl Transcript {
     #[must_use]
     pub const fn cost(&self) -> Money {
         self.usage.cost.less(self.earlier.1)
-    }
-
-    /// The limits that a resumption raised.
-    #[must_use]
-    pub const fn raised(&self) -> &RaisedLimits {
-        &self.raised
     }
 
     /// The running time in milliseconds, without the time in which no process ran it, and without that in which it waited

@@ -1,7 +1,7 @@
 //! What continues a conversation that has ended.
 
 use polylogue::stop::{Counted, Reason};
-use polylogue_core::{LimitOverrides, Limits, StopReason};
+use polylogue_core::{LimitOverrides, Limits, RaisedLimits, StopReason};
 
 /// What continues a conversation that has ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,6 +27,18 @@ pub(crate) fn raises(reason: &StopReason, more: &LimitOverrides) -> bool {
             || limits.time_ms.and(more.time_ms).is_some()
     };
     limits_of(reason).any(is_raised)
+}
+
+/// Whether the number of turns or messages that ended a conversation for `reason` was raised since: its chat may have `raised` ones.
+pub(crate) fn is_raised(reason: &StopReason, raised: &RaisedLimits) -> bool {
+    if let StopReason::All(reasons) = reason {
+        return reasons.iter().any(|reason| is_raised(reason, raised));
+    }
+    match Reason::of(reason) {
+        Some(Reason::CountReached { count, of: Counted::Turns }) => raised.turns > count,
+        Some(Reason::CountReached { count, of: Counted::Messages }) => raised.messages > count,
+        _ => false,
+    }
 }
 
 /// Whether `reason` is a condition on tokens or cost, which ends a chat once it has used so much, in a run without `limits` on these:

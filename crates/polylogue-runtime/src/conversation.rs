@@ -18,7 +18,7 @@ use polylogue_core::{
 };
 use tokio::sync::Mutex;
 
-use crate::continuation::raises;
+use crate::continuation::{is_raised, raises};
 use crate::inbox::{deliver, fetch};
 use crate::{Error, Prepared, Result};
 
@@ -392,12 +392,14 @@ impl Conversation {
         let mut log = self.0.log.lock().await;
         let log = log.as_mut().ok_or_else(|| self.gone())?;
         let Opened { limits, more, .. } = &self.0.opened;
-        let closed = log.transcript().await?.closed().map(|(reason, _)| reason.clone());
+        let transcript = log.transcript().await?;
+        let closed = transcript.closed().map(|(reason, _)| reason.clone());
+        let is_more = |reason: &StopReason| raises(reason, more) || is_raised(reason, transcript.raised());
         let answers = message.is_none() && self.0.chat.answers_sent(log).await?;
         match (&message, closed) {
             (Some(_), None) => return Err(self.not_closed().await),
             (None, Some(_)) if answers => self.log_changes(log).await?,
-            (None, Some(reason)) if reason.outcome() == RunOutcome::Done && !raises(&reason, more) => {
+            (None, Some(reason)) if reason.outcome() == RunOutcome::Done && !is_more(&reason) => {
                 return Ok(Resumed::Done(reason));
             }
             (None, Some(_)) => {

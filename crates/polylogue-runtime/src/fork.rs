@@ -179,7 +179,8 @@ fn without_reply_limit(mut meta: Meta, copied: &mut Vec<Arc<Event>>) -> Meta {
     let any = Some(Conversation::ANY_REPLY_LENGTH);
     let logged = LimitOverrides::last_of(copied).unwrap_or_default();
     if let Some(last) = copied.last().filter(|_| ![None, any].contains(&logged.reply_tokens)) {
-        let body = Body::LimitsChanged { limits: LimitOverrides { reply_tokens: any, ..logged } };
+        let limits = LimitOverrides { reply_tokens: any, ..logged };
+        let body = Body::LimitsChanged { limits, more: LimitOverrides::default() };
         let (seq, at) = (last.seq.saturating_add(1), Path::root());
         let event = Event { seq, at, inbox: None, body, ..Event::clone(last) };
         copied.push(Arc::new(event));
@@ -408,7 +409,8 @@ mod tests {
             |reply_tokens| LimitOverrides { turns: Some(3), reply_tokens, ..LimitOverrides::default() };
         let limited = |reply_tokens| {
             let mut copied = forked(Some(1), None).unwrap();
-            let body = Body::LimitsChanged { limits: limits(reply_tokens) };
+            let (limits, more) = (limits(reply_tokens), LimitOverrides::default());
+            let body = Body::LimitsChanged { limits, more };
             copied.push(Arc::new(Event { seq: 1, body, ..Event::clone(&copied[0]) }));
             let meta = Meta { team: json!({"limits": {"turns": 4, "reply_tokens": 7}}), ..Meta::default() };
             let meta = without_reply_limit(meta, &mut copied);

@@ -170,7 +170,7 @@ impl StoredDocument {
             has_begun = true;
             match &event.body {
                 Body::TeamChanged(TeamChanged { team, .. }) if !team.is_null() => changed = Some(team),
-                Body::LimitsChanged { limits: set } => limits = Some(*set),
+                Body::LimitsChanged { limits: set, .. } => limits = Some(*set),
                 _ => {}
             }
         }

@@ -11,7 +11,7 @@ use polylogue::policies::group::introduce;
 use polylogue::stop::LoopDetector;
 use polylogue::{Policy, Result};
 use polylogue_config::{At, Config, NewName};
-use polylogue_core::{AnyAgent, ChatBuilder, Name, TaskFrom};
+use polylogue_core::{AnyAgent, ChatBuilder, ChatLimits, Name, TaskFrom};
 
 use self::carryover::CarryoverKey;
 pub use self::carryover::CarryoverSettings;
@@ -102,6 +102,13 @@ impl Chat {
     pub(crate) fn takes_follow_ups(&self) -> bool {
         self.background.at_end == polylogue_core::OpenBackground::Wait
             && self.pattern.part().takes_follow_ups()
+    }
+
+    /// The limits at which it ends by itself and that a person can raise.
+    pub(crate) fn own_limits(&self) -> ChatLimits {
+        let stop = self.stop.as_ref().map(Stop::limits).unwrap_or_default();
+        let turns = stop.turns.map_or(*self.max_turns, |turns| turns.min(*self.max_turns));
+        ChatLimits { turns: Some(turns), ..stop }
     }
 
     /// The chat called `name` as its pattern sees it.

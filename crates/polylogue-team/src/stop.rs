@@ -3,7 +3,7 @@
 use polylogue::Result;
 use polylogue::stop::{self as library, Stop as Library};
 use polylogue_config::{At, Config, OneOrMany};
-use polylogue_core::{Money, Name};
+use polylogue_core::{ChatLimits, Money, Name};
 
 use crate::condition::Condition;
 use crate::duration::Time;
@@ -94,6 +94,27 @@ impl Stop {
         any.extend(joined(&self.all, |one, other| one & other)?);
         any.extend(joined(&self.any, |one, other| one | other)?);
         Ok(any.into_iter().reduce(|one, other| one | other))
+    }
+
+    /// The lowest limits among the conditions that a person can raise.
+    pub(crate) fn limits(&self) -> ChatLimits {
+        let own = ChatLimits {
+            turns: self.max_turns,
+            messages: self.max_messages,
+            tokens: self.max_tokens,
+            cost: self.max_cost.map(Money::dollars),
+        };
+        self.all.iter().chain(&self.any).map(Self::limits).fold(own, lower)
+    }
+}
+
+/// The lower one of each limit.
+fn lower(one: ChatLimits, other: ChatLimits) -> ChatLimits {
+    ChatLimits {
+        turns: one.turns.into_iter().chain(other.turns).min(),
+        messages: one.messages.into_iter().chain(other.messages).min(),
+        tokens: one.tokens.into_iter().chain(other.tokens).min(),
+        cost: one.cost.into_iter().chain(other.cost).min(),
     }
 }
 

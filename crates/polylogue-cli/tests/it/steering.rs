@@ -133,6 +133,26 @@ fn a_raise_of_a_conversation_that_no_process_runs_is_judged_by_its_own_limits() 
 }
 
 #[test]
+fn a_raise_also_counts_for_the_turns_after_which_the_chat_itself_ends() {
+    let server = slow();
+    let home = home(&server);
+    let run = home.start(&RUN);
+    until("a model is asked", || server.count() > 0);
+    home.run(&["pause", "last"]).ok();
+    until("the turn is over", || of_type(&home.events(), "message").len() == 1);
+    let lower = home.run(&["raise", "last", "--max-turns", "1"]).exits(2);
+    assert!(lower.err.contains("it would lower the limit of 3 turns to 2 turns"), "{}", lower.err);
+    home.run(&["raise", "last", "--max-turns", "3"]).ok();
+    home.run(&["resume", "last"]).ok();
+    run.end().ok();
+    assert_eq!(of_type(&home.events(), "message").len(), 4);
+    // Also when it has ended.
+    home.run(&["raise", "last", "--max-turns", "2"]).ok();
+    home.run(&["resume", "last"]).ok();
+    assert_eq!(of_type(&home.events(), "message").len(), 6);
+}
+
+#[test]
 fn a_raise_answers_a_question_about_the_limit_that_it_raises_and_no_other() {
     let home = Home::new();
     home.file("team.yaml", &talk(""));

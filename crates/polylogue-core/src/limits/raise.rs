@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Allowance, LimitOverrides, Limits};
+use super::{Allowance, ChatLimits, LimitOverrides, Limits};
 use crate::{Money, StopReason};
 
 /// The limit that a [question](crate::Question) asks to raise.
@@ -99,28 +99,36 @@ impl Limits {
         }
     }
 
-    /// Why `totals` are no raise: one of them is below the limit that is set, or would be the first limit of its kind. `None` if they
-    /// are one.
-    pub(crate) fn lowered_by(&self, totals: LimitOverrides) -> Option<String> {
-        let turns = lowered("turns", self.turns, totals.turns, |limit| counted(limit, "turn"));
-        let max_calls = Some(self.max_calls());
-        let calls = || lowered("calls", max_calls, totals.calls, |limit| counted(limit, "model call"));
-        let tokens = || lowered("tokens", self.tokens, totals.tokens, |limit| counted(limit, "token"));
-        let cost = || lowered("cost", self.cost, totals.cost, |limit| limit.to_string());
-        let time = || lowered("time", self.time_ms, totals.time_ms, crate::data::in_units);
+    /// Why `totals` of the run, and the `own` ones of its outermost chat, are no raise: one of them is below the limit that is set, or would
+    /// be the first limit of its kind. `None` if they are one.
+    pub(crate) fn lowered_by(&self, totals: LimitOverrides, own: &ChatLimits) -> Option<String> {
+        let chat = &self.chat;
+        let in_chat = [(chat.turns, own.turns), (chat.messages, own.messages)];
+        let turns = lowered("turns", (self.turns, totals.turns), &in_chat, |limit| counted(limit, "turn"));
+        let max_calls = (Some(self.max_calls()), totals.calls);
+        let calls = || lowered("calls", max_calls, &[], |limit| counted(limit, "model call"));
+        let in_chat = [(chat.tokens, own.tokens)];
+        let tokens =
+            || lowered("tokens", (self.tokens, totals.tokens), &in_chat, |limit| counted(limit, "token"));
+        let in_chat = [(chat.cost, own.cost)];
+        let cost = || lowered("cost", (self.cost, totals.cost), &in_chat, |limit| limit.to_string());
+        let time = || lowered("time", (self.time_ms, totals.time_ms), &[], crate::data::in_units);
         turns.or_else(calls).or_else(tokens).or_else(cost).or_else(time)
     }
 }
 
-/// Why `total` does not raise the `limit` on `what`.
+/// Why `total` raises neither the `limit` of the run on `what`, nor, if it has none, one of those of its outermost chat, each with its own
+/// total.
 fn lowered<T: Ord + Copy>(
     what: &str,
-    limit: Option<T>,
-    total: Option<T>,
+    (limit, total): (Option<T>, Option<T>),
+    in_chat: &[(Option<T>, Option<T>)],
     shown: impl Fn(T) -> String,
 ) -> Option<String> {
     let total = total?;
-    let Some(limit) = limit else {
+    let own = || in_chat.iter().filter_map(|(limit, total)| limit.zip(*total));
+    let of_chat = || own().find(|(limit, total)| total >= limit).or_else(|| own().next());
+    let Some((limit, total)) = limit.map(|limit| (limit, total)).or_else(of_chat) else {
         return Some(format!("the run has no limit on {what} that could be raised: it would be a new one"));
     };
     (total < limit).then(|| {
@@ -130,6 +138,28 @@ fn lowered<T: Ord + Copy>(
 }
 
 impl LimitOverrides {
+    /// What of these a run under `limits` has a limit on. The others would be new limits.
+    pub(crate) fn where_limited(self, limits: &Limits) -> Self {
+        Self {
+            turns: self.turns.filter(|_| limits.turns.is_some()),
+            tokens: self.tokens.filter(|_| limits.tokens.is_some()),
+            cost: self.cost.filter(|_| limits.cost.is_some()),
+            time_ms: self.time_ms.filter(|_| limits.time_ms.is_some()),
+            ..self
+        }
+    }
+
+    /// What of these a chat with limits of its `own` counts.
+    pub(crate) fn of_chat(self, own: &ChatLimits) -> Self {
+        let ChatLimits { turns, messages, tokens, cost } = own;
+        Self {
+            turns: self.turns.filter(|_| turns.or(*messages).is_some()),
+            tokens: self.tokens.filter(|_| tokens.is_some()),
+            cost: self.cost.filter(|_| cost.is_some()),
+            ..Self::default()
+        }
+    }
+
     /// These totals, none of which is below that of `limits`.
     pub(crate) fn not_below(self, limits: &Limits) -> Self {
         Self {

@@ -150,6 +150,8 @@ pub(crate) struct RunTotals {
     pub(crate) background: OpenTasks,
     /// Whether the conversation was paused last.
     pub(crate) is_paused: bool,
+    /// The last event that raised limits of the outermost chat itself while it was open.
+    pub(crate) last_raise: Option<u64>,
 }
 
 impl RunTotals {
@@ -187,6 +189,7 @@ impl RunTotals {
             Body::InputRequired(question) if question.is_about_limit() => self.closed = Some(event.seq),
             Body::Paused => self.is_paused = true,
             Body::Resumed => self.is_paused = false,
+            Body::LimitsChanged { more, .. } if !more.is_empty() => self.last_raise = Some(event.seq),
             _ => {}
         }
     }

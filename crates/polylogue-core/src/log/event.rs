@@ -235,8 +235,11 @@ pub enum Body {
     },
     /// Limits of the conversation were changed from outside. Agents do not see it.
     LimitsChanged {
-        /// The limits that were changed.
+        /// The limits of the run that were changed.
         limits: LimitOverrides,
+        /// What the outermost chat may use beyond what it has used, whatever its own limits.
+        #[serde(default, skip_serializing_if = "LimitOverrides::is_empty")]
+        more: LimitOverrides,
     },
     /// The conversation was given a title of its own, from outside. Agents do not see it.
     TitleChanged {

@@ -35,7 +35,8 @@ pub enum Instruction {
         /// The participant.
         who: Name,
     },
-    /// Allows this much more than was used so far: [`Body::LimitsChanged`](crate::Body::LimitsChanged).
+    /// Allows this much more than was used so far, of the limits of the run and of those at which the outermost chat
+    /// [ends by itself](crate::ChatLimits): [`Body::LimitsChanged`](crate::Body::LimitsChanged).
     RaiseLimits(LimitOverrides),
     /// Gives the conversation a title of its own: [`Body::TitleChanged`](crate::Body::TitleChanged).
     ChangeTitle {
@@ -68,7 +69,7 @@ pub struct InboxMessage {
 /// When an instruction can be carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timing {
-    /// At any time: no transcript contains it.
+    /// At any time: no turn depends on it.
     Now,
     /// Between two steps of the outermost chat.
     BetweenSteps,

@@ -20,7 +20,8 @@ impl Log {
     /// When the store cannot be written.
     pub async fn override_limits(&self, limits: LimitOverrides) -> Result<()> {
         let limits = limits.or(self.look(LimitOverrides::last_of).await.unwrap_or_default());
-        self.append(&Path::root(), [Body::LimitsChanged { limits }]).await?;
+        let body = Body::LimitsChanged { limits, more: LimitOverrides::default() };
+        self.append(&Path::root(), [body]).await?;
         self.set_limits(limits);
         Ok(())
     }

@@ -50,17 +50,13 @@ impl Log {
         Ok(())
     }
 
-    /// Carries out an instruction that no transcript contains: appends its event, and then does what it says.
+    /// Carries out an instruction that no turn depends on: appends its event, and then does what it says.
     pub(crate) async fn obey(&self, pending: Pending) -> Result<()> {
         let body = match &pending.instruction {
-            Instruction::RaiseLimits(more) => {
-                let raised = self.limits_beyond(*more).await;
-                if let Some(why) = self.limits_now().lowered_by(raised) {
-                    return self.refuse(pending, why).await;
-                }
-                let earlier = LimitOverrides::last_of(&self.events().await).unwrap_or_default();
-                Body::LimitsChanged { limits: raised.or(earlier) }
-            }
+            Instruction::RaiseLimits(more) => match self.raised_by(*more).await? {
+                Ok(body) => body,
+                Err(why) => return self.refuse(pending, why).await,
+            },
             Instruction::ChangeTitle { title } => Body::TitleChanged { title: in_one_line(title) },
             Instruction::Pause => Body::Paused,
             Instruction::Resume => Body::Resumed,
@@ -71,7 +67,7 @@ impl Log {
         };
         self.append_instructed(&Path::root(), pending.number, body.clone()).await?;
         match body {
-            Body::LimitsChanged { limits } => {
+            Body::LimitsChanged { limits, .. } => {
                 self.set_limits(limits);
                 self.answer_raised().await?;
             }

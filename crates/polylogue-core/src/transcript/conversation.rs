@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use super::raised::{RaisedLimits, Raises};
 use super::{OpenTurn, Transcript};
 use crate::log::{Pending, RunTotals, Timing};
 use crate::{
-    Body, ConfigError, Error, Event, Finish, InboxMessage, Instruction, InstructionError, LimitOverrides,
-    Log, Message, Name, OpenQuestion, Part, Path, Question, Responder, Result, StopReason, TeamChanged,
+    Body, ChatLimits, ConfigError, Error, Event, Finish, InboxMessage, Instruction, InstructionError,
+    LimitOverrides, Log, Message, Name, OpenQuestion, Part, Path, Question, Responder, Result, StopReason,
+    TeamChanged,
 };
 
 impl Log {
@@ -285,8 +287,28 @@ impl Log {
     /// # Errors
     /// When the store cannot be written.
     pub async fn change_limits(&mut self, limits: LimitOverrides) -> Result<()> {
-        self.append(&Path::root(), [Body::LimitsChanged { limits }]).await?;
+        let body = Body::LimitsChanged { limits, more: LimitOverrides::default() };
+        self.append(&Path::root(), [body]).await?;
         Ok(())
+    }
+
+    /// The event that allows `more` than was used, of the run and of its outermost chat; else why that raises no limit.
+    pub(crate) async fn raised_by(&self, more: LimitOverrides) -> Result<std::result::Result<Body, String>> {
+        let limits = self.limits_now();
+        let RaisedLimits { turns, messages, tokens, cost } = self.transcript().await?.beyond(&more);
+        let own = ChatLimits {
+            turns: Some(turns),
+            messages: Some(messages),
+            tokens: Some(tokens),
+            cost: Some(cost),
+        };
+        let totals = self.limits_beyond(more).await;
+        if let Some(why) = limits.lowered_by(totals, &own) {
+            return Ok(Err(why));
+        }
+        let earlier = self.look(LimitOverrides::last_of).await.unwrap_or_default();
+        let of_run = totals.where_limited(&limits).or(earlier);
+        Ok(Ok(Body::LimitsChanged { limits: of_run, more: more.of_chat(&limits.chat) }))
     }
 
     /// Logs that the conversation continues with another version of its team.
@@ -304,6 +326,49 @@ impl Log {
     /// When the log is not a valid conversation.
     pub async fn has_begun(&self) -> Result<bool> {
         Ok(self.transcript().await?.is_open())
+    }
+}
+
+impl Transcript {
+    /// The limits that a resumption or a person raised.
+    #[must_use]
+    pub const fn raised(&self) -> &RaisedLimits {
+        &self.raised.limits
+    }
+
+    /// The totals that allow `more` than the chat has used; 0 where `more` says nothing.
+    pub(crate) fn beyond(&self, more: &LimitOverrides) -> RaisedLimits {
+        let mut limits = RaisedLimits::default();
+        limits.raise(&self.used(), more);
+        limits
+    }
+
+    /// What it has used since it was opened last.
+    pub(super) const fn used(&self) -> RaisedLimits {
+        RaisedLimits {
+            turns: self.turns(),
+            messages: self.message_count(),
+            tokens: self.tokens(),
+            cost: self.cost(),
+        }
+    }
+
+    /// Allows `more` than the chat has used, by the event `seq`, and no less than before.
+    pub(super) fn raise_while_open(&mut self, more: &LimitOverrides, seq: u64) {
+        if !more.is_empty() {
+            let limits = self.raised.limits.at_least(self.beyond(more));
+            self.raised = Raises { limits, last: Some(seq) };
+        }
+    }
+
+    /// The last event that raised limits of the chat itself while it was open.
+    pub(crate) const fn last_raise(&self) -> Option<u64> {
+        self.raised.last
+    }
+
+    /// Takes over what `now`, which is of the same chat, has raised.
+    pub(crate) const fn take_raised(&mut self, now: &Self) {
+        self.raised = now.raised;
     }
 }
 
@@ -343,7 +408,7 @@ impl LimitOverrides {
     #[must_use]
     pub fn last_of(events: &[Arc<Event>]) -> Option<Self> {
         events.iter().rev().find_map(|event| match &event.body {
-            Body::LimitsChanged { limits } => Some(*limits),
+            Body::LimitsChanged { limits, .. } => Some(*limits),
             _ => None,
         })
     }

@@ -54,7 +54,7 @@ impl Transcript {
             return Ok(());
         }
         if is_of_run(&event.body) || self.is_of_limit_question(&event) {
-            self.fold_limit_question(&event);
+            self.fold_of_run(&event);
             return Ok(());
         }
         let result = match &event.body {
@@ -121,7 +121,11 @@ impl Transcript {
         }
     }
 
-    fn fold_limit_question(&mut self, event: &Event) {
+    /// Takes in what was allowed beyond limits, and what a person was asked about one of the run.
+    fn fold_of_run(&mut self, event: &Event) {
+        if let Body::LimitsChanged { more, .. } = &event.body {
+            self.raise_while_open(more, event.seq);
+        }
         match (&event.body, &mut self.limit_question) {
             (Body::InputRequired(question), asked) => {
                 let (question, asked_ms) = (question.clone(), event.ran_ms);
@@ -228,13 +232,8 @@ impl Transcript {
     /// Under a higher limit, counters continue. With a new message, they start from 0.
     fn reopened(&mut self, message: Option<&Message>, more: &LimitOverrides, event: &Arc<Event>) {
         (self.closed, self.next_speaker) = (None, None);
-        let used = RaisedLimits {
-            turns: self.turns(),
-            messages: self.message_count(),
-            tokens: self.tokens(),
-            cost: self.cost(),
-        };
-        self.raised.raise(&used, more);
+        let used = self.used();
+        self.raised.limits.raise(&used, more);
         // An agent that ended the chat, at a limit of its own or because a person left, has not finished its turn.
         if let Some((who, _)) = self.over.take()
             && let Some(turns) = self.turns.get_mut(&who)
@@ -249,7 +248,7 @@ impl Transcript {
             self.ended_before = self.ended.len();
             self.unanswered.clear();
             self.result_before = Arc::default();
-            self.raised = RaisedLimits::default();
+            self.raised.limits = RaisedLimits::default();
             self.earlier = (self.usage.tokens(), self.usage.cost);
             self.finished = 0;
             self.steps = 0;

@@ -1,9 +1,9 @@
-//! Limits of a chat that a resumption raised.
+//! Limits of a chat that were raised.
 
 use crate::{LimitOverrides, Money};
 
-/// What a chat may use since it was opened last, whatever its own limits: a resumption allowed it. 0 where it allowed
-/// nothing. Termination conditions and policies use the larger of their own limit and this one.
+/// What a chat may use since it was opened last, whatever its own limits: a resumption or a person allowed it. 0 where nothing was
+/// allowed. Termination conditions and policies use the larger of their own limit and this one.
 ///
 /// ```
 /// use polylogue_core::Transcript;
@@ -22,7 +22,25 @@ pub struct RaisedLimits {
     pub cost: Money,
 }
 
+/// What was allowed beyond the limits of a chat.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Raises {
+    pub(super) limits: RaisedLimits,
+    /// The last event by which that was allowed while the chat was open.
+    pub(super) last: Option<u64>,
+}
+
 impl RaisedLimits {
+    /// The higher one of each.
+    pub(super) fn at_least(self, other: Self) -> Self {
+        Self {
+            turns: self.turns.max(other.turns),
+            messages: self.messages.max(other.messages),
+            tokens: self.tokens.max(other.tokens),
+            cost: self.cost.max(other.cost),
+        }
+    }
+
     /// Allows `more` than what is `used`. More turns are also more messages: a turn adds one.
     pub(super) fn raise(&mut self, used: &Self, more: &LimitOverrides) {
         if let Some(turns) = more.turns {

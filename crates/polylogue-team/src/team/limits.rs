@@ -1,7 +1,7 @@
 //! Limits of a team and of its agents.
 
 use polylogue::Limits as RunLimits;
-use polylogue_core::{Allowance, Money, Name, RaiseTerms};
+use polylogue_core::{Allowance, ChatLimits, Money, Name, RaiseTerms};
 
 use super::Team;
 use crate::limits::{Limits, OnLimit, UsageLimits, milliseconds};
@@ -31,6 +31,7 @@ impl Team {
                 ceiling: self.limits.ceiling.allowance().unwrap_or_default(),
                 timeout_ms: self.limits.answer_timeout.map(milliseconds),
             },
+            chat: self.chat.own_limits(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::fs;
 
 use polylogue::stop::Reason;
 use polylogue::{Agent as _, AnyModel, Limits, Log, Status};
-use polylogue_core::{AnyStore, LogId, Money, Window};
+use polylogue_core::{AnyStore, ChatLimits, LogId, Money, Window};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, load, parse};
@@ -73,12 +73,16 @@ fn a_team_without_a_model_cannot_be_built() {
 fn limits_and_views_arrive() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: Ann, view: {window: {messages: 9}}}],
-          chat: {pattern: sequential, participants: [Ann]}, limits: {calls: 5, tokens: 6, cost: 0.5, depth: 2}}",
+          chat: {pattern: sequential, participants: [Ann], max_turns: 30,
+                 stop: {max_turns: 40, any: [{max_tokens: 9}, {max_tokens: 8}], all: [{max_messages: 7}, {max_cost: 3}]}},
+          limits: {calls: 5, tokens: 6, cost: 0.5, depth: 2}}",
     );
     let cost = Some(Money::dollars(0.5));
+    let own = Some(Money::dollars(3.0));
+    let chat = ChatLimits { turns: Some(30), messages: Some(7), tokens: Some(8), cost: own };
     assert_eq!(
         team.limits(),
-        Limits { turns: None, calls: Some(5), tokens: Some(6), cost, depth: 2, ..Limits::default() }
+        Limits { turns: None, calls: Some(5), tokens: Some(6), cost, depth: 2, chat, ..Limits::default() }
     );
     let assistants = team.assistants(&|_| Ok(AnyModel::new(Script::default().model("x")))).unwrap();
     assert_eq!(assistants[0].view_options().window, Window::Messages(9));

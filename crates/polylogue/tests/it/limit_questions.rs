@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::common::log_in;
 use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Status, round_robin, sequential};
 use polylogue_core::{
-    Allowance, AnyStore, Body, DeltaSink, Event, Instruction, LimitOverrides, LimitRaise, LogId, Meta, Model,
-    ModelError, Money, OnLimit, OpenQuestion, Params, Path, Question, RaiseTerms, Reply, Request, Responder,
-    StopReason, Store, Timestamp, Usage,
+    Allowance, AnyStore, Body, ChatLimits, DeltaSink, Event, Instruction, LimitOverrides, LimitRaise, LogId,
+    Meta, Model, ModelError, Money, OnLimit, OpenQuestion, Params, Path, Question, RaiseTerms, Reply,
+    Request, Responder, StopReason, Store, Timestamp, Usage,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::uncharged;
@@ -64,6 +64,7 @@ const ASK: Limits = Limits {
         ceiling: Allowance { calls: None, tokens: None, cost: None, time_ms: None },
         timeout_ms: None,
     },
+    chat: ChatLimits { turns: None, messages: None, tokens: None, cost: None },
 };
 
 async fn asking(limits: Limits) -> Log {
@@ -108,7 +109,7 @@ async fn answered(log: &mut Log, chat: &Chat, answers: &[&str]) -> StopReason {
 
 fn changed(events: &[Arc<Event>]) -> Vec<LimitOverrides> {
     let limits = |event: &Arc<Event>| match event.body {
-        Body::LimitsChanged { limits } => Some(limits),
+        Body::LimitsChanged { limits, .. } => Some(limits),
         _ => None,
     };
     events.iter().filter_map(limits).collect()

@@ -35,6 +35,7 @@ mod paid_tools;
 mod pairing;
 mod parallel_questions;
 mod partial;
+mod raised;
 mod role_play;
 mod rounds;
 mod run;

@@ -1,0 +1,35 @@
+//! Appending the steps of chats.
+
+use std::sync::Arc;
+
+use super::{Body, Event, Log, turns_begun};
+use crate::{Error, Interrupt, Path, Result};
+
+impl Log {
+    /// Appends the next step of a chat, if the limits allow the turns that begin with it. Chats that run in parallel cannot exceed them
+    /// together. `None` if limits of the chat itself were raised since `last_raise`: its policy must look again.
+    pub(crate) async fn append_step(
+        &self,
+        at: &Path,
+        last_raise: Option<u64>,
+        bodies: Vec<Body>,
+    ) -> Result<Option<Vec<Arc<Event>>>> {
+        let mut buffer = self.ready().await?;
+        if at.is_root() && last_raise != buffer.totals.last_raise {
+            return Ok(None);
+        }
+        if let Some(reason) =
+            self.limits_now().too_many_turns(buffer.totals.turns.begun(), turns_begun(&bodies))
+        {
+            return Err(Error::Interrupt(Interrupt::Limit(reason)));
+        }
+        let batch = buffer.stage(at, self.now(), bodies);
+        self.settle(&mut buffer).await?;
+        Ok(Some(batch))
+    }
+
+    /// How many turns have begun in all chats.
+    pub(crate) async fn turns_begun(&self) -> u64 {
+        self.buffer.lock().await.totals.turns.begun()
+    }
+}
