@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Event, LogId};
+use polylogue_core::{Event, LimitOverrides, LogId};
 use polylogue_http::header::IF_MATCH;
 use polylogue_http::{Key, Method, Proxies};
 use polylogue_wire::calls::{CallPage, Histories, View};
@@ -10,7 +10,7 @@ use polylogue_wire::cluster::Cluster;
 use polylogue_wire::compare::Comparison;
 use polylogue_wire::conversation::{
     Accepted, Answer, Continuation, Conversation, ConversationPage, EventPage, Fork, Import, NewConversation,
-    NewMessage, NewTitle, NextSpeaker, Pause, Removed, Resume, Stop, Stopped, Verdict, When,
+    NewMessage, NewTitle, NextSpeaker, Pause, Raise, Removed, Resume, Stop, Stopped, Verdict, When,
 };
 use polylogue_wire::memory::{Facts, Forgotten};
 use polylogue_wire::team::{Check, Checked, NewText, Source, Team, Teams};
@@ -171,7 +171,12 @@ impl Client {
 
     /// Sends a message: agents see it from their next turn on; a closed conversation is reopened.
     pub async fn send(&self, id: &LogId, text: &str) -> Result<Accepted, ClientError> {
-        let body = NewMessage { text: text.to_owned() };
+        self.send_as(id, None, text).await
+    }
+
+    /// As [`send`](Self::send), with an author other than the user: a participant of the outermost chat, or `system`.
+    pub async fn send_as(&self, id: &LogId, from: Option<&str>, text: &str) -> Result<Accepted, ClientError> {
+        let body = NewMessage { text: text.to_owned(), from: from.map(str::to_owned) };
         self.post(&[CONVERSATIONS, id.as_str(), "messages"]).json(&body)?.once()?.send().await
     }
 
@@ -206,6 +211,11 @@ impl Client {
     /// Continues a conversation, which may use so much more than it has used.
     pub async fn resume(&self, id: &LogId, resume: &Resume) -> Result<Conversation, ClientError> {
         self.post(&[CONVERSATIONS, id.as_str(), "resume"]).json(resume)?.send().await
+    }
+
+    /// Allows a conversation so much more than it has used. One that waits for that continues.
+    pub async fn raise(&self, id: &LogId, limits: LimitOverrides) -> Result<Conversation, ClientError> {
+        self.post(&[CONVERSATIONS, id.as_str(), "raise"]).json(&Raise { limits })?.once()?.send().await
     }
 
     /// What continues a conversation that has ended.

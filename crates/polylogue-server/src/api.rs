@@ -12,6 +12,8 @@ pub(crate) mod health;
 pub(crate) mod memory;
 pub(crate) mod metrics;
 pub(crate) mod openapi;
+mod participants;
+pub(crate) mod raising;
 pub(crate) mod session;
 pub(crate) mod steering;
 pub(crate) mod teams;

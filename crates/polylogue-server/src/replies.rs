@@ -61,6 +61,7 @@ const REPLIES: &[(&str, &str, Schema)] = &[
     ("POST", "/api/v1/conversations/{id}/pause", conversation),
     ("POST", "/api/v1/conversations/{id}/next", conversation),
     ("POST", "/api/v1/conversations/{id}/resume", conversation),
+    ("POST", "/api/v1/conversations/{id}/raise", conversation),
     ("GET", "/api/v1/conversations/{id}/verify", verdict),
     ("GET", "/api/v1/memory", || object(&[("facts", list(fact()))], &[])),
     ("GET", "/api/v1/cluster", cluster),

@@ -264,6 +264,9 @@ pub struct Import {
 pub struct NewMessage {
     /// Its text.
     pub text: String,
+    /// Its author: a participant of the outermost chat, or `system`. Default: `user`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
 }
 
 /// An answer to a question.
@@ -320,6 +323,13 @@ pub struct Pause {}
 pub struct NextSpeaker {
     /// A participant of the outermost chat.
     pub who: String,
+}
+
+/// Limits to raise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Raise {
+    /// How much more it may use than it has used.
+    pub limits: LimitOverrides,
 }
 
 /// Whether what is stored of a conversation is what was written.

@@ -13,7 +13,7 @@ pub enum Scope {
     Read,
     /// Begin, continue, stop and fork conversations, and send messages into them.
     Run,
-    /// Answer questions of conversations.
+    /// Answer questions of conversations; with [`Run`](Self::Run), send messages as participants.
     Answer,
     /// Change titles and remove conversations; check team files.
     Edit,

@@ -36,7 +36,7 @@ pub(crate) fn use_of(command: &str) -> Use {
             "history",
             "side_by_side",
         ]]),
-        "send" => Use::Server(&[&["id", "text"]]),
+        "send" => Use::Server(&[&["id", "text", "speaker", "system"]]),
         "answer" => Use::Server(&[&["id", "answer"]]),
         "cancel" => Use::Server(&[&["id", "now"]]),
         "raise" => Use::Server(&[&["id"], LIMITS]),

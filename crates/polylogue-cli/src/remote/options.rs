@@ -45,6 +45,7 @@ fn hint_of(command: &str) -> &'static str {
         }
         "cluster" => "budgets are counted again where the store of the server is: leave out `--server`",
         "chat" => "a chat on a server is with one of its teams, and sends texts",
+        "send" => "messages to a server are texts",
         "batch" => {
             "limits of each conversation are sent along; a budget of all is that of the token or of the server"
         }
@@ -80,6 +81,8 @@ mod tests {
             &["run", "pair", "--max-turns", "3", "--json"][..],
             &["pause", "last"],
             &["next", "last", "Ann"],
+            &["send", "last", "Hi", "--as", "Ann"],
+            &["send", "last", "Hi", "--system"],
             &["verify", "--json"],
             &["cluster", "--json", "--limit", "5"],
             &["memory", "search", "tea", "--limit", "2"],
@@ -93,6 +96,7 @@ mod tests {
             (&["resume", "last", "Hi", "--as", "Ann"], "`--as`"),
             (&["verify", "last", "--repair"], "`--repair`"),
             (&["answer", "last", "yes", "--by", "Ann"], "`--by`"),
+            (&["send", "last", "Hi", "--attach", "a.png"], "`--attach`"),
             (&["batch", "pair", "--over", "rows.csv", "-o", "x", "--budget", "1"], "`--budget`"),
             (&["chat", "--system", "x"], "`--system`"),
             (&["cluster", "--recount", "x"], "`--recount`"),

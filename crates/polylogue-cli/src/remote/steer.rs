@@ -1,7 +1,8 @@
 //! Instructions to conversations of a server.
 
+use polylogue::Name;
 use polylogue_client::ClientError;
-use polylogue_client::wire::conversation::{Conversation, ConversationState, Fork, Resume, When};
+use polylogue_client::wire::conversation::{Conversation, ConversationState, Fork, When};
 use polylogue_core::LogId;
 
 use super::named_server::{Remote, uncertain};
@@ -24,7 +25,9 @@ pub(super) async fn send(args: &args::steer::Send, remote: &Remote) -> Result<Ex
         return Err(CliError::usage("there is no text to send"));
     }
     let Conversation { id, .. } = remote.client.find(&args.id).await?;
-    remote.client.send(&id, &text).await?;
+    let system = args.system.then(Name::system);
+    let from = args.speaker.as_deref().or(system.as_ref().map(Name::as_str));
+    remote.client.send_as(&id, from, &text).await?;
     print_note("sent");
     Ok(Exit::Done)
 }
@@ -87,16 +90,14 @@ pub(super) async fn raise(args: &args::steer::Raise, remote: &Remote) -> Result<
         return Err(CliError::usage("there is no limit to raise")
             .hint("name what it may use from now on, such as `--max-cost 0.50`"));
     }
-    let Conversation { id, state, .. } = remote.client.find(&args.id).await?;
-    if state != ConversationState::Running {
-        return Err(CliError::usage(format!("the server does not run `{id}`")).hint(format!(
-            "`{}` with the same option raises the limit and continues it",
-            resume(remote, &id)
-        )));
-    }
-    let raised = remote.client.resume(&id, &Resume { limits }).await;
-    raised.map_err(|error| uncertain(error, "the limit may have been raised"))?;
-    print_note("raised");
+    let Conversation { id, .. } = remote.client.find(&args.id).await?;
+    let Conversation { state, .. } = remote.client.raise(&id, limits).await?;
+    print_note_wrapped(&match state {
+        ConversationState::Running | ConversationState::Waiting => "raised".to_owned(),
+        ConversationState::Halted | ConversationState::Closed => {
+            format!("raised; `{}` continues the conversation", resume(remote, &id))
+        }
+    });
     Ok(Exit::Done)
 }
 

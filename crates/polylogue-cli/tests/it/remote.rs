@@ -310,6 +310,12 @@ fn conversations_of_a_server_are_steered() {
     assert!(none.err.contains("so there is nothing to cancel"), "{}", none.err);
     let many = home.run(&["answer", &fork, "7", "yes"]).exits(2);
     assert!(many.err.contains("has no open question 7"), "{}", many.err);
+    for author in [&["--as", "Ann"][..], &["--system"]] {
+        assert_eq!(home.run(&[&["send", &fork, "Hurry."], author].concat()).ok().err, "sent\n");
+    }
+    let events = home.events();
+    let from: Vec<&Value> = of_type(&events, "sent").iter().map(|event| &event["from"]).collect();
+    assert_eq!(from, ["Ann", "system"]);
     assert_eq!(home.run(&["answer", &fork, "I am stuck."]).ok().err, "answered\n");
     until("it ends", || home.listed()[0]["status"].as_str().unwrap().starts_with("done"));
     assert!(home.run(&["pause", &fork]).exits(2).err.contains("continues it: `polylogue send "));
@@ -317,7 +323,8 @@ fn conversations_of_a_server_are_steered() {
     until("it asks again", || home.listed()[0]["status"] == "waiting for Pat");
     let open = home.run(&["resume", &fork, "Hi"]).exits(2);
     assert!(open.err.contains("--answer TEXT"), "{}", open.err);
-    home.run(&["raise", &fork, "--max-turns", "3"]).exits(2);
+    let lower = home.run(&["raise", &fork, "--max-turns", "3"]).exits(2);
+    assert!(lower.err.contains("it would lower the limit of 100 turns to "), "{}", lower.err);
     let unknown = home.run(&["next", &fork, "Eve"]).exits(2);
     assert!(
         unknown.err.contains("there is no participant `Eve`") && unknown.err.contains("`Pat`, `Ann`"),
@@ -327,6 +334,20 @@ fn conversations_of_a_server_are_steered() {
     assert_eq!(home.run(&["rm", &fork]).ok().out, format!("removed {fork}\n"));
     let gone = home.run(&["show", &fork]).exits(2);
     assert!(gone.err.contains(&format!("there is no conversation `{fork}`")), "{}", gone.err);
+    serving.end();
+}
+
+#[test]
+fn a_run_on_a_server_that_waits_for_a_higher_limit_continues_when_it_is_raised() {
+    let mut home = home();
+    let asks = TEAMS[3].1.replace("name: short", "name: asks").replace("calls: 3", "calls: 2, on_limit: ask");
+    fs::write(home.path("teams/asks.yaml"), asks).unwrap();
+    let serving = Serving::of(&home, "teams", true);
+    use_server(&mut home, &serving);
+    home.run(&["run", "asks"]).exits(5);
+    assert_eq!(home.run(&["raise", "last", "--max-calls", "1"]).ok().err, "raised\n");
+    until("it asks again", || of_type(&home.events(), "input_required").len() == 2);
+    assert_eq!(said(&home.events()), ["Count.", "one", "two", "three"]);
     serving.end();
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::{Method, StatusCode};
 use polylogue_core::{
     Body, Confirmation, InboxMessage, Instruction, InstructionError, LimitOverrides, Listing, LogId,
-    LogState, Message, Name, Progress, StopReason, Store as _, StoreError,
+    LogState, Message, Progress, StopReason, Store as _, StoreError,
 };
 use polylogue_runtime::{Continuation as Way, Resumed, Steered, fresh_id};
 use polylogue_wire::Scope;
@@ -15,7 +15,7 @@ use polylogue_wire::conversation::{
 use serde_json::{Value, json};
 
 use super::conversations::{limits_schema, replayed};
-
+use super::participants::{author, participant};
 use crate::app::App;
 use crate::attendance::{Begun, Earlier};
 use crate::call::{Call, Reply, json_reply};
@@ -39,11 +39,11 @@ pub(crate) fn routes() -> Vec<Route> {
             "Send a message into a conversation, running or closed",
             |call| Box::pin(send(call)),
         )
-        .body(|| text_schema(&["text"])),
+        .body(message_schema),
         Route::new(Method::POST, "/api/v1/conversations/{id}/answers", answer, "Answer a question", |call| {
             Box::pin(provide_answer(call))
         })
-        .body(|| text_schema(&["question", "text"])),
+        .body(answer_schema),
         Route::new(Method::POST, "/api/v1/conversations/{id}/stop", run, "Stop a conversation", |call| {
             Box::pin(stop(call))
         })
@@ -78,13 +78,28 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-fn text_schema(required: &[&str]) -> Value {
-    let mut properties = json!({"text": {"type": "string", "minLength": 1}});
-    if let Some(properties) = properties.as_object_mut().filter(|_| required.contains(&"question")) {
-        let about = "The `question` of the conversation's `asked`";
-        properties.insert("question".into(), json!({"type": "integer", "minimum": 0, "description": about}));
-    }
-    json!({"type": "object", "required": required, "properties": properties})
+fn message_schema() -> Value {
+    let about = "Its author: a participant of the outermost chat, or `system`. Default: user";
+    json!({
+        "type": "object",
+        "required": ["text"],
+        "properties": {
+            "text": {"type": "string", "minLength": 1},
+            "from": {"type": "string", "minLength": 1, "description": about},
+        },
+    })
+}
+
+fn answer_schema() -> Value {
+    let about = "The `question` of the conversation's `asked`";
+    json!({
+        "type": "object",
+        "required": ["question", "text"],
+        "properties": {
+            "text": {"type": "string", "minLength": 1},
+            "question": {"type": "integer", "minimum": 0, "description": about},
+        },
+    })
 }
 
 fn stop_schema() -> Value {
@@ -110,14 +125,15 @@ fn resume_schema() -> Value {
 }
 
 async fn send(call: Call) -> Reply {
-    let (token, NewMessage { text }) = (call.token()?, call.json()?);
+    let (token, NewMessage { text, from }) = (call.token()?, call.json()?);
     if text.trim().is_empty() {
         return Err(Problem::bad_request("the message is empty").at("/text", "empty"));
     }
     let tenant = call.app.tenant(token)?;
     let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
     let key = Key::of(&call, id.as_str()).await?;
-    let message = Instruction::Send(Message::text(Name::user(), text));
+    let author = author(&tenant, token, &id, from.as_deref()).await?;
+    let message = Instruction::Send(Message::text(author, text));
     steer(&call, &tenant, &id, message, key).await
 }
 
@@ -274,25 +290,12 @@ async fn next(call: Call) -> Reply {
     let (token, NextSpeaker { who }) = (call.token()?, call.json()?);
     let tenant = call.app.tenant(token)?;
     let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
-    let who = participant(&tenant, &id, &who).await?;
+    let who = participant(&tenant, &id, ("/who", &who)).await?;
     note(&call, &tenant, &id, Instruction::NextSpeaker { who }).await
 }
 
-/// The participant of the outermost chat that `text` names.
-async fn participant(tenant: &Tenant, id: &LogId, text: &str) -> Result<Name, Problem> {
-    let opening = tenant.runtime.opening(id).await?;
-    let opening = opening.ok_or_else(|| polylogue_runtime::Error::NotBegun { id: id.clone() })?;
-    let mut names = opening.participants.iter().chain(&opening.late_joiners);
-    names.clone().find(|name| name.as_str() == Name::composed(text)).cloned().ok_or_else(|| {
-        let all: Vec<String> = names.by_ref().map(|name| format!("`{name}`")).collect();
-        Problem::bad_request(format!("there is no participant `{}`", text.escape_debug()))
-            .at("/who", "unknown participant")
-            .hint(format!("there are {}", all.join(", ")))
-    })
-}
-
 /// Gives an instruction once for each key. It does not continue a conversation that does not run.
-async fn note(call: &Call, tenant: &Arc<Tenant>, id: &LogId, instruction: Instruction) -> Reply {
+pub(super) async fn note(call: &Call, tenant: &Arc<Tenant>, id: &LogId, instruction: Instruction) -> Reply {
     let key = Key::of(call, &format!("{id}/{}", call.path)).await?;
     let was_posted = match &key {
         Some(key) => key.was_posted(tenant, id).await?,

@@ -127,6 +127,7 @@ async fn s8_another_tenant_sees_what_there_is_not() {
             let body = if path.ends_with("stop") || path.ends_with("resume") { json!({}) } else { body };
             let body = if path.ends_with("pause") { json!({}) } else { body };
             let body = if path.ends_with("next") { json!({"who": "Ann"}) } else { body };
+            let body = if path.ends_with("raise") { json!({"limits": {"turns": 1}}) } else { body };
             let body = if method == "PATCH" { json!({"title": "x"}) } else { body };
             let request = Request::new(&method, &path.replace("x1", id)).token(&other);
             let request = request.header("x-request-id", "same");

@@ -7,7 +7,7 @@ use polylogue_core::{LogId, Store as _, StoreError};
 use polylogue_server::{Scope, ServerLimits};
 use serde_json::{Value, json};
 
-use crate::client::Response;
+use crate::client::{Request, Response};
 use crate::conversations::{begin, events, position, said, until};
 use crate::tails::asked;
 use crate::world::{Gate, World, generous};
@@ -230,6 +230,89 @@ async fn a_repeated_resume_and_token_count_once() {
     assert_eq!(tokens.iter().filter(|token| token.name == "one" || token.name == "two").count(), 1);
 }
 
+#[tokio::test]
+async fn a_raise_continues_what_waits_for_it_and_counts_once() {
+    let team = "
+name: asks
+task: Count.
+agents: [{name: Ann}, {name: Bob}]
+chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 4}}
+limits: {calls: 2, on_limit: ask}
+script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
+";
+    let world = World::with_team("asks", team).await;
+    let id = begin(&world, &json!({"team": "asks"})).await;
+    assert!(until(&world, &id, "waiting").await["asked"][0]["limit"].is_object());
+    let other = post(&world, &id, "raise", json!({"limits": {"cost": 1_000_000}})).await;
+    assert_eq!(
+        (other.status, &other.problem()["type"]),
+        (409, &json!("/problems/refused")),
+        "{}",
+        other.body
+    );
+    let nothing = post(&world, &id, "raise", json!({"limits": {}})).await;
+    assert_eq!((nothing.status, &nothing.problem()["errors"][0]["pointer"]), (400, &json!("/limits")));
+    let raise = async |calls: u64| {
+        let request = world.request("POST", &format!("{PATH}/{id}/raise"));
+        let request = request.json(&json!({"limits": {"calls": calls}}));
+        world.send(request.header("Idempotency-Key", "more")).await
+    };
+    let first = raise(2).await;
+    assert_eq!((first.status, first.header("idempotent-replayed")), (202, None), "{}", first.body);
+    assert_eq!(until(&world, &id, "closed").await["turns"], 4);
+    let again = raise(2).await;
+    assert_eq!((again.status, again.header("idempotent-replayed")), (202, Some("true")), "{}", again.body);
+    assert_eq!(raise(3).await.status, 422);
+    let events = events(&world, &id).await;
+    assert_eq!(events.iter().filter(|event| event["type"] == "limits_changed").count(), 1);
+}
+
+#[tokio::test]
+async fn a_raise_of_a_conversation_that_runs_also_counts_for_its_own_limit() {
+    let gate = Arc::new(Gate::until(2));
+    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let id = begin(&world, &json!({"team": "long"})).await;
+    let mut tail = world.tail(&id, 0).await;
+    for _ in 0..2 {
+        while tail.frame().await.unwrap().json()["type"] != "message" {}
+    }
+    let lower = post(&world, &id, "raise", json!({"limits": {"turns": 1}})).await;
+    assert_eq!(
+        (lower.status, &lower.problem()["type"]),
+        (409, &json!("/problems/refused")),
+        "{}",
+        lower.body
+    );
+    let raised = post(&world, &id, "raise", json!({"limits": {"turns": 12}})).await;
+    assert_eq!((raised.status, &raised.json()["state"]), (202, &json!("running")), "{}", raised.body);
+    gate.lift();
+    assert_eq!(until(&world, &id, "closed").await["turns"], 14, "it ends after 12 turns by itself");
+}
+
+#[tokio::test]
+async fn a_message_is_of_the_system_or_where_the_token_may_answer_of_a_participant() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    asked(&world, &id).await;
+    let said = |from: &str| json!({"text": format!("I am {from}."), "from": from});
+    for from in ["Pat", "system"] {
+        let sent = post(&world, &id, "messages", said(from)).await;
+        assert_eq!(sent.status, 202, "{}", sent.body);
+    }
+    let unknown = post(&world, &id, "messages", said("Eve")).await;
+    assert_eq!((unknown.status, &unknown.problem()["errors"][0]["pointer"]), (400, &json!("/from")));
+    assert!(unknown.problem()["hint"].as_str().unwrap().contains("`Pat`, `Ann`"), "{}", unknown.body);
+    let (_, token) = world.new_token("local", &[Scope::Run]);
+    for (from, status) in [("Pat", 403), ("system", 202)] {
+        let request = Request::new("POST", &format!("{PATH}/{id}/messages")).token(&token);
+        let sent = request.json(&said(from)).send(world.address).await;
+        assert_eq!(sent.status, status, "{}", sent.body);
+    }
+    let events = events(&world, &id).await;
+    let sent = events.iter().filter(|event| event["type"] == "sent");
+    assert_eq!(sent.map(|event| &event["from"]).collect::<Vec<_>>(), ["Pat", "system", "system"]);
+}
+
 /// The run that has ended the conversation may not have left it yet.
 #[tokio::test]
 async fn a_resume_right_after_the_end_continues_it() {
@@ -275,7 +358,7 @@ async fn each_post_route_is_known_to_replay_a_key_or_to_have_no_second_effect() 
     let paths = document["paths"].as_object().unwrap();
     let mut posts: Vec<&str> =
         paths.iter().filter(|(_, of)| of.get("post").is_some()).map(|(path, _)| path.as_str()).collect();
-    let keyed = ["messages", "answers", "pause", "next", "resume", "fork"];
+    let keyed = ["messages", "answers", "pause", "next", "resume", "raise", "fork"];
     let keyed = keyed.map(|what| format!("{PATH}/{{id}}/{what}"));
     let others = [PATH, "/api/v1/imports", "/api/v1/tokens", "/v1/chat/completions", "/mcp", "/mcp/{team}"];
     // A link logs in once, and what is stopped is stopped.

@@ -74,7 +74,7 @@ fn limits_and_views_arrive() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: Ann, view: {window: {messages: 9}}}],
           chat: {pattern: sequential, participants: [Ann], max_turns: 30,
-                 stop: {max_turns: 40, any: [{max_tokens: 9}, {max_tokens: 8}], all: [{max_messages: 7}, {max_cost: 3}]}},
+                 stop: {max_turns: 40, any: [{max_tokens: 9}, {max_tokens: 8}], all: [{max_messages: 7}, {max_cost: 3.0}]}},
           limits: {calls: 5, tokens: 6, cost: 0.5, depth: 2}}",
     );
     let cost = Some(Money::dollars(0.5));

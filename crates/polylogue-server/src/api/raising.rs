@@ -1,0 +1,50 @@
+//! Raising limits of a conversation, whether it runs or not.
+
+use axum::http::{Method, StatusCode};
+use polylogue_core::{Instruction, Listing};
+use polylogue_wire::Scope;
+use polylogue_wire::conversation::Raise;
+use serde_json::{Value, json};
+
+use super::conversations::{limits_schema, replayed};
+use super::steering::{instruct, note};
+use crate::call::{Call, Reply, json_reply};
+use crate::conversation::{describe, find, listing};
+use crate::idempotency::Key;
+use crate::problem::Problem;
+use crate::route::{Access, Route};
+
+pub(crate) fn routes() -> Vec<Route> {
+    let route = Route::new(
+        Method::POST,
+        "/api/v1/conversations/{id}/raise",
+        Access::Scope(Scope::Run),
+        "Raise limits of a conversation, also while it runs",
+        |call| Box::pin(raise(call)),
+    );
+    vec![route.body(raise_schema)]
+}
+
+fn raise_schema() -> Value {
+    let about = "How much more it may use than it has used so far";
+    json!({"type": "object", "required": ["limits"], "properties": {"limits": limits_schema(about)}})
+}
+
+/// It does not continue a conversation that does not run, unless that has waited for it.
+async fn raise(call: Call) -> Reply {
+    let (token, Raise { limits }) = (call.token()?, call.json()?);
+    let tenant = call.app.tenant(token)?;
+    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
+    if limits.is_empty() {
+        return Err(Problem::bad_request("there is no limit to raise").at("/limits", "empty"));
+    }
+    let open = tenant.runtime.open_questions(&id).await?;
+    let instruction = Instruction::RaiseLimits(limits);
+    if !open.iter().any(|open| open.question.is_about_limit()) {
+        return note(&call, &tenant, &id, instruction).await;
+    }
+    let key = Key::of(&call, &format!("{id}/{}", call.path)).await?;
+    let (_, was_posted) = instruct(&call.app, &tenant, (token, &id), instruction, key.as_ref()).await?;
+    let document = describe(&tenant, &listing(&tenant, &id).await?).await?;
+    Ok(replayed(json_reply(StatusCode::ACCEPTED, &document)?, was_posted))
+}
