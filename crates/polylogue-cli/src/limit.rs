@@ -1,8 +1,9 @@
 //! Limits of the command line.
 
-use polylogue_core::{LimitOverrides, Message, RunOutcome, StopReason};
+use polylogue_core::{AllowanceOwner, LimitOverrides, Message, RunOutcome, StopReason};
 use polylogue_runtime::{Continuation, Conversation};
 
+use crate::args::Budgets;
 use crate::error::CliError;
 
 /// What continues a conversation that ended for `reason`, or with `message` after that was refused for `reason`, after
@@ -21,9 +22,25 @@ pub(crate) async fn past_limit(
     conversation: &Conversation,
     reason: &StopReason,
 ) -> Result<Option<String>, CliError> {
+    if let Some(budget) = next_budget(reason) {
+        return Ok(Some(budget));
+    }
     let is_limit = matches!(reason.outcome(), RunOutcome::Limit | RunOutcome::Budget);
     let continuation = conversation.continuation(reason, None).await?;
     Ok(continuation.filter(|way| is_limit || *way != Continuation::Message).map(words))
+}
+
+/// The option for as much again, if the budget of this process ended a conversation for `reason`: the next process has one of its own.
+fn next_budget(reason: &StopReason) -> Option<String> {
+    let StopReason::Allowance { of: AllowanceOwner::Shared(name), limit } = reason else { return None };
+    let LimitOverrides { calls, tokens, cost, time_ms, .. } = limit.as_limit();
+    let options = [
+        calls.map(|calls| format!("--budget-calls {calls}")),
+        tokens.map(|tokens| format!("--budget-tokens {tokens}")),
+        cost.map(|cost| format!("--budget {}", cost.as_dollars())),
+        time_ms.map(|ms| format!("--budget-time {}", time(ms))),
+    ];
+    options.into_iter().flatten().next().filter(|_| **name == *Budgets::PROCESS)
 }
 
 /// What continues a conversation, after `polylogue resume ID`.

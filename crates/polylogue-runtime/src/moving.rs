@@ -18,11 +18,7 @@ impl Runtime {
     /// [`Error::BadMove`] when the team lacks a participant of the conversation, or an agent whose turn is open; when another process runs
     /// it, or the store cannot be written.
     pub async fn move_to(&self, id: &LogId, prepared: &Prepared, changes: Vec<String>) -> Result<()> {
-        let events: Vec<Arc<Event>> = self.store().read(id, 0).await?.into_iter().map(Arc::new).collect();
-        if let Some(who) = missing(prepared, &events)? {
-            let team = prepared.team().name.clone();
-            return Err(Error::BadMove { id: id.clone(), team, who });
-        }
+        self.check_version(id, prepared).await?;
         let conversation = self.open(id, prepared, OpenOptions::default()).await?;
         conversation.change_team(prepared, changes)?;
         conversation.log_team().await?;
@@ -31,6 +27,19 @@ impl Runtime {
             queue.set_needs(id, &self.needs_of(id, prepared, None).await?).await?;
         }
         conversation.release_as_before().await
+    }
+
+    /// Checks that the conversation `id` can continue with `prepared`, another version of its team.
+    ///
+    /// # Errors
+    /// [`Error::BadMove`] when the team lacks a participant of the conversation, or an agent whose turn is open; when the store cannot be
+    /// read.
+    pub async fn check_version(&self, id: &LogId, prepared: &Prepared) -> Result<()> {
+        let events: Vec<Arc<Event>> = self.store().read(id, 0).await?.into_iter().map(Arc::new).collect();
+        match missing(prepared, &events)? {
+            Some(who) => Err(Error::BadMove { id: id.clone(), team: prepared.team().name.clone(), who }),
+            None => Ok(()),
+        }
     }
 }
 

@@ -191,6 +191,9 @@ impl<T: Copy> Named<T> {
 }
 
 impl Budgets {
+    /// The name of the budget of this process.
+    pub(crate) const PROCESS: &str = "process";
+
     /// The limits that are given for this process alone.
     pub(crate) fn allowance(&self) -> Allowance {
         Allowance { time_ms: self.budget_time.map(milliseconds), ..self.of(None) }
@@ -222,7 +225,7 @@ impl Budgets {
     /// A budget of the conversations of this process, if limits are given.
     pub(crate) fn of_process(&self) -> Option<Budget> {
         let most = self.allowance();
-        (most != Allowance::default()).then(|| Budget::new("process", most))
+        (most != Allowance::default()).then(|| Budget::new(Self::PROCESS, most))
     }
 
     /// The same conversations, paid by these budgets.

@@ -108,6 +108,9 @@ async fn opened(
         shared_budget: args.budgets.limits_cost(),
     };
     let (prepared, changes) = stored.prepare(runtime).await?;
+    if !changes.is_empty() {
+        runtime.check_version(id, &prepared).await.map_err(unfit)?;
+    }
     let attached = attached(args)?;
     attachments::check(&prepared, &attached)?;
     let options = OpenOptions {
@@ -123,6 +126,13 @@ async fn opened(
         return Err(polylogue_runtime::Error::NoQuestion { id: id.clone() }.into());
     }
     Ok((prepared, conversation, attached))
+}
+
+/// Why the conversation cannot continue with the team of the current file.
+fn unfit(error: polylogue_runtime::Error) -> CliError {
+    let polylogue_runtime::Error::BadMove { who, .. } = &error else { return error.into() };
+    let hint = format!("`--pinned` continues with the stored team; else keep `{who}` in the team file");
+    CliError::from(error).hint(hint)
 }
 
 /// The exit code if the message is refused, because the conversation would end again at once: nothing is run, so the code says why.

@@ -32,6 +32,8 @@ fn a_budget_of_the_process_ends_a_run_which_a_larger_one_continues() {
         home.file("team.yaml", TEAM);
         let ended = home.run(&[&RUN[..], &[option, low]].concat()).exits(code);
         assert!(ended.out.contains(reason), "{option}: {}", ended.out);
+        let resume = format!("`polylogue resume {} {option} ", home.id());
+        assert!(ended.out.contains(&resume), "{option}: {}", ended.out);
         let calls = server.count();
         assert!(is_within(option, calls), "{option}: {calls}");
         // The next process has a budget of its own.

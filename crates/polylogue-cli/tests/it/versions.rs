@@ -74,6 +74,25 @@ fn an_accepted_change_is_in_the_log_and_not_asked_about_again() {
 }
 
 #[test]
+fn a_file_without_a_participant_of_the_conversation_is_refused_and_the_log_stays_unchanged() {
+    let renamed = TEAM.replace("Bob", "Rob");
+    let removed = TEAM.replace(", {name: Bob}", "").replace("[Ann, Bob]", "[Ann]");
+    let removed = removed.replace(" {Bob: two},", "").replace(", {Bob: four}", "");
+    for text in [renamed, removed] {
+        let home = changed(&text);
+        let before = home.events();
+        let refused = home.run(&[&RESUME[..], &["--accept-changes"]].concat()).exits(2);
+        let why = format!("`{}` cannot continue with `t`, which has no `Bob`", home.id());
+        for part in [why.as_str(), "`--pinned` continues with the stored team"] {
+            assert!(refused.err.contains(part), "`{part}` is not in:\n{}", refused.err);
+        }
+        assert_eq!(home.events(), before);
+        let pinned = home.run(&[&RESUME[..], &["--pinned"]].concat());
+        assert!(pinned.out.contains("three"), "{}{}", pinned.out, pinned.err);
+    }
+}
+
+#[test]
 fn a_harmless_change_is_said_and_accepted() {
     let home = changed(&TEAM.replace("task: Talk.", "task: Speak.\ndescription: Two talk."));
     let resumed = home.run(&RESUME);

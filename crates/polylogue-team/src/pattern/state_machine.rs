@@ -92,13 +92,15 @@ impl NextStates {
             Self::First(exits) => {
                 let always = exits.iter().position(|exit| exit.when.is_none());
                 let taken = exits.iter().take(always.map_or(usize::MAX, |at| at + 1));
-                let step = |exit: &'c At<Exit>| {
-                    FlowStep::new(from, to(&exit.then)).when(exit.when.as_deref()).at(&exit.span)
+                let step = |(at, exit): (usize, &'c At<Exit>)| {
+                    let otherwise = (at > 0).then_some("otherwise");
+                    let when = exit.when.as_deref().or(otherwise);
+                    FlowStep::new(from, to(&exit.then)).when(when).at(&exit.span)
                 };
                 let none = always
                     .is_none()
                     .then(|| FlowStep::new(from, Point::End).when(Some("no condition holds")));
-                taken.map(step).chain(none).collect()
+                taken.enumerate().map(step).chain(none).collect()
             }
         }
     }

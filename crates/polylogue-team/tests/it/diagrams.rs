@@ -125,6 +125,16 @@ chats:
 ";
 
 #[test]
+fn a_transition_without_a_condition_is_for_otherwise_after_those_with_one() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../teams/support-states.yaml");
+    let flowchart = load(path, &Overrides::default()).unwrap().team.diagram().to_mermaid();
+    // Triage, Technical and Reviewer: the last two follow each other, under different conditions.
+    for line in [r#"g_1 -->|"otherwise"| g_3"#, "g_3 --> g_4", r#"g_4 -->|"otherwise"| g_3"#] {
+        assert!(flowchart.lines().any(|found| found.trim() == line), "no `{line}` in {flowchart}");
+    }
+}
+
+#[test]
 fn a_flowchart_has_participants_steps_nested_chats_and_ends() {
     expect![[r#"
         flowchart TB
