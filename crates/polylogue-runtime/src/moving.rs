@@ -74,7 +74,7 @@ fn open_turns(events: &[Arc<Event>]) -> Result<BTreeSet<Name>> {
 }
 
 /// The chats with an event after which neither they nor a chat around them has ended.
-fn unfinished_chats(events: &[Arc<Event>]) -> BTreeSet<&Path> {
+pub(crate) fn unfinished_chats(events: &[Arc<Event>]) -> BTreeSet<&Path> {
     let mut chats = BTreeSet::new();
     for Event { at, body, .. } in events.iter().map(Arc::as_ref) {
         match body {

@@ -6,10 +6,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use polylogue::runs::worker::is_stopped;
 use polylogue_core::{
     Body, Due, Event, InboxMessage, Instruction, ListQuery, Listing, Log, LogId, LogState, Message,
-    OpenQuestion, Opening, Queue as _, Store as _, StoreError, Timestamp,
+    OpenQuestion, Opening, Queue as _, Store as _, StoreError, Timestamp, Transcript,
 };
 
 use crate::inbox::take_in;
+use crate::moving::unfinished_chats;
 use crate::stored::stored_limits;
 use crate::{Error, Result, Runtime, fresh_id};
 
@@ -251,6 +252,21 @@ impl Runtime {
     pub async fn open_questions(&self, id: &LogId) -> Result<Vec<OpenQuestion>> {
         let events: Vec<Arc<Event>> = self.store().read(id, 0).await?.into_iter().map(Arc::new).collect();
         Ok(OpenQuestion::of(&events))
+    }
+
+    /// Whether several turns of one step of the conversation `id` are open: while one of them asks a person, others can be in progress.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn has_parallel_turns(&self, id: &LogId) -> Result<bool> {
+        let events: Vec<Arc<Event>> = self.store().read(id, 0).await?.into_iter().map(Arc::new).collect();
+        for chat in unfinished_chats(&events) {
+            let transcript = Transcript::of(chat, &events).map_err(polylogue_core::Error::Bug)?;
+            if transcript.current_speakers().nth(1).is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Gives the default answers whose time is up, if no process runs the conversation.

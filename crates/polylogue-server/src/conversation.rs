@@ -53,7 +53,8 @@ pub(crate) async fn describe(tenant: &Tenant, listing: &Listing) -> Result<Conve
 /// A conversation, as it was when it had just begun: the same however often it is asked for.
 pub(crate) async fn describe_begun(tenant: &Tenant, listing: &Listing) -> Conversation {
     let begun = Listing { summary: Default::default(), ..listing.clone() };
-    let status = Status { state: ConversationState::Running, ended: None, asked: Vec::new() };
+    let status =
+        Status { state: ConversationState::Running, ended: None, asked: Vec::new(), in_progress: false };
     document(tenant, &begun, status).await
 }
 
@@ -100,10 +101,14 @@ pub(crate) async fn state_of(tenant: &Tenant, id: &LogId) -> Result<Value, Probl
 async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
     let (state, ended) = state(tenant, listing).await?;
     if state != ConversationState::Waiting {
-        return Ok(Status { state, ended, asked: Vec::new() });
+        return Ok(Status { state, ended, asked: Vec::new(), in_progress: false });
     }
     match tenant.runtime.open_questions(&listing.id).await {
-        Ok(open) => Ok(Status { state, ended, asked: open.iter().map(Asked::from).collect() }),
+        Ok(open) => {
+            let runs_here = tenant.runs.is_running(&listing.id);
+            let in_progress = runs_here && tenant.runtime.has_parallel_turns(&listing.id).await?;
+            Ok(Status { state, ended, asked: open.iter().map(Asked::from).collect(), in_progress })
+        }
         // The others can be listed.
         Err(error) if is_damage(&error) => {
             warn!(conversation = %listing.id, %error, "a conversation is shown as damaged");
@@ -111,6 +116,7 @@ async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
                 state: ConversationState::Halted,
                 ended: Some(damaged(&listing.id)),
                 asked: Vec::new(),
+                in_progress: false,
             })
         }
         Err(error) => Err(error.into()),

@@ -30,6 +30,9 @@ pub struct Status {
     pub ended: Option<Ended>,
     /// The open questions.
     pub asked: Vec<Asked>,
+    /// Whether the server runs it while people are asked, because other turns of the step may be in progress.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_progress: bool,
 }
 
 /// Pieces were left out, because the client was slow. Stored events never are.

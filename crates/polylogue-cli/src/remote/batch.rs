@@ -191,6 +191,7 @@ impl Job<'_> {
     async fn rest(&self, id: &LogId, status: Status) -> Option<RowEnd> {
         match (status.state, status.ended) {
             (ConversationState::Running | ConversationState::Closed, _) => None,
+            (ConversationState::Waiting, _) if status.in_progress => None,
             (ConversationState::Waiting, _) => {
                 Some(RowEnd::waiting(status.asked.iter().map(|asked| asked.who.as_str())))
             }

@@ -87,6 +87,10 @@ struct Feed<'r> {
     pending: VecDeque<TailItem>,
     /// Questions that were answered here.
     answered: BTreeSet<u64>,
+    /// Questions that no one here answers.
+    declined: BTreeSet<u64>,
+    /// Whether other turns are in progress while people are asked.
+    in_progress: bool,
 }
 
 impl<'r> Watch<'r> {
@@ -120,15 +124,21 @@ impl<'r> Watch<'r> {
         signals: &mut Signals,
     ) -> Result<Rest, CliError> {
         let tail = self.remote.client.tail(&self.conversation.id, self.events.len() as u64);
-        let mut feed = Feed { tail, pending: VecDeque::new(), answered: BTreeSet::new() };
+        let (answered, declined) = (BTreeSet::new(), BTreeSet::new());
+        let mut feed = Feed { tail, pending: VecDeque::new(), answered, declined, in_progress: false };
         let mut stop = Stop::default();
         loop {
             let rest = self.follow(view, &mut feed, signals, &mut stop).await?;
             let Rest::Waiting(asked) = &rest else { return Ok(rest) };
-            let Some(open) = asked.first().filter(|_| !signals.stopped()) else { return Ok(rest) };
+            let open = asked.iter().find(|open| !feed.declined.contains(&open.seq));
+            let Some(open) = open.filter(|_| !signals.stopped()) else { return Ok(rest) };
             view.rest();
             if !self.answered(view, &mut feed, open, signals).await? {
-                return Ok(rest);
+                if prompt::is_possible() || !feed.in_progress {
+                    return Ok(rest);
+                }
+                // What others say in their turns is still to come.
+                feed.declined.insert(open.seq);
             }
         }
     }
@@ -201,7 +211,7 @@ impl<'r> Watch<'r> {
     async fn take(
         &mut self,
         view: &mut View,
-        feed: &Feed<'_>,
+        feed: &mut Feed<'_>,
         item: TailItem,
         stop: &Stop<'_>,
     ) -> Option<Rest> {
@@ -221,7 +231,10 @@ impl<'r> Watch<'r> {
             TailItem::Missed => {
                 view.show(&Update::Missed { updates: 1, seq: feed.tail.next_seq() }, &stop.wanted).await;
             }
-            TailItem::Status(status) => return self.rest(status, feed, stop).await,
+            TailItem::Status(status) => {
+                feed.in_progress = status.in_progress;
+                return self.rest(status, feed, stop).await;
+            }
             TailItem::End(_) => return Some(Rest::Closed),
             TailItem::Lost(why) => {
                 notice(view, &format!("the connection to the server was lost ({why}); trying again"));
@@ -239,7 +252,9 @@ impl<'r> Watch<'r> {
             (ConversationState::Waiting, _) => {
                 let mut asked: Vec<OpenQuestion> = status.asked.into_iter().map(Into::into).collect();
                 asked.retain(|open| !feed.answered.contains(&open.seq));
-                (!asked.is_empty()).then_some(Rest::Waiting(asked))
+                let is_declined = |open: &OpenQuestion| feed.declined.contains(&open.seq);
+                let is_rest = !feed.in_progress || !asked.iter().all(is_declined);
+                (!asked.is_empty() && is_rest).then_some(Rest::Waiting(asked))
             }
             (ConversationState::Halted, Some(ended)) => Some(Rest::Failed(ended.detail)),
             (ConversationState::Halted, None)

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use polylogue_test::server::Server;
+use polylogue_test::server::{Answer, Playbook, Server};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -348,6 +348,22 @@ fn a_run_on_a_server_that_waits_for_a_higher_limit_continues_when_it_is_raised()
     assert_eq!(home.run(&["raise", "last", "--max-calls", "1"]).ok().err, "raised\n");
     until("it asks again", || of_type(&home.events(), "input_required").len() == 2);
     assert_eq!(said(&home.events()), ["Count.", "one", "two", "three"]);
+    serving.end();
+}
+
+#[test]
+fn a_run_on_a_server_that_no_one_answers_ends_when_others_have_had_their_turns() {
+    let model = serve(Playbook::always(Answer::text("I agree.")).latency(Duration::from_secs(1)));
+    let mut home = Home::at(&model);
+    let team = "name: team\ntask: Decide.\nagents: [{name: Kim, human: true}, {name: Bot, system: b}]\n\
+                chat: {participants: [Kim, Bot], pattern: parallel}\n";
+    home.file("team.yaml", team);
+    let serving =
+        Serving::with(&home, &["team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"], true);
+    use_server(&mut home, &serving);
+    let ran = home.run(&["run", "team"]).exits(5);
+    assert!(ran.out.contains("\nwaiting for Kim · "), "{}", ran.out);
+    assert_eq!(of_type(&home.events(), "model_replied").len(), 1, "{}", ran.out);
     serving.end();
 }
 

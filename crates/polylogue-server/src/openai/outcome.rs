@@ -85,12 +85,15 @@ impl Outcome {
             return None;
         }
         let status = match &self.stretch.closed {
-            Some((reason, _)) => {
-                Status { state: ConversationState::Closed, ended: Some(ending(reason)), asked: Vec::new() }
-            }
+            Some((reason, _)) => Status {
+                state: ConversationState::Closed,
+                ended: Some(ending(reason)),
+                asked: Vec::new(),
+                in_progress: false,
+            },
             None => {
                 let asked = OpenQuestion::of(&self.asked).iter().map(Asked::from).collect();
-                Status { state: ConversationState::Waiting, ended: None, asked }
+                Status { state: ConversationState::Waiting, ended: None, asked, in_progress: false }
             }
         };
         serde_json::to_value(status).ok()

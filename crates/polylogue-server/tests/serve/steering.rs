@@ -87,6 +87,28 @@ async fn a_question_is_shown_and_answered_while_another_turn_is_in_progress() {
     assert_eq!(said(&events(&world, &id).await), ["Yes.", "I agree."]);
 }
 
+#[tokio::test]
+async fn the_state_says_how_long_other_turns_are_in_progress_next_to_a_question() {
+    let gate = Arc::new(Gate::until(0));
+    let world = board(generous(), &gate).await;
+    let id = begin(&world, &json!({"team": "board"})).await;
+    let mut tail = world.tail(&id, 0).await;
+    for in_progress in [json!(true), Value::Null] {
+        let state = async {
+            loop {
+                let frame = tail.frame().await.unwrap();
+                let state = frame.json();
+                let is_waiting = frame.event == "state" && state["state"] == "waiting";
+                if is_waiting && state["in_progress"] == in_progress {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), state).await.expect("such a state");
+        gate.lift();
+    }
+}
+
 /// A person who is asked, and the default answer after a time.
 pub(crate) fn asking_for(time: &str) -> String {
     format!(
