@@ -1,16 +1,15 @@
 //! A run while it is watched: the screen, Ctrl-C, and people who are asked at the terminal.
 
+mod step;
+
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt;
 use futures_util::future::Either;
-use polylogue::{Agent as _, Message, Status};
-use polylogue_core::{
-    Body, Cancellation, Event, Finish, Instruction, Path, Question, Responder, RunOutcome, Update,
-};
+use polylogue::{Agent as _, Status};
+use polylogue_core::{Body, Cancellation, Event, Finish, Path, Question, Responder, RunOutcome};
 use polylogue_mcp::Progress;
 use polylogue_runtime::{Conversation, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -20,17 +19,13 @@ use crate::error::{CliError, Exit};
 use crate::place::PlaceOption;
 use crate::prompt::question::{is_far_above, meant, prompt as prompt_for, typed};
 use crate::prompt::{self, Asked, print_verbatim};
-use crate::screen::text::neutral;
-use crate::screen::{Flow, Output, RunEnd, Screen, Settings, Size, asks};
-use crate::signals::{FINISHING, Signals};
+use crate::screen::{Output, RunEnd, Screen, Settings, Size, asks};
+use crate::signals::Signals;
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::steering::{self, SteeringKey};
 use crate::trust::rules::Always;
 use crate::view::{Feed, View, new_bound};
 use crate::{limit, work_dir};
-
-/// How often a screen is redrawn while nothing happens.
-const TICK: Duration = Duration::from_millis(100);
 
 /// A conversation to be run, and how it is shown.
 pub(crate) struct Runner {
@@ -127,75 +122,6 @@ impl Runner {
         if prompt::is_possible() { screen.with_keys(steering::KEYS) } else { screen }
     }
 
-    /// Runs the chat as far as it goes, and shows what happens.
-    async fn step(&mut self, view: &mut View, signals: &mut Signals) -> polylogue_runtime::Result<Status> {
-        let cancellation = self.conversation.cancellation();
-        let progress = &mut self.progress;
-        let mut run = std::pin::pin!(self.conversation.run());
-        let mut ticks = tokio::time::interval(TICK);
-        let mut key = SteeringKey::at_terminal(self.settings.looks.live && prompt::is_possible());
-        // For when the run has ended.
-        let mut texts: Vec<Message> = Vec::new();
-        let status = loop {
-            let mut is_steered = false;
-            let ended = tokio::select! {
-                biased;
-                () = signals.next() => {
-                    obey(signals, &cancellation, view);
-                    None
-                }
-                Some(signal) = view.next_update() => {
-                    view.show(&signal, &cancellation).await;
-                    if matches!(signal, Update::Event(_)) {
-                        view.tell_of_bound(&self.conversation);
-                    }
-                    None
-                }
-                // Once an order was given, what it does stands there.
-                Some(said) = next_notice(progress), if !cancellation.is_requested() => {
-                    view.apply(|screen| noticed(screen, &said), &cancellation);
-                    None
-                }
-                () = key.pressed() => {
-                    view.make_room();
-                    let (instruction, ended) = steering::ask(run.as_mut(), signals).await;
-                    match instruction {
-                        Some(Instruction::Send(text)) if self.keeps_texts => texts.push(text),
-                        Some(given) => {
-                            drop(self.conversation.instruct(given));
-                            is_steered = true;
-                        }
-                        None => {}
-                    }
-                    ended
-                }
-                status = &mut run => Some(status),
-                _ = ticks.tick() => {
-                    view.apply(Screen::tick, &cancellation);
-                    None
-                }
-            };
-            let Some(status) = ended else { continue };
-            let has_texts = !texts.is_empty();
-            match (steering::send_all(&self.conversation, &mut texts).await, status) {
-                // It continues with what was said before it ended, or when it had just ended.
-                (Ok(()), Ok(status))
-                    if is_steered || has_texts && matches!(status, Status::Closed { .. }) =>
-                {
-                    run.set(self.conversation.run());
-                }
-                (Err(error), Ok(_)) => break Err(error),
-                (_, status) => break status,
-            }
-        };
-        // What was appended last is shown before the outcome.
-        while let Some(Some(signal)) = view.next_update().now_or_never() {
-            view.show(&signal, &cancellation).await;
-        }
-        view.tell_of_bound(&self.conversation);
-        status
-    }
-
     /// Asks the person, if there is one.
     async fn answered(
         &mut self,
@@ -208,14 +134,7 @@ impl Runner {
         let text = match self.answer.take() {
             Some(text) => Some(text),
             None if prompt::is_possible() => {
-                let events = self.conversation.events().await;
-                let inherited = self.conversation.inherited_events();
-                if !is_seen(self.settings.output) || is_far_above(&events, inherited, at, question) {
-                    print_verbatim(&question.text);
-                }
-                if question.is_approval() {
-                    print_note_wrapped(Always::HINT);
-                }
+                self.pose(&self.conversation.events().await, at, question);
                 match self.asked(question, signals).await? {
                     Either::Left(answer) => answer.map(|answer| typed(question, answer)),
                     Either::Right(outcome) => return Ok(outcome),
@@ -234,6 +153,17 @@ impl Runner {
         let by = Responder::person(prompt::user_name());
         self.conversation.answer(at, &question.who, text, by).await?;
         Ok(InputOutcome::Yes)
+    }
+
+    /// Shows what the person is asked, unless it stands right above the prompt.
+    fn pose(&self, events: &[Arc<Event>], at: &Path, question: &Question) {
+        let inherited = self.conversation.inherited_events();
+        if !is_seen(self.settings.output) || is_far_above(events, inherited, at, question) {
+            print_verbatim(&question.text);
+        }
+        if question.is_approval() {
+            print_note_wrapped(Always::HINT);
+        }
     }
 
     /// Asks the person at the terminal, who can steer the conversation before an answer is begun. The answer, or the outcome of a
@@ -476,24 +406,4 @@ pub(crate) fn waiting(questions: &[(Path, Question)]) -> String {
         _ => question.who.to_string(),
     };
     format!("waiting for {}", questions.iter().map(awaited).collect::<Vec<_>>().join(" and "))
-}
-
-/// What the next MCP server says; nothing, ever, when there are none.
-async fn next_notice(progress: &mut Option<UnboundedReceiver<Progress>>) -> Option<Progress> {
-    match progress {
-        Some(progress) => progress.recv().await,
-        None => None,
-    }
-}
-
-/// Shows at a terminal how far a call has come.
-fn noticed(screen: &mut Screen<io::Stdout>, said: &Progress) -> io::Result<Flow> {
-    screen.notice(&neutral(&said.to_string())).map(|_| Flow::Go)
-}
-
-/// Passes an order to stop on, and says what it does.
-fn obey(signals: &Signals, cancellation: &Cancellation, view: &mut View) {
-    if signals.pass_on(cancellation) && !view.notice(FINISHING) {
-        print_note(FINISHING);
-    }
 }

@@ -72,6 +72,7 @@ mod names;
 mod new_teams;
 #[cfg(test)]
 mod offline;
+mod parallel;
 #[cfg(test)]
 mod pictures;
 #[cfg(test)]
