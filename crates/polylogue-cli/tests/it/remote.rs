@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use polylogue_test::server::{Answer, Playbook, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -353,7 +353,7 @@ fn a_run_on_a_server_that_waits_for_a_higher_limit_continues_when_it_is_raised()
 
 #[test]
 fn a_run_on_a_server_that_no_one_answers_ends_when_others_have_had_their_turns() {
-    let model = serve(Playbook::always(Answer::text("I agree.")).latency(Duration::from_secs(1)));
+    let model = serve(Behavior::from(Playbook::always(Answer::text("I agree."))).latency(Duration::from_secs(1)));
     let mut home = Home::at(&model);
     let team = "name: team\ntask: Decide.\nagents: [{name: Kim, human: true}, {name: Bot, system: b}]\n\
                 chat: {participants: [Kim, Bot], pattern: parallel}\n";

@@ -106,7 +106,7 @@ impl Walk<'_> {
             Ok(())
         })?;
         // One that is asked by others has more than its own turns.
-        if builder.team.agents.iter().all(|agent| asks_no_one(agent)) {
+        if builder.team.agents.iter().all(asks_no_one) {
             for (((key, begun), most), times) in keys.iter().zip(begun).zip(largest).zip(visits.values()) {
                 if let Some(row) = self.rows.get_mut(key) {
                     row.total = row.total.min(begun.plus(most.times(*times)));

@@ -1,5 +1,6 @@
 //! Texts that have to fit together: stop texts and prompts, the task and those who see it.
 
+use polylogue::Name;
 use polylogue_config::At;
 
 use super::stop_texts;

@@ -14,7 +14,7 @@ impl Team {
         let mut found = Diagnostics::default();
         let endpoints = self.all_endpoints();
         let own = endpoints.keys().copied();
-        let known: Vec<&str> = own.chain(Provider::all().iter().map(Provider::name)).collect();
+        let known: Vec<&str> = own.chain(Provider::all().iter().map(|provider| provider.name())).collect();
         for model in self.models() {
             let Some((provider, name)) = model.split_once([':', '/']) else { continue };
             let provider = provider.trim();

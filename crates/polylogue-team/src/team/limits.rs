@@ -1,7 +1,7 @@
 //! Limits of a team and of its agents.
 
 use polylogue::Limits as RunLimits;
-use polylogue_core::{Allowance, ChatLimits, Money, Name, RaiseTerms};
+use polylogue_core::{Allowance, Money, Name, RaiseTerms};
 
 use super::Team;
 use crate::limits::{Limits, OnLimit, UsageLimits, milliseconds};
