@@ -1,6 +1,7 @@
 //! An open conversation: run by one task, and watched, answered and cancelled by others.
 
 mod bound;
+mod closing;
 mod continuing;
 mod release;
 
@@ -471,30 +472,6 @@ impl Conversation {
             return Err(Error::NoQuestion { id: self.id().clone() });
         }
         Ok(log.answer_by(at, who, text, by).await?)
-    }
-
-    /// Closes it from outside, for the reason that `by` stopped it. Waits while it runs.
-    ///
-    /// # Errors
-    /// When it has not begun, or the log cannot be written.
-    pub async fn close(&self, by: &str) -> Result<()> {
-        let mut log = self.0.log.lock().await;
-        let log = log.as_mut().ok_or_else(|| self.gone())?;
-        Ok(self.0.chat.close(log, by).await?)
-    }
-
-    /// Gives up the turns that are open after a cancellation or an error, and closes it, so that a message that is
-    /// [sent](Self::send) begins new ones. Does nothing if it is closed. Waits while it runs.
-    ///
-    /// # Errors
-    /// When it has not begun, or the log cannot be written.
-    pub async fn give_up(&self, by: &str) -> Result<()> {
-        let mut log = self.0.log.lock().await;
-        let log = log.as_mut().ok_or_else(|| self.gone())?;
-        if log.transcript().await?.closed().is_none() {
-            self.0.chat.end_open_turns(log).await?;
-        }
-        Ok(self.0.chat.close(log, by).await?)
     }
 
     /// The participants of the outermost chat, who can be the author of a message from outside besides `user`.

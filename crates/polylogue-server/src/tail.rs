@@ -1,5 +1,7 @@
 //! The tail of a conversation: its stored events from a number on, then what happens, as an event stream.
 
+mod replies;
+
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -12,8 +14,7 @@ use axum::http::{HeaderName, Response};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt as _, stream};
-use polylogue_core::{Delta, Event, LogId, Name, Path, Store as _, Subscription, Update};
-use polylogue_wire::stream::ReplyDelta;
+use polylogue_core::{Event, LogId, Store as _, Subscription, Update};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
@@ -23,7 +24,7 @@ use crate::call::Reply;
 use crate::conversation::state_of;
 use crate::live::follower::Following;
 use crate::live::news::News;
-use crate::live::pieces::{BegunReply, Key, OrderedDelta, ShownPieces};
+use crate::live::pieces::ShownPieces;
 use crate::problem::Problem;
 use crate::projection::{Frame, Projection};
 use crate::revocation::token_ended;
@@ -402,43 +403,6 @@ impl<P: Projection> Tail<P> {
         }
     }
 
-    /// Sends a piece of a reply that another process receives, unless the reply was not sent from its first piece on.
-    fn piece(&mut self, OrderedDelta { after, nth, piece }: &OrderedDelta) {
-        let ReplyDelta { at, who, content } = piece.clone();
-        let Some(delta) = content.into_delta().filter(|_| *after <= self.follow.from) else { return };
-        let verdict = self.pieces.piece((at.clone(), who.clone()), *after, *nth);
-        let restart = verdict.restarts.then_some(Delta::Restart);
-        for delta in restart.into_iter().chain(verdict.is_shown.then_some(delta)) {
-            self.send(|projection| projection.delta(&at, &who, &delta));
-        }
-    }
-
-    /// Sends what another process has received of a reply before this tail began. Its next piece follows.
-    fn begun(&mut self, reply: &BegunReply) {
-        let BegunReply { at, who, after, count, pieces } = reply;
-        if *after <= self.follow.from && self.pieces.begun((at.clone(), who.clone()), *after, *count) {
-            for delta in std::iter::once(&Delta::Restart).chain(pieces) {
-                self.send(|projection| projection.delta(at, who, delta));
-            }
-        }
-    }
-
-    /// The event `seq`, behind which this tail began, ends these replies: what was sent of them does not count any more.
-    fn end_replies(&mut self, seq: u64, replies: &[Key]) {
-        for key in replies {
-            if self.pieces.ended(key, seq) {
-                self.send(|projection| projection.delta(&key.0, &key.1, &Delta::Restart));
-            }
-        }
-    }
-
-    /// What was sent of replies that are not stored does not count any more.
-    fn restart_replies(&mut self) {
-        for (at, who) in self.pieces.broken() {
-            self.send(|projection| projection.delta(&at, &who, &Delta::Restart));
-        }
-    }
-
     /// Pieces were missed: what is stored is read.
     fn miss(&mut self) {
         self.follow.app.metrics.streams_missed.inc();
@@ -450,11 +414,6 @@ impl<P: Projection> Tail<P> {
     fn send(&mut self, frames: impl FnOnce(&mut P) -> Vec<Frame>) {
         let frames = frames(&mut self.projection);
         self.ready.extend(frames.iter().map(Frame::text));
-    }
-
-    /// Whether the reply that had pieces before the event `seq` is among the events that were read from there on.
-    fn is_stored(&self, at: &Path, who: &Name, seq: u64) -> bool {
-        seq < self.follow.from && self.pieces.is_read_since(&(at.clone(), who.clone()), seq)
     }
 
     fn update(&mut self, update: Option<Update>) {

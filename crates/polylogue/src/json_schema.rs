@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_of_objects_are_told_from_others() {
+    fn schemas_of_objects_differ_from_others() {
         for (schema, expected) in [
             (schema(), true),
             (json!({}), true),

@@ -254,7 +254,7 @@ fn named(of: &Type) -> (String, String) {
     match (last.ident.to_string().as_str(), inner) {
         ("Vec", Some((name, shown))) => (name, format!("list of {shown}")),
         ("Option" | "Box" | "Arc", Some(inner)) => inner,
-        ("str" | "String", _) => ("str".into(), "string".into()),
+        ("str" | "String" | "MediaUrl", _) => ("str".into(), "string".into()),
         ("bool", _) => ("bool".into(), "boolean".into()),
         ("u8" | "u16" | "u32" | "u64" | "usize" | "i64", _) => ("integer".into(), "integer".into()),
         ("f32" | "f64", _) => ("number".into(), "number".into()),

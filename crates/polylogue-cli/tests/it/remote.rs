@@ -353,7 +353,8 @@ fn a_run_on_a_server_that_waits_for_a_higher_limit_continues_when_it_is_raised()
 
 #[test]
 fn a_run_on_a_server_that_no_one_answers_ends_when_others_have_had_their_turns() {
-    let model = serve(Behavior::from(Playbook::always(Answer::text("I agree."))).latency(Duration::from_secs(1)));
+    let model =
+        serve(Behavior::from(Playbook::always(Answer::text("I agree."))).latency(Duration::from_secs(1)));
     let mut home = Home::at(&model);
     let team = "name: team\ntask: Decide.\nagents: [{name: Kim, human: true}, {name: Bot, system: b}]\n\
                 chat: {participants: [Kim, Bot], pattern: parallel}\n";

@@ -37,15 +37,7 @@ impl Transcript {
     /// Says why the event cannot follow those before it. The transcript must not be used afterward.
     pub fn apply(&mut self, event: Arc<Event>) -> Result<(), String> {
         if event.at != self.at {
-            if !self.keep_for_background(&event) {
-                self.usage.add_event(&event);
-                self.within(&event);
-                if !self.open.is_empty()
-                    && (matches!(event.body, Body::ModelReplied(_)) || is_shared(&event.body))
-                {
-                    self.within_step.push((event.seq, event.ran_ms));
-                }
-            }
+            self.elsewhere(&event);
             return Ok(());
         }
         // It is independent of the chat: nothing that is said or done depends on it.
@@ -107,6 +99,18 @@ impl Transcript {
         let first = self.span.map_or(event.ran_ms, |(first, _)| first);
         self.span = Some((first, event.ran_ms));
         result.map_err(|error| format!("event {}: {error}", event.seq))
+    }
+
+    /// Adds an event of another chat.
+    fn elsewhere(&mut self, event: &Arc<Event>) {
+        if self.keep_for_background(event) {
+            return;
+        }
+        self.usage.add_event(event);
+        self.within(event);
+        if !self.open.is_empty() && (matches!(event.body, Body::ModelReplied(_)) || is_shared(&event.body)) {
+            self.within_step.push((event.seq, event.ran_ms));
+        }
     }
 
     /// Whether the event asks or answers whether a limit of the run is raised.

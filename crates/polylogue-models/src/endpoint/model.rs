@@ -7,16 +7,16 @@ mod named;
 mod paused;
 mod priced;
 mod probe;
+mod style;
 mod summary;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyModel, Bound, CacheLifetime, Capabilities, Capability, DeltaSink, Effort, Entry, Finish, Limits,
-    Media, Model, ModelError, ModelErrorKind, Money, Params, Part, Price, Reply, Request, Usage,
+    AnyModel, Bound, CacheLifetime, Capabilities, Capability, DeltaSink, Effort, Finish, Limits, Media,
+    Model, ModelError, ModelErrorKind, Money, Params, Part, Price, Reply, Request, Usage,
 };
-use serde_json::Value;
 use url::Url;
 
 pub(super) use forwarder::Forwarder;
@@ -442,43 +442,6 @@ impl EndpointModel {
         if let Some(known) = self.endpoint.known() {
             known.learn(self.endpoint.shown(), &self.model, capability, lacks);
         }
-    }
-
-    /// The format of requests to the model, as far as it does not depend on what is requested.
-    fn own_style(&self) -> Style {
-        let style = self.endpoint.style();
-        let reasoning = style.deviations.reasoning_of(&self.model, style.reasoning);
-        Style { reasoning, accepts: self.accepts, ..style }
-    }
-
-    fn style<P: Protocol>(&self, request: &Request<'_>) -> Style {
-        let style = self.own_style();
-        let stream = request.params.extra.get("stream").and_then(Value::as_bool);
-        let (fold, omit) =
-            (self.is_unsupported(Capability::SystemRole), self.is_unsupported(Capability::NullContent));
-        let bridge = self.is_unsupported(Capability::UserAfterTool);
-        let merge = style.merge || P::GROUPS_RESULTS;
-        // An agent without tools that is asked once never reads what a mark would write, which costs more.
-        let has_replied = request.entries.iter().any(|entry| matches!(entry, Entry::Assistant { .. }));
-        let accepts = self.accepts;
-        let takes_marks = P::CACHE_MARK.is_some_and(|mark| !mark.only_known || accepts.cache_min.is_some());
-        let marks = style.marks && takes_marks && (has_replied || !request.tools.is_empty());
-        let stream = stream.unwrap_or(style.stream);
-        let long_marks = marks && request.params.prompt_cache == Some(CacheLifetime::Hour);
-        // Not only from the second request on, because the system text has another form then.
-        let marks_system = style.names_prefix && accepts.paid_cache;
-        let vision = self.capabilities.has(Capability::Vision) == Some(true);
-        Style { vision, marks, long_marks, marks_system, merge, stream, fold, omit, bridge, ..style }
-    }
-
-    /// Whether the model is known to reject a format, so that another one is sent.
-    fn is_unsupported(&self, form: Capability) -> bool {
-        let Some(has) = self.endpoint.capabilities().has(form) else {
-            let kept = self.endpoint.findings(&self.model);
-            let kept = kept.get(&form).is_some_and(|finding| !finding.has && finding.is_fresh());
-            return kept || self.endpoint.unsupported().has(&self.name, form);
-        };
-        !has
     }
 }
 

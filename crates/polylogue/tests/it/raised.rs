@@ -61,7 +61,8 @@ fn bodies(events: &[Arc<Event>]) -> Vec<Body> {
 #[tokio::test]
 async fn a_limit_of_the_chat_itself_is_raised_in_its_last_turn_and_the_log_can_be_cut_anywhere() {
     let none = ChatLimits::default();
-    let stops: [(fn() -> Stop, ChatLimits, Option<u64>); 3] = [
+    type NewStop = fn() -> Stop;
+    let stops: [(NewStop, ChatLimits, Option<u64>); 3] = [
         (|| max_turns(2), ChatLimits { turns: Some(2), ..none }, None),
         (|| max_messages(3), ChatLimits { turns: Some(90), messages: Some(3), ..none }, None),
         // With a limit of the run, both are raised.

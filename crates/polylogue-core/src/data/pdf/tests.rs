@@ -166,7 +166,7 @@ fn objects_in_streams_are_found_and_have_no_streams() {
     assert_eq!(size("2 0 7", tree), None);
     assert_eq!(size("2 0 7 99", tree), None);
     assert_eq!(size("2 0 7 x", tree), None);
-    // So long that it is not stored as it is written, with the word that ends a stream.
+    // So long that it is packed, and not stored with the word that ends a stream.
     let text = "(Hello) Tj\n".repeat(20);
     let inner = format!("<</Kids[7 0 R]>> <</Type/ObjStm/First 0>>stream\n{text}endstream");
     assert_eq!(size("2 0 7 17", &inner), Some(PdfSize { pages: 1, text: 0 }));
