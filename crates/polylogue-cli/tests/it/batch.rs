@@ -286,7 +286,7 @@ fn rows_wait_for_people_and_are_taken_up_when_they_have_answered() {
     let batch = ["batch", "team.yaml", "--over", "rows.jsonl", "-o", "out.jsonl"];
     let ran = home.run(&batch).exits(5);
     assert!(ran.out.contains("\n waiting  00001: waiting for Eve\n"), "{}", ran.out);
-    assert!(ran.out.contains("answers by `polylogue resume RUN --answer TEXT --store "), "{}", ran.out);
+    assert!(ran.out.contains("answers by `polylogue resume ID --answer TEXT --store "), "{}", ran.out);
     for record in records(&home) {
         home.run(&["resume", record["conversation"].as_str().unwrap(), "--answer", "Yes."]).ok();
     }

@@ -236,7 +236,7 @@ fn a_batch_is_the_same_on_a_server_and_continues_where_it_was() {
     // What was answered meanwhile is taken up.
     let waiting = there.run(&[&["batch", "ask"], &rest[..]].concat()).exits(5);
     assert!(
-        waiting.out.contains("who is waited for answers by `polylogue resume RUN --answer TEXT`"),
+        waiting.out.contains("who is waited for answers by `polylogue resume ID --answer TEXT`"),
         "{}",
         waiting.out
     );

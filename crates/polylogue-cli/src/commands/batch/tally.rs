@@ -149,7 +149,7 @@ impl Tally {
             1 => "1 row".to_owned(),
             rows => format!("{rows} rows"),
         };
-        let resume = place.option.command("resume RUN");
+        let resume = place.option.command("resume ID");
         Some(format!(
             "{rows} met their own limit: `{resume}` with a limit, such as `--max-turns 10`, continues one for that much more"
         ))
@@ -157,7 +157,7 @@ impl Tally {
 
     /// How people answer, if any are waited for.
     fn waiting(&self, place: &Place) -> Option<String> {
-        let answer = place.option.command("resume RUN --answer TEXT");
+        let answer = place.option.command("resume ID --answer TEXT");
         self.states.contains_key(&RunState::Waiting).then(|| {
             format!("who is waited for answers by `{answer}`, with the `conversation` of the record")
         })
