@@ -71,11 +71,11 @@ const LAST: usize = 100;
 
 /// What the program says by its exit code.
 const EXIT_CODES: &str = "Exit codes:
-  0  done                     4  over budget
-  1  failed                   5  waiting for a person
-  2  bad usage or team file   6  stopped by you, or a person has left
-  3  stopped by a limit       7  no output: no participant said anything
-                              8  done, but the result is truncated";
+  0  done, also by `max_turns` in `stop`  5  waiting for a person
+  1  failed                               6  stopped by you, or a person has left
+  2  bad usage or team file               7  no output: no participant spoke
+  3  a limit on turns, calls or time      8  done, but the result is truncated
+  4  a limit on tokens or cost";
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Color {

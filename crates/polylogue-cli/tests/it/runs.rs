@@ -327,11 +327,11 @@ fn the_whole_of_the_help() {
           -V, --version        Print version
 
         Exit codes:
-          0  done                     4  over budget
-          1  failed                   5  waiting for a person
-          2  bad usage or team file   6  stopped by you, or a person has left
-          3  stopped by a limit       7  no output: no participant said anything
-                                      8  done, but the result is truncated
+          0  done, also by `max_turns` in `stop`  5  waiting for a person
+          1  failed                               6  stopped by you, or a person has left
+          2  bad usage or team file               7  no output: no participant spoke
+          3  a limit on turns, calls or time      8  done, but the result is truncated
+          4  a limit on tokens or cost
     "#]].assert_eq(&home.run(&["--help"]).ok().out);
     expect![[r#"
         Resume a conversation, or continue one that has ended with another message
