@@ -15,7 +15,7 @@ use crate::screen::{Flow, Screen};
 use crate::stderr::print_note_wrapped;
 
 /// What is said when the bound of a run does not apply any more.
-pub(crate) const NO_BOUND: &str = "the run can take more than was computed before it began";
+pub(crate) const NO_BOUND: &str = "the maximum computed before the run no longer applies";
 
 /// What the conversation `id` takes at most, if that is known, and if it begins: it has no `events`.
 pub(crate) async fn new_bound(

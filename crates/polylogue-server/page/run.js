@@ -133,7 +133,7 @@ function Head({ about, state, run, isLive, wake }) {
         </p>
         ${about.imported && html`<p class="about">Imported from a file: it can be read, and not be continued.</p>`}
         ${about.bound && html`<p class="about bound">Before it began: ${about.bound.text} (prices of ${about.bound.price_date}, team ${about.bound.team_digest.slice(0, 12)}).</p>`}
-        ${about.bound_ended && html`<p class="about bound-ended">It can take more than was computed before it began: ${about.bound_ended}.</p>`}
+        ${about.bound_ended && html`<p class="about bound-ended">The maximum computed before the run no longer applies: ${about.bound_ended}.</p>`}
         ${state.ended && html`<p class="ended">${state.ended.word.replace('_', ' ')}: ${state.ended.detail}</p>`}
         <${Actions} about=${about} state=${state} isPaused=${run.isPaused} wake=${wake} />
     </div>`;

@@ -103,7 +103,7 @@ pub(super) fn line_of_rows(prepared: &Prepared, rows: u64) -> Option<String> {
     let bound = prepared.run().bound_summary(rows).filter(|_| rows > 0)?;
     let subject = match rows {
         1 => "The row takes".to_owned(),
-        rows => format!("With rows as long as the task of the team file, {rows} of them take"),
+        rows => format!("{rows} rows, each no longer than the task of the team file, take"),
     };
     Some(format!("{subject} {bound}. {PARTS}"))
 }

@@ -38,7 +38,7 @@ pub(crate) async fn cancel(cli: &args::Cli, args: &args::steer::Cancel) -> Resul
             .hint(format!("`{}` continues it", resume(cli, &id))));
     }
     print_note_wrapped(&format!(
-        "cancelled: no worker continues it; `{}` does, here or, with `--detach`, by a worker",
+        "cancelled: it does not continue by itself; `{}` continues it",
         resume(cli, &id)
     ));
     Ok(Exit::Done)

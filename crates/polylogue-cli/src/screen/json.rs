@@ -25,11 +25,11 @@ pub(crate) enum RunLine<'a> {
         /// The bound.
         bound: &'a BoundSummary,
     },
-    /// The run can take more than was computed before it began.
+    /// The maximum computed before the run no longer applies.
     BoundEnded {
         /// The id of the conversation.
         id: &'a LogId,
-        /// What happened on which the bound does not rest.
+        /// Why, such as `a person wrote more than 4,000 bytes`.
         why: &'a str,
     },
     /// The last line: why the run stopped, and its totals.

@@ -398,7 +398,7 @@ fn a_conversation_that_waits_for_a_worker_is_cancelled() {
         let mut worker = place.worker(&[]);
         until("it waits for another try", || place.cluster().1.iter().any(|log| log["state"] == "timed"));
         let cancelled = place.run(&["cancel", &id, "--now"], 0);
-        assert!(cancelled.err.contains("no worker continues it"), "{store}: {}", cancelled.err);
+        assert!(cancelled.err.contains("it does not continue by itself"), "{store}: {}", cancelled.err);
         assert!(place.cluster().1.is_empty(), "{store}: {:?}", place.cluster());
         assert_eq!(of_type(&place.events(&id), "cancelled").len(), 1, "{store}");
         worker.signal(rustix::process::Signal::TERM);

@@ -133,7 +133,7 @@ fn a_server_that_ignores_the_output_limit_ends_no_run_and_is_named() {
     let home = Home::at(&server);
     home.file("team.yaml", TEAM);
     let ran = home.run(&["run", "team.yaml"]).ok();
-    let line = "the run can take more than was computed before it began: a server replied with more tokens than it was asked for";
+    let line = "the maximum computed before the run no longer applies: a server replied with more tokens than it was asked for";
     let said = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(said.matches(line).count(), 1, "{}", ran.err);
     assert!(ran.out.contains("2 replies have more tokens than the server was asked for"), "{}", ran.out);
@@ -172,7 +172,7 @@ fn a_person_in_a_chat_is_not_told_that_messages_continue_it() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
     let home = Home::at(&server);
     home.file("team.yaml", TEAM);
-    let line = "the run can take more than was computed before it began";
+    let line = "the maximum computed before the run no longer applies";
     let shown = home.run_reading("Talk\nMore\n", &["chat", "team.yaml"]).ok();
     assert!(!format!("{}{}", shown.out, shown.err).contains(line), "{}{}", shown.out, shown.err);
     let lines = home.run_reading("Talk\nMore\nMore\n", &["chat", "team.yaml", "--json"]).ok().lines();
@@ -188,7 +188,7 @@ fn a_person_learns_when_the_bound_of_a_conversation_ends_to_apply() {
     let home = Home::at(&server);
     home.file("team.yaml", TEAM);
     home.run(&["run", "team.yaml", "--max-calls", "1"]).exits(3);
-    let line = "the run can take more than was computed before it began: ";
+    let line = "the maximum computed before the run no longer applies: ";
     let said = |ran: &Ran| ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
     let raised = home.run(&["resume", "last", "--max-calls", "5"]).ok();
     assert!(
@@ -214,7 +214,7 @@ fn other_prices_on_resumption_end_the_money_of_the_bound() {
          agents: [{name: Ann, parameters: {max_tokens: 10}}, {name: Pat, human: true}]\n\
          chat: {participants: [Ann, Pat], max_turns: 8}\n",
     );
-    let line = "the run can take more than was computed before it began: prices have changed";
+    let line = "the maximum computed before the run no longer applies: prices have changed";
     let says = |ran: &Ran| ran.err.split_whitespace().collect::<Vec<_>>().join(" ").contains(line);
     let answer =
         |more: &[&str], code| home.run(&[&["resume", "last", "--answer", "More"], more].concat()).exits(code);

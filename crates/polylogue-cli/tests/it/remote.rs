@@ -290,7 +290,7 @@ fn a_chat_with_a_team_of_a_server_is_held_line_by_line() {
 #[test]
 fn where_a_run_on_a_server_ends_or_waits_it_is_said_once_that_its_bound_does_not_apply() {
     let (home, serving) = served();
-    let line = "the run can take more than was computed before it began: ";
+    let line = "the maximum computed before the run no longer applies: ";
     let said = |ran: &Ran| ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
     let waits = home.run(&["run", "ask"]).exits(5);
     assert!(!said(&waits).contains(line), "{}", waits.err);

@@ -70,7 +70,7 @@ fn another_process_pauses_a_running_conversation_speaks_to_it_and_continues_it()
     assert!(ran.out.contains("A was chosen to speak next"), "{}", ran.out);
     let said = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
     let why =
-        "the run can take more than was computed before it began: the conversation continued with a message";
+        "the maximum computed before the run no longer applies: the conversation continued with a message";
     assert_eq!(said.matches(why).count(), 1, "{}", ran.err);
     let events = home.events();
     let count = |kind| of_type(&events, kind).len();
@@ -449,6 +449,6 @@ fn at_a_terminal_the_end_of_the_bound_is_a_line_of_its_own() {
     assert_eq!(code, 0, "{seen}");
     let words = seen.split_whitespace().collect::<Vec<_>>().join(" ");
     let why =
-        "the run can take more than was computed before it began: the conversation continued with a message";
+        "the maximum computed before the run no longer applies: the conversation continued with a message";
     assert_eq!(words.matches(why).count(), 1, "{seen}");
 }

@@ -131,7 +131,7 @@ impl fmt::Display for BoundSummary {
     }
 }
 
-/// Why the [bound](RunBound) of a run does not apply any more: something happened on which it does not rest.
+/// Why the [bound](RunBound) of a run no longer applies: something happened that its computation did not include.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BoundException {
     /// The conversation began with longer messages, or with other pictures or documents.

@@ -353,7 +353,7 @@ async fn the_list_follows_its_runs_by_one_stream() {
     let why = "the conversation continued with a message";
     assert_eq!(world.get(&path).await.json()["bound_ended"], why);
     browser.eval(&format!("location.hash = '#/runs/{id}'")).await;
-    browser.until_text(&format!("It can take more than was computed before it began: {why}.")).await;
+    browser.until_text(&format!("The maximum computed before the run no longer applies: {why}.")).await;
     check_clean(&browser, &world);
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct Record<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cut: Option<Finish>,
     calls: u64,
-    /// Why the conversation could take more than was computed before it began.
+    /// Why the maximum computed before the run no longer applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bound_ended: Option<String>,
     /// Read and written; unknown when those of a call are.

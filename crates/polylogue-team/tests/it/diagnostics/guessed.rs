@@ -46,11 +46,11 @@ fn keys_of_agents_that_people_guess_are_answered() {
         ("human_input_mode: ALWAYS", "AutoGen's `human_input_mode: ALWAYS` is `human_input: always` here"),
         (
             "clear_history: true",
-            "AutoGen's `clear_history` is the opposite of `continues: self` of a chat in `chats` here",
+            "AutoGen's `clear_history` is `continues: self` of a chat in `chats` for `false`, and the default for `true`, here",
         ),
         (
             "nested_chats: [{chat: c, when: B, clear_history: true}]",
-            "AutoGen's `clear_history` is the opposite of `continues: self` of the chat in `chats` here",
+            "AutoGen's `clear_history` is `continues: self` of the chat in `chats` for `false`, and the default for `true`, here",
         ),
         ("human_input_mode: 3", "AutoGen's `human_input_mode` is `human_input` here"),
         (
@@ -97,7 +97,7 @@ fn keys_of_chats_that_people_guess_are_answered() {
         ("max_round: 3", "AutoGen's `max_round` is `max_turns` here"),
         (
             "clear_history: false",
-            "AutoGen's `clear_history` is the opposite of `continues` of a chat in `chats` here",
+            "AutoGen's `clear_history` is `continues` of a chat in `chats` for `false`, and the default for `true`, here",
         ),
         ("max_iterations: 3", "Yacana's `max_iterations` is `max_turns` here"),
         ("max_steps: 3", "`max_steps` is `max_turns` here"),
