@@ -31,7 +31,7 @@ pub(crate) fn report() -> Result<()> {
             match run_enclosed(&sandbox, words) {
                 Ok(time) => enclosed.push(time),
                 Err(error) => {
-                    println!("An enclosure cannot be measured: {error}\n");
+                    println!("The sandbox cannot be measured: {error}\n");
                     return Ok(());
                 }
             }
@@ -40,9 +40,9 @@ pub(crate) fn report() -> Result<()> {
         let [enclosed_least, enclosed_median] = least_and_median(&mut enclosed);
         rows.push(vec![name.to_owned(), bare_least, enclosed_least, bare_median, enclosed_median]);
     }
-    let head = ["", "bare, least", "enclosed", "bare, median", "enclosed"];
+    let head = ["", "bare, least", "sandbox", "bare, median", "sandbox"];
     table::print(
-        "Milliseconds from the start of a program to its end, without and within an enclosure",
+        "Milliseconds from the start of a program to its end, without and within a sandbox",
         &head,
         &rows,
     );

@@ -414,7 +414,7 @@ mod tests {
         let (mut program, _folder) = program(env!("CARGO_BIN_EXE_runs_code"));
         let printed = String::from_utf8(program.output().unwrap().stdout).unwrap();
         let refuses = |line: &&str| {
-            line.contains("cannot be enclosed here") || line.contains("there is no program `python3`")
+            line.contains("the sandbox does not work here") || line.contains("there is no program `python3`")
         };
         if let Some(refused) = printed.lines().find(refuses) {
             // Where the kernel forbids it, or there is no Python, that is the result, and nothing was run.

@@ -206,7 +206,7 @@ fn unanswered(engine: &str) -> Option<String> {
     let error = polylogue_sandbox::Engine::new(engine, "").answers().err()?;
     let error = error.to_string();
     let why = error.lines().next()?;
-    Some(why.strip_prefix("programs cannot be enclosed here: ").unwrap_or(why).to_owned())
+    Some(why.strip_prefix("the sandbox does not work here: ").unwrap_or(why).to_owned())
 }
 
 #[cfg(not(unix))]

@@ -121,7 +121,7 @@ fn is_over_within(child: &mut std::process::Child, time: Duration) -> bool {
 }
 
 const ALL_OR_NONE: &str =
-    "a container reaches the whole network or none of it: hosts by name are for enclosed programs only";
+    "a container reaches the whole network or none of it: hosts by name are for the native sandbox only";
 
 /// Command-line arguments of an engine.
 #[derive(Default)]

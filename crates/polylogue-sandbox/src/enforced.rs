@@ -14,8 +14,7 @@ pub struct Measure {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) const NOT_LINUX: &str =
-    "only Linux has what encloses them; there is no enclosure for this system yet";
+pub(crate) const NOT_LINUX: &str = "the native sandbox needs Linux; there is none for this system yet";
 
 /// Why this machine does not support the sandbox; `None` if it does.
 #[cfg(target_os = "linux")]

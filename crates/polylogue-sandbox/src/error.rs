@@ -7,7 +7,7 @@ use std::io;
 pub enum Error {
     /// This machine does not support the sandbox.
     #[error(
-        "programs cannot be enclosed here: {why}\nhint: allow it, use a machine that does, ask for a container, or for \
+        "the sandbox does not work here: {why}\nhint: allow it, use a machine that does, ask for a container, or for \
          the unsafe host by name, which runs code with all your rights"
     )]
     Refused {

@@ -79,7 +79,7 @@ pub(crate) fn run(
     let mut reports = Reports { pipe: report.into(), bytes: Vec::new() };
     sys::set_nonblocking(reports.pipe.as_raw_fd());
     let fd = reports.pipe.as_raw_fd();
-    // Until the program is started only the enclosure uses something.
+    // Until the program is started only the sandbox uses something.
     let runs = AtomicBool::new(false);
     let mut watch = Watch { pid: init.0, sandbox, since: Instant::now(), group: &group };
     let running = Running {
@@ -119,7 +119,7 @@ pub(crate) fn probe() -> Result<(), String> {
         Err(Error::Config(_)) => Ok(()),
         Err(Error::Refused { why }) => Err(why),
         Err(error) => Err(error.to_string()),
-        Ok(how) => Err(format!("an enclosure could not be made in time ({how})")),
+        Ok(how) => Err(format!("the sandbox could not be made in time ({how})")),
     }
 }
 
@@ -265,7 +265,7 @@ impl Reports {
         let error = std::io::Error::from_raw_os_error(errno);
         if stage == Stage::Exec as u32 {
             return Err(Error::Config(format!(
-                "`{}` cannot be run in the enclosure: {error}",
+                "`{}` cannot be run in the sandbox: {error}",
                 program.display()
             )));
         }

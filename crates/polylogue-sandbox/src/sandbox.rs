@@ -162,7 +162,7 @@ impl Sandbox {
     #[must_use]
     pub const fn warning(&self) -> Option<&'static str> {
         match (&self.place, &self.network) {
-            (Backend::Host, _) => Some("code runs on this machine with all your rights: nothing encloses it"),
+            (Backend::Host, _) => Some("code runs on this machine with all your rights: there is no sandbox"),
             (_, Network::Host) => Some("code reaches the network, and what listens on this machine"),
             (_, Network::None | Network::Hosts(_)) => None,
         }

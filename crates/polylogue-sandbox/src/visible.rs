@@ -1,4 +1,4 @@
-//! The parts of the machine that enclosed programs see.
+//! The parts of the machine that programs in the sandbox see.
 
 use std::path::Path;
 
@@ -17,7 +17,10 @@ pub(crate) fn is_of_system(path: &Path) -> bool {
 pub(crate) fn check_visible(path: &Path) -> Result<(), Error> {
     let first = path.components().nth(1).map(|part| part.as_os_str().to_owned());
     if first.is_none_or(|first| ["proc", "sys", "dev", "work"].iter().any(|own| first == **own)) {
-        return Err(Error::Config(format!("`{}` cannot be shown to enclosed programs", path.display())));
+        return Err(Error::Config(format!(
+            "`{}` cannot be shown to programs in the sandbox",
+            path.display()
+        )));
     }
     Ok(())
 }

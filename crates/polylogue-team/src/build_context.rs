@@ -17,7 +17,7 @@ use crate::rules::Rules;
 use crate::sandbox::SandboxSettings;
 use crate::tooling::costing;
 
-/// The work directory of one conversation, and what its programs may do beyond what the enclosure gives.
+/// The work directory of one conversation, and what its programs may do beyond what the sandbox gives.
 ///
 /// Each conversation has one of its own, which is the same when the conversation is resumed.
 #[derive(Debug, Clone, Default)]

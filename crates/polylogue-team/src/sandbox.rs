@@ -144,7 +144,7 @@ impl SandboxSettings {
         let (backend, word) = (*self.backend, self.backend.word());
         if let Some(at) = self.network.given().filter(|_| backend != SandboxBackend::Native) {
             let message =
-                format!("hosts are let through for enclosed programs only, not with `backend: {word}`");
+                format!("only the native sandbox lets single hosts through, not with `backend: {word}`");
             report.error_with_hint(at, message, "leave out `network`, or `backend`");
         }
         if let Some(python) = self.python.as_ref().filter(|_| backend.is_container()) {

@@ -73,7 +73,7 @@ pub fn can_enclose(missing: Option<&str>) -> bool {
     let is_excused = std::env::var_os(SANDBOX).is_some_and(|sandbox| sandbox == "none");
     assert!(
         !is_ci() || is_excused,
-        "programs cannot be enclosed here: {missing}\nhint: `CI` is set; where the kernel cannot enclose programs set {SANDBOX}=none"
+        "the sandbox does not work here: {missing}\nhint: `CI` is set; where the kernel does not support the sandbox set {SANDBOX}=none"
     );
     skipped(missing);
     false

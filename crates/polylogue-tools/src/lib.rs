@@ -8,7 +8,7 @@
 //! | [`Calculator`] | works an expression out |
 //! | [`Chess`] | a game of chess, with legal moves only |
 //! | [`HighLow`] | tells which of two numbers is higher |
-//! | [`code`] | runs Python, shell and JavaScript, enclosed in a sandbox |
+//! | [`code`] | runs Python, shell and JavaScript in a sandbox |
 //! | [`command`] | runs a command that is declared as data |
 //! | [`PythonSession`] | runs Python in one interpreter that keeps its variables |
 //! | [`http`] | calls over HTTP that are declared as data |

@@ -3,7 +3,7 @@
 use crate::finding::Finding;
 use crate::repo::Repo;
 
-/// An enclosure is made of system calls, and what the workspace forbids cannot be allowed again: this crate writes the
+/// A sandbox is made of system calls, and what the workspace forbids cannot be allowed again: this crate writes the
 /// workspace's lints out, and allows unsafe code module by module.
 const WRITES_LINTS_OUT: &str = "polylogue-sandbox";
 

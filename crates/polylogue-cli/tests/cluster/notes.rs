@@ -12,7 +12,7 @@ use crate::place::{Place, of_type};
 /// How many notes a conversation writes.
 pub(crate) const NOTES: usize = 4;
 
-/// Ann writes a note in each of her turns. Nothing encloses the program, which survives the death of its worker: the harder case.
+/// Ann writes a note in each of her turns. There is no sandbox for the program, which survives the death of its worker: the harder case.
 fn team(place: &Place) -> String {
     let file = place.path("notes.txt").display().to_string();
     format!(

@@ -86,7 +86,7 @@ fn without_a_terminal_it_waits_and_no_answer_is_asked_for_twice() {
     for by_herself in [true, false] {
         let home = Home::new();
         team(&home, "{when: \"args.text != 'two'\"}", by_herself);
-        // Nothing encloses the programs: only the user can let one run without a question.
+        // There is no sandbox: only the user can let one run without a question.
         home.rules("- allow: {tool: note, command: '*two*'}\n");
         let waiting = home.run(&RUN).exits(5);
         assert!(waiting.out.contains("polylogue resume"), "{}", waiting.out);
@@ -157,7 +157,7 @@ fn a_default_answer_of_a_team_file_approves_nothing_and_may_reject() {
         for text in ["yes", "{\"text\": \"4\"}"] {
             let home = Home::new();
             let default = json!({"timeout": "1 ms", "text": text});
-            // Nothing encloses the programs: a person is asked, whatever else the file says.
+            // There is no sandbox: a person is asked, whatever else the file says.
             team(&home, &format!("never, default_answer: {default}"), by_herself);
             home.run(&RUN).exits(5);
             home.run(&["resume", "last"]).exits(5);
@@ -310,7 +310,7 @@ script: [{wait}, {note}, {{Ann: It is noted.}}]
 "#
     );
     home.file("team.yaml", &team);
-    // Nothing encloses the programs: only the user can let one run without a question.
+    // There is no sandbox: only the user can let one run without a question.
     home.rules("- allow: {tool: wait, command: '*'}\n");
     fs::create_dir(home.path("store.db.work")).unwrap();
 }

@@ -1,7 +1,7 @@
 //! Tools that fail in every way they can, in one conversation: each failure is a result that the model reads, the run continues to
 //! its end, and the log is whole.
 //!
-//! Nothing encloses the programs here, so that it works on every machine. (That a custom tool may panic is shown where
+//! There is no sandbox here, so that it works on every machine. (That a custom tool may panic is shown where
 //! tools are written: no tool that ships does.)
 
 use polylogue_test::skip::has_python;

@@ -64,7 +64,7 @@ script: [{step}]
 #[test]
 fn programs_run_in_containers_of_the_engine_on_the_path() {
     let home = home(ENGINE, "echo from the container > made.txt; cat made.txt");
-    // Nothing has to be allowed: a container encloses.
+    // Nothing has to be allowed: a container is a sandbox.
     let ran = home.run(&["run", "team.yaml", "--offline"]).ok();
     assert!(
         ran.out.contains("exitcode: 0 (execution succeeded)\nCode output: from the container"),

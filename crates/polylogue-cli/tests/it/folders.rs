@@ -33,7 +33,7 @@ fn home() -> Home {
 #[test]
 fn agents_change_files_of_the_project_after_a_person_allowed_it_and_a_resumed_run_works_there_too() {
     if !can_enclose() {
-        return skipped("programs cannot be enclosed here");
+        return skipped("the sandbox does not work here");
     }
     let home = home();
     let ran = home.run(&["run", "team.yaml", "--offline", "--dir", "project"]).exits(5);
@@ -51,7 +51,7 @@ fn agents_change_files_of_the_project_after_a_person_allowed_it_and_a_resumed_ru
 #[test]
 fn programs_of_agents_are_not_left_in_the_project() {
     if !can_enclose() {
-        return skipped("programs cannot be enclosed here");
+        return skipped("the sandbox does not work here");
     }
     let home = home();
     let call = r#"{tool: shell, args: {code: "echo done > made.txt"}}"#;
@@ -73,7 +73,7 @@ fn programs_of_agents_are_not_left_in_the_project() {
 #[test]
 fn a_rule_of_the_user_allows_changes_without_a_question() {
     if !can_enclose() {
-        return skipped("programs cannot be enclosed here");
+        return skipped("the sandbox does not work here");
     }
     let home = home();
     home.rules("- allow: {tool: write_file, path: made.txt}\n");
@@ -84,7 +84,7 @@ fn a_rule_of_the_user_allows_changes_without_a_question() {
 #[test]
 fn a_person_is_asked_at_the_terminal_in_a_chat() {
     if !can_enclose() {
-        return skipped("programs cannot be enclosed here");
+        return skipped("the sandbox does not work here");
     }
     let home = home();
     let args = ["chat", "team.yaml", "--offline", "--dir", "project"];

@@ -68,7 +68,7 @@ impl Home {
         self.file(".config/polylogue/approvals.yaml", text);
     }
 
-    /// Has the user allow all programs without a question, also those that nothing encloses.
+    /// Has the user allow all programs without a question, also those without a sandbox.
     pub(crate) fn allow_programs(&self) {
         self.rules("- allow: {command: '*'}\n");
     }

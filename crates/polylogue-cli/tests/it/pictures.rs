@@ -28,7 +28,7 @@ Picture()
 
 const RUN: [&str; 5] = ["run", "team.yaml", "--offline", "--allow", "unsafe-host"];
 
-/// Ann, who draws; none where there is no Python. Nothing encloses it, so that it works on every machine.
+/// Ann, who draws; none where there is no Python. There is no sandbox, so that it works on every machine.
 fn home() -> Option<Home> {
     if !has_python() {
         return None;
@@ -151,7 +151,7 @@ fn pictures_are_drawn_or_named_by_the_terminal() {
     }
 }
 
-/// Whether programs can be enclosed here.
+/// Whether the sandbox works here.
 pub(crate) fn can_enclose() -> bool {
     let missing = polylogue_sandbox::what_is_enforced();
     let missing = missing.iter().find(|measure| measure.required && !measure.holds);

@@ -1,7 +1,7 @@
 //! Teams that run programs: what has to be allowed, where the files are, who is asked, and what becomes of a run that is
 //! killed.
 //!
-//! Nothing encloses the programs here, so that it works on every machine; what encloses them is tested elsewhere.
+//! There is no sandbox here, so that it works on every machine; the sandbox is tested elsewhere.
 
 use std::fs;
 use std::path::PathBuf;
@@ -178,7 +178,7 @@ fn a_machine_without_a_sandbox_is_reported_at_once() {
     let warning =
         "warning: the programs of `t` will be refused: the kernel makes no namespaces for this user";
     assert!(err.split_whitespace().collect::<Vec<_>>().join(" ").contains(warning), "{err}");
-    assert!(out.contains("Code output: programs cannot be enclosed here"), "{out}");
+    assert!(out.contains("Code output: the sandbox does not work here"), "{out}");
     let path = home.path("bin");
     fs::create_dir(&path).unwrap();
     home.file("team.yaml", &text.replace("{backend: native}", "{backend: podman, image: none}"));

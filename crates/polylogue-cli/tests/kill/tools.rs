@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// From something that was written down to somewhat after both tools have returned.
 const WORKING: Duration = Duration::from_millis(45);
 
-/// Ann calls both tools in every turn. Nothing encloses them: a program that was started lives on when its parent is killed, which
+/// Ann calls both tools in every turn. There is no sandbox: a program that was started lives on when its parent is killed, which
 /// is the harder case.
 const TEAM: &str = r#"
 name: tools

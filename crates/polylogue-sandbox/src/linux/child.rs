@@ -1,4 +1,4 @@
-//! The enclosed side: from the copy of this process to the program.
+//! The side within the sandbox: from the copy of this process to the program.
 //!
 //! Nothing here allocates, takes a lock or panics.
 
@@ -11,7 +11,7 @@ use crate::proxy::PORT;
 /// Where the old root is until it is let go of.
 const OLD: &std::ffi::CStr = c"/.old";
 
-/// The first process: builds the enclosure, starts the program, and ends with it.
+/// The first process: builds the sandbox, starts the program, and ends with it.
 pub(super) fn enclose(plan: &Plan) -> ! {
     let report = plan.fds.report;
     if let Err((stage, errno)) = prepare(plan) {

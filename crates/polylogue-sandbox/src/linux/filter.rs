@@ -193,7 +193,7 @@ fn other_personalities() -> Result<SeccompRule, seccompiler::BackendError> {
 }
 
 /// Setting the limit on core dumps. It is 1, which alone keeps the kernel from starting the host's collector of dumps, a
-/// program that runs outside of all enclosures; at 0 it would.
+/// program that runs outside of all sandboxes; at 0 it would.
 fn core_limits() -> Result<[(i64, SeccompRule); 2], seccompiler::BackendError> {
     let core = |argument| {
         let value = u64::from(libc::RLIMIT_CORE);

@@ -1,4 +1,4 @@
-//! Control groups: what the kernel counts for all processes of an enclosure together. Memory, that which the kernel needs on
+//! Control groups: what the kernel counts for all processes of a sandbox together. Memory, that which the kernel needs on
 //! their behalf included, and for root, whose processes it does not count otherwise, their number.
 
 use std::fs;
@@ -12,7 +12,7 @@ const ALL: &str = "/sys/fs/cgroup";
 /// How often a group is asked to go whose processes the kernel has not quite forgotten yet.
 const TRIES: u32 = 20;
 
-/// The control groups of one enclosure, which are gone when this is dropped.
+/// The control groups of one sandbox, which are gone when this is dropped.
 #[derive(Default)]
 pub(super) struct Group {
     dirs: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! Everything that an enclosure needs, made ready before the process is copied.
+//! Everything that a sandbox needs, made ready before the process is copied.
 
 use std::ffi::{CString, OsStr, OsString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
@@ -56,7 +56,7 @@ pub(super) struct Texts {
     _texts: Vec<CString>,
 }
 
-/// The descriptors that the enclosed side uses.
+/// The descriptors that the side within the sandbox uses.
 #[derive(Clone, Copy)]
 pub(super) struct Fds {
     /// What the program reads.
@@ -124,7 +124,7 @@ impl Plan {
                 // Not the address space, of which some interpreters reserve far more than they use.
                 (libc::RLIMIT_DATA, limits.memory_bytes),
                 (libc::RLIMIT_FSIZE, largest_file),
-                // The first process of the enclosure counts, too.
+                // The first process of the sandbox counts, too.
                 (libc::RLIMIT_NPROC, limits.processes.saturating_add(1)),
                 // Less than what other processes of the user may have, with which they share those that are in flight.
                 (libc::RLIMIT_NOFILE, 512),

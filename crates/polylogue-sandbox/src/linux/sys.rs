@@ -1,6 +1,6 @@
 //! System calls, each a function that returns the error number when it fails.
 //!
-//! Those that the enclosed side uses allocate nothing: it is a copy of a process that may have had other threads.
+//! Those that the side within the sandbox uses allocate nothing: it is a copy of a process that may have had other threads.
 #![allow(unsafe_code, reason = "this is where system calls are made")]
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_ulong};
@@ -43,7 +43,7 @@ impl Stage {
             (Self::Limits, "setting limits"),
             (Self::Landlock, "closing files off by Landlock"),
         ];
-        all.iter().find(|(own, _)| *own as u32 == stage).map_or("making the enclosure", |(_, words)| words)
+        all.iter().find(|(own, _)| *own as u32 == stage).map_or("making the sandbox", |(_, words)| words)
     }
 }
 

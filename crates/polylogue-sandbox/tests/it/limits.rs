@@ -6,7 +6,7 @@ use polylogue_sandbox::{Cancellation, ExitReason, Limits, Program, ProgramResult
 
 use crate::{Dir, python, run, sandbox, sh, text};
 
-/// Runs within small limits; none where nothing can be enclosed.
+/// Runs within small limits; none where the sandbox does not work.
 fn limited(program: &Program, change: impl Fn(&mut Limits)) -> Option<ProgramResult> {
     let dir = Dir::new();
     let sandbox = sandbox(&dir)?;

@@ -51,7 +51,7 @@ pub(crate) fn sandbox(dir: &Dir) -> Option<Sandbox> {
         let all = ["--user", "--map-root-user", "--mount", "--pid", "--net", "--fork", "true"];
         let makes_namespaces = Command::new("unshare").args(all).stderr(Stdio::null()).status();
         let is_able = makes_namespaces.is_ok_and(|status| status.success());
-        assert!(!is_able, "namespaces can be made here, an enclosure cannot: {}", missing.detail);
+        assert!(!is_able, "namespaces can be made here, a sandbox cannot: {}", missing.detail);
     }
     if !can_enclose(missing.as_ref().map(|missing| &*missing.detail)) {
         return None;

@@ -116,8 +116,7 @@ fn a_program_that_cannot_be_started_is_an_error() {
         "there is no program `no-such-program` in /usr/local/bin, /usr/bin, /bin"
     );
     assert!(
-        error(&Program::new("/nowhere"))
-            .starts_with("`/nowhere` cannot be run in the enclosure: No such file")
+        error(&Program::new("/nowhere")).starts_with("`/nowhere` cannot be run in the sandbox: No such file")
     );
     for path in ["../x", "/x", "a/../../x", ""] {
         assert_eq!(error(&sh("true").file(path, "")), format!("`{path}` is not in the work directory"));
@@ -254,7 +253,7 @@ fn a_refusal_is_not_remembered() {
     assert!(shown.contains("refused: ") && shown.contains("then: enclosed"), "{shown}");
 }
 
-/// How much later a program starts than without an enclosure: the least of many times, since machines are busy. It is to be
+/// How much later a program starts than without a sandbox: the least of many times, since machines are busy. It is to be
 /// under 30 ms; the bound of the test is one that holds on a machine with other things to do.
 #[test]
 fn the_sandbox_adds_little_time() {

@@ -213,7 +213,7 @@ fn a_folder_without_a_virtual_environment_is_refused() {
         let found = python(Path::new(no_program));
         assert_eq!(found, "`VENV` has no interpreter: `bin/python3` leads to no program");
     }
-    assert!(python(Path::new("/proc/self/exe")).contains("cannot be shown to enclosed programs"));
+    assert!(python(Path::new("/proc/self/exe")).contains("cannot be shown to programs in the sandbox"));
 }
 
 #[test]

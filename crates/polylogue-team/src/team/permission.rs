@@ -139,7 +139,7 @@ impl Team {
         all
     }
 
-    /// What runs when nothing encloses it.
+    /// What runs without a sandbox.
     fn programs_in_words(&self) -> Vec<String> {
         let commands = self.commands.iter().filter(|command| self.names_tool(&command.name));
         let commands =

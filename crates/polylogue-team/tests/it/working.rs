@@ -16,7 +16,7 @@ fn team(text: &str) -> Team {
     team
 }
 
-/// Whether programs can be enclosed here.
+/// Whether the sandbox works here.
 fn can_run() -> bool {
     let missing = what_is_enforced().into_iter().find(|measure| measure.required && !measure.holds);
     polylogue_test::skip::can_enclose(missing.as_ref().map(|missing| &*missing.detail))

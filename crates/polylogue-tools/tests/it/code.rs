@@ -68,7 +68,7 @@ async fn a_missing_interpreter_is_a_result() {
     );
     let tool = python(sandbox).interpreter("/nowhere/python");
     let out = failed(&tool, json!({"code": "print(1)"})).await;
-    assert!(out.contains("`/nowhere/python` cannot be run in the enclosure"), "{out}");
+    assert!(out.contains("`/nowhere/python` cannot be run in the sandbox"), "{out}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What encloses code that agents run.
+//! The sandbox of code that agents run.
 
 use polylogue_sandbox::{Measure, what_is_enforced};
 

@@ -1,7 +1,7 @@
 //! Attempts to get out. Each is a program that says `ESCAPED` when it got something it must not have, and `done` at its
 //! end, so that one which did not run at all is noticed.
 //!
-//! Those that `works` stands before are first run without an enclosure, where they must succeed: an attack that fails
+//! Those that `works` stands before are first run without a sandbox, where they must succeed: an attack that fails
 //! everywhere proves nothing. Those that `blind` stands before are not, because they would do harm, or because some
 //! machines forbid them to everyone.
 
@@ -90,7 +90,7 @@ fn bait(dir: &Path) {
     }
 }
 
-/// Runs an attack without an enclosure, where it has to succeed, if it is one that can.
+/// Runs an attack without a sandbox, where it has to succeed, if it is one that can.
 fn attack(code: &str, works: bool) {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
@@ -98,7 +98,7 @@ fn attack(code: &str, works: bool) {
     if works {
         let exposed = Sandbox::unsafe_host(sandbox.work());
         let bare = text(&run(&exposed, &program(&dir.0, code)));
-        assert!(bare.contains("ESCAPED"), "it does not even work without an enclosure:\n{bare}");
+        assert!(bare.contains("ESCAPED"), "it does not even work without a sandbox:\n{bare}");
         std::fs::remove_dir_all(sandbox.work()).unwrap();
         bait(&dir.0);
     }

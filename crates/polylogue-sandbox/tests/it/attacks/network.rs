@@ -62,7 +62,7 @@ fn against(code: &str) {
     );
     let program = program(&dir.0, &format!("{known}{code}"));
     let bare = text(&run(&Sandbox::unsafe_host(sandbox.work()), &program));
-    assert!(bare.contains("ESCAPED"), "it does not even work without an enclosure:\n{bare}");
+    assert!(bare.contains("ESCAPED"), "it does not even work without a sandbox:\n{bare}");
     held(&dir.0, &run(&sandbox, &program));
 }
 

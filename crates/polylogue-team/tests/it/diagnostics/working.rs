@@ -205,7 +205,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |                    ^^^^^^
             hint: add `image`, such as `image: python:3.12-slim`
 
-            error: hosts are let through for enclosed programs only, not with `backend: docker`
+            error: only the native sandbox lets single hosts through, not with `backend: docker`
              --> t.yaml:3:28
               |
             3 | sandbox: {backend: docker, network: ['https://example.org', '*.example.org:80'], readable: [data], m

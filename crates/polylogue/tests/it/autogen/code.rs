@@ -28,7 +28,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// None, with the reason on the error output, where the kernel forbids to enclose programs.
+    /// None, with the reason on the error output, where the kernel does not support the sandbox.
     pub(crate) fn new() -> Option<Self> {
         static NTH: AtomicU32 = AtomicU32::new(0);
         let missing = what_is_enforced().into_iter().find(|measure| measure.required && !measure.holds);
