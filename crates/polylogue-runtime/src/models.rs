@@ -270,7 +270,7 @@ impl TeamModels {
 
 /// Why the model called `name` cannot be called under a budget.
 pub(crate) fn unknown_price(name: &str) -> ModelError {
-    let what = "there is a budget, but its price is unknown";
+    let what = "there is a limit on cost, but its price is unknown";
     ModelError::new(ModelErrorKind::Config, name, what).hint(format!(
         "add `prices: {{\"{name}\": {{input: ..., output: ...}}}}` to the team, or count its calls as free: `--allow unknown-price`"
     ))
@@ -289,7 +289,7 @@ pub(crate) fn surcharged<'t>(team: &'t Team, models: &Models) -> Vec<&'t str> {
 
 /// Why the model called `name` cannot be asked under a budget with extra fields for service at another price.
 pub(crate) fn unknown_surcharge(name: &str) -> ModelError {
-    let what = "there is a budget, but with the extra fields of an agent its price is unknown";
+    let what = "there is a limit on cost, but with the extra fields of an agent its price is unknown";
     ModelError::new(ModelErrorKind::Config, name, what).hint(format!(
         "remove the field, such as `service_tier`, or add what requests with it cost to your prices: `{name}: {{input: ..., output: ...}}`"
     ))

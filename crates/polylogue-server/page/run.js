@@ -120,6 +120,12 @@ function Title({ about, title }) {
         <button class="main">Rename</button><button type="button" onClick=${close}>Cancel</button></form>`;
 }
 
+/** Why it ended: a limit is named once. @param {{word: string, detail: string}} ended */
+function whyEnded({ word, detail }) {
+    const isLimit = ['limit', 'budget'].includes(word);
+    return isLimit ? `limit: ${detail.replace(/^the limit of /, '')}` : `${word.replace('_', ' ')}: ${detail}`;
+}
+
 /** @param {{about: any, state: any, run: any, isLive: boolean, wake: () => void}} props */
 function Head({ about, state, run, isLive, wake }) {
     return html`<div class="run-head">
@@ -134,7 +140,7 @@ function Head({ about, state, run, isLive, wake }) {
         ${about.imported && html`<p class="about">Imported from a file: it can be read, and not be continued.</p>`}
         ${about.bound && html`<p class="about bound">Before it began: ${about.bound.text} (prices of ${about.bound.price_date}, team ${about.bound.team_digest.slice(0, 12)}).</p>`}
         ${about.bound_ended && html`<p class="about bound-ended">The maximum computed before the run no longer applies: ${about.bound_ended}.</p>`}
-        ${state.ended && html`<p class="ended">${state.ended.word.replace('_', ' ')}: ${state.ended.detail}</p>`}
+        ${state.ended && html`<p class="ended">${whyEnded(state.ended)}</p>`}
         <${Actions} about=${about} state=${state} isPaused=${run.isPaused} wake=${wake} />
     </div>`;
 }

@@ -112,11 +112,13 @@ impl RunEnd {
     pub(crate) fn why(reason: &StopReason) -> String {
         let kind = match reason.outcome() {
             Kind::Done => "done",
-            Kind::Limit => "limit",
-            Kind::Budget => "budget",
+            Kind::Limit | Kind::Budget => "limit",
             Kind::Stopped => "stopped",
             Kind::NoOutput => "no output",
         };
+        let reason = reason.to_string();
+        // The kind has named it.
+        let reason = reason.strip_prefix("the limit of ").filter(|_| kind == "limit").unwrap_or(&reason);
         format!("{kind}: {reason}")
     }
 
@@ -323,12 +325,12 @@ mod tests {
     fn unknown_tokens_and_costs_are_shown_as_unknown() {
         let unknown = TotalUsage { calls: 2, unmetered: 2, unpriced: 2, ..TotalUsage::default() };
         check(
-            "limit: the limit of 2 turns",
+            "limit: 2 turns",
             unknown,
             2,
             200,
             &expect![[r#"
-            limit: the limit of 2 turns · 2 turns · tokens unknown · cost unknown · 3 min 20 s
+            limit: 2 turns · 2 turns · tokens unknown · cost unknown · 3 min 20 s
             `polylogue show 3k7v9x` / `polylogue resume 3k7v9x --max-turns N`"#]],
         );
         let partly = TotalUsage { input: 999, output: 1, cost: Money::dollars(1.5), ..unknown };
@@ -408,7 +410,7 @@ mod tests {
     #[test]
     fn every_kind_of_end_has_its_word() {
         assert!(RunEnd::why(&StopReason::Turns { limit: 1, next: None }).starts_with("limit: "));
-        assert!(RunEnd::why(&StopReason::UnknownPrice { model: "m".into() }).starts_with("budget: "));
+        assert!(RunEnd::why(&StopReason::UnknownPrice { model: "m".into() }).starts_with("limit: "));
         assert!(RunEnd::why(&StopReason::Stopped { by: "you".into() }).starts_with("stopped: "));
         assert!(RunEnd::why(&StopReason::Finished).starts_with("done: "));
         let silent = StopReason::NoOutput { ended: Box::new(StopReason::Finished) };

@@ -184,7 +184,7 @@ fn a_budget_is_for_all_and_for_all_runs() {
     let ran = home.run(&over_cross(&budget)).exits(4);
     assert!(ran.out.ends_with(": run it again with more to continue\n"), "{}", ran.out);
     let reported =
-        format!("\nthe batch has reached the budget of {} ", polylogue_core::Money::dollars(cost / 2.0));
+        format!("\nthe batch has reached the limit of {} ", polylogue_core::Money::dollars(cost / 2.0));
     assert!(ran.out.contains(&reported), "{reported}\n{}", ran.out);
     assert!(ran.err.contains("`openai:test` has no known limit on the length of a reply"), "{}", ran.err);
     let paid = server.count();

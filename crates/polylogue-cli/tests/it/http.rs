@@ -37,11 +37,11 @@ fn usage_and_prices_of_the_team_become_cost() {
     home.file("free.yaml", &format!("{TALK}prices: {{openai:test: free}}\n"));
     // A dollar a token, so that the first call is over any budget of cents: it is not sent.
     let ran = home.run(&["run", "team.yaml", "-m", "openai:test", "--max-cost", "0.50"]).exits(4);
-    let shown = "\nbudget: the budget of $0.5000 ($0.0000 spent, and the next call could cost up to $";
+    let shown = "\nlimit: $0.5000 ($0.0000 spent, and the next call could cost up to $";
     assert!(ran.out.contains(shown), "{}", ran.out);
     assert_eq!(server.count(), 0);
     let ran = home.run(&["resume", "last", "--max-cost", "100000", "--max-tokens", "60"]).exits(4);
-    let shown = "budget: the limit of 60 tokens (0 used, and the next call could take up to ";
+    let shown = "limit: 60 tokens (0 used, and the next call could take up to ";
     assert!(ran.out.contains(shown) && server.count() == 0, "{}", ran.out);
     let ran = home.run(&["resume", "last", "--max-tokens", "1000000"]).ok();
     assert!(ran.out.contains("\ndone: Bob said `GOODBYE` · 4 turns · "), "{}", ran.out);
@@ -56,7 +56,7 @@ fn a_budget_refuses_models_of_unknown_price_before_anything_is_sent() {
     let home = Home::at(&server);
     home.file("team.yaml", TALK);
     let ran = home.run(&["run", "team.yaml", "-m", "openai:test", "--max-cost", "1"]).exits(2);
-    assert!(ran.err.contains("there is a budget, but its price is unknown"), "{}", ran.err);
+    assert!(ran.err.contains("there is a limit on cost, but its price is unknown"), "{}", ran.err);
     assert!(
         ran.err.contains("hint: add `prices: {\"openai:test\": {input: ..., output: ...}}`"),
         "{}",
@@ -69,14 +69,15 @@ fn a_budget_refuses_models_of_unknown_price_before_anything_is_sent() {
     assert_ne!(limited, TALK);
     home.file("agent.yaml", &limited);
     let ran = home.run(&["run", "agent.yaml", "-m", "openai:test"]).exits(2);
-    assert!(ran.err.contains("there is a budget, but its price is unknown"), "{}", ran.err);
+    assert!(ran.err.contains("there is a limit on cost, but its price is unknown"), "{}", ran.err);
     assert_eq!(server.count(), 0);
     home.file(
         "named.yaml",
         "name: t\nlimits: {cost: 1}\nmodel: openai:test\nagents: [{name: A}]\nchat: {participants: [A], stop: {max_turns: 2}}\n",
     );
     let checked = home.run(&["check", "named.yaml"]).exits(2);
-    let line = "error: `openai:test`: there is a budget, but its price is unknown\n --> named.yaml:3:8\n";
+    let line =
+        "error: `openai:test`: there is a limit on cost, but its price is unknown\n --> named.yaml:3:8\n";
     assert!(checked.err.contains(line), "{}", checked.err);
     home.run(&["check", "named.yaml", "--allow", "unknown-price"]).ok();
     for team in ["team.yaml", "agent.yaml"] {

@@ -102,7 +102,7 @@ fn the_limits_of_a_run_that_was_killed_hold_in_the_process_that_resumes_it() {
         let quick = serve(talker());
         home.set("OPENAI_BASE_URL", &quick.base_url());
         let ended = home.run(&["resume", "last"]).exits(3);
-        assert!(ended.out.contains("limit: the limit of 4 model calls"), "{store}: {}", ended.out);
+        assert!(ended.out.contains("limit: 4 model calls"), "{store}: {}", ended.out);
         // Two that were in flight count.
         assert_eq!(quick.count(), 2, "{store}");
         home.run(&["verify"]).ok();
@@ -126,7 +126,7 @@ fn a_limit_that_is_changed_while_a_person_is_waited_for_holds_when_the_person_ha
     home.run(&["resume", "last", "--max-turns", "2"]).exits(5);
     assert_eq!(state(&home), "waiting for Bob", "a change of limits changes nothing else");
     let ended = home.run(&["resume", "last", "--answer", "Hello"]).exits(3);
-    assert!(ended.out.contains("limit: the limit of 3 turns"), "{}", ended.out);
+    assert!(ended.out.contains("limit: 3 turns"), "{}", ended.out);
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn at_a_limit_a_person_is_asked_and_the_raise_survives_a_process_that_is_killed(
     let waiting = home.run(&["waiting"]).ok();
     assert!(waiting.out.contains("The run has reached the limit of 9 turns."), "{}", waiting.out);
     let ended = home.run(&["resume", "last", "--answer", "no"]).exits(3);
-    assert!(ended.out.contains("limit: the limit of 9 turns"), "{}", ended.out);
+    assert!(ended.out.contains("limit: 9 turns"), "{}", ended.out);
     assert_eq!(quick.count(), 7);
     home.run(&["verify"]).ok();
 }
@@ -173,7 +173,7 @@ fn standard_input_raises_a_limit_only_where_it_may_approve() {
     assert!(asked.err.contains("`pair` waits for a higher limit."), "{}", asked.err);
     assert_eq!(server.count(), 2);
     let ended = home.run_reading("yes\nyes\n", &[&RUN[..], &["--input", "approvals"]].concat()).exits(3);
-    assert!(ended.out.contains("limit: the limit of 3 model calls"), "{}", ended.out);
+    assert!(ended.out.contains("limit: 3 model calls"), "{}", ended.out);
     assert_eq!(server.count(), 5, "the ceiling holds");
 }
 
@@ -357,7 +357,7 @@ fn turns_in_parallel_take_no_more_than_the_option_allows() {
     );
     let ran = home.run(&["run", "team.yaml", "--offline", "--max-turns", "2"]).exits(3);
     assert_eq!(turns(&home), 0);
-    let why = "limit: the limit of 2 turns (the next step has 4 parallel turns, all or none)";
+    let why = "limit: 2 turns (the next step has 4 parallel turns, all or none)";
     assert!(ran.out.contains(why), "{}", ran.out);
     let command = format!("polylogue resume {} --max-turns 4", home.id());
     assert!(ran.out.contains(&format!("`{command}`")), "{}", ran.out);

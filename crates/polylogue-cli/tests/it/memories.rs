@@ -274,11 +274,11 @@ fn the_cost_of_embeddings_counts() {
     for (options, reason) in [
         (
             &["--budget", "0.5"][..],
-            "the process has reached the budget of $0.5000 ($0.0000 spent, and the next call could cost up to $6.29)",
+            "the process has reached the limit of $0.5000 ($0.0000 spent, and the next call could cost up to $6.29)",
         ),
         (
             &["--budget", "7", "--max-cost", "0.5"],
-            "the budget of $0.5000 ($0.0000 spent, and the next call could cost up to $6.29)",
+            "limit: $0.5000 ($0.0000 spent, and the next call could cost up to $6.29)",
         ),
         (
             &["--budget", "7", "--budget-tokens", "20"],

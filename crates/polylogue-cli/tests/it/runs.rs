@@ -31,7 +31,7 @@ fn conversations_are_listed_newest_first_and_found_by_the_beginning_of_their_id(
     let runs: Vec<_> =
         runs.lines().map(|line| line.split_once("ago").map_or(line, |(_, rest)| rest)).collect();
     expect![[r#"
-          student-teacher        2 turns            $0  limit: the limit of 2 turns  My test came back positive, and it finds 9 of 10 who are ill. So I am 90 percent likely to be ill, am I not?
+          student-teacher        2 turns            $0  limit: 2 turns  My test came back positive, and it finds 9 of 10 who are ill. So I am 90 percent likely to be ill, am I not?
           writer-critic          6 turns            $0  done: Critic's message matched `^APPROVED`  Write the label that stands beside a lighthouse lens of 1823 in a museum of technology, at most 60 words
         --- 0"#]]
     .assert_eq(&runs.join("\n"));
@@ -151,18 +151,17 @@ fn a_run_stopped_by_a_limit_continues_for_more_as_if_it_had_not_been() {
     home.run(&["run", &team]).ok();
     let whole = said(&home.events());
     let ran = home.run(&["run", &team, "--max-turns", "3"]).exits(3);
-    assert!(ran.out.contains("\nlimit: the limit of 3 turns · 3 turns · "), "{}", ran.out);
+    assert!(ran.out.contains("\nlimit: 3 turns · 3 turns · "), "{}", ran.out);
     assert!(ran.out.contains("` / `polylogue resume "), "{}", ran.out);
     let ran = home.run(&["resume", "last", "--max-turns", "2"]).exits(3);
     assert!(!ran.out.contains("My test came back positive"), "only what is new is shown: {}", ran.out);
-    assert!(ran.out.contains("\nlimit: the limit of 5 turns · 5 turns · "), "{}", ran.out);
+    assert!(ran.out.contains("\nlimit: 5 turns · 5 turns · "), "{}", ran.out);
     let ran = home.run(&["resume", "last", "--max-turns", "100"]).ok();
     assert!(ran.out.contains("\ndone: Student said `Now I see it.` · 8 turns · "), "{}", ran.out);
     assert_eq!(said(&home.events()), whole);
-    for (option, value, why) in [
-        ("--max-calls", "2", "limit: the limit of 2 model calls"),
-        ("--max-turns", "1", "limit: the limit of 1 turn"),
-    ] {
+    for (option, value, why) in
+        [("--max-calls", "2", "limit: 2 model calls"), ("--max-turns", "1", "limit: 1 turn")]
+    {
         let ran = home.run(&["run", &team, option, value]).exits(3);
         assert!(ran.out.contains(why), "{}", ran.out);
     }

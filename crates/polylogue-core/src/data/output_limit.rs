@@ -32,7 +32,7 @@ impl fmt::Display for OutputLimit {
 fn limit(reason: &StopReason, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match reason {
         StopReason::Tokens { limit, .. } => write!(f, "the limit of {limit} tokens"),
-        StopReason::Cost { limit, .. } => write!(f, "the budget of {limit}"),
+        StopReason::Cost { limit, .. } => write!(f, "the limit of {limit}"),
         StopReason::Allowance { of, limit: reached } => {
             limit(reached, f)?;
             write!(f, " of {of}")
@@ -60,7 +60,7 @@ mod tests {
         let limit = OutputLimit { who, model: "test:m".into(), tokens: 312, of };
         assert_eq!(
             limit.to_string(),
-            "312 tokens: no more is left of the budget of $0.5000 of the agent `Ann`"
+            "312 tokens: no more is left of the limit of $0.5000 of the agent `Ann`"
         );
     }
 }

@@ -329,14 +329,14 @@ impl fmt::Display for StopReason {
                 cut_off(cut.as_ref(), f)
             }
             Self::Cost { limit, spent, next, cut } => {
-                write!(f, "the budget of {limit} ({spent} spent")?;
+                write!(f, "the limit of {limit} ({spent} spent")?;
                 if let Some(next) = next {
                     write!(f, ", and the next call could cost up to {next}")?;
                 }
                 cut_off(cut.as_ref(), f)
             }
             Self::UnknownPrice { model } => {
-                write!(f, "there is a budget, but what a call of `{model}` cost is unknown")
+                write!(f, "there is a limit on cost, but what a call of `{model}` cost is unknown")
             }
             Self::Calls { limit } => write!(f, "the limit of {}", counted(*limit, "model call")),
             Self::Time { limit_ms, .. } => write!(f, "the limit of {} of running time", in_units(*limit_ms)),

@@ -224,7 +224,7 @@ async fn fifty_agents_in_ten_conversations_take_no_more_than_their_batch_may() {
         assert!(is_within(most, &[&server]), "seed {seed}: {most:?}: {ended:?}");
     }
     let expected = [
-        "the batch has reached the budget",
+        "the batch has reached the limit",
         "the batch has reached the limit of N model calls",
         "the batch has reached the limit of N tokens",
     ];

@@ -78,22 +78,22 @@ async fn each_kind_of_limit_lowers_the_output_of_a_call_to_what_is_left() {
     let of_run = run_with(|chat, log| (chat.build().unwrap(), log.limits(cost(4_500)))).await;
     assert_eq!(of_run, (vec![None, None], String::new()), "the second call fits, too: the first took less");
     let of_run = run_with(|chat, log| (chat.build().unwrap(), log.limits(cost(4_100)))).await;
-    assert_eq!(of_run, (vec![None, Some(3_800)], "3800 the budget of $41.00".into()));
+    assert_eq!(of_run, (vec![None, Some(3_800)], "3800 the limit of $41.00".into()));
     let of_agent = |chat: polylogue_core::ChatBuilder, log: Log| {
         (chat.build().unwrap(), log.agent_limits([(name("Bob"), spend(900))]))
     };
     let of_agent = run_with(of_agent).await;
     assert_eq!(
         of_agent,
-        (vec![None, Some(900)], "900 the budget of $9.0000 of the agent `Bob`".replace("9.0000", "9.00"))
+        (vec![None, Some(900)], "900 the limit of $9.0000 of the agent `Bob`".replace("9.0000", "9.00"))
     );
     let of_chat = run_with(|chat, log| (chat.limits(spend(800)).build().unwrap(), log)).await;
-    let text = "800 the budget of $8.00 of the chat `pair`; 500 the budget of $8.00 of the chat `pair`";
+    let text = "800 the limit of $8.00 of the chat `pair`; 500 the limit of $8.00 of the chat `pair`";
     assert_eq!(of_chat, (vec![Some(800), Some(500)], text.into()));
     for of in ["batch", "process"] {
         let budget = Budget::new(of, cents(700));
         let shared = run_with(|chat, log| (chat.build().unwrap(), log.budget(budget.clone()))).await;
-        let text = format!("700 the budget of $7.00 of the {of}; 400 the budget of $7.00 of the {of}");
+        let text = format!("700 the limit of $7.00 of the {of}; 400 the limit of $7.00 of the {of}");
         assert_eq!(shared, (vec![Some(700), Some(400)], text));
         assert_eq!((budget.reserved(), budget.used().cost), (Money::default(), cents(600)));
     }
@@ -103,7 +103,7 @@ async fn each_kind_of_limit_lowers_the_output_of_a_call_to_what_is_left() {
         let log = log.limits(cost(900)).budget(budget.clone()).agent_limits([(name("Ann"), spend(600))]);
         (chat.limits(tokens(100_000)).build().unwrap(), log)
     };
-    let text = "600 the budget of $6.00 of the agent `Ann`; 400 the budget of $7.00 of the batch";
+    let text = "600 the limit of $6.00 of the agent `Ann`; 400 the limit of $7.00 of the batch";
     assert_eq!(run_with(several).await, (vec![Some(600), Some(400)], text.into()));
 }
 
@@ -201,7 +201,7 @@ async fn a_reply_that_is_cut_off_ends_the_run_at_the_limit_and_continues_under_a
     assert_eq!(reason(&status), &StopReason::Cost { limit, spent, next: None, cut });
     assert_eq!(
         reason(&status).to_string(),
-        "the budget of $5.00 ($5.00 spent; the reply of Ann was cut off at 500 tokens, all that was left)"
+        "the limit of $5.00 ($5.00 spent; the reply of Ann was cut off at 500 tokens, all that was left)"
     );
     assert_eq!(reason(&status).outcome(), RunOutcome::Budget);
     assert_eq!(log.reserved(), Money::default());
@@ -275,7 +275,7 @@ async fn a_nested_chat_ends_where_its_own_limit_cuts_a_reply_off_and_the_outer_o
             Body::Closed { reason, .. } if !event.at.is_root() => Some(reason.to_string()),
             _ => None,
         });
-        let text = "the chat `inner` has reached the budget of $5.00 ($5.00 spent; the reply of Ann was cut off at 500 tokens, \
+        let text = "the chat `inner` has reached the limit of $5.00 ($5.00 spent; the reply of Ann was cut off at 500 tokens, \
                     all that was left)";
         assert_eq!(inner.unwrap(), text);
         let expected = if own { RunOutcome::Done } else { RunOutcome::Budget };
