@@ -12,7 +12,7 @@ use crate::source::Source;
 const NOT_OURS: [&str; 7] = [".git", "target", "node_modules", ".polylogue", ".venv", "corpus", "artifacts"];
 
 /// What the checks read ends with one of these; of other files they want only the name.
-const READ: [&str; 5] = [".yaml", ".rs", ".md", ".toml", ".ci/run"];
+const READ: [&str; 7] = [".yaml", ".rs", ".md", ".toml", ".js", ".html", ".ci/run"];
 
 /// Everything the checks look at, read once.
 pub(crate) struct Repo {

@@ -105,7 +105,7 @@ export async function attempt(action) {
 const problemOf = (error) => (error instanceof Problem ? error : new Problem({ detail: String(error) }));
 
 /**
- * Does something that is done again and again without a person: what fails is shown until it succeeds, and never in place of what a person
+ * Does something that the page repeats by itself. A failure is shown until it succeeds, and never instead of the failure of what a person
  * has tried.
  * @template T
  * @param {() => Promise<T>} action

@@ -6,7 +6,7 @@ import { failure, isTemporary, refresh } from './api.js';
 const AGAIN = 2000;
 
 /**
- * Reads something for a view: again and again while the server is away or busy. What it refuses is shown, and not asked for again.
+ * Reads something for a view: repeatedly while the server is away or busy. What it refuses is shown, and not asked for again.
  * @template T
  * @param {() => Promise<T>} read
  * @param {(found: T) => void} take receives what was read, while the view wants it

@@ -26,7 +26,7 @@ function Media({ media }) {
     return html`<p class="file">A file of the type ${type}, ${url.length} characters</p>`;
 }
 
-/** A value as it is written. @param {any} value */
+/** A value as JSON; a text unchanged. @param {any} value */
 export const json = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2) ?? '');
 
 /** @param {{part: any, run: any}} props */

@@ -68,7 +68,7 @@ const PROMPTS: [&str; 24] = [
 ];
 
 /// Texts of others, this list, and tests that still await their words.
-const EXEMPT: [&str; 2] = ["compat/", "xtask/src/checks/idioms.rs"];
+const EXEMPT: [&str; 3] = ["compat/", "/vendor/", "xtask/src/checks/idioms.rs"];
 
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {
     let is_ours = |(file, _): &(&str, &str)| !EXEMPT.iter().any(|exempt| file.contains(exempt));
@@ -76,6 +76,9 @@ pub(super) fn check(repo: &Repo) -> Vec<Finding> {
     let mut found: Vec<Finding> = read.flat_map(|(file, text)| idioms(file, text)).collect();
     let teams = repo.texts(".yaml").filter(is_ours);
     found.extend(teams.flat_map(|(file, text)| idioms(file, &team_prose(text))));
+    let pages = [".js", ".html"].into_iter().flat_map(|end| repo.texts(end)).filter(is_ours);
+    // What a browser shows is in templates, whose marks are no code spans.
+    found.extend(pages.flat_map(|(file, text)| idioms(file, &text.replace('`', " "))));
     found
 }
 
@@ -212,6 +215,23 @@ mod tests {
                 "b.rs:1: `what came of` is not a term of the field",
                 "b.rs:4: `is told` is not a term of the field",
                 "b.rs:4: `nobody` is not a term of the field",
+            ]
+        );
+    }
+
+    #[test]
+    fn idioms_are_found_in_the_page_and_not_in_the_code_of_others() {
+        let script = "/** Asks again\n * and again. */\nconst shown = html`<p>Whoever speaks</p>`;\n";
+        let files =
+            [("page/a.js", script), ("page/b.html", "<p>Nobody.</p>\n"), ("page/vendor/c.js", "// anew\n")];
+        let mut found = check(&repo(&files));
+        found.sort();
+        assert_eq!(
+            brief(&found),
+            [
+                "page/a.js:1: `again and again` is not a term of the field",
+                "page/a.js:3: `whoever` is not a term of the field",
+                "page/b.html:1: `nobody` is not a term of the field",
             ]
         );
     }
