@@ -14,6 +14,7 @@ use crate::set::Set as _;
 use crate::text::ParticipantRef;
 
 /// Orchestrator: a planner writes a plan, and the next speaker is selected from a progress ledger.
+/// Example: `pattern: {orchestrator: {planner: Editor, max_turns: 12}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "Orchestrator")]
 pub struct Orchestrator {

@@ -17,6 +17,7 @@ use crate::set::Set as _;
 use crate::text::{AgentRef, MemberRef, Template};
 
 /// Role-play as in CAMEL: two roles solve a task by talking; one instructs, the other solves.
+/// Example: `pattern: {role_play: {user: {who: Ann, role: Trader}, assistant: {who: Bob, role: Programmer}}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "RolePlay")]
 pub struct RolePlay {

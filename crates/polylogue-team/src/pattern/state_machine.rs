@@ -20,6 +20,8 @@ use crate::source::Span;
 use crate::text::{ConditionText, END, Member, MemberOrEnd};
 
 /// State machine: each state has a speaker, and conditions select the next state.
+/// Example: `pattern: {state_machine: {start: Writer, after: {Writer: Critic,
+/// Critic: [{when: "last.text.contains('APPROVED')", then: end}, {then: Writer}]}}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "StateMachine")]
 pub struct StateMachine {
