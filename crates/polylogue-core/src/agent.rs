@@ -20,7 +20,7 @@ pub trait Agent: Send + Sync + 'static {
     /// The name under which it speaks.
     fn name(&self) -> &Name;
 
-    /// What it is good at, for selectors of the next speaker.
+    /// Describes what the agent is good at, for selectors of the next speaker.
     fn description(&self) -> &str {
         ""
     }
@@ -31,7 +31,7 @@ pub trait Agent: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// What works in a background task that this agent [starts](Turn::start_background) with the name `target`. It is asked again when
+    /// Returns the agent that works in a background task which this agent [starts](Turn::start_background) as `target`. It is asked again when
     /// a run is resumed, so it must not depend on the conversation. Agents around another one, whose turns it takes, pass this on.
     /// Default: nothing.
     fn background(&self, target: &str) -> Option<AnyAgent> {

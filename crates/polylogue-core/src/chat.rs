@@ -69,7 +69,7 @@ type OpeningFn = Box<dyn Fn(&Start<'_>) -> Vec<Message> + Send + Sync>;
 /// The input of a chat's opening.
 #[derive(Debug, Clone, Copy)]
 pub struct Start<'a> {
-    /// What the chat is about.
+    /// The task of the chat.
     pub task: &'a str,
     /// The transcript of the outer chat at this moment, if this chat takes part in one.
     pub around: Option<&'a Transcript>,
@@ -92,7 +92,7 @@ pub enum TaskFrom {
     Own(TaskFn),
 }
 
-/// What happens to background tasks that are open when their chat would end as completed, or because all are silent. When it ends
+/// The handling of background tasks that are open when their chat would end as completed, or because all are silent. When it ends
 /// for another reason - a limit, a participant that ends it, a person - they are cancelled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum OpenBackground {
@@ -198,7 +198,7 @@ impl Chat {
         ChatBuilder { name: name.to_owned(), policy: None, setup, introduce: None, stops: Vec::new() }
     }
 
-    /// Its participants, in order.
+    /// Returns the participants of the chat, in order.
     #[must_use]
     pub fn participants(&self) -> &[AnyAgent] {
         &self.setup.participants
@@ -365,14 +365,14 @@ impl ChatBuilder {
         self
     }
 
-    /// As [`introduction`](Self::introduction), made from the participants followed by the late joiners.
+    /// Sets an [`introduction`](Self::introduction) that is made from the participants followed by the late joiners.
     #[must_use]
     pub fn introduction_of(mut self, text: impl Fn(&[AnyAgent]) -> String + Send + Sync + 'static) -> Self {
         self.introduce = Some(Box::new(text));
         self
     }
 
-    /// As a participant of another chat, continues the conversation of the last turn that `name` had there: itself,
+    /// Continues, as a participant of another chat, the conversation of the last turn that `name` had there: itself,
     /// or another participant that is a chat. Default: every turn is a new conversation.
     #[must_use]
     pub fn continues(mut self, name: Name) -> Self {

@@ -242,7 +242,7 @@ impl AnyModel {
         self.ask_with(text, &Params::default(), &mut ()).await
     }
 
-    /// As [`ask`](Self::ask), with parameters, and with what streams of the reply. The model is asked again without a parameter that
+    /// Asks like [`ask`](Self::ask), with parameters, and with what streams of the reply. The model is asked again without a parameter that
     /// its provider refuses.
     ///
     /// # Errors

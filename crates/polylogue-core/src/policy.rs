@@ -180,7 +180,7 @@ pub trait Condition: Send + Sync + 'static {
     }
 }
 
-/// As `policy`, until `stop` holds. When a participant ends the chat, its reason has priority over `stop`.
+/// Wraps `policy`, and ends the chat when `stop` holds. When a participant ends the chat, its reason has priority over `stop`.
 pub fn until(stop: impl Condition, policy: impl Policy) -> impl Policy {
     around(policy, move |policy, chat| match (chat.ended_by(), stop.now(chat)) {
         (Some((_, reason)), _) => Step::close(reason.clone(), chat),

@@ -209,7 +209,7 @@ impl Transcript {
         &self.at
     }
 
-    /// Whether it has begun.
+    /// Returns whether the chat has begun.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.opening.is_some()

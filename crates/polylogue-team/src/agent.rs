@@ -110,7 +110,7 @@ pub enum NoModel {
 }
 
 impl Agent {
-    /// What only an agent with a model has.
+    /// The keys that only an agent with a model has.
     #[must_use]
     pub const fn model(&self) -> Option<&ModelKeys> {
         match &self.kind {
@@ -124,7 +124,7 @@ impl Agent {
         self.model()?.memory.on().filter(|memory| memory.is_used())
     }
 
-    /// Whether it is a person.
+    /// Returns whether the agent is a person.
     #[must_use]
     pub const fn is_human(&self) -> bool {
         matches!(self.kind, AgentKind::Human(_))

@@ -46,7 +46,7 @@ use crate::source::Source;
 use crate::team::Team;
 use crate::tooling::ToolEntry;
 
-/// What a run of a team takes at most.
+/// The most that a run of a team takes.
 ///
 /// It counts every turn that the patterns of the team allow, nested chats, rounds of tools, selections of speakers,
 /// summaries, questions about tasks, repairs of replies, compactions and retries, and what tools declare to cost, within the limits of the run
@@ -59,7 +59,7 @@ pub struct TeamBound {
     pub at_most: Amount,
     /// At most, if every request is sent as often as failures allow.
     pub with_retries: Amount,
-    /// What a run usually takes: short replies, few rounds of tools, and chats that end early. Not a bound.
+    /// The usual usage of a run: short replies, few rounds of tools, and chats that end early. Not a bound.
     pub typical: Amount,
     /// The parts of the bound, by chat and agent, the most expensive first. Where any of several agents can speak, each
     /// of them counts as if it was the one: their sum is then more than the bound.
@@ -209,7 +209,7 @@ impl Team {
         self.bound_with(provide, limits, Catalog::default())
     }
 
-    /// The same with tools of MCP servers, as far as these are known.
+    /// Computes the bound with tools of MCP servers, as far as these are known.
     ///
     /// # Errors
     /// As [`bound`](Self::bound).
@@ -360,13 +360,13 @@ impl Team {
 }
 
 impl TeamBound {
-    /// Whether it has a bound on tokens.
+    /// Returns whether there is a bound on tokens.
     #[must_use]
     pub const fn is_finite(&self) -> bool {
         self.unbounded.is_empty()
     }
 
-    /// What a run must not exceed, with all retries: to be enforced by [`Log::bound`](polylogue::Log::bound). Tokens without a
+    /// Returns the bound of a run, with all retries, to be enforced by [`Log::bound`](polylogue::Log::bound). Tokens without a
     /// limit and models of unknown price have no bound.
     #[must_use]
     pub fn to_enforce(&self) -> RunBound {

@@ -30,7 +30,7 @@ impl Team {
         self.build_at(provide, &BuildContext::none())
     }
 
-    /// The same for a team that runs programs: they work at `workplace`. Nothing is run, and nothing is made there, before
+    /// Builds a team that runs programs: they work at `workplace`. Nothing is run, and nothing is made there, before
     /// an agent wants it.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl Team {
         self.assistants_with(provide, Catalog::default())
     }
 
-    /// The same with tools of MCP servers, as far as these are known.
+    /// Builds the assistants with tools of MCP servers, as far as these are known.
     ///
     /// # Errors
     /// As [`build`](Self::build).
@@ -58,7 +58,7 @@ impl Team {
         AgentBuilder::of(self, &self.name, None, provide, &place).assistants()
     }
 
-    /// The same as they are in `chat`: those of a society have system texts that are made of what was said there.
+    /// Builds the assistants in their form in `chat`: those of a role-play have system texts that are made of what was said there.
     ///
     /// # Errors
     /// As [`build`](Self::build).

@@ -26,7 +26,7 @@ const SHOWN: usize = 40;
 pub struct TeamChange {
     /// Where it is and what it is, such as "agent `Ann`: `system` has changed".
     pub text: String,
-    /// Whether it has no effect on a conversation that has begun.
+    /// Whether the change has no effect on a conversation that has begun.
     pub is_harmless: bool,
 }
 
@@ -64,7 +64,7 @@ impl Team {
         load(file, &self.sources.overrides)
     }
 
-    /// What is different in `newer`: keys first, then files that the team brings along.
+    /// Lists the differences in `newer`: keys first, then files that the team brings along.
     ///
     /// ```
     /// use polylogue_team::{Overrides, parse};

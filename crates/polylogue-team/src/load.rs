@@ -56,7 +56,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// The same for a program that has no models of its own: with warnings of models of which neither the provider is known nor an
+    /// Checks for a program that has no models of its own: adds warnings of models of which neither the provider is known nor an
     /// endpoint of the team, if the team has a script, by which it can run.
     ///
     /// # Errors

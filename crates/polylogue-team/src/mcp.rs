@@ -65,7 +65,7 @@ pub struct McpServer {
 }
 
 impl McpServer {
-    /// What it is, in a line: its command, or its address.
+    /// Describes the server in a line: its command, or its address.
     #[must_use]
     pub fn in_words(&self) -> String {
         match (&self.command, &self.url) {
@@ -76,7 +76,7 @@ impl McpServer {
         }
     }
 
-    /// It as in `mcpServers` of the usual JSON document.
+    /// The server as in `mcpServers` of the usual JSON document.
     #[must_use]
     pub fn to_json(&self) -> Value {
         self.write()

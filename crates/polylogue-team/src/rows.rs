@@ -11,7 +11,7 @@ pub use self::row::Row;
 use self::row::{LONGEST_ID, MOST_ROWS};
 use crate::diagnostic::Diagnostics;
 
-/// What a team is run over.
+/// The rows over which a team is run.
 ///
 /// ```
 /// use polylogue_team::Rows;

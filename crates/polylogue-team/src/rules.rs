@@ -9,7 +9,7 @@ use polylogue_config::yaml::{self, Data};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a rule applies to: all given fields must match. `*` in a text matches any characters.
+/// A condition of a rule on what it applies to: all given fields must match. `*` in a text matches any characters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rule {

@@ -49,7 +49,7 @@ impl fmt::Display for Capability {
     }
 }
 
-/// What a model supports besides writing text. `None` is unknown.
+/// The features that a model supports besides writing text. `None` is unknown.
 ///
 /// ```
 /// use polylogue_core::{Capability, Capabilities};

@@ -8,7 +8,7 @@ use super::pattern_flaw::PatternFlaw;
 use super::store_error::LogId;
 use super::unknown_name::UnknownName;
 
-/// What is wrong in the definition of agents or of a chat, or in how they are run.
+/// An error in the definition of agents or of a chat, or in how they are run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {

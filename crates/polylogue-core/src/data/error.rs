@@ -50,7 +50,7 @@ pub enum Error {
     Bug(String),
 }
 
-/// What interrupts a turn or a run without being a failure: return it from a turn, by `?`, and the run loop handles
+/// An interruption of a turn or a run that is not a failure: return it from a turn, by `?`, and the run loop handles
 /// it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -89,7 +89,7 @@ impl Error {
         }
     }
 
-    /// Who can fix it.
+    /// Returns who can fix the error.
     #[must_use]
     pub fn fault(&self) -> Fault {
         match self {
@@ -169,7 +169,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// What happened to an agent's turn, after its name: `failed (provider): status 429`, or `is put off: ...`.
+    /// Describes what happened to an agent's turn, after its name: `failed (provider): status 429`, or `is put off: ...`.
     #[must_use]
     pub fn in_words(&self) -> String {
         match self.postponed {

@@ -46,13 +46,13 @@ impl Media {
         }
     }
 
-    /// Whether it is a sound, by its type.
+    /// Returns whether the media is a sound, by its type.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.kind.starts_with("audio/")
     }
 
-    /// Whether it is a document with pages, by its type: PDF and those of office programs, but no text.
+    /// Returns whether the media is a document with pages, by its type: PDF and those of office programs, but no text.
     #[must_use]
     pub fn is_document(&self) -> bool {
         self.kind.get(..12).is_some_and(|begin| begin.eq_ignore_ascii_case("application/"))

@@ -34,7 +34,7 @@ impl Message {
         Self { from, to: Audience::All, parts: vec![Part::text(text)], outside: Vec::new() }
     }
 
-    /// The same message to another audience.
+    /// Replaces the audience of the message.
     #[must_use]
     pub fn to(self, to: Audience) -> Self {
         Self { to, ..self }
@@ -92,7 +92,7 @@ impl From<&Self> for Message {
     }
 }
 
-/// Who sees a message. Its author always does.
+/// The participants that see a message. Its author always does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Audience {

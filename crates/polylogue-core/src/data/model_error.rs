@@ -90,7 +90,7 @@ impl ModelError {
         Self { wait_ms: NonZeroU32::new(milliseconds), ..self }
     }
 
-    /// As [`wait_for`](Self::wait_for), for a call that is only [put off](ModelErrorKind::Postponed).
+    /// Sets a wait like [`wait_for`](Self::wait_for), for a call that is only [put off](ModelErrorKind::Postponed).
     #[must_use]
     pub fn postponed_for(self, wait: Duration) -> Self {
         Self { kind: ModelErrorKind::Postponed, ..self.wait_for(wait) }
@@ -102,7 +102,7 @@ impl ModelError {
         self.wait_ms.map(|wait| Duration::from_millis(wait.get().into()))
     }
 
-    /// Who can fix it.
+    /// Returns who can fix the error.
     #[must_use]
     pub const fn fault(&self) -> Fault {
         match self.kind {

@@ -58,7 +58,7 @@ impl Outcome {
         self.using(ToolUsage::of_tool("", cost))
     }
 
-    /// What the call itself cost, besides that of models; `None` if it does not say.
+    /// The cost of the call itself, besides that of models; `None` if it does not say.
     #[must_use]
     pub fn own_cost(&self) -> Option<Money> {
         let own = self.used.iter().filter(|used| used.is_of_tool());
@@ -149,7 +149,7 @@ impl Outcome {
         texts.collect::<Vec<_>>().join("\n\n")
     }
 
-    /// The same with the beginning and the end of its [text](Self::whole_text), at most `bytes` of it, and a reference to
+    /// Shortens the outcome to the beginning and the end of its [text](Self::whole_text), at most `bytes` of it, and a reference to
     /// the whole, which is `stored`.
     #[must_use]
     pub fn shortened(self, bytes: usize, stored: StoredResult) -> Self {
@@ -159,7 +159,7 @@ impl Outcome {
         Self { parts, stored: Some(stored), ..self }
     }
 
-    /// Its text.
+    /// The text of the outcome.
     #[must_use]
     pub fn plain(&self) -> Cow<'_, str> {
         plain(&self.parts)

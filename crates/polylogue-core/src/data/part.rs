@@ -45,7 +45,7 @@ impl Part {
     /// How much is kept of what a provider could not parse, in characters.
     const MAX_UNPARSED: usize = 2_000;
 
-    /// What a model wrote that its provider could not parse, in a reply that [ends](Finish::Malformed) so: a note for the prompt that
+    /// Quotes what a model wrote that its provider could not parse, in a reply that [ends](Finish::Malformed) so: a note for the prompt that
     /// asks for another reply. The end of a text of more than 2,000 characters is left out.
     ///
     /// ```
@@ -75,13 +75,13 @@ impl Part {
         Self::Text(text.into())
     }
 
-    /// Whether it is reasoning.
+    /// Returns whether the part is reasoning.
     #[must_use]
     pub const fn is_thought(&self) -> bool {
         matches!(self, Self::Thought(_))
     }
 
-    /// Whether it is empty: a text or a thought of white space only, a note, or a mark.
+    /// Returns whether the part is empty: a text or a thought of white space only, a note, or a mark.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         match self {

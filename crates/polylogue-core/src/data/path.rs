@@ -57,7 +57,7 @@ impl Path {
         self.0.strip_prefix(&*outer.0)?.strip_prefix('/')?.split('/').next()
     }
 
-    /// Whether it is that of a background task.
+    /// Returns whether the path is that of a background task.
     #[must_use]
     pub fn is_background(&self) -> bool {
         self.0.rsplit('/').next().and_then(background_segment).is_some()
@@ -116,13 +116,13 @@ impl Path {
         self.is_root() || self.depth() == 1 && !self.0.contains('.')
     }
 
-    /// Whether it is the outermost chat.
+    /// Returns whether the path is that of the outermost chat.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether it is below `outer`.
+    /// Returns whether the path is below `outer`.
     #[must_use]
     pub fn is_within(&self, outer: &Self) -> bool {
         self.0.strip_prefix(&*outer.0).is_some_and(|rest| rest.starts_with('/'))
@@ -143,7 +143,7 @@ impl Path {
         })
     }
 
-    /// As text.
+    /// The path as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

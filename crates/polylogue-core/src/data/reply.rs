@@ -85,13 +85,13 @@ impl Reply {
         }
     }
 
-    /// Its text, without thoughts.
+    /// The text of the reply, without thoughts.
     #[must_use]
     pub fn plain(&self) -> Cow<'_, str> {
         plain(&self.parts)
     }
 
-    /// Its tool calls, in order.
+    /// The tool calls of the reply, in order.
     #[must_use]
     pub fn calls(&self) -> Vec<Call> {
         let call = |part: &Part| match part {

@@ -59,7 +59,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// The same with at most `most` tokens in the reply; `None` if it has no more already.
+    /// Limits the reply to at most `most` tokens; `None` if the request allows no more already.
     #[must_use]
     pub fn with_reply_limit(&self, most: u64) -> Option<Self> {
         let most = u32::try_from(most).ok()?;
@@ -89,7 +89,7 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// Its name in requests.
+    /// The name of the effort in requests.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

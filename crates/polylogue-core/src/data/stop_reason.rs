@@ -128,7 +128,7 @@ pub struct CutReply {
     pub tokens: u64,
 }
 
-/// What has limits besides those of a run: an agent or a chat within it, or several runs together.
+/// An owner of limits besides those of a run: an agent or a chat within it, or several runs together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AllowanceOwner {
@@ -284,7 +284,7 @@ impl StopReason {
         }
     }
 
-    /// Whether it is the limit of a budget that the run shares with others: reopened under a larger one, it continues.
+    /// Returns whether the reason is the limit of a budget that the run shares with others: reopened under a larger one, it continues.
     #[must_use]
     pub const fn is_shared(&self) -> bool {
         matches!(self, Self::Allowance { of: AllowanceOwner::Shared(_), .. })

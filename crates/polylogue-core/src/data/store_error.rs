@@ -238,7 +238,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Who can fix it.
+    /// Returns who can fix the error.
     #[must_use]
     pub const fn fault(&self) -> Fault {
         match self {

@@ -83,7 +83,7 @@ impl Budget {
         Self::timed(name, most, move || since.elapsed())
     }
 
-    /// As [`new`](Self::new), with another clock, which returns the time since its beginning. For tests.
+    /// Creates a budget like [`new`](Self::new), with another clock, which returns the time since its beginning. For tests.
     #[must_use]
     pub fn timed(
         name: impl Into<Arc<str>>,
@@ -111,13 +111,13 @@ impl Budget {
         Self { shared, log: None }
     }
 
-    /// Whose limits they are, as in [`StopReason::Allowance`].
+    /// The owner of the limits, as in [`StopReason::Allowance`].
     #[must_use]
     pub fn owner(&self) -> &AllowanceOwner {
         &self.shared.owner
     }
 
-    /// Its limits.
+    /// The limits of the budget.
     #[must_use]
     pub fn limits(&self) -> Allowance {
         self.allowance(&self.balance())
@@ -127,7 +127,7 @@ impl Budget {
         balance.piece.as_ref().map_or(self.shared.allowance, Piece::limits)
     }
 
-    /// What was used. Calls of unknown usage count with their reservation.
+    /// The usage so far. Calls of unknown usage count with their reservation.
     #[must_use]
     pub fn used(&self) -> CountedUsage {
         self.balance().used

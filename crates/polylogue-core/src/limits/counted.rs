@@ -4,7 +4,7 @@ use std::ops::{Add, AddAssign};
 
 use crate::{Money, TotalUsage};
 
-/// What counts against limits: what was used, calls of unknown usage at their upper bound.
+/// The usage that counts against limits: what was used, calls of unknown usage at their upper bound.
 ///
 /// ```
 /// use polylogue_core::{CountedUsage, Money};
@@ -45,7 +45,7 @@ impl AddAssign for CountedUsage {
 }
 
 impl TotalUsage {
-    /// What of it counts against limits.
+    /// The part of the usage that counts against limits.
     #[must_use]
     pub fn counted(&self) -> CountedUsage {
         let (calls, tokens) = (self.counted_calls(), self.counted_tokens());

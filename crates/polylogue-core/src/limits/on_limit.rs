@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Allowance;
 
-/// What happens when a limit of the whole run is reached.
+/// The behavior when a limit of the whole run is reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnLimit {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Limits;
 use crate::{Capabilities, Capability, Money};
 
-/// What a whole run takes at most, as computed before its first call. No call is sent that could exceed it: the run then
+/// The most that a whole run takes, as computed before its first call. No call is sent that could exceed it: the run then
 /// ends with [`StopReason::Bound`](crate::StopReason::Bound). Default: nothing is bounded.
 ///
 /// It counts the model calls of agents, not what tools spend, and not the attempts that a server refused before it did
@@ -86,7 +86,7 @@ impl RunBound {
     }
 }
 
-/// What a run was computed to take at most before its first call, as people and programs see it.
+/// The most that a run was computed to take before its first call, as people and programs see it.
 ///
 /// ```
 /// # use polylogue_core::BoundSummary;

@@ -50,7 +50,7 @@ impl LogHandle {
         self.buffer.lock().await.totals.usage
     }
 
-    /// What the run takes at most, if that was computed before it began.
+    /// The most that the run takes, if that was computed before it began.
     #[must_use]
     pub const fn bound(&self) -> Option<RunBound> {
         self.bound
@@ -110,8 +110,8 @@ impl LogHandle {
         self.inbox.push(None, instruction)
     }
 
-    /// As [`instruct`](Self::instruct), for the message `number` in the inbox of the store. Returns `None` if the log has it already,
-    /// and does nothing if it waits already.
+    /// Gives an instruction like [`instruct`](Self::instruct): the message `number` in the inbox of the store. Returns `None` if the
+    /// log has it already, and does nothing if it waits already.
     pub async fn deliver(&self, number: u64, instruction: Instruction) -> Option<Confirmation> {
         let is_taken = self.buffer.lock().await.totals.taken.contains(number);
         (!is_taken).then(|| self.inbox.push(Some(number), instruction))

@@ -63,7 +63,7 @@ impl Listing {
         }
     }
 
-    /// Its state.
+    /// The state of the conversation.
     #[must_use]
     pub fn state(&self) -> LogState {
         if self.is_damaged { LogState::Damaged } else { self.summary.state() }
@@ -116,7 +116,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// As text, for a command or a URL.
+    /// The cursor as text, for a command or a URL.
     #[must_use]
     pub fn to_text(&self) -> String {
         format!("{}.{}", self.created.0, self.id)
@@ -143,7 +143,7 @@ impl ListQuery {
         self.id.as_ref().is_none_or(|beginning| id.as_str().starts_with(beginning.as_str()))
     }
 
-    /// Whether it lists `listing`.
+    /// Returns whether the query lists `listing`.
     #[must_use]
     pub fn matches(&self, listing: &Listing) -> bool {
         let is_team = |team: &String| {

@@ -33,7 +33,7 @@ impl Log {
         Self::create_with(store, id, &Meta::default()).await
     }
 
-    /// As [`create`](Self::create), with a title and what else is needed to run it again.
+    /// Creates a log like [`create`](Self::create), with a title and what else is needed to run it again.
     ///
     /// # Errors
     /// As [`create`](Self::create).
@@ -96,8 +96,8 @@ impl Log {
         Ok(self.store.release(self.claim.clone()).await?)
     }
 
-    /// As [`release`](Self::release) after a run that has ended: if workers had to look at it, as after one that was handed over to them,
-    /// they do so at `due` only, or when an inbox message comes.
+    /// Releases the log like [`release`](Self::release), after a run that has ended: if workers had to look at it, as after one that
+    /// was handed over to them, they do so at `due` only, or when an inbox message comes.
     ///
     /// # Errors
     /// When the store cannot be written.

@@ -36,7 +36,7 @@ pub struct DefaultAnswer {
     pub text: Arc<str>,
 }
 
-/// Who answered a question.
+/// The person or program that answered a question.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Responder {

@@ -35,7 +35,7 @@ impl TurnRequest {
         Self { who, prompt: Some(prompt.into()), to: Audience::private(), choice: None }
     }
 
-    /// The same request, with how the participant was selected.
+    /// Adds how the participant was selected.
     #[must_use]
     pub fn with_choice(self, choice: Choice) -> Self {
         Self { choice: Some(Box::new(choice)), ..self }
@@ -54,7 +54,7 @@ pub struct Choice {
     pub reply: Option<Arc<str>>,
 }
 
-/// What selected the next speaker.
+/// The selector of the next speaker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -9,7 +9,7 @@ use super::event::{Body, Event};
 use super::question::Question;
 use crate::{Name, Path, StopReason, TotalUsage};
 
-/// What a list shows of a conversation: a fold of its events. A store keeps it next to the log and updates it in the same write as
+/// A summary of a conversation for lists: a fold of its events. A store keeps it next to the log and updates it in the same write as
 /// the events, so that lists read no logs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

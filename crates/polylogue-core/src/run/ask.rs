@@ -60,7 +60,7 @@ impl<'a> Turn<'a> {
         self.make(AgentCall::of(agent, message)).await
     }
 
-    /// As [`ask`](Self::ask), at the path of `label` instead of the agent's name. So agents of the same name can have
+    /// Asks like [`ask`](Self::ask), at the path of `label` instead of the agent's name. So agents of the same name can have
     /// separate memories; a label such as `items.0` is for one of many.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ impl Chat {
         self.stream_in(Log::in_memory(), task)
     }
 
-    /// As [`stream`](Self::stream), in an empty log.
+    /// Streams a run like [`stream`](Self::stream), in an empty log.
     #[must_use]
     pub fn stream_in(&self, log: Log, task: &str) -> RunStream<'_> {
         let (updates, task) = (log.subscribe_from_start(), task.to_owned());
@@ -47,7 +47,7 @@ impl Chat {
         self.run_with(log, task, Vec::new()).await
     }
 
-    /// As [`run_in`](Self::run_in), with `attached` parts, such as pictures, in the message of the opening that has the task.
+    /// Runs like [`run_in`](Self::run_in), with `attached` parts, such as pictures, in the message of the opening that has the task.
     ///
     /// # Errors
     /// As [`run_in`](Self::run_in).

@@ -50,7 +50,7 @@ impl Log {
         self.answer_by(at, who, text, Responder::Unnamed).await
     }
 
-    /// As [`answer`](Self::answer), with who answered.
+    /// Answers like [`answer`](Self::answer), and says who answered.
     ///
     /// # Errors
     /// As [`answer`](Self::answer).
@@ -94,7 +94,7 @@ impl Log {
         self.reopen_for(LimitOverrides::default()).await
     }
 
-    /// As [`reopen`](Self::reopen): limits of the outermost chat itself - its maximum number of turns, and termination
+    /// Reopens like [`reopen`](Self::reopen): limits of the outermost chat itself - its maximum number of turns, and termination
     /// conditions that count turns, messages, tokens or money - end it only when it has used `more` than now. The same
     /// holds for limits of the chat or of the agent that ended it. Limits of the whole run are those of the log; [`limits_beyond`](Self::limits_beyond) has those to set.
     ///

@@ -2,7 +2,7 @@
 
 use crate::{LimitOverrides, Money};
 
-/// What a chat may use since it was opened last, whatever its own limits: a resumption or a person allowed it. 0 where nothing was
+/// The amounts that a chat may use since it was opened last, whatever its own limits: a resumption or a person allowed it. 0 where nothing was
 /// allowed. Termination conditions and policies use the larger of their own limit and this one.
 ///
 /// ```

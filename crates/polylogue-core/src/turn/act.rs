@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{Call, DefaultAnswer, Part, StopReason};
 
-/// What an agent does with its turn.
+/// The action of an agent in its turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
     /// Says something to the audience of its turn request.

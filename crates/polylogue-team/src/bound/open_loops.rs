@@ -14,7 +14,7 @@ use crate::pattern::Pattern;
 use crate::source::Source;
 use crate::team::Team;
 
-/// What has no limit of its own.
+/// A kind of loop that has no limit of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopKind {

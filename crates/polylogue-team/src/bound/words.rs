@@ -23,7 +23,7 @@ impl Amount {
 }
 
 impl TeamBound {
-    /// What a run takes at most, as a part of a sentence: in money, or in tokens where the models cost nothing or a price is
+    /// Describes what a run takes at most, as a part of a sentence: in money, or in tokens where the models cost nothing or a price is
     /// unknown. `None` if it calls no model.
     ///
     /// ```

@@ -79,7 +79,7 @@ impl<'de> Deserialize<'de> for Team {
 }
 
 impl Team {
-    /// The same team with other values of variables, read from the texts that it was read from: no file is opened.
+    /// Replaces values of variables of the team, read from the texts that it was read from: no file is opened.
     ///
     /// # Errors
     /// All mistakes at once: it has no such variable, or a value does not fit where it is used.

@@ -110,7 +110,7 @@ impl Team {
         self.model_users(name, None).into_iter().map(|user| user.name).collect()
     }
 
-    /// Those of the [answering_models](Self::answering_models) for which the files name no model.
+    /// Lists those of the [answering_models](Self::answering_models) for which the files name no model.
     #[must_use]
     pub fn answering_without_model(&self) -> Vec<Name> {
         let users = self.model_users(&self.name, None).into_iter();
@@ -156,7 +156,7 @@ impl Team {
         all
     }
 
-    /// What the team says of the endpoint of `model`, a name such as `house:model-id`; `None` when it says nothing.
+    /// The team's definition of the endpoint of `model`, a name such as `house:model-id`; `None` when it says nothing.
     #[must_use]
     pub fn endpoint_of(&self, model: &str) -> Option<(&str, &Endpoint)> {
         let name = canonical(model.split([':', '/']).next().unwrap_or_default().trim());

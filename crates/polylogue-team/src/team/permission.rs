@@ -24,14 +24,14 @@ pub struct Usage {
 type RequestedPermissions = BTreeMap<Grant, Vec<String>>;
 
 impl Team {
-    /// What the team and those within it ask for that has to be allowed, and what of it: programs, hosts, paths, MCP servers,
+    /// Lists the permissions that the team and those within it need, and for what: programs, hosts, paths, MCP servers,
     /// addresses of models, environment variables. [Memory](Self::memory_scopes) is apart: only its user knows who wrote it.
     #[must_use]
     pub fn wants(&self) -> BTreeMap<Grant, Vec<String>> {
         self.wants_of(&Usage::default())
     }
 
-    /// The same of a team that is run in the way `usage` says.
+    /// Lists the permissions of a team that is run in the way `usage` says.
     #[must_use]
     pub fn wants_of(&self, usage: &Usage) -> BTreeMap<Grant, Vec<String>> {
         let mut all = self.wants_of_tools();
@@ -54,7 +54,7 @@ impl Team {
         all
     }
 
-    /// What the endpoint that the team calls `name` asks for when its models are called.
+    /// Lists the permissions that the endpoint `name` of the team needs when its models are called.
     #[must_use]
     pub fn wants_of_endpoint(&self, name: &str) -> BTreeMap<Grant, Vec<String>> {
         let mut all = RequestedPermissions::new();

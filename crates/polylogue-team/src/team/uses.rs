@@ -78,7 +78,7 @@ impl Team {
         of_agents.chain(for_tasks).map(|tool| &tool.value)
     }
 
-    /// Whether it may run programs, or work with files: then it is built with a [`BuildContext`](crate::BuildContext).
+    /// Returns whether the team may run programs, or work with files: then it is built with a [`BuildContext`](crate::BuildContext).
     #[must_use]
     pub fn needs_workplace(&self) -> bool {
         self.works() || self.teams.iter().any(|sub| sub.team.needs_workplace())
@@ -173,7 +173,7 @@ impl Team {
         all
     }
 
-    /// The same as the usual JSON document, `mcpServers`.
+    /// The MCP servers as the usual JSON document, `mcpServers`.
     #[must_use]
     pub fn mcp_document(&self) -> Value {
         let declared =

@@ -59,7 +59,7 @@ pub struct Function {
 
 type ActFn = dyn for<'a> Fn(&'a mut Turn<'_>) -> ActFuture<'a> + Send + Sync;
 
-/// What the function of [`Function::calling`] returns: a boxed `async` block.
+/// The return type of the function of [`Function::calling`]: a boxed `async` block.
 pub type ActFuture<'a> = Pin<Box<dyn Future<Output = Result<Act>> + Send + 'a>>;
 
 impl Function {

@@ -22,7 +22,7 @@ pub enum ToolCalling {
     Text,
 }
 
-/// What an agent's history keeps of a turn with prompted tool calls.
+/// The part that an agent's history keeps of a turn with prompted tool calls.
 ///
 /// With native calls, calls and results always stay in the history, as providers require.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -49,7 +49,7 @@ pub struct Nested {
 
 type ReplyFn = dyn Fn(&StopReason, &str) -> Option<Act> + Send + Sync;
 
-/// What of the outer conversation is carried into the inner chat.
+/// The part of the outer conversation that is carried into the inner chat.
 #[derive(Clone, Default, derive_more::Debug)]
 #[non_exhaustive]
 pub enum OuterContext {

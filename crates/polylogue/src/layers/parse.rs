@@ -59,7 +59,7 @@ pub trait Parser: Send + Sync + 'static {
     /// What is wrong with the text, in words that the model can act on.
     fn parse(&self, text: &str) -> Result<Option<Value>, String>;
 
-    /// What the model receives instead of its own earlier `text` with `value` in it; `None` omits the message. Default:
+    /// Returns what the model receives instead of its own earlier `text` with `value` in it; `None` omits the message. Default:
     /// the original text.
     fn render(&self, text: &str, value: &Value) -> Option<String> {
         let _ = value;
@@ -109,7 +109,7 @@ impl Parsed {
         &self.agent
     }
 
-    /// The same agent with other settings, such as stop words, made by `change`. It shares the memory.
+    /// Copies the agent with other settings, such as stop words, made by `change`. The copy shares the memory.
     #[must_use]
     pub fn but(self, change: impl FnOnce(Assistant) -> Assistant) -> Self {
         Self { agent: change(self.agent), ..self }

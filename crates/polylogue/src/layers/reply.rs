@@ -42,7 +42,7 @@ use crate::Human;
 /// The rules of [`Agent::act`] apply: when a run is resumed in the middle of a turn, `reply` runs again from its start,
 /// and must be deterministic.
 pub trait Reply: Send + Sync + 'static {
-    /// Its label in a stack, for [`Stack::without`].
+    /// The label of the layer in a stack, for [`Stack::without`].
     fn label(&self) -> &str {
         ""
     }
@@ -53,7 +53,7 @@ pub trait Reply: Send + Sync + 'static {
         false
     }
 
-    /// What works in background tasks that it starts: see [`Agent::background`]. Default: nothing.
+    /// Returns the agent that works in background tasks of this layer: see [`Agent::background`]. Default: nothing.
     fn background(&self, target: &str) -> Option<AnyAgent> {
         let _ = target;
         None
@@ -150,7 +150,7 @@ impl<F: Fn(&Turn<'_>) -> Result<Option<Act>> + Send + Sync + 'static> Reply for 
     }
 }
 
-/// The same layer with the label `label`, for [`Stack::without`].
+/// Gives a layer the label `label`, for [`Stack::without`].
 pub fn named(label: &str, layer: impl Reply) -> impl Reply {
     Named { label: label.to_owned(), layer }
 }

@@ -37,7 +37,7 @@ use polylogue_core::{
 
 use crate::policies::dag::Dag;
 
-/// What a chat in a sequence starts with: its message, and below it the results of earlier chats.
+/// The task with which a chat in a sequence starts: its message, and below it the results of earlier chats.
 ///
 /// First its own context, then the summaries of the finished chats, in the order in which they finished, since the
 /// outer chat was last opened. A chat without a summary is omitted.

@@ -138,7 +138,7 @@ impl Group {
         Self { selector: Some(AnyAgent::new(selector)), ..group }
     }
 
-    /// As [`select_by`](Self::select_by), by the name of a participant, or of an agent that was added to the chat with
+    /// Selects speakers like [`select_by`](Self::select_by), by the name of a participant, or of an agent that was added to the chat with
     /// [`private_agent`](polylogue_core::ChatBuilder::private_agent).
     #[must_use]
     pub fn selected_by(selector: Name) -> Self {

@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 
 use crate::policies::replay::is_present;
 
-/// Who speaks after a turn without a handoff.
+/// The next speaker after a turn without a handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AfterHandoff {
     /// The same agent continues; when its message is empty, the chat ends.

@@ -31,8 +31,8 @@
 
 use polylogue_core::{Condition, JoinHistory, Name, Policy, Step, Transcript, around};
 
-/// As `policy`; `who`, added to the chat with [`late_joiner`](polylogue_core::ChatBuilder::late_joiner), joins as soon
-/// as `when` holds.
+/// Wraps `policy` so that a participant joins late: `who`, added to the chat with
+/// [`late_joiner`](polylogue_core::ChatBuilder::late_joiner), joins as soon as `when` holds.
 ///
 /// A participant who left does not rejoin by this. Nest calls for several late joiners.
 pub fn joining(who: Name, when: impl Condition, sees: JoinHistory, policy: impl Policy) -> impl Policy {

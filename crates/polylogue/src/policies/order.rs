@@ -88,7 +88,7 @@ fn all_spoken(chat: &Transcript) -> Step {
     reason.close(chat)
 }
 
-/// As `policy`; when it ends, `who` is asked for a summary in a private turn, with `prompt`. The answer is the summary;
+/// Wraps `policy`: when it ends, `who` is asked for a summary in a private turn, with `prompt`. The answer is the summary;
 /// with an empty answer the summary of `policy` stays. Not asked if no participant said anything.
 ///
 /// ```
@@ -170,7 +170,7 @@ fn reflection(chat: &Transcript, who: &Name) -> Reflection {
     }
 }
 
-/// As `policy`, with a summary computed from the transcript at the end.
+/// Wraps `policy`, with a summary computed from the transcript at the end.
 pub fn summed_up(
     policy: impl Policy,
     summary: impl Fn(&Transcript) -> String + Send + Sync + 'static,

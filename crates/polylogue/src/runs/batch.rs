@@ -64,7 +64,7 @@ pub struct Batch {
     cancellation: Cancellation,
 }
 
-/// What pays for the conversations of a batch besides its budget, such as budgets that several processes share.
+/// Budgets that pay for the conversations of a batch besides its own, such as budgets that several processes share.
 pub trait Payers: fmt::Debug + Send + Sync {
     /// Has a log be paid for, before its chat makes a call: one that is new, or that an earlier run has begun.
     ///
@@ -87,7 +87,7 @@ pub struct BatchStart {
     pub chat: Chat,
     /// The task.
     pub task: String,
-    /// What a new conversation takes at most. Default: no bound. See also [`Batch::begun_bounds`].
+    /// The most that a new conversation takes. Default: no bound. See also [`Batch::begun_bounds`].
     pub bound: RunBound,
 }
 

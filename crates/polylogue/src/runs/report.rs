@@ -54,7 +54,7 @@ pub struct Report {
     pub usage: TotalUsage,
     /// Usage by chat, agent, model and purpose.
     pub rows: Vec<Row>,
-    /// What kept prompt caches from being read, by agent.
+    /// The changes that kept prompt caches from being read, by agent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prefix_changes: Vec<(Name, PrefixChange)>,
 }

@@ -94,7 +94,7 @@ pub struct Worker {
     unsuited: Arc<Mutex<Unsuited>>,
 }
 
-/// What happened to a worker.
+/// An event in the life of a worker.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum WorkerEvent {
@@ -240,7 +240,7 @@ impl Worker {
         self.keep_until(self.work(&run)).await;
     }
 
-    /// As [`run`](Self::run) for one claim that the caller has from this worker's store, until it is released.
+    /// Runs like [`run`](Self::run) for one claim that the caller has from this worker's store, until it is released.
     pub async fn run_claimed<R, F>(&self, claim: Claim, run: R)
     where
         R: Fn(Claimed) -> F + Sync,

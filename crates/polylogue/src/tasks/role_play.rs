@@ -330,7 +330,7 @@ impl RolePlay {
         role_play.cast.prompted(chat)
     }
 
-    /// What it adds to the requests of its agents where their task is `task`, such as to compute how long these can be.
+    /// Returns the texts that the role-play adds to the requests of its agents where their task is `task`, such as to compute how long these can be.
     #[must_use]
     pub fn added_texts(&self, task: &str) -> AddedTexts {
         self.cast.added(task)

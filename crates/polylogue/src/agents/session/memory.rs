@@ -4,7 +4,7 @@ use polylogue_core::{
     Body, Call, CallOutcome, CallPurpose, Event, HistoryEntry, Message, Name, Outcome, Part, Transcript,
 };
 
-/// What `who` remembers of `chat`, in order: messages of others that it saw, its prompts, its own messages, and its
+/// Returns what `who` remembers of `chat`, in order: messages of others that it saw, its prompts, its own messages, and its
 /// tool calls with their outcomes. Replayed in the same order, they make the same view.
 #[must_use]
 pub fn remembered(chat: &Transcript, who: &Name) -> Vec<Message> {

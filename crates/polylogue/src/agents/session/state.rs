@@ -16,7 +16,7 @@ use super::{Session, remembered};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct State(Vec<(String, Vec<Message>)>);
 
-/// What memory to clear.
+/// The memory to clear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forget<'a> {
     /// The agent's own memory.

@@ -101,7 +101,7 @@ impl Actions {
         self.runs_as(kind, "code", tool)
     }
 
-    /// As [`runs`](Self::runs), with another argument.
+    /// Adds a tool like [`runs`](Self::runs), with another argument.
     #[must_use]
     pub fn runs_as(mut self, kind: &str, argument: &str, tool: impl Tool) -> Self {
         let tool = AnyTool::new(tool);
@@ -118,7 +118,7 @@ impl Actions {
         Self { approval, ..self }
     }
 
-    /// Its tools, as a JSON list of names, descriptions and parameters, for the system message of the caller.
+    /// Lists the tools as a JSON list of names, descriptions and parameters, for the system message of the caller.
     #[must_use]
     pub fn instructions(&self) -> String {
         let tool = |(name, tool): (&str, &AnyTool)| {

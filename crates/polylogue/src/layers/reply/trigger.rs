@@ -76,7 +76,7 @@ impl Trigger {
         Self::on(|turn| turn.last_message().is_some())
     }
 
-    /// As long as there is no message of others: the agent begins the chat. In AutoGen, the trigger `None`.
+    /// Holds as long as there is no message of others: the agent begins the chat. In AutoGen, the trigger `None`.
     #[must_use]
     pub fn no_message() -> Self {
         Self::on(|turn| turn.last_message().is_none())
@@ -114,7 +114,7 @@ impl Trigger {
         Self::on(move |turn| triggers.iter().any(|trigger| trigger.holds(turn)))
     }
 
-    /// Whether it holds.
+    /// Returns whether the trigger holds.
     #[must_use]
     pub fn holds(&self, turn: &Turn<'_>) -> bool {
         (self.0)(turn)

@@ -5,7 +5,7 @@ use std::fmt;
 
 use polylogue_core::Name;
 
-/// Who may speak after whom: a constraint on every method of selection.
+/// The allowed transitions from speaker to speaker: a constraint on every method of selection.
 ///
 /// ```
 /// use polylogue::policies::group::Transitions;
@@ -85,7 +85,7 @@ fn merged(after: impl IntoIterator<Item = (Name, Vec<Name>)>) -> BTreeMap<Name, 
     map
 }
 
-/// Who may speak twice in a row.
+/// The participants that may speak twice in a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Repeat {
     /// All participants.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use polylogue_core::{Body, Entry, HistoryEntry, Name, OutcomeStatus, Part, Transcript, View, ViewOptions};
 
-/// What an agent received and said, in order: a conversation from its point of view.
+/// The messages that an agent received and said, in order: a conversation from its point of view.
 ///
 /// With two talking agents, it ends with the agent's own last turn: later messages have not been sent to its model yet.
 /// With three or more, all participants see all messages, so it includes those.
@@ -44,7 +44,7 @@ impl History {
         Self { entries }
     }
 
-    /// Its entries as text: role and content.
+    /// The entries of the history as text: role and content.
     pub fn blocks(&self) -> impl Iterator<Item = (String, String)> {
         self.entries.iter().map(|entry| (role(entry), words(entry.parts())))
     }

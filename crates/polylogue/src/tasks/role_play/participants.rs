@@ -26,7 +26,7 @@ pub(super) struct Texts {
     pub(super) critic: Option<PromptFn>,
 }
 
-/// What a [`RolePlay`](super::RolePlay) adds to the requests of its agents, for one task: they have their own system messages besides.
+/// The texts that a [`RolePlay`](super::RolePlay) adds to the requests of its agents, for one task: they have their own system messages besides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AddedTexts {

@@ -18,7 +18,7 @@ impl Default for Finish {
 }
 
 impl Finish {
-    /// The same tool with another name.
+    /// Creates the tool with another name.
     #[must_use]
     pub fn named(name: &str) -> Self {
         let response = json!({"type": "string", "description": "The final answer"});
