@@ -13,6 +13,10 @@ const CODE: &[&str] = &["CodeExecution"];
 const SANDBOX: &[&str] = &["Sandbox"];
 const LIMITS: &[&str] = &["Limits", "UsageLimits"];
 const ROLE_PLAY: &[&str] = &["RolePlay"];
+const SOLVE: &[&str] = &["GroupSolve"];
+const END: &[&str] = &["EndMode"];
+const NAMED_TOOL: &[&str] = &["NamedTool"];
+const AGENT_AND_TASK: &[&str] = &["Agent", "Task"];
 
 const AUTOGEN: &str = "AutoGen";
 const CAMEL: &str = "CAMEL";
@@ -58,9 +62,9 @@ pub(crate) const FOREIGN: &[Foreign] = &[
     key(OPEN_AI, "api_key", AGENT_AND_TEAM, "an environment variable, such as `OPENAI_API_KEY`,"),
     key(OPEN_AI, "base_url", AGENT_AND_TEAM, "`endpoints: {NAME: {base_url: ...}}` of the team"),
     key(OPEN_AI, "model_settings", AGENT, "`parameters`"),
-    key(OPEN_AI, "response_format", &["Agent", "Task"], "`output_schema`"),
-    key(OPEN_AI, "output_type", &["Agent", "Task"], "`output_schema`"),
-    key(GUESS, "schema", &["Agent", "Task"], "`output_schema`"),
+    key(OPEN_AI, "response_format", AGENT_AND_TASK, "`output_schema`"),
+    key(OPEN_AI, "output_type", AGENT_AND_TASK, "`output_schema`"),
+    key(GUESS, "schema", AGENT_AND_TASK, "`output_schema`"),
     with_value(key(GUESS, "type", AGENT, "`human: true`"), "human"),
     key(GUESS, "nested", AGENT, "`nested_chats`"),
     key(GUESS, "mcp", AGENT, "`tools: [{mcp: NAME}]`"),
@@ -96,6 +100,8 @@ pub(crate) const FOREIGN: &[Foreign] = &[
     key(LAZY_LLM, "base_model", AGENT_AND_TEAM, "`model`"),
     key(LAZY_LLM, "instruction", AGENT, "`system`"),
     key(LAZY_LLM, "static_params", AGENT, "`parameters`"),
+    key(YACANA, "structured_output", AGENT_AND_TASK, "`output_schema`"),
+    key(YACANA, "endpoint", AGENT, "`endpoints: {NAME: {base_url: ...}}` of the team"),
     // What agents do.
     key(AUTOGEN, "trigger", NESTED, "`when`"),
     key(AUTOGEN, "recipient", NESTED, "`chat`"),
@@ -296,7 +302,24 @@ pub(crate) const FOREIGN: &[Foreign] = &[
     key(CREW_AI, "expected_output", TASK, "a part of `prompt`"),
     key(CREW_AI, "output_json", TASK, "`output_schema`"),
     key(CREW_AI, "output_pydantic", TASK, "`output_schema`"),
+    key(YACANA, "llm_stops_by_itself", TASK, "`self_terminating`"),
+    key(YACANA, "use_self_reflection", TASK, "`keeps_reflections`"),
+    key(YACANA, "medias", TASK, "`media`"),
+    key(YACANA, "shift_message_owner", SOLVE, "`shift: {to: NAME}`"),
+    key(YACANA, "shift_message_content", SOLVE, "`shift: {says: ...}`"),
+    key(YACANA, "reconcile_first_message", SOLVE, "`reconcile`"),
+    key(YACANA, "end_chat", SOLVE, "`end`, with `max_iterations`,"),
+    key(YACANA, "mode", SOLVE, "`end`"),
+    key(YACANA, "MAX_ITERATIONS_ONLY", END, "`max_iterations`"),
+    key(YACANA, "END_CHAT_AFTER_FIRST_COMPLETION", END, "`first_completion`"),
+    key(YACANA, "ONE_LAST_CHAT_AFTER_FIRST_COMPLETION", END, "`one_last_chat`"),
+    key(YACANA, "ONE_LAST_GROUP_CHAT_AFTER_FIRST_COMPLETION", END, "`one_last_group_chat`"),
+    key(YACANA, "ALL_TASK_MUST_COMPLETE", END, "`all_complete`"),
     // Tools.
+    key(YACANA, "optional", NAMED_TOOL, "the opposite of `mandatory`"),
+    key(YACANA, "usage_examples", NAMED_TOOL, "`examples`"),
+    key(YACANA, "max_custom_error", NAMED_TOOL, "`max_errors`"),
+    key(YACANA, "max_call_error", NAMED_TOOL, "`max_call_errors`"),
     key(GUESS, "run", &["Command"], "`command`"),
     key(GUESS, "cmd", &["Command"], "`command`"),
     key(GUESS, "args", &["Command", "HttpCall"], "`arguments`"),

@@ -1,6 +1,8 @@
 use super::*;
 use crate::{Overrides, parse};
 
+const DISCUSSED: &str = "{who: A, prompt: Guess.}, {who: B, prompt: Answer.}";
+
 /// A team file with `entry` in a mapping of the type `within`.
 fn file(within: &str, entry: &str) -> String {
     let chat = |more: &str| format!("chat: {{participants: [A, B], stop: {{max_turns: 2}}, {more}}}");
@@ -17,6 +19,12 @@ fn file(within: &str, entry: &str) -> String {
         "CodeExecution" => {
             return format!(
                 "name: t\nagents:\n  - name: A\n    code_execution: {{{entry}}}\n  - name: B\n{}\n",
+                chat("summary: last")
+            );
+        }
+        "NamedTool" => {
+            return format!(
+                "name: t\nagents:\n  - {{name: A, tools: [{{tool: calculator, {entry}}}]}}\n  - name: B\n{}\n",
                 chat("summary: last")
             );
         }
@@ -40,6 +48,11 @@ fn file(within: &str, entry: &str) -> String {
         "Transition" => pattern(&format!("{{state_machine: {{after: {{A: [{{then: B, {entry}}}]}}}}}}")),
         "Handoffs" => pattern(&format!("{{handoffs: {{then: end, {entry}}}}}")),
         "RolePlay" => pattern(&format!("{{role_play: {{user: A, assistant: B, {entry}}}}}")),
+        "GroupSolve" => pattern(&format!("{{group_solve: {{tasks: [{DISCUSSED}], {entry}}}}}")),
+        "EndMode" => pattern(&format!(
+            "{{group_solve: {{tasks: [{DISCUSSED}], end: {}}}}}",
+            entry.split(':').next().unwrap()
+        )),
         "Task" => pattern(&format!("{{tasks: [{{who: A, prompt: Solve it., {entry}}}]}}")),
         "Command" => format!(
             "{}\ncommands: [{{name: c, description: d, command: [ls], {entry}}}]",
@@ -93,5 +106,34 @@ fn every_equivalent_names_keys_that_there_are() {
                 .filter(|other| (other.name, other.value) == (row.name, row.value));
             assert_eq!(same.count(), 1, "{row:?}");
         }
+    }
+}
+
+/// The names of the first column of the table of a page that is written by hand: arguments, such as `optional=True`, and constants.
+fn names_of_page(page: &str) -> Vec<String> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+    let text = std::fs::read_to_string(path).unwrap();
+    let (by_hand, _) = text.split_once("<!-- names of").unwrap();
+    let cells = by_hand.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let quoted = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let is_name = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let names = quoted.flat_map(|code| {
+        let words: Vec<&str> = code.split(['(', ' ', ',']).collect();
+        let arguments = words.iter().filter_map(|word| Some(word.split_once('=')?.0));
+        let alone = [code].into_iter().filter(|code| code.contains('_'));
+        arguments.chain(alone).filter(|word| is_name(word)).map(str::to_owned).collect::<Vec<_>>()
+    });
+    names.collect()
+}
+
+#[test]
+fn every_argument_and_constant_on_the_page_about_yacana_is_answered() {
+    /// Those with the same name here.
+    const SAME: [&str; 1] = ["forget"];
+    let names = names_of_page("from-yacana.md");
+    assert!(names.len() >= 17, "{names:?}");
+    for name in names.iter().filter(|name| !SAME.contains(&name.as_str())) {
+        let is_known = FOREIGN.iter().any(|row| row.system == YACANA && row.name == name);
+        assert!(is_known, "the error for `{name}` names no equivalent");
     }
 }
