@@ -18,17 +18,31 @@ pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
             |candidate| {
                 let meant = normal(candidate);
                 let distance = strsim::damerau_levenshtein(&given, &meant);
-                let tolerated = (given.chars().count().max(meant.chars().count()) + 1) / 3;
                 let begun = given.len() >= SHORTEST_BEGINNING && meant.starts_with(&given);
-                (distance <= tolerated || begun).then_some((distance, candidate))
+                (is_near(&given, &meant, distance) || begun).then_some((distance, candidate))
             },
         );
     near.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
 }
 
-/// Whether `given` is `meant` but for two letters at most.
+/// Whether `given` is certainly `meant`, but for a letter, or two in a long name: `silent` is not `select`.
 pub(crate) fn is_slip(given: &str, meant: &str) -> bool {
-    strsim::damerau_levenshtein(&normal(given), &normal(meant)) <= 2
+    let (given, meant) = (normal(given), normal(meant));
+    strsim::damerau_levenshtein(&given, &meant) <= (letters(&given, &meant) / 4).min(2)
+}
+
+/// Whether `distance` letters are few for names of this length.
+fn is_near(given: &str, meant: &str, distance: usize) -> bool {
+    let longer = letters(given, meant);
+    let added = given.chars().count().abs_diff(meant.chars().count());
+    // Two other letters of five make another word: `hooks` is not `tools`, while `Bobby` may be `Bob`.
+    let is_other_word = longer <= 5 && distance > 1 && added < distance;
+    distance <= (longer + 1) / 3 && !is_other_word
+}
+
+/// The letters of the longer one.
+fn letters(given: &str, meant: &str) -> usize {
+    given.chars().count().max(meant.chars().count())
 }
 
 /// Case and separators are the commonest slips, so they count for nothing.
@@ -77,7 +91,26 @@ mod tests {
         ] {
             assert_eq!(closest(given, keys), meant, "{given}");
         }
+        for (given, other) in [("hooks", "tools"), ("steps", "stop"), ("rolls", "tools")] {
+            assert_eq!(closest(given, [other]), None, "{given}");
+        }
+        assert_eq!(closest("Bobby", ["Bob"]), Some("Bob"));
         assert_eq!(hint("xyz", []), "there is nothing");
         assert_eq!(hint("xyz", ["a", "b"]), "there is `a`, `b`");
+    }
+
+    #[test]
+    fn a_slip_is_one_letter_or_two_of_a_long_name() {
+        for (given, meant) in [
+            ("maxround", "max_round"),
+            ("gaol", "goal"),
+            ("members", "member"),
+            ("sytem_mesage", "system_message"),
+        ] {
+            assert!(is_slip(given, meant), "{given}");
+        }
+        for (given, other) in [("silent", "select"), ("entity", "entry"), ("hooks", "tools"), ("llm", "ll")] {
+            assert!(!is_slip(given, other), "{given}");
+        }
     }
 }

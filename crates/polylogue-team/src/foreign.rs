@@ -16,6 +16,7 @@ const ROLE_PLAY: &[&str] = &["RolePlay"];
 const SOLVE: &[&str] = &["GroupSolve"];
 const END: &[&str] = &["EndMode"];
 const NAMED_TOOL: &[&str] = &["NamedTool"];
+const CHATS_AND_NESTED: &[&str] = &["Chat", "InnerChat", "NestedChat"];
 const AGENT_AND_TASK: &[&str] = &["Agent", "Task"];
 
 const AUTOGEN: &str = "AutoGen";
@@ -102,6 +103,8 @@ pub(crate) const FOREIGN: &[Foreign] = &[
     key(LAZY_LLM, "static_params", AGENT, "`parameters`"),
     key(YACANA, "structured_output", AGENT_AND_TASK, "`output_schema`"),
     key(YACANA, "endpoint", AGENT, "`endpoints: {NAME: {base_url: ...}}` of the team"),
+    key(LAGENT, "hooks", AGENT, "a layer of the library, which team files do not have,"),
+    key(CREW_AI, "context", AGENT_AND_TASK, "`carryover` of a chat in `chats`"),
     // What agents do.
     key(AUTOGEN, "trigger", NESTED, "`when`"),
     key(AUTOGEN, "recipient", NESTED, "`chat`"),
@@ -149,6 +152,7 @@ pub(crate) const FOREIGN: &[Foreign] = &[
     key(AUTOGEN, "max_round", TEAM, "`chat: {max_turns: ...}`"),
     key(GUESS, "max_rounds", TEAM, "`chat: {max_turns: ...}`"),
     // Chats.
+    key(AUTOGEN, "silent", CHATS_AND_NESTED, "the option -q of the command line"),
     key(AUTOGEN, "agents", CHATS, "`participants`"),
     key(GUESS, "members", CHATS, "`participants`"),
     key(GUESS, "selector", CHATS, "`pattern: {group: {select: ...}}`"),

@@ -176,3 +176,26 @@ fn words_that_people_guess_are_answered() {
         assert!(found.contains(&format!("hint: {expected}")), "{found}");
     }
 }
+
+#[test]
+fn names_that_only_resemble_others_are_not_answered_with_these() {
+    for (entry, expected) in [
+        ("silent: true", "AutoGen's `silent` is the option -q of the command line here"),
+        ("entity: x", "there is `pattern`, "),
+        ("steps: []", "there is `pattern`, "),
+        ("maxround: 3", "AutoGen's `max_round` is `max_turns` here"),
+        ("member: A", "`members` is `participants` here"),
+    ] {
+        let found = hint("", entry, "", key(entry));
+        assert!(found.starts_with(expected), "{entry}: {found}");
+    }
+    for (entry, expected) in [
+        ("hooks: []", "Lagent's `hooks` is a layer of the library, which team files do not have, here"),
+        ("context: x", "CrewAI's `context` is `carryover` of a chat in `chats` here"),
+        ("rolls: x", "there is `name`, "),
+        ("gaol: x", "CrewAI's `goal` is a part of `system` here"),
+    ] {
+        let found = hint(entry, "max_turns: 2", "", key(entry));
+        assert!(found.starts_with(expected), "{entry}: {found}");
+    }
+}
