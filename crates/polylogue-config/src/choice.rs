@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::cx::{Cx, Label};
 use crate::source::Span;
 use crate::suggest;
-use crate::types::{Limits, Type, TypeFn, Variables, Variant};
+use crate::types::{Kind, Limits, Type, TypeFn, Variables, Variant};
 use crate::wrong::{fits, mismatch};
 use crate::yaml::{Data, Node};
 
@@ -71,7 +71,8 @@ fn word_of(
                     at,
                 });
             }
-            let hint = format!("it takes more than a word: `{}: {{{word}: ...}}`", label.key());
+            let (key, content) = (label.key(), content_of(one));
+            let hint = format!("it takes more than a word: `{key}: {{{word}: {content}}}`");
             cx.report.error_with_hint(&node.span, format!("{label} cannot be only `{word}`"), hint);
         }
         None => match cx.foreign_hint(ty.name, word, None) {
@@ -85,6 +86,20 @@ fn word_of(
         },
     }
     None
+}
+
+/// What the value of the variant's key looks like: a mapping with the keys that it needs, if it has some.
+fn content_of(one: &Variant) -> String {
+    let keys = match one.ty.map(|ty| ty()) {
+        Some(ty) if matches!(ty.kind, Kind::Struct(_)) => ty.keys(),
+        _ => Vec::new(),
+    };
+    let needed: Vec<String> =
+        keys.iter().filter(|key| key.required).map(|key| format!("{}: ...", key.name)).collect();
+    match needed.as_slice() {
+        [] => "...".to_owned(),
+        needed => format!("{{{}}}", needed.join(", ")),
+    }
 }
 
 fn key_of(

@@ -16,6 +16,8 @@ pub(crate) struct Expected {
     pub(crate) boolean: bool,
     pub(crate) map: bool,
     pub(crate) list: bool,
+    /// Whether the mapping has names of the user's choice.
+    by_name: bool,
     /// An example of the text.
     pub(crate) example: Option<&'static str>,
     /// The keys of a mapping that take a list of such mappings, as `any` of termination conditions.
@@ -49,7 +51,8 @@ impl Expected {
             }
             Kind::Scalar => (self.text, self.number, self.boolean) = (true, true, true),
             Kind::Any => {}
-            Kind::Object | Kind::Table(_) | Kind::Pair(_) => self.map = true,
+            Kind::Object | Kind::Pair(_) => self.map = true,
+            Kind::Table(_) => (self.map, self.by_name) = (true, true),
             Kind::Kinds(_) => {
                 self.map = true;
                 self.named |= is_named(ty);
@@ -134,6 +137,11 @@ impl Expected {
                     self.of_several.iter().map(|key| format!("`{key}: [...]`")).collect();
                 Some(format!("write {}", lists.join(" or ")))
             }
+            Data::List(items)
+                if let Some(name) = items.first().and_then(name_of).filter(|_| self.by_name) =>
+            {
+                Some(format!("write a mapping with names as keys: `{{{name}: ...}}`"))
+            }
             Data::Map(entries) if let Some(item) = self.of_named => {
                 let first = &entries.first()?.key;
                 // One item, or items by their names.
@@ -161,6 +169,22 @@ impl Expected {
         }
         let is_name = self.named && matches!(node.data, Data::Text(_));
         is_name.then(|| format!("write `{{name: {shown}, ...}}`"))
+    }
+}
+
+/// The name that an item of a list would be the value of in a mapping: `A` of `{source: A, target: B}` and of `[A, B]`.
+fn name_of(item: &Node) -> Option<&str> {
+    let value = match &item.data {
+        Data::List(items) => items.first()?,
+        Data::Map(entries) => {
+            let named = entries.iter().find(|entry| matches!(&*entry.key, "name" | "source" | "from"));
+            &named.or_else(|| entries.first())?.value
+        }
+        _ => return None,
+    };
+    match &value.data {
+        Data::Text(text) => Some(text.as_str()).filter(|text| is_plain(text)),
+        _ => None,
     }
 }
 

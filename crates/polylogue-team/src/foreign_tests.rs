@@ -28,6 +28,12 @@ fn file(within: &str, entry: &str) -> String {
                 chat("summary: last")
             );
         }
+        "Parameters" => {
+            return format!(
+                "name: t\nagents:\n  - {{name: A, parameters: {{{entry}}}}}\n  - name: B\n{}\n",
+                chat("summary: last")
+            );
+        }
         "Sandbox" => format!("{}\nsandbox: {{{entry}}}", chat("summary: last")),
         "Limits" => format!("{}\nlimits: {{{entry}}}", chat("summary: last")),
         "UsageLimits" => chat(&format!("limits: {{{entry}}}")),

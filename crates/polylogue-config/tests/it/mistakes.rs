@@ -92,7 +92,7 @@ chat: {participants: [Ann, Ann, Boob, Zed], max_round: 3, max_turns: 0.5}
           --> team.yaml:12:21
         error: `reasoning` cannot be only `best`
           --> team.yaml:13:28
-        hint: it takes more than a word: `reasoning: {best: ...}`
+        hint: it takes more than a word: `reasoning: {best: {critic: ...}}`
         error: `memory` must be `true` or `false` or a mapping, not a number
           --> team.yaml:13:42
         error: `system` is empty
@@ -168,7 +168,7 @@ fn a_value_without_its_required_keys_is_not_a_word() {
     expect![[r#"
         error: `reasoning` cannot be only `best`
          --> team.yaml:2:31
-        hint: it takes more than a word: `reasoning: {best: ...}`
+        hint: it takes more than a word: `reasoning: {best: {critic: ...}}`
     "#]]
     .assert_eq(&found);
 }

@@ -152,7 +152,18 @@ fn keys_of_teams_that_people_guess_are_answered() {
 #[test]
 fn words_that_people_guess_are_answered() {
     for (chat, expected) in [
-        ("pattern: handoffs", "it takes more than a word: `pattern: {handoffs: ...}`"),
+        ("pattern: handoffs", "it takes more than a word: `pattern: {handoffs: {then: ...}}`"),
+        (
+            "pattern: role_play",
+            "it takes more than a word: `pattern: {role_play: {user: ..., assistant: ...}}`",
+        ),
+        ("pattern: tasks", "it takes more than a word: `pattern: {tasks: ...}`"),
+        (
+            "pattern: {graph: {edges: [{source: A, target: B}]}}",
+            "write a mapping with names as keys: `{A: ...}`",
+        ),
+        ("pattern: {graph: {edges: [[A, B]]}}", "write a mapping with names as keys: `{A: ...}`"),
+        ("pattern: group_chat", "AutoGen's `group_chat` is `group` here"),
         ("pattern: selector_group_chat", "AutoGen's `selector_group_chat` is `group: {select: model}` here"),
         (
             "pattern: {nodes: [A]}",
@@ -197,5 +208,38 @@ fn names_that_only_resemble_others_are_not_answered_with_these() {
     ] {
         let found = hint(entry, "max_turns: 2", "", key(entry));
         assert!(found.starts_with(expected), "{entry}: {found}");
+    }
+}
+
+#[test]
+fn names_of_systems_that_belong_elsewhere_here_are_answered() {
+    for (chat, unknown, expected) in [
+        ("sender: A", "sender", "AutoGen's `sender` is the first of `participants` here"),
+        (
+            "checkpointer: x",
+            "checkpointer",
+            "LangGraph's `checkpointer` is the option --store of the command line here",
+        ),
+        ("entry_point: A", "entry_point", "LangGraph's `entry_point` is `start` of a `pattern` here"),
+        ("task_prompt: x", "task_prompt", "CAMEL's `task_prompt` is `task` of the team here"),
+        ("carryover: x", "carryover", "AutoGen's `carryover` is `carryover` of a chat in `chats` here"),
+        (
+            "stop: {source_match: A}",
+            "source_match",
+            "AutoGen's `source_match` is `matches: {pattern: ^, by: NAME}` here",
+        ),
+    ] {
+        assert_eq!(hint("", chat, "", unknown), expected);
+    }
+    for (agent, unknown, expected) in [
+        ("model_context: x", "model_context", "AutoGen's `model_context` is `view: {window: ...}` here"),
+        ("token_limit: 9", "token_limit", "CAMEL's `token_limit` is `view: {window: {tokens: ...}}` here"),
+        (
+            "parameters: {max_completion_tokens: 5}",
+            "max_completion_tokens",
+            "OpenAI's `max_completion_tokens` is `max_tokens` here",
+        ),
+    ] {
+        assert_eq!(hint(agent, "max_turns: 2", "", unknown), expected);
     }
 }

@@ -54,7 +54,7 @@ fn named_agents_are_others_with_a_model() {
               |
             3 |   - {name: A, reasoning: best}
               |                          ^^^^
-            hint: it takes more than a word: `reasoning: {best: ...}`
+            hint: it takes more than a word: `reasoning: {best: {critic: ...}}`
         "#]],
     );
 }
