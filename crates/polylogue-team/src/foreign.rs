@@ -397,6 +397,7 @@ pub(crate) const FOREIGN: &[Foreign] = &[
     key(YACANA, "usage_examples", NAMED_TOOL, "`examples`"),
     key(YACANA, "max_custom_error", NAMED_TOOL, "`max_errors`"),
     key(YACANA, "max_call_error", NAMED_TOOL, "`max_call_errors`"),
+    key(GUESS, "files", &["Command"], "`files` of the team"),
     key(GUESS, "run", &["Command"], "`command`"),
     key(GUESS, "cmd", &["Command"], "`command`"),
     key(GUESS, "args", &["Command", "HttpCall"], "`arguments`"),

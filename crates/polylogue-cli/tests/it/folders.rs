@@ -127,7 +127,7 @@ fn check_warns_of_a_script_that_a_command_needs_and_the_team_does_not_bring_alon
     };
     home.file("score.py", "print(1)\n");
     for (files, word, hint) in [
-        ("", "score.py", Some("add it with `files: [score.py]`")),
+        ("", "score.py", Some("add `files: [score.py]` to the team, not to the command")),
         ("files: [score.py]\n", "tools/score.py", Some("write `score.py`")),
         ("files: [score.py]\n", "score.py", None),
         ("files: [score.py]\n", "./score.py", None),

@@ -235,9 +235,9 @@ fn check_scripts(command: &At<Declaration>, team: &Team, report: &mut Report<'_>
         let name = base_name(path);
         let hint = match team.files.iter().any(|file| file.name() == name) {
             true => format!("files have no folders there: write `{name}`"),
-            false => {
-                format!("add it with `files: [{path}]`, or run with `--dir` and a folder that has it")
-            }
+            false => format!(
+                "add `files: [{path}]` to the team, not to the command, or run with `--dir` and a folder that has it"
+            ),
         };
         let message = format!(
             "the command `{}` needs `{word}`, which is not among the `files` of the team",
