@@ -92,10 +92,15 @@ impl Loader<'_> {
         if let (Some(why), false) = (python.error(), self.files.is_stored()) {
             // Never advise to write into a folder that has other files, or outside of the team's folder.
             let is_new = path.starts_with(folder) && self.below(&python.path).is_ok() && !path.exists();
-            let hint = match is_new {
-                true => format!("`python3 -m venv {}` in the folder of the team file makes one", python.path),
-                false => "name a folder that `python3 -m venv` or `uv venv` made, such as `.venv`".to_owned(),
+            let known = why.split_once("\nhint: ");
+            let hint = match known {
+                Some((_, hint)) => hint.to_owned(),
+                None if is_new => {
+                    format!("`python3 -m venv {}` in the folder of the team file makes one", python.path)
+                }
+                None => "name a folder that `python3 -m venv` or `uv venv` made, such as `.venv`".to_owned(),
             };
+            let why = known.map_or(why, |(why, _)| why);
             report.error_with_hint(&python.span, format!("no virtual environment can be used: {why}"), hint);
         }
     }
