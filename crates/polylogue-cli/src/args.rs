@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod dev;
 pub(crate) mod fmt;
 pub(crate) mod folder;
+pub(crate) mod guessed;
 pub(crate) mod keeping;
 pub(crate) mod memory;
 pub(crate) mod models;

@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     let width = if io::stdout().is_terminal() { Size::of_terminal().text_columns() } else { 0 };
     let matches = match Cli::command().term_width(width).try_get_matches() {
         Ok(matches) => matches,
-        Err(error) => return refused(args::batch::explained(error)),
+        Err(error) => return refused(args::guessed::explained(args::batch::explained(error))),
     };
     let cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
