@@ -363,7 +363,7 @@ mod tests {
             2,
             1,
             &expect![[r#"
-                done: yes · 2 turns · 0 tokens · $0 · 1 s · 2 of 5 calls from the cache (3,480 tokens, $0.0100 saved)
+                done: yes · 2 turns · 0 tokens · $0 · 1 s · 2 of 5 calls from the cache (3,480 tokens, $0.01 saved)
                 `polylogue show 3k7v9x`"#]],
         );
     }
@@ -376,8 +376,8 @@ mod tests {
             TotalUsage { calls: 3, input: 1000, cost, prompt_cache, ..TotalUsage::default() }
         };
         let shown = |usage: &TotalUsage| prompt_cache(usage).unwrap();
-        assert_eq!(shown(&usage(0.01, 0.04)), "71% of input from prompt caches ($0.0300 saved)");
-        assert_eq!(shown(&usage(0.04, 0.01)), "71% of input from prompt caches ($0.0300 more)");
+        assert_eq!(shown(&usage(0.01, 0.04)), "71% of input from prompt caches ($0.03 saved)");
+        assert_eq!(shown(&usage(0.04, 0.01)), "71% of input from prompt caches ($0.03 more)");
         assert_eq!(shown(&usage(0.0, 0.0)), "71% of input from prompt caches");
         assert_eq!(prompt_cache(&TotalUsage::default()), None);
     }
@@ -390,7 +390,7 @@ mod tests {
         };
         let shown = |usage: &TotalUsage, were_retried| uncertain(usage, were_retried).unwrap_or_default();
         assert_eq!(shown(&usage(2, 0.0), true), "2 failed calls, retried");
-        assert_eq!(shown(&usage(1, 0.5), true), "1 failed call, retried, at most $0.5000 more");
+        assert_eq!(shown(&usage(1, 0.5), true), "1 failed call, retried, at most $0.50 more");
         assert_eq!(shown(&usage(1, 0.0), false), "1 call without a reply");
         assert_eq!(shown(&usage(0, 0.0), true), "");
         let column = |known, unpriced| {

@@ -171,7 +171,12 @@ impl Turn {
 /// That an attempt of `who` failed and which retry follows when, in one line.
 pub(super) fn retrying(who: &Name, delta: &Delta) -> Option<String> {
     let Delta::Retry { cause, retry, retries, wait } = delta else { return None };
-    Some(format!("{who}: {} in {}", failed_attempt(cause, *retry, *retries), call::seconds(*wait)))
+    // A wait without a tenth of a second is none that people notice.
+    let when = match wait.as_millis() {
+        0..100 => "now".to_owned(),
+        _ => format!("in {}", call::seconds(*wait)),
+    };
+    Some(format!("{who}: {} {when}", failed_attempt(cause, *retry, *retries)))
 }
 
 /// Why an attempt failed, and which retry follows.

@@ -8,7 +8,7 @@ use crate::serving::Serving;
 
 /// An option, too little of it, enough of it, the exit code, and the reason.
 const BUDGETS: [(&str, &str, &str, i32, &str); 4] = [
-    ("--budget", "0.5", "1000", 4, "the process has reached the limit of $0.5000 ("),
+    ("--budget", "0.5", "1000", 4, "the process has reached the limit of $0.50 ("),
     ("--budget-tokens", "500", "100000", 4, "the process has reached the limit of 500 tokens ("),
     ("--budget-calls", "2", "100", 3, "the process has reached the limit of 2 model calls"),
     ("--budget-time", "1ms", "1h", 3, "the process has reached the limit of 1 ms of running time"),

@@ -124,7 +124,7 @@ fn a_retry_is_said_where_no_terminal_shows_it() {
         [("--verbose", true), ("--json", true), ("--style=autogen", true), ("--quiet", false)]
     {
         let ran = home.run(&["run", "team.yaml", option, "--allow", "endpoints,env"]);
-        assert_eq!(ran.err.contains(": 429 from house, retry 1 of 3 in "), is_said, "{option}: {}", ran.err);
+        assert_eq!(ran.err.contains(": 429 from house, retry 1 of 3 "), is_said, "{option}: {}", ran.err);
         assert!(!ran.out.contains("retry 1 of 3"), "{option}: {}", ran.out);
     }
 }

@@ -133,11 +133,11 @@ fn a_list_on_the_command_line_replaces_all_models() {
 fn a_team_names_its_cache_and_stored_replies_fit_into_any_budget() {
     let a = serve(Playbook::always(Answer::text("Hello.").usage(1000, 0)));
     let home = home(&a, &a, "cache: replies.jsonl\n");
-    assert!(home.run(&RUN).ok().out.contains("$0.2000") && home.path("replies.jsonl").exists());
+    assert!(home.run(&RUN).ok().out.contains("$0.20") && home.path("replies.jsonl").exists());
     let poor = [&RUN[..], &["--max-cost", "0.0000001"]].concat();
     let stored = home.run(&poor).ok();
     assert!(
-        stored.out.contains("2 of 2 calls from the cache (2,000 tokens, $0.2000 saved)"),
+        stored.out.contains("2 of 2 calls from the cache (2,000 tokens, $0.20 saved)"),
         "{}",
         stored.out
     );
@@ -154,10 +154,10 @@ fn replies_are_taken_from_the_cache_file_and_cost_nothing() {
     let home = home(&a, &a, "");
     let args = [&RUN[..], &["--cache", "replies.jsonl"]].concat();
     let first = home.run(&args).ok();
-    assert!(first.out.contains("$0.2000") && !first.out.contains("from the cache"), "{}", first.out);
+    assert!(first.out.contains("$0.20") && !first.out.contains("from the cache"), "{}", first.out);
     let second = home.run(&args).ok();
     assert!(
-        second.out.contains("2 of 2 calls from the cache (2,000 tokens, $0.2000 saved)"),
+        second.out.contains("2 of 2 calls from the cache (2,000 tokens, $0.20 saved)"),
         "{}",
         second.out
     );

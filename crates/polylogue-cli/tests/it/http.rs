@@ -37,7 +37,7 @@ fn usage_and_prices_of_the_team_become_cost() {
     home.file("free.yaml", &format!("{TALK}prices: {{openai:test: free}}\n"));
     // A dollar a token, so that the first call is over any budget of cents: it is not sent.
     let ran = home.run(&["run", "team.yaml", "-m", "openai:test", "--max-cost", "0.50"]).exits(4);
-    let shown = "\nlimit: $0.5000 ($0.0000 spent, and the next call could cost up to $";
+    let shown = "\nlimit: $0.50 ($0.00 spent, and the next call could cost up to $";
     assert!(ran.out.contains(shown), "{}", ran.out);
     assert_eq!(server.count(), 0);
     let ran = home.run(&["resume", "last", "--max-cost", "100000", "--max-tokens", "60"]).exits(4);

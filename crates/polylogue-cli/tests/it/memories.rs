@@ -268,17 +268,17 @@ fn the_cost_of_embeddings_counts() {
     let prices = "prices: {\"senses:toy\": {input: 142857.142857, output: 0}, \"openai:test\": {input: 0, output: 0}}\n";
     home.file("priced.yaml", &(prices.to_owned() + &team));
     let over = home.run(&["run", "priced.yaml", "Good morning", "--max-cost", "0.5", "--trust"]).exits(4);
-    assert!(over.out.contains("($0.0000 spent, and the next call could cost up to $6.29)"), "{}", over.out);
+    assert!(over.out.contains("($0.00 spent, and the next call could cost up to $6.29)"), "{}", over.out);
     assert_eq!(server.requests().len(), 0, "looking facts up could take more than there is");
     // The same by a budget of the process, and by any of several at once.
     for (options, reason) in [
         (
             &["--budget", "0.5"][..],
-            "the process has reached the limit of $0.5000 ($0.0000 spent, and the next call could cost up to $6.29)",
+            "the process has reached the limit of $0.50 ($0.00 spent, and the next call could cost up to $6.29)",
         ),
         (
             &["--budget", "7", "--max-cost", "0.5"],
-            "limit: $0.5000 ($0.0000 spent, and the next call could cost up to $6.29)",
+            "limit: $0.50 ($0.00 spent, and the next call could cost up to $6.29)",
         ),
         (
             &["--budget", "7", "--budget-tokens", "20"],

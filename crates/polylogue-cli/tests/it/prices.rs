@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use polylogue_core::Money;
 use polylogue_models::KnownModel;
 use polylogue_test::server::{Answer, Behavior, Playbook};
 use serde_json::Value;
@@ -76,9 +77,9 @@ fn a_run_says_first_what_it_takes_at_most() {
     let home = Home::at(&server);
     home.file("team.yaml", TEAM);
     let json = home.run(&["check", "--price", "--json", "team.yaml"]).ok().lines().remove(0);
-    let dollars = json["price"]["at_most"]["picodollars"].as_f64().unwrap() / 1e12;
+    let most = Money { picodollars: json["price"]["at_most"]["picodollars"].as_u64().unwrap() };
     let ran = home.run(&["run", "team.yaml"]).ok();
-    let line = format!("pair takes at most ${dollars:.4} in 2 model calls, ");
+    let line = format!("pair takes at most {most} in 2 model calls, ");
     assert!(ran.err.starts_with(&line), "{line}: {}", ran.err);
 }
 
@@ -336,9 +337,9 @@ fn a_run_costs_what_the_users_file_says_and_no_less_than_a_team_may_say() {
     costs("openai:gpt-4o", "", "$0.0003");
     // The team's price is lower than the user's, and counts only if that is allowed.
     let lower = "prices: {\"openai:test\": {input: 1000, output: 1000}}";
-    let said = costs("openai:test", lower, "$0.4200");
+    let said = costs("openai:test", lower, "$0.42");
     assert!(said.contains("are below yours or the list prices"), "{said}");
-    costs_with(&["--allow", "prices"], "openai:test", lower, "$0.2200");
+    costs_with(&["--allow", "prices"], "openai:test", lower, "$0.22");
     // Above the user's own price nothing needs to be allowed, though the list price is higher.
     let between = "prices: {\"openai:gpt-4o\": {input: 2, output: 6}}";
     let said = costs("openai:gpt-4o", between, "$0.0005");
@@ -347,7 +348,7 @@ fn a_run_costs_what_the_users_file_says_and_no_less_than_a_team_may_say() {
     costs(
         "openai:test",
         "prices: {\"openai:test\": {input: 9000, output: 9000, until: 2020-01-01}}",
-        "$0.4200",
+        "$0.42",
     );
     costs("openai:test", "prices: {\"openai:test\": {input: 9000, output: 9000, from: 2020-01-01}}", "$1.98");
 }

@@ -478,7 +478,7 @@ fn the_first_line_has_each_limit_that_ends_the_run() {
         (
             ", stop: {max_cost: 0.1, max_time: 30 s}",
             "limits: {time: 60 s}\n",
-            "t: at most 100 turns a chat, 1000 model calls, 30 s, $0.1000",
+            "t: at most 100 turns a chat, 1000 model calls, 30 s, $0.10",
         ),
         (
             ", limits: {calls: 7, tokens: 900, time: 2 h}",

@@ -60,7 +60,7 @@ mod tests {
         let limit = OutputLimit { who, model: "test:m".into(), tokens: 312, of };
         assert_eq!(
             limit.to_string(),
-            "312 tokens: no more is left of the limit of $0.5000 of the agent `Ann`"
+            "312 tokens: no more is left of the limit of $0.50 of the agent `Ann`"
         );
     }
 }

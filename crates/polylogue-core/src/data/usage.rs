@@ -108,14 +108,16 @@ impl Money {
 }
 
 impl fmt::Display for Money {
-    /// Two decimals from a dollar on, four below; two digits of what is less than $0.0001, so that it is not shown as nothing.
+    /// Two decimals from a dollar on, and of whole cents; four below; two digits of what is less than $0.0001, so that it is not
+    /// shown as nothing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dollars = self.as_dollars();
         if dollars >= 1.0 {
             return write!(f, "${dollars:.2}");
         }
         if dollars >= 0.0001 || self.picodollars == 0 {
-            return write!(f, "${dollars:.4}");
+            let shown = format!("{dollars:.4}");
+            return write!(f, "${}", shown.strip_suffix("00").unwrap_or(&shown));
         }
         let digits = (5..12_u8).find(|digits| dollars * 10_f64.powi((*digits).into()) >= 10.0).unwrap_or(12);
         let shown = format!("{dollars:.0$}", usize::from(digits));

@@ -4,9 +4,11 @@ use super::*;
 fn money_is_shown_with_the_digits_that_matter() {
     assert_eq!(Money::dollars(12.345).to_string(), "$12.35");
     assert_eq!(Money::dollars(0.00123).to_string(), "$0.0012");
+    assert_eq!(Money::dollars(0.5).to_string(), "$0.50");
+    assert_eq!(Money::dollars(0.4987).to_string(), "$0.4987");
     assert_eq!(Money::dollars(-1.0), Money::default());
     for (picodollars, shown) in [
-        (0, "$0.0000"),
+        (0, "$0.00"),
         (1, "$0.000000000001"),
         (4_500_000, "$0.0000045"),
         (30_000_000, "$0.00003"),

@@ -193,7 +193,7 @@ async fn the_chat_ends_at_the_limit_of_an_agent_and_says_whose() {
     assert_eq!(reason, StopReason::Allowance { of, limit: Box::new(limit) });
     assert_eq!(
         reason.to_string(),
-        "the agent `A1` has reached the limit of $0.4500 ($0.4000 spent, and the next call could cost up to $0.2000)"
+        "the agent `A1` has reached the limit of $0.45 ($0.40 spent, and the next call could cost up to $0.20)"
     );
     assert_eq!(reason.outcome(), RunOutcome::Budget);
     // A0 has spoken three times, and A1 twice.
@@ -277,7 +277,7 @@ async fn a_resumption_allows_more_than_the_limit_that_was_reached() {
     chat.resume(&mut log).await.unwrap();
     assert_eq!(server.requests(), 4);
     let reason = log.transcript().await.unwrap().closed().unwrap().0.to_string();
-    assert!(reason.starts_with("the chat `A` has reached the limit of $0.9000 ($0.8000 spent"), "{reason}");
+    assert!(reason.starts_with("the chat `A` has reached the limit of $0.90 ($0.80 spent"), "{reason}");
 }
 
 #[tokio::test]

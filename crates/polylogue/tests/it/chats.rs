@@ -126,12 +126,12 @@ async fn a_participant_ends_the_chat_and_it_is_still_summarized() {
         expect![[r#"
             0 opened [A, B] "go" | user: go
             1 turn A
-            2 script:test replies to A (stop, $0.0000): one
+            2 script:test replies to A (stop, $0.00): one
             3 A says: one
             4 turn B
             5 B ends the chat: B has no reply
             6 turn Judge in private "Sum up."
-            7 script:test replies to Judge (stop, $0.0000): It was short.
+            7 script:test replies to Judge (stop, $0.00): It was short.
             8 Judge says in private: It was short.
             9 closed (B has no reply): It was short.
         "#]],
@@ -251,7 +251,7 @@ async fn a_history_is_cleared_out_of_one_sight_and_stays_in_the_log() {
         expect![[r#"
             0 opened [A, H, B] "go" | user: go
             1 turn A
-            2 script:test replies to A (stop, $0.0000): one
+            2 script:test replies to A (stop, $0.00): one
             3 A says: one
             4 turn H
             5 H asks: What now?
@@ -261,7 +261,7 @@ async fn a_history_is_cleared_out_of_one_sight_and_stays_in_the_log() {
             9 H is answered: again
             10 H says: clean, again
             11 turn B
-            12 script:test replies to B (stop, $0.0000): two
+            12 script:test replies to B (stop, $0.00): two
             13 B says: two
             14 closed (every participant has spoken): two
         "#]],
@@ -296,10 +296,10 @@ async fn a_reopened_chat_has_new_counts_and_the_old_memory() {
     expect![[r#"
         8 reopened user: and now?
         9 turn A
-        10 script:test replies to A (stop, $0.0000): three
+        10 script:test replies to A (stop, $0.00): three
         11 A says: three
         12 turn B
-        13 script:test replies to B (stop, $0.0000): four
+        13 script:test replies to B (stop, $0.00): four
         14 B says: four
         15 closed (2 of 2 turns): four
     "#]]
@@ -356,7 +356,7 @@ async fn a_nested_chat_continues_its_own_history_or_that_of_another() {
             1 turn inner
             2 /inner.1 opened [A] "go" | user: go
             3 /inner.1 turn A
-            4 /inner.1 script:test replies to A (stop, $0.0000): a1
+            4 /inner.1 script:test replies to A (stop, $0.00): a1
             5 /inner.1 A says: a1
             6 /inner.1 closed (A replied): a1
             7 inner says: a1
@@ -365,14 +365,14 @@ async fn a_nested_chat_continues_its_own_history_or_that_of_another() {
             10 turn inner
             11 /inner.2 opened [A] "more" | user: go | A: a1 | user: more
             12 /inner.2 turn A
-            13 /inner.2 script:test replies to A (stop, $0.0000): a2
+            13 /inner.2 script:test replies to A (stop, $0.00): a2
             14 /inner.2 A says: a2
             15 /inner.2 closed (A replied): a2
             16 inner says: a2
             17 turn other
             18 /other.1 opened [A] "a2" | user: go | A: a1 | user: more | A: a2 | user: a2
             19 /other.1 turn A
-            20 /other.1 script:test replies to A (stop, $0.0000): a3
+            20 /other.1 script:test replies to A (stop, $0.00): a3
             21 /other.1 A says: a3
             22 /other.1 closed (A replied): a3
             23 other says: a3
@@ -425,7 +425,7 @@ async fn a_turn_runs_several_chats_one_after_the_other_with_people_in_them() {
             1 turn T
             2 /T.1 opened [A] "first" | user: first
             3 /T.1 turn A
-            4 /T.1 script:test replies to A (stop, $0.0000): a1
+            4 /T.1 script:test replies to A (stop, $0.00): a1
             5 /T.1 A says: a1
             6 /T.1 closed (A replied): a1
             7 /T.1.2 opened [Ann] "a1" | user: a1
@@ -476,10 +476,10 @@ async fn a_tool_that_ends_the_turn_ends_it_when_it_worked() {
         expect![[r#"
             0 opened [A] "go" | user: go
             1 turn A
-            2 script:test replies to A (calls, $0.0000): call finish {} #A-0-0
+            2 script:test replies to A (calls, $0.00): call finish {} #A-0-0
             3 A calls finish {} #A-0-0
             4 A gets #A-0-0 failed: `answer` is missing
-            5 script:test replies to A (calls, $0.0000): call finish {"answer":"42"} #A-1-0
+            5 script:test replies to A (calls, $0.00): call finish {"answer":"42"} #A-1-0
             6 A calls finish {"answer":"42"} #A-1-0
             7 A gets #A-1-0: 42
             8 A says: 42
@@ -561,15 +561,15 @@ async fn an_agent_replaces_its_history_of_a_turn_and_others_see_its_message() {
             0 opened [A, B] "go" | user: go
             1 turn A
             2 A is prompted: Write the arguments as JSON.
-            3 script:test replies to A (stop, $0.0000): {}
+            3 script:test replies to A (stop, $0.00): {}
             4 A replaces its history of the turn: sent I can use the tool. | received It returned 3.
             5 A says: It returned 3.
             6 turn B
-            7 script:test replies to B (stop, $0.0000): b1
+            7 script:test replies to B (stop, $0.00): b1
             8 B says: b1
             9 turn A
             10 A is prompted: Write the arguments as JSON.
-            11 script:test replies to A (stop, $0.0000): {}
+            11 script:test replies to A (stop, $0.00): {}
             12 A replaces its history of the turn: sent I can use the tool. | received It returned 3.
             13 A says: It returned 3.
             14 closed (3 of 3 turns): It returned 3.

@@ -286,7 +286,7 @@ async fn no_one_is_asked_unless_that_is_set_or_where_no_answer_helps() {
     let mut shared = asking(Limits { cost: Some(Money::dollars(9.0)), ..ASK }).await.budget(budget);
     let status = chat(&model).run_in(&mut shared, "go").await.unwrap().status;
     let reason = reason(status).to_string();
-    assert!(reason.starts_with("the batch has reached the limit of $0.2500 ("), "{reason}");
+    assert!(reason.starts_with("the batch has reached the limit of $0.25 ("), "{reason}");
 }
 
 #[test]

@@ -85,7 +85,7 @@ async fn each_kind_of_limit_lowers_the_output_of_a_call_to_what_is_left() {
     let of_agent = run_with(of_agent).await;
     assert_eq!(
         of_agent,
-        (vec![None, Some(900)], "900 the limit of $9.0000 of the agent `Bob`".replace("9.0000", "9.00"))
+        (vec![None, Some(900)], "900 the limit of $9.00 of the agent `Bob`".replace("9.0000", "9.00"))
     );
     let of_chat = run_with(|chat, log| (chat.limits(spend(800)).build().unwrap(), log)).await;
     let text = "800 the limit of $8.00 of the chat `pair`; 500 the limit of $8.00 of the chat `pair`";

@@ -53,13 +53,13 @@ async fn two_agents_speak_in_turn_until_a_text_is_said() {
         expect![[r#"
             0 opened [A, B] "count" | user: count
             1 turn A
-            2 script:test replies to A (stop, $0.0000): one
+            2 script:test replies to A (stop, $0.00): one
             3 A says: one
             4 turn B
-            5 script:test replies to B (stop, $0.0000): two
+            5 script:test replies to B (stop, $0.00): two
             6 B says: two
             7 turn A
-            8 script:test replies to A (stop, $0.0000): DONE
+            8 script:test replies to A (stop, $0.00): DONE
             9 A says: DONE
             10 closed (A said `DONE`): DONE
         "#]],
@@ -82,7 +82,7 @@ async fn a_participant_who_opens_the_chat_has_spoken() {
         expect![[r#"
             0 opened [A, B] "hi" | A: hi
             1 turn B
-            2 script:test replies to B (stop, $0.0000): hello
+            2 script:test replies to B (stop, $0.00): hello
             3 B says: hello
             4 closed (1 of 1 turn): hello
         "#]],
@@ -470,14 +470,14 @@ async fn a_model_that_only_calls_tools_is_prompted_to_answer() {
     check(&chat, "go", expect![[r#"
         0 opened [A] "go" | user: go
         1 turn A
-        2 script:test replies to A (calls, $0.0000): once more | call get_history {} #A-0-0
+        2 script:test replies to A (calls, $0.00): once more | call get_history {} #A-0-0
         3 A calls get_history {} #A-0-0
         4 A gets #A-0-0: user: go
-        5 script:test replies to A (calls, $0.0000): once more | call get_history {} #A-1-0
+        5 script:test replies to A (calls, $0.00): once more | call get_history {} #A-1-0
         6 A calls get_history {} #A-1-0
         7 A gets #A-1-0: user: go
         8 A is prompted: You have used all tool calls of this turn. Answer now with what you know, without calling a tool.
-        9 script:test replies to A (calls, $0.0000): once more | call get_history {} #A-2-0
+        9 script:test replies to A (calls, $0.00): once more | call get_history {} #A-2-0
         10 A says: once more
         11 closed (A replied): once more
     "#]])

@@ -128,14 +128,14 @@ mod tests {
     #[test]
     fn a_progress_line_has_counts_cost_and_remaining_time() {
         let mut progress = Progress::new(100, 10, Money::dollars(0.5));
-        assert_eq!(progress.line(Duration::ZERO), "[==                  ] 10/100 · $0.5000");
+        assert_eq!(progress.line(Duration::ZERO), "[==                  ] 10/100 · $0.50");
         progress.over = 28;
         progress.failed = 2;
-        let line = "[========            ] 40/100 · 2 failed · 2/s · $0.5000 · 30 s left";
+        let line = "[========            ] 40/100 · 2 failed · 2/s · $0.50 · 30 s left";
         assert_eq!(progress.line(Duration::from_secs(15)), line);
         progress.unpriced = true;
         progress.notice = "stopping";
-        let line = "[========            ] 40/100 · 2 failed · 6.0/min · at least $0.5000 · 10 min 00 s left · stopping";
+        let line = "[========            ] 40/100 · 2 failed · 6.0/min · at least $0.50 · 10 min 00 s left · stopping";
         assert_eq!(progress.line(Duration::from_secs(300)), line);
     }
 }

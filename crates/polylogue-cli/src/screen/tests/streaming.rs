@@ -218,6 +218,18 @@ fn a_retry_says_why_which_and_when() {
 }
 
 #[test]
+fn a_retry_that_does_not_wait_is_now() {
+    let said = |wait| {
+        let cause = "429 from openai".to_owned();
+        let retry = Delta::Retry { cause, retry: 1, retries: 4, wait: Duration::from_millis(wait) };
+        crate::screen::turns::retrying(&name("B"), &retry).unwrap()
+    };
+    assert_eq!(said(0), "B: 429 from openai, retry 1 of 4 now");
+    assert_eq!(said(99), "B: 429 from openai, retry 1 of 4 now");
+    assert_eq!(said(100), "B: 429 from openai, retry 1 of 4 in 0.1s");
+}
+
+#[test]
 fn a_reply_that_is_taller_than_the_screen_scrolls_and_leaves_a_note_if_it_breaks_off() {
     let mut stage = Stage::live(40, 6);
     stage.root(opened(&["A", "B"], "A", "Go"));

@@ -123,7 +123,7 @@ fn endings() -> Vec<(Chat, Limits, &'static str)> {
         (
             solo(metered(), round_robin()),
             Limits { cost: Some(Money::default()), ..none },
-            "the limit of $0.0000 ($0.0000 spent)",
+            "the limit of $0.00 ($0.00 spent)",
         ),
         (solo(say("x"), round_robin()), Limits { turns: Some(3), ..none }, "the limit of 3 turns"),
         (solo(say("x"), round_robin()), none, "the limit of 100 turns"),
