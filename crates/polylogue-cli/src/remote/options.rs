@@ -28,7 +28,8 @@ pub(super) fn check(matches: &ArgMatches, is_named: bool) -> Result<bool, CliErr
     let wrong = arguments.filter(|argument| !is_known(argument.get_id().as_str()));
     if let Some(wrong) = wrong.into_iter().find(|argument| is_given(argument.get_id().as_str())) {
         let option = wrong.get_long().unwrap_or(wrong.get_id().as_str());
-        return Err(CliError::usage(format!("`--{option}` does not work with a server")).hint(hint_of(name)));
+        let hint = hint_of(name, option);
+        return Err(CliError::usage(format!("`--{option}` does not work with a server")).hint(hint));
     }
     if matches.value_source("store") == Some(ValueSource::CommandLine) {
         return Err(CliError::usage("`--store` and `--server` name two places of conversations")
@@ -38,17 +39,17 @@ pub(super) fn check(matches: &ArgMatches, is_named: bool) -> Result<bool, CliErr
 }
 
 /// What to do instead of an option that does not work with a server.
-fn hint_of(command: &str) -> &'static str {
+fn hint_of(command: &str, option: &str) -> &'static str {
     match command {
         "verify" => {
             "conversations are repaired where the store of the server is; a recording is a file of this machine: leave out `--server`"
         }
         "cluster" => "budgets are counted again where the store of the server is: leave out `--server`",
         "chat" => "a chat on a server is with one of its teams, and sends texts",
-        "send" => "messages to a server are texts",
         "batch" => {
             "limits of each conversation are sent along; a budget of all is that of the token or of the server"
         }
+        _ if option == "attach" => "tasks and messages to a server are texts; `@FILE` sends the text of a file",
         _ => "models, permissions and files of a team are those with which the server was started",
     }
 }
@@ -96,7 +97,10 @@ mod tests {
             (&["resume", "last", "Hi", "--as", "Ann"], "`--as`"),
             (&["verify", "last", "--repair"], "`--repair`"),
             (&["answer", "last", "yes", "--by", "Ann"], "`--by`"),
-            (&["send", "last", "Hi", "--attach", "a.png"], "`--attach`"),
+            (&["send", "last", "Hi", "--attach", "a.png"], "are texts; `@FILE` sends"),
+            (&["run", "pair", "Hi", "--attach", "a.png"], "tasks and messages to a server are texts"),
+            (&["resume", "last", "Hi", "--attach", "a.png"], "tasks and messages to a server are texts"),
+            (&["chat", "--attach", "a.png"], "sends texts"),
             (&["batch", "pair", "--over", "rows.csv", "-o", "x", "--budget", "1"], "`--budget`"),
             (&["chat", "--system", "x"], "`--system`"),
             (&["cluster", "--recount", "x"], "`--recount`"),
