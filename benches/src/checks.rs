@@ -31,7 +31,7 @@ const CALLS: u32 = 20;
 const TEAM_MS: f64 = 10.0;
 const RESERVATION_US: f64 = 2.0;
 
-/// Prints the same as [`print`]. A goal that is missed is an error.
+/// Prints the same as [`print()`]. A goal that is missed is an error.
 pub(crate) fn report() -> Result<()> {
     let missed = print()?;
     if missed.is_empty() { Ok(()) } else { Err(missed.join("\n       ").into()) }
