@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use polylogue_core::{Store as _, Subscription};
 use polylogue_runtime::fresh_id;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tracing::Instrument as _;
 
 use super::beginning::{Request, Started, join_or_begin};
@@ -63,6 +63,8 @@ pub(super) async fn complete(call: Call) -> Reply {
     {
         return answered(&call, &request, chore);
     }
+    // Before anything begins: a run whose stream is refused would be paid for, and its client would not know of it.
+    let permit = request.streams.then(|| call.app.stream_of(&token)).transpose()?;
     let asked = Request {
         call: Arc::clone(&call),
         token: Arc::clone(&token),
@@ -80,8 +82,8 @@ pub(super) async fn complete(call: Call) -> Reply {
         conversation: begun.id.to_string(),
     };
     let outcome = outcome_of(&tenant, &begun).await?;
-    let response = match request.streams {
-        true => {
+    let response = match permit {
+        Some(permit) => {
             let chunks = Chunks {
                 head,
                 usage: request.usage,
@@ -89,9 +91,9 @@ pub(super) async fn complete(call: Call) -> Reply {
                 voice: Voice::new(request.show, is_single),
                 outcome,
             };
-            stream(&call, (token, tenant), chunks, (begun, begins), waiting)
+            stream(&call, (token, tenant), chunks, (begun, begins), (waiting, permit))
         }
-        false => whole(&call, &tenant, (head, request.show), (&begun, outcome), waiting).await,
+        None => whole(&call, &tenant, (head, request.show), (&begun, outcome), waiting).await,
     };
     let response = replayed(response?.map(|body| client.receives(body)), is_replayed);
     Ok(named(response, &request))
@@ -110,9 +112,8 @@ fn stream(
     (token, tenant): (Arc<Token>, Arc<Tenant>),
     chunks: Chunks,
     (begun, begins): (Begun, Option<oneshot::Receiver<Subscription>>),
-    mut waiting: Waiting,
+    (mut waiting, permit): (Waiting, OwnedSemaphorePermit),
 ) -> Reply {
-    let permit = call.app.stream_of(&token)?;
     let Begun { id, from, .. } = begun;
     let follow = Follow { app: Arc::clone(&call.app), tenant, token, id, from, ends: false, begins };
     let texts = texts(follow, chunks).map(move |text| {

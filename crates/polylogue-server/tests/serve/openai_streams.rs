@@ -10,7 +10,7 @@ use polylogue_test::server::{Answer, Quirk};
 use serde_json::{Value, json};
 
 use crate::client::{Request, Stream};
-use crate::conversations::until;
+use crate::conversations::{PATH, begin, until};
 use crate::openai::{COMPLETIONS, assistant, chunks, complete, content, conversation, streamed, user};
 use crate::world::{Gate, World, generous};
 
@@ -280,4 +280,23 @@ async fn a_transcript_is_the_content_and_its_history_continues_it() {
     let (silent, _) =
         streamed(&world, &json!({"model": "talk", "messages": [user("x")], "stream": true})).await;
     assert!(joined(&silent, "reasoning_content").ends_with("**Bob:** four\n\n"));
+}
+
+#[tokio::test]
+async fn a_stream_that_is_refused_begins_nothing() {
+    let world = World::with(ServerLimits { streams_per_token: 1, ..generous() }).await;
+    let waiting = begin(&world, &json!({"team": "ask"})).await;
+    let tail = world.tail(&waiting, 0).await;
+    assert_eq!(tail.status, 200);
+    let body = json!({"model": "talk", "messages": [user("Count.")], "stream": true});
+    let refused = world.post(COMPLETIONS, &body).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")), "{}", refused.body);
+    assert_eq!(refused.json()["error"]["code"], "too_many_requests");
+    let listed = world.get(PATH).await.json();
+    let ids: Vec<&Value> =
+        listed["conversations"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert_eq!(ids, [&json!(waiting)], "no conversation was begun");
+    // Without a stream, it needs no place among the streams.
+    complete(&world, "talk", json!([user("Count.")])).await;
+    drop(tail);
 }
