@@ -89,8 +89,11 @@ async fn prepare_run<'p>(prepared: &'p Prepared, wanted: &NewConversation) -> Re
         run = run.with_task(message.as_str());
     }
     if run.task().trim().is_empty() {
-        return Err(Problem::bad_request("the team has no task of its own, and there is no `message`")
-            .at("/message", "required for this team"));
+        let (what, at) = match wanted.message {
+            Some(_) => ("the message is empty", "empty"),
+            None => ("the team has no task of its own, and there is no `message`", "required for this team"),
+        };
+        return Err(Problem::bad_request(what).at("/message", at));
     }
     Ok(run.with_limits(wanted.limits))
 }

@@ -17,6 +17,7 @@ use tracing::Instrument as _;
 
 use crate::app::App;
 use crate::call::{Call, Reply};
+use crate::fields;
 use crate::problem::Problem;
 use crate::request::{Peer, RequestId};
 use crate::route::{Access, Route};
@@ -57,8 +58,13 @@ async fn read(app: Arc<App>, route: &'static Route, request: Request<Body>) -> R
     let params = params(&mut parts).await?;
     let query = query(&mut parts, route).await?;
     let body = match route.body {
-        Some(_) if route.takes_unknown_fields => json(&app, route, &parts, body).await?,
-        Some(schema) => check_fields(json(&app, route, &parts, body).await?, &schema())?,
+        Some(schema) => {
+            let body = json(&app, route, &parts, body).await?;
+            if !route.takes_unknown_fields {
+                fields::check(&body, &schema(), "")?;
+            }
+            body
+        }
         None => Value::Null,
     };
     let token = parts.extensions.remove::<Arc<Token>>();
@@ -143,26 +149,6 @@ fn nesting(bytes: &[u8]) -> usize {
         }
     }
     deepest
-}
-
-/// Refuses fields that `schema` does not have.
-fn check_fields(body: Value, schema: &Value) -> Result<Value, Problem> {
-    let known: Vec<&str> = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .map(|known| known.keys().map(String::as_str).collect())
-        .unwrap_or_default();
-    let unknown = body.as_object().and_then(|body| body.keys().find(|name| !known.contains(&name.as_str())));
-    match unknown {
-        None => Ok(body),
-        Some(name) => {
-            let hint = suggest::hint(name, known.iter().copied());
-            let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
-            Err(Problem::bad_request(format!("the body has an unknown field `{name}`"))
-                .at(pointer, "unknown field")
-                .hint(hint))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod conversation;
 mod default_answers;
 mod dispatch;
 mod edited_file;
+mod fields;
 mod forwarded;
 mod idempotency;
 mod in_flight;

@@ -28,7 +28,7 @@ pub(crate) struct Route {
     pub(crate) query: &'static [&'static str],
     /// The JSON Schema of its body. `None`: it takes none.
     pub(crate) body: Option<fn() -> Value>,
-    /// Whether its body may have fields that the schema has not.
+    /// Whether its body may have fields that the schema has not. Its handler checks those that it reads.
     pub(crate) takes_unknown_fields: bool,
     /// Whether its body may be as large as a file.
     pub(crate) is_large: bool,

@@ -85,6 +85,7 @@ pub(crate) fn limits_schema(about: &str) -> Value {
             "tokens": count,
             "cost": {"type": "integer", "minimum": 0, "description": "In picodollars: a dollar has 10^12"},
             "time_ms": count,
+            "reply_tokens": {"type": "integer", "minimum": 1, "description": "The most tokens of one reply, below the `max_tokens` of the team. A reply that reaches it is cut off"},
             "on_limit": {"enum": ["stop", "ask"], "description": "Whether a person is asked to raise a limit. Default: that of the team"},
         },
     })

@@ -41,7 +41,7 @@ fn new_schema() -> Value {
                     "tokens": {"type": "integer", "minimum": 0},
                 },
             },
-            "expires_ms": {"type": "integer", "description": "Milliseconds since 1970. Default: when the token ends that makes it"},
+            "expires_ms": {"type": "integer", "minimum": 0, "description": "Milliseconds since 1970. Default: when the token ends that makes it"},
         },
     })
 }

@@ -3,13 +3,14 @@
 use axum::http::HeaderMap;
 use polylogue_core::{Media, Part};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::form::Form;
 use super::line::without_broken;
 use super::pictures::{Picture, picture};
 use crate::call::Call;
 use crate::chat_options::ChatShow;
+use crate::fields;
 use crate::problem::Problem;
 
 /// A request that can be answered.
@@ -224,8 +225,24 @@ struct RawMessage {
     content: Value,
 }
 
+/// What every message has. The other fields of one are those of its client's SDK.
+fn messages_schema() -> Value {
+    json!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["role"],
+            "additionalProperties": true,
+            "properties": {
+                "role": {"enum": ["system", "developer", "user", "assistant", "tool", "function"]},
+            },
+        },
+    })
+}
+
 fn messages(body: &Value) -> Result<(Vec<ChatMessage>, Vec<Picture>), Problem> {
     let raw = body.get("messages").cloned().unwrap_or_default();
+    fields::check(&raw, &messages_schema(), "/messages")?;
     let raw: Vec<RawMessage> = serde_json::from_value(raw).map_err(|error| {
         Problem::bad_request(format!("`messages`: {error}")).at("/messages", "a list of messages")
     })?;
@@ -294,8 +311,6 @@ fn said(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

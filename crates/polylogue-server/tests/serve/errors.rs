@@ -1,9 +1,12 @@
-//! Errors: S16, S35.
+//! Errors: S16, S35. Wrong fields of bodies.
 
+use polylogue_core::{LimitOverrides, Money, OnLimit};
 use polylogue_server::Scope;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::Request;
+use crate::conversations::{PATH, begin, until};
+use crate::openai::{COMPLETIONS, user};
 use crate::world::World;
 
 #[tokio::test]
@@ -36,4 +39,100 @@ async fn s35_errors_say_what_to_do() {
     assert_eq!(world.send(own).await.problem()["request_id"], "mine-1");
     let odd = world.request("GET", "/api/v1/teams/tolk").header("x-request-id", "a b");
     assert_ne!(world.send(odd).await.problem()["request_id"], "a b");
+}
+
+#[tokio::test]
+async fn a_wrong_field_is_named_by_a_pointer_in_plain_words_and_changes_nothing() {
+    let world = World::new().await;
+    let count = "must be a whole number of at least 1";
+    for (body, pointer, words) in [
+        (json!({}), "/team", "the body has no field `team`".to_owned()),
+        (json!({"team": 3}), "/team", "`team` must be text".to_owned()),
+        (json!({"team": "talk", "limits": 5}), "/limits", "`limits` must be an object".to_owned()),
+        (
+            json!({"team": "talk", "limits": {"call": 1}}),
+            "/limits/call",
+            "`limits` has an unknown field `call`".to_owned(),
+        ),
+        (json!({"team": "talk", "limits": {"calls": 0}}), "/limits/calls", format!("`limits.calls` {count}")),
+        (
+            json!({"team": "talk", "limits": {"time_ms": 0}}),
+            "/limits/time_ms",
+            format!("`limits.time_ms` {count}"),
+        ),
+        (
+            json!({"team": "talk", "limits": {"reply_tokens": "9"}}),
+            "/limits/reply_tokens",
+            format!("`limits.reply_tokens` {count}"),
+        ),
+        (
+            json!({"team": "talk", "limits": {"on_limit": "wait"}}),
+            "/limits/on_limit",
+            "`limits.on_limit` must be one of `stop`, `ask`".to_owned(),
+        ),
+        (
+            json!({"team": "talk", "inputs": {"tone": 3}}),
+            "/inputs/tone",
+            "`inputs.tone` must be text".to_owned(),
+        ),
+        (json!({"team": "talk", "message": ""}), "/message", "the message is empty".to_owned()),
+    ] {
+        let refused = world.post(PATH, &body).await;
+        let problem = refused.problem();
+        assert_eq!((refused.status, &problem["errors"][0]["pointer"]), (400, &json!(pointer)), "{problem}");
+        assert_eq!(problem["detail"], words, "{body}");
+    }
+    assert_eq!(world.get(PATH).await.json()["conversations"], json!([]), "none was begun");
+    for (body, param) in [
+        (json!({"model": "talk", "messages": "x"}), "messages"),
+        (json!({"model": "talk", "messages": [user("x"), 1]}), "messages.1"),
+        (json!({"model": "talk", "messages": [{"role": "x", "content": "x"}]}), "messages.0.role"),
+    ] {
+        let refused = world.post(COMPLETIONS, &body).await;
+        let problem = refused.problem();
+        let error = &problem["error"];
+        assert_eq!((refused.status, &error["param"]), (400, &json!(param)), "{error}");
+        assert!(error["message"].as_str().unwrap().contains(" must be "), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn unknown_limits_are_refused_wherever_limits_are_set() {
+    let world = World::new().await;
+    let short = json!({"team": "short", "limits": {"reply_tokens": 50}});
+    let id = begin(&world, &short).await;
+    let closed = until(&world, &id, "closed").await;
+    for what in ["resume", "raise"] {
+        let path = format!("{PATH}/{id}/{what}");
+        for (limits, pointer) in
+            [(json!({"call": 1}), "/limits/call"), (json!({"turns": 0}), "/limits/turns")]
+        {
+            let refused = world.post(&path, &json!({"limits": limits})).await;
+            let problem = refused.problem();
+            assert_eq!(
+                (refused.status, &problem["errors"][0]["pointer"]),
+                (400, &json!(pointer)),
+                "{what}: {problem}"
+            );
+        }
+    }
+    assert_eq!(world.get(&format!("{PATH}/{id}")).await.json()["seq"], closed["seq"], "nothing was stored");
+    // Every limit that is read is in the schema.
+    let document = world.get("/openapi.json").await.json();
+    let body = &document["paths"]["/api/v1/conversations"]["post"]["requestBody"];
+    let known = &body["content"]["application/json"]["schema"]["properties"]["limits"]["properties"];
+    let all = LimitOverrides {
+        turns: Some(1),
+        calls: Some(1),
+        tokens: Some(1),
+        cost: Some(Money::default()),
+        time_ms: Some(1),
+        reply_tokens: Some(1),
+        on_limit: Some(OnLimit::Stop),
+    };
+    let names = |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
+    let (mut read, mut documented) = (names(&json!(all)), names(known));
+    read.sort();
+    documented.sort();
+    assert_eq!(read, documented);
 }

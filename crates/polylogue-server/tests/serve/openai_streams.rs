@@ -293,8 +293,7 @@ async fn a_stream_that_is_refused_begins_nothing() {
     assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")), "{}", refused.body);
     assert_eq!(refused.json()["error"]["code"], "too_many_requests");
     let listed = world.get(PATH).await.json();
-    let ids: Vec<&Value> =
-        listed["conversations"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    let ids: Vec<&Value> = listed["conversations"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
     assert_eq!(ids, [&json!(waiting)], "no conversation was begun");
     // Without a stream, it needs no place among the streams.
     complete(&world, "talk", json!([user("Count.")])).await;
