@@ -1,6 +1,7 @@
 //! What all requests share.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -123,6 +124,12 @@ impl App {
     /// The conversations of the token's tenant.
     pub(crate) fn tenant(&self, token: &Token) -> Result<Arc<Tenant>, Problem> {
         Ok(self.tenants.get(&token.tenant)?)
+    }
+
+    /// The files of the teams that the token does not see: a text that it sends can include none of them.
+    pub(crate) fn hidden_files(&self, token: &Token) -> Vec<PathBuf> {
+        let hidden = self.source.ids().into_iter().filter(|id| !token.sees(id));
+        hidden.filter_map(|id| self.source.file(&id)).collect()
     }
 
     /// The right to run one more conversation for the token, which pays for it.

@@ -31,11 +31,11 @@ pub trait TeamSource: Send + Sync + 'static {
     fn file(&self, team: &str) -> Option<PathBuf>;
 
     /// Checks `text` as a new content of the file of `team`, or as that of a new file. Must start nothing, connect to nothing, and read
-    /// nothing outside the folder of the file.
+    /// nothing outside the folder of the file and none of the files `hidden`, such as those of teams that the caller does not see.
     ///
     /// # Errors
     /// All mistakes in the text at once.
-    fn check(&self, team: Option<&str>, text: &str) -> Result<Loaded, Diagnostics>;
+    fn check(&self, team: Option<&str>, text: &str, hidden: &[PathBuf]) -> Result<Loaded, Diagnostics>;
 
     /// Prepares the team to run at `place`. Its models should stream.
     ///

@@ -139,15 +139,21 @@ pub fn parse(text: &str, file_name: &str, overrides: &Overrides) -> Result<Loade
 }
 
 /// Reads a team from `text` as if it were the content of the file at `path`, which need not exist. Whatever the text names, only files in the folder of
-/// `path` are read, and links do not lead out of it: for texts from elsewhere, such as those of an editor.
+/// `path` are read, and links do not lead out of it: for texts from elsewhere, such as those of an editor. The files `hidden` are not read either:
+/// the text finds the same as if they did not exist.
 ///
 /// # Errors
 /// As [`load`]. When the folder does not exist, the text may name no files.
-pub fn parse_at(text: &str, path: impl AsRef<Path>, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
+pub fn parse_at(
+    text: &str,
+    path: impl AsRef<Path>,
+    hidden: &[PathBuf],
+    overrides: &Overrides,
+) -> Result<Loaded, Diagnostics> {
     let path = path.as_ref();
     let shown = path.display().to_string();
     let overrides = Overrides { outside_files: false, ..overrides.clone() };
-    match BelowFolder::of(path) {
+    match BelowFolder::of(path, hidden) {
         Some(files) => Loader::new(&files, &overrides).outermost(text, &shown, files.identity(path)),
         None => parse(text, &shown, &overrides),
     }

@@ -43,7 +43,7 @@ async fn check(call: Call) -> Reply {
     if let Some(id) = team.as_deref().filter(|id| !token.sees(id) || !is_served(&call, id)) {
         return Err(Problem::unknown_team(id).at("/team", "unknown team"));
     }
-    let body = match call.app.source.check(team.as_deref(), &text) {
+    let body = match call.app.source.check(team.as_deref(), &text, &call.app.hidden_files(token)) {
         Ok(loaded) => {
             Checked { ok: true, problems: shown(&loaded.warnings), team: Some(outline(&loaded.team)) }
         }

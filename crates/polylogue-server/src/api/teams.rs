@@ -120,7 +120,7 @@ async fn put(call: Call) -> Reply {
 /// Refuses a text that has errors, or that could do more than the file can: what a team may use is for those to say who start the server.
 fn check_rights(call: &Call, prepared: &Prepared, (now, text): (&str, &str)) -> Result<(), Problem> {
     let (app, id, token) = (&call.app, call.param("team"), call.token()?);
-    let new = app.source.check(Some(id), text).map_err(|problems| {
+    let new = app.source.check(Some(id), text, &app.hidden_files(token)).map_err(|problems| {
         Problem::bad_team("the text has errors, and the file was not changed").with_problems(shown(&problems))
     })?;
     // Conversations of the command line are known by the names of their teams.
@@ -131,7 +131,7 @@ fn check_rights(call: &Call, prepared: &Prepared, (now, text): (&str, &str)) -> 
         .hint("keep `name`, or use a token that sees all teams"));
     }
     // A file with errors, which someone else has written, is not what is served.
-    let more = match app.source.check(Some(id), now) {
+    let more = match app.source.check(Some(id), now, &[]) {
         Ok(old) => old.team.powers_beyond(&new.team),
         Err(_) => prepared.team().powers_beyond(&new.team),
     };

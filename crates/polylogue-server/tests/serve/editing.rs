@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use polylogue_server::Scope;
+use polylogue_server::{NewToken, Scope};
 use serde_json::{Value, json};
 
 use crate::client::{Request, Response};
@@ -268,4 +268,51 @@ async fn a_token_of_some_teams_gives_no_team_the_name_of_another_one() {
     // A token of all teams can, and that shows no conversations to others.
     assert_eq!(rename(&world.token, "name: alpha", "name: payroll").await.status, 200);
     assert_eq!(seen().await, (404, 0));
+}
+
+#[tokio::test]
+async fn a_token_of_some_teams_includes_no_file_of_another_one() {
+    let teams = ["solo", "fast", "own"].map(|id| (id.to_owned(), named(id)));
+    let world = World::with_teams(&teams).await;
+    let file = world.dir.path().join("solo.yaml");
+    let before = std::fs::read_to_string(&file).unwrap();
+    let including = |file: &str| {
+        format!(
+            "name: solo\ntask: x\nteams: [{{name: T, file: {file}}}]\nchat: {{participants: [T], pattern: sequential}}\n"
+        )
+    };
+    let new = NewToken {
+        teams: Some(vec!["solo".into(), "own".into()]),
+        scopes: vec![Scope::Read, Scope::Run, Scope::Edit],
+        ..NewToken::local("some")
+    };
+    let token = world.tokens().create(new).unwrap().1.reveal().to_owned();
+    let source = Request::new("GET", "/api/v1/teams/solo/source").token(&token).send(world.address).await;
+    let put = Request::new("PUT", "/api/v1/teams/solo").token(&token);
+    let put = put.header("If-Match", source.header("etag").unwrap());
+    let check = async |token: &str, file: &str| {
+        let body = json!({"text": including(file), "team": "solo"});
+        Request::new("POST", CHECK).token(token).json(&body).send(world.address).await
+    };
+    let link = world.dir.path().join("link.yaml");
+    std::os::unix::fs::symlink(world.dir.path().join("fast.yaml"), &link).unwrap();
+    let missing = check(&token, "missing.yaml").await.body;
+    for hidden in ["fast.yaml", "./fast.yaml", "link.yaml"] {
+        let refused = put.clone().json(&json!({"text": including(hidden)})).send(world.address).await;
+        assert_eq!(
+            (refused.status, &refused.problem()["type"]),
+            (422, &json!("/problems/bad-team")),
+            "{hidden}"
+        );
+        let checked = check(&token, hidden).await;
+        assert_eq!(checked.json()["ok"], false, "{}", checked.body);
+    }
+    // A client cannot tell whether there is such a file: neither has a hint with the names of others.
+    let problem = |body: &str| serde_json::from_str::<Value>(body).unwrap()["problems"][0].clone();
+    let (hidden, missing) = (problem(&check(&token, "fast.yaml").await.body), problem(&missing));
+    let expected = missing["message"].as_str().unwrap().replace("missing.yaml", "fast.yaml");
+    assert_eq!((&hidden["message"], &hidden["hint"]), (&json!(expected), &missing["hint"]));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before, "the file is unchanged");
+    assert_eq!(check(&token, "own.yaml").await.json()["ok"], true, "a team that it sees");
+    assert_eq!(check(&world.token, "fast.yaml").await.json()["ok"], true, "by a token of all teams");
 }

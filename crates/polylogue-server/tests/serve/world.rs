@@ -183,9 +183,9 @@ impl TeamSource for Files {
         self.files.get(team).cloned()
     }
 
-    fn check(&self, team: Option<&str>, text: &str) -> Result<Loaded, Diagnostics> {
+    fn check(&self, team: Option<&str>, text: &str, hidden: &[PathBuf]) -> Result<Loaded, Diagnostics> {
         match team {
-            Some(team) => polylogue_team::parse_at(text, &self.files[team], &Overrides::default()),
+            Some(team) => polylogue_team::parse_at(text, &self.files[team], hidden, &Overrides::default()),
             None => polylogue_team::parse(text, "team.yaml", &Overrides::default()),
         }
     }

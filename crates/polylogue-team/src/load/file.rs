@@ -15,6 +15,9 @@ use polylogue_tools::code::Venv;
 /// The largest team file, in bytes.
 const MAX_BYTES: u64 = 4 << 20;
 
+/// Why a file cannot be read that is not there.
+const MISSING: &str = "the file does not exist";
+
 /// Where files come from.
 pub(super) trait Files {
     fn read(&self, path: &Path) -> Result<Vec<u8>, Unreadable>;
@@ -88,7 +91,7 @@ fn read_up_to(most: u64, path: &Path) -> Result<Option<Vec<u8>>, Unreadable> {
     match open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)) {
         Ok(_) => Ok((bytes.len() as u64 <= most).then_some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(Unreadable { why: "the file does not exist".to_owned(), hint: neighbor(path) })
+            Err(Unreadable { why: MISSING.to_owned(), hint: neighbor(path) })
         }
         Err(error) => Err(Unreadable { why: error.to_string(), hint: None }),
     }
@@ -150,22 +153,28 @@ impl Files for NoFiles {
 pub(super) struct BelowFolder {
     /// Without links.
     folder: PathBuf,
+    /// Files in it that the author may not read. Without links.
+    hidden: Vec<PathBuf>,
 }
 
 impl BelowFolder {
-    /// The folder of the file at `path`; none if it does not exist.
-    pub(super) fn of(path: &Path) -> Option<Self> {
+    /// The folder of the file at `path` without the files `hidden`; none if it does not exist.
+    pub(super) fn of(path: &Path, hidden: &[PathBuf]) -> Option<Self> {
         let folder = std::path::absolute(path).ok()?.parent().map(fs::canonicalize)?.ok()?;
-        Some(Self { folder })
+        let hidden = hidden.iter().filter_map(|file| fs::canonicalize(file).ok()).collect();
+        Some(Self { folder, hidden })
     }
 
-    /// Refuses what is outside, whether it exists or not.
+    /// Refuses what is outside, whether it exists or not, and what is hidden as if it did not exist.
     fn check(&self, path: &Path) -> Result<(), Unreadable> {
         let parent = || {
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
             fs::canonicalize(parent.unwrap_or(Path::new(".")))
         };
         match fs::canonicalize(path).or_else(|_| parent()) {
+            Ok(found) if self.hidden.contains(&found) => {
+                Err(Unreadable { why: MISSING.to_owned(), hint: None })
+            }
             Ok(found) if found.starts_with(&self.folder) => Ok(()),
             _ => Err(Unreadable {
                 why: "it is not in the folder of the team file".to_owned(),
@@ -173,15 +182,21 @@ impl BelowFolder {
             }),
         }
     }
+
+    /// The same error without a hint if that could name a hidden file.
+    fn without_names(&self, error: Unreadable) -> Unreadable {
+        if self.hidden.is_empty() { error } else { Unreadable { hint: None, ..error } }
+    }
 }
 
 impl Files for BelowFolder {
     fn read(&self, path: &Path) -> Result<Vec<u8>, Unreadable> {
-        self.check(path).and_then(|()| OnDisk.read(path))
+        self.check(path).and_then(|()| OnDisk.read(path)).map_err(|error| self.without_names(error))
     }
 
     fn read_media(&self, path: &Path, most: u64) -> Result<Vec<u8>, Unreadable> {
-        self.check(path).and_then(|()| OnDisk.read_media(path, most))
+        let bytes = self.check(path).and_then(|()| OnDisk.read_media(path, most));
+        bytes.map_err(|error| self.without_names(error))
     }
 
     fn list(&self, folder: &Path) -> Result<Vec<(String, bool)>, Unreadable> {

@@ -16,7 +16,7 @@ fn section(kind: &FindingKind) -> String {
     let file = broken.join(format!("{}.yaml", kind.code));
     let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let (team, _) = split(&text);
-    let found = match parse_at(&team, broken.join("team.yaml"), &Overrides::default()) {
+    let found = match parse_at(&team, broken.join("team.yaml"), &[], &Overrides::default()) {
         Ok(loaded) => loaded.warnings,
         Err(found) => found,
     };

@@ -134,7 +134,7 @@ fn a_stored_team_keeps_what_was_attached() {
 fn texts_from_elsewhere_attach_only_what_is_in_their_folder() {
     let (_dir, folder) = folder();
     let path = folder.join("t.yaml");
-    let of = |media: &str| parse_at(&text(media), &path, &Overrides::default());
+    let of = |media: &str| parse_at(&text(media), &path, &[], &Overrides::default());
     assert_eq!(attached(&of("{file: a.pdf}").unwrap().team)[0].kind, "application/pdf");
     let errors = of("{file: ../secret.png}").unwrap_err().to_string();
     assert!(errors.contains("it is not below the folder of the team file"), "{errors}");

@@ -156,10 +156,10 @@ impl TeamSource for TeamFiles {
         self.known().served.get(team).cloned()
     }
 
-    fn check(&self, team: Option<&str>, text: &str) -> Result<Loaded, Diagnostics> {
+    fn check(&self, team: Option<&str>, text: &str, hidden: &[PathBuf]) -> Result<Loaded, Diagnostics> {
         let (given, file) = (self.given(), team.and_then(|team| self.file(team)));
         match file {
-            Some(file) => polylogue_team::parse_at(text, file, &given),
+            Some(file) => polylogue_team::parse_at(text, file, hidden, &given),
             None => polylogue_team::parse(text, "team.yaml", &given),
         }
     }
