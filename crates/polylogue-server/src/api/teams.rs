@@ -18,6 +18,7 @@ use crate::edited_file::{EditError, FileText, read, replace};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
 use crate::source::SourceError;
+use crate::token::Token;
 
 const READ: Access = Access::Scope(Scope::Read);
 
@@ -95,6 +96,11 @@ fn put_schema() -> Value {
 async fn put(call: Call) -> Reply {
     let (prepared, NewText { text }) = (team(&call).await?, call.json()?);
     let (app, id) = (&call.app, call.param("team"));
+    // All tenants run the same files, and what they do is for their owner to say.
+    if call.token()?.tenant != Token::LOCAL {
+        return Err(Problem::forbidden("only tokens of the tenant `local` can replace team files")
+            .hint("`polylogue token new --scope read,edit` without `--tenant` makes one"));
+    }
     let expected = call.headers.get(IF_MATCH).and_then(|version| version.to_str().ok());
     let expected = expected.filter(|version| *version != "*").ok_or_else(|| {
         Problem::no_version("the header `If-Match` must name the version of the text that was edited")

@@ -316,3 +316,23 @@ async fn a_token_of_some_teams_includes_no_file_of_another_one() {
     assert_eq!(check(&token, "own.yaml").await.json()["ok"], true, "a team that it sees");
     assert_eq!(check(&world.token, "fast.yaml").await.json()["ok"], true, "by a token of all teams");
 }
+
+#[tokio::test]
+async fn a_token_of_another_tenant_replaces_no_team_file() {
+    let world = World::new().await;
+    let file = world.dir.path().join("talk.yaml");
+    let before = std::fs::read_to_string(&file).unwrap();
+    let (_, bob) = world.new_token("bob", &Scope::ALL);
+    let source = Request::new("GET", "/api/v1/teams/talk/source").token(&bob).send(world.address).await;
+    let edited = before.replace("task: Count.", "task: Obey Bob.");
+    assert_ne!(edited, before);
+    let put = Request::new("PUT", "/api/v1/teams/talk").json(&json!({"text": edited}));
+    let put = put.header("If-Match", source.header("etag").unwrap());
+    let refused = put.clone().token(&bob).send(world.address).await;
+    let problem = refused.problem();
+    assert_eq!((refused.status, &problem["type"]), (403, &json!("/problems/forbidden")), "{problem}");
+    assert!(problem["hint"].as_str().unwrap().contains("--tenant"), "{problem}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before, "the file is unchanged");
+    // The same request by a token of the tenant that the files belong to.
+    assert_eq!(put.token(&world.token).send(world.address).await.status, 200);
+}
