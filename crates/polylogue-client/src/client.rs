@@ -353,7 +353,7 @@ impl Client {
         self.get(&["schema"]).await
     }
 
-    /// The tokens of the tenant.
+    /// The tokens of the tenant that can do no more than that of this client.
     pub async fn tokens(&self) -> Result<Tokens, ClientError> {
         self.get(&["tokens"]).await
     }

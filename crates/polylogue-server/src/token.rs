@@ -185,6 +185,18 @@ impl Token {
         self.scopes.contains(&scope)
     }
 
+    /// Whether it can do no more than `other`, however long each is valid: it is of the same tenant, with no more scopes and teams, and no
+    /// larger budget.
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
+        let has_teams = match (&self.teams, &other.teams) {
+            (_, None) => true,
+            (None, Some(_)) => false,
+            (Some(teams), Some(_)) => teams.iter().all(|team| other.sees(team)),
+        };
+        let has_scopes = self.scopes.iter().all(|scope| other.has(*scope));
+        self.tenant == other.tenant && has_scopes && has_teams && self.per_day.is_within(&other.per_day)
+    }
+
     /// Whether it may see and run the team.
     #[must_use]
     pub fn sees(&self, team: &str) -> bool {

@@ -17,7 +17,7 @@ pub enum Scope {
     Answer,
     /// Change titles and remove conversations; check team files.
     Edit,
-    /// Make, list and revoke tokens of the same tenant.
+    /// Make, list and revoke tokens of the same tenant that can do no more.
     Admin,
     /// Read `/metrics`.
     Metrics,

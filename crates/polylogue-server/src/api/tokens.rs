@@ -49,7 +49,7 @@ fn new_schema() -> Value {
 async fn list(call: Call) -> Reply {
     let own = call.token()?;
     let tokens = call.app.tokens.all()?;
-    let is_shown = |token: &&Token| token.tenant == own.tenant && token.kind != TokenKind::Link;
+    let is_shown = |token: &&Token| token.is_within(own) && token.kind != TokenKind::Link;
     let tokens = tokens.iter().filter(is_shown).map(describe).collect();
     json_reply(StatusCode::OK, &wire::Tokens { tokens })
 }
@@ -102,7 +102,7 @@ async fn create(call: Call) -> Reply {
 
 async fn revoke(call: Call) -> Reply {
     let own = call.token()?;
-    match call.app.tokens.revoke(call.param("token"), |token| token.tenant == own.tenant)? {
+    match call.app.tokens.revoke(call.param("token"), |token| token.is_within(own))? {
         true => json_reply(StatusCode::OK, &wire::Revoked { revoked: true }),
         false => Err(Problem::not_found("there is no such token").hint("`GET /api/v1/tokens` lists them")),
     }

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use polylogue_server::{NewToken, Scope, Server, ServerError, ServerOptions};
+use polylogue_core::Money;
+use polylogue_server::{DailyBudget, NewToken, Scope, Server, ServerError, ServerOptions};
 use serde_json::{Value, json};
 
 use crate::client::Request;
@@ -250,4 +251,40 @@ async fn a_token_makes_none_that_outlives_it() {
     let later = make(&hour, json!({"expires_ms": end + 1})).await;
     assert_eq!((later.status, &later.problem()["errors"][0]["pointer"]), (403, &json!("/expires_ms")));
     assert_eq!(make(&world.token, json!({})).await.json()["expires_ms"], Value::Null, "that one never ends");
+}
+
+#[tokio::test]
+async fn a_token_lists_and_revokes_only_those_that_can_do_no_more() {
+    let world = World::new().await;
+    let make = |name: &str, scopes: &[Scope], teams: Option<&[&str]>, cost: Option<f64>| {
+        let teams = teams.map(|teams| teams.iter().map(|team| (*team).to_owned()).collect());
+        let per_day = DailyBudget { cost: cost.map(Money::dollars), tokens: None };
+        let new = NewToken { scopes: scopes.to_vec(), teams, per_day, ..NewToken::local(name) };
+        let (token, text) = world.tokens().create(new).unwrap();
+        (token.id, text.reveal().to_owned())
+    };
+    let own = [Scope::Read, Scope::Admin];
+    let (id, admin) = make("own", &own, Some(&["talk"]), Some(2.0));
+    let (less, _) = make("less", &[Scope::Read], Some(&["talk"]), Some(1.0));
+    let more = [
+        make("all teams", &own, None, Some(1.0)),
+        make("another team", &own, Some(&["talk", "ask"]), Some(1.0)),
+        make("another scope", &[Scope::Read, Scope::Run], Some(&["talk"]), Some(1.0)),
+        make("a larger budget", &own, Some(&["talk"]), Some(3.0)),
+        make("no budget", &own, Some(&["talk"]), None),
+    ];
+    let request = |method: &str, path: &str| Request::new(method, path).token(&admin);
+    let listed = request("GET", "/api/v1/tokens").send(world.address).await.json();
+    let ids: Vec<&Value> = listed["tokens"].as_array().unwrap().iter().map(|token| &token["id"]).collect();
+    assert_eq!(ids, [&json!(id), &json!(less)], "{listed}");
+    for (other, text) in &more {
+        let refused = request("DELETE", &format!("/api/v1/tokens/{other}")).send(world.address).await;
+        assert_eq!(refused.status, 404, "{}", refused.body);
+        let read = Request::new("GET", "/api/v1/teams").token(text);
+        assert_eq!(read.send(world.address).await.status, 200, "it is valid");
+    }
+    let revoked = request("DELETE", &format!("/api/v1/tokens/{less}")).send(world.address).await;
+    assert_eq!(revoked.status, 200, "{}", revoked.body);
+    let all = world.get("/api/v1/tokens").await.json();
+    assert_eq!(all["tokens"].as_array().unwrap().len(), 2 + more.len(), "{all}");
 }
