@@ -18,9 +18,11 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The host in a URL.
+    /// The host in a URL with `http://` or `https://`.
     pub(crate) fn host_of(url: &str) -> Option<String> {
-        url.parse::<Uri>().ok()?.host().map(str::to_owned)
+        let url = url.parse::<Uri>().ok()?;
+        let host = url.host().filter(|host| !host.is_empty())?;
+        ["http", "https"].contains(&url.scheme_str()?).then(|| host.to_owned())
     }
 
     /// Whether `host` is a name of this server. An IP address is, because no other site can be reached under it.
@@ -62,6 +64,9 @@ mod tests {
             assert!(!names.is_own(other), "{other}");
         }
         assert!(Names::default().is_own("10.0.0.1"));
+        for wrong in ["foo", "teams.example:8080", "ftp://teams.example", "https://", "/x", ""] {
+            assert_eq!(Names::host_of(wrong), None, "{wrong}");
+        }
         let host: Authority = "localhost:8787".parse().unwrap();
         assert!(names.is_allowed_origin("http://localhost:8787", &host));
         for origin in ["null", "http://localhost:1", "http://evil.test", "file://localhost:8787"] {

@@ -257,7 +257,12 @@ impl Problem {
 impl From<TokenError> for Problem {
     fn from(error: TokenError) -> Self {
         match error {
-            TokenError::BadTenant(_) | TokenError::NoScope => Self::bad_request(error.to_string()),
+            TokenError::BadName => Self::bad_request(error.to_string()).at("/name", "one line of text"),
+            TokenError::NoScope => Self::bad_request(error.to_string()).at("/scopes", "empty"),
+            TokenError::NoTeam => Self::bad_request(error.to_string())
+                .at("/teams", "empty")
+                .hint("leave `teams` out for all teams"),
+            error if error.is_usage() => Self::bad_request(error.to_string()),
             error => {
                 // The path is for the log of the server, not for clients.
                 tracing::error!(%error, "tokens");

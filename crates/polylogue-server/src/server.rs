@@ -108,8 +108,8 @@ pub enum ServerError {
         /// The error of the system.
         why: std::io::Error,
     },
-    /// The public address is no URL.
-    #[error("`{0}` is not a URL")]
+    /// The public address is no URL of a server.
+    #[error("`{0}` is not an address with `http://` or `https://`")]
     PublicUrl(String),
     /// An origin is not one.
     #[error("`{0}` is not an origin: a scheme, a host and a port")]

@@ -230,14 +230,21 @@ impl NewToken {
         Self { name, tenant, scopes: Scope::ALL.to_vec(), teams: None, per_day, expires_ms: None }
     }
 
-    /// Refuses what could not be stored or would be a path.
+    /// Refuses what could not be stored, would be a path or more than a line of a list, or could do nothing.
     pub(crate) fn check(&self) -> Result<(), TokenError> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if self.tenant.is_empty() || self.tenant.len() > 64 || !self.tenant.chars().all(is_plain) {
             return Err(TokenError::BadTenant(self.tenant.chars().take(64).collect()));
         }
+        let is_break = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+        if self.name.trim().is_empty() || self.name.contains(is_break) {
+            return Err(TokenError::BadName);
+        }
         if self.scopes.is_empty() {
             return Err(TokenError::NoScope);
+        }
+        if self.teams.as_ref().is_some_and(Vec::is_empty) {
+            return Err(TokenError::NoTeam);
         }
         Ok(())
     }
@@ -260,12 +267,31 @@ pub enum TokenError {
     /// The name of a tenant is empty, too long, or has other characters than letters, digits, `-` and `_`.
     #[error("`{0}` is not a tenant: up to 64 letters, digits, `-` and `_`")]
     BadTenant(String),
+    /// The name is empty, or has line breaks or other control characters.
+    #[error("the name of a token must be one line of text")]
+    BadName,
+    /// A token that sees no team could do nothing.
+    #[error("a token needs at least one team, unless it is for all")]
+    NoTeam,
     /// A token without a scope could do nothing.
     #[error("a token needs at least one scope")]
     NoScope,
     /// The system has no randomness.
     #[error("the system gives no random bits: {0}")]
     NoRandomness(String),
+}
+
+impl TokenError {
+    /// Whether what is asked for is not legal: the file and the system are not the cause.
+    ///
+    /// ```
+    /// use polylogue_server::TokenError;
+    /// assert!(TokenError::NoScope.is_usage());
+    /// ```
+    #[must_use]
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::BadTenant(_) | Self::BadName | Self::NoTeam | Self::NoScope)
+    }
 }
 
 #[cfg(test)]
@@ -281,6 +307,16 @@ mod tests {
         assert!(token.is(text.reveal()));
         assert!(!token.is(other.reveal()) && !token.is("") && !token.is(&token.digest));
         assert!(!serde_json::to_string(&token).unwrap().contains(text.reveal()));
+    }
+
+    #[test]
+    fn a_name_is_one_line_and_teams_are_some_or_all() {
+        for name in ["", " ", "a\nb", "a\rb", "a\u{1b}[2J", "a\u{2028}b"] {
+            assert!(matches!(NewToken::local(name).check(), Err(TokenError::BadName)), "{name:?}");
+        }
+        let of = |teams| NewToken { teams, ..NewToken::local("for the shop: ä") }.check();
+        assert!(matches!(of(Some(Vec::new())), Err(TokenError::NoTeam)));
+        assert!(of(None).is_ok() && of(Some(vec!["talk".into()])).is_ok());
     }
 
     #[test]

@@ -172,7 +172,7 @@ impl From<ServerError> for CliError {
 impl From<TokenError> for CliError {
     fn from(error: TokenError) -> Self {
         match error {
-            TokenError::BadTenant(_) | TokenError::NoScope => Self::usage(error.to_string()),
+            error if error.is_usage() => Self::usage(error.to_string()),
             error => Self::failed(error.to_string()),
         }
     }

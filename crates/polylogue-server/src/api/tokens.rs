@@ -1,6 +1,7 @@
 //! `/api/v1/tokens`: the tokens of a tenant.
 
 use axum::http::{Method, StatusCode};
+use polylogue_config::suggest;
 use polylogue_wire::{Scope, token as wire};
 use serde_json::{Value, json};
 
@@ -9,7 +10,7 @@ use crate::idempotency::{Key, mismatch};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
 use crate::token::{NewToken, Token, TokenKind};
-use crate::token_file::Made;
+use crate::token_file::{Made, now_ms};
 
 const ADMIN: Access = Access::Scope(Scope::Admin);
 const PATH: &str = "/api/v1/tokens";
@@ -29,9 +30,9 @@ fn new_schema() -> Value {
         "type": "object",
         "required": ["name", "scopes"],
         "properties": {
-            "name": {"type": "string", "description": "What it is for"},
-            "scopes": {"type": "array", "items": {"enum": Scope::ALL.map(Scope::word)}},
-            "teams": {"type": "array", "items": {"type": "string"}, "description": "Default: all"},
+            "name": {"type": "string", "minLength": 1, "description": "What it is for"},
+            "scopes": {"type": "array", "minItems": 1, "items": {"enum": Scope::ALL.map(Scope::word)}},
+            "teams": {"type": "array", "minItems": 1, "items": {"type": "string"}, "description": "Default: all"},
             "per_day": {
                 "type": "object",
                 "additionalProperties": false,
@@ -62,13 +63,9 @@ async fn create(call: Call) -> Reply {
         return Err(Problem::forbidden(format!("the token itself does not have the scope `{scope}`"))
             .at("/scopes", "more than the scopes of the token"));
     }
-    let teams = match (teams, &own.teams) {
-        (Some(teams), _) if !teams.iter().all(|team| own.sees(team)) => {
-            return Err(Problem::forbidden("the token itself does not see all of these teams")
-                .at("/teams", "more than the teams of the token"));
-        }
-        (None, Some(own)) => Some(own.clone()),
-        (teams, _) => teams,
+    let teams = match teams {
+        Some(teams) => Some(checked_teams(&call, own, teams)?),
+        None => own.teams.clone(),
     };
     let per_day = wire::DailyBudget {
         cost: per_day.cost.or(own.per_day.cost),
@@ -79,6 +76,11 @@ async fn create(call: Call) -> Reply {
             .at("/per_day", "more than the budget of the token"));
     }
     let expires_ms = match (expires_ms, own.expires_ms) {
+        (Some(wanted), _) if wanted <= now_ms() => {
+            return Err(Problem::bad_request("the token would have expired already")
+                .at("/expires_ms", "in the past")
+                .hint("it is a time in milliseconds since 1970"));
+        }
         (Some(wanted), Some(own)) if wanted > own => {
             return Err(Problem::forbidden("the token itself ends before that")
                 .at("/expires_ms", "later than the end of the token"));
@@ -98,6 +100,23 @@ async fn create(call: Call) -> Reply {
     };
     let text = wire::TokenText::new(text.reveal());
     json_reply(StatusCode::CREATED, &wire::MadeToken { about: describe(&token), token: text })
+}
+
+/// The teams of a new token, which must be served and seen by `own`.
+fn checked_teams(call: &Call, own: &Token, teams: Vec<String>) -> Result<Vec<String>, Problem> {
+    if !teams.iter().all(|team| own.sees(team)) {
+        return Err(Problem::forbidden("the token itself does not see all of these teams")
+            .at("/teams", "more than the teams of the token"));
+    }
+    let served = call.app.source.ids();
+    let unknown = teams.iter().enumerate().find(|(_, team)| !served.contains(team));
+    if let Some((index, team)) = unknown {
+        let seen = served.iter().map(String::as_str).filter(|team| own.sees(team));
+        return Err(Problem::bad_request(format!("there is no team `{team}`"))
+            .at(format!("/teams/{index}"), "unknown team")
+            .hint(suggest::hint(team, seen)));
+    }
+    Ok(teams)
 }
 
 async fn revoke(call: Call) -> Reply {

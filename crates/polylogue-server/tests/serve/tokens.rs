@@ -288,3 +288,42 @@ async fn a_token_lists_and_revokes_only_those_that_can_do_no_more() {
     let all = world.get("/api/v1/tokens").await.json();
     assert_eq!(all["tokens"].as_array().unwrap().len(), 2 + more.len(), "{all}");
 }
+
+#[tokio::test]
+async fn a_token_that_no_one_could_use_or_find_is_refused() {
+    let world = World::new().await;
+    for (change, pointer) in [
+        (json!({"name": ""}), "/name"),
+        (json!({"name": " "}), "/name"),
+        (json!({"name": "two\nlines"}), "/name"),
+        (json!({"scopes": []}), "/scopes"),
+        (json!({"scopes": ["raed"]}), "/scopes/0"),
+        (json!({"teams": []}), "/teams"),
+        (json!({"teams": ["talk", "tolk"]}), "/teams/1"),
+        (json!({"expires_ms": 1}), "/expires_ms"),
+        (json!({"expires_ms": -1}), "/expires_ms"),
+    ] {
+        let mut body = json!({"name": "n", "scopes": ["read"]});
+        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        let refused = world.post("/api/v1/tokens", &body).await;
+        let problem = refused.problem();
+        assert_eq!((refused.status, &problem["errors"][0]["pointer"]), (400, &json!(pointer)), "{problem}");
+    }
+    assert_eq!(world.tokens().all().unwrap().len(), 1, "the first token");
+    let body = json!({"name": "n", "scopes": ["read"], "teams": ["talk"]});
+    assert_eq!(world.post("/api/v1/tokens", &body).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_public_address_has_the_scheme_of_a_server() {
+    let dir = tempfile::tempdir().unwrap();
+    for wrong in ["foo", "teams.example:8080", "ftp://teams.example", ""] {
+        let options = ServerOptions {
+            public_url: Some(wrong.into()),
+            ..ServerOptions::new(loopback(), place(dir.path()))
+        };
+        let error = World::refused(&dir, options).await;
+        assert!(matches!(error, ServerError::PublicUrl(_)), "{wrong}: {error}");
+        assert!(error.hint().unwrap().contains("https://"), "{error}");
+    }
+}
