@@ -40,7 +40,12 @@ impl TeamSource for Texts {
         None
     }
 
-    fn check(&self, _: Option<&str>, text: &str) -> std::result::Result<Loaded, Diagnostics> {
+    fn check(
+        &self,
+        _: Option<&str>,
+        text: &str,
+        _: &[std::path::PathBuf],
+    ) -> std::result::Result<Loaded, Diagnostics> {
         polylogue_team::parse(text, "team.yaml", &Overrides::default())
     }
 

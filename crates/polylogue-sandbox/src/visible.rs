@@ -44,7 +44,8 @@ mod tests {
             ("/", "it has the sandbox's own directories"),
         ] {
             let error = check_visible(Path::new(path)).unwrap_err().to_string();
-            let expected = format!("`{path}` cannot be shown to programs in the sandbox: {why}\nhint: use a path");
+            let expected =
+                format!("`{path}` cannot be shown to programs in the sandbox: {why}\nhint: use a path");
             assert!(error.starts_with(&expected), "{error}");
         }
         for path in ["/home/pat/work/.venv", "/worker/.venv"] {

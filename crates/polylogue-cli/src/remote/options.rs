@@ -49,7 +49,9 @@ fn hint_of(command: &str, option: &str) -> &'static str {
         "batch" => {
             "limits of each conversation are sent along; a budget of all is that of the token or of the server"
         }
-        _ if option == "attach" => "tasks and messages to a server are texts; `@FILE` sends the text of a file",
+        _ if option == "attach" => {
+            "tasks and messages to a server are texts; `@FILE` sends the text of a file"
+        }
         _ => "models, permissions and files of a team are those with which the server was started",
     }
 }

@@ -136,11 +136,7 @@ fn a_team_names_its_cache_and_stored_replies_fit_into_any_budget() {
     assert!(home.run(&RUN).ok().out.contains("$0.20") && home.path("replies.jsonl").exists());
     let poor = [&RUN[..], &["--max-cost", "0.0000001"]].concat();
     let stored = home.run(&poor).ok();
-    assert!(
-        stored.out.contains("2 of 2 calls from the cache (2,000 tokens, $0.20 saved)"),
-        "{}",
-        stored.out
-    );
+    assert!(stored.out.contains("2 of 2 calls from the cache (2,000 tokens, $0.20 saved)"), "{}", stored.out);
     assert_eq!(a.count(), 2);
     // Without the replies, the same budget allows nothing.
     home.run(&[&poor[..], &["--cache", "other.jsonl"]].concat()).exits(4);
@@ -156,11 +152,7 @@ fn replies_are_taken_from_the_cache_file_and_cost_nothing() {
     let first = home.run(&args).ok();
     assert!(first.out.contains("$0.20") && !first.out.contains("from the cache"), "{}", first.out);
     let second = home.run(&args).ok();
-    assert!(
-        second.out.contains("2 of 2 calls from the cache (2,000 tokens, $0.20 saved)"),
-        "{}",
-        second.out
-    );
+    assert!(second.out.contains("2 of 2 calls from the cache (2,000 tokens, $0.20 saved)"), "{}", second.out);
     assert!(second.out.contains(" · $0 · ") && a.count() == 2, "{}", second.out);
     home.run(&[&args[..], &["--max-turns", "1"]].concat()).exits(3);
     let resumed = home.run(&["resume", "last", "--max-turns", "1", "--cache", "replies.jsonl"]).ok();

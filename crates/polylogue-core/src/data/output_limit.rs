@@ -58,9 +58,6 @@ mod tests {
         let of = StopReason::Allowance { of: owner, limit: Box::new(cost) };
         let who = Name::new("Ann").unwrap();
         let limit = OutputLimit { who, model: "test:m".into(), tokens: 312, of };
-        assert_eq!(
-            limit.to_string(),
-            "312 tokens: no more is left of the limit of $0.50 of the agent `Ann`"
-        );
+        assert_eq!(limit.to_string(), "312 tokens: no more is left of the limit of $0.50 of the agent `Ann`");
     }
 }

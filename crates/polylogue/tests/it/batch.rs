@@ -222,7 +222,8 @@ async fn a_budget_that_does_not_cover_a_call_stops_the_turn_that_would_make_it()
     let outcomes = outcomes(&Batch::new(memory()).budget(budget.clone()), tasks(1), &model).await;
     assert!(is_halted(&outcomes["task-000"].0), "{outcomes:?}");
     assert_eq!((echo.calls.load(Ordering::Relaxed), budget.used()), (0, Default::default()));
-    let words = "the batch has reached the limit of $0.0050 ($0.00 spent, and the next call could cost up to $0.01)";
+    let words =
+        "the batch has reached the limit of $0.0050 ($0.00 spent, and the next call could cost up to $0.01)";
     assert_eq!(budget.reached().unwrap().to_string(), words);
 }
 

@@ -191,8 +191,7 @@ async fn the_limits_of_agents_and_budgets_pay_for_tools() {
     let tool = Search::declared();
     let mut log = log_of(&[]).await.agent_limits([(Name::new("Ann").unwrap(), own)]);
     let why = reason(chat(&tool, 3).run_in(&mut log, "go").await.unwrap().status).to_string();
-    let words =
-        "has reached the limit of $0.15 ($0.10 spent, and the next call could cost up to $0.10)";
+    let words = "has reached the limit of $0.15 ($0.10 spent, and the next call could cost up to $0.10)";
     assert_eq!((why, tool.made()), (format!("the agent `Ann` {words}"), 1));
     let (tool, budget) = (Search::declared(), Budget::new("batch", cents(15)));
     let mut log = log_of(&[]).await.budget(budget.clone());
