@@ -1,6 +1,6 @@
 //! Addresses of databases: `postgres://USER@HOST/DATABASE`.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ impl Address {
     pub fn folder_name(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '.' };
         let text = self.shown.split_once("://").map_or("", |(_, rest)| rest);
-        text.rsplit_once('@').map_or(text, |(_, rest)| rest).chars().map(plain).collect()
+        decoded(text.rsplit_once('@').map_or(text, |(_, rest)| rest)).chars().map(plain).collect()
     }
 }
 
@@ -169,6 +169,20 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Text with `%2F` and the like for what has a meaning in addresses.
+fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a text does not fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
 /// Whether a host is this machine.
 fn is_here(host: &Host) -> bool {
     match host {
@@ -194,7 +208,7 @@ fn set_defaults(config: &mut Config) {
     }
 }
 
-/// The address without password and parameters.
+/// The address without password and parameters, as [`Address::parse`] takes it.
 fn shown(config: &Config) -> String {
     let ports = config.get_ports();
     let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(5432);
@@ -202,12 +216,12 @@ fn shown(config: &Config) -> String {
         Host::Tcp(name) if name.contains(':') => format!("[{name}]:{}", port(at)),
         Host::Tcp(name) => format!("{name}:{}", port(at)),
         #[cfg(unix)]
-        Host::Unix(path) => format!("{}:{}", path.display(), port(at)),
+        Host::Unix(path) => format!("{}:{}", encoded(&path.to_string_lossy()), port(at)),
     };
     let hosts: Vec<String> = config.get_hosts().iter().enumerate().map(host).collect();
-    let user = config.get_user().map(|user| format!("{user}@")).unwrap_or_default();
+    let user = config.get_user().map(|user| format!("{}@", encoded(user))).unwrap_or_default();
     let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
-    format!("postgres://{user}{}/{database}", hosts.join(","))
+    format!("postgres://{user}{}/{}", hosts.join(","), encoded(database))
 }
 
 #[cfg(test)]
@@ -215,11 +229,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_shown_without_its_password() {
+    fn an_address_is_shown_without_its_password_and_can_be_given_again() {
         let cases = [
             ("postgres://ann:s3cret@db.example.com/chats", "postgres://ann@db.example.com:5432/chats"),
             ("postgresql://ann:s3cret@a:5433,b/chats?sslmode=require", "postgres://ann@a:5433,b:5432/chats"),
-            ("postgres://ann@%2Fvar%2Frun/chats?password=s3cret", "postgres://ann@/var/run:5432/chats"),
+            ("postgres://ann@%2Fvar%2Frun/chats?password=s3cret", "postgres://ann@%2Fvar%2Frun:5432/chats"),
+            ("postgres://ann%40x:s3cret@db/my%20chats", "postgres://ann%40x@db:5432/my%20chats"),
             ("postgres://ann:s3cret@[::1]:7/x", "postgres://ann@[::1]:7/x"),
         ];
         for (text, wanted) in cases {
@@ -227,6 +242,7 @@ mod tests {
             assert_eq!(address.to_string(), wanted);
             assert!(address.has_password() && !format!("{address:?}").contains("s3cret"));
             assert!(!format!("{:?}", address.config).contains("s3cret"));
+            assert_eq!(Address::parse(wanted).unwrap().to_string(), wanted);
         }
     }
 

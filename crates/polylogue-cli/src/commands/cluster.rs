@@ -121,6 +121,10 @@ fn budget_json(budget: &Budget) -> Result<Sanitized, CliError> {
     }))
 }
 
+fn in_words(used: &CountedUsage) -> String {
+    format!("{}, {}, {}", used.cost, counted(used.tokens, "token"), counted(used.calls, "call"))
+}
+
 /// Counts a shared budget again, from the logs.
 async fn recount(
     runtime: &Runtime,
@@ -139,9 +143,9 @@ async fn recount(
         return Ok(Exit::Done);
     }
     write(&Sanitized::row(&format!(
-        "budget  {name}  {} used, {} before; {} counted",
-        after.cost,
-        before.cost,
+        "budget  {name}  used {}; before {}; {} counted",
+        in_words(&after),
+        in_words(&before),
         counted(logs, "conversation")
     )))?;
     if running > 0 {

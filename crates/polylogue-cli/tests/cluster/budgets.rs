@@ -142,6 +142,8 @@ fn a_shared_budget_that_cannot_be_is_an_error_with_a_hint() {
     assert_eq!(found["processes"], 0, "{found}");
     let shown = place.run(&["cluster"], 0).out;
     assert!(shown.contains("budget  team") && shown.contains("1 call of 1"), "{shown}");
+    let recounted = place.run(&["cluster", "--recount", "team"], 0).out;
+    assert!(recounted.contains(" tokens, 1 call; before $"), "{recounted}");
 }
 
 /// A conversation that a person has paused is paid by the budget with which it is handed over again, and by no more.

@@ -94,6 +94,12 @@ fn a_cluster_in_a_folder_is_there_again_and_what_cannot_be_is_an_error_with_a_hi
         let (mut dev, store, _) = start(&place, &[&flag, "--workers", "1"]);
         let socket = std::fs::metadata(folder.join(".s.PGSQL.5432")).unwrap();
         assert_eq!(socket.permissions().mode() & 0o777, 0o700, "others can look into the folder");
+        let second = place.run(&["dev", &flag], 2);
+        assert!(
+            second.err.contains("another process runs the database in") && second.err.contains("hint: "),
+            "{}",
+            second.err
+        );
         let other = Place::new(&store);
         other.file("team.yaml", TALK);
         ids.push(other.detach(&["team.yaml", "--offline"]));

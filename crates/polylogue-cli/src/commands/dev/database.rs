@@ -105,6 +105,12 @@ impl LocalDatabase {
     }
 
     async fn run(&mut self) -> Result<(), CliError> {
+        // Before its log is replaced.
+        if self.is_in_use() {
+            let what = format!("another process runs the database in `{}`", self.folder.display());
+            return Err(CliError::usage(what)
+                .hint("end it, such as another `polylogue dev`, or name another folder"));
+        }
         let log = File::create(self.log()).map_err(|error| self.failed("started", &error.to_string()))?;
         let copy = log.try_clone().map_err(|error| self.failed("started", &error.to_string()))?;
         // Only by a socket of this user: others may be able to look into the folder.
@@ -131,9 +137,19 @@ impl LocalDatabase {
     }
 
     fn answers(&self) -> bool {
+        self.readiness() == Some(0)
+    }
+
+    /// Whether a database runs in the folder, also one that starts or ends.
+    fn is_in_use(&self) -> bool {
+        matches!(self.readiness(), Some(0 | 1))
+    }
+
+    /// The exit code of `pg_isready`: 0 if a database takes connections, 1 if it refuses them.
+    fn readiness(&self) -> Option<i32> {
         let mut ready = self.command("pg_isready");
         ready.args(["-q", "-p", "5432", "-h"]).arg(&self.folder);
-        ready.status().is_ok_and(|status| status.success())
+        ready.status().ok()?.code()
     }
 
     /// Creates the database in it, unless it is there.
