@@ -299,6 +299,10 @@ pub(crate) struct Show {
 pub(crate) struct Rm {
     #[command(flatten)]
     pub(crate) which: keeping::Which,
+
+    /// With `--older-than`: also those that wait for a person or for a worker, or are paused
+    #[arg(long, requires = "older_than")]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]

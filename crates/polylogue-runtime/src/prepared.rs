@@ -398,6 +398,14 @@ impl TeamRun<'_> {
         Ok(stored.sealed(access.sealer.as_ref()))
     }
 
+    /// Checks that the folder is there in which the work directory is made.
+    pub(crate) fn check_work_dir(&self) -> Result<()> {
+        match self.project() {
+            None if self.team.needs_workplace() => self.prepared.place.check_volume(),
+            _ => Ok(()),
+        }
+    }
+
     /// Makes the work directory of the conversation `id`, unless it works in a folder of the user's.
     pub(crate) fn make_work_dir(&self, id: &LogId) -> Result<()> {
         match self.project() {

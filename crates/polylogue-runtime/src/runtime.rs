@@ -244,6 +244,8 @@ impl Runtime {
         let stored = run.stored()?;
         let meta = stored.meta(title.map_or_else(|| name.clone(), |title| format!("{name} {title}")))?;
         let paying = self.0.shared.paying(self.place(), None, Some(run.daily())).await?;
+        // A refused one leaves no log.
+        run.check_work_dir()?;
         let log = Log::create_with(self.store().clone(), id, &meta).await?;
         let chat = run.chat(log.id())?;
         let most = stored.bound.map(|bound| bound.most).unwrap_or_default();

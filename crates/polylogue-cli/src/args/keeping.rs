@@ -13,7 +13,7 @@ pub(crate) struct Which {
     /// The conversations: ids, beginnings of ids, or `last`
     pub(crate) ids: Vec<String>,
 
-    /// All conversations that have ended and had no event for this time, such as `12h` or `30d`
+    /// All conversations without an event for this time, such as `12h` or `30d`, that do not run and wait for nothing: those that have ended, failed, or were cancelled or interrupted
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) older_than: Option<Duration>,
 }
@@ -26,6 +26,10 @@ pub(crate) struct Which {
 pub(crate) struct Archive {
     #[command(flatten)]
     pub(crate) which: Which,
+
+    /// With `--older-than`: also those that wait for a person or are paused
+    #[arg(long, requires = "older_than")]
+    pub(crate) all: bool,
 
     /// Unpack them instead, as a message or `resume` does
     #[arg(long, conflicts_with = "older_than")]

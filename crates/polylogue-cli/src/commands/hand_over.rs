@@ -37,6 +37,7 @@ pub(super) fn check(
     budgets: &args::Budgets,
     options: &args::RunOptions,
 ) -> Result<(), CliError> {
+    needs(detach)?;
     let models = &options.team.models;
     let shared = "give it a name, as in `--budget team=20`, by which processes with one Postgres share it; or limit the conversation, as by `--max-cost`";
     refuse(
@@ -47,6 +48,7 @@ pub(super) fn check(
             ("`--cache`", models.cache.is_some(), OF_WORKER),
             ("`--replay`", models.replay.is_some(), OF_WORKER),
             ("`--thoughts`", models.thoughts, OF_WORKER),
+            ("`--dir`", options.folder.is_given(), OF_MACHINE),
             ("a budget without a name", budgets.of_process().is_some(), shared),
         ],
     )
@@ -62,11 +64,12 @@ pub(super) fn check_resumed(args: &args::Resume) -> Result<(), CliError> {
             ("`--model`", models.model.is_some(), OF_WORKER),
             ("`--capabilities`", models.capabilities.is_some(), OF_WORKER),
             ("`--offline`", models.offline, OF_WORKER),
-            ("`--dir`", args.options.folder.is_given(), "continue it here, without `--detach`"),
             ("`--answer`", args.answer.is_some(), "`polylogue answer` has a worker continue it"),
         ],
     )
 }
+
+const OF_MACHINE: &str = "run it here, without `--detach`: other machines do not have the folder";
 
 const OF_WORKER: &str = "give it to `polylogue worker`, for all conversations that it runs";
 

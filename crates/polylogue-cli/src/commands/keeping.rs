@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use polylogue_core::{ListQuery, LogId, LogState, Store as _, StoreError};
+use polylogue_core::{ListQuery, Listing, LogId, Progress, Queue as _, Store as _, StoreError, Summary};
 use polylogue_runtime::{Error, Runtime};
 use polylogue_server::remove_conversation;
 
@@ -19,7 +19,7 @@ const PAGE: usize = 200;
 pub(crate) async fn archive(cli: &args::Cli, args: &args::keeping::Archive) -> Result<Exit, CliError> {
     let runtime = place::existing(cli.store.as_deref())?;
     let by_age = args.which.older_than.is_some();
-    for id in found(&runtime, &args.which).await? {
+    for id in found(&runtime, &args.which, args.all).await? {
         if args.unpack {
             let claim = runtime.store().claim(&id).await?;
             runtime.store().release(claim).await?;
@@ -43,7 +43,7 @@ pub(crate) async fn archive(cli: &args::Cli, args: &args::keeping::Archive) -> R
 pub(crate) async fn remove(cli: &args::Cli, args: &args::Rm) -> Result<Exit, CliError> {
     let runtime = place::existing(cli.store.as_deref())?;
     let by_age = args.which.older_than.is_some();
-    for id in found(&runtime, &args.which).await? {
+    for id in found(&runtime, &args.which, args.all).await? {
         match remove_conversation(&runtime, &id).await {
             Ok(()) => write(&Sanitized::row(&format!("removed {id}")))?,
             Err(Error::Run(polylogue_core::Error::Store(StoreError::Busy { id, holder }))) if by_age => {
@@ -59,20 +59,20 @@ fn print_left_out(id: &LogId, holder: &str) {
     print_note(&format!("`{id}` is left out: it is in use by {holder}"));
 }
 
-/// The conversations that are meant, all of which exist.
-async fn found(runtime: &Runtime, which: &Which) -> Result<Vec<LogId>, CliError> {
+/// The conversations that are meant, all of which exist. `all`: by their age also those that wait.
+async fn found(runtime: &Runtime, which: &Which, all: bool) -> Result<Vec<LogId>, CliError> {
     let mut ids = Vec::new();
     for text in &which.ids {
         ids.push(runtime.find(text).await?);
     }
     if let Some(age) = which.older_than {
-        ids.extend(older_than(runtime, age).await?);
+        ids.extend(older_than(runtime, age, all).await?);
     }
     Ok(ids)
 }
 
-/// The conversations that have ended, and whose last event is older.
-async fn older_than(runtime: &Runtime, age: Duration) -> Result<Vec<LogId>, CliError> {
+/// The conversations whose last event is older, without those that wait unless `all` are meant. Those that run refuse it later.
+async fn older_than(runtime: &Runtime, age: Duration, all: bool) -> Result<Vec<LogId>, CliError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let before = u64::try_from(now.saturating_sub(age).as_millis()).unwrap_or(u64::MAX);
     let (mut ids, mut after) = (Vec::new(), None);
@@ -80,14 +80,30 @@ async fn older_than(runtime: &Runtime, age: Duration) -> Result<Vec<LogId>, CliE
         let page = runtime
             .list(&ListQuery { limit: Some(PAGE), after: after.take(), ..ListQuery::default() })
             .await?;
-        let old = page.logs.iter().filter(|listing| {
-            let has_ended = matches!(listing.state(), LogState::Done | LogState::Ended);
-            has_ended && !listing.is_damaged && listing.summary.last.0 < before
-        });
-        ids.extend(old.map(|listing| listing.id.clone()));
+        for listing in page.logs {
+            // One without events has only the time when it was created.
+            let last = listing.summary.last.max(listing.created);
+            let is_old = !listing.is_damaged && last.0 < before;
+            if is_old && (all || !waits(runtime, &listing).await?) {
+                ids.push(listing.id);
+            }
+        }
         match page.next {
             Some(next) => after = Some(next),
             None => return Ok(ids),
         }
+    }
+}
+
+/// Whether it waits for a person or a worker, or is paused.
+async fn waits(runtime: &Runtime, listing: &Listing) -> Result<bool, CliError> {
+    let Summary { progress, questions, is_paused, .. } = &listing.summary;
+    let has_ended = matches!(progress, Progress::Closed(_));
+    if !has_ended && (*is_paused || !questions.is_empty()) {
+        return Ok(true);
+    }
+    match runtime.store().queue() {
+        Some(queue) => Ok(queue.is_queued(&listing.id).await?),
+        None => Ok(false),
     }
 }

@@ -46,6 +46,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     let mut prepared = launch.prepare(&place::of(cli.store.as_deref())?).await?;
     attachments::check(&prepared, &attached)?;
     let runtime = args.budgets.pay_for(place::open(cli.store.as_deref())?).await?;
+    if args.detach.detach {
+        // A refused one leaves no conversation.
+        runtime.queue()?;
+    }
     let conversation = runtime.begin(&prepared.run()).await?;
     let bound = runtime.bound_summary(conversation.id()).await?;
     if let Some(bound) = bound.as_ref().filter(|_| settings.output.is_conversation()) {

@@ -89,6 +89,7 @@ fn what_cannot_be_a_cluster_is_refused_with_a_hint() {
         assert!(refused.err.contains("cannot be shared by workers"), "{args:?}: {}", refused.err);
         assert!(refused.err.contains("hint: name a SQLite file or a database"), "{}", refused.err);
     }
+    assert_eq!(place.run(&["runs", "--json"], 0).out, "", "nor does one in a folder");
     let Some(server) = PostgresServer::start() else { return };
     let place = Place::new(&server.url());
     place.file("team.yaml", TALK);
@@ -98,11 +99,15 @@ fn what_cannot_be_a_cluster_is_refused_with_a_hint() {
         (&["worker", "--offers", "a b"], "no feature"),
         (&["run", "team.yaml", "--needs", "gpu"], "--detach"),
         (&["run", "team.yaml", "--detach", "--input", "none"], "--input"),
+        (&["run", "team.yaml", "--detach", "--needs", ""], "no feature"),
+        (&["run", "team.yaml", "--detach", "--needs", "a b"], "no feature"),
+        (&["run", "team.yaml", "--detach", "--dir", "."], "`--dir` has no effect with `--detach`"),
         (&["worker", "--only", "nosuch"], "there is no"),
     ] {
         let refused = place.run(args, 2);
         assert!(refused.err.contains(wrong), "{args:?}: {}", refused.err);
     }
+    assert_eq!(place.run(&["runs", "--json"], 0).lines().len(), 1, "what is refused leaves no conversation");
 }
 
 /// What a process was running that died is shown, whether it was handed over or not.

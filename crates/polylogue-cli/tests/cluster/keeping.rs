@@ -2,6 +2,7 @@
 
 use polylogue_test::postgres::PostgresServer;
 
+use crate::answers::OFFICE;
 use crate::commands::TALK;
 use crate::place::{Place, of_type};
 
@@ -88,4 +89,46 @@ fn a_conversation_in_a_file_is_archived_unpacked_and_removed_and_one_in_a_folder
     let refused = folder.run(&["archive", "last"], 2);
     let why = "cannot be archived";
     assert!(refused.err.contains(why) && refused.err.contains("hint: "), "{}", refused.err);
+}
+
+/// `--older-than` means what neither runs nor waits, also what has failed or was cancelled; `--all` also what waits.
+#[test]
+fn old_conversations_that_wait_are_kept_unless_all_are_meant() {
+    let server = PostgresServer::start();
+    for store in server.iter().map(PostgresServer::url).chain([String::from("runs.db")]) {
+        let place = Place::new(&store);
+        place.file("team.yaml", TALK);
+        place.file("fails.yaml", &TALK.replace(", {Bob: Hi.}", ""));
+        place.file("office.yaml", OFFICE);
+        let newest =
+            || place.run(&["runs", "--json"], 0).lines()[0]["id"].as_str().unwrap().to_owned();
+        let run = |file: &str, exit: i32| {
+            place.run(&["run", file], exit);
+            newest()
+        };
+        let (done, failed) = (run("team.yaml", 0), run("fails.yaml", 1));
+        let (waiting, paused) = (run("office.yaml", 5), run("office.yaml", 5));
+        place.run(&["pause", &paused], 0);
+        let (queued, cancelled) = (place.detach(&["team.yaml"]), place.detach(&["team.yaml"]));
+        place.run(&["cancel", &cancelled], 0);
+        assert_eq!(place.run(&["rm", "--older-than", "30d", "--all"], 0).out, "", "none is so old");
+        let named = |args: &[&str], word: &str| {
+            let ran = place.run(args, 0);
+            let mut ids: Vec<String> =
+                ran.out.lines().map(|line| line.strip_prefix(word).unwrap().trim().to_owned()).collect();
+            ids.sort_unstable();
+            ids
+        };
+        let sorted = |ids: &[&String]| {
+            let mut ids: Vec<String> = ids.iter().map(|id| (*id).clone()).collect();
+            ids.sort_unstable();
+            ids
+        };
+        let resting = sorted(&[&done, &failed, &cancelled]);
+        assert_eq!(named(&["archive", "--older-than", "0s"], "archived"), resting, "{store}");
+        assert_eq!(named(&["rm", "--older-than", "0s"], "removed"), resting, "{store}");
+        let all = sorted(&[&waiting, &paused, &queued]);
+        assert_eq!(named(&["rm", "--older-than", "0s", "--all"], "removed"), all, "{store}");
+        place.run(&["rm", &queued, "--all"], 2);
+    }
 }

@@ -570,6 +570,7 @@ async fn files_in_a_volume_are_those_of_all_machines() {
     let unmounted = runtime.begin(&team.run()).await.err().unwrap();
     assert!(matches!(unmounted, Error::NoVolume(_)), "{unmounted:?}");
     assert!(unmounted.hint().unwrap().contains("mount it") && !volume.exists());
+    assert!(runtime.list(&ListQuery::default()).await.unwrap().logs.is_empty(), "it leaves no conversation");
     std::fs::create_dir(&volume).unwrap();
     let conversation = runtime.begin(&team.run()).await.unwrap();
     let id = conversation.id().clone();
