@@ -4,6 +4,7 @@ use polylogue_core::{BoundSummary, Features, LogId};
 use polylogue_runtime::{Conversation, Prepared, Runtime};
 use serde_json::json;
 
+use super::takers::Takers;
 use super::{unwritable, write};
 use crate::args;
 use crate::args::worker::features;
@@ -27,7 +28,8 @@ pub(super) async fn hand_over(
     conversation.release().await?;
     print_id(id, bound, settings)?;
     let (cluster, show) = (place.command("cluster"), place.command(&format!("show {id}")));
-    print_note_wrapped(&format!("a worker runs it; `{cluster}` shows where, and `{show}` what was said"));
+    let next = Takers::of(runtime, id).await?.in_words(place);
+    print_note_wrapped(&format!("{next}; `{cluster}` shows where it runs, and `{show}` what was said"));
     Ok(Exit::Done)
 }
 

@@ -27,6 +27,7 @@ pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod steer;
+mod takers;
 mod team_version;
 pub(crate) mod token;
 pub(crate) mod trust;

@@ -1,9 +1,10 @@
 //! `polylogue runs`: the conversations there are.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue_core::{
-    ListQuery, Listing, LogState, Page, Parent, Progress, Store as _, StoreError, Summary, Timestamp,
+    ListQuery, Listing, LogId, LogState, Page, Parent, Progress, Store as _, StoreError, Summary, Timestamp,
 };
 use polylogue_runtime::Runtime;
 use serde_json::{Value, json};
@@ -30,12 +31,15 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
     let place = PlaceOption::of_store(cli.store.as_deref());
     let Page { logs, next } = runtime.list(&query(&runtime, args, now).await?).await?;
     let mut rows = Vec::new();
-    for listing in &logs {
+    for mut listing in logs {
         let state = match listing.state() {
-            LogState::Damaged => ListedState::new("damaged", unreadable(&runtime, listing, &place).await),
-            _ => state(listing),
+            LogState::Damaged => ListedState::new("damaged", unreadable(&runtime, &listing, &place).await),
+            _ => state(&listing),
         };
-        rows.push(if args.json { as_json(listing, &state)? } else { line(listing, &state.status, now) });
+        if listing.summary.progress == Progress::New && !listing.is_damaged {
+            listing.summary.task = task_of_new(&runtime, &listing.id).await.unwrap_or_default();
+        }
+        rows.push(if args.json { as_json(&listing, &state)? } else { line(&listing, &state.status, now) });
     }
     if rows.is_empty() && !args.json {
         let place = cli.store.as_deref().map(|_| format!(" in `{}`", runtime.place().shown()));
@@ -77,6 +81,12 @@ const fn state_of(state: args::runs::StateFilter) -> LogState {
         args::runs::StateFilter::Ended => LogState::Ended,
         args::runs::StateFilter::Damaged => LogState::Damaged,
     }
+}
+
+/// The beginning of the task of a conversation that has not begun, whose events do not say it yet; `None` if there is none.
+async fn task_of_new(runtime: &Runtime, id: &LogId) -> Option<Arc<str>> {
+    let stored = runtime.stored_document(id).await.ok()?.team().ok()?;
+    Some(stored.team.task?.chars().take(Summary::TASK_CHARS).collect::<String>().into())
 }
 
 /// Why a conversation cannot be read.

@@ -1,9 +1,10 @@
 //! `polylogue send`, `cancel`, `pause`, `next`, `raise`: instructions to a conversation, whichever process runs it.
 
 use polylogue::Name;
-use polylogue_core::{Instruction, LogId, Store as _, Summary};
+use polylogue_core::{Instruction, LogId, Queue as _, Store as _, Summary};
 use polylogue_runtime::{Runtime, Steered};
 
+use super::takers::Takers;
 use crate::error::{CliError, Exit};
 use crate::place::{self, PlaceOption};
 use crate::stderr::print_note_wrapped;
@@ -30,7 +31,8 @@ pub(crate) async fn send(cli: &args::Cli, args: &args::steer::Send) -> Result<Ex
 pub(crate) async fn cancel(cli: &args::Cli, args: &args::steer::Cancel) -> Result<Exit, CliError> {
     let (runtime, id) = found(cli, &args.id).await?;
     if is_running(&runtime, &id).await? {
-        let texts = Texts { done: "cancelled", idle: "it had stopped before" };
+        // By the time when it is looked at again, its process may have released it because of this.
+        let texts = Texts { done: "cancelled", idle: "cancelled" };
         return give(&runtime, &id, Instruction::Cancel { now: args.now }, &texts).await;
     }
     if !runtime.cancel_queued(&id, args.now).await? {
@@ -121,17 +123,47 @@ pub(super) async fn give(
     instruction: Instruction,
     texts: &Texts<'_>,
 ) -> Result<Exit, CliError> {
-    let steered = runtime.steer(id, instruction).await?;
+    let continues = matches!(instruction, Instruction::Send(_) | Instruction::Answer { .. });
+    let steered = instruct(runtime, id, instruction).await?;
     let is_running = is_running(runtime, id).await?;
+    let is_idle = continues && !is_running && steered == Steered::Done;
+    let is_woken = is_idle && has_worker(runtime, id).await?;
     match steered {
         Steered::Refused(why) => return Err(refused(id, &why)),
         Steered::Done if is_running => print_note_wrapped(texts.done),
         Steered::Posted if is_running => {
-            print_note_wrapped("stored; the process that runs the conversation takes it when its turn ends");
+            print_note_wrapped(
+                "stored; the process that runs the conversation takes it when its turn ends, or, if it has died, the next one that runs it",
+            );
+        }
+        Steered::Done if is_woken => {
+            print_note_wrapped(&format!("{}; a worker continues the conversation", texts.done));
         }
         Steered::Done | Steered::Posted => print_note_wrapped(texts.idle),
     }
     Ok(Exit::Done)
+}
+
+/// Gives an instruction. What waits for a worker to begin it takes none yet.
+async fn instruct(runtime: &Runtime, id: &LogId, instruction: Instruction) -> Result<Steered, CliError> {
+    let steered = runtime.steer(id, instruction).await;
+    if matches!(steered, Err(polylogue_runtime::Error::NotBegun { .. }))
+        && let Some(queue) = runtime.store().queue()
+        && queue.is_queued(id).await?
+    {
+        let what = format!("`{id}` has not begun: it waits for a worker");
+        return Err(CliError::usage(what).hint(format!(
+            "give it this when a worker has begun it, which `polylogue cluster` shows; `polylogue cancel {id}` takes it back"
+        )));
+    }
+    Ok(steered?)
+}
+
+/// Whether a worker continues a conversation that was just given an answer or a message: one that is paused waits to be resumed.
+async fn has_worker(runtime: &Runtime, id: &LogId) -> Result<bool, CliError> {
+    let events = runtime.store().read(id, 0).await?;
+    let is_paused = Summary::of(&events, true).is_paused;
+    Ok(!is_paused && matches!(Takers::of(runtime, id).await?, Takers::Some))
 }
 
 fn refused(id: &LogId, why: &str) -> CliError {
@@ -152,8 +184,8 @@ async fn is_running(runtime: &Runtime, id: &LogId) -> Result<bool, CliError> {
 /// The participant of the outermost chat that `text` names.
 async fn participant(runtime: &Runtime, id: &LogId, text: &str) -> Result<Name, CliError> {
     let opening = runtime.opening(id).await?;
-    let names =
-        || opening.iter().flat_map(|opening| opening.participants.iter().chain(&opening.late_joiners));
+    let opening = opening.ok_or_else(|| polylogue_runtime::Error::NotBegun { id: id.clone() })?;
+    let names = || opening.participants.iter().chain(&opening.late_joiners);
     names().find(|name| name.as_str() == Name::composed(text)).cloned().ok_or_else(|| {
         let names: Vec<String> = names().map(|name| format!("`{name}`")).collect();
         CliError::usage(format!("there is no participant `{text}`"))

@@ -34,6 +34,8 @@ mod place;
 #[cfg(test)]
 mod releases;
 #[cfg(test)]
+mod said;
+#[cfg(test)]
 mod shipped;
 #[cfg(test)]
 mod states;

@@ -173,9 +173,14 @@ impl QueueOverview {
     /// What `log` needs and no single worker offers: what the worker lacks that lacks least. `None` if one offers all of it.
     #[must_use]
     pub fn missing(&self, log: &QueuedLog) -> Option<Features> {
-        let lacking = self.workers.iter().map(|worker| log.needs.missing_in(&worker.info.offers));
-        let least =
-            lacking.min_by_key(|missing| missing.words().count()).unwrap_or_else(|| log.needs.clone());
+        self.missing_of(&log.needs)
+    }
+
+    /// The same of a log that `needs` these words.
+    #[must_use]
+    pub fn missing_of(&self, needs: &Features) -> Option<Features> {
+        let lacking = self.workers.iter().map(|worker| needs.missing_in(&worker.info.offers));
+        let least = lacking.min_by_key(|missing| missing.words().count()).unwrap_or_else(|| needs.clone());
         (!least.is_empty()).then_some(least)
     }
 }
