@@ -134,6 +134,22 @@ impl PostgresBudgets {
         self.run(move |inner| async move { inner.recount(&name).await }).await
     }
 
+    /// Removes a budget, with what was used of it, unless a process has drawn from it whose lease has not expired: logs that it paid for
+    /// continue without it. Returns whether it was removed; `None` if there is none.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub async fn remove(&self, name: &str) -> Result<Option<bool>, StoreError> {
+        let name = name.to_owned();
+        self.run(move |inner| async move {
+            match inner.standing(&name).await? {
+                Some(_) => inner.remove(&name).await.map(Some),
+                None => Ok(None),
+            }
+        })
+        .await
+    }
+
     /// Runs an operation on the thread of the budgets.
     async fn run<T, F>(&self, operation: impl FnOnce(Arc<Inner>) -> F) -> Result<T, StoreError>
     where

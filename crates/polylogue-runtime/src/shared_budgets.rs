@@ -67,6 +67,16 @@ impl Runtime {
         recount.ok_or_else(|| Error::UnknownBudget { name: name.to_owned() })
     }
 
+    /// Removes a shared budget, with what was used of it: conversations that it paid for continue without it. Returns whether it was
+    /// removed: one from which a process has drawn is not.
+    ///
+    /// # Errors
+    /// As [`with_shared_budgets`](Self::with_shared_budgets).
+    pub async fn remove_budget(&self, name: &str) -> Result<bool> {
+        let removed = self.budget_pool()?.remove(name).await?;
+        removed.ok_or_else(|| Error::UnknownBudget { name: name.to_owned() })
+    }
+
     /// The limit that is reached of one of these shared budgets, for all processes together: the limits of that budget, and what is used of
     /// it.
     ///

@@ -261,7 +261,7 @@ fn named<T>(given: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Nam
 }
 
 /// A name of a budget: letters, digits and `._-`.
-fn budget_name(text: &str) -> Result<String, String> {
+pub(super) fn budget_name(text: &str) -> Result<String, String> {
     let is_name = |text: &str| {
         text.len() <= 100
             && text.starts_with(char::is_alphabetic)

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use clap::Args;
 use polylogue_core::Features;
 
-use super::shared::{Budgets, TeamOptions, count};
+use super::shared::{Budgets, TeamOptions, budget_name, count};
 
 #[derive(Debug, Args)]
 #[command(
@@ -65,6 +65,10 @@ pub(crate) struct Cluster {
     /// Set what was used of this shared budget to what the logs of its conversations say
     #[arg(long, value_name = "BUDGET")]
     pub(crate) recount: Option<String>,
+
+    /// Remove this shared budget, with its limits and what was used of it: conversations that it paid for continue without it
+    #[arg(long, value_name = "BUDGET", conflicts_with_all = ["limit", "recount"], value_parser = budget_name)]
+    pub(crate) remove_budget: Option<String>,
 }
 
 /// The options of commands that can hand a conversation over to workers.

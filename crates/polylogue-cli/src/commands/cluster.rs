@@ -24,6 +24,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Cluster) -> Result
     if let Some(name) = &args.recount {
         return recount(&runtime, (name, &place), args.json).await;
     }
+    if let Some(name) = &args.remove_budget {
+        return remove_budget(&runtime, name, args.json).await;
+    }
     show(&cluster_of(&runtime, args.limit).await?, args.json, &place)
 }
 
@@ -164,6 +167,21 @@ async fn recount(
             place.command(&format!("resume {id}"))
         ));
     }
+    Ok(Exit::Done)
+}
+
+/// Removes a shared budget.
+async fn remove_budget(runtime: &Runtime, name: &str, json: bool) -> Result<Exit, CliError> {
+    if !runtime.remove_budget(name).await? {
+        let what = format!("processes have drawn from the shared budget `{name}`");
+        return Err(CliError::failed(what)
+            .hint("stop them, and try again: what a process has that was killed is free after at most 30 seconds"));
+    }
+    let row = match json {
+        true => as_json(&json!({"budget": name, "removed": true}))?,
+        false => Sanitized::row(&format!("removed the budget {name}")),
+    };
+    write(&row)?;
     Ok(Exit::Done)
 }
 

@@ -44,7 +44,7 @@ fn hint_of(command: &str, option: &str) -> &'static str {
         "verify" => {
             "conversations are repaired where the store of the server is; a recording is a file of this machine: leave out `--server`"
         }
-        "cluster" => "budgets are counted again where the store of the server is: leave out `--server`",
+        "cluster" => "budgets are counted again and removed where the store of the server is: leave out `--server`",
         "chat" => "a chat on a server is with one of its teams, and sends texts",
         "batch" => {
             "limits of each conversation are sent along; a budget of all is that of the token or of the server"
@@ -106,6 +106,7 @@ mod tests {
             (&["batch", "pair", "--over", "rows.csv", "-o", "x", "--budget", "1"], "`--budget`"),
             (&["chat", "--system", "x"], "`--system`"),
             (&["cluster", "--recount", "x"], "`--recount`"),
+            (&["cluster", "--remove-budget", "x"], "`--remove-budget`"),
             (&["archive", "last"], "`archive` does not work with a server"),
             (&["check", "pair.yaml"], "`check` is about this machine"),
             (&["runs", "--store", "x"], "`--store` and `--server`"),

@@ -11,6 +11,7 @@ use polylogue_test::postgres::PostgresServer;
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::{Value, json};
 
+use crate::commands::TALK as SCRIPTED;
 use crate::live::Client;
 use crate::place::{Place, WorkerProcess, expire, number, until};
 
@@ -128,6 +129,8 @@ fn a_shared_budget_that_cannot_be_is_an_error_with_a_hint() {
     for (args, what) in [
         (&["run", "team.yaml", "--budget", "nosuch"][..], "there is no shared budget `nosuch`"),
         (&["cluster", "--recount", "nosuch"], "there is no shared budget `nosuch`"),
+        (&["cluster", "--remove-budget", "nosuch"], "there is no shared budget `nosuch`"),
+        (&["cluster", "--remove-budget", "@token:1:2"], "the name of a budget is a letter"),
         (&["run", "team.yaml", "--budget", "a b=3"], "the name of a budget is a letter"),
         (&["run", "team.yaml", "--budget-tokens", "team=many"], "whole number"),
         (&["run", "team.yaml", "--budget", "team=3", "--store", "x.db"], "have no shared budgets"),
@@ -144,6 +147,29 @@ fn a_shared_budget_that_cannot_be_is_an_error_with_a_hint() {
     assert!(shown.contains("budget  team") && shown.contains("1 call of 1"), "{shown}");
     let recounted = place.run(&["cluster", "--recount", "team"], 0).out;
     assert!(recounted.contains(" tokens, 1 call; before $"), "{recounted}");
+}
+
+/// One that a process has drawn from stays; the conversations of one that was removed continue without it.
+#[test]
+fn a_shared_budget_is_removed_unless_a_process_has_drawn_from_it() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", SCRIPTED);
+    place.run(&["run", "team.yaml", "--budget-calls", "team=1"], 3);
+    let drawn = |until: &str| {
+        let piece = format!("jsonb_build_object('another', jsonb_build_object('until', {until}))");
+        let _ = server.sql(&format!("UPDATE polylogue.budgets SET pieces = {piece}"));
+    };
+    drawn("extract(epoch FROM now()) + 3600");
+    let refused = place.run(&["cluster", "--remove-budget", "team"], 1).err;
+    assert!(refused.contains("processes have drawn") && refused.contains("hint: "), "{refused}");
+    assert_eq!(budgets(&place).len(), 1);
+    // The lease of a process that was killed has expired.
+    drawn("0");
+    place.run(&["cluster", "--remove-budget", "team"], 0);
+    assert!(budgets(&place).is_empty());
+    assert_eq!(server.sql("SELECT count(*) FROM polylogue.budget_logs"), "0");
+    place.run(&["resume", "last"], 0);
 }
 
 /// A conversation that a person has paused is paid by the budget with which it is handed over again, and by no more.

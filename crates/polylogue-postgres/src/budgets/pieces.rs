@@ -96,7 +96,20 @@ pub(super) fn give_back(condition: &str) -> String {
     )
 }
 
+/// Removes a budget from which no process has drawn whose lease has not expired.
+const REMOVE: &str = "WITH old AS MATERIALIZED (
+        SELECT name FROM polylogue.budgets WHERE name = $1 AND NOT EXISTS (
+            SELECT FROM jsonb_each(pieces) WHERE (value ->> 'until')::float8 >= extract(epoch FROM clock_timestamp())) FOR UPDATE),
+    logs AS (DELETE FROM polylogue.budget_logs USING old WHERE budget = old.name)
+    DELETE FROM polylogue.budgets USING old WHERE budgets.name = old.name RETURNING budgets.name";
+
 impl Inner {
+    /// Returns whether it was removed.
+    pub(super) async fn remove(&self, name: &str) -> Result<bool, StoreError> {
+        let removed = self.database.query(Access::Write, REMOVE, &[(&name, Type::TEXT)]).await?;
+        Ok(!removed.is_empty())
+    }
+
     pub(super) async fn set(&self, name: &str, limits: Allowance) -> Result<(), StoreError> {
         let sql = "INSERT INTO polylogue.budgets AS b(name, max_calls, max_tokens, max_cost) VALUES($1, $2::bigint, $3::bigint, $4::bigint)
             ON CONFLICT (name) DO UPDATE SET max_calls = coalesce(excluded.max_calls, b.max_calls),
