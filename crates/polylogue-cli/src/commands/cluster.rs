@@ -174,8 +174,9 @@ async fn recount(
 async fn remove_budget(runtime: &Runtime, name: &str, json: bool) -> Result<Exit, CliError> {
     if !runtime.remove_budget(name).await? {
         let what = format!("processes have drawn from the shared budget `{name}`");
-        return Err(CliError::failed(what)
-            .hint("stop them, and try again: what a process has that was killed is free after at most 30 seconds"));
+        return Err(CliError::failed(what).hint(
+            "stop them, and try again: what a process has that was killed is free after at most 30 seconds",
+        ));
     }
     let row = match json {
         true => as_json(&json!({"budget": name, "removed": true}))?,

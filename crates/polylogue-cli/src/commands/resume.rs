@@ -218,7 +218,9 @@ impl Stored<'_> {
         };
         if let Some(dir) = stored.dir.as_ref().filter(|_| !is_sealed && dir.is_none()) {
             let what = format!("the agents of `{}` worked in the folder `{}`", self.id, dir.display());
-            return Err(CliError::usage(what).hint("if they may, name it with `--dir`"));
+            // Also for a worker, which has no such option.
+            let hint = format!("if they may, name it: `polylogue resume {} --dir FOLDER`", self.id);
+            return Err(CliError::usage(what).hint(hint));
         }
         let before = document.limits()?.unwrap_or(stored.limits);
         let newer = self.version.of(self.id, &stored)?;

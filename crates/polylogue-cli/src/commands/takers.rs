@@ -32,7 +32,9 @@ impl Takers {
     pub(super) fn in_words(&self, place: &PlaceOption) -> String {
         match self {
             Self::Some => "a worker takes it".into(),
-            Self::Lacking(missing) => format!("it waits for a worker that offers {missing}, and none does now"),
+            Self::Lacking(missing) => {
+                format!("it waits for a worker that offers {missing}, and none does now")
+            }
             Self::None => {
                 let worker = place.at_store().command("worker");
                 format!("it waits for a worker, and none runs now: start one with `{worker}`")

@@ -44,7 +44,9 @@ fn hint_of(command: &str, option: &str) -> &'static str {
         "verify" => {
             "conversations are repaired where the store of the server is; a recording is a file of this machine: leave out `--server`"
         }
-        "cluster" => "budgets are counted again and removed where the store of the server is: leave out `--server`",
+        "cluster" => {
+            "budgets are counted again and removed where the store of the server is: leave out `--server`"
+        }
         "chat" => "a chat on a server is with one of its teams, and sends texts",
         "batch" => {
             "limits of each conversation are sent along; a budget of all is that of the token or of the server"

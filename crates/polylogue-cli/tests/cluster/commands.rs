@@ -27,7 +27,8 @@ fn a_conversation_is_handed_over_to_a_worker() {
     let ran = place.run(&["run", "team.yaml", "--detach"], 0);
     let id = ran.out.trim().to_owned();
     assert!(
-        ran.err.contains("it waits for a worker, and none runs now") && ran.err.contains(&format!("polylogue show {id}")),
+        ran.err.contains("it waits for a worker, and none runs now")
+            && ran.err.contains(&format!("polylogue show {id}")),
         "{}",
         ran.err
     );

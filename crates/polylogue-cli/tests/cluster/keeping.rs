@@ -100,8 +100,7 @@ fn old_conversations_that_wait_are_kept_unless_all_are_meant() {
         place.file("team.yaml", TALK);
         place.file("fails.yaml", &TALK.replace(", {Bob: Hi.}", ""));
         place.file("office.yaml", OFFICE);
-        let newest =
-            || place.run(&["runs", "--json"], 0).lines()[0]["id"].as_str().unwrap().to_owned();
+        let newest = || place.run(&["runs", "--json"], 0).lines()[0]["id"].as_str().unwrap().to_owned();
         let run = |file: &str, exit: i32| {
             place.run(&["run", file], exit);
             newest()

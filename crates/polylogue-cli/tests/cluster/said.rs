@@ -63,7 +63,10 @@ fn an_answer_says_whether_a_worker_continues_the_conversation() {
             !place.run(&["waiting", "--json"], 0).out.is_empty() && place.cluster().1.is_empty()
         });
         let answered = place.run(&["answer", "last", "agreed"], 0).err;
-        assert!(answered.contains("answered") && !answered.contains("polylogue resume"), "{store}: {answered}");
+        assert!(
+            answered.contains("answered") && !answered.contains("polylogue resume"),
+            "{store}: {answered}"
+        );
     }
 }
 

@@ -108,8 +108,9 @@ impl LocalDatabase {
         // Before its log is replaced.
         if self.is_in_use() {
             let what = format!("another process runs the database in `{}`", self.folder.display());
-            return Err(CliError::usage(what)
-                .hint("end it, such as another `polylogue dev`, or name another folder"));
+            return Err(
+                CliError::usage(what).hint("end it, such as another `polylogue dev`, or name another folder")
+            );
         }
         let log = File::create(self.log()).map_err(|error| self.failed("started", &error.to_string()))?;
         let copy = log.try_clone().map_err(|error| self.failed("started", &error.to_string()))?;
