@@ -16,7 +16,7 @@ use crate::screen::{ColorChoice, Output, OutputStyle, Settings};
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::trust::pins::{self, Consent};
 use crate::trust::{self, Request};
-use crate::user_config::{SettingValue, default_max_cost};
+use crate::user_config::{SettingValue, default_cost};
 use crate::work_dir;
 use crate::{args, place, user_prices};
 
@@ -76,9 +76,7 @@ impl<'a> Launch<'a> {
     /// Limits the cost as the user's settings say, where the command line does not and the team allows more.
     pub(crate) fn with_default_cost(mut self, cli: &args::Cli) -> Result<Self, CliError> {
         if self.limits.cost.is_none() {
-            let most = default_max_cost(cli, self.models)?;
-            let own = self.team.limits().cost;
-            self.limits.cost = most.filter(|most| own.is_none_or(|own| *most < own));
+            self.limits.cost = default_cost(cli, self.models, self.team.limits().cost)?;
         }
         Ok(self)
     }

@@ -59,7 +59,7 @@ pub(crate) async fn run(cli: &args::Cli, remote: &Remote) -> Result<Exit, CliErr
 
 async fn run_there(cli: &args::Cli, remote: &Remote) -> Result<Exit, CliError> {
     match &cli.command {
-        Command::Batch(args) => batch::run(args, remote).await,
+        Command::Batch(args) => batch::run(cli, args, remote).await,
         Command::Chat(args) => chat::run(cli, args, remote).await,
         Command::Run(args) => begin::run(cli, args, remote).await,
         Command::Resume(args) => begin::resume(cli, args, remote).await,

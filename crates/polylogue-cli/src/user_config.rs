@@ -181,6 +181,16 @@ pub(crate) fn default_max_cost(cli: &args::Cli, models: &args::Models) -> Result
     Ok(given.map(Money::dollars))
 }
 
+/// The user's limit on the cost of a conversation of a team that allows `own`; none where the team allows no more.
+pub(crate) fn default_cost(
+    cli: &args::Cli,
+    models: &args::Models,
+    own: Option<Money>,
+) -> Result<Option<Money>, CliError> {
+    let most = default_max_cost(cli, models)?;
+    Ok(most.filter(|most| own.is_none_or(|own| *most < own)))
+}
+
 fn given(cli: &args::Cli, name: &str) -> Result<Option<SettingValue>, CliError> {
     match Setting::all().find(|setting| setting.name() == name) {
         Some(setting) => value(cli.config(), setting),

@@ -27,12 +27,24 @@ use crate::error::{CliError, Exit};
 use crate::limit::counted;
 use crate::signals::Signals;
 use crate::stderr::print_note_wrapped;
+use crate::user_config::default_max_cost;
 
 const FINISHING: &str = "the server finishes the steps that have begun; Ctrl-C again stops now";
 
-pub(super) async fn run(args: &args::batch::Batch, remote: &Remote) -> Result<Exit, CliError> {
+pub(super) async fn run(
+    cli: &args::Cli,
+    args: &args::batch::Batch,
+    remote: &Remote,
+) -> Result<Exit, CliError> {
     let rows = rows(args)?;
     let team = served(remote, team_id(&args.team)?).await?;
+    let default = default_max_cost(cli, &args.options.models)?;
+    let has_none = args.options.limits.max_cost.is_none() && !team.scripted;
+    if let Some(most) = default.filter(|_| has_none) {
+        print_note_wrapped(&format!(
+            "Your limit on cost, {most}, does not apply to a batch on a server: the budget of the token does. `--max-cost` limits each row."
+        ));
+    }
     let key = key(&team, args)?;
     let records = Records::open(&args.output, &key, args.keep)?;
     let over: HashSet<String> = records.settled().map(|entry| entry.id.clone()).collect();

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use polylogue_client::wire::conversation::{Conversation, ConversationState, NewConversation, Resume};
 use polylogue_client::wire::team::{Listed, Team, TeamLimits};
+use polylogue_core::LimitOverrides;
 
 use super::named_server::{Remote, uncertain};
 use super::watch::Watch;
@@ -15,6 +16,7 @@ use crate::launch::settings;
 use crate::limit::counted;
 use crate::stderr::print_note_wrapped;
 use crate::text_arg::text_of;
+use crate::user_config::default_cost;
 
 pub(super) async fn run(cli: &args::Cli, args: &args::Run, remote: &Remote) -> Result<Exit, CliError> {
     let input = args.options.piped.of(args.task.as_deref(), None)?;
@@ -25,7 +27,7 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Run, remote: &Remote) -> R
         message,
         inputs: args.vars.iter().cloned().collect(),
         title: None,
-        limits: args.options.team.limits.overrides(),
+        limits: limits(cli, &args.options.team, &team)?,
     };
     let begun = remote.client.begin(&new).await;
     let begun = begun.map_err(|error| uncertain(error, "the conversation may have begun"))?;
@@ -46,6 +48,19 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Run, remote: &Remote) -> R
     }
     .run()
     .await
+}
+
+/// The limits of a conversation that begins: the cost is that of the user's settings, where the command line has none and the team allows more.
+pub(super) fn limits(
+    cli: &args::Cli,
+    options: &args::TeamOptions,
+    team: &Team,
+) -> Result<LimitOverrides, CliError> {
+    let mut limits = options.limits.overrides();
+    if limits.cost.is_none() && !team.scripted {
+        limits.cost = default_cost(cli, &options.models, team.limits.cost)?;
+    }
+    Ok(limits)
 }
 
 /// The id of a team on a server: the name of its file without the ending.

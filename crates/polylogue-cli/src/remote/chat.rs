@@ -8,7 +8,7 @@ use polylogue_client::wire::conversation::{Conversation, ConversationState, Fork
 use polylogue_client::wire::team::Team;
 use polylogue_core::{Body, Event};
 
-use super::begin::{all_teams, served, team_id};
+use super::begin::{all_teams, limits, served, team_id};
 use super::named_server::{Remote, uncertain};
 use super::watch::{Rest, Watch, ended};
 use crate::args;
@@ -43,6 +43,7 @@ pub(super) async fn run(cli: &args::Cli, args: &args::chat::Chat, remote: &Remot
         (Some(text), _) => session.open(text).await?,
         (None, Some(team)) => {
             let team = served(remote, team_id(team)?).await?;
+            session.new.limits = limits(cli, &args.options.team, &team)?;
             session.new.inputs = args.vars.iter().cloned().collect();
             session.introduce(&team);
             session.new.team = team.id;

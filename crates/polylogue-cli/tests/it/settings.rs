@@ -6,6 +6,8 @@ use polylogue_test::server::{Answer, Behavior, Playbook};
 use serde_json::Value;
 
 use crate::home::{Home, KEY, serve};
+use crate::remote::use_server;
+use crate::serving::Serving;
 
 /// Ann names a model, Bob does not, and there is a script.
 const TEAM: &str = r#"
@@ -148,6 +150,36 @@ fn the_users_limit_on_cost_counts_where_the_command_line_gives_none_and_the_team
     home.set("POLYLOGUE_MAX_COST", "much");
     let ran = home.run(&["run", "team.yaml"]).exits(2);
     assert!(ran.err.contains("`POLYLOGUE_MAX_COST`: "), "{}", ran.err);
+}
+
+#[test]
+fn the_users_limit_on_cost_counts_on_a_server_and_a_batch_there_says_that_it_does_not() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("x").usage(1, 10))).key(KEY));
+    let mut home = Home::at(&server);
+    home.file("team.yaml", COSTLY);
+    home.file("low.yaml", &format!("{COSTLY}limits: {{cost: 15}}\n"));
+    let serving = Serving::with(&home, &["team.yaml", "low.yaml", "--listen", "127.0.0.1:0"], true);
+    use_server(&mut home, &serving);
+    home.run(&["config", "set", "max_cost", "25"]).ok();
+    let calls = |home: &Home, args: &[&str], code| {
+        let before = server.count();
+        home.run(args).exits(code);
+        server.count() - before
+    };
+    assert_eq!(calls(&home, &["run", "team"], 4), 2);
+    assert_eq!(calls(&home, &["run", "low"], 4), 1);
+    assert_eq!(calls(&home, &["run", "team", "--max-cost", "1000"], 0), 4);
+    home.set("POLYLOGUE_MAX_COST", "35");
+    assert_eq!(calls(&home, &["run", "team"], 4), 3);
+    let before = server.count();
+    home.run_reading("Talk\n", &["chat", "team"]);
+    assert_eq!(server.count() - before, 3);
+    home.file("rows.csv", "id,task\na,Talk\n");
+    let batch = ["batch", "team", "--over", "rows.csv", "-o", "out.jsonl"];
+    let ran = home.run(&batch).ok();
+    let said = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("Your limit on cost, $35.00, does not apply to a batch on a server"), "{said}");
+    serving.end();
 }
 
 #[test]
