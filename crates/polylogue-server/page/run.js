@@ -76,7 +76,8 @@ function Actions({ about, state, isPaused, wake }) {
         await post(`${path}/resume`, { limits });
         wake();
     });
-    const runs = state.state === 'running';
+    // The server has one open that was paused while it ran.
+    const runs = state.state === 'running' || (state.state === 'halted' && state.in_progress);
     const isOverdue = useOverdue(state);
     const canResume = state.state === 'halted' || isOverdue || (isPaused && state.state !== 'closed');
     const save = html`<a class="button" href=${`/api/v1${path}/export`} download=${`${about.id}.jsonl`} title="Its events with their checksums, to be imported elsewhere">Export</a>`;

@@ -101,7 +101,8 @@ pub(crate) async fn state_of(tenant: &Tenant, id: &LogId) -> Result<Value, Probl
 async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
     let (state, ended) = state(tenant, listing).await?;
     if state != ConversationState::Waiting {
-        return Ok(Status { state, ended, asked: Vec::new(), in_progress: false });
+        let in_progress = state == ConversationState::Halted && rests_here(tenant, listing);
+        return Ok(Status { state, ended, asked: Vec::new(), in_progress });
     }
     match tenant.runtime.open_questions(&listing.id).await {
         Ok(open) => {
@@ -123,6 +124,11 @@ async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
     }
 }
 
+/// Whether it is paused, and this process continues it as soon as it is resumed.
+fn rests_here(tenant: &Tenant, listing: &Listing) -> bool {
+    listing.state() == LogState::Paused && tenant.runs.rests(&listing.id)
+}
+
 /// Whether what is stored cannot be read, or only by another version.
 const fn is_damage(error: &Error) -> bool {
     let Error::Run(polylogue_core::Error::Store(error)) = error else { return false };
@@ -140,7 +146,7 @@ async fn state(tenant: &Tenant, listing: &Listing) -> Result<(ConversationState,
     Ok(match (&listing.summary.progress, listing.state()) {
         (Progress::Closed(reason), _) => (ConversationState::Closed, Some(ending(reason))),
         (_, LogState::Waiting) => (ConversationState::Waiting, None),
-        _ if runs_here => (ConversationState::Running, None),
+        _ if runs_here && !rests_here(tenant, listing) => (ConversationState::Running, None),
         (Progress::Failed(why), _) => {
             (ConversationState::Halted, Some(Ended { word: Ending::Failed, detail: why.clone() }))
         }

@@ -29,6 +29,8 @@ struct Entry {
     unqueued: Arc<Notify>,
     /// The pause or the cancellation for it, as soon as it has been opened.
     halt: Option<Instruction>,
+    /// Whether it rests because it is paused.
+    rests: bool,
     /// Another one for each run, and whenever someone who does not wait for a response has sent something to it.
     generation: u64,
 }
@@ -154,6 +156,19 @@ impl Runs {
     /// Takes the instruction by which it is to [halt](Self::halt), for the first caller that has it open.
     pub(crate) fn take_halt(&self, id: &LogId) -> Option<Instruction> {
         self.running().get_mut(id)?.halt.take()
+    }
+
+    /// Notes whether a conversation that this process runs rests, because it is paused.
+    pub(crate) fn set_resting(&self, id: &LogId, rests: bool) {
+        if let Some(entry) = self.running().get_mut(id) {
+            entry.rests = rests;
+        }
+        self.note_change(id);
+    }
+
+    /// Whether this process runs it, and it rests, because it is paused.
+    pub(crate) fn rests(&self, id: &LogId) -> bool {
+        self.running().get(id).is_some_and(|entry| entry.rests)
     }
 
     /// Tells those who wait for it that a conversation was opened or has stopped running, or that its title is another one.

@@ -294,8 +294,10 @@ impl Task {
             // Unless it was resumed just now.
             let Some(hold) = conversation.hold() else { continue };
             running.leave();
+            self.tenant.runs.set_resting(&self.id, true);
             let returns = async {
                 conversation.resumed().await;
+                self.tenant.runs.set_resting(&self.id, false);
                 running.take().await;
             };
             tokio::select! {

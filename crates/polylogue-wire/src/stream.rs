@@ -30,7 +30,8 @@ pub struct Status {
     pub ended: Option<Ended>,
     /// The open questions.
     pub asked: Vec<Asked>,
-    /// Whether the server runs it while people are asked, because other turns of the step may be in progress.
+    /// Whether the server has it open while it rests: while people are asked, because other turns of the step may be in progress, and while
+    /// it is paused, to continue it as soon as it is resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_progress: bool,
 }

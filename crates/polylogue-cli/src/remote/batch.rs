@@ -208,6 +208,8 @@ impl Job<'_> {
                 Some(RowEnd::waiting(status.asked.iter().map(|asked| asked.who.as_str())))
             }
             (ConversationState::Halted, Some(ended)) => Some(RowEnd::failed(ended.detail)),
+            // It is paused, and continues here when it is resumed.
+            (ConversationState::Halted, None) if status.in_progress => None,
             (ConversationState::Halted, None) => {
                 stays_halted(&self.remote.client, id).await.then(|| RowEnd::failed("stopped".into()))
             }

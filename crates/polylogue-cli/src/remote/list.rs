@@ -123,8 +123,8 @@ fn state(conversation: &Conversation) -> ListedState {
         || conversation.asked.iter().map(|asked| asked.who.as_str()).collect::<Vec<_>>().join(" and ");
     match conversation.state {
         ConversationState::Waiting => ListedState::new("waiting", format!("waiting for {}", asked())),
-        ConversationState::Running => ListedState::word("running"),
         _ if conversation.paused => ListedState::word("paused"),
+        ConversationState::Running => ListedState::word("running"),
         _ if conversation.seq == 0 => ListedState::new("unfinished", "not begun"),
         _ => ListedState::word("unfinished"),
     }

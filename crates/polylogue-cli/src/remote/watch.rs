@@ -257,6 +257,8 @@ impl<'r> Watch<'r> {
                 (!asked.is_empty() && is_rest).then_some(Rest::Waiting(asked))
             }
             (ConversationState::Halted, Some(ended)) => Some(Rest::Failed(ended.detail)),
+            // It is paused, and continues here when it is resumed.
+            (ConversationState::Halted, None) if status.in_progress => None,
             (ConversationState::Halted, None)
                 if stop.asked.is_some() || stays_halted(&self.remote.client, &self.conversation.id).await =>
             {

@@ -459,6 +459,7 @@ fn a_run_of_a_server_is_paused_and_resumed() {
     let paused = home.run(&["pause", "last"]).ok();
     assert!(paused.err.starts_with("paused; `polylogue resume "), "{}", paused.err);
     assert_eq!(of_type(&home.events(), "paused").len(), 1);
+    assert_eq!(home.listed()[0]["status"], "paused");
     let resumed = home.run(&["resume", "last"]).ok();
     assert!(resumed.out.contains("\ndone: Bob said `GOODBYE` · "), "{}", resumed.out);
     running.end().ok();

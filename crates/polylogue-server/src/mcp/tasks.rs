@@ -129,6 +129,10 @@ fn progress(log: &TaskLog, conversation: &LogId, state: &Value, asks: bool) -> O
         None => match now {
             "waiting" => return None,
             "halted" if stretch.failure.is_some() => ended(state),
+            // It is paused, and continues when it is resumed.
+            "halted" if state.get("in_progress").and_then(Value::as_bool) == Some(true) => {
+                TaskProgress::Working
+            }
             "halted" => TaskProgress::Cancelled,
             _ => TaskProgress::Working,
         },

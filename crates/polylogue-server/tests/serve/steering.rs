@@ -503,6 +503,12 @@ async fn a_run_is_paused_between_turns_and_the_next_speaker_is_chosen() {
     }
     gate.lift();
     messages(1).await;
+    // The turn that had begun has ended.
+    assert_eq!(until(&world, &id, "halted").await["paused"], true);
+    for (state, count) in [("halted", 1), ("paused", 1), ("running", 0)] {
+        let listed = world.get(&format!("{PATH}?state={state}")).await.json();
+        assert_eq!(listed["conversations"].as_array().unwrap().len(), count, "{state}: {listed}");
+    }
     let unknown = post(&world, &id, "next", json!({"who": "Eve"})).await;
     assert_eq!(unknown.status, 400, "{}", unknown.body);
     assert!(unknown.problem()["hint"].as_str().unwrap().contains("`Ann`, `Bob`"), "{}", unknown.body);
