@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Response, StatusCode};
-use polylogue_core::StoreError;
+use polylogue_core::{LogId, StoreError};
 use polylogue_wire::problem as wire;
 use serde_json::{Value, json};
 
@@ -311,6 +311,12 @@ impl Problem {
     /// Nothing begins any more.
     pub(crate) fn stopping() -> Self {
         Self::unavailable("the server is stopping").retry_after(Duration::from_secs(2))
+    }
+
+    /// What a conversation receives while it is paused has no reply before it is resumed: a client would wait until then.
+    pub(crate) fn paused(id: &LogId) -> Self {
+        Self::refused(format!("`{id}` is paused, and replies when it is resumed"))
+            .hint(format!("resume it: `polylogue resume {id}`, or `POST /api/v1/conversations/{id}/resume`"))
     }
 
     /// The token may not answer questions, some of which are whether a call is allowed.

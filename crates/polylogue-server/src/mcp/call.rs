@@ -147,6 +147,9 @@ async fn say(
         Problem::bad_request("`message` is required with `conversation`")
             .hint("say what follows, or the answer")
     })?;
+    if found.summary.is_paused {
+        return Err(Problem::paused(&found.id));
+    }
     let questions = tenant.runtime.open_questions(&found.id).await?;
     let instruction = match questions.iter().find(|open| !is_up(open)) {
         Some(_) if !call.visitor.answers() => return Err(Problem::may_not_answer()),

@@ -280,7 +280,11 @@ impl Request {
             return Err(Problem::busy(format!("`{id}` is running: a limit is for what has not begun"))
                 .hint("wait until it has ended, or leave `max_tokens` out"));
         }
-        let from = listing(tenant, id).await?.summary.events;
+        let summary = listing(tenant, id).await?.summary;
+        if summary.is_paused {
+            return Err(Problem::paused(id));
+        }
+        let from = summary.events;
         let instruction = self.instruction(id).await?;
         let slot = call.app.join(token).await?;
         let message = key.map_or_else(|| fresh_id().to_string(), Key::inbox_key);
@@ -294,7 +298,7 @@ impl Request {
         // One of an earlier request does not count for this one.
         let reply_tokens = Some(chat.max_tokens.unwrap_or(Conversation::ANY_REPLY_LENGTH));
         let stretch = Stretch { follower: Some(follower), reply_tokens };
-        // What a person has paused does not continue by that.
+        // What a person has paused since does not continue by that.
         if !listing(tenant, id).await?.summary.is_paused {
             run_stretch(&call.app, tenant, id, slot, stretch);
         }

@@ -4,7 +4,8 @@ use polylogue_server::{ChatOptions, ChatShow, Scope, ServerError, ServerOptions}
 use serde_json::{Value, json};
 
 use crate::client::{Request, Response};
-use crate::conversations::{events, said};
+use crate::conversations::{events, said, until};
+use crate::mcp_client::called;
 use crate::openai::{COMPLETIONS, complete, content, conversation, user};
 use crate::world::{World, generous, loopback, place};
 
@@ -71,6 +72,30 @@ async fn s53_each_chat_of_a_client_has_one_conversation_with_a_team() {
     assert_eq!(long.status, 400, "{}", long.body);
     let message = long.problem()["error"]["message"].to_string();
     assert!(message.contains(CHAT) && message.contains("255"), "{message}");
+}
+
+#[tokio::test]
+async fn what_is_said_into_a_paused_conversation_is_refused_at_once_and_says_how_to_resume_it() {
+    let world = World::new().await;
+    let done = complete(&world, "talk", json!([user("Count.")])).await;
+    let path = |id: &str, what: &str| format!("/api/v1/conversations/{id}/{what}");
+    let fork = world.post(&path(conversation(&done), "fork"), &json!({"seq": 3})).await.json();
+    let fork = fork["id"].as_str().unwrap();
+    assert_eq!(world.post(&path(fork, "pause"), &json!({})).await.status, 202);
+    let before = events(&world, fork).await;
+    let body = json!({"model": "talk", "messages": [user("On.")]});
+    let request = world.request("POST", COMPLETIONS).json(&body).header("X-Polylogue-Conversation", fork);
+    let refused = world.send(request.clone()).await;
+    let message = refused.problem()["error"]["message"].to_string();
+    assert_eq!(refused.status, 409, "{message}");
+    assert!(message.contains("is paused") && message.contains("polylogue resume"), "{message}");
+    let said = called(&world, "talk", json!({"message": "On.", "conversation": fork}), &json!({})).await;
+    let text = said["content"][0]["text"].as_str().unwrap();
+    assert!(said["isError"] == true && text.contains("is paused"), "{said}");
+    assert_eq!(events(&world, fork).await, before, "nothing was stored");
+    assert_eq!(world.post(&path(fork, "resume"), &json!({})).await.status, 202);
+    until(&world, fork, "closed").await;
+    assert_eq!(id(&world.send(request).await), fork);
 }
 
 #[tokio::test]
