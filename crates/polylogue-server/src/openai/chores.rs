@@ -16,16 +16,22 @@ pub(super) struct Chore {
 }
 
 /// What such requests show: the key of the answer that they ask for.
-const KINDS: [&str; 4] = ["tags", "follow_ups", "queries", "title"];
+const KINDS: [&str; 5] = ["tags", "follow_ups", "queries", "title", "text"];
+
+/// How the request to complete what a person types begins: its key is a common word.
+const COMPLETION: &str = "### Task:\nYou are an autocompletion system";
 
 /// The answer to a request that is surely one of a user interface: it begins with a heading and names the key of its answer, or asks for the
 /// title of a history that it quotes. All others are for the team.
 pub(super) fn answer(request: &ChatRequest) -> Option<Chore> {
     let text = request.last();
     if text.starts_with("### Task:") {
-        let kind = KINDS.into_iter().find(|kind| text.contains(&format!("\"{kind}\"")))?;
+        let is_completion = text.starts_with(COMPLETION);
+        let is_named = |kind: &&str| text.contains(&format!("\"{kind}\"")) && is_completion == (*kind == "text");
+        let kind = KINDS.into_iter().find(is_named)?;
         let value = match kind {
             "tags" => json!(["General"]),
+            "text" => json!(""),
             "title" => title(text).unwrap_or_else(|| "Conversation".to_owned()).into(),
             _ => json!([]),
         };
@@ -84,6 +90,12 @@ mod tests {
         assert_eq!(follow_ups, Some(("follow_ups", r#"{"follow_ups":[]}"#.to_owned())));
         let tags = answered("### Task:\nGenerate tags { \"tags\": [] }");
         assert_eq!(tags, Some(("tags", r#"{"tags":["General"]}"#.to_owned())));
+        let typed = answered(
+            "### Task:\nYou are an autocompletion system. Continue the text in `<text>`.\n### **Output Rules**:\n\
+             - Respond only in JSON format: { \"text\": \"<your_completion>\" }.\n\
+             <chat_history>\nUSER: Which \"title\" has it?\n</chat_history>\n<text>The sun was</text>",
+        );
+        assert_eq!(typed, Some(("text", r#"{"text":""}"#.to_owned())));
     }
 
     #[test]
@@ -91,6 +103,7 @@ mod tests {
         for text in [
             "Write a title for my book.",
             "### Task:\nSummarize this incident report in one sentence: the pump failed.",
+            "### Task:\nTranslate this into JSON of the form { \"text\": \"...\" }: good morning.",
             "Please write a title for my podcast about conversation design, and choose each word with care.",
             "Find a title for a conversation of ten words. The new user: shy.",
         ] {
