@@ -119,12 +119,17 @@ impl Outcome {
     pub(super) fn usage(&self) -> Option<Value> {
         let usage = &self.stretch.summary.usage;
         (usage.calls > 0 && usage.unmetered == 0).then(|| {
-            json!({
+            let mut tokens = json!({
                 "prompt_tokens": usage.input,
                 "completion_tokens": usage.output,
                 "total_tokens": usage.input.saturating_add(usage.output),
-                "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
-            })
+            });
+            // Without any, whether models have reasoned is not known.
+            if let Some(fields) = tokens.as_object_mut().filter(|_| usage.reasoning > 0) {
+                let details = json!({"reasoning_tokens": usage.reasoning});
+                fields.insert("completion_tokens_details".into(), details);
+            }
+            tokens
         })
     }
 
@@ -148,7 +153,7 @@ fn word(reason: &StopReason, is_cut: bool) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{OtherReason, RunOutcome};
+    use polylogue_core::{OtherReason, RunOutcome, Summary, TotalUsage};
 
     use super::*;
 
@@ -164,5 +169,18 @@ mod tests {
         assert_eq!(content(&limit, " text\n"), "text");
         assert_eq!(Outcome::default().usage(), None);
         assert_eq!(Outcome::default().finish().unwrap().content, "(stopped)");
+    }
+
+    #[test]
+    fn s49_tokens_of_reasoning_are_absent_where_no_model_reports_any() {
+        let usage = |reasoning| {
+            let usage = TotalUsage { calls: 1, input: 3, output: 2, reasoning, ..TotalUsage::default() };
+            let summary = Summary { usage, ..Summary::default() };
+            let stretch = Stretch { summary, ..Stretch::default() };
+            Outcome { stretch, ..Outcome::default() }.usage().unwrap()
+        };
+        let tokens = json!({"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5});
+        assert_eq!(usage(0), tokens);
+        assert_eq!(usage(1)["completion_tokens_details"], json!({"reasoning_tokens": 1}));
     }
 }
