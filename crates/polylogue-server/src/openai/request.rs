@@ -3,7 +3,7 @@
 use axum::http::HeaderMap;
 use polylogue_core::{Media, Part};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::form::Form;
 use super::line::without_broken;
@@ -96,10 +96,11 @@ impl ChatRequest {
     pub(super) fn of(call: &Call) -> Result<Self, Problem> {
         let body = &call.body;
         check_unsupported(body)?;
-        let model = body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let model = model(body)?;
         let (messages, pictures) = messages(body)?;
         let header = |name: &str| call.headers.get(name).and_then(|value| value.to_str().ok());
-        let of_metadata = body.pointer("/metadata/conversation").and_then(Value::as_str);
+        let of_metadata = conversation_of_metadata(body)?;
+        object(body, "stream_options")?;
         let show = match header("x-polylogue-show") {
             None => call.app.chat.show,
             Some(word) => {
@@ -167,6 +168,36 @@ fn chat_of_client(headers: &HeaderMap, names: &[String]) -> Result<Option<NamedC
     Ok(Some(NamedChat::OfClient(id.to_owned())))
 }
 
+/// The id of the team.
+fn model(body: &Value) -> Result<String, Problem> {
+    match body.get("model").and_then(Value::as_str) {
+        Some(id) if !id.is_empty() => Ok(id.to_owned()),
+        _ => Err(Problem::bad_request("`model` must be the id of a team")
+            .at("/model", "the id of a team")
+            .hint("`GET /v1/models` lists the teams")),
+    }
+}
+
+/// The object that is the field `name`, if there is one.
+fn object<'b>(body: &'b Value, name: &str) -> Result<Option<&'b Map<String, Value>>, Problem> {
+    match body.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Object(fields)) => Ok(Some(fields)),
+        Some(_) => Err(Problem::bad_request(format!("`{name}` must be an object"))
+            .at(format!("/{name}"), "an object")),
+    }
+}
+
+/// The conversation that the metadata names.
+fn conversation_of_metadata(body: &Value) -> Result<Option<&str>, Problem> {
+    match object(body, "metadata")?.and_then(|fields| fields.get("conversation")) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(id)) => Ok(Some(id)),
+        Some(_) => Err(Problem::bad_request("`metadata.conversation` must be the id of a conversation")
+            .at("/metadata/conversation", "a string")),
+    }
+}
+
 /// The limit on tokens: the lower one, if both names are used.
 fn max_tokens(body: &Value) -> Result<Option<u64>, Problem> {
     let mut lowest: Option<u64> = None;
@@ -212,8 +243,11 @@ fn check_unsupported(body: &Value) -> Result<(), Problem> {
     if modalities.is_some_and(|all| all.iter().any(|one| one != "text")) {
         return Err(unsupported("modalities", "a team replies with text"));
     }
-    if body.get("tool_choice").is_some_and(|choice| choice == "required" || choice.is_object()) {
-        return Err(unsupported("tool_choice", "a team does not call tools of the caller"));
+    // The second one is its former name.
+    for name in ["tool_choice", "function_call"] {
+        if body.get(name).is_some_and(|choice| choice == "required" || choice.is_object()) {
+            return Err(unsupported(name, "a team does not call tools of the caller"));
+        }
     }
     Ok(())
 }
@@ -320,12 +354,13 @@ mod tests {
             (json!({"logprobs": true}), "logprobs"),
             (json!({"tool_choice": "required"}), "tool_choice"),
             (json!({"tool_choice": {"type": "function"}}), "tool_choice"),
+            (json!({"function_call": {"name": "look"}}), "function_call"),
             (json!({"modalities": ["text", "audio"]}), "modalities"),
         ] {
             let problem = check_unsupported(&body).unwrap_err();
             assert_eq!(problem.param().as_deref(), Some(field), "{body}");
         }
-        let fine = json!({"n": 1, "logprobs": false, "tool_choice": "auto", "audio": null,
+        let fine = json!({"n": 1, "logprobs": false, "tool_choice": "auto", "function_call": "auto", "audio": null,
             "modalities": ["text"]});
         check_unsupported(&fine).unwrap();
     }
@@ -388,6 +423,27 @@ mod tests {
         let body = json!({"stream": true, "stream_options": null});
         assert!(is_true(&body, "/stream").unwrap());
         assert!(!is_true(&body, "/stream_options/include_usage").unwrap());
+    }
+
+    #[test]
+    fn fields_of_other_types_are_refused_and_never_begin_another_conversation() {
+        for (body, param) in [
+            (json!({"metadata": {"conversation": 3}}), "metadata.conversation"),
+            (json!({"metadata": "x"}), "metadata"),
+        ] {
+            let problem = conversation_of_metadata(&body).unwrap_err();
+            assert_eq!(problem.param().as_deref(), Some(param), "{body}");
+        }
+        for body in [json!({}), json!({"metadata": null}), json!({"metadata": {"conversation": null}})] {
+            assert_eq!(conversation_of_metadata(&body).unwrap(), None, "{body}");
+        }
+        let named = json!({"metadata": {"conversation": "a", "other": 3}});
+        assert_eq!(conversation_of_metadata(&named).unwrap(), Some("a"));
+        let options = object(&json!({"stream_options": "x"}), "stream_options").unwrap_err();
+        assert_eq!(options.param().as_deref(), Some("stream_options"));
+        for body in [json!({}), json!({"model": ""}), json!({"model": 3}), json!({"model": null})] {
+            assert_eq!(model(&body).unwrap_err().param().as_deref(), Some("model"), "{body}");
+        }
     }
 
     #[test]
