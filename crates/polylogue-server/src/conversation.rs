@@ -47,22 +47,11 @@ pub(crate) async fn listing(tenant: &Tenant, id: &LogId) -> Result<Listing, Prob
 
 /// A conversation and its present state.
 pub(crate) async fn describe(tenant: &Tenant, listing: &Listing) -> Result<Conversation, Problem> {
-    Ok(document(tenant, listing, status(tenant, listing).await?).await)
-}
-
-/// A conversation, as it was when it had just begun: the same however often it is asked for.
-pub(crate) async fn describe_begun(tenant: &Tenant, listing: &Listing) -> Conversation {
-    let begun = Listing { summary: Default::default(), ..listing.clone() };
-    let status =
-        Status { state: ConversationState::Running, ended: None, asked: Vec::new(), in_progress: false };
-    document(tenant, &begun, status).await
-}
-
-async fn document(tenant: &Tenant, listing: &Listing, status: Status) -> Conversation {
+    let status = status(tenant, listing).await?;
     let Listing { id, title: whole, created, parent, summary, .. } = listing;
     let (team, title) = tenant.team_of(listing).await.unwrap_or_else(|| (whole.clone(), ""));
     let team_name = whole.strip_suffix(title).unwrap_or(whole).trim_end().to_owned();
-    Conversation {
+    Ok(Conversation {
         id: id.clone(),
         team,
         team_name,
@@ -88,7 +77,7 @@ async fn document(tenant: &Tenant, listing: &Listing, status: Status) -> Convers
             seq: parent.event,
             edited: parent.edited,
         }),
-    }
+    })
 }
 
 /// Its state alone, as event streams show it.

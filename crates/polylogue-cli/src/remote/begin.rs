@@ -39,7 +39,8 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Run, remote: &Remote) -> R
     }
     Watch {
         remote,
-        conversation: begun,
+        // What has happened by now comes with its events.
+        conversation: Conversation { asked: Vec::new(), bound_ended: None, ..begun },
         settings,
         answer: None,
         input,

@@ -176,7 +176,7 @@ impl Chat for Session<'_> {
             print_note_wrapped(&line_of_message(&begun.team_name, bound));
         }
         // Its first events come as they happen.
-        self.chat = Some(self.watched(Conversation { seq: 0, ..begun }).await?);
+        self.chat = Some(self.watched(Conversation { seq: 0, bound_ended: None, ..begun }).await?);
         Ok(())
     }
 

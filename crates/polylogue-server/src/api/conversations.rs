@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::beginning::{begin, made_before};
 use crate::call::{Call, Reply, json_reply};
-use crate::conversation::{describe, describe_begun, find, is_seen, listing, served_team};
+use crate::conversation::{describe, find, is_seen, listing, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::projection::Native;
@@ -97,26 +97,25 @@ async fn create(call: Call) -> Reply {
     check_title(wanted.title.as_deref().unwrap_or_default())?;
     let key = Key::of(&call, "conversations").await?;
     if let Some(listing) = made_before(app, &tenant, token, key.as_ref()).await? {
-        return begun(&tenant, &listing, true).await;
+        return created(&tenant, &listing.id, true).await;
     }
     if app.is_stopping() {
         return Err(Problem::stopping());
     }
     let prepared = served_team(&call, &tenant, &wanted.team).await?;
     let listing = begin(app, &tenant, token, (prepared, &wanted), key.as_ref()).await?;
-    begun(&tenant, &listing, false).await
+    created(&tenant, &listing.id, false).await
 }
 
-/// The answer to a request that has begun a conversation, or that repeats one.
-async fn begun(tenant: &Tenant, listing: &Listing, is_replayed: bool) -> Reply {
-    let bound = tenant.runtime.bound_summary(&listing.id).await?;
-    let conversation = Conversation { bound, ..describe_begun(tenant, listing).await };
-    created(&conversation, is_replayed)
-}
-
-/// The answer to a request that has made a conversation, or that repeats one.
-pub(crate) fn created(conversation: &Conversation, is_replayed: bool) -> Reply {
-    let mut response = json_reply(StatusCode::CREATED, conversation)?;
+/// The answer to a request that has made a conversation, or that repeats one: what `GET` returns now.
+pub(crate) async fn created(tenant: &Tenant, id: &LogId, is_replayed: bool) -> Reply {
+    let was_running = tenant.runs.is_running(id);
+    let mut conversation = whole(tenant, &listing(tenant, id).await?).await?;
+    if was_running && conversation.state == ConversationState::Halted {
+        // Its run ended after it was listed.
+        conversation = whole(tenant, &listing(tenant, id).await?).await?;
+    }
+    let mut response = json_reply(StatusCode::CREATED, &conversation)?;
     if let Ok(place) = HeaderValue::from_str(&format!("{PATH}/{}", conversation.id)) {
         response.headers_mut().insert(LOCATION, place);
     }
@@ -219,14 +218,19 @@ async fn get(call: Call) -> Reply {
     let token = call.token()?;
     let tenant = call.app.tenant(token)?;
     let listing = find(&tenant, token, call.param("id")).await?;
-    let mut document = describe(&tenant, &listing).await?;
+    json_reply(StatusCode::OK, &whole(&tenant, &listing).await?)
+}
+
+/// A conversation and its present state, with what lists leave out.
+async fn whole(tenant: &Tenant, listing: &Listing) -> Result<Conversation, Problem> {
+    let mut document = describe(tenant, listing).await?;
     let meta = tenant.runtime.store().meta(&listing.id).await?;
     (document.imported, document.bound) = (Some(is_imported(&meta)), bound_summary(&meta));
     document.node = tenant.runtime.node_of(&listing.id).await?;
     // A damaged log is shown, too.
     let exception = tenant.runtime.bound_exception(&listing.id).await.ok().flatten();
     document.bound_ended = exception.map(|why| why.to_string());
-    json_reply(StatusCode::OK, &document)
+    Ok(document)
 }
 
 fn patch_schema() -> Value {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::conversations::created;
 use crate::call::{Call, Reply};
-use crate::conversation::{describe_begun, find, listing, served_team};
+use crate::conversation::{find, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::route::{Access, Route};
@@ -47,7 +47,7 @@ async fn fork(call: Call) -> Reply {
         && let Some(listing) = key.made(&tenant).await?
     {
         if listing.summary.events > 0 {
-            return created(&describe_begun(&tenant, &listing).await, true);
+            return created(&tenant, &listing.id, true).await;
         }
         // The process was killed before its events were stored.
         tenant.remove(&listing.id).await?;
@@ -74,7 +74,7 @@ async fn fork(call: Call) -> Reply {
     if let Some(slot) = slot {
         run_stored(app, &tenant, &fork.id, slot);
     }
-    created(&describe_begun(&tenant, &listing(&tenant, &fork.id).await?).await, false)
+    created(&tenant, &fork.id, false).await
 }
 
 /// Whether the event `seq` answers a question: a fork with another text of it has another answer.

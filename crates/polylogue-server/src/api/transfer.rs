@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::conversations::created;
 
 use crate::call::{Call, Reply};
-use crate::conversation::{describe_begun, find, listing, served_team};
+use crate::conversation::{find, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::route::{Access, Route};
@@ -75,7 +75,7 @@ async fn import(call: Call) -> Reply {
         && let Some(listing) = key.made(&tenant).await?
     {
         if listing.summary.events > 0 {
-            return created(&describe_begun(&tenant, &listing).await, true);
+            return created(&tenant, &listing.id, true).await;
         }
         // The process was killed before its events were stored.
         tenant.remove(&listing.id).await?;
@@ -99,7 +99,7 @@ async fn import(call: Call) -> Reply {
         },
     }
     tenant.runs.note_change(&id);
-    created(&describe_begun(&tenant, &listing(&tenant, &id).await?).await, false)
+    created(&tenant, &id, false).await
 }
 
 /// The served team whose name the title of a log begins with.

@@ -27,7 +27,8 @@ pub(super) fn answer(request: &ChatRequest) -> Option<Chore> {
     let text = request.last();
     if text.starts_with("### Task:") {
         let is_completion = text.starts_with(COMPLETION);
-        let is_named = |kind: &&str| text.contains(&format!("\"{kind}\"")) && is_completion == (*kind == "text");
+        let is_named =
+            |kind: &&str| text.contains(&format!("\"{kind}\"")) && is_completion == (*kind == "text");
         let kind = KINDS.into_iter().find(is_named)?;
         let value = match kind {
             "tags" => json!(["General"]),

@@ -183,8 +183,10 @@ fn object<'b>(body: &'b Value, name: &str) -> Result<Option<&'b Map<String, Valu
     match body.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Object(fields)) => Ok(Some(fields)),
-        Some(_) => Err(Problem::bad_request(format!("`{name}` must be an object"))
-            .at(format!("/{name}"), "an object")),
+        Some(_) => {
+            Err(Problem::bad_request(format!("`{name}` must be an object"))
+                .at(format!("/{name}"), "an object"))
+        }
     }
 }
 

@@ -47,15 +47,12 @@ async fn a_title_is_an_event_that_lists_logs_and_forks_agree_on() {
     assert_eq!(listed("team=talk").await[0]["id"], json!(id));
     // A fork has the title of its past.
     let fork = async |body: &Value| world.post(&format!("{PATH}/{id}/fork"), body).await.json();
-    assert_eq!(
-        fork(&json!({})).await["title"],
-        "first",
-        "a fork that was just made is described by its beginning"
-    );
-    let forked = fork(&json!({})).await["id"].as_str().unwrap().to_owned();
-    assert_eq!(world.get(&format!("{PATH}/{forked}")).await.json()["title"], "A better title");
-    let earlier = fork(&fork_before).await["id"].as_str().unwrap().to_owned();
-    assert_eq!(world.get(&format!("{PATH}/{earlier}")).await.json()["title"], "first");
+    for (body, title) in [(json!({}), "A better title"), (fork_before, "first")] {
+        let forked = fork(&body).await;
+        assert_eq!(forked["title"], title);
+        let got = world.get(&format!("{PATH}/{}", forked["id"].as_str().unwrap())).await.json();
+        assert_eq!(forked, got, "what was made is described as it is");
+    }
     // It continues as if nothing had happened, and an empty title is none.
     world.post(&format!("{PATH}/{id}/messages"), &json!({"text": "Go on."})).await;
     until(&world, &id, "closed").await;
@@ -158,6 +155,8 @@ async fn an_exported_run_is_imported_read_and_never_run() {
     let place = imported.header("location").unwrap().to_owned();
     // It belongs to the tenant of the token alone.
     assert_eq!(world.get(&place).await.status, 404);
+    let got = Request::new("GET", &place).token(&other).send(world.address).await.json();
+    assert_eq!((&got["state"], &got), (&json!("closed"), &imported.json()), "{got}");
     let get = async |path: &str| Request::new("GET", path).token(&other).send(world.address).await;
     let about = get(&place).await.json();
     assert_eq!(

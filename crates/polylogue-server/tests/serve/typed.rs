@@ -57,10 +57,9 @@ async fn the_client_begins_follows_reads_and_compares() {
     assert_eq!((team.name.as_str(), team.inputs[0].default.as_str(), team.scripted), ("talk", "calm", true));
     let new = NewConversation { title: Some("first".into()), ..of("talk") };
     let begun = client.begin(&new).await.unwrap();
-    assert_eq!(
-        (begun.state, begun.title.as_deref(), begun.team_name.as_str()),
-        (ConversationState::Running, Some("first"), "talk")
-    );
+    assert_eq!((begun.title.as_deref(), begun.team_name.as_str()), (Some("first"), "talk"));
+    // It may be fast.
+    assert!(matches!(begun.state, ConversationState::Running | ConversationState::Closed), "{begun:?}");
     let mut tail = client.tail(&begun.id, 0);
     let followed = until(&mut tail, ConversationState::Closed).await;
     assert_eq!(followed, client.all_events(&begun.id, 0).await.unwrap());
