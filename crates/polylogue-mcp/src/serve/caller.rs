@@ -7,10 +7,12 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken, ProtocolVersion};
 use rmcp::service::RequestContext;
 use tokio::sync::oneshot;
 
-use super::form::{FormAnswer, accepted, form};
+use super::form::{FormAnswer, Unfit, accepted, form};
 
 /// How long to wait for the reason of a cancellation.
 const REASON: Duration = Duration::from_millis(200);
+/// How often a client is asked whose answers do not fit the form.
+const TRIES: usize = 3;
 
 /// The caller of a call in flight.
 #[derive(Debug)]
@@ -112,16 +114,21 @@ impl Caller {
         if self.is_stateless() || !self.can_ask() {
             return UserAnswer::Unable;
         }
-        let Some(form) = form(question) else { return UserAnswer::Unable };
-        let asked = tokio::select! {
-            biased;
-            () = self.context.ct.cancelled() => return UserAnswer::Cancelled,
-            asked = self.context.peer.create_elicitation(form) => asked,
-        };
-        match asked {
-            Ok(given) => accepted(&given).map_or(UserAnswer::Declined, UserAnswer::With),
-            Err(_) => UserAnswer::Unable,
+        for _ in 0..TRIES {
+            let Some(form) = form(question) else { return UserAnswer::Unable };
+            let asked = tokio::select! {
+                biased;
+                () = self.context.ct.cancelled() => return UserAnswer::Cancelled,
+                asked = self.context.peer.create_elicitation(form) => asked,
+            };
+            let Ok(given) = asked else { return UserAnswer::Unable };
+            match accepted(&given) {
+                Ok(Some(text)) => return UserAnswer::With(text),
+                Ok(None) => return UserAnswer::Declined,
+                Err(Unfit) => {}
+            }
         }
+        UserAnswer::Unable
     }
 
     /// Waits until the caller cancels the call, or is gone.

@@ -23,18 +23,18 @@ pub struct FormQuestion {
 pub struct FormAnswer {
     /// The key of the question.
     pub key: String,
-    /// The answer. `None`: the user declined, or the client sent none that can be read.
+    /// The answer. `None`: the user declined.
     pub text: Option<String>,
 }
 
 impl FormAnswer {
-    /// The answers that a client sent.
+    /// The answers that a client sent. Those that do not fit the form are none: it is sent again.
     pub(super) fn all(responses: InputResponses) -> Vec<Self> {
         let answer = |(key, response): (String, Value)| {
-            let result = serde_json::from_value::<ElicitResult>(response).ok();
-            Self { key, text: result.as_ref().and_then(accepted) }
+            let result = serde_json::from_value::<ElicitResult>(response).ok()?;
+            Some(Self { key, text: accepted(&result).ok()? })
         };
-        responses.into_iter().map(answer).collect()
+        responses.into_iter().filter_map(answer).collect()
     }
 }
 
@@ -57,17 +57,22 @@ pub(super) fn requests(questions: &[FormQuestion]) -> InputRequests {
     questions.iter().filter_map(request).collect()
 }
 
-/// The text of an answer, unless it was declined. A form that was sent without a text is an empty answer.
-pub(super) fn accepted(given: &ElicitResult) -> Option<String> {
+/// What was accepted does not fit the form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unfit;
+
+/// The text of an answer; `None` if it was declined. A form in which nothing was written is an empty answer.
+pub(super) fn accepted(given: &ElicitResult) -> Result<Option<String>, Unfit> {
     if given.action != ElicitationAction::Accept {
-        return None;
+        return Ok(None);
     }
-    let content = given.content.as_ref();
-    match content.and_then(|content| content.get(FIELD)) {
-        None => Some(String::new()),
-        Some(Value::String(text)) => Some(text.clone()),
-        // No text was asked for in this form.
-        Some(_) => None,
+    match given.content.as_ref() {
+        None | Some(Value::Null) => Ok(Some(String::new())),
+        Some(Value::Object(fields)) if fields.is_empty() => Ok(Some(String::new())),
+        Some(content) => match content.get(FIELD) {
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            _ => Err(Unfit),
+        },
     }
 }
 
@@ -78,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_accepted_texts_are_answers() {
+    fn only_accepted_texts_are_answers_and_what_does_not_fit_the_form_is_none() {
         let responses = [
             ("a", json!({"action": "accept", "content": {"answer": "yes"}})),
             ("b", json!({"action": "decline"})),
@@ -87,11 +92,15 @@ mod tests {
             ("e", json!({"action": "accept", "content": {"answer": 7}})),
             ("f", json!({"action": "ok", "content": {"answer": "yes"}})),
             ("g", json!("yes")),
+            ("h", json!({"action": "accept", "content": {"reply": "yes"}})),
+            ("i", json!({"action": "accept", "content": ["yes"]})),
+            ("j", json!({"action": "accept", "content": {}})),
         ];
         let responses = responses.map(|(key, response)| (key.to_owned(), response)).into_iter().collect();
-        let texts: Vec<_> = FormAnswer::all(responses).into_iter().map(|answer| answer.text).collect();
-        let text = |text: &str| Some(text.to_owned());
-        assert_eq!(texts, [text("yes"), None, None, text(""), None, None, None]);
+        let answers = FormAnswer::all(responses);
+        let texts: Vec<_> =
+            answers.iter().map(|answer| (answer.key.as_str(), answer.text.as_deref())).collect();
+        assert_eq!(texts, [("a", Some("yes")), ("b", None), ("c", None), ("d", Some("")), ("j", Some(""))]);
     }
 
     #[test]

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelledNotificationParam,
-    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ErrorData, GetTaskParams, GetTaskResult,
-    Implementation, InputRequiredResult, ListPromptsRequestMethod, ListPromptsResult,
-    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, RequestId,
-    ServerCapabilities, ServerConfig, Tool, ToolAnnotations, UpdateTaskParams,
+    CompleteRequestMethod, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, GetTaskParams, GetTaskResult, Implementation, InputRequiredResult, ListPromptsRequestMethod,
+    ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
+    ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, RequestId, ServerCapabilities, ServerConfig, Tool, ToolAnnotations, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -20,6 +20,11 @@ use super::answer::result;
 use super::caller::Caller;
 use super::form::{FormAnswer, requests};
 use super::host::{InvalidParams, Reply, ServedTool, ToolHost};
+
+/// The methods of requests with parameters.
+const METHODS: [&str; 2] = ["tools/call", "tools/list"];
+/// The same of tasks.
+const TASK_METHODS: [&str; 3] = ["tasks/get", "tasks/update", "tasks/cancel"];
 
 type Result<T> = std::result::Result<T, ErrorData>;
 
@@ -133,6 +138,20 @@ impl<H: ToolHost> ServerHandler for Handler<H> {
         context: RequestContext<RoleServer>,
     ) -> Result<()> {
         Ok(self.host.cancel_task(&request.task_id, &Caller::of(context)).await?)
+    }
+
+    /// A request that `rmcp` does not read as one of its own: it has another method, or parameters that do not fit the method.
+    async fn on_custom_request(
+        &self,
+        CustomRequest { method, .. }: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult> {
+        let is_known =
+            METHODS.contains(&method.as_str()) || (H::HAS_TASKS && TASK_METHODS.contains(&method.as_str()));
+        Err(match is_known {
+            true => ErrorData::invalid_params(format!("the parameters do not fit `{method}`"), None),
+            false => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None),
+        })
     }
 
     // What is not declared as a capability does not exist.

@@ -10,7 +10,7 @@ use crate::client::Request;
 use crate::conversations::{events, said};
 use crate::mcp_client::{
     SESSIONS, STATELESS, Session, call, called, elicitation, failure, message, messages, request, request_at,
-    result,
+    result, tasks,
 };
 use crate::openai::stopped_before_its_last_turn;
 use crate::world::{Gate, World, generous};
@@ -154,6 +154,12 @@ async fn s76_a_question_is_a_result_and_the_repeated_call_has_the_answer() {
     let params = json!({"name": "ask", "arguments": {}, "inputResponses": {"other": accepted("x")}, "requestState": asked["requestState"]});
     let again = result(&world.send(request(&world, "tools/call", params, &elicitation())).await);
     assert_eq!(again["inputRequests"], asked["inputRequests"]);
+    // So it is with an answer that does not fit the form.
+    for content in [json!({"reply": "x"}), json!({"answer": 7}), json!("x")] {
+        let unfit = json!({"action": "accept", "content": content});
+        let again = result(&world.send(answered(&world, &again, unfit)).await);
+        assert_eq!(again["inputRequests"], asked["inputRequests"], "{content}");
+    }
     let done = result(&world.send(answered(&world, &again, accepted("I am stuck."))).await);
     let value = &done["structuredContent"];
     assert_eq!((&value["state"], &value["result"]), (&json!("done"), &json!("Thanks.")), "{done}");
@@ -167,6 +173,24 @@ async fn s76_a_question_is_a_result_and_the_repeated_call_has_the_answer() {
     let declined = called(&world, "ask", json!({}), &elicitation()).await;
     let declined = result(&world.send(answered(&world, &declined, json!({"action": "decline"}))).await);
     assert_eq!(declined["structuredContent"]["state"], "waiting", "{declined}");
+}
+
+#[tokio::test]
+async fn parameters_that_do_not_fit_their_method_are_invalid_and_another_method_does_not_exist() {
+    let world = World::new().await;
+    let session = Session::open(&world, SESSIONS, json!({})).await;
+    for (method, params, code) in [
+        ("tools/call", json!({"name": "talk", "arguments": "x"}), -32602),
+        ("tools/call", json!({"arguments": {}}), -32602),
+        ("tasks/update", json!({"taskId": "x"}), -32602),
+        ("tools/cook", json!({"name": "talk"}), -32601),
+    ] {
+        let refused = world.send(request(&world, method, params.clone(), &tasks())).await;
+        assert_eq!(failure(&refused).1, code, "{method} {params}");
+        let refused = world.send(session.request(1, method, &params)).await;
+        assert_eq!(failure(&refused).1, code, "{method} {params}");
+    }
+    assert_eq!(count(&world).await, 0);
 }
 
 #[tokio::test]

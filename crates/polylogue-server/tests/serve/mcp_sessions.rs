@@ -42,7 +42,16 @@ async fn s77_a_question_is_a_request_of_the_server() {
         }
     };
     assert!(asked["params"]["message"].as_str().unwrap().starts_with("Pat is asked: "), "{asked}");
-    session.respond(&asked["id"], json!({"action": "accept", "content": {"answer": "I am stuck."}})).await;
+    // What does not fit the form is no answer: it is sent again.
+    session.respond(&asked["id"], json!({"action": "accept", "content": {"reply": "I am stuck."}})).await;
+    let again = loop {
+        let (_, message) = message(&mut stream).await.unwrap();
+        if message["method"] == "elicitation/create" {
+            break message;
+        }
+    };
+    assert_eq!(again["params"]["message"], asked["params"]["message"]);
+    session.respond(&again["id"], json!({"action": "accept", "content": {"answer": "I am stuck."}})).await;
     let done = loop {
         let (_, message) = message(&mut stream).await.unwrap();
         if message["id"] == 1 {
