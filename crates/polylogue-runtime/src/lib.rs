@@ -76,6 +76,7 @@ pub use models::{
     local_resources, unread_media,
 };
 pub use needs::offered;
+pub use polylogue::Human;
 pub use polylogue::runs::worker::WorkerEvent;
 pub use polylogue_postgres::{
     Address as DatabaseAddress, BudgetListing, LivePoint, PostgresWatch, Recount, WatchedLog, token_budget,

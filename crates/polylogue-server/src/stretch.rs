@@ -2,6 +2,8 @@
 
 use polylogue_core::{Body, Event, Finish, StopReason, Summary};
 
+use crate::question::Received;
+
 /// What has happened in a conversation since a request.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Stretch {
@@ -9,8 +11,10 @@ pub(crate) struct Stretch {
     pub(crate) summary: Summary,
     /// Why it is closed, and its result.
     pub(crate) closed: Option<(StopReason, String)>,
-    /// The oldest question since the last answer.
+    /// The oldest question since the last answer, for clients that show it alone.
     pub(crate) question: Option<String>,
+    /// What the next question is asked with.
+    pub(crate) received: Received,
     /// Why the last turn failed.
     pub(crate) failure: Option<String>,
     /// Whether it was cancelled last.
@@ -25,6 +29,7 @@ impl Stretch {
     /// Adds the next event.
     pub(crate) fn add(&mut self, event: &Event) {
         self.summary.add(event, true);
+        self.received.add(event);
         self.is_cancelled = matches!(event.body, Body::Cancelled { .. });
         match &event.body {
             Body::Closed { reason, summary } if event.at.is_root() => {
@@ -32,7 +37,7 @@ impl Stretch {
             }
             Body::Reopened { .. } if event.at.is_root() => self.closed = None,
             Body::InputRequired(question) if self.question.is_none() => {
-                self.question = Some(question.text.to_string());
+                self.question = Some(self.received.text(&event.at, question));
             }
             Body::InputProvided { .. } => self.question = None,
             Body::Failed { error, .. } if !error.postponed => self.failure = Some(error.message.to_string()),

@@ -92,11 +92,12 @@ fn message_schema() -> Value {
 
 fn answer_schema() -> Value {
     let about = "The `question` of the conversation's `asked`";
+    let text = "The answer. In the turn of a person, an empty one passes, and `exit` leaves the chat";
     json!({
         "type": "object",
         "required": ["question", "text"],
         "properties": {
-            "text": {"type": "string", "minLength": 1},
+            "text": {"type": "string", "description": text},
             "question": {"type": "integer", "minimum": 0, "description": about},
         },
     })

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Instruction, LogId, Name};
+use polylogue_core::{Instruction, LogId, OpenQuestion};
 use polylogue_mcp::serve::{FormAnswer, FormQuestion};
 
 use super::visitor::Visitor;
 use crate::api::steering::instruct;
 use crate::problem::Problem;
+use crate::question;
 
 pub(super) fn answer_to(visitor: &Visitor, question: u64, text: String) -> Instruction {
     Instruction::Answer { question, text: text.into(), by: Some(visitor.token.name.as_str().into()) }
@@ -60,9 +61,10 @@ pub(super) async fn answer(
 /// What is asked in a conversation, as forms.
 pub(super) async fn open_questions(visitor: &Visitor, id: &LogId) -> Result<Vec<FormQuestion>, Problem> {
     let open = visitor.tenant.runtime.open_questions(id).await?;
-    let form = |seq, who: &Name, text: &str| FormQuestion {
-        key: question_key(seq),
-        text: format!("{who} is asked: {text}"),
+    let texts = question::texts(&visitor.tenant, id, &open).await?;
+    let form = |(open, text): (&OpenQuestion, String)| FormQuestion {
+        key: question_key(open.seq),
+        text: format!("{} is asked: {text}", open.question.who),
     };
-    Ok(open.iter().map(|open| form(open.seq, &open.question.who, &open.question.text)).collect())
+    Ok(open.iter().zip(texts).map(form).collect())
 }

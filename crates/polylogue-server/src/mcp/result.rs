@@ -4,6 +4,7 @@ use polylogue_core::{RunOutcome, StopReason, TotalUsage};
 use polylogue_mcp::serve::Answer;
 use serde_json::{Value, json};
 
+use crate::question::in_own_words;
 use crate::stretch::{Stretch, content, is_limit_of_run};
 use polylogue_wire::conversation::Ending;
 
@@ -58,7 +59,12 @@ impl CallResult {
         let last = stretch.last.as_deref().unwrap_or_default().trim();
         let (state, result, text, is_error) = match (&stretch.closed, asked.first(), &stretch.failure) {
             (Some((reason, summary)), ..) => closed(reason, summary),
-            (None, Some(question), _) => ("waiting", last.to_owned(), waits(conversation, question), false),
+            (None, Some(question), _) => (
+                "waiting",
+                last.to_owned(),
+                waits(conversation, question, stretch.question.as_deref()),
+                false,
+            ),
             (None, None, Some(failure)) => {
                 let text =
                     format!("{failure}\n(conversation `{conversation}`: a later call with it tries again)");
@@ -91,12 +97,13 @@ fn closed(reason: &StopReason, summary: &str) -> (&'static str, String, String, 
     (Ending::from(outcome).word(), result, text, is_error)
 }
 
-fn waits(conversation: &str, question: &Value) -> String {
+/// `text`: that of the question, if it is known with the last message.
+fn waits(conversation: &str, question: &Value, text: Option<&str>) -> String {
     let field = |name: &str| question.get(name).and_then(Value::as_str).unwrap_or_default();
     format!(
         "{} is asked: {}\n(a later call with `conversation`: `{conversation}` and the answer as `message` continues)",
         field("who"),
-        field("text")
+        text.unwrap_or_else(|| field("text"))
     )
 }
 
@@ -105,7 +112,9 @@ fn asked(state: &Value) -> Vec<Value> {
     let all = state.get("asked").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let short = |open: &Value| {
         let field = |name: &str| open.get(name).cloned().unwrap_or_default();
-        json!({"question": field("question"), "who": field("who"), "text": field("text")})
+        let (who, text) = (field("who"), field("text"));
+        let text = in_own_words(who.as_str().unwrap_or_default(), text.as_str().unwrap_or_default());
+        json!({"question": field("question"), "who": who, "text": text})
     };
     all.iter().map(short).collect()
 }

@@ -8,6 +8,7 @@ use super::request::{ChatMessage, ChatRequest, Role};
 use super::voice::content_of;
 use crate::chat_options::ChatShow;
 use crate::problem::Problem;
+use crate::question::Received;
 use crate::stretch::content;
 use crate::tenants::Tenant;
 
@@ -126,13 +127,20 @@ impl Dialogue {
         let mut dialogue = Self::default();
         // Of the events since the caller spoke last.
         let mut from = 0;
-        for (nth, event) in events.iter().enumerate().filter(|(_, event)| event.at.is_root()) {
+        let mut received = Received::default();
+        for (nth, event) in events.iter().enumerate() {
+            received.add(event);
+            if !event.at.is_root() {
+                continue;
+            }
             let (role, text, pictures) = match &event.body {
                 Body::Opened(opening) => {
                     (Role::User, opening.task.to_string(), pictures::of_opening(opening))
                 }
                 Body::Closed { reason, summary } => (Role::Assistant, content(reason, summary), Vec::new()),
-                Body::InputRequired(question) => (Role::Assistant, question.text.to_string(), Vec::new()),
+                Body::InputRequired(question) => {
+                    (Role::Assistant, received.text(&event.at, question), Vec::new())
+                }
                 Body::InputProvided { text, .. } => (Role::User, text.to_string(), Vec::new()),
                 Body::Sent(said) | Body::Reopened { message: Some(said), .. } => {
                     (Role::User, said.as_text().into_owned(), pictures::of_message(said))

@@ -5,6 +5,7 @@ use polylogue_core::{Body, CallPurpose, Delta, Event, Name, Path, plain};
 use super::line::{Draft, Line};
 use super::speech::Speech;
 use crate::chat_options::ChatShow;
+use crate::question::without_last;
 
 /// Where a piece of text belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +78,7 @@ impl Voice {
         let mut pieces = self.fail();
         let rest = match self {
             Self::Many(Channel::Content, speech) if speech.last().contains(content) => None,
+            Self::Many(Channel::Content, speech) => Some(without_last(content, speech.last()).to_owned()),
             Self::One(only) => Some(std::mem::take(&mut only.line).finish(content)),
             _ => Some(content.to_owned()),
         };

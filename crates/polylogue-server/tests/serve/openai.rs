@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Request, Response, Stream};
 use crate::conversations::{events, until};
+use crate::mcp_client::{called, elicitation};
 use crate::world::{Gate, World, generous};
 
 pub(crate) const COMPLETIONS: &str = "/v1/chat/completions";
@@ -228,6 +229,38 @@ async fn s53_a_named_conversation_continues_whatever_the_history_says() {
     let own =
         Request::new("POST", COMPLETIONS).token(&foreign).json(&history).send(world.address).await.json();
     assert_ne!(conversation(&own), id);
+}
+
+#[tokio::test]
+async fn s51_a_person_is_asked_with_the_last_message_and_without_the_words_of_a_terminal() {
+    let team = "
+name: turns
+task: Help.
+agents: [{name: Ann}, {name: Pat, human: true}]
+chat: {participants: [Ann, Pat], pattern: round_robin, stop: {max_turns: 4}}
+script: [{Ann: 'What is wrong?'}, {Ann: 'I see.'}]
+";
+    let world = World::with_team("turns", team).await;
+    let own = "Pat, it is your turn: the answer is your message, and the answer `exit` leaves the chat.";
+    let after = |said: &str| format!("{own}\n\nThe last message, from Ann:\n\n{said}");
+    let mut history = vec![user("Help.")];
+    let asked = complete(&world, "turns", json!(history)).await;
+    assert_eq!(content(&asked), after("What is wrong?"));
+    history.extend([assistant(content(&asked)), user("It is stuck.")]);
+    let again = complete(&world, "turns", json!(history)).await;
+    assert_eq!((conversation(&again), content(&again)), (conversation(&asked), after("I see.").as_str()));
+    // A transcript has the message once.
+    let body = json!({"model": "turns", "messages": [user("Help.")]});
+    let request = world.request("POST", COMPLETIONS).json(&body).header("X-Polylogue-Show", "transcript");
+    assert_eq!(content(&world.send(request).await.json()), format!("**Ann:** What is wrong?\n\n{own}"));
+    // So it is in MCP, as the result and as a form.
+    let result = called(&world, "turns", json!({}), &json!({})).await;
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with(&format!("Pat is asked: {}\n(", after("What is wrong?"))), "{text}");
+    assert_eq!(result["structuredContent"]["asked"][0]["text"], own);
+    let form = called(&world, "turns", json!({}), &elicitation()).await;
+    let (_, form) = form["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    assert_eq!(form["params"]["message"], format!("Pat is asked: {}", after("What is wrong?")));
 }
 
 /// A team that waits for its model behind the gate, a request for a stream, and its stream after the first chunk.

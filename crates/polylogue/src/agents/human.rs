@@ -23,8 +23,21 @@ impl Human {
     /// When the name is illegal.
     pub fn new(name: &str) -> Result<Self, NameError> {
         let name = Name::new(name)?;
-        let question = format!("{name}, it is your turn. Enter passes, `exit` leaves.").into();
+        let question = Self::turn_question(name.as_str()).into();
         Ok(Self { name, description: String::new(), question })
+    }
+
+    /// The question that the person `name` is asked in their turns, unless another one is [set](Self::question). Its words are those of a
+    /// terminal: where answers come from elsewhere, show it in other words.
+    ///
+    /// ```
+    /// use polylogue::Human;
+    ///
+    /// assert_eq!(Human::turn_question("Pat"), "Pat, it is your turn. Enter passes, `exit` leaves.");
+    /// ```
+    #[must_use]
+    pub fn turn_question(name: &str) -> String {
+        format!("{name}, it is your turn. Enter passes, `exit` leaves.")
     }
 
     /// Sets the description of the person, which speaker selection reads.
