@@ -35,6 +35,7 @@
 mod access;
 pub mod address;
 mod agent_history;
+pub mod asked;
 mod bound;
 mod budgets;
 mod cluster;
@@ -76,7 +77,6 @@ pub use models::{
     local_resources, unread_media,
 };
 pub use needs::offered;
-pub use polylogue::Human;
 pub use polylogue::runs::worker::WorkerEvent;
 pub use polylogue_postgres::{
     Address as DatabaseAddress, BudgetListing, LivePoint, PostgresWatch, Recount, WatchedLog, token_budget,

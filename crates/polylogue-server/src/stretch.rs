@@ -1,8 +1,7 @@
 //! What has happened in a conversation since a request: a pure fold of its events, from which each protocol makes its result.
 
 use polylogue_core::{Body, Event, Finish, StopReason, Summary};
-
-use crate::question::Received;
+use polylogue_runtime::asked::Received;
 
 /// What has happened in a conversation since a request.
 #[derive(Debug, Default, Clone)]

@@ -2,9 +2,9 @@
 
 use polylogue_core::{RunOutcome, StopReason, TotalUsage};
 use polylogue_mcp::serve::Answer;
+use polylogue_runtime::asked::in_own_words;
 use serde_json::{Value, json};
 
-use crate::question::in_own_words;
 use crate::stretch::{Stretch, content, is_limit_of_run};
 use polylogue_wire::conversation::Ending;
 

@@ -1,6 +1,7 @@
 //! Which conversation continues the history that a client sends: no table keeps it, since the log has what was said.
 
 use polylogue_core::{Body, Event, ListQuery, LogId, Store as _, Summary};
+use polylogue_runtime::asked::Received;
 use polylogue_runtime::is_imported;
 
 use super::pictures;
@@ -8,7 +9,6 @@ use super::request::{ChatMessage, ChatRequest, Role};
 use super::voice::content_of;
 use crate::chat_options::ChatShow;
 use crate::problem::Problem;
-use crate::question::Received;
 use crate::stretch::content;
 use crate::tenants::Tenant;
 

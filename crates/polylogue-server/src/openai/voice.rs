@@ -1,11 +1,11 @@
 //! Where a response shows what participants say, besides the result.
 
 use polylogue_core::{Body, CallPurpose, Delta, Event, Name, Path, plain};
+use polylogue_runtime::asked::without_last;
 
 use super::line::{Draft, Line};
 use super::speech::Speech;
 use crate::chat_options::ChatShow;
-use crate::question::without_last;
 
 /// Where a piece of text belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use polylogue::{Status, Update};
 use polylogue_core::{Path, Question, Responder, RunOutcome as Kind, Subscription};
 use polylogue_mcp::serve::{Answer, Caller, UserAnswer, progress_line};
 use polylogue_runtime::Conversation;
+use polylogue_runtime::asked::Received;
 use serde_json::{Value, json};
 
 use crate::place::PlaceOption;
@@ -35,7 +36,7 @@ impl CallConversation {
             };
             let Ok(Status::Waiting(questions)) = &status else { return self.answer(status).await };
             let Some((at, question)) = questions.first() else { return self.answer(status).await };
-            let prompt = format!("{} is asked: {}", question.who, question.text);
+            let prompt = format!("{} is asked: {}", question.who, self.asked(at, question).await);
             match caller.ask(&prompt).await {
                 UserAnswer::With(text) => {
                     if let Err(error) =
@@ -121,12 +122,19 @@ impl CallConversation {
         Answer { texts: texts(result, footer), value: Some(value), is_error }
     }
 
+    /// The text of a question, with the last message that the person received: the host does not show the conversation.
+    async fn asked(&self, at: &Path, question: &Question) -> String {
+        let mut received = Received::default();
+        self.conversation.events().await.iter().for_each(|event| received.add(event));
+        received.text(at, question)
+    }
+
     /// The text about a conversation that waits for a person.
     async fn waits(self, at: &Path, question: &Question, why: &str) -> Answer {
-        let id = self.conversation.id().clone();
+        let (id, text) = (self.conversation.id().clone(), self.asked(at, question).await);
         // A person who can answer resumes it. What was appended is kept, whatever the store says now.
         let _ = self.conversation.release().await;
-        let Question { who, text, .. } = question;
+        let who = &question.who;
         let status = format!(
             "The conversation `{id}` waits for {who}, and {why}. {who} is asked: {text}\n`{}` answers it and continues.",
             self.place.command(&format!("resume {id} --answer TEXT"))
