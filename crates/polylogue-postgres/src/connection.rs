@@ -92,7 +92,7 @@ where
 const SETTINGS: &str = "SELECT current_setting('server_version_num')::int, current_setting('fsync'),
     current_setting('full_page_writes'), current_setting('synchronous_commit'), current_setting('server_encoding'),
     pg_is_in_recovery(), to_regnamespace('polylogue') IS NOT NULL, to_regclass('polylogue.format') IS NOT NULL,
-    current_setting('synchronous_standby_names') <> ''";
+    current_setting('synchronous_standby_names') <> '', current_setting('transaction_read_only')::bool";
 
 /// What decides whether a database can be used.
 struct Settings {
@@ -106,6 +106,8 @@ struct Settings {
     has_format: bool,
     /// Whether a commit waits for a standby, unless `synchronous_commit` says otherwise.
     has_synchronous_standby: bool,
+    /// Whether transactions cannot write unless they ask for it.
+    is_read_only: bool,
 }
 
 impl Settings {
@@ -120,6 +122,7 @@ impl Settings {
             has_schema: row.try_get(6)?,
             has_format: row.try_get(7)?,
             has_synchronous_standby: row.try_get(8)?,
+            is_read_only: row.try_get(9)?,
         })
     }
 
@@ -135,6 +138,12 @@ impl Settings {
                 self.is_replica,
                 "it is a replica, which lags behind".into(),
                 "name the primary; of several hosts, separated by commas, the primary is found",
+            ),
+            (
+                self.is_read_only,
+                "it is read-only: `default_transaction_read_only` is on".into(),
+                "`ALTER ROLE ... RESET default_transaction_read_only` for the user in the address, or the same of the database or its \
+                 configuration; some providers set it while a disk is full",
             ),
             (
                 self.fsync == "off",

@@ -35,7 +35,8 @@ impl Failure {
             | SqlState::T_R_DEADLOCK_DETECTED
             // A team that was there is removed.
             | SqlState::FOREIGN_KEY_VIOLATION => Self::Again(why(error)),
-            // After a failover the server may be a replica: the next connection looks for the primary.
+            // After a failover the server may be a replica: the next connection looks for the primary. If it was only made read-only, the
+            // checks of that connection say so.
             SqlState::READ_ONLY_SQL_TRANSACTION => Self::Lost(why(error)),
             _ if ["57P", "08"].iter().any(|class| code.code().starts_with(class)) => Self::Lost(why(error)),
             _ => Self::Refused(refusal(address, error, code)),

@@ -80,7 +80,7 @@ impl Postgres {
     /// Connects, and returns what is against the database, though it can be used: it is slow, or a failover may lose events.
     ///
     /// # Errors
-    /// [`StoreError::Unreachable`]; [`StoreError::Unsuitable`] when it would lose acknowledged events, or is a replica;
+    /// [`StoreError::Unreachable`]; [`StoreError::Unsuitable`] when it would lose acknowledged events, is a replica, or is read-only;
     /// [`StoreError::Newer`], [`StoreError::Older`], [`StoreError::Foreign`].
     pub async fn check(&self) -> Result<Vec<String>, StoreError> {
         self.run(|inner| async move { inner.database.warnings().await }).await

@@ -134,3 +134,15 @@ fn a_store_that_cannot_be_used_is_an_error_with_a_hint() {
     let memory = home("postgres://ann@127.0.0.1:1/chats").run(&["memory", "list"]);
     assert!(memory.err.contains("keeps conversations in Postgres, which have no memory"), "{}", memory.err);
 }
+
+/// It is found at once, not waited for as a database that is away, and a worker does not begin.
+#[test]
+fn a_database_that_is_read_only_is_an_error_with_a_hint() {
+    let Some(server) = PostgresServer::start() else { return };
+    let _ = server.sql("ALTER ROLE CURRENT_USER SET default_transaction_read_only = on");
+    for args in [&["run", &shipped("writer-critic")][..], &["doctor"], &["worker"]] {
+        let refused = home(&server.url()).run(args);
+        let has_hint = refused.err.contains("hint: `ALTER ROLE ... RESET default_transaction_read_only`");
+        assert!(refused.err.contains("it is read-only") && has_hint, "{args:?}: {}", refused.err);
+    }
+}

@@ -115,6 +115,41 @@ async fn a_replica_is_refused_and_an_asynchronous_standby_is_warned_of() {
     assert_eq!(both.list(&ListQuery::default()).await.unwrap().logs.len(), 1);
 }
 
+/// Nothing can be written, and no other host is to be found: it is no lost connection, which would be waited for.
+#[tokio::test]
+async fn a_primary_that_is_read_only_is_refused_also_by_who_is_connected() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    store.create(&id("a"), &Meta::default()).await.unwrap();
+    let read_only = |error: &StoreError| {
+        let hint = error.hint().unwrap_or_default();
+        matches!(error, StoreError::Unsuitable { .. })
+            && error.to_string().contains("it is read-only")
+            && hint.contains("RESET default_transaction_read_only")
+    };
+    // Of the configuration, which reaches a session a moment later.
+    let _ = server.sql("ALTER SYSTEM SET default_transaction_read_only = on");
+    let _ = server.sql("SELECT pg_reload_conf()");
+    let mut number = 0;
+    let error = loop {
+        number += 1;
+        if let Err(error) = store.create(&id(&format!("b{number}")), &Meta::default()).await {
+            break error;
+        }
+    };
+    assert!(read_only(&error), "{error:?}");
+    assert_eq!(store.check().await.unwrap_err(), error);
+    drop(store);
+    let _ = server.sql("ALTER SYSTEM RESET default_transaction_read_only");
+    let _ = server.sql("SELECT pg_reload_conf()");
+    while server.sql("SHOW default_transaction_read_only") != "off" {}
+    open(&server).create(&id("c"), &Meta::default()).await.unwrap();
+    // Of the user.
+    let _ = server.sql("ALTER ROLE CURRENT_USER SET default_transaction_read_only = on");
+    let error = refusal(&open(&server)).await;
+    assert!(read_only(&error), "{error:?}");
+}
+
 #[tokio::test]
 async fn many_stores_make_the_tables_at_once() {
     let Some(server) = PostgresServer::start() else { return };
