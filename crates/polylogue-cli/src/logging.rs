@@ -57,7 +57,8 @@ struct Stderr;
 
 impl Write for Stderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        io::stderr().write_all(neutral(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        // Where it cannot be written, such as to a terminal that was closed, the program continues without.
+        let _ = io::stderr().write_all(neutral(&String::from_utf8_lossy(bytes)).as_bytes());
         Ok(bytes.len())
     }
 

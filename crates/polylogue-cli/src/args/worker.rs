@@ -10,7 +10,7 @@ use super::shared::{Budgets, TeamOptions, budget_name, count};
 #[derive(Debug, Args)]
 #[command(
     after_help = "A worker runs conversations that `run --detach` and `resume --detach` hand over, and those that get an answer or a \
-    message, unless they are paused. `SIGTERM` and Ctrl-C let steps end, for at most 25 seconds; other workers continue what is released. With `--only`, exit codes are \
+    message, unless they are paused. `SIGTERM`, `SIGHUP` and Ctrl-C let steps end, for at most 25 seconds; other workers continue what is released. With `--only`, exit codes are \
     those of `run`."
 )]
 pub(crate) struct Worker {

@@ -30,7 +30,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::dev::Dev) -> Result<Exit, 
         return Err(CliError::usage(what)
             .hint("leave out `--store`, or start `polylogue worker` and `polylogue serve`"));
     }
-    let mut signals = Signals::new()?;
+    let mut signals = Signals::new()?.with_hangup()?;
     let folder = args.postgres.as_ref().and_then(|folder| folder.as_deref());
     let mut database = LocalDatabase::start(folder).await?;
     write(&Sanitized::row(&format!("store {}", database.address())))?;

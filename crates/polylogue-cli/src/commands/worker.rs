@@ -43,7 +43,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
         .pay_for(runtime_of(cli, live.as_ref(), meters.as_ref().map(WorkerMeters::store_metrics)).await?)
         .await?;
     let worker = worker(&runtime, &args.options, options.clone())?;
-    let mut signals = Signals::new()?;
+    let mut signals = Signals::new()?.with_hangup()?;
     if let Some(text) = &args.only {
         let id = runtime.find(text).await?;
         let status = worker.run_only(&id, signals.next()).await?;

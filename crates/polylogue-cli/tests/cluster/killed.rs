@@ -51,6 +51,30 @@ fn a_worker_that_is_drained_leaves_its_conversations_to_others_at_once() {
     assert_eq!(server.sql("SELECT sum(takeovers) FROM polylogue.logs"), "0", "{}", others[0].log());
 }
 
+/// A process that the signal kills has no exit code, and keeps its claims until their leases end.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_worker_is_drained_when_its_terminal_is_closed_unless_it_ignores_that() {
+    const COUNT: usize = 4;
+    let Some(server) = PostgresServer::start() else { return };
+    let model = model(Duration::from_millis(300));
+    let place = Place::new(&server.url()).with_model(&model);
+    prepare(&place);
+    let ids = detach_all(&place, COUNT);
+    let mut first = place.worker(&["--allow", "unsafe-host"]);
+    until("it is busy", || held_by(&server, &first).len() == COUNT);
+    first.signal(Signal::HUP);
+    assert_eq!(first.end(), 0, "{}", first.log());
+    assert_eq!(server.sql("SELECT count(*) FROM polylogue.logs WHERE holder IS NOT NULL"), "0");
+    let mut second = place.worker_with_nohup(&["--allow", "unsafe-host"]);
+    until("another one is busy", || held_by(&server, &second).len() == COUNT);
+    second.signal(Signal::HUP);
+    until("all have ended", || place.all(COUNT, |state| state.starts_with("done")));
+    assert!(!second.is_over(), "{}", second.log());
+    assert_as_undisturbed(&place, &ids);
+    assert_eq!(server.sql("SELECT sum(takeovers) FROM polylogue.logs"), "0", "{}", second.log());
+}
+
 /// For how long each conversation that a worker has, which is being drained, has no holder until another worker has it. One that has ended
 /// waits no more.
 fn drained(server: &PostgresServer, worker: &WorkerProcess) -> BTreeMap<String, Duration> {

@@ -113,6 +113,11 @@ impl Place {
         self.start(self.command_of(program, &[&["worker"], args].concat()), "worker.out")
     }
 
+    /// Starts a worker that ignores `SIGHUP`.
+    pub(crate) fn worker_with_nohup(&self, args: &[&str]) -> WorkerProcess {
+        self.start(self.command_of("nohup", &[&[PROGRAM, "worker"], args].concat()), "worker.out")
+    }
+
     /// Starts the program, whose output is in the file `output`.
     pub(crate) fn begin(&self, args: &[&str], output: &str) -> WorkerProcess {
         self.start(self.command(args), output)
