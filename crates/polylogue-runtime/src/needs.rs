@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use polylogue_core::Features;
+use polylogue_core::{Features, LogId, Queue as _};
 use polylogue_models::{Env, Provider};
 use polylogue_team::{SandboxBackend, Team};
 
 use crate::work_dir::refusal;
-use crate::{Prepared, Result, server_names};
+use crate::{Prepared, Result, Runtime, StoreLocation, server_names};
 
 const SANDBOX: &str = "sandbox";
 const KEY: &str = "key:";
@@ -30,6 +30,53 @@ impl Prepared {
     }
 }
 
+impl Runtime {
+    /// What a worker must have to continue the conversation `id` with the team `prepared`: what the team needs, where its files are, and
+    /// what was said before, or is `said` now.
+    pub(crate) async fn needs_of(
+        &self,
+        id: &LogId,
+        prepared: &Prepared,
+        said: Option<&Features>,
+    ) -> Result<Features> {
+        let (before, of_team) = (self.queue()?.needs(id).await?, prepared.needs());
+        let is_said = |word: &&str| said.is_some() || !is_of_team(word);
+        let is_other = |word: &&str| !StoreLocation::is_files_feature(word);
+        let files = self.files_needed(prepared, said, &before);
+        let said = said.unwrap_or(&before).words().filter(is_said).filter(is_other);
+        Ok(Features::new(said.chain(of_team.words()).chain(files.as_deref())).unwrap_or_else(|_| before.clone()))
+    }
+
+    /// What a worker must do with the files of a conversation: what a person says now, or what was needed before. If its files are in a folder,
+    /// they are in that of this process now, if it has one. A new one is treated as this process treats files.
+    fn files_needed(
+        &self,
+        prepared: &Prepared,
+        said: Option<&Features>,
+        before: &Features,
+    ) -> Option<String> {
+        let word_of = |features: &Features| {
+            features.words().find(|word| StoreLocation::is_files_feature(word)).map(str::to_owned)
+        };
+        let (place, earlier) = (self.place(), word_of(before));
+        let Some(own) = place.files_feature() else { return said.and_then(word_of).or(earlier) };
+        let is_here = |word: &String| place.has_files_in_folder() && StoreLocation::is_of_folder(word);
+        let found = said.and_then(word_of).or(earlier.filter(|word| !is_here(word))).unwrap_or(own);
+        prepared.team().needs_workplace().then_some(found)
+    }
+
+    /// Notes what the conversation `id`, which begins, needs of the worker that continues it.
+    pub(crate) async fn note_needs(&self, id: &LogId, prepared: &Prepared) -> Result<()> {
+        let of_team = if self.has_successors() { prepared.needs() } else { Features::none() };
+        let files = self.files_needed(prepared, None, &Features::none());
+        let needs = Features::new(of_team.words().chain(files.as_deref())).unwrap_or_else(|_| of_team.clone());
+        if !needs.is_empty() {
+            self.queue()?.set_needs(id, &needs).await?;
+        }
+        Ok(())
+    }
+}
+
 /// What this process has of that: the keys in `env`, the MCP servers of the user's own document, and the sandbox. `any_key`: no key is
 /// needed, whatever the team, because all its conversations use another model than its own.
 ///
@@ -46,7 +93,7 @@ pub fn offered(env: &Env, servers: Option<&Path>, any_key: bool) -> Result<Featu
 }
 
 /// Whether the team, and not a person, says that it is needed.
-pub(crate) fn is_of_team(word: &str) -> bool {
+fn is_of_team(word: &str) -> bool {
     word == SANDBOX || word.starts_with(KEY) || word.starts_with(SERVER)
 }
 

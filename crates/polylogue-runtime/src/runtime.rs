@@ -14,7 +14,6 @@ use crate::budgets::SharedBudgets;
 use crate::conversation::{Conversation, Opened, Shared};
 use crate::fork::NewFork;
 use crate::inbox::take_in;
-use crate::needs;
 use crate::stored::overrides_of;
 use crate::{
     Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredBound, StoredDocument, StoredTeam,
@@ -120,7 +119,7 @@ impl Runtime {
     pub fn with_successors(self) -> Self {
         let (place, store, budget) = (self.place().clone(), self.store().clone(), self.0.budget.clone());
         let (shared, open) = (self.0.shared.clone(), Arc::clone(&self.0.open));
-        let has_successors = place.is_shared() && place.files_feature().is_none();
+        let has_successors = place.is_shared() && !place.has_files_in_folder();
         Self(Arc::new(Inner { place, store, budget, shared, has_successors, open }))
     }
 
@@ -182,24 +181,6 @@ impl Runtime {
         Ok(self.queue()?.schedule(id, Due::Now, Some(&needs)).await?)
     }
 
-    /// What a worker must have to continue the conversation `id` with the team `prepared`: what the team needs, where its files are, and
-    /// what was said before, or is `said` now.
-    pub(crate) async fn needs_of(
-        &self,
-        id: &LogId,
-        prepared: &Prepared,
-        said: Option<&Features>,
-    ) -> Result<Features> {
-        let (before, of_team) = (self.queue()?.needs(id).await?, prepared.needs());
-        let files = self.place().files_feature();
-        let is_said = |word: &&str| said.is_some() || !needs::is_of_team(word);
-        // Its files are here.
-        let is_elsewhere = |word: &&str| files.is_none() || !StoreLocation::is_files_feature(word);
-        let said = said.unwrap_or(&before).words().filter(is_said).filter(is_elsewhere);
-        let here = files.as_deref().filter(|_| prepared.team().needs_workplace());
-        Ok(Features::new(said.chain(of_team.words()).chain(here)).unwrap_or_else(|_| before.clone()))
-    }
-
     /// Where it is.
     #[must_use]
     pub fn place(&self) -> &StoreLocation {
@@ -258,11 +239,8 @@ impl Runtime {
         run.make_work_dir(log.id())?;
         if self.has_successors() {
             log.continue_if_lost().await?;
-            let needs = run.prepared.needs();
-            if !needs.is_empty() {
-                self.queue()?.set_needs(log.id(), &needs).await?;
-            }
         }
+        self.note_needs(log.id(), run.prepared).await?;
         let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
         let opened = Opened { task, limits, changed: None, more, events: 0 };
         Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))

@@ -15,9 +15,12 @@ use polylogue_store::{Jsonl, Sqlite};
 use crate::lease_renewal::LeaseRenewal;
 use crate::{Error, Result, cluster};
 
-/// How the words begin that say where the files of a conversation are: on a machine, or in a volume.
+/// The words that say what becomes of the files of a conversation: the beginnings of those for a machine and a volume, and those for files that
+/// are stored, and that are not kept.
 const FILES_ON: &str = "files-on-";
 const FILES_IN: &str = "files-in-";
+const FILES_KEPT: &str = "files-kept";
+const FILES_NONE: &str = "files-none";
 
 /// The place of a store of conversations: a folder of JSON lines, a SQLite database, or a Postgres database. The work directories of the
 /// conversations are next to it, or for Postgres in a folder of this machine, and the long-term memory of agents is in the SQLite database.
@@ -157,27 +160,36 @@ impl StoreLocation {
         &self.files
     }
 
-    /// What a worker offers that has the files of conversations, and what such conversations need: `files-on-HOST` for local ones, and
-    /// `files-in-PATH` for those in a volume. `None` where files follow a conversation, or are of one machine anyway.
+    /// What a worker offers that does the same with the files of conversations, and what such conversations need: `files-on-HOST` for local
+    /// files, `files-in-PATH` for those in a volume, `files-kept`, or `files-none`. `None` where all workers are on one machine anyway.
     #[must_use]
     pub fn files_feature(&self) -> Option<String> {
         self.database.as_ref()?;
-        match &self.files {
+        Some(match &self.files {
             FilesPolicy::Local => {
                 let process = this_process();
                 let host = process.split_once(" on ").map_or("unknown", |(_, host)| host);
-                Some(format!("{FILES_ON}{}", feature_part(host)))
+                format!("{FILES_ON}{}", feature_part(host))
             }
-            FilesPolicy::Volume(folder) => {
-                Some(format!("{FILES_IN}{}", feature_part(&folder.to_string_lossy())))
-            }
-            FilesPolicy::Kept | FilesPolicy::None => None,
-        }
+            FilesPolicy::Volume(folder) => format!("{FILES_IN}{}", feature_part(&folder.to_string_lossy())),
+            FilesPolicy::Kept => FILES_KEPT.to_owned(),
+            FilesPolicy::None => FILES_NONE.to_owned(),
+        })
     }
 
-    /// Whether a word says where the files of a conversation are, as [`files_feature`](Self::files_feature) does.
+    /// Whether a word says what becomes of the files of a conversation, as [`files_feature`](Self::files_feature) does.
     pub(crate) fn is_files_feature(word: &str) -> bool {
+        Self::is_of_folder(word) || [FILES_KEPT, FILES_NONE].contains(&word)
+    }
+
+    /// Whether it says in which folder they are.
+    pub(crate) fn is_of_folder(word: &str) -> bool {
         word.starts_with(FILES_ON) || word.starts_with(FILES_IN)
+    }
+
+    /// Whether files stay in a folder, of this machine or a volume.
+    pub(crate) const fn has_files_in_folder(&self) -> bool {
+        matches!(self.files, FilesPolicy::Local | FilesPolicy::Volume(_))
     }
 
     /// Checks that the folder is there in which all machines have the files of conversations, if this is the policy.

@@ -341,7 +341,7 @@ fn a_conversation_with_files_in_a_volume_waits_for_a_worker_that_has_it() {
 }
 
 /// Writes a file.
-const WRITES: &str = "
+pub(crate) const WRITES: &str = "
 name: writes
 task: Write.
 agents: [{name: Ann, tools: [write_file]}]

@@ -4,7 +4,7 @@ use polylogue_test::postgres::PostgresServer;
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::Value;
 
-use crate::commands::TALK;
+use crate::commands::{TALK, WRITES};
 use crate::place::{Place, of_type, until};
 
 /// An agent whose tool is of a server that the user declares.
@@ -78,7 +78,7 @@ fn servers_of_the_user_and_the_sandbox_are_needed_where_the_team_uses_them() {
     let (coder, talk) = (place.detach(&["coder.yaml"]), place.detach(&["talk.yaml"]));
     let reader = place.detach(&["reader.yaml", "--mcp", "servers.json"]);
     let found = [&coder, &talk, &reader].map(|id| needs(&place, id));
-    assert_eq!(found, ["sandbox", "", "mcp:files"]);
+    assert_eq!(found, ["files-kept sandbox", "", "mcp:files"]);
     // One without the servers runs the others.
     let first = place.worker(&[]);
     until("the others have ended", || {
@@ -94,6 +94,41 @@ fn servers_of_the_user_and_the_sandbox_are_needed_where_the_team_uses_them() {
         "{workers:?} {}",
         second.log()
     );
+}
+
+/// A worker that treats files otherwise would continue without them, or store what is not to be stored.
+#[test]
+fn a_conversation_with_files_is_run_by_workers_that_treat_them_as_the_process_in_which_it_began() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = |files: &str| {
+        let place = Place::new(&server.url()).with_var("POLYLOGUE_FILES", files);
+        place.file("team.yaml", WRITES);
+        place.file("plain.yaml", TALK);
+        place
+    };
+    let (kept, local, none) = (place("kept"), place("local"), place("none"));
+    let ids = [&kept, &none].map(|place| place.detach(&["team.yaml"]));
+    let mut again = kept.command(&["resume", &ids[0], "--detach"]);
+    assert!(again.env("POLYLOGUE_FILES", "local").status().unwrap().success());
+    for (id, word) in ids.iter().zip(["files-kept", "files-none"]) {
+        let needs = needs(&kept, id);
+        assert!(needs.split(' ').any(|needed| needed == word), "{needs}");
+    }
+    let plain = local.detach(&["plain.yaml"]);
+    let has_ended = |id: &str| of_type(&kept.events(id), "closed").len() == 1;
+    let _local = local.worker(&[]);
+    until("one without files has ended", || has_ended(&plain));
+    assert!(ids.iter().all(|id| kept.events(id).is_empty()), "the others are not taken");
+    let _kept = kept.worker(&[]);
+    until("one whose files are stored has ended", || has_ended(&ids[0]));
+    assert!(kept.events(&ids[1]).is_empty(), "the other one is not taken");
+    let _none = none.worker(&[]);
+    until("one whose files are not kept has ended", || has_ended(&ids[1]));
+    let has_stored = |id: &String| {
+        let blobs = "SELECT count(*) > 0 FROM polylogue.blobs JOIN polylogue.logs ON log = nr";
+        server.sql(&format!("{blobs} WHERE logs.id = '{id}'"))
+    };
+    assert_eq!(ids.each_ref().map(has_stored), ["t", "f"]);
 }
 
 /// A key of Bedrock is credentials that can be found: a region alone is none.
