@@ -113,7 +113,7 @@ async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
     }
 }
 
-/// Whether it is paused, and this process continues it as soon as it is resumed.
+/// Whether it is paused, and this process continues it when it is resumed.
 fn rests_here(tenant: &Tenant, listing: &Listing) -> bool {
     listing.state() == LogState::Paused && tenant.runs.rests(&listing.id)
 }

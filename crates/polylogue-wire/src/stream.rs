@@ -31,7 +31,7 @@ pub struct Status {
     /// The open questions.
     pub asked: Vec<Asked>,
     /// Whether the server has it open while it rests: while people are asked, because other turns of the step may be in progress, and while
-    /// it is paused, to continue it as soon as it is resumed.
+    /// it is paused, to continue it when it is resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_progress: bool,
 }

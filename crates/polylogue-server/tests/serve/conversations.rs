@@ -181,7 +181,7 @@ async fn s24_one_key_makes_one_conversation() {
     let later = post(body.clone(), "a").await;
     let described = later.json();
     assert_eq!((later.header("idempotent-replayed"), &described["id"]), (Some("true"), &id));
-    assert_eq!(described["state"], "closed", "it is described as it is now");
+    assert_eq!(described["state"], "closed", "its present state is described");
     let other = post(json!({"team": "talk", "message": "Sing."}), "a").await;
     assert_eq!((other.status, &other.problem()["type"]), (422, &json!("/problems/idempotency-mismatch")));
     let long = world.request("POST", PATH).json(&body).header("Idempotency-Key", &"k".repeat(256));

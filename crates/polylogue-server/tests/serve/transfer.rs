@@ -51,7 +51,7 @@ async fn a_title_is_an_event_that_lists_logs_and_forks_agree_on() {
         let forked = fork(&body).await;
         assert_eq!(forked["title"], title);
         let got = world.get(&format!("{PATH}/{}", forked["id"].as_str().unwrap())).await.json();
-        assert_eq!(forked, got, "what was made is described as it is");
+        assert_eq!(forked, got, "the reply describes what was made");
     }
     // It continues as if nothing had happened, and an empty title is none.
     world.post(&format!("{PATH}/{id}/messages"), &json!({"text": "Go on."})).await;
