@@ -14,6 +14,7 @@ pub(crate) mod metrics;
 pub(crate) mod openapi;
 mod participants;
 pub(crate) mod raising;
+pub(crate) mod resuming;
 pub(crate) mod session;
 pub(crate) mod steering;
 pub(crate) mod teams;

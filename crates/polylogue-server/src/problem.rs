@@ -278,7 +278,7 @@ impl From<StoreError> for Problem {
         match error {
             StoreError::NotFound { .. } | StoreError::BadId { .. } => Self::unknown_conversation(),
             StoreError::Busy { holder, .. } => Self::busy(format!("{holder} has the conversation open"))
-                .hint("reading and event streams work; changes are possible once it has ended"),
+                .hint("reading it, messages, answers, `stop` and `pause` work meanwhile; try this again when that process has left it"),
             error => {
                 tracing::error!(%error, "store");
                 Self::unavailable("the store of conversations cannot be read or written")

@@ -145,7 +145,7 @@ fn status() -> Value {
 
 /// The number of an event, or none while it waits for the end of a step.
 fn accepted() -> Value {
-    object(&[("seq", or_null("integer"))], &[])
+    object(&[("seq", or_null("integer"))], &[("node", text())])
 }
 
 fn revoked() -> Value {

@@ -416,7 +416,8 @@ async fn looks_again(app: &App) -> bool {
 pub(crate) async fn resume_when_free(app: Arc<App>, tenant: Arc<Tenant>, id: LogId, payer: Payer) {
     info!(conversation = %id, "a conversation is continued when no other process has it");
     while looks_again(&app).await {
-        if tenant.runs.is_running(&id) {
+        // It was stopped, or another request has continued it.
+        if tenant.runs.is_running(&id) || app.promised.payer(&tenant.name, &id).is_none() {
             return;
         }
         match listing(&tenant, &id).await {

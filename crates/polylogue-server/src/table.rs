@@ -23,6 +23,7 @@ pub(crate) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     routes.extend(api::check::routes());
     routes.extend(api::conversations::routes());
     routes.extend(api::steering::routes());
+    routes.extend(api::resuming::routes());
     routes.extend(api::raising::routes());
     routes.extend(api::forking::routes());
     routes.extend(api::transfer::routes());

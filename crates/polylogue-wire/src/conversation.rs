@@ -48,7 +48,8 @@ pub struct Conversation {
     /// Whether it was imported, and never runs; only where one conversation is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<bool>,
-    /// The process that runs it, and its machine; only where one conversation is asked for, and nothing while no process runs it.
+    /// The process that runs it, and its machine; only where one conversation is asked for, and nothing while no process runs it. After an
+    /// instruction: the process that carries it out, if that is not the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// What it takes at most, as computed before its first call; only where one conversation is asked for or made, and nothing where a
@@ -279,10 +280,13 @@ pub struct Answer {
 }
 
 /// What a message or an answer became.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accepted {
-    /// Its event; `None` while it waits for the end of a step.
+    /// Its event; `None` while it waits for the end of a step, or for the process that runs the conversation.
     pub seq: Option<u64>,
+    /// The process that runs the conversation and carries it out, and its machine, if that is not the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
 }
 
 /// How a conversation is stopped.

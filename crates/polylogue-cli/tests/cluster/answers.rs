@@ -5,8 +5,10 @@ use std::time::{Duration, UNIX_EPOCH};
 use polylogue_test::postgres::PostgresServer;
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use rustix::process::Signal;
+use serde_json::json;
 
 use crate::commands::TALK as SCRIPTED;
+use crate::live::Client;
 use crate::place::{Place, WorkerProcess, expire, number, of_type, until};
 
 /// A person and a bot, in a chat within a chat.
@@ -220,6 +222,41 @@ fn a_message_reaches_a_conversation_that_a_worker_runs() {
     assert!(!said(&events[..sent]).contains(&true));
     // At most the turn that had begun does not know it.
     assert!(said(&events[sent..]).iter().skip(1).all(|heard| *heard), "{:?}", said(&events[sent..]));
+}
+
+/// W27 and W28, by a server that does not run the conversation.
+#[test]
+fn a_server_steers_a_conversation_that_a_worker_runs() {
+    let Some(server) = PostgresServer::start() else { return };
+    let model = slow(Duration::from_hours(1));
+    let place = Place::new(&server.url()).with_model(&model);
+    place.file("team.yaml", TALK);
+    let token = place.run(&["token", "new", "client"], 0).out.trim().to_owned();
+    let serve = ["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"];
+    let _front = place.begin(&serve, "served");
+    let client = Client::of(&place, token, "served");
+    let id = place.detach(&["team.yaml", "--model", "openai:test"]);
+    let worker = place.worker(&[]);
+    until("the model is called", || model.count() == 1);
+    let post = |what: &str, body: serde_json::Value| {
+        let (status, said) = client.post(&format!("/api/v1/conversations/{id}/{what}"), &body);
+        assert_eq!(status, 202, "{what}: {said}");
+        said
+    };
+    let carries_out = |said: &serde_json::Value| {
+        said["node"].as_str().is_some_and(|node| node.contains(&worker.id().to_string()))
+    };
+    let sent = post("messages", json!({"text": "Take an umbrella."}));
+    assert!(carries_out(&sent), "{sent}");
+    let paused = post("pause", json!({}));
+    assert!(carries_out(&paused) && paused["paused"] == true, "{paused}");
+    let stopped = post("stop", json!({"when": "now"}));
+    assert_eq!(stopped["stopped"], true, "{stopped}");
+    until("it is idle", || place.cluster().1.is_empty());
+    let events = place.events(&id);
+    let count = |kind| of_type(&events, kind).len();
+    assert_eq!(["sent", "paused", "cancelled", "model_replied"].map(count), [1, 1, 1, 0], "{events:?}");
+    assert_eq!(model.count(), 1, "neither the server nor the worker continues it");
 }
 
 /// A place at `store` with a run that was stopped by Ctrl-C, after `meanwhile`.

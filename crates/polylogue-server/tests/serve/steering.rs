@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::client::{Request, Response};
 use crate::conversations::{begin, events, position, said, until};
 use crate::tails::asked;
-use crate::world::{Gate, World, generous};
+use crate::world::{Gate, World, generous, place};
 
 const PATH: &str = "/api/v1/conversations";
 
@@ -699,44 +699,86 @@ async fn a_fork_continues_with_another_team_of_the_same_participants() {
     assert_eq!(post(&world, &id, "fork", json!({"team": "none"})).await.status, 404);
 }
 
+/// A server with [`BOARD`], and another one with its store, to which it is another process.
+async fn two_servers(gate: &Arc<Gate>) -> (World, World) {
+    let dir = tempfile::tempdir().unwrap();
+    // A folder of JSON lines: locks of SQLite are those of a process, and both servers are in one here.
+    std::fs::create_dir_all(place(dir.path()).path()).unwrap();
+    std::fs::write(dir.path().join("board.yaml"), BOARD).unwrap();
+    let holder = World::with_gate_in(dir, "I agree.", generous(), Arc::clone(gate)).await;
+    let front = holder.second_server("It is mine.", Arc::new(Gate::open())).await;
+    (holder, front)
+}
+
+/// Waits until the model of `world` was asked so often.
+async fn asked_model(world: &World, times: usize) {
+    while world.model_requests().len() < times {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 #[tokio::test]
-async fn s32_a_conversation_of_another_process_is_read_and_not_written() {
-    let world = World::new().await;
-    let id = begin(&world, &json!({"team": "ask"})).await;
-    let question = asked(&world, &id).await;
-    let store = world.store().await;
-    let log = LogId::new(&id).unwrap();
-    let claim = store.claim(&log).await.unwrap();
-    let writes = [
-        ("messages", json!({"text": "x"})),
-        ("answers", json!({"question": question, "text": "x"})),
-        ("stop", json!({})),
-        ("resume", json!({})),
-    ];
-    for (what, body) in writes {
-        let busy = post(&world, &id, what, body).await;
-        assert_eq!((busy.status, &busy.problem()["type"]), (409, &json!("/problems/busy")), "{what}");
-    }
-    let before = events(&world, &id).await;
-    let mut tail = world.tail(&id, before.len() as u64).await;
-    let event = polylogue_core::Event {
-        seq: before.len() as u64,
-        at: polylogue_core::Path::root(),
-        time: polylogue_core::Timestamp(0),
-        ran_ms: 0,
-        inbox: None,
-        body: polylogue_core::Body::Paused,
-    };
-    store.append(&claim, &[std::sync::Arc::new(event)]).await.unwrap();
-    // The tail has what the other process writes.
-    loop {
-        let frame = tail.frame().await.unwrap();
-        if frame.event == "entry" {
-            assert_eq!(frame.json()["type"], "paused");
-            break;
+async fn s32_a_conversation_of_another_process_is_followed_and_steered() {
+    let gate = Arc::new(Gate::until(0));
+    let (holder, front) = two_servers(&gate).await;
+    let id = begin(&holder, &json!({"team": "long"})).await;
+    asked_model(&holder, 1).await;
+    let mut tail = front.tail(&id, 0).await;
+    let sent = post(&front, &id, "messages", json!({"text": "Take an umbrella."})).await;
+    assert_eq!(sent.status, 202, "{}", sent.body);
+    assert!(sent.json()["node"].is_string(), "who carries it out: {}", sent.body);
+    let paused = post(&front, &id, "pause", json!({})).await;
+    assert_eq!((paused.status, &paused.json()["paused"]), (202, &json!(true)), "{}", paused.body);
+    assert!(paused.json()["node"].is_string(), "{}", paused.body);
+    // Only this needs it free.
+    let removed = front.send(front.request("DELETE", &format!("{PATH}/{id}"))).await;
+    assert_eq!((removed.status, &removed.problem()["type"]), (409, &json!("/problems/busy")));
+    gate.lift();
+    // The tail has what the other process writes: the turn that had begun ends.
+    let turn_ends = async {
+        loop {
+            let frame = tail.frame().await.unwrap();
+            if frame.event == "entry" && frame.json()["type"] == "message" {
+                return;
+            }
         }
+    };
+    tokio::time::timeout(Duration::from_secs(20), turn_ends).await.expect("the turn ends");
+    let resumed = post(&front, &id, "resume", json!({})).await;
+    assert_eq!((resumed.status, resumed.json()["paused"].as_bool()), (202, None), "{}", resumed.body);
+    until(&front, &id, "closed").await;
+    let events = events(&holder, &id).await;
+    let count = |kind: &str| events.iter().filter(|event| event["type"] == kind).count();
+    assert_eq!(["sent", "paused", "resumed", "refused"].map(count), [1, 1, 1, 0], "{events:?}");
+    assert!(holder.model_requests().last().unwrap().contains("umbrella"));
+    assert_eq!(front.model_requests().len(), 0, "the other one runs it");
+}
+
+#[tokio::test]
+async fn s32_a_conversation_of_another_process_is_answered_and_stopped() {
+    let gate = Arc::new(Gate::until(0));
+    let (holder, front) = two_servers(&gate).await;
+    // It is open while Bot speaks.
+    let id = begin(&holder, &json!({"team": "board"})).await;
+    let question = asked(&holder, &id).await;
+    let answer = |text: &str| json!({"question": question, "text": text});
+    let first = post(&front, &id, "answers", answer("Yes.")).await;
+    assert_eq!(first.status, 202, "{}", first.body);
+    assert!(first.json()["seq"].is_u64() && first.json()["node"].is_string(), "{}", first.body);
+    for world in [&front, &holder] {
+        let second = post(world, &id, "answers", answer("No.")).await;
+        assert_eq!((second.status, &second.problem()["type"]), (409, &json!("/problems/answered")));
     }
-    store.release(claim).await.unwrap();
-    let answered = post(&world, &id, "answers", json!({"question": question, "text": "Hm."})).await;
-    assert_eq!(answered.status, 202, "{}", answered.body);
+    let other = begin(&holder, &json!({"team": "long"})).await;
+    asked_model(&holder, 2).await;
+    let stopped = post(&front, &other, "stop", json!({"when": "now"})).await;
+    assert_eq!((stopped.status, &stopped.json()["stopped"]), (202, &json!(true)), "{}", stopped.body);
+    until(&holder, &other, "halted").await;
+    gate.lift();
+    until(&holder, &id, "closed").await;
+    assert_eq!(said(&events(&holder, &id).await), ["Yes.", "I agree."]);
+    let of_stopped = events(&holder, &other).await;
+    let cancelled = of_stopped.iter().filter(|event| event["type"] == "cancelled").count();
+    assert_eq!((cancelled, said(&of_stopped).len()), (1, 0), "{of_stopped:?}");
+    assert_eq!(front.model_requests().len(), 0, "the other one ran them");
 }

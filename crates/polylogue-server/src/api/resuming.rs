@@ -1,0 +1,251 @@
+//! Continuing a conversation: one that has stopped, that is paused, or that has ended.
+
+use std::sync::Arc;
+
+use axum::http::{Method, StatusCode};
+use polylogue_core::{
+    Body, Confirmation, Instruction, InstructionError, LimitOverrides, Listing, LogId, LogState, Progress,
+    StopReason, Store as _,
+};
+use polylogue_runtime::{Continuation as Way, Resumed, Steered, fresh_id};
+use polylogue_wire::Scope;
+use polylogue_wire::conversation::{Continuation, Resume};
+use serde_json::{Value, json};
+
+use super::conversations::{limits_schema, replayed};
+use super::steering::{described, other_node};
+use crate::app::App;
+use crate::attendance::{Begun, Earlier};
+use crate::call::{Call, Reply, json_reply};
+use crate::conversation::{describe, find, listing};
+use crate::idempotency::{Key, mismatch};
+use crate::problem::Problem;
+use crate::route::{Access, Route};
+use crate::runs::{Opened, is_left, open, run, run_stored};
+use crate::spending::Payer;
+use crate::tenants::Tenant;
+
+pub(crate) fn routes() -> Vec<Route> {
+    let run = Access::Scope(Scope::Run);
+    vec![
+        Route::new(Method::POST, "/api/v1/conversations/{id}/resume", run, "Continue it", |call| {
+            Box::pin(resume(call))
+        })
+        .body(resume_schema),
+        Route::new(
+            Method::GET,
+            "/api/v1/conversations/{id}/continuation",
+            run,
+            "What continues a conversation that has ended",
+            |call| Box::pin(continuation(call)),
+        ),
+    ]
+}
+
+fn resume_schema() -> Value {
+    let about = "How much more it may use than it has used so far";
+    json!({"type": "object", "properties": {"limits": limits_schema(about)}})
+}
+
+/// Continues a conversation that runs and was paused.
+async fn unpause(tenant: &Tenant, id: &LogId) -> Result<(), Problem> {
+    let Some(open) = tenant.runtime.get(id) else { return Ok(()) };
+    if listing(tenant, id).await?.summary.is_paused {
+        carried_out(id, open.instruct(Instruction::Resume)).await?;
+    }
+    Ok(())
+}
+
+async fn resume(call: Call) -> Reply {
+    let (token, Resume { limits }) = (call.token()?, call.json()?);
+    let (app, tenant) = (&call.app, call.app.tenant(token)?);
+    if app.is_stopping() {
+        return Err(Problem::stopping());
+    }
+    let found = find(&tenant, token, call.param("id")).await?;
+    let key = Key::of(&call, &format!("{}/{}", found.id, call.path)).await?;
+    let is_over = matches!(found.summary.progress, Progress::Closed(_));
+    let can_be_given = !is_over && (found.summary.is_paused || !limits.is_empty());
+    let id = match once(&call, found, key.as_ref())? {
+        Some(id) => id,
+        None => return resumed_before(&call, &tenant).await,
+    };
+    // The process that has ended one only leaves it: it is waited for. Else there is nothing for it to do.
+    if can_be_given && other_node(&tenant, &id).await?.is_some() {
+        return resume_elsewhere(&call, &tenant, (&id, limits), key.as_ref()).await;
+    }
+    // One that is paused waits for a place, however many others do.
+    let slot = match tenant.runs.is_running(&id) {
+        true => app.wait(token),
+        false => app.join(token).await?,
+    };
+    if !enter_or_raise(&tenant, &id, limits).await? {
+        return json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?);
+    }
+    let resumed = async {
+        let opened = open(app, &tenant, &id, limits, &slot.payer).await?;
+        match opened.conversation.resume(None).await? {
+            Resumed::Continues => Ok(opened),
+            Resumed::Done(reason) => {
+                Err(Problem::over(format!("it is over: {reason}")).hint("a message continues it"))
+            }
+            Resumed::EndsAgain(reason) => Err(Problem::over(format!("it would end again at once: {reason}"))
+                .hint("allow more with `limits`, or send a message")),
+        }
+    };
+    match resumed.await {
+        Ok(opened) => run(app, &tenant, &id, slot, Some(opened)),
+        Err(problem) => {
+            if tenant.runs.leave(&id) {
+                run(app, &tenant, &id, slot, None);
+            }
+            return Err(problem);
+        }
+    }
+    json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?)
+}
+
+/// Has the process that runs a conversation raise its limits, and end its pause.
+async fn resume_elsewhere(
+    call: &Call,
+    tenant: &Arc<Tenant>,
+    (id, limits): (&LogId, LimitOverrides),
+    key: Option<&Key>,
+) -> Reply {
+    raise(tenant, id, limits).await?;
+    if listing(tenant, id).await?.summary.is_paused {
+        let key = key.map_or_else(|| fresh_id().to_string(), Key::inbox_key);
+        accepted(tenant.runtime.steer_once(id, Instruction::Resume, &key).await?)?;
+    }
+    // It has left it meanwhile.
+    if other_node(tenant, id).await?.is_none() {
+        run_stored(&call.app, tenant, id, call.app.wait(call.token()?));
+    }
+    json_reply(StatusCode::ACCEPTED, &described(tenant, id).await?)
+}
+
+/// Takes the right to run a conversation that is to continue. If it runs, raises its limits and ends its pause instead. A run that has ended the
+/// conversation does not continue it, whatever it receives: it is waited for until that has left it. Returns whether the right was taken.
+async fn enter_or_raise(tenant: &Tenant, id: &LogId, limits: LimitOverrides) -> Result<bool, Problem> {
+    loop {
+        let summary = listing(tenant, id).await?.summary;
+        let is_over = matches!(summary.progress, Progress::Closed(_));
+        if is_over && !is_left(tenant, id).await {
+            return Err(about_to_stop(id));
+        }
+        if tenant.runs.enter(id) {
+            return Ok(true);
+        }
+        if is_over {
+            // Another request was faster.
+            continue;
+        }
+        tenant.runs.renew(id);
+        raise(tenant, id, limits).await?;
+        unpause(tenant, id).await?;
+        if limits.is_empty() || !has_ended_unraised(tenant, id, summary.events).await? {
+            return Ok(false);
+        }
+    }
+}
+
+/// Whether a conversation has ended since the event `from`, before its limits were raised.
+async fn has_ended_unraised(tenant: &Tenant, id: &LogId, from: u64) -> Result<bool, Problem> {
+    let events = tenant.runtime.store().read(id, from).await?;
+    let decides = |body: &Body| matches!(body, Body::Closed { .. } | Body::LimitsChanged { .. });
+    let first = events.iter().find(|event| event.at.is_root() && decides(&event.body));
+    Ok(first.is_some_and(|event| matches!(event.body, Body::Closed { .. })))
+}
+
+/// The conversation, if no earlier request with the key has continued it. The events that do so cannot name the key: it is noted how many
+/// there were before, and the log has more since.
+fn once(
+    call: &Call,
+    Listing { id, summary, .. }: Listing,
+    key: Option<&Key>,
+) -> Result<Option<LogId>, Problem> {
+    let Some(key) = key else { return Ok(Some(id)) };
+    let attendance = &call.app.attendance;
+    match attendance.find(&key.digest()) {
+        Earlier::OtherBody => return Err(mismatch()),
+        Earlier::Lost(before, _) if summary.events > before.from => return Ok(None),
+        Earlier::Lost(before, _) => attendance.forget(&before),
+        Earlier::Nothing | Earlier::Attended => {}
+    }
+    let message = Some(key.inbox_key());
+    let _ = attendance.note(&key.digest(), &Begun { id: id.clone(), from: summary.events, message });
+    Ok(Some(id))
+}
+
+/// The response to a repeated request. It runs, if the process was killed before it could.
+async fn resumed_before(call: &Call, tenant: &Arc<Tenant>) -> Reply {
+    let token = call.token()?;
+    let found = find(tenant, token, call.param("id")).await?;
+    let runs_here = tenant.runs.is_running(&found.id);
+    if found.state() == LogState::Open && !runs_here && other_node(tenant, &found.id).await?.is_none() {
+        run_stored(&call.app, tenant, &found.id, call.app.wait(token));
+    }
+    Ok(replayed(json_reply(StatusCode::ACCEPTED, &describe(tenant, &found).await?)?, true))
+}
+
+/// What continues a conversation that has ended. It is opened for that, so that one that another process runs is busy.
+async fn continuation(call: Call) -> Reply {
+    let token = call.token()?;
+    let (app, tenant) = (&call.app, call.app.tenant(token)?);
+    let Listing { id, summary, .. } = find(&tenant, token, call.param("id")).await?;
+    let Progress::Closed(reason) = &summary.progress else {
+        let resumes = !tenant.runs.is_running(&id);
+        return json_reply(StatusCode::OK, &Continuation { resumes, ..Continuation::default() });
+    };
+    // Nothing else opens it meanwhile, with other limits.
+    if !is_left(&tenant, &id).await || !tenant.runs.enter(&id) {
+        return json_reply(StatusCode::OK, &Continuation::default());
+    }
+    let found = ways(app, &tenant, &id, reason).await;
+    if tenant.runs.leave(&id) {
+        run(app, &tenant, &id, app.wait(token), None);
+    }
+    json_reply(StatusCode::OK, &found?)
+}
+
+async fn ways(app: &App, tenant: &Tenant, id: &LogId, reason: &StopReason) -> Result<Continuation, Problem> {
+    let Opened { conversation, prepared } =
+        open(app, tenant, id, LimitOverrides::default(), &Payer::default()).await?;
+    let resumes = conversation.continues().await?;
+    let (limits, message) = match conversation.continuation(reason, None).await? {
+        Some(Way::More(limits)) => (Some(limits), None),
+        Some(Way::Message) => (None, Some(Way::MESSAGE.to_owned())),
+        None => (None, None),
+    };
+    conversation.release().await?;
+    drop(prepared);
+    Ok(Continuation { resumes, limits, message })
+}
+
+/// Raises limits of a conversation that runs, or waits until it may.
+async fn raise(tenant: &Tenant, id: &LogId, more: LimitOverrides) -> Result<(), Problem> {
+    if more.is_empty() {
+        return Ok(());
+    }
+    let key = fresh_id();
+    accepted(tenant.runtime.steer_once(id, Instruction::RaiseLimits(more), key.as_str()).await?)
+}
+
+fn accepted(steered: Steered) -> Result<(), Problem> {
+    match steered {
+        Steered::Refused(why) => Err(Problem::refused(why.to_string())),
+        Steered::Done | Steered::Posted => Ok(()),
+    }
+}
+
+/// Waits until the run of a conversation has carried an instruction out.
+async fn carried_out(id: &LogId, confirmation: Confirmation) -> Result<(), Problem> {
+    confirmation.confirmed().await.map_err(|error| match error {
+        InstructionError::Refused(why) => Problem::refused(why.to_string()),
+        _ => about_to_stop(id),
+    })
+}
+
+fn about_to_stop(id: &LogId) -> Problem {
+    Problem::busy(format!("`{id}` is about to stop")).hint("try again when it has stopped")
+}
