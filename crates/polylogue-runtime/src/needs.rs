@@ -44,7 +44,8 @@ impl Runtime {
         let is_other = |word: &&str| !StoreLocation::is_files_feature(word);
         let files = self.files_needed(prepared, said, &before);
         let said = said.unwrap_or(&before).words().filter(is_said).filter(is_other);
-        Ok(Features::new(said.chain(of_team.words()).chain(files.as_deref())).unwrap_or_else(|_| before.clone()))
+        Ok(Features::new(said.chain(of_team.words()).chain(files.as_deref()))
+            .unwrap_or_else(|_| before.clone()))
     }
 
     /// What a worker must do with the files of a conversation: what a person says now, or what was needed before. If its files are in a folder,
@@ -69,7 +70,8 @@ impl Runtime {
     pub(crate) async fn note_needs(&self, id: &LogId, prepared: &Prepared) -> Result<()> {
         let of_team = if self.has_successors() { prepared.needs() } else { Features::none() };
         let files = self.files_needed(prepared, None, &Features::none());
-        let needs = Features::new(of_team.words().chain(files.as_deref())).unwrap_or_else(|_| of_team.clone());
+        let needs =
+            Features::new(of_team.words().chain(files.as_deref())).unwrap_or_else(|_| of_team.clone());
         if !needs.is_empty() {
             self.queue()?.set_needs(id, &needs).await?;
         }
