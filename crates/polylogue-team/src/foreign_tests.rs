@@ -99,9 +99,9 @@ fn every_equivalent_names_keys_that_there_are() {
     for row in FOREIGN {
         let quoted = row.here.split('`').skip(1).step_by(2);
         let words = quoted.flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
-        for word in
-            words.filter(|word| word.chars().any(char::is_lowercase) && *word != "true" && *word != "self")
-        {
+        let is_key =
+            |word: &&str| word.chars().any(char::is_lowercase) && !["true", "false", "self"].contains(word);
+        for word in words.filter(is_key) {
             assert!(schema.contains(&format!("\"{word}\"")), "{word} of {row:?}");
         }
         for within in row.within {

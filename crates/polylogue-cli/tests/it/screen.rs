@@ -23,7 +23,7 @@ chats:
     participants: [Boss, Clerk]
     opening: {to: [Boss], text: Begin to instruct me.}
     stop: {says: {text: DONE, by: Boss}}
-    summary: {reflect: {prompt: What was done?}}
+    summary: {reflect: {prompt: What was DONE?}}
 "#;
 
 fn reply(received: &Received) -> Answer {

@@ -162,6 +162,7 @@ impl Accounts {
     pub(crate) fn add(&mut self, event: &Event, unpriced: Option<&Arc<str>>, ran_ms: u64) {
         if let Body::Opened(opening) = &event.body
             && let [only] = opening.participants.as_slice()
+            && !event.at.is_root()
             && (event.at.owner().is_none() || event.at.is_background())
         {
             self.called.push((event.at.clone(), only.clone()));
@@ -295,6 +296,25 @@ mod tests {
             ([begin(&root), passed], true),
         ] {
             assert_eq!(is_active(AllowanceOwner::Agent(name("Ann")), &bodies), counts, "{bodies:?}");
+        }
+    }
+
+    /// Others can have calls there, such as the planner of an orchestrator. The one who is called pays for all.
+    #[test]
+    fn the_only_participant_of_the_outermost_chat_pays_for_its_own_calls_alone() {
+        let (root, ann) = (Path::root(), name("Ann"));
+        for (at, who, is_paid) in [
+            (root.clone(), "Ann", true),
+            (root.clone(), "Planner", false),
+            (root.agent("helper").unwrap(), "Ann", true),
+            (root.agent("helper").unwrap(), "Planner", true),
+        ] {
+            let mut accounts = Accounts::default();
+            accounts.open(&AllowanceOwner::Agent(ann.clone()), Limits::default());
+            let body = Body::Opened(Opening { participants: vec![ann.clone()], ..Opening::default() });
+            let event = Event { seq: 0, time: Timestamp(0), ran_ms: 0, at: at.clone(), inbox: None, body };
+            accounts.add(&event, None, 0);
+            assert_eq!(accounts.paying(&at, &name(who)).count(), usize::from(is_paid), "{who} in `{at}`");
         }
     }
 

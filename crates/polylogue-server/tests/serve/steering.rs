@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use polylogue_core::{LogId, Store as _, StoreError};
 use polylogue_server::{Scope, ServerLimits};
+use polylogue_test::server::Answer;
 use serde_json::{Value, json};
 
 use crate::client::{Request, Response};
@@ -291,8 +292,18 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
 
 #[tokio::test]
 async fn a_raise_of_a_conversation_that_runs_also_counts_for_its_own_limit() {
+    // All differ: nearly the same messages repeatedly are a loop, which ends the chat.
+    const WORDS: [&str; 14] = [
+        "oak", "river", "lamp", "copper", "violin", "seven", "harbor", "mustard", "glove", "echo", "birch",
+        "plum", "zebra", "quiet",
+    ];
     let gate = Arc::new(Gate::until(2));
-    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let held = Arc::clone(&gate);
+    let play = move |number: usize| {
+        held.pass(number);
+        Answer::text(WORDS[number])
+    };
+    let world = World::with_answers(play).await;
     let id = begin(&world, &json!({"team": "long"})).await;
     let mut tail = world.tail(&id, 0).await;
     for _ in 0..2 {
