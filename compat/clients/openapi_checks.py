@@ -153,7 +153,7 @@ def use_others(routes, ids):
     call = routes.call
     one = routes.begin("ask")["id"]
     for id in [one, "unknown"]:
-        call("POST", ONE + "/raise", {"limits": {"calls": 5}}, id=id)
+        call("POST", ONE + "/raise", {"limits": {"calls": 2000}}, id=id)
         call("POST", ONE + "/pause", {}, id=id)
         call("POST", ONE + "/next", {"who": "Ann"}, id=id)
         call("GET", ONE + "/continuation", id=id)
