@@ -769,6 +769,12 @@ async fn s32_a_conversation_of_another_process_is_followed_and_steered() {
 async fn s32_a_conversation_of_another_process_is_answered_and_stopped() {
     let gate = Arc::new(Gate::until(0));
     let (holder, front) = two_servers(&gate).await;
+    // The first request that the model receives keeps it busy.
+    let other = begin(&holder, &json!({"team": "long"})).await;
+    asked_model(&holder, 1).await;
+    let stopped = post(&front, &other, "stop", json!({"when": "now"})).await;
+    assert_eq!((stopped.status, &stopped.json()["stopped"]), (202, &json!(true)), "{}", stopped.body);
+    until(&holder, &other, "halted").await;
     // It is open while Bot speaks.
     let id = begin(&holder, &json!({"team": "board"})).await;
     let question = asked(&holder, &id).await;
@@ -780,11 +786,6 @@ async fn s32_a_conversation_of_another_process_is_answered_and_stopped() {
         let second = post(world, &id, "answers", answer("No.")).await;
         assert_eq!((second.status, &second.problem()["type"]), (409, &json!("/problems/answered")));
     }
-    let other = begin(&holder, &json!({"team": "long"})).await;
-    asked_model(&holder, 2).await;
-    let stopped = post(&front, &other, "stop", json!({"when": "now"})).await;
-    assert_eq!((stopped.status, &stopped.json()["stopped"]), (202, &json!(true)), "{}", stopped.body);
-    until(&holder, &other, "halted").await;
     gate.lift();
     until(&holder, &id, "closed").await;
     assert_eq!(said(&events(&holder, &id).await), ["Yes.", "I agree."]);
