@@ -2,7 +2,9 @@
 //! agent value serves them all.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::kernel::{AnyStore, Layer, ViewOptions};
+use polylogue::kernel::agent::Layer;
+use polylogue::kernel::log::AnyStore;
+use polylogue::kernel::view::ViewOptions;
 use polylogue::stores::Memory;
 use polylogue::{Act, Agent, Assistant, Name, Session, Turn};
 use polylogue_examples::Result;

@@ -2,7 +2,8 @@
 //! without a chat.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::kernel::{Layer, Params};
+use polylogue::kernel::agent::Layer;
+use polylogue::kernel::data::Params;
 use polylogue::layers::executor::Declared;
 use polylogue::layers::parse::{Actions, Block, Parsed, ToolBlock};
 use polylogue::{Act, Agent, Assistant, Name, Session, Turn};

@@ -11,7 +11,7 @@ async fn main() -> Result {
     let model = polylogue::models::scripted(r#"[{"forecaster": "【雨】"}, {"forecaster": "【阴】"}]"#)?;
     // It prints its request; the examples are in no log and in no agent's memory.
     let model = Hooked::new(model).on_view(few_shot([("今天天气", "【晴】")])).on_view(|entries, _| {
-        let sent = entries.iter().map(|entry| polylogue::kernel::plain(entry.parts()));
+        let sent = entries.iter().map(|entry| polylogue::kernel::data::plain(entry.parts()));
         println!("sent: {}", sent.collect::<Vec<_>>().join(" / "));
         entries
     });

@@ -1,7 +1,7 @@
 //! The smallest agent: a model, a system message, message in, message out.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::kernel::Params;
+use polylogue::kernel::data::Params;
 use polylogue::{Assistant, Session};
 use polylogue_examples::Result;
 

@@ -20,7 +20,7 @@ async fn main() -> Result {
         .edge(Edge::from(("Editor", "Writer")).says("again").at_most(3))
         .edge(Edge::from(("Editor", "Printer")).otherwise())
         .build()?;
-    let member = |desk: polylogue::kernel::ChatBuilder, who: &polylogue::Name| {
+    let member = |desk: polylogue::kernel::chat::ChatBuilder, who: &polylogue::Name| {
         Result::Ok(desk.participant(Assistant::new(who.as_str(), model.clone())?))
     };
     let desk = graph.nodes().iter().try_fold(Chat::named("desk"), member)?;

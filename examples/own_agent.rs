@@ -2,7 +2,9 @@
 //! middle of the turn; when the run is resumed, no finished step is repeated.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::kernel::{AnyTool, ModelCall, Outcome, ToolCx, ToolError, ToolSpec};
+use polylogue::kernel::data::{Outcome, ToolSpec};
+use polylogue::kernel::tool::{AnyTool, ToolCx, ToolError};
+use polylogue::kernel::turn::ModelCall;
 use polylogue::{Act, Agent, AnyModel, Chat, Log, Name, Result, Tool, Turn, models, sequential};
 use serde_json::{Value, json};
 

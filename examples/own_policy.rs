@@ -1,7 +1,9 @@
 //! A custom policy: all participants speak in parallel, then vote in parallel private turns; the votes decide.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::kernel::{Line, OtherReason, RunOutcome, TurnRequest};
+use polylogue::kernel::data::{OtherReason, RunOutcome};
+use polylogue::kernel::log::TurnRequest;
+use polylogue::kernel::transcript::Line;
 use polylogue::{Assistant, Chat, Name, Step, Transcript, models};
 
 /// Selects the next speaker: a pure function of the transcript.

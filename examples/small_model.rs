@@ -7,7 +7,7 @@
 //! ```
 
 use polylogue::agents::PromptedTool;
-use polylogue::kernel::Capabilities;
+use polylogue::kernel::data::Capabilities;
 use polylogue::layers::executor::Declared;
 use polylogue::models::{self, Script};
 use polylogue::{AnyModel, Assistant, Chat, sequential};

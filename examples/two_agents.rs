@@ -1,7 +1,8 @@
 //! Two agents talk until one of them is satisfied; the text is printed as it arrives.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::kernel::{Body, Delta};
+use polylogue::kernel::data::Delta;
+use polylogue::kernel::log::Body;
 use polylogue::{Assistant, Chat, Update, models, round_robin, stop};
 
 #[tokio::main(flavor = "current_thread")]

@@ -3,7 +3,9 @@
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::agents::session::State;
-use polylogue::kernel::{AnyTool, Layer, Params};
+use polylogue::kernel::agent::Layer;
+use polylogue::kernel::data::Params;
+use polylogue::kernel::tool::AnyTool;
 use polylogue::layers::executor::Declared;
 use polylogue::layers::parse::{Actions, Block, Parsed, ToolBlock};
 use polylogue::{Act, Agent, AnyModel, Assistant, Message, Name, Session, Turn};

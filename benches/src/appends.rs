@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
-use polylogue::kernel::{AnyStore, LogId, Meta, Store as _};
+use polylogue::kernel::data::LogId;
+use polylogue::kernel::log::{AnyStore, Meta, Store as _};
 use polylogue_postgres::{Address, Postgres};
 use polylogue_test::postgres::PostgresServer;
 use tokio_postgres::{Client, NoTls, Statement};

@@ -1,7 +1,9 @@
 //! The same chats with Polylogue.
 
 use futures_util::future::try_join_all;
-use polylogue::kernel::{AnyStore, DeltaSink, LogId, Model, ModelError, Reply, Request, Subscription};
+use polylogue::kernel::data::{DeltaSink, LogId, ModelError, NameError, Reply};
+use polylogue::kernel::log::{AnyStore, Subscription};
+use polylogue::kernel::model::{Model, Request};
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Log, Status, Update, round_robin};
@@ -121,8 +123,7 @@ fn model(base_url: &str, stream: bool) -> Result<AnyModel> {
 
 /// Two agents that speak in turn until `calls` replies were given.
 fn pair(model: &AnyModel, calls: u64) -> Result<Chat> {
-    let agent =
-        |name| Ok::<_, polylogue::kernel::NameError>(Assistant::new(name, model.clone())?.system(SYSTEM));
+    let agent = |name| Ok::<_, NameError>(Assistant::new(name, model.clone())?.system(SYSTEM));
     Ok(Chat::named("pair")
         .participant(agent("Ann")?)
         .participant(agent("Bob")?)

@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use polylogue::kernel::{
-    Allowance, Budget, DeltaSink, Limits, Log, Model, ModelError, Money, Name, Params, Reply, Request,
-    RunBound, Usage,
-};
+use polylogue::kernel::data::{DeltaSink, ModelError, Money, Params, Reply, Usage};
+use polylogue::kernel::limits::{Allowance, Budget, RunBound};
+use polylogue::kernel::model::{Model, Request};
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::{AnyModel, Assistant, Chat, round_robin};
+use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Name, round_robin};
 use polylogue_models::{Env, Models};
 use polylogue_team::{Overrides, Team, load};
 

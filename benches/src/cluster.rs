@@ -10,7 +10,8 @@ mod worker;
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use polylogue::kernel::{AnyQueue, Due, LogId, Meta, Queue as _, Store as _};
+use polylogue::kernel::data::LogId;
+use polylogue::kernel::log::{AnyQueue, Due, Meta, Queue as _, Store as _};
 use polylogue_postgres::{Address, Postgres};
 use polylogue_test::postgres::PostgresServer;
 

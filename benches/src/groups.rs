@@ -1,7 +1,9 @@
 //! Many groups at the same time, with functions as models: the cost of Polylogue itself.
 
 use futures_util::future::try_join_all;
-use polylogue::kernel::{AnyStore, DeltaSink, LogId, Model, ModelError, Reply, Request};
+use polylogue::kernel::data::{DeltaSink, LogId, ModelError, Reply};
+use polylogue::kernel::log::AnyStore;
+use polylogue::kernel::model::{Model, Request};
 use polylogue::policies::{Selector, until};
 use polylogue::stop::Reason;
 use polylogue::stop::max_turns;

@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use polylogue::agents::compaction::Compaction;
-use polylogue::kernel::{
-    Act, AnyStore, Body, Call, Claim, DeltaSink, Event, Finish, LogId, Model, ModelError, Outcome, Part,
-    Reply, Request, Store as _, StoreError, StoreWrapper, Tool, ToolCx, ToolError, ToolSpec, Usage, plain,
+use polylogue::kernel::data::{
+    Call, DeltaSink, Finish, LogId, ModelError, Outcome, Part, Reply, StoreError, ToolSpec, Usage, plain,
 };
-use polylogue::{AnyModel, Assistant, Chat, Function, Limits, Log, Status, sequential};
+use polylogue::kernel::log::{AnyStore, Body, Claim, Event, Store as _, StoreWrapper};
+use polylogue::kernel::model::{Model, Request};
+use polylogue::kernel::tool::{ToolCx, ToolError};
+use polylogue::{Act, AnyModel, Assistant, Chat, Function, Limits, Log, Status, Tool, sequential};
 use polylogue_postgres::{Address, Postgres};
 use polylogue_store::{Jsonl, Sqlite};
 use polylogue_test::postgres::PostgresServer;

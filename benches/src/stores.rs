@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use polylogue::kernel::{AnyStore, Event, LogId, Meta, Store as _};
+use polylogue::kernel::data::LogId;
+use polylogue::kernel::log::{AnyStore, Event, Meta, Store as _};
 use polylogue_store::{Jsonl, Memory, Sqlite};
 use serde_json::json;
 

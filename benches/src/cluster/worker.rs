@@ -4,14 +4,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use polylogue::kernel::{
-    AnyQueue, Call, DeltaSink, Finish, Model, ModelError, Outcome, Part, Reply, Request, Timer, Tool, ToolCx,
-    ToolError, ToolSpec,
-};
+use polylogue::kernel::data::{Call, DeltaSink, Finish, ModelError, Outcome, Part, Reply, ToolSpec};
+use polylogue::kernel::limits::Timer;
+use polylogue::kernel::log::AnyQueue;
+use polylogue::kernel::model::{Model, Request};
+use polylogue::kernel::tool::{ToolCx, ToolError};
 use polylogue::policies::until;
 use polylogue::runs::worker::{Claimed, Pace, Rest, Worker, WorkerEvent, WorkerStore, WorkerTime};
 use polylogue::stop::max_turns;
-use polylogue::{AnyModel, Assistant, Chat, Limits, Log, round_robin};
+use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Tool, round_robin};
 use polylogue_postgres::{Address, Postgres};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -214,7 +215,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "these are tests")]
 mod tests {
-    use polylogue::kernel::{Body, Due, LogId, Meta, Queue as _, Store as _};
+    use polylogue::kernel::data::LogId;
+    use polylogue::kernel::log::{Body, Due, Meta, Queue as _, Store as _};
     use polylogue_store::Memory;
 
     use super::*;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use polylogue::kernel::LogId;
+use polylogue::kernel::data::LogId;
 use polylogue_runtime::{Prepared, Runtime, StoreLocation, StoredDocument};
 use polylogue_server::{Server, ServerLimits, ServerOptions, SourceError, TeamSource};
 use polylogue_team::{Diagnostics, Loaded, Overrides};

@@ -1,4 +1,17 @@
-//! Plain data: names, messages, calls and their results, usage, stop reasons, errors. The lowest layer.
+//! Plain data: names, messages, tool calls and their results, requests and replies of models, usage, stop reasons, errors.
+//!
+//! | about | look at |
+//! |---|---|
+//! | messages | [`Message`], [`Audience`], [`Part`], [`Media`], [`MediaUrl`], [`plain`] |
+//! | names and places | [`Name`], [`Path`], [`LogId`], [`UnknownName`] |
+//! | tool calls | [`ToolSpec`], [`Call`], [`Outcome`], [`StoredResult`], [`BlobId`], [`schema`] |
+//! | model calls | [`Params`], [`Capabilities`], [`Reply`], [`Delta`], [`ModelReply`], [`Seal`], [`RawArguments`] |
+//! | prompt caches and summaries of the history | [`RequestPrefix`], [`PrefixChange`], [`HistorySummary`] |
+//! | usage and cost | [`Usage`], [`TotalUsage`], [`ToolUsage`], [`Charge`], [`Money`], [`Price`] |
+//! | background tasks | [`BackgroundTask`], [`BackgroundResult`] |
+//! | the end of a chat | [`StopReason`], [`OtherReason`], [`RunOutcome`] |
+//! | errors | [`Error`], [`Failure`], [`Interrupt`], [`ModelError`], [`StoreError`], [`ConfigError`]; whose fault it is: [`Fault`] |
+//! | files of a conversation | [`FileTree`], [`StoredFiles`] |
 
 pub(crate) mod arguments;
 mod background;

@@ -21,20 +21,40 @@
 //! # The kernel does no IO
 //!
 //! It names no provider and needs no particular async runtime. Models, stores and tools are traits, implemented in
-//! other crates. Read the types in this order: [`Message`], [`Event`], [`Transcript`], [`View`], [`Turn`], [`Chat`].
+//! other crates.
+//!
+//! # Layers
+//!
+//! Each module is a layer, which uses only those before it in this table. The root has all of their names, for the other
+//! crates of the workspace.
+//!
+//! | module | contents | begin with |
+//! |---|---|---|
+//! | [`data`] | plain data | [`Message`], [`Part`], [`Name`], [`Error`] |
+//! | [`limits`] | limits and budgets | [`Limits`], [`Budget`] |
+//! | [`log`] | events, the log, stores and queues | [`Event`], [`Log`], [`Store`] |
+//! | [`transcript`] | one chat, folded from its events | [`Transcript`] |
+//! | [`view`] | what one agent's model receives | [`View`] |
+//! | [`model`] | the trait of models | [`Model`], [`Request`] |
+//! | [`tool`] | the trait of tools | [`Tool`], [`ToolCx`] |
+//! | [`turn`] | what an agent can do in its turn | [`Turn`], [`Act`] |
+//! | [`agent`] | the trait of agents | [`Agent`] |
+//! | [`policy`] | the trait of policies | [`Policy`], [`Step`] |
+//! | [`chat`] | participants and a policy together | [`Chat`] |
+//! | [`run`] | results and streams of runs | [`RunResult`] |
 
-mod agent;
-mod chat;
-mod data;
-mod limits;
-mod log;
-mod model;
-mod policy;
-mod run;
-mod tool;
-mod transcript;
-mod turn;
-mod view;
+pub mod agent;
+pub mod chat;
+pub mod data;
+pub mod limits;
+pub mod log;
+pub mod model;
+pub mod policy;
+pub mod run;
+pub mod tool;
+pub mod transcript;
+pub mod turn;
+pub mod view;
 
 pub use agent::{Agent, AnyAgent, Layer};
 pub use chat::{Chat, ChatBuilder, OpenBackground, Start, Status, TaskFrom};

@@ -1,4 +1,12 @@
-//! Limits of a run.
+//! Limits: of a run, of a chat, of an agent, and those that runs and processes share.
+//!
+//! | about | look at |
+//! |---|---|
+//! | one run | [`Limits`], [`ChatLimits`], [`Allowance`], [`OnLimit`], [`LimitRaise`], [`LimitOverrides`] |
+//! | several runs | [`Budget`], [`BudgetDemand`], [`BudgetStanding`] |
+//! | what a call or a run can use at most | [`Bound`], [`RunBound`] |
+//! | model servers that processes share | [`SharedLimits`], [`Rate`], [`Slot`], [`LearnedRates`] |
+//! | time and cancellation | [`Timer`], [`Cancellation`] |
 
 mod account;
 mod allowance;

@@ -1,4 +1,13 @@
 //! Logs: the events of a conversation, and the right to append more.
+//!
+//! | about | look at |
+//! |---|---|
+//! | events | [`Event`], [`Body`], [`TurnRequest`], [`Question`], [`Timestamp`]; the checksums that link them: [`chain`] |
+//! | an open log | [`Log`], [`LogHandle`], [`Meta`], [`Subscription`], [`Update`], [`Reservation`], [`Resources`] |
+//! | stores | [`Store`], [`AnyStore`], [`StoreWrapper`], [`Claim`], [`Blobs`] |
+//! | lists of logs | [`ListQuery`], [`Listing`], [`Summary`], [`Page`] |
+//! | messages to a running conversation | [`InboxMessage`], [`Instruction`], [`OpenQuestion`] |
+//! | queues of logs for workers | [`Queue`], [`AnyQueue`], [`QueueWrapper`], [`Due`], [`Lease`], [`QueueOverview`] |
 
 mod accounts;
 mod admission;

@@ -73,7 +73,7 @@ impl Parts {
         let wait = is_async.then(|| quote! { .await });
         let returned = match returns_result {
             true => quote! {
-                returned.map_err(|error| ::polylogue::kernel::ToolError(::std::string::ToString::to_string(&error)))?
+                returned.map_err(|error| ::polylogue::kernel::tool::ToolError(::std::string::ToString::to_string(&error)))?
             },
             false => quote! { returned },
         };
@@ -82,8 +82,8 @@ impl Parts {
                 #definition
 
                 impl ::polylogue::Tool for #kind {
-                    fn spec(&self) -> &::polylogue::kernel::ToolSpec {
-                        static SPEC: ::std::sync::OnceLock<::polylogue::kernel::ToolSpec> = ::std::sync::OnceLock::new();
+                    fn spec(&self) -> &::polylogue::kernel::data::ToolSpec {
+                        static SPEC: ::std::sync::OnceLock<::polylogue::kernel::data::ToolSpec> = ::std::sync::OnceLock::new();
                         SPEC.get_or_init(|| #spec)
                     }
 
@@ -91,8 +91,8 @@ impl Parts {
                     async fn call(
                         &self,
                         args: ::polylogue::tools::tool::private::Value,
-                        cx: &::polylogue::kernel::ToolCx<'_>,
-                    ) -> ::core::result::Result<::polylogue::kernel::Outcome, ::polylogue::kernel::ToolError> {
+                        cx: &::polylogue::kernel::tool::ToolCx<'_>,
+                    ) -> ::core::result::Result<::polylogue::kernel::data::Outcome, ::polylogue::kernel::tool::ToolError> {
                         let Args { #(#names),* } = ::polylogue::tools::tool::private::read(self.spec(), args)?;
                         let returned = #function(#(#passed),*)#wait;
                         ::polylogue::tools::tool::private::outcome(self.spec(), #returned)
@@ -119,7 +119,7 @@ fn spec(options: &Options, attributes: &[Attribute], signature: &Signature) -> R
     let repeatable = options.repeatable.then(|| quote! { .repeatable() });
     let ends_turn = options.ends_turn.then(|| quote! { .ends_turn() });
     Ok(quote! {
-        ::polylogue::kernel::ToolSpec::new(#name, #text, ::polylogue::tools::tool::private::schema::<Args>())#repeatable #ends_turn
+        ::polylogue::kernel::data::ToolSpec::new(#name, #text, ::polylogue::tools::tool::private::schema::<Args>())#repeatable #ends_turn
     })
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
         impl #kind {
             /// The tools of this toolkit. They share it.
             #[must_use]
-            pub fn tools(self) -> ::std::vec::Vec<::polylogue::kernel::AnyTool> {
+            pub fn tools(self) -> ::std::vec::Vec<::polylogue::kernel::tool::AnyTool> {
                 let kit = ::std::sync::Arc::new(self);
                 ::std::vec![#(#tools),*]
             }
@@ -87,6 +87,6 @@ fn tool(kind: &syn::Type, prefix: &str, options: Options, method: &mut ImplItemF
     Ok(quote! {{
         struct #handle(::std::sync::Arc<#kind>);
         #implementation
-        ::polylogue::kernel::AnyTool::new(#handle(::std::sync::Arc::clone(&kit)))
+        ::polylogue::kernel::tool::AnyTool::new(#handle(::std::sync::Arc::clone(&kit)))
     }})
 }

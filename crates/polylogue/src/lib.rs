@@ -1,7 +1,6 @@
 //! Conversations among language-model agents, tools and people.
 //!
-//! Programs depend on this crate: it re-exports the kernel, [`polylogue_core`], and adds agents, policies, and
-//! termination conditions.
+//! Programs depend on this crate: it re-exports the [`kernel`], and adds agents, policies, and termination conditions.
 //!
 //! # Two agents
 //!
@@ -44,7 +43,7 @@
 //! # One model alone
 //!
 //! ```no_run
-//! # async fn example() -> Result<(), polylogue::kernel::ModelError> {
+//! # async fn example() -> Result<(), polylogue::kernel::data::ModelError> {
 //! let model = polylogue::models::named("ollama:llama3.2")?;
 //! println!("{}", model.ask("Why is the sky blue?").await?);
 //! # Ok(())
@@ -92,6 +91,7 @@
 //! | the result, usage and cost of a run | [`Report`] |
 //! | many runs | [`Batch`], and a [`Budget`] for all of them |
 //! | to cancel | [`Log::cancellation`] |
+//! | to implement a model, a tool, a store or a policy | [`kernel`], layer by layer |
 
 /// In an implementation of [`Agent`](polylogue_core::Agent) around another one: these methods are those of the agent in the field.
 macro_rules! as_inner {
@@ -121,6 +121,7 @@ macro_rules! as_inner {
 pub mod agents;
 mod code_block;
 mod json_schema;
+pub mod kernel;
 pub mod layers;
 mod placeholders;
 pub mod policies;
@@ -131,8 +132,6 @@ pub mod tools;
 
 pub use agents::{Assistant, Function, Human, Session};
 pub use policies::{Graph, Group, parallel, round_robin, sequential};
-#[doc(inline)]
-pub use polylogue_core as kernel;
 pub use polylogue_core::{
     Act, Agent, AnyModel, Chat, Error, Limits, Log, Message, Name, Policy, Result, RunResult, Status, Step,
     Tool, Transcript, Turn, Update,
@@ -142,7 +141,7 @@ pub use termination::stop;
 #[cfg(doc)]
 use {
     agents::{PromptedTool, reason, session, tooling},
-    kernel::{Budget, ToolSpec},
+    kernel::{data::ToolSpec, limits::Budget},
     layers::{Coder, Executor, HumanInput, Nested, Stack, aggregate, code, executor, hook, parse, reply},
     policies::{
         Carryover, Dag, Debate, Handoff, HumanSelector, Orchestrator, Selector, handoffs, joining, order,
@@ -190,7 +189,7 @@ use {
 ///
 /// assert_eq!(exchange.spec().description, "Converts euros into another currency.");
 /// assert_eq!(exchange.spec().parameters["required"], serde_json::json!(["amount"]));
-/// # fn example(model: polylogue::AnyModel) -> Result<(), polylogue::kernel::NameError> {
+/// # fn example(model: polylogue::AnyModel) -> Result<(), polylogue::kernel::data::NameError> {
 /// let agent = polylogue::Assistant::new("Clerk", model)?.tool(exchange);
 /// # Ok(())
 /// # }

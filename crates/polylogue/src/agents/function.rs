@@ -17,12 +17,13 @@ use polylogue_core::{Act, Agent, AnyAgent, Layer, Name, NameError, Result, Turn}
 /// ```
 /// use polylogue::{Act, Function};
 /// let counter = Function::new("Counter", |turn| Ok(Act::say((turn.transcript().turns() + 1).to_string())))?;
-/// # Ok::<(), polylogue::kernel::NameError>(())
+/// # Ok::<(), polylogue::kernel::data::NameError>(())
 /// ```
 ///
 /// # A draft, two readers at the same time, an editor who is asked until they are done
 /// ```
-/// use polylogue::kernel::{AgentCall, AnyAgent};
+/// use polylogue::kernel::agent::AnyAgent;
+/// use polylogue::kernel::run::AgentCall;
 /// use polylogue::{Act, AnyModel, Assistant, Function, Result};
 ///
 /// fn desk(model: &AnyModel) -> Result<Function> {

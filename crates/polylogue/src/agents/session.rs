@@ -28,7 +28,7 @@
 //! interrupted run continues at the same step: requests and replies are in the log, so `act` runs again and gets the
 //! same replies.
 //! ```
-//! use polylogue::kernel::Layer;
+//! use polylogue::kernel::agent::Layer;
 //! use polylogue::{Act, Agent, Assistant, Name, Result, Turn};
 //!
 //! #[derive(Clone)]

@@ -25,7 +25,7 @@
 //!     secret: u32,
 //!     guess: u32,
 //! }
-//! # fn example(model: AnyModel) -> Result<Assistant, polylogue::kernel::NameError> {
+//! # fn example(model: AnyModel) -> Result<Assistant, polylogue::kernel::data::NameError> {
 //! let compare = Declared::new("high_low", "Compares two numbers.", async |Guess { secret, guess }: Guess| {
 //!     Ok(format!("The secret number is {:?} than the guess.", secret.cmp(&guess)))
 //! });
@@ -39,7 +39,7 @@
 //! # Structured output
 //! ```
 //! # use polylogue::{AnyModel, Assistant};
-//! # fn example(model: AnyModel) -> Result<Assistant, polylogue::kernel::NameError> {
+//! # fn example(model: AnyModel) -> Result<Assistant, polylogue::kernel::data::NameError> {
 //! let schema = serde_json::json!({
 //!     "type": "object", "properties": {"city": {"type": "string"}, "population": {"type": "integer"}},
 //!     "required": ["city", "population"], "additionalProperties": false,
@@ -58,7 +58,7 @@
 //! ```
 //! # use polylogue::{AnyModel, Assistant, Tool};
 //! use polylogue::agents::tooling::ToolCalling;
-//! # fn example(model: AnyModel, clock: impl Tool) -> Result<Assistant, polylogue::kernel::NameError> {
+//! # fn example(model: AnyModel, clock: impl Tool) -> Result<Assistant, polylogue::kernel::data::NameError> {
 //! // The model has function calls but chooses wrong tools: JSON objects with a schema work better.
 //! Ok(Assistant::new("Clerk", model)?.tool(clock).tool_calling(ToolCalling::Schema))
 //! # }
@@ -68,7 +68,7 @@
 //! ```
 //! # use polylogue::{AnyModel, Assistant, Tool};
 //! use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
-//! # fn example(model: AnyModel, add: impl Tool, note: impl Tool) -> Result<Assistant, polylogue::kernel::NameError> {
+//! # fn example(model: AnyModel, add: impl Tool, note: impl Tool) -> Result<Assistant, polylogue::kernel::data::NameError> {
 //! // A mandatory tool and an optional one. The first can fail twice, and get invalid arguments once.
 //! let add = PromptedTool::new(add).mandatory().max_errors(2).max_call_errors(1);
 //! Ok(Assistant::new("Clerk", model)?.prompted_tool(add).tool(note).tool_calling(ToolCalling::Text).tool_history(ToolHistory::Full))

@@ -20,7 +20,7 @@ use crate::tools::approval::is_refusal;
 /// use polylogue::layers::AnswerTimeout;
 ///
 /// let pat = AnswerTimeout::new(Human::new("Pat")?, Duration::from_secs(600), "Go ahead.");
-/// # Ok::<(), polylogue::kernel::NameError>(())
+/// # Ok::<(), polylogue::kernel::data::NameError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct AnswerTimeout {

@@ -7,7 +7,7 @@
 //! ```
 //! # fn example(model: polylogue_core::AnyModel) -> polylogue_core::Result<()> {
 //! use polylogue::layers::hook::{Hooked, before_send, texts};
-//! use polylogue::kernel::Part;
+//! use polylogue::kernel::data::Part;
 //! use polylogue::Assistant;
 //!
 //! let model = Hooked::new(model)

@@ -6,11 +6,11 @@
 //!
 //! # Three chats in a sequence
 //! ```
-//! # fn example(ann: polylogue::kernel::AnyAgent, bob: polylogue::kernel::AnyAgent) -> polylogue::Result<polylogue::Chat> {
+//! # fn example(ann: polylogue::kernel::agent::AnyAgent, bob: polylogue::kernel::agent::AnyAgent) -> polylogue::Result<polylogue::Chat> {
 //! use polylogue::policies::carryover::Carryover;
 //! use polylogue::policies::order::sequential;
 //! use polylogue::stop::max_turns;
-//! use polylogue::kernel::Interrupt;
+//! use polylogue::kernel::data::Interrupt;
 //! use polylogue::policies::until;
 //! use polylogue::{Agent, Chat, round_robin};
 //!

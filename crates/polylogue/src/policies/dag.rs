@@ -16,7 +16,7 @@ use crate::stop::Reason;
 ///
 /// # A report that needs two other chats
 /// ```
-/// # fn example(writer: polylogue::kernel::ChatBuilder, facts: polylogue::Chat, prices: polylogue::Chat) -> polylogue::Result<()> {
+/// # fn example(writer: polylogue::kernel::chat::ChatBuilder, facts: polylogue::Chat, prices: polylogue::Chat) -> polylogue::Result<()> {
 /// use polylogue::Chat;
 /// use polylogue::policies::carryover::Carryover;
 /// use polylogue::policies::dag::Dag;

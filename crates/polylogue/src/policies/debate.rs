@@ -11,7 +11,7 @@
 //! # fn example(model: AnyModel) -> polylogue::Result<Chat> {
 //! let debate = Debate::between(["a bench", "twenty apple trees", "a playground"])?.rounds(2).tie(Tie::Again(1));
 //! let council = ["Ann", "Bob", "Cem"].into_iter().try_fold(Chat::named("council"), |council, who| {
-//!     Ok::<_, polylogue::kernel::NameError>(council.participant(Assistant::new(who, model.clone())?))
+//!     Ok::<_, polylogue::kernel::data::NameError>(council.participant(Assistant::new(who, model.clone())?))
 //! })?;
 //! let council = council.policy(debate).build()?;
 //! # Ok(council)

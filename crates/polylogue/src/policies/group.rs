@@ -46,7 +46,7 @@
 //!     Some(_) => writer.clone().into(),
 //!     None => Method::RoundRobin.into(),
 //! });
-//! # Ok::<(), polylogue::kernel::NameError>(())
+//! # Ok::<(), polylogue::kernel::data::NameError>(())
 //! ```
 
 mod answer;
@@ -174,7 +174,7 @@ impl Group {
     /// [`private_agent`](polylogue_core::ChatBuilder::private_agent), so that it is never selected to speak.
     ///
     /// ```
-    /// # use polylogue::kernel::AnyTool;
+    /// # use polylogue::kernel::tool::AnyTool;
     /// # use polylogue::layers::Executor;
     /// # use polylogue::{Group, Name, Tool};
     /// # fn example(tool: AnyTool) -> Result<(), Box<dyn std::error::Error>> {

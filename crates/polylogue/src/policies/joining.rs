@@ -12,7 +12,7 @@
 //! # An expert who joins on demand
 //! ```
 //! use polylogue::stop::{max_turns, says};
-//! use polylogue::kernel::JoinHistory;
+//! use polylogue::kernel::log::JoinHistory;
 //! use polylogue::policies::{joining, until};
 //! use polylogue::{AnyModel, Assistant, Chat, Group, Name};
 //!

@@ -97,7 +97,7 @@ fn all_spoken(chat: &Transcript) -> Step {
 /// # use polylogue::{Name, round_robin};
 /// let policy = until(max_turns(4), round_robin());
 /// let policy = reflected(policy, Name::new("Judge")?, |_| "What was agreed? One sentence.".into());
-/// # Ok::<(), polylogue::kernel::NameError>(())
+/// # Ok::<(), polylogue::kernel::data::NameError>(())
 /// ```
 pub fn reflected(
     policy: impl Policy,
@@ -122,7 +122,7 @@ pub fn reflected(
 /// [`reflected`], for an agent that is not a participant. Takes one more model call.
 ///
 /// ```
-/// # fn example(chat: polylogue::kernel::ChatBuilder, model: polylogue::AnyModel) -> polylogue::Result<polylogue::Chat> {
+/// # fn example(chat: polylogue::kernel::chat::ChatBuilder, model: polylogue::AnyModel) -> polylogue::Result<polylogue::Chat> {
 /// use polylogue::policies::order::{SUMMARY_PROMPT, reflecting};
 /// use polylogue::policies::until;
 /// use polylogue::stop::max_turns;

@@ -10,7 +10,9 @@
 //! # The same team on many tasks
 //! ```
 //! use polylogue::runs::batch::{Batch, BatchStart};
-//! use polylogue::kernel::{AnyStore, LogId, Meta, RunBound};
+//! use polylogue::kernel::data::LogId;
+//! use polylogue::kernel::limits::RunBound;
+//! use polylogue::kernel::log::{AnyStore, Meta};
 //! use polylogue::runs::Report;
 //! use polylogue::{Assistant, Chat, models, sequential};
 //! use polylogue_store::Memory;

@@ -121,7 +121,7 @@ impl Report {
     /// The usage of rows where `is` holds: of an agent, a model, a purpose, a chat and all within it.
     ///
     /// ```
-    /// # fn example(report: &polylogue::runs::report::Report, critic: &polylogue::Name) -> polylogue::kernel::TotalUsage {
+    /// # fn example(report: &polylogue::runs::report::Report, critic: &polylogue::Name) -> polylogue::kernel::data::TotalUsage {
     /// report.usage_of(|row| row.who == *critic)
     /// # }
     /// ```

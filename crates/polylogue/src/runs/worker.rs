@@ -12,9 +12,11 @@
 //! ```
 //! use std::time::{Duration, Instant};
 //!
-//! use polylogue::kernel::{AnyQueue, AnyStore, Due, Log, Meta, Queue, Store, LogId, Timer};
+//! use polylogue::kernel::data::LogId;
+//! use polylogue::kernel::limits::Timer;
+//! use polylogue::kernel::log::{AnyQueue, AnyStore, Due, Meta, Queue, Store};
 //! use polylogue::runs::worker::{Claimed, Rest, Worker, WorkerStore, WorkerTime};
-//! use polylogue::{Assistant, Chat, models, sequential};
+//! use polylogue::{Assistant, Chat, Log, models, sequential};
 //! use polylogue_store::Memory;
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {

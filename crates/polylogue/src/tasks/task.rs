@@ -20,7 +20,7 @@
 //! ```
 //! # use polylogue::tasks::Task;
 //! # use polylogue::{AnyModel, Assistant};
-//! # fn example(model: AnyModel) -> Result<Task, polylogue::kernel::NameError> {
+//! # fn example(model: AnyModel) -> Result<Task, polylogue::kernel::data::NameError> {
 //! let judge = Assistant::new("Judge", model)?;
 //! Ok(Task::new(judge, "Is the text above about money? Answer yes or no.").forget())
 //! # }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 /// [`StopReason::Other`], with the variant's name as code and its fields as details.
 ///
 /// ```
-/// use polylogue::kernel::StopReason;
+/// use polylogue::kernel::data::StopReason;
 /// use polylogue::stop::Reason;
 /// let reason = StopReason::from(Reason::Rounds { limit: 3 });
 /// assert_eq!((reason.code(), reason.to_string().as_str()), ("rounds", "the limit of 3 rounds"));

@@ -11,7 +11,7 @@
 //! # Results of more than 20,000 bytes are stored
 //! ```
 //! use polylogue::tools::results::LargeResults;
-//! # fn example(agent: polylogue::Assistant, tools: Vec<polylogue::kernel::AnyTool>) -> polylogue::Assistant {
+//! # fn example(agent: polylogue::Assistant, tools: Vec<polylogue::kernel::tool::AnyTool>) -> polylogue::Assistant {
 //! agent.tools(LargeResults::default().above(20_000).tools(tools))
 //! # }
 //! ```

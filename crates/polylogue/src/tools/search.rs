@@ -107,7 +107,7 @@ pub(crate) fn tools<'t>(
 /// The most bytes of a result of `search_tools` among `tools`, and of `call_tool` for a tool that is not one of them.
 ///
 /// ```
-/// use polylogue::kernel::{Outcome, ToolSpec};
+/// use polylogue::kernel::data::{Outcome, ToolSpec};
 /// use polylogue::tools::search::longest_result;
 /// let tool = |words| ToolSpec::new("scan", "word ".repeat(words), serde_json::json!({"type": "object"}));
 /// assert!(longest_result(&[tool(1_000)]) > 5_000);

@@ -30,7 +30,7 @@ use crate::tools::runner::{Finished, Runner};
 /// ```
 /// use polylogue::layers::parse::{Actions, CallRecord, RunState};
 /// use polylogue::tools::tool::Finish;
-/// use polylogue::kernel::Part;
+/// use polylogue::kernel::data::Part;
 /// use polylogue::{Message, Session, toolkit};
 ///
 /// struct Shop;

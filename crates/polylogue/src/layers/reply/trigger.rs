@@ -41,7 +41,7 @@ impl<R: Reply> Reply for When<R> {
 /// ```
 /// use polylogue::layers::reply::{Kind, Trigger};
 /// let asked_by_ann = Trigger::from("Ann".try_into()?) & Trigger::kind(Kind::Text);
-/// # Ok::<(), polylogue::kernel::NameError>(())
+/// # Ok::<(), polylogue::kernel::data::NameError>(())
 /// ```
 #[derive(Clone, derive_more::Debug)]
 pub struct Trigger(#[debug(skip)] Arc<Holds>);

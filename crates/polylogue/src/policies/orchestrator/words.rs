@@ -10,7 +10,7 @@
 /// use polylogue::policies::orchestrator::{Orchestrator, OrchestratorPrompts};
 /// let prompts = OrchestratorPrompts { answer: "Answer `{task}` in one sentence.".into(), ..OrchestratorPrompts::default() };
 /// let orchestrator = Orchestrator::new("Planner")?.prompts(prompts);
-/// # Ok::<(), polylogue::kernel::NameError>(())
+/// # Ok::<(), polylogue::kernel::data::NameError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrchestratorPrompts {

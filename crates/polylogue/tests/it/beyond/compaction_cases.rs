@@ -4,9 +4,10 @@
 use std::sync::{Arc, Mutex};
 
 use polylogue::agents::compaction::{Compaction, CompactionLimit};
-use polylogue::kernel::{AnyTool, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue::kernel::data::ToolSpec;
+use polylogue::kernel::tool::{AnyTool, ToolCx, ToolError};
 use polylogue::policies::Selector;
-use polylogue::{AnyModel, Assistant, Chat, Group, round_robin, stop};
+use polylogue::{AnyModel, Assistant, Chat, Group, Tool, round_robin, stop};
 use polylogue_core::{
     AnyStore, Body, Call, Compacted, DeltaSink, Entry, Event, Finish, Model, ModelError, ModelErrorKind,
     Outcome, Part, Reply, Request, ViewOptions, Window, plain,

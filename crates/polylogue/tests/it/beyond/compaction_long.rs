@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use polylogue::agents::compaction::Compaction;
-use polylogue::kernel::{Act, AnyTool, Tool, ToolCx, ToolError, ToolSpec};
-use polylogue::{AnyModel, Assistant, Chat, Function, Limits, round_robin, stop};
+use polylogue::kernel::data::ToolSpec;
+use polylogue::kernel::tool::{AnyTool, ToolCx, ToolError};
+use polylogue::{Act, AnyModel, Assistant, Chat, Function, Limits, Tool, round_robin, stop};
 use polylogue_core::{
     Body, Call, DeltaSink, Entry, Event, Finish, Model, ModelError, ModelErrorKind, Outcome, Part, Reply,
     Request, Usage, plain,

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use polylogue::kernel::{Act, AnyTool, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue::kernel::data::ToolSpec;
+use polylogue::kernel::tool::{AnyTool, ToolCx, ToolError};
 use polylogue::tools::results::LargeResults;
-use polylogue::{Chat, Function, sequential};
+use polylogue::{Act, Chat, Function, Tool, sequential};
 use polylogue_core::{BlobId, Body, Call, Event, Log, Outcome, OutcomeStatus, Part, StoredResult};
 use serde_json::{Value, json};
 
