@@ -7,7 +7,6 @@ use polylogue::kernel::log::AnyStore;
 use polylogue::kernel::view::ViewOptions;
 use polylogue::stores::Memory;
 use polylogue::{Act, Agent, Assistant, Name, Session, Turn};
-use polylogue_examples::Result;
 
 /// Writes, and rewrites after each criticism, for some rounds.
 #[derive(Clone)]
@@ -54,7 +53,7 @@ async fn post(
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = polylogue::models::scripted(
         r#"[{"writer": "A draft."}, {"critic": "Longer, please."}, {"writer": "A longer draft."}]"#,
     )?;

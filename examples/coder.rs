@@ -7,7 +7,6 @@ use polylogue::kernel::data::Params;
 use polylogue::layers::executor::Declared;
 use polylogue::layers::parse::{Actions, Block, Parsed, ToolBlock};
 use polylogue::{Act, Agent, Assistant, Name, Session, Turn};
-use polylogue_examples::Result;
 
 /// Writes code and has it run, for a limited number of turns.
 #[derive(Clone)]
@@ -41,7 +40,7 @@ impl Agent for Coder {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // As from a model with a stop word at the end of a block: the end marker is missing.
     let model = polylogue::models::scripted(
         r#"[{"Solver": "The projection is (a·b / b·b) b. So:\n```python\nprint(2 / 10, -6 / 10)"},

@@ -1,12 +1,12 @@
 //! Three agents argue in parallel, vote in private turns, and argue once more when the vote is tied.
+#![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::policies::Debate;
 use polylogue::policies::debate::Tie;
 use polylogue::{Assistant, Chat};
-use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = polylogue::models::scripted(
         r#"[{"Ann": "A bench is cheap"}, {"Bob": "Trees last"}, {"Cem": "Children need to play"},
             {"Ann": "a bench"}, {"Bob": "2"}, {"Cem": "I vote for the playground"}, {"Cem": "a playground"},
@@ -18,5 +18,6 @@ async fn main() -> Result {
         council = council.participant(Assistant::new(who, model.clone())?);
     }
     let debate = Debate::between(["a bench", "apple trees", "a playground"])?.tie(Tie::Again(1));
-    play(&council.policy(debate).build()?, "What should the town build?", &[]).await
+    println!("{}", council.policy(debate).build()?.run("What should the town build?").await?);
+    Ok(())
 }

@@ -4,10 +4,9 @@
 use polylogue::layers::aggregate::few_shot;
 use polylogue::layers::hook::Hooked;
 use polylogue::{Assistant, Session};
-use polylogue_examples::Result;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = polylogue::models::scripted(r#"[{"forecaster": "【雨】"}, {"forecaster": "【阴】"}]"#)?;
     // It prints its request; the examples are in no log and in no agent's memory.
     let model = Hooked::new(model).on_view(few_shot([("今天天气", "【晴】")])).on_view(|entries, _| {

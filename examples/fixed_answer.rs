@@ -3,10 +3,9 @@
 
 use polylogue::kernel::data::Params;
 use polylogue::{Assistant, Session};
-use polylogue_examples::Result;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model =
         polylogue::models::scripted(r#"[{"bot": "急<|im_end|>and what a model may write behind it"}]"#)?;
     let params = Params { temperature: Some(1.0), stop: vec!["<|im_end|>".into()], ..Params::default() };

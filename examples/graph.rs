@@ -1,11 +1,11 @@
 //! A graph: two parallel critics, an editor who waits for both, and an edge back.
+#![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::policies::graph::Edge;
 use polylogue::{Assistant, Chat, Graph};
-use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = polylogue::models::scripted(
         r#"[{"Writer": "Rain fell."}, {"Grammar": "Correct."}, {"Style": "Dull."}, {"Editor": "Once again."},
             {"Writer": "Rain drummed."}, {"Grammar": "Correct."}, {"Style": "Better."}, {"Editor": "Print it."},
@@ -20,9 +20,10 @@ async fn main() -> Result {
         .edge(Edge::from(("Editor", "Writer")).says("again").at_most(3))
         .edge(Edge::from(("Editor", "Printer")).otherwise())
         .build()?;
-    let member = |desk: polylogue::kernel::chat::ChatBuilder, who: &polylogue::Name| {
-        Result::Ok(desk.participant(Assistant::new(who.as_str(), model.clone())?))
-    };
-    let desk = graph.nodes().iter().try_fold(Chat::named("desk"), member)?;
-    play(&desk.policy(graph).build()?, "A sentence about rain", &[]).await
+    let mut desk = Chat::named("desk");
+    for who in graph.nodes() {
+        desk = desk.participant(Assistant::new(who.as_str(), &model)?);
+    }
+    println!("{}", desk.policy(graph).build()?.run("A sentence about rain").await?);
+    Ok(())
 }

@@ -1,11 +1,11 @@
 //! Two agents that talk until one of them judges its task complete, and a last message of the other.
+#![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::Assistant;
 use polylogue::tasks::{EndMode, GroupSolve, Task};
-use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = polylogue::models::scripted(
         r#"[{"Keeper": "My secret number is 2."}, {"Keeper": "I wait for guesses."}, {"Guesser": "I am ready."},
             {"Guesser": "Is it 1?"}, {"Keeper": "No."}, {"Keeper": "It is not found yet."}, {"Keeper": "yes"},
@@ -22,5 +22,6 @@ async fn main() -> Result {
         .shift_content("What is your guess?")
         .max_iterations(5)
         .chat("guess")?;
-    play(&chat, "", &[]).await
+    println!("{}", chat.run("").await?);
+    Ok(())
 }

@@ -1,11 +1,11 @@
 //! A chat as one participant: a conversation of its participants is one reply in the outer chat.
+#![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::stop::max_turns;
 use polylogue::{Assistant, Chat, round_robin, sequential};
-use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = polylogue::models::scripted(
         r#"[{"Writer": "The sea is blue."}, {"Reader": "Too plain."}, {"Judge": "Add a comparison."},
             {"Writer": "The sea is blue like old glass."}, {"Reader": "I like it."}, {"Judge": "Leave it so."}]"#,
@@ -23,5 +23,6 @@ async fn main() -> Result {
         .policy(round_robin())
         .stop(max_turns(4))
         .build()?;
-    play(&chat, "A sentence about the sea", &[]).await
+    println!("{}", chat.run("A sentence about the sea").await?);
+    Ok(())
 }

@@ -1,12 +1,12 @@
 //! An orchestrator keeps facts and a plan, selects and instructs each speaker, and gives the final answer.
+#![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::policies::Orchestrator;
 use polylogue::{Assistant, Chat};
-use polylogue_examples::{Result, play};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let stands = |done: bool, next: &str, instruction: &str| {
         json!({"is_request_satisfied": done, "is_in_loop": false, "is_progress_being_made": true,
             "next_speaker": next, "instruction_or_question": instruction})
@@ -24,5 +24,6 @@ async fn main() -> Result {
     let ledger = Orchestrator::new("Planner")?.participant(&surfer).participant(&clerk);
     let planner = Assistant::new("Planner", model)?;
     let chat = Chat::named("trip").participant(surfer).participant(clerk).private_agent(planner);
-    play(&chat.policy(ledger).build()?, "How long is the way to the sea?", &[]).await
+    println!("{}", chat.policy(ledger).build()?.run("How long is the way to the sea?").await?);
+    Ok(())
 }

@@ -3,10 +3,9 @@
 
 use polylogue::agents::session::Stage;
 use polylogue::{Assistant, Session};
-use polylogue_examples::Result;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = polylogue::models::scripted(
         r#"[{"philosopher": {"say": "To ask for it\nis a good part of it.", "pace": 2000}}]"#,
     )?;

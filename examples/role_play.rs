@@ -1,12 +1,12 @@
 //! Role-play: a specifier turns an idea into a task, a trader instructs, a programmer solves, until it is done.
+#![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::Assistant;
 use polylogue::tasks::RolePlay;
 use polylogue::tools::GetHistory;
-use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = polylogue::models::scripted(
         r#"[{"Specifier": "Warn me when wheat costs a tenth more than the week before."},
             {"Trader": "Instruction: Say how to compare two weeks.\nInput: Daily prices"},
@@ -21,5 +21,6 @@ async fn main() -> Result {
         .roles("Python programmer", "Stock trader")
         .specify(Assistant::new("Specifier", model)?)
         .max_rounds(5);
-    play(&society.build("society")?, "Develop a trading bot for the stock market", &[]).await
+    println!("{}", society.build("society")?.run("Develop a trading bot for the stock market").await?);
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! An assistant that writes Python, and a proxy that runs it in a sandbox, until it works. The programs really run: a
 //! table of prices is read, and one mistake is made and fixed. Code that deletes needs approval by a person.
+#![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::layers::code::Block;
 use polylogue::layers::{Coder, HumanInput, Stack};
@@ -7,13 +8,12 @@ use polylogue::policies::until;
 use polylogue::stop::says;
 use polylogue::tools::Approval;
 use polylogue::{Assistant, Chat, round_robin};
-use polylogue_examples::{Result, play};
 use polylogue_tools::code::{Sandbox, python};
 
 const PRICES: &str = "day,price\n2026-01-02,100.0\n2026-06-30,112.5\n2026-11-20,125.0\n";
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let work = tempfile::tempdir()?;
     std::fs::write(work.path().join("prices.csv"), PRICES)?;
     let model = polylogue::models::scripted(
@@ -32,5 +32,6 @@ async fn main() -> Result {
         .participant(Stack::new("Proxy")?.then(HumanInput::never()).then(coder).otherwise("Continue."))
         .policy(until(says("TERMINATE"), round_robin()))
         .build()?;
-    play(&chat, "What is the gain since the beginning of the year, by prices.csv?", &[]).await
+    println!("{}", chat.run("What is the gain since the beginning of the year, by prices.csv?").await?);
+    Ok(())
 }

@@ -1,12 +1,12 @@
 //! Chats in a sequence: the result of each is carried over to the next.
+#![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::policies::{Carryover, sequential, until};
 use polylogue::stop::max_turns;
-use polylogue::{Assistant, Chat, Name, round_robin};
-use polylogue_examples::{Result, play};
+use polylogue::{Assistant, Chat, Name, Result, round_robin};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = polylogue::models::scripted(
         r#"[{"Adder": {"say": "15", "expect": {"last": "14"}}}, {"Number": "15"}, {"Adder": "16"},
             {"Doubler": {"say": "32", "expect": {"last": "Context: \n16"}}}, {"Number": "32"}, {"Doubler": "64"}]"#,
@@ -15,12 +15,13 @@ async fn main() -> Result {
         let pair = Chat::named(chat).participant(Assistant::new("Number", model.clone())?);
         let pair =
             pair.participant(Assistant::new(who, model.clone())?).policy(until(max_turns(3), round_robin()));
-        Ok(Carryover::message(message).said_by(Name::new("Number")?).begin(pair).build()?)
+        Carryover::message(message).said_by(Name::new("Number")?).begin(pair).build()
     };
     let chat = Chat::named("arithmetic")
         .participant(step("adding", "Adder", "14")?)
         .participant(step("doubling", "Doubler", "These are my numbers")?)
         .policy(sequential())
         .build()?;
-    play(&chat, "", &[]).await
+    println!("{}", chat.run("").await?);
+    Ok(())
 }

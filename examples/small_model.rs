@@ -5,13 +5,13 @@
 //! cargo run -p polylogue-examples --bin small_model
 //! cargo run -p polylogue-examples --bin small_model ollama:gemma3:1b
 //! ```
+#![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::agents::PromptedTool;
 use polylogue::kernel::data::Capabilities;
 use polylogue::layers::executor::Declared;
 use polylogue::models::{self, Script};
 use polylogue::{AnyModel, Assistant, Chat, sequential};
-use polylogue_examples::{Result, play};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -26,7 +26,7 @@ struct Trip {
 const SCRIPT: &str = r#"[{"Guide": "I understand."}, {"Guide": "<think>{'route': 'Oslo-Rome'}?</think>```\n{'route': 'Oslo-Bergen'}\n```"},
     {"Guide": "Here it is: {'hours': '7 hours'}"}, {"Guide": "{\"hours\": 7}"}]"#;
 
-fn model() -> Result<AnyModel> {
+fn model() -> Result<AnyModel, Box<dyn std::error::Error>> {
     if let Some(name) = std::env::args().nth(1) {
         return Ok(models::named(&name)?);
     }
@@ -35,7 +35,7 @@ fn model() -> Result<AnyModel> {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let trains = Declared::new("trains", "Looks trains up.", async |Trip { route }: Trip| {
         Ok(if route == "Oslo-Bergen" { "It takes 7 hours." } else { "There is no such train." })
     });
@@ -44,5 +44,6 @@ async fn main() -> Result {
     let form = json!({"type": "object", "properties": {"hours": {"type": "integer"}}, "required": ["hours"]});
     let guide = Assistant::new("Guide", model()?)?.prompted_tool(trains).output_schema(form);
     let chat = Chat::named("trip").participant(guide).policy(sequential()).build()?;
-    play(&chat, "How long is the train from Oslo to Bergen?", &[]).await
+    println!("{}", chat.run("How long is the train from Oslo to Bergen?").await?);
+    Ok(())
 }

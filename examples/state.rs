@@ -1,13 +1,13 @@
 //! Shared state of a team: one agent sets values, another reads them, and one value ends the chat.
+#![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::tools::state::{self, GetState, SetState};
 use polylogue::{Assistant, Chat, Message, Name, round_robin};
-use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = polylogue::models::scripted(
         r#"[{"Buyer": {"calls": [{"tool": "set_state", "args": {"key": "offer", "value": 80}}]}}, {"Buyer": "I offer 80"},
             {"Seller": {"calls": [{"tool": "get_state"}]}}, {"Seller": "Your offer is too low"},
@@ -21,5 +21,6 @@ async fn main() -> Result {
         .opening(|task| vec![state::given([("least", 90)]), Message::text(Name::user(), task)])
         .policy(until(state::reaches("sold", true) | max_turns(10), round_robin()))
         .build()?;
-    play(&chat, "A used bicycle", &[]).await
+    println!("{}", chat.run("A used bicycle").await?);
+    Ok(())
 }

@@ -1,11 +1,11 @@
 //! A state machine: a custom rule selects the next speaker by the last message, within allowed transitions.
+#![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::policies::group::{Method, Transitions};
 use polylogue::{Assistant, Chat, Group, Name, Transcript};
-use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = polylogue::models::scripted(
         r#"[{"Writer": "A cat sleeps."}, {"Critic": "Too short"}, {"Writer": "A cat sleeps on the warm stones."},
             {"Critic": "GOOD"}, {"Editor": "Printed: A cat sleeps on the warm stones."}]"#,
@@ -24,5 +24,6 @@ async fn main() -> Result {
         .participant(Assistant::new("Editor", model)?)
         .policy(Group::by(rule).transitions(Transitions::allowed(after)))
         .build()?;
-    play(&chat, "A sentence about a cat", &[]).await
+    println!("{}", chat.run("A sentence about a cat").await?);
+    Ok(())
 }

@@ -1,13 +1,13 @@
 //! Structured output from any model: one without schema support is prompted with the schema and with the errors in its
 //! answer.
+#![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::Assistant;
 use polylogue::tasks::{Task, tasks};
-use polylogue_examples::{Result, play};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = polylogue::models::scripted(
         r#"[{"Clerk": "Sure! ```json\n{\"city\": \"Paris\", \"population\": \"two million\"}\n```"},
             {"Clerk": "{\"city\": \"Paris\", \"population\": 2000000}"}]"#,
@@ -18,5 +18,6 @@ async fn main() -> Result {
         "required": ["city", "population"],
     });
     let task = Task::new(Assistant::new("Clerk", model)?, "Which city has the Eiffel Tower?");
-    play(&tasks("facts", [task.output_schema(schema)])?, "", &[]).await
+    println!("{}", tasks("facts", [task.output_schema(schema)])?.run("").await?);
+    Ok(())
 }

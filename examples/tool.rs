@@ -1,7 +1,7 @@
 //! A function as a tool: the model reads its name, its doc comment and its parameters.
+#![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::{Assistant, Chat, models, sequential, tool};
-use polylogue_examples::{Result, play};
 
 /// Compares a guess with a secret number.
 #[tool]
@@ -10,12 +10,13 @@ fn high_low(secret: u32, guess: u32) -> String {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = models::scripted(
         r#"[{"Master": {"calls": [{"tool": "high_low", "args": {"secret": 7, "guess": 3}}]}},
             {"Master": "No: it is greater than 3."}]"#,
     )?;
     let master = Assistant::new("Master", model)?.tool(high_low);
     let chat = Chat::named("game").participant(master).policy(sequential()).build()?;
-    play(&chat, "The secret is 7. Is it 3?", &[]).await
+    println!("{}", chat.run("The secret is 7. Is it 3?").await?);
+    Ok(())
 }

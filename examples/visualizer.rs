@@ -9,7 +9,6 @@ use polylogue::kernel::tool::AnyTool;
 use polylogue::layers::executor::Declared;
 use polylogue::layers::parse::{Actions, Block, Parsed, ToolBlock};
 use polylogue::{Act, Agent, AnyModel, Assistant, Message, Name, Session, Turn};
-use polylogue_examples::Result;
 
 /// Two agents that work with tools in turn, until one is done.
 #[derive(Clone)]
@@ -63,7 +62,7 @@ struct Search {
 const FORM: &str =
     "Work with other assistants toward an answer. Whoever has it begins a reply with `Final Answer`.";
 
-fn visualizer(model: &AnyModel) -> Result<Visualizer> {
+fn visualizer(model: &AnyModel) -> polylogue::Result<Visualizer> {
     // These replace a browser and Python.
     let search = Declared::new("search", "Searches the web.", async |search: Search| {
         Ok(format!("{}: 14.7, 17.8, 17.9", search.query))
@@ -72,7 +71,7 @@ fn visualizer(model: &AnyModel) -> Result<Visualizer> {
     let browser = Actions::new("executor")?.toolkit("WebBrowser", [AnyTool::new(search)]);
     let find = format!("Find accurate data. You have these tools:\n{}", browser.instructions());
 
-    let agent = |who: &str, does: &str, block: ToolBlock| -> Result<Parsed> {
+    let agent = |who: &str, does: &str, block: ToolBlock| -> polylogue::Result<Parsed> {
         let stop = Params { stop: vec!["```\n".into()], ..Params::default() };
         let agent = Assistant::new(who, model.clone())?.system(format!("{FORM}\n\n{does}")).params(stop);
         Ok(Parsed::new(agent, block.restore()))
@@ -89,7 +88,7 @@ fn visualizer(model: &AnyModel) -> Result<Visualizer> {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = polylogue::models::scripted(
         r#"[{"researcher": "```json\n{\"name\": \"WebBrowser.search\", \"parameters\": {\"query\": \"GDP of China\"}}"},
             {"researcher": "14.7, 17.8 and 17.9 trillion dollars."},
