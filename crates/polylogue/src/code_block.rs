@@ -80,7 +80,7 @@ impl Block {
     }
 }
 
-/// The closed code blocks of `text`, in order, including those without a known language.
+/// Returns the closed code blocks of `text`, in order, including those without a known language.
 ///
 /// ```
 /// let blocks = polylogue::layers::code::blocks("Run this:\n\n```python\n# filename: hi.py\nprint('hi')\n```\n");

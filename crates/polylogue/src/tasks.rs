@@ -10,7 +10,7 @@ pub use group_solve::{EndMode, GroupSolve, GroupSolveResult, History};
 pub use role_play::RolePlay;
 pub use task::Task;
 
-/// A chat in which agents solve tasks alone, one after the other. The summary is the last answer.
+/// Returns a chat in which agents solve tasks alone, one after the other. The summary is the last answer.
 ///
 /// # Errors
 /// When there is no task, the chat's name is illegal, or a task has settings that its agent does not support.

@@ -82,7 +82,7 @@ impl Assistant {
     /// Default limit on repairs of a reply that does not satisfy the output schema.
     pub const DEFAULT_REPAIRS: u32 = 3;
 
-    /// An agent `name` that speaks by `model`.
+    /// Creates an agent named `name` that replies by `model`.
     ///
     /// # Errors
     /// When the name is illegal.
@@ -335,7 +335,7 @@ impl Assistant {
         Self { compaction: Some(compaction), ..self }
     }
 
-    /// Never compacts the agent's history: a request that exceeds the context window ends the chat.
+    /// Disables compaction of the agent's history: a request that exceeds the context window ends the chat.
     #[must_use]
     pub fn without_compaction(self) -> Self {
         Self { compaction: None, ..self }
@@ -364,34 +364,34 @@ impl Assistant {
         if is_formed { 0 } else { self.max_continuations.unwrap_or(default) }
     }
 
-    /// The system message in a chat with this `task`.
+    /// Returns the system message in a chat with this `task`.
     #[must_use]
     pub fn system_for(&self, task: &str) -> Option<Arc<str>> {
         self.system.as_ref().map(|text| text(task))
     }
 
-    /// How the agent sees the chat.
+    /// Returns the view options: how the agent sees the chat.
     #[must_use]
     pub const fn view_options(&self) -> &ViewOptions {
         &self.view
     }
 
-    /// The tools that its model receives: all, or those of a [search](crate::tools::search) and those that are always
-    /// offered.
+    /// Returns the specs of the tools that the model receives: all, or those of a [search](crate::tools::search) and those that
+    /// are always offered.
     #[must_use]
     pub fn specs(&self) -> &[ToolSpec] {
         &self.specs
     }
 
-    /// The tools that its model finds by a [search](crate::tools::search), and has no definitions of before; none if it
-    /// does not search.
+    /// Returns the specs of the tools that the model finds by a [search](crate::tools::search), and has no definitions of
+    /// before; none if it does not search.
     pub fn searched(&self) -> impl Iterator<Item = &ToolSpec> {
         let searches = !self.searching.is_empty();
         let searched = self.prompted.iter().filter(move |prompted| searches && self.is_searched(prompted));
         searched.map(|prompted| prompted.tool().spec())
     }
 
-    /// The sampling parameters of its model.
+    /// Returns the sampling parameters of the model.
     #[must_use]
     pub const fn model_params(&self) -> &Params {
         &self.params

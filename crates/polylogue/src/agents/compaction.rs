@@ -87,7 +87,7 @@ impl Compaction {
     /// The most compactions before one model call: one before it is sent, one after the provider refuses it as too long.
     pub const MAX_PER_CALL: u64 = 2;
 
-    /// The most calls of the summarizing model in a turn with this many model calls.
+    /// Returns the maximum number of calls of the summarizing model in a turn with this many model calls.
     #[must_use]
     pub const fn max_calls(model_calls: u64) -> u64 {
         model_calls.saturating_mul(Self::MAX_PER_CALL * Self::MAX_CALLS)

@@ -64,7 +64,7 @@ type ActFn = dyn for<'a> Fn(&'a mut Turn<'_>) -> ActFuture<'a> + Send + Sync;
 pub type ActFuture<'a> = Pin<Box<dyn Future<Output = Result<Act>> + Send + 'a>>;
 
 impl Function {
-    /// An agent `name` that runs `act`.
+    /// Creates an agent named `name` that runs `act` in its turns.
     ///
     /// # Errors
     /// When the name is illegal.
@@ -75,8 +75,8 @@ impl Function {
         Self::calling(name, [], move |turn| Box::pin(ready(act(turn))))
     }
 
-    /// An agent `name` that runs `act`, which [calls](Turn::ask) `agents` by their names. What each remembers can be
-    /// read and reset in a [`Session`](crate::Session).
+    /// Creates an agent named `name` that runs `act`, which [calls](Turn::ask) `agents` by their names. What each remembers can
+    /// be read and reset in a [`Session`](crate::Session).
     ///
     /// # Errors
     /// When the name is illegal.

@@ -17,7 +17,7 @@ pub struct Human {
 }
 
 impl Human {
-    /// A person of this name.
+    /// Creates a participant named `name` who is a person.
     ///
     /// # Errors
     /// When the name is illegal.
@@ -27,8 +27,8 @@ impl Human {
         Ok(Self { name, description: String::new(), question })
     }
 
-    /// The question that the person `name` is asked in their turns, unless another one is [set](Self::question). Its words are those of a
-    /// terminal: where answers come from elsewhere, show it in other words.
+    /// Returns the question that the person `name` is asked in their turns, unless another one is [set](Self::question). Its
+    /// words are those of a terminal: where answers come from elsewhere, show it in other words.
     ///
     /// ```
     /// use polylogue::Human;

@@ -51,7 +51,7 @@ impl PromptedTool {
     /// Default limit on errors in a row, of each kind.
     pub const DEFAULT_MAX_ERRORS: u32 = 5;
 
-    /// An optional tool.
+    /// Creates an optional tool with the default options.
     #[must_use]
     pub fn new(tool: impl Tool) -> Self {
         Self::of(AnyTool::new(tool))
@@ -90,7 +90,7 @@ impl PromptedTool {
         Self { max_call_errors: errors, ..self }
     }
 
-    /// The tool.
+    /// Returns the tool.
     #[must_use]
     pub const fn tool(&self) -> &AnyTool {
         &self.tool

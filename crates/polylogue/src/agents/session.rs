@@ -77,7 +77,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session in memory only, gone when it is dropped.
+    /// Creates a session in memory only, gone when it is dropped.
     #[must_use]
     pub fn in_memory() -> Self {
         Self::of(Log::in_memory())
@@ -105,13 +105,13 @@ impl Session {
         Ok(Self::of(Log::open(store, id).await?))
     }
 
-    /// A session on a log: a new one, or one that was a session before.
+    /// Creates a session on a log: a new one, or one that was a session before.
     #[must_use]
     pub const fn of(log: Log) -> Self {
         Self { log }
     }
 
-    /// The log, to subscribe, to cancel, and to read the usage.
+    /// Returns the log, to subscribe, to cancel, and to read the usage.
     #[must_use]
     pub const fn log(&self) -> &Log {
         &self.log

@@ -29,7 +29,7 @@ pub struct AnswerTimeout {
 }
 
 impl AnswerTimeout {
-    /// `agent`, whose questions are answered by `answer` after `limit`.
+    /// Wraps `agent`: its questions are answered by `answer` after `limit`.
     #[must_use]
     pub fn new(agent: impl Agent, limit: Duration, answer: impl Into<Arc<str>>) -> Self {
         let after_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);

@@ -29,7 +29,7 @@ pub struct BackgroundTurns {
 }
 
 impl BackgroundTurns {
-    /// `agent`, whose turns are background tasks.
+    /// Wraps `agent`, so that its turns are background tasks.
     #[must_use]
     pub fn new(agent: impl Agent) -> Self {
         Self { agent: AnyAgent::new(agent) }

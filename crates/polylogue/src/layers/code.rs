@@ -74,7 +74,7 @@ impl Default for Coder {
 }
 
 impl Coder {
-    /// A coder without languages and without approval.
+    /// Creates a coder without languages and without approval.
     #[must_use]
     pub const fn new() -> Self {
         Self { tools: Vec::new(), tags: Vec::new(), window: None, approval: Approval::never() }

@@ -47,7 +47,7 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// An executor without tools.
+    /// Creates an executor without tools.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -75,7 +75,7 @@ impl Executor {
         Self { approval, ..self }
     }
 
-    /// The specs of its tools, for [`Assistant::suggest_tool`](crate::Assistant::suggest_tool).
+    /// Returns the specs of its tools, for [`Assistant::suggest_tool`](crate::Assistant::suggest_tool).
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.iter().map(Tool::spec)
     }

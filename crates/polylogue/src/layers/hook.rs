@@ -51,7 +51,7 @@ type OnView = dyn Fn(Vec<Entry>, &Request<'_>) -> Vec<Entry> + Send + Sync;
 type OnReply = dyn Fn(Reply) -> Reply + Send + Sync;
 
 impl Hooked {
-    /// `model` without hooks.
+    /// Wraps `model`, without hooks.
     pub fn new(model: impl Model) -> Self {
         Self { model: AnyModel::new(model), views: Vec::new(), replies: Vec::new() }
     }
@@ -160,7 +160,7 @@ impl ModelWrapper for Hooked {
     }
 }
 
-/// A hook that changes each text part and nothing else.
+/// Returns a hook that changes each text part and nothing else.
 pub fn texts(change: impl Fn(&str) -> String) -> impl Fn(Vec<Part>) -> Vec<Part> {
     move |parts| {
         let change = |part| match part {

@@ -71,7 +71,7 @@ type OuterFn = dyn Fn(&Turn<'_>) -> String + Send + Sync;
 pub struct Reflection(Arc<Chat>);
 
 impl OuterContext {
-    /// A summary by `agent`, asked with `prompt`, of every message that the replying agent sees. Takes one turn of
+    /// Carries a summary by `agent`, asked with `prompt`, of every message that the replying agent sees. Takes one turn of
     /// `agent`, in its own chat before the inner one.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl OuterContext {
         Ok(Self::Reflected(Reflection(Arc::new(chat))))
     }
 
-    /// The result of `text` for the turn: from the last message, its sender, or the whole conversation. Must be
+    /// Carries the result of `text` for the turn: from the last message, its sender, or the whole conversation. Must be
     /// deterministic.
     pub fn own(text: impl Fn(&Turn<'_>) -> String + Send + Sync + 'static) -> Self {
         Self::Own(Arc::new(text))

@@ -48,12 +48,12 @@ use crate::layers::hook::Hooked;
 
 /// Parses values in texts.
 pub trait Parser: Send + Sync + 'static {
-    /// The format instructions at the end of the system message; blank for none.
+    /// Returns the format instructions at the end of the system message; blank for none.
     fn instruction(&self) -> String {
         String::new()
     }
 
-    /// The value in `text`; `None` if there is none. Must be deterministic.
+    /// Parses the value in `text`; `None` if there is none. Must be deterministic.
     ///
     /// # Errors
     /// What is wrong with the text, in words that the model can act on.
@@ -77,7 +77,7 @@ pub struct Parsed {
 }
 
 impl Parsed {
-    /// `agent`, with a parser for its messages.
+    /// Wraps `agent` with a parser for its messages.
     #[must_use]
     pub fn new(agent: Assistant, parser: impl Parser) -> Self {
         let parser: Arc<dyn Parser> = Arc::new(parser);
@@ -103,7 +103,7 @@ impl Parsed {
         Self { repairs, ..self }
     }
 
-    /// The assistant by which its model is called, with the format in its system message. For inspection.
+    /// Returns the assistant by which its model is called, with the format in its system message. For inspection.
     #[must_use]
     pub const fn assistant(&self) -> &Assistant {
         &self.agent
@@ -116,7 +116,7 @@ impl Parsed {
     }
 }
 
-/// The last value in `message`: of a parser, or of an [output schema](Assistant::output_schema).
+/// Returns the last value in `message`: of a parser, or of an [output schema](Assistant::output_schema).
 #[must_use]
 pub fn value(message: &Message) -> Option<&Value> {
     message.parts.iter().rev().find_map(|part| match part {

@@ -42,12 +42,12 @@ use crate::Human;
 /// The rules of [`Agent::act`] apply: when a run is resumed in the middle of a turn, `reply` runs again from its start,
 /// and must be deterministic.
 pub trait Reply: Send + Sync + 'static {
-    /// The label of the layer in a stack, for [`Stack::without`].
+    /// Returns the label of the layer in a stack, for [`Stack::without`].
     fn label(&self) -> &str {
         ""
     }
 
-    /// Whether a turn without a reply is silent, so that the chat continues: a person, a model or a chat could have
+    /// Returns whether a turn without a reply is silent, so that the chat continues: a person, a model or a chat could have
     /// replied. A stack of only program layers, which have nothing to do, ends the chat instead. Default: `false`.
     fn may_be_silent(&self) -> bool {
         false
@@ -128,7 +128,7 @@ agent_as_layer! {
     AnyAgent, |agent| agent.name().as_str(), "The layer of the agent's name: passes on when its message is empty.";
 }
 
-/// A layer from a pure function of the turn.
+/// Creates a layer from a pure function of the turn.
 ///
 /// ```
 /// use polylogue::Act;

@@ -131,7 +131,7 @@ impl Carryover {
         Self { along: Some(dag.clone()), ..self }
     }
 
-    /// `chat`, which starts with this as a participant of a sequence.
+    /// Makes `chat` start with this, as a participant of a sequence.
     #[must_use]
     pub fn begin(&self, chat: ChatBuilder) -> ChatBuilder {
         chat.task_from(self.task_from()).opening_from(self.opening())
@@ -169,7 +169,7 @@ impl Carryover {
         }
     }
 
-    /// The first message as text, for the participant `me` of the outer chat. Carried results are below the message, a
+    /// Returns the first message as text, for the participant `me` of the outer chat. Carried results are below the message, a
     /// line each, after the line `Context:`.
     #[must_use]
     pub fn text(&self, around: &Transcript, me: &Name) -> String {
@@ -199,7 +199,7 @@ impl Carryover {
         }
     }
 
-    /// The results carried over to the participant `me` of the outer chat, in order.
+    /// Returns the results carried over to the participant `me` of the outer chat, in order.
     #[must_use]
     pub fn items(&self, around: &Transcript, me: &Name) -> Vec<String> {
         let said =
@@ -265,7 +265,7 @@ pub struct WithCarryover {
 }
 
 impl WithCarryover {
-    /// `chat`, which starts with `carryover`, unless that is blank.
+    /// Wraps `chat`: it starts with `carryover`, and is skipped when that is blank.
     #[must_use]
     pub const fn new(chat: Chat, carry: Carryover) -> Self {
         Self { chat, carry }

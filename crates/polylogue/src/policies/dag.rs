@@ -37,7 +37,7 @@ use crate::stop::Reason;
 pub struct Dag(Arc<CheckedGraph>);
 
 impl Dag {
-    /// The DAG of `chats`, each with its dependencies.
+    /// Creates the DAG of `chats`, each with its dependencies.
     ///
     /// # Errors
     /// When a name is illegal, a chat is listed twice, a dependency is not listed, or dependencies form a cycle.
@@ -69,7 +69,7 @@ impl Dag {
         }
     }
 
-    /// The dependencies of `chat`.
+    /// Returns the dependencies of `chat`.
     #[must_use]
     pub fn of(&self, chat: &Name) -> Vec<Name> {
         self.0.sources(chat)

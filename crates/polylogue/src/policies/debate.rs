@@ -35,11 +35,11 @@ pub enum Tie {
     /// The first of them, in the order of the options; without votes, undecided.
     #[default]
     First,
-    /// This participant or private agent decides, in a private turn. Without a clear answer, undecided.
+    /// This participant or private agent breaks the tie, in a private turn. Without a clear answer, undecided.
     Chair(Name),
-    /// So many further rounds, each with a vote. If the last ends in a tie, undecided.
+    /// Holds this number of further rounds, each with a vote. If the last ends in a tie, undecided.
     Again(u32),
-    /// Undecided.
+    /// The debate ends undecided.
     Undecided,
 }
 
@@ -77,7 +77,7 @@ impl VoteResult {
         Self { counts: (0..options).map(count).collect(), votes }
     }
 
-    /// The options with the most votes; all when there are no votes.
+    /// Returns the options with the most votes; all when there are no votes.
     #[must_use]
     pub fn first(&self) -> Vec<usize> {
         let most = self.counts.iter().max().copied().unwrap_or_default();
@@ -94,7 +94,7 @@ enum Stage {
 }
 
 impl Debate {
-    /// A debate between `options`: one parallel round in which all participants argue and vote.
+    /// Creates a debate between `options`: one parallel round in which all participants argue and vote.
     ///
     /// # Errors
     /// When there are fewer than two options, or two are too similar.
@@ -155,7 +155,7 @@ impl Debate {
         Self { ask: Arc::new(text), ..self }
     }
 
-    /// The finished votes of `chat`, in order: several after ties.
+    /// Returns the finished votes of `chat`, in order: several after ties.
     #[must_use]
     pub fn tallies(&self, chat: &Transcript) -> Vec<VoteResult> {
         let mut tallies = Vec::new();

@@ -64,7 +64,7 @@ impl Orchestrator {
     /// four times seldom succeeds later.
     pub const DEFAULT_MAX_RETRIES: u32 = 3;
 
-    /// An orchestrator with the participant `planner`, who also fills in the ledger.
+    /// Creates an orchestrator with the participant `planner`, who also fills in the ledger.
     ///
     /// # Errors
     /// When the name is illegal.

@@ -10,7 +10,7 @@ use polylogue_core::{
 
 use crate::termination::verdict::Verdict;
 
-/// Participants speak one after the other, repeatedly.
+/// Lets participants speak one after the other, repeatedly.
 ///
 /// Starts with the first participant, or, when a participant sent the last opening message, with the next one. Skips
 /// participants who left; when fewer than two of several are present, the chat ends.
@@ -49,7 +49,7 @@ pub(crate) fn after(chat: &Transcript, wanted: impl Fn(&Name) -> bool) -> Option
     after.iter().chain(before).find(|name| wanted(name))
 }
 
-/// Every participant speaks once, in order; then the chat ends. Also for participants that are chats:
+/// Lets every participant speak once, in order; then the chat ends. Also for participants that are chats:
 /// [`Carryover`](crate::policies::carryover::Carryover) carries results from one to the next.
 ///
 /// A [next speaker](Policy::takes_next_speaker) who has not spoken can be chosen; the others follow in order.
@@ -64,7 +64,7 @@ pub fn sequential() -> impl Policy {
     })
 }
 
-/// All participants speak once, at the same time; then the chat ends.
+/// Lets all participants speak once, at the same time; then the chat ends.
 pub fn parallel() -> impl Policy {
     with_follow_ups(|chat: &Transcript| {
         let requests: Vec<TurnRequest> = chat
@@ -118,7 +118,7 @@ pub fn reflected(
     })
 }
 
-/// `chat` with `policy`, and the private agent `agent`, who writes the summary at the end, asked with `prompt`: as
+/// Builds `chat` with `policy` and the private agent `agent`, who is asked with `prompt` for the summary at the end: as
 /// [`reflected`], for an agent that is not a participant. Takes one more model call.
 ///
 /// ```
@@ -181,14 +181,15 @@ pub fn summed_up(
     })
 }
 
-/// The text of the last message of a turn since the chat was last opened; empty if there is none. For [`summed_up`], to
+/// Returns the text of the last message of a turn since the chat was last opened; empty if there is none. For [`summed_up`], to
 /// exclude the opening messages.
 #[must_use]
 pub fn last_said(chat: &Transcript) -> String {
     chat.summary().to_string()
 }
 
-/// The last message without `text`, such as a termination word, and without surrounding white space: for [`summed_up`].
+/// Returns a function for [`summed_up`]: the summary is the last message without `text`, such as a termination word, and
+/// without surrounding white space.
 ///
 /// ```
 /// use polylogue::policies::order::without;

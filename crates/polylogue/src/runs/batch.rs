@@ -68,13 +68,14 @@ pub struct Batch {
 
 /// Budgets that pay for the conversations of a batch besides its own, such as budgets that several processes share.
 pub trait Payers: fmt::Debug + Send + Sync {
-    /// Has a log be paid for, before its chat makes a call: one that is new, or that an earlier run has begun.
+    /// Attaches a log to the budgets that pay for it, before its chat makes a call: a new one, or one that an earlier run has
+    /// begun.
     ///
     /// # Errors
     /// When what pays cannot be read or written.
     fn attach<'a>(&'a self, log: Log, chat: &'a Chat, is_new: bool) -> BoxFuture<'a, Result<Log>>;
 
-    /// The budgets that pay for the conversations that it has attached so far. Once one is exhausted, no other conversation begins.
+    /// Returns the budgets that pay for the conversations attached so far. Once one is exhausted, no other conversation begins.
     fn budgets(&self) -> Vec<Budget>;
 }
 
@@ -96,7 +97,7 @@ pub struct BatchStart {
 /// A conversation that ended, stopped or failed in this run of the batch.
 #[derive(Debug)]
 pub struct BatchResult<I> {
-    /// Its item.
+    /// The item that it was started for.
     pub item: I,
     /// The result. A conversation that failed, is waiting or was cancelled continues when the batch runs again, and so does
     /// one that a [shared](StopReason::is_shared) budget ended; any other closed one does not.
@@ -111,7 +112,7 @@ impl Batch {
     /// Default concurrency: low enough for the rate limits of new provider accounts.
     pub const AT_ONCE: usize = 8;
 
-    /// A batch with logs in `store`.
+    /// Creates a batch with logs in `store`.
     #[must_use]
     pub fn new(store: AnyStore) -> Self {
         let at_once = NonZero::new(Self::AT_ONCE).unwrap_or(NonZero::<usize>::MIN);

@@ -84,7 +84,7 @@ pub struct Failed {
 }
 
 impl Report {
-    /// The report of the last run: after a reopening, from there on. `events` are those of a log, in order.
+    /// Returns the report of the last run: after a reopening, from there on. `events` are those of a log, in order.
     #[must_use]
     pub fn of(events: &[Arc<Event>]) -> Self {
         let (earlier, run) = last_run(events);
@@ -95,13 +95,13 @@ impl Report {
         reader.report(run)
     }
 
-    /// The report of all runs of a conversation together.
+    /// Returns the report of all runs of a conversation together.
     #[must_use]
     pub fn of_all(events: &[Arc<Event>]) -> Self {
         Self::read(Path::root(), events)
     }
 
-    /// The reports of the nested chats in the last run of the outermost chat, in the order in which they started: the
+    /// Returns the reports of the nested chats in the last run of the outermost chat, in the order in which they started: the
     /// result of each chat of a sequence.
     #[must_use]
     pub fn chats(events: &[Arc<Event>]) -> Vec<Self> {
@@ -118,7 +118,7 @@ impl Report {
         reader.report(events)
     }
 
-    /// The usage of rows where `is` holds: of an agent, a model, a purpose, a chat and all within it.
+    /// Returns the usage of the rows for which `is` holds: of an agent, a model, a purpose, a chat and all within it.
     ///
     /// ```
     /// # fn example(report: &polylogue::runs::report::Report, critic: &polylogue::Name) -> polylogue::kernel::data::TotalUsage {

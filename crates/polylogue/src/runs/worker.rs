@@ -96,17 +96,17 @@ pub struct Worker {
     unsuited: Arc<Mutex<Unsuited>>,
 }
 
-/// An event in the life of a worker.
+/// An event of a worker.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum WorkerEvent {
-    /// It has claimed a conversation.
+    /// The worker has claimed a conversation.
     Claimed(LogId),
-    /// It has released one, to be looked at again at that time.
+    /// The worker has released a conversation, which is due again at that time.
     Released(LogId, Due),
-    /// It could not run one, which is tried again at that time unless it is parked.
+    /// The worker could not run a conversation, which is tried again at that time unless it is parked.
     Failed(LogId, Due, String),
-    /// It cannot run one, for that reason, and leaves it to others.
+    /// The worker cannot run a conversation, for that reason, and leaves it to others.
     LeftToOthers(LogId, String),
     /// Another worker has a conversation now, or may have it: what ran here was dropped.
     Lost(LogId),
@@ -128,15 +128,15 @@ impl std::fmt::Debug for Observe {
 pub struct Claimed {
     /// The claim. The worker releases it.
     pub claim: Claim,
-    /// Stops its run when the worker is drained: set it as that of its log.
+    /// The cancellation of the run when the worker is drained: pass it to `Log::cancelled_by`.
     pub stop: Cancellation,
-    /// Tells of inbox messages.
+    /// Notifies the run of inbox messages.
     pub woken: Woken,
     drain: Drain,
 }
 
 impl Claimed {
-    /// Whether the worker is drained: a run that it stops continues on another worker.
+    /// Returns whether the worker is drained: a run that it stops continues on another worker.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.drain.is_requested()
@@ -153,19 +153,19 @@ enum Step {
 type Finding<'a> = BoxFuture<'a, Result<Vec<Claim>, StoreError>>;
 
 impl Worker {
-    /// How many conversations are run at once by default.
+    /// Default number of conversations that a worker runs at once.
     pub const AT_ONCE: usize = 200;
 
-    /// How long a drained worker lets turns end by default, before it aborts them.
+    /// Default time for which a drained worker lets turns end, before it aborts them.
     pub const PATIENCE: Duration = Duration::from_secs(25);
 
-    /// How many conversations it claims in one operation, so that the others find some, too.
+    /// Number of conversations that a worker claims in one operation, so that the others find some, too.
     pub const BATCH: usize = 16;
 
     /// How long aborted turns may take to end. What has not ended by then is dropped, and lost at the end of its lease.
     const GRACE: Duration = Duration::from_secs(5);
 
-    /// A worker that offers nothing, with the defaults.
+    /// Creates a worker that offers nothing, with the defaults.
     #[must_use]
     pub fn new(store: WorkerStore) -> Self {
         Self {
@@ -182,55 +182,56 @@ impl Worker {
         }
     }
 
-    /// Sets what it offers: it claims the conversations that need nothing else. Default: nothing.
+    /// Sets what the worker offers: it claims conversations that need nothing else. Default: nothing.
     #[must_use]
     pub fn offers(self, offers: Features) -> Self {
         Self { offers, ..self }
     }
 
-    /// Sets how many conversations it runs at once. Default: [`AT_ONCE`](Self::AT_ONCE).
+    /// Sets the number of conversations that the worker runs at once. Default: [`AT_ONCE`](Self::AT_ONCE).
     #[must_use]
     pub fn at_once(self, at_once: usize) -> Self {
         Self { at_once, ..self }
     }
 
-    /// Sets where others reach its process over HTTP, as [`overview`](polylogue_core::Queue::overview) shows it. Default: nowhere.
+    /// Sets the address at which others reach the process over HTTP, as [`overview`](polylogue_core::Queue::overview) shows it.
+    /// Default: nowhere.
     #[must_use]
     pub fn address(self, address: Option<String>) -> Self {
         Self { address, ..self }
     }
 
-    /// Sets how often it asks for conversations that are due.
+    /// Sets how often the worker asks for conversations that are due.
     #[must_use]
     pub fn pace(self, pace: Pace) -> Self {
         Self { pace, ..self }
     }
 
-    /// Sets how long it lets turns end when it is drained. Default: [`PATIENCE`](Self::PATIENCE).
+    /// Sets the time for which a drained worker lets turns end. Default: [`PATIENCE`](Self::PATIENCE).
     #[must_use]
     pub fn patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
-    /// Sets what is called with everything that happens.
+    /// Sets a callback for the events of the worker.
     #[must_use]
     pub fn observe(self, observe: impl Fn(&WorkerEvent) + Send + Sync + 'static) -> Self {
         Self { observe: Observe(Arc::new(observe)), ..self }
     }
 
-    /// The handle that drains it: it claims nothing more, lets turns end, and releases everything for others.
+    /// Returns the handle that drains the worker: it claims nothing more, lets turns end, and releases everything for others.
     #[must_use]
     pub fn drain(&self) -> Drain {
         self.drain.clone()
     }
 
-    /// How many conversations it runs now.
+    /// Returns the number of conversations that are running now.
     #[must_use]
     pub fn running(&self) -> usize {
         self.stops().len()
     }
 
-    /// Claims conversations and has them run by `run`, until it is drained. An error of the store never ends it.
+    /// Claims conversations and runs them by `run`, until it is drained. An error of the store never ends it.
     ///
     /// `run` opens the conversation of its claim in the [store](WorkerStore::store) of this worker, and runs it. The claim is released
     /// here, also if its log is dropped. When the claim is lost, the future of `run` is dropped.

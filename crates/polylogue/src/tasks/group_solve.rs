@@ -86,7 +86,7 @@ impl GroupSolve {
     /// Default limit on iterations.
     pub const DEFAULT_MAX_ITERATIONS: u64 = 5;
 
-    /// Two or more agents that talk about their tasks, in this order, and stop as `mode` says.
+    /// Creates a group of two or more agents that talk about their tasks, in this order, and stop as `mode` says.
     #[must_use]
     pub fn of(tasks: impl IntoIterator<Item = Task>, mode: EndMode) -> Self {
         let group = Group {
@@ -101,7 +101,8 @@ impl GroupSolve {
         Self { before: Vec::new(), group: Some(group), after: Vec::new() }
     }
 
-    /// Tasks that agents solve alone, one after the other, without talking; [`tasks`](crate::tasks::tasks) makes a chat of them directly.
+    /// Creates a group solve of tasks that agents solve alone, one after the other, without talking;
+    /// [`tasks`](crate::tasks::tasks) makes a chat of them directly.
     #[must_use]
     pub fn alone(tasks: impl IntoIterator<Item = Task>) -> Self {
         Self { before: tasks.into_iter().collect(), group: None, after: Vec::new() }

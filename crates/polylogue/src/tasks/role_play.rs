@@ -91,7 +91,7 @@ impl RolePlay {
     /// Default temperature of all others, which should keep to their roles. LazyLLM's value.
     pub const ROLE_TEMPERATURE: f64 = 0.2;
 
-    /// A role-play of `assistant`, who solves, and `user`, who instructs.
+    /// Creates a role-play of `assistant`, who solves, and `user`, who instructs.
     ///
     /// They keep their tools, parameters and view options. Their own system messages come after the rules of their
     /// roles, and are made from the specified task. Their roles are their names, with a space for every `_`.
@@ -279,7 +279,7 @@ impl RolePlay {
         self
     }
 
-    /// The role-play as a chat.
+    /// Builds the role-play as a chat.
     ///
     /// # Errors
     /// When a name is illegal or used twice, or the marker is blank.
@@ -287,7 +287,7 @@ impl RolePlay {
         self.builder(name)?.build()
     }
 
-    /// The role-play as a chat builder, to configure it further, such as its description.
+    /// Returns the role-play as a chat builder, to configure it further, such as its description.
     ///
     /// # Errors
     /// When the marker is blank.
@@ -296,7 +296,7 @@ impl RolePlay {
         Ok(chat.policy(policy))
     }
 
-    /// The chat without its policy, and its policy, to wrap it, such as in [`reflected`](crate::policies::reflected).
+    /// Returns the chat without its policy, and its policy, to wrap it, such as in [`reflected`](crate::policies::reflected).
     ///
     /// # Errors
     /// As [`builder`](Self::builder).
@@ -322,7 +322,7 @@ impl RolePlay {
         Ok((chat, RolePlayPolicy { cast, rules: role_play.rules, done }))
     }
 
-    /// The assistants with the system messages and parameters that they have in `chat`, as their models receive them.
+    /// Returns the assistants with the system messages and parameters that they have in `chat`, as their models receive them.
     /// For inspection.
     #[must_use]
     pub fn assistants_in(&self, chat: &Transcript) -> Vec<Assistant> {

@@ -64,7 +64,7 @@ enum Worker {
 }
 
 impl Task {
-    /// The task `prompt` for an agent with a model.
+    /// Creates the task `prompt` for an agent with a model.
     ///
     /// Tasks whose agents have the same name belong to the same agent: each can have other settings.
     #[must_use]
@@ -74,7 +74,7 @@ impl Task {
         Self::of(Worker::Model(Box::new(agent.view(options))), prompt.into())
     }
 
-    /// The task `prompt` for any other agent: a person, a function, a stack of layers, or a chat. It can talk about its
+    /// Creates the task `prompt` for any other agent: a person, a function, a stack of layers, or a chat. It can talk about its
     /// task, but cannot be asked whether it is complete.
     #[must_use]
     pub fn by(agent: impl Agent, prompt: impl Into<Arc<str>>) -> Self {
@@ -153,7 +153,7 @@ impl Task {
         }
     }
 
-    /// The agent's name.
+    /// Returns the agent's name.
     #[must_use]
     pub fn who(&self) -> &Name {
         match &self.worker {

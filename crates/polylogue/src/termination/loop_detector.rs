@@ -13,7 +13,7 @@ use polylogue_core::{Line, Message, Part, Source, StopReason, Transcript};
 
 use crate::stop::{Condition, Stop};
 
-/// How soon a chat counts as a loop. 0 disables a check.
+/// The thresholds from which a chat counts as a loop. 0 disables a check.
 ///
 /// ```
 /// use polylogue::stop::LoopDetector;

@@ -24,14 +24,14 @@ use serde_json::{Map, Value};
 pub enum Reason {
     /// The only participant replied, in a chat in which each has one turn.
     Replied {
-        /// Who.
+        /// The participant.
         who: Name,
     },
     /// Every participant has spoken, in a chat in which each has one turn.
     AllSpoken,
     /// A participant replied without a handoff, in a chat that ends then.
     NoHandoff {
-        /// Who.
+        /// The participant.
         who: Name,
     },
     /// The graph has no open path.
@@ -59,21 +59,21 @@ pub enum Reason {
     Undecided,
     /// The orchestrator judged the request satisfied.
     RequestSatisfied {
-        /// Who wrote that into the ledger.
+        /// The participant that wrote this into the ledger.
         by: Name,
     },
     /// Every task was done by its agent, once.
     TasksDone {
-        /// How many.
+        /// The number of tasks.
         count: u64,
     },
     /// The requested number of turns, messages or iterations was reached. This is an expected end; the limits that
     /// keep a chat or a run from going too far are [`StopReason::Turns`], [`Messages`](Self::Messages) and
     /// [`Rounds`](Self::Rounds).
     CountReached {
-        /// How many.
+        /// The number that was reached.
         count: u64,
-        /// Of what.
+        /// The quantity that was counted.
         of: Counted,
     },
     /// A message contained, or was, a text of a termination condition.
@@ -95,12 +95,12 @@ pub enum Reason {
         /// The name of the condition.
         name: String,
     },
-    /// The limit on messages.
+    /// The chat reached its limit on messages.
     Messages {
-        /// How many are allowed.
+        /// The maximum number of messages.
         limit: u64,
     },
-    /// The limit on running time, waiting for people not counted.
+    /// The chat reached its limit on running time, waiting for people not counted.
     Time {
         /// The limit in milliseconds.
         limit_ms: u64,
@@ -112,30 +112,30 @@ pub enum Reason {
     },
     /// A participant had no reply, and the chat needs one.
     NoReply {
-        /// Who.
+        /// The participant.
         who: Name,
     },
-    /// A participant's limit on rounds of tool calls in one turn: its model called tools until the limit, and said
+    /// A participant reached its limit on rounds of tool calls in one turn: its model called tools until the limit, and said
     /// nothing.
     ToolRounds {
-        /// Whose.
+        /// The participant.
         who: Name,
-        /// How many are allowed.
+        /// The maximum number of rounds.
         limit: u64,
     },
-    /// The context window of a participant's model: the provider refused a request as too long, and the history could not
-    /// be compacted, or was and is still too long.
+    /// The context window of a participant's model is full: the provider refused a request as too long, and the history could
+    /// not be compacted, or was and is still too long.
     ContextFull {
-        /// Whose.
+        /// The participant.
         who: Name,
         /// The model, as `provider:model`.
         model: Arc<str>,
     },
-    /// A participant's limit on automatic replies without human input.
+    /// A participant reached its limit on automatic replies without human input.
     AutoReplies {
-        /// Whose.
+        /// The participant.
         who: Name,
-        /// How many in a row are allowed.
+        /// The maximum number in a row.
         limit: u64,
     },
     /// The rules of the chat allow no next speaker.
@@ -153,9 +153,9 @@ pub enum Reason {
         /// The agents whose tasks are complete, in the order of completion.
         who: Vec<Name>,
     },
-    /// The limit on rounds, in each of which every participant speaks once.
+    /// The chat reached its limit on rounds, in each of which every participant speaks once.
     Rounds {
-        /// How many are allowed.
+        /// The maximum number of rounds.
         limit: u64,
     },
     /// A participant's model made too many errors: in tool calls, in the format of its reply, or in its role.
@@ -164,13 +164,13 @@ pub enum Reason {
         who: Name,
         /// The kind of error.
         of: ModelMistake,
-        /// How many in a row are allowed.
+        /// The maximum number in a row.
         limit: u64,
     },
 }
 
 impl Reason {
-    /// The reason that is in `reason`; `None` if that is one of the kernel or of a custom policy or condition.
+    /// Returns the reason that is in `reason`; `None` if that is one of the kernel or of a custom policy or condition.
     #[must_use]
     pub fn of(reason: &StopReason) -> Option<Self> {
         let StopReason::Other(other) = reason else { return None };
@@ -294,7 +294,7 @@ fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {plural}") }
 }
 
-/// What is counted.
+/// The quantity that a limit or condition counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -22,7 +22,7 @@ use regex::Regex;
 pub struct Stop(#[debug(skip)] Arc<dyn Condition>);
 
 impl Stop {
-    /// A custom condition.
+    /// Creates a custom condition.
     pub fn new(condition: impl Condition) -> Self {
         Self(Arc::new(condition))
     }
@@ -98,8 +98,9 @@ fn count(condition: impl Fn(&Transcript) -> Option<StopReason> + Send + Sync + '
     Stop::new(Count(condition))
 }
 
-/// After `limit` turns in the chat, an expected end: [`Reason::CountReached`]. Private turns do not count. It is checked
-/// between steps: turns that run in parallel all end first. For a safety limit see [`ChatBuilder::max_turns`](polylogue_core::ChatBuilder::max_turns).
+/// Ends the chat after `limit` turns, an expected end: [`Reason::CountReached`]. Private turns do not count. It is checked
+/// between steps: turns that run in parallel all end first. For a safety limit see
+/// [`ChatBuilder::max_turns`](polylogue_core::ChatBuilder::max_turns).
 #[must_use]
 pub fn max_turns(limit: u64) -> Stop {
     count(move |t| {
@@ -108,7 +109,7 @@ pub fn max_turns(limit: u64) -> Stop {
     })
 }
 
-/// After `limit` messages in the chat, including the opening, an expected end: [`Reason::CountReached`].
+/// Ends the chat after `limit` messages, including the opening, an expected end: [`Reason::CountReached`].
 #[must_use]
 pub fn max_messages(limit: u64) -> Stop {
     count(move |t| {
@@ -118,7 +119,8 @@ pub fn max_messages(limit: u64) -> Stop {
     })
 }
 
-/// After `limit` input and output tokens since the chat was opened last, including nested chats. Calls with unknown tokens do not count.
+/// Ends the chat after `limit` input and output tokens since it was opened last, including nested chats. Calls with unknown
+/// tokens do not count.
 #[must_use]
 pub fn max_tokens(limit: u64) -> Stop {
     count(move |t| {
@@ -127,8 +129,8 @@ pub fn max_tokens(limit: u64) -> Stop {
     })
 }
 
-/// After costs of `limit` since the chat was opened last, including tools and nested chats. Calls with unknown cost do not count;
-/// [`Limits::cost`](polylogue_core::Limits), the limit of a whole run, refuses them.
+/// Ends the chat after costs of `limit` since it was opened last, including tools and nested chats. Calls with unknown cost do
+/// not count; [`Limits::cost`](polylogue_core::Limits), the limit of a whole run, refuses them.
 #[must_use]
 pub fn max_cost(limit: Money) -> Stop {
     count(move |t| {
@@ -137,19 +139,19 @@ pub fn max_cost(limit: Money) -> Stop {
     })
 }
 
-/// After `limit_ms` milliseconds by the times of events, not counting time spent waiting for people.
+/// Ends the chat after `limit_ms` milliseconds by the times of events, not counting time spent waiting for people.
 #[must_use]
 pub fn max_time_ms(limit_ms: u64) -> Stop {
     count(move |t| (t.elapsed_ms() >= limit_ms).then(|| StopReason::from(Reason::Time { limit_ms })))
 }
 
-/// When `holds`, a pure function of the transcript, is true.
+/// Ends the chat when `holds`, a pure function of the transcript, is true.
 pub fn when(name: &str, holds: impl Fn(&Transcript) -> bool + Send + Sync + 'static) -> Stop {
     let name = name.to_owned();
     count(move |t| holds(t).then(|| StopReason::from(Reason::Condition { name: name.clone() })))
 }
 
-/// When a message in the chat contains `text`. The task and reasoning do not count.
+/// Ends the chat when a message contains `text`. The task and reasoning do not count.
 #[must_use]
 pub fn says(text: &str) -> Says {
     Says { text: text.into(), whole: false, by: Vec::new() }
@@ -164,13 +166,13 @@ pub struct Says {
 }
 
 impl Says {
-    /// Only when the message is exactly the text, except for surrounding white space.
+    /// Requires that the message is exactly the text, except for surrounding white space.
     #[must_use]
     pub fn whole(self) -> Self {
         Self { whole: true, ..self }
     }
 
-    /// Only in messages of `name`, or of one of the names added before.
+    /// Counts only messages of `name`, or of one of the names added before.
     #[must_use]
     pub fn by(mut self, name: Name) -> Self {
         self.by.push(name);
@@ -219,7 +221,7 @@ impl<S: Into<Stop>> BitAnd<S> for Says {
     }
 }
 
-/// When a message of one of `by`, or of any participant if that is empty, matches the regular expression.
+/// Ends the chat when a message of one of `by`, or of any participant if that is empty, matches the regular expression.
 ///
 /// # Errors
 /// When `pattern` is not a valid regular expression of the `regex` crate.

@@ -24,7 +24,7 @@ impl Verdict {
         Self { complete: complete.unwrap_or(false), reply: reply.into(), unclear: complete.is_none() }
     }
 
-    /// The verdict in `message`, if there is one.
+    /// Returns the verdict in `message`, if there is one.
     #[must_use]
     pub fn of(message: &Message) -> Option<Self> {
         message.parts.iter().find_map(|part| match part {

@@ -57,14 +57,14 @@ impl AgentTool {
     /// Default limit on calls per turn.
     pub const DEFAULT_AT_MOST: u32 = 8;
 
-    /// `chat` as a tool with its name and description.
+    /// Makes `chat` a tool with its name and description.
     #[must_use]
     pub fn chat(chat: Chat) -> Self {
         let (name, description) = (Agent::name(&chat).clone(), Agent::description(&chat).to_owned());
         Self::new(Target::Chat(Arc::new(chat)), name, &description)
     }
 
-    /// `agent` as a tool with its name and description.
+    /// Makes `agent` a tool with its name and description.
     #[must_use]
     pub fn agent(agent: impl Agent) -> Self {
         let agent = AnyAgent::new(agent);

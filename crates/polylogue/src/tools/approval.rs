@@ -47,8 +47,8 @@ use serde_json::Value;
 pub use self::exact::{MARGIN, exact, visible};
 pub(crate) use self::verdict::{Verdict, asked, choices, rejected};
 
-/// Whether the argument `name` of a call is code, which is shown as lines of code instead of a JSON string: a text with the name
-/// `code`, or one of several lines.
+/// Returns whether the argument `name` of a call is code, which is shown as lines of code instead of a JSON string: a text with
+/// the name `code`, or one of several lines.
 ///
 /// ```
 /// use polylogue::tools::approval::is_code;
@@ -62,8 +62,9 @@ pub fn is_code(name: &str, value: &Value) -> bool {
     value.as_str().is_some_and(|text| name == "code" || text.trim().contains('\n'))
 }
 
-/// Whether `answer` refuses what it is asked to approve: it rejects it, or ends the conversation. Only such an answer can be the
-/// [default](crate::layers::AnswerTimeout) of an approval: what runs is decided by a person, and not by the end of a time limit.
+/// Returns whether `answer` refuses what it is asked to approve: it rejects it, or ends the conversation. Only such an answer
+/// can be the [default](crate::layers::AnswerTimeout) of an approval: what runs is decided by a person, and not by the end of a
+/// time limit.
 ///
 /// ```
 /// use polylogue::tools::approval::is_refusal;
@@ -82,7 +83,7 @@ const MAX_ATTEMPTS: usize = 5;
 /// The reason of a rejection after that.
 const UNDECIDED: &str = "No answer was clear.";
 
-/// When a person must approve something of type `T`. See the [module](self).
+/// A rule for when a person must approve a value of type `T`. See the [module](self).
 pub struct Approval<T>(Option<Arc<Rule<T>>>);
 
 type Rule<T> = dyn Fn(&T) -> Decision + Send + Sync;
@@ -90,11 +91,11 @@ type Rule<T> = dyn Fn(&T) -> Decision + Send + Sync;
 /// The decision of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// It runs.
+    /// The call runs.
     Run,
     /// A person is asked.
     Ask,
-    /// It does not run, with the reason.
+    /// The call does not run, with the reason.
     Deny(String),
 }
 
@@ -111,26 +112,26 @@ pub struct ApprovalRequest {
 }
 
 impl<T> Approval<T> {
-    /// Everything runs without approval.
+    /// Requires no approval.
     #[must_use]
     pub const fn never() -> Self {
         Self(None)
     }
 
-    /// Everything needs approval.
+    /// Requires approval for everything.
     #[must_use]
     pub fn always() -> Self {
         Self::when(|_| true)
     }
 
-    /// Approval when `rule`, a pure function, is true.
+    /// Requires approval when `rule`, a pure function, is true.
     #[must_use]
     pub fn when(rule: impl Fn(&T) -> bool + Send + Sync + 'static) -> Self {
         Self::by(move |what| if rule(what) { Decision::Ask } else { Decision::Run })
     }
 
-    /// `rule` decides what runs, what needs approval, and what is refused. A logged question stays a question, whatever
-    /// the rule decides when the run is resumed.
+    /// Lets `rule` decide what runs, what needs approval, and what is refused. A logged question stays a question, whatever the
+    /// rule decides when the run is resumed.
     #[must_use]
     pub fn by(rule: impl Fn(&T) -> Decision + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(rule)))
@@ -199,7 +200,7 @@ pub(crate) fn was_asked(turn: &Turn<'_>, question: impl Fn() -> (String, Call)) 
 }
 
 impl Approval<ApprovalRequest> {
-    /// Approval for calls of tools with these names, in which `*` matches any characters, or none.
+    /// Requires approval for calls of tools with these names, in which `*` matches any characters, or none.
     #[must_use]
     pub fn of_tools<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
@@ -207,7 +208,7 @@ impl Approval<ApprovalRequest> {
     }
 }
 
-/// Whether `name` matches `pattern`, in which `*` matches any characters, or none.
+/// Returns whether `name` matches `pattern`, in which `*` matches any characters, or none.
 #[must_use]
 pub fn is_like(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
@@ -223,7 +224,7 @@ pub fn is_like(pattern: &str, name: &str) -> bool {
     left.ends_with(tail)
 }
 
-/// Whether the tool name `tool` matches `pattern`, as [`is_like`]; for a tool that is named after a participant,
+/// Returns whether the tool name `tool` matches `pattern`, as [`is_like`]; for a tool that is named after a participant,
 /// `pattern` can have the participant's own name, as in `transfer_to_Ai assistant 1`.
 #[must_use]
 pub fn is_like_tool(pattern: &str, tool: &str) -> bool {

@@ -26,7 +26,7 @@ pub use self::read::ReadResult;
 /// Bytes that a reference takes in a result at most.
 const NOTE: usize = 256;
 
-/// Which results of tools are stored whole instead of truncated.
+/// Settings of large results of tools, which are stored whole instead of truncated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LargeResults {
     above: usize,
@@ -42,10 +42,11 @@ impl LargeResults {
     /// Default of [`above`](Self::above): results up to this size are never truncated.
     pub const DEFAULT_ABOVE: usize = Outcome::MAX_BYTES;
 
-    /// The least number of bytes above which results are stored. With a lower limit they are truncated.
+    /// Minimum number of bytes above which results are stored. With a lower limit they are truncated.
     pub const MIN_ABOVE: usize = 1_000;
 
-    /// The most bytes of a stored result that the model receives at once: of its beginning and its end, and by a call of `read_result`.
+    /// Maximum number of bytes of a stored result that the model receives at once: of its beginning and its end, and by a call
+    /// of `read_result`.
     pub const SHOWN: usize = read::SHOWN;
 
     /// Sets the number of bytes up to which a result is not stored.
@@ -59,7 +60,7 @@ impl LargeResults {
         self.above.min(Self::SHOWN).saturating_sub(NOTE)
     }
 
-    /// `tools` whose large results are stored, and `read_result`. If one of them has that name, `tools` unchanged.
+    /// Returns `tools`, whose large results are stored, and `read_result`. If one of them has that name, `tools` unchanged.
     #[must_use]
     pub fn tools(&self, tools: impl IntoIterator<Item = AnyTool>) -> Vec<AnyTool> {
         let tools: Vec<AnyTool> = tools.into_iter().collect();
@@ -71,13 +72,13 @@ impl LargeResults {
         tools.into_iter().map(|tool| self.around(tool)).chain([reader]).collect()
     }
 
-    /// `tool`, whose large results are stored. Its agent needs the [reader](Self::reader), too.
+    /// Wraps `tool`: its large results are stored. Its agent needs the [reader](Self::reader), too.
     #[must_use]
     pub fn around(&self, tool: AnyTool) -> AnyTool {
         AnyTool::new(StoringTool { tool, limits: self.clone() })
     }
 
-    /// The tool `read_result`, which returns as much at once as such a result has.
+    /// Returns the tool `read_result`, which returns as much at once as such a result has.
     #[must_use]
     pub fn reader(&self) -> ReadResult {
         ReadResult::default().at_most(self.shown())

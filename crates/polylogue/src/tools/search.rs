@@ -48,7 +48,7 @@ const FAILURE: usize = 1024;
 /// Bytes of the sentence after the definitions, at most.
 const NOTE: usize = 64;
 
-/// When an agent's model searches its tools instead of receiving all definitions.
+/// Settings of the search by which an agent's model finds tools, instead of receiving all definitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSearch {
     above: usize,
@@ -104,7 +104,8 @@ pub(crate) fn tools<'t>(
     Some([AnyTool::new(SearchTools::new(Arc::clone(&tools))), AnyTool::new(CallTool::new(tools))])
 }
 
-/// The most bytes of a result of `search_tools` among `tools`, and of `call_tool` for a tool that is not one of them.
+/// Returns the maximum number of bytes of a result of `search_tools` among `tools`, and of `call_tool` for a tool that is not
+/// one of them.
 ///
 /// ```
 /// use polylogue::kernel::data::{Outcome, ToolSpec};

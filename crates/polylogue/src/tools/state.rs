@@ -47,7 +47,7 @@ pub const MAX_VALUE_BYTES: usize = Outcome::MAX_BYTES / 4;
 /// Limit on the number of keys set by models.
 pub const MAX_KEYS: usize = 256;
 
-/// The state that the chat sees, as of its last finished turn: that of the team, and its own.
+/// Returns the state that the chat sees, as of its last finished turn: that of the team, and its own.
 #[must_use]
 pub fn of(chat: &Transcript) -> Map<String, Value> {
     let mut state = Map::new();
@@ -55,13 +55,14 @@ pub fn of(chat: &Transcript) -> Map<String, Value> {
     state
 }
 
-/// The value of `key`, as of the last finished turn.
+/// Returns the value of `key`, as of the last finished turn.
 #[must_use]
 pub fn get(chat: &Transcript, key: &str) -> Option<Value> {
     of(chat).swap_remove(key)
 }
 
-/// Whether `key` has this value: for conditions of a [`Graph`](crate::policies::graph::Graph), a group, or [`when`].
+/// Returns a condition that holds when `key` has this value, for a [`Graph`](crate::policies::graph::Graph), a group, or
+/// [`when`].
 pub fn is(
     key: &str,
     value: impl Into<Value>,
@@ -77,13 +78,13 @@ pub fn reaches(key: &str, value: impl Into<Value>) -> Stop {
     when(&format!("{key} is {value}"), is(key, value))
 }
 
-/// An invisible message that sets values: for the opening of a chat.
+/// Creates an invisible message that sets values: for the opening of a chat.
 pub fn given<K: Into<String>, V: Into<Value>>(values: impl IntoIterator<Item = (K, V)>) -> Message {
     let values = values.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
     Message { to: Audience::private(), parts: vec![sets(values)], ..Message::text(Name::user(), "") }
 }
 
-/// The part of a message, or of a tool's outcome, that sets `values`.
+/// Returns the part of a message, or of a tool's outcome, that sets `values`.
 #[must_use]
 pub fn sets(values: Map<String, Value>) -> Part {
     Part::Data(json!({ STATE: values }))
@@ -155,13 +156,13 @@ impl Default for SetState {
 }
 
 impl SetState {
-    /// A tool that sets any key.
+    /// Creates a tool that sets any key.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A tool that sets only these keys.
+    /// Limits the tool to these keys.
     #[must_use]
     pub fn only<K: Into<String>>(self, keys: impl IntoIterator<Item = K>) -> Self {
         let keys: Vec<String> = keys.into_iter().map(Into::into).collect();
@@ -241,7 +242,7 @@ impl Default for GetState {
 }
 
 impl GetState {
-    /// The tool.
+    /// Creates the tool.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -63,7 +63,8 @@ impl Best {
     /// Default limit on retries of the critic.
     pub const DEFAULT_RETRIES: u32 = 2;
 
-    /// The best of `options` replies of `proposer`, at least 1; with one, the critic is not asked.
+    /// Creates an agent that replies with the best of `options` replies of `proposer`, at least 1; with one, the critic is not
+    /// asked.
     #[must_use]
     pub fn of(options: usize, proposer: impl Agent, critic: impl Agent) -> Self {
         let (proposer, critic) = (AnyAgent::new(proposer), AnyAgent::new(critic));

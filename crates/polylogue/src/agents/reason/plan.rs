@@ -24,7 +24,7 @@ impl PlanAndSolve {
     /// Default limit on the steps of a plan.
     pub const DEFAULT_MAX_STEPS: usize = 20;
 
-    /// An agent `name` with a planner and a solver.
+    /// Creates an agent named `name` with a planner and a solver.
     ///
     /// # Errors
     /// When the name is illegal.

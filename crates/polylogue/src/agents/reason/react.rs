@@ -48,7 +48,7 @@ impl React {
         Self { rounds, ..self }
     }
 
-    /// After the last round, calls the model once more, without tools, for an answer.
+    /// Calls the model once more after the last round, without tools, for an answer.
     #[must_use]
     pub fn summarize(self) -> Self {
         Self { summarize: true, ..self }
@@ -61,7 +61,7 @@ impl React {
         Self { in_text: true, ..self }
     }
 
-    /// The assistants by which its model is called: with tools, in text, and without tools. For inspection.
+    /// Returns the assistants by which its model is called: with tools, in text, and without tools. For inspection.
     #[must_use]
     pub fn assistants(&self) -> [Assistant; 3] {
         let textual = self.clone();

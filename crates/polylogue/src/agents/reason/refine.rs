@@ -17,7 +17,7 @@ impl Refine {
     /// Default number of rounds of criticism.
     pub const DEFAULT_ROUNDS: u32 = 3;
 
-    /// An agent `name` with a writer and a critic.
+    /// Creates an agent named `name` with a writer and a critic.
     ///
     /// # Errors
     /// When the name is illegal.

@@ -26,7 +26,7 @@ pub struct Rewoo {
 }
 
 impl Rewoo {
-    /// An agent `name` with a planner and a solver.
+    /// Creates an agent named `name` with a planner and a solver.
     ///
     /// # Errors
     /// When the name is illegal.

@@ -71,7 +71,7 @@ impl ReplyStream {
         Self { watch, texts: BTreeMap::new() }
     }
 
-    /// The next step; `None` when the log is dropped. A slow reader misses deltas, but the text in `Done` is complete.
+    /// Waits for the next step; `None` when the log is dropped. A slow reader misses deltas, but the text in `Done` is complete.
     pub async fn next(&mut self) -> Option<ReplyUpdate> {
         loop {
             let update = match self.watch.next().await? {

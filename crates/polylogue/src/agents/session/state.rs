@@ -28,12 +28,12 @@ pub enum Forget<'a> {
 }
 
 impl State {
-    /// The keys, in order.
+    /// Returns the keys, in order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(key, _)| &**key)
     }
 
-    /// The messages under `key`.
+    /// Returns the messages under `key`.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&[Message]> {
         self.0.iter().find(|(other, _)| other == key).map(|(_, messages)| &**messages)
@@ -78,7 +78,7 @@ struct ChatMemory {
 }
 
 impl Session {
-    /// The memory of `agent` and of the agents that it asks, in this session. Empty for one that was never called.
+    /// Returns the memory of `agent` and of the agents that it asks, in this session. Empty for one that was never called.
     /// Agents that it asks without listing them as [layers](Agent::layers) are included once they were asked.
     ///
     /// # Errors

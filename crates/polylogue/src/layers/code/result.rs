@@ -55,7 +55,7 @@ impl Results {
     }
 }
 
-/// The reply for the `outcomes` of one message: a message with exactly these parts is such a reply.
+/// Returns the reply for the `outcomes` of one message: a message with exactly these parts is such a reply.
 #[must_use]
 pub fn reply_of(outcomes: &[Outcome]) -> Vec<Part> {
     let mut results = Results::default();

@@ -49,7 +49,7 @@ pub struct Declared<F, A> {
 }
 
 impl<F, A: JsonSchema> Declared<F, A> {
-    /// The tool `name`, which runs `function`. Models read `description`.
+    /// Returns the tool `name`, which runs `function`. Models read `description`.
     pub fn new<Fut, R>(name: &str, description: &str, function: F) -> Self
     where
         F: Fn(A) -> Fut,

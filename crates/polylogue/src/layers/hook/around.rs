@@ -43,7 +43,7 @@ type Hook = dyn Fn(Message) -> Message + Send + Sync;
 pub struct Handle(u64);
 
 impl Around {
-    /// `agent`, without hooks.
+    /// Wraps `agent`, without hooks.
     #[must_use]
     pub fn new(agent: impl Agent) -> Self {
         Self { agent: AnyAgent::new(agent), before: Vec::new(), after: Vec::new(), next: 0 }

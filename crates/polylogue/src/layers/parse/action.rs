@@ -72,7 +72,7 @@ struct Kind {
 }
 
 impl Actions {
-    /// An agent without tools.
+    /// Creates an agent without tools.
     ///
     /// # Errors
     /// When the name is illegal.

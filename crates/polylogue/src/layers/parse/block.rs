@@ -26,7 +26,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// The value in `message`; `None` if no block parser made one.
+    /// Returns the value in `message`; `None` if no block parser made one.
     #[must_use]
     pub fn of(message: &Message) -> Option<Self> {
         serde_json::from_value(value(message)?.clone()).ok()
@@ -37,7 +37,7 @@ impl Block {
         Self { tool_type: None, thought: text.into(), action: Value::Null, status: 0, flaw: None }
     }
 
-    /// The kind of tool, if the text has a call, valid or not.
+    /// Returns the kind of tool, if the text has a call, valid or not.
     #[must_use]
     pub fn calls(message: &Message) -> Option<String> {
         Self::of(message)?.tool_type

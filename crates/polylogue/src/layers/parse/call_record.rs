@@ -39,7 +39,7 @@ pub enum RunState {
 }
 
 impl CallRecord {
-    /// The result of the call that `message` answers; `None` if it answers none.
+    /// Returns the result of the call that `message` answers; `None` if it answers none.
     #[must_use]
     pub fn of(message: &Message) -> Option<Self> {
         message.parts.iter().rev().find_map(|part| match part {
@@ -48,7 +48,7 @@ impl CallRecord {
         })
     }
 
-    /// Whether the tool succeeded.
+    /// Returns whether the tool succeeded.
     #[must_use]
     pub const fn is_done(&self) -> bool {
         matches!(self.state, RunState::Done | RunState::Finished)

@@ -11,7 +11,7 @@ use super::Parser;
 pub struct Template(String);
 
 impl Template {
-    /// The text with each `{field}` filled in. Braces around anything but a name stay unchanged.
+    /// Creates a template: the text with each `{field}` filled in. Braces around anything but a name stay unchanged.
     ///
     /// # Errors
     /// When a field is not among `fields`.
@@ -36,7 +36,7 @@ impl Template {
         Ok(Self(filled))
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

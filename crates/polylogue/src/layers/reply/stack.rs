@@ -26,7 +26,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// An agent `name` without layers.
+    /// Creates an agent named `name` without layers.
     ///
     /// # Errors
     /// When the name is illegal.

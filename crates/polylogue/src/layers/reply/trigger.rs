@@ -7,7 +7,7 @@ use polylogue_core::{Act, AnyAgent, Body, Line, Message, Name, Part, Result, Tra
 
 use super::Reply;
 
-/// `layer`, asked only when `trigger` holds.
+/// Wraps `layer`: it is asked only when `trigger` holds.
 pub fn when<R: Reply>(trigger: Trigger, layer: R) -> When<R> {
     When { trigger, layer }
 }
@@ -52,25 +52,25 @@ type Holds = dyn Fn(&Turn<'_>) -> bool + Send + Sync;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// It has text.
+    /// The message has text.
     Text,
-    /// It calls tools.
+    /// The message calls tools.
     Calls,
-    /// It has outcomes of tools.
+    /// The message has outcomes of tools.
     Outcomes,
-    /// It has a picture, a sound or a document.
+    /// The message has a picture, a sound or a document.
     Media,
-    /// It is from a person: the sender of the task, or a person who answered in that turn.
+    /// The message is from a person: the sender of the task, or a person who answered in that turn.
     Person,
 }
 
 impl Trigger {
-    /// A custom condition on the turn, a pure function.
+    /// Creates a custom condition on the turn, a pure function.
     pub fn on(holds: impl Fn(&Turn<'_>) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(holds))
     }
 
-    /// Always, once there is a message.
+    /// Holds once there is a message.
     #[must_use]
     pub fn anyone() -> Self {
         Self::on(|turn| turn.last_message().is_some())
@@ -82,32 +82,32 @@ impl Trigger {
         Self::on(|turn| turn.last_message().is_none())
     }
 
-    /// When the last message is from `name`.
+    /// Holds when the last message is from `name`.
     #[must_use]
     pub fn from(name: Name) -> Self {
         Self::received(move |line| line.message.from == name)
     }
 
-    /// When the last message is from one of `names`.
+    /// Holds when the last message is from one of `names`.
     #[must_use]
     pub fn among(names: impl IntoIterator<Item = Name>) -> Self {
         let names: Vec<Name> = names.into_iter().collect();
         Self::received(move |line| names.contains(&line.message.from))
     }
 
-    /// When the pure function `holds` is true of the last message.
+    /// Holds when the pure function `holds` is true of the last message.
     #[must_use]
     pub fn received(holds: impl Fn(&Line) -> bool + Send + Sync + 'static) -> Self {
         Self::on(move |turn| turn.last_message().is_some_and(&holds))
     }
 
-    /// When the last message is of this kind.
+    /// Holds when the last message is of this kind.
     #[must_use]
     pub fn kind(kind: Kind) -> Self {
         Self::on(move |turn| turn.last_message().is_some_and(|line| is(kind, line, turn.transcript())))
     }
 
-    /// When one of `triggers` holds.
+    /// Holds when one of `triggers` holds.
     #[must_use]
     pub fn any(triggers: impl IntoIterator<Item = Self>) -> Self {
         let triggers: Vec<Self> = triggers.into_iter().collect();

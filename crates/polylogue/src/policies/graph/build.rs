@@ -15,7 +15,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// A graph of these participants. Nodes that are ready together run in this order.
+    /// Creates a graph of these participants. Nodes that are ready together run in this order.
     #[must_use]
     pub fn of<N: Into<String>>(nodes: impl IntoIterator<Item = N>) -> Self {
         Self { nodes: nodes.into_iter().map(Into::into).collect(), ..Self::default() }

@@ -7,13 +7,13 @@ use super::edge::Link;
 /// When a node with several incoming edges runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Join {
-    /// When one edge has fired and no running node can still lead to it: waits for all edges that can still fire, and
-    /// for no others.
+    /// Runs when one edge has fired and no running node can still lead to it: waits for all edges that can still fire, and for
+    /// no others.
     #[default]
     Settled,
-    /// When all edges have fired. If one never does, the chat ends.
+    /// Runs when all edges have fired. If one never does, the chat ends.
     All,
-    /// Each time any edge fires.
+    /// Runs each time any edge fires.
     Any,
 }
 
@@ -49,7 +49,7 @@ impl CheckedGraph {
         Self { nodes, starts, links, joins, leads: Vec::new(), after_leaving: AfterLeaving::Continue }
     }
 
-    /// The nodes, in order: the participants that the chat needs.
+    /// Returns the nodes, in order: the participants that the chat needs.
     #[must_use]
     pub fn nodes(&self) -> &[Name] {
         &self.nodes

@@ -43,7 +43,7 @@ impl Candidates {
     }
 }
 
-/// Names and descriptions of the participants, as introduction for
+/// Returns the names and descriptions of the participants, as introduction for
 /// [`ChatBuilder::introduction_of`](polylogue_core::ChatBuilder::introduction_of).
 ///
 /// ```

@@ -26,7 +26,7 @@ enum PersonReply {
 }
 
 impl HumanSelector {
-    /// A person of this name.
+    /// Creates a person named `name` who selects the next speaker.
     ///
     /// # Errors
     /// When the name is illegal.

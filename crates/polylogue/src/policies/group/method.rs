@@ -10,7 +10,7 @@ use crate::policies::order::after;
 pub enum Method {
     /// The next in the order of the participants.
     RoundRobin,
-    /// At random, with this seed; default: the time of the chat's first event.
+    /// At random, with this seed. Default: the time of the chat's first event.
     Random(Option<u64>),
     /// This agent, in a private turn: a [`Selector`](super::Selector), a [`HumanSelector`](super::HumanSelector), or a
     /// custom one.

@@ -52,7 +52,7 @@ impl Selector {
     /// Default limit on replies per selection: two corrections, as in AutoGen.
     pub const DEFAULT_ATTEMPTS: u32 = 3;
 
-    /// A selector `name` with `model`.
+    /// Creates a selector named `name` that asks `model`.
     ///
     /// # Errors
     /// When the name is illegal.
@@ -128,19 +128,19 @@ impl Selector {
         Self { params, ..self }
     }
 
-    /// How it sees the chat.
+    /// Returns the view options: how the selector sees the chat.
     #[must_use]
     pub const fn sees(&self) -> &ViewOptions {
         &self.view
     }
 
-    /// The system message for a selection among these names with their descriptions.
+    /// Returns the system message for a selection among these names with their descriptions.
     #[must_use]
     pub fn system_for(&self, candidates: &[(&Name, &str)]) -> String {
         Candidates::of(candidates).fill(&self.system)
     }
 
-    /// The sampling parameters for a selection among `names`.
+    /// Returns the sampling parameters for a selection among `names`.
     #[must_use]
     pub fn sampling_for(&self, names: &[Name]) -> Params {
         let schema = self.constrained.then(|| {
@@ -154,7 +154,7 @@ impl Selector {
         Params { schema: schema.or_else(|| self.params.schema.clone()), ..self.params.clone() }
     }
 
-    /// The request for a selection among `names`, without the conversation and the system message.
+    /// Returns the request for a selection among `names`, without the conversation and the system message.
     #[must_use]
     pub fn asks_for(&self, names: &[Name]) -> ModelSettings {
         ModelSettings { tools: Vec::new(), params: self.sampling_for(names), view: self.view.clone() }

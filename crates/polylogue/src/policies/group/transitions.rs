@@ -43,7 +43,7 @@ impl Transitions {
         Self { kind: Kind::Disallowed, after: merged(after) }
     }
 
-    /// Whether `next` may speak after `last`.
+    /// Returns whether `next` may speak after `last`.
     #[must_use]
     pub fn allow(&self, last: &Name, next: &Name) -> bool {
         let is_listed = self.after.get(last).is_some_and(|names| names.contains(next));
@@ -93,7 +93,7 @@ pub enum Repeat {
     Yes,
     /// No participant.
     No,
-    /// Only these.
+    /// Only these participants.
     Only(Vec<Name>),
 }
 
@@ -119,12 +119,12 @@ impl Repeat {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// A participant may speak after no other, and no other after it.
+    /// A participant that may speak after no other, and no other after it.
     Isolated {
         /// The participant.
         who: Name,
     },
-    /// A transition is listed more than once.
+    /// A transition that is listed more than once.
     Twice {
         /// The speaker.
         after: Name,

@@ -15,18 +15,18 @@ impl Default for Drain {
 }
 
 impl Drain {
-    /// Requests it.
+    /// Requests that the worker drains.
     pub fn request(&self) {
         self.0.send_replace(true);
     }
 
-    /// Whether it was requested.
+    /// Returns whether draining was requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Waits until it is requested.
+    /// Waits until draining is requested.
     pub async fn wait(&self) {
         // The sender lives as long as `self`.
         let _ = self.0.subscribe().wait_for(|requested| *requested).await;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// The pauses between two questions for what is due: short after something was found, and longer with each empty answer. Each is
-/// shortened at random by up to a half, so that workers do not ask in step.
+/// The pauses between two queries for conversations that are due: short after something was found, and longer with each empty
+/// answer. Each is shortened at random by up to a half, so that workers do not ask in step.
 #[derive(Debug, Clone)]
 pub struct Pace {
     shortest: Duration,
@@ -22,13 +22,13 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The default, with pauses that differ from those of processes with other numbers.
+    /// Creates the default pace, with pauses that differ from those of processes with other numbers.
     #[must_use]
     pub fn of_process(number: u32) -> Self {
         Self { random: u64::from(number) * 2 + 1, ..Self::default() }
     }
 
-    /// Pauses from `shortest` to `longest`. `seed` makes those of one worker differ from those of others.
+    /// Creates a pace with pauses from `shortest` to `longest`. `seed` makes those of one worker differ from those of others.
     #[must_use]
     pub fn new(shortest: Duration, longest: Duration, seed: u64) -> Self {
         let random = seed.wrapping_mul(2).wrapping_add(1);

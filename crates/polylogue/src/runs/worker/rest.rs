@@ -5,32 +5,32 @@ use std::time::Duration;
 
 use polylogue_core::{Body, Due, Error, Event, LogState, OpenQuestion, Result, Status, StoreError, Summary};
 
-/// Until when a conversation that a worker has run rests.
+/// How long workers leave a conversation alone after a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rest {
-    /// It is well: until then, or until an inbox message comes.
+    /// It rests until then, or until an inbox message comes.
     Until(Due),
     /// It could not be run. It is tried again at `due`; after several times in a row without an event it is parked.
     Failed {
-        /// When it is tried again.
+        /// The time of the next attempt.
         due: Due,
-        /// Why it failed.
+        /// The error.
         why: String,
     },
     /// This worker cannot run it, and others may: it is due for them at once, and was not tried. This one claims it again after
     /// [`BACKOFF`], if no other one has it then, and after twice as long each time.
     ForOthers {
-        /// Why it cannot.
+        /// The reason.
         why: String,
     },
-    /// Its claim was lost: nothing is released.
+    /// Its claim was lost: the worker releases nothing.
     Lost,
 }
 
 /// The first and the longest pause after a failure.
 pub const BACKOFF: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(10));
 
-/// The pause after so many failures in a row: doubles each time.
+/// Returns the pause after `failures` failures in a row, which doubles each time.
 #[must_use]
 pub fn backoff(failures: usize) -> Duration {
     let doublings = u32::try_from(failures.saturating_sub(1)).unwrap_or(u32::MAX);
@@ -39,14 +39,14 @@ pub fn backoff(failures: usize) -> Duration {
 }
 
 impl Rest {
-    /// Before a run of the log that has `events`: never, if a person has [paused or cancelled](is_stopped) it, because a run would
-    /// continue it. `None` if it is to be run.
+    /// Decides before a run of the log that has `events`: it rests until an inbox message comes if a person has [paused or
+    /// cancelled](is_stopped) it, because a run would continue it. `None` if it is to be run.
     #[must_use]
     pub fn before(events: &[Arc<Event>]) -> Option<Self> {
         is_stopped(events).then_some(Self::Until(Due::Never))
     }
 
-    /// After a run of a log ended with `status`, which has `events` now, the first `earlier` of them from before the run.
+    /// Decides after a run that ended with `status`. The log has `events` now, the first `earlier` of them from before the run.
     ///
     /// A conversation that is closed, or that a person has paused or cancelled, rests until an inbox message comes, one that waits for
     /// people until the first of its questions has its default answer, and one that a [drained](super::Claimed::is_draining) worker
@@ -77,8 +77,8 @@ impl Rest {
         }
     }
 
-    /// Until when workers leave a conversation alone that another process has run to its rest, by its events; `None` if it is at none, and
-    /// they continue it.
+    /// Decides by the events of a conversation that another process has run until when workers leave it alone; `None` if they
+    /// continue it.
     #[must_use]
     pub fn of_log(events: &[Arc<Event>]) -> Option<Due> {
         // An answer that no run has taken up since.
@@ -92,7 +92,7 @@ impl Rest {
         }
     }
 
-    /// A conversation that could not be opened, or failed without an event that says so.
+    /// Decides for a conversation that could not be opened, or failed without an event that says so.
     #[must_use]
     pub fn failed(error: &Error) -> Self {
         Self::failed_after(error, 1)
@@ -127,8 +127,9 @@ fn wait_of(error: &Error) -> Option<Duration> {
     }
 }
 
-/// Whether a person has paused or cancelled a conversation, and nothing has continued it since: workers leave it alone until it is
-/// resumed. One that was cancelled is also continued by a message or an answer; those to a paused one are stored until it is resumed.
+/// Returns whether a person has paused or cancelled a conversation, and nothing has continued it since: workers leave it alone
+/// until it is resumed. One that was cancelled is also continued by a message or an answer; those to a paused one are stored
+/// until it is resumed.
 #[must_use]
 pub fn is_stopped(events: &[Arc<Event>]) -> bool {
     let last = wishes(events).find_map(|event| match event.body {

@@ -13,10 +13,10 @@ use tokio::sync::watch;
 use super::leases::SeenLeases;
 use super::time::WorkerTime;
 
-/// How often a worker sends heartbeats.
+/// Interval between heartbeats of a worker.
 pub const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// How old the last confirmation of a claim can be when a model or tool call begins. The claim of an older one is confirmed first.
+/// Maximum age of the last confirmation of a claim when a model or tool call begins. The claim of an older one is confirmed first.
 pub const GUARD: Duration = Duration::from_secs(24);
 
 /// How old it can be before what runs under it is dropped: before another worker can have it.
@@ -54,7 +54,7 @@ struct HeldClaim {
     woken: watch::Sender<u64>,
 }
 
-/// Tells of inbox messages of a claimed log, as heartbeats report them. Cloning makes one that has seen the same.
+/// Notifies of inbox messages of a claimed log, as heartbeats report them. Cloning makes one that has seen the same.
 #[derive(Debug, Clone)]
 pub struct Woken(watch::Receiver<u64>);
 
@@ -86,13 +86,13 @@ impl WorkerStore {
         Self(Arc::new(Inner { queue, time, held: Mutex::default(), leases: Mutex::default() }))
     }
 
-    /// It, as the store in which conversations are opened.
+    /// Returns the store in which conversations are opened.
     #[must_use]
     pub fn store(&self) -> AnyStore {
         AnyStore::new(self.clone())
     }
 
-    /// The claims that are held.
+    /// Returns the claims that are held.
     #[must_use]
     pub fn claims(&self) -> Vec<Claim> {
         self.held().values().filter(|held| !*held.lost.borrow()).map(|held| held.claim.clone()).collect()

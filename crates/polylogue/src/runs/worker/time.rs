@@ -16,12 +16,12 @@ pub struct WorkerTime {
 }
 
 impl WorkerTime {
-    /// `now` is the time since any moment in the past; it must not go backwards.
+    /// Creates a clock. `now` returns the time since any moment in the past; it must not go backwards.
     pub fn new(now: impl Fn() -> Duration + Send + Sync + 'static, timer: Timer) -> Self {
         Self { now: Arc::new(now), timer }
     }
 
-    /// The time.
+    /// Returns the time since that moment.
     #[must_use]
     pub fn now(&self) -> Duration {
         (self.now)()

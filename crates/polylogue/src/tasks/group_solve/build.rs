@@ -11,7 +11,7 @@ use super::{Group, GroupSolve};
 use crate::tasks::task::Task;
 
 impl GroupSolve {
-    /// The chat.
+    /// Builds the chat.
     ///
     /// # Errors
     /// When settings do not fit together; checked before any model call.
@@ -20,7 +20,7 @@ impl GroupSolve {
         chat.policy(policy).build()
     }
 
-    /// The chat without its policy, and its policy, to configure the chat further, or to wrap the policy, as in
+    /// Returns the chat without its policy, and its policy, to configure the chat further, or to wrap the policy, as in
     /// `until(max_cost(..), policy)`.
     ///
     /// # Errors

@@ -109,7 +109,7 @@ impl Check {
         [(decision, decider), (self.again.clone().unwrap_or_else(|| Self::AGAIN.into()), agent)]
     }
 
-    /// The kinds of requests to `agent`: see [`Assistant::asks`].
+    /// Returns the kinds of requests to `agent`: see [`Assistant::asks`].
     #[must_use]
     pub fn asks(&self, agent: &Assistant) -> Vec<ModelSettings> {
         let agent = agent.clone().without_tools();

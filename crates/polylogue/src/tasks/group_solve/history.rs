@@ -26,13 +26,13 @@ pub struct History {
 }
 
 impl History {
-    /// The history of `who` at the end of `chat`, with the view of a [`Task`](crate::tasks::Task).
+    /// Returns the history of `who` at the end of `chat`, with the view of a [`Task`](crate::tasks::Task).
     #[must_use]
     pub fn of(chat: &Transcript, who: &Name) -> Self {
         Self::through(chat, who, ViewOptions { forget_private_turns: true, ..ViewOptions::default() })
     }
 
-    /// The history with other view options.
+    /// Returns the history with other view options.
     #[must_use]
     pub fn through(chat: &Transcript, who: &Name, options: ViewOptions) -> Self {
         let received = received_last(chat, who, &options);
@@ -44,7 +44,7 @@ impl History {
         Self { entries }
     }
 
-    /// The entries of the history as text: role and content.
+    /// Returns the entries of the history as text: role and content.
     pub fn blocks(&self) -> impl Iterator<Item = (String, String)> {
         self.entries.iter().map(|entry| (role(entry), words(entry.parts())))
     }

@@ -50,7 +50,7 @@ pub struct Checked {
 }
 
 impl GroupSolveResult {
-    /// The result so far; since the chat was last opened, if it was reopened.
+    /// Returns the result so far; since the chat was last opened, if it was reopened.
     #[must_use]
     pub fn of(chat: &Transcript) -> Self {
         let mut solved = Self::default();
@@ -87,7 +87,7 @@ impl GroupSolveResult {
         solved
     }
 
-    /// Whether the task of `who` is complete.
+    /// Returns whether the task of `who` is complete.
     #[must_use]
     pub fn is_complete(&self, who: &Name) -> bool {
         self.complete.iter().any(|done| done.who == *who)

@@ -42,15 +42,16 @@ impl Critic {
     /// Default criteria: CAMEL's, in other words.
     pub const DEFAULT_CRITERIA: &'static str = "which of them advances the task most";
 
-    /// A critic model that chooses among `options` proposals, at least 1. Its own system message comes after the rules
+    /// Creates a critic model that chooses among `options` proposals, at least 1. Its own system message comes after the rules
     /// of a critic.
     #[must_use]
     pub fn new(agent: Assistant, options: usize) -> Self {
         Self::of(Who::Model(Box::new(agent)), options)
     }
 
-    /// A person who chooses among `options` proposals, at least 1, for each message: a [`Human`](crate::Human), or one with
-    /// a default answer ([`AnswerTimeout`](crate::layers::AnswerTimeout)). The run waits for every choice.
+    /// Makes a critic of a person, who chooses among `options` proposals, at least 1, for each message: a
+    /// [`Human`](crate::Human), or one with a default answer ([`AnswerTimeout`](crate::layers::AnswerTimeout)). The run waits
+    /// for every choice.
     #[must_use]
     pub fn person(person: impl Agent, options: usize) -> Self {
         Self::of(Who::Person(AnyAgent::new(person)), options)

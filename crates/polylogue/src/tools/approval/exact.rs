@@ -16,8 +16,9 @@ const TABS: usize = 16;
 /// What a tab is shown as: it indents, and differs from spaces, because a program may distinguish them.
 const TAB: &str = "→   ";
 
-/// `text` as a block of lines, each after a [`MARGIN`]: complete and verbatim, except that a tab is shown as an arrow and
-/// three spaces, invisible or reordering characters as `⟨U+202E⟩`, and long runs of spaces, tabs and blank lines as a count.
+/// Formats `text` as a block of lines, each after a [`MARGIN`]: complete and verbatim, except that a tab is shown as an arrow
+/// and three spaces, invisible or reordering characters as `⟨U+202E⟩`, and long runs of spaces, tabs and blank lines as a
+/// count.
 ///
 /// ```
 /// use polylogue::tools::approval::exact;
@@ -50,7 +51,7 @@ fn gap(lines: &mut Vec<String>, blank: usize) {
     }
 }
 
-/// `text` on one line with all characters visible.
+/// Formats `text` on one line with all characters visible.
 ///
 /// ```
 /// use polylogue::tools::approval::visible;

@@ -18,13 +18,13 @@ impl LongTerm {
     /// Default number of facts to recall.
     pub const DEFAULT_FACTS: usize = 5;
 
-    /// The facts of `scope` in `memory`.
+    /// Creates a memory of the facts of `scope` in `memory`.
     #[must_use]
     pub const fn new(memory: AnyMemory, scope: Scope) -> Self {
         Self { memory, scope }
     }
 
-    /// The scope of the facts.
+    /// Returns the scope of the facts.
     #[must_use]
     pub const fn scope(&self) -> &Scope {
         &self.scope
@@ -32,7 +32,7 @@ impl LongTerm {
 }
 
 impl LongTerm {
-    /// The tools `remember`, `recall` and `forget`. All are repeatable: remembering or forgetting twice has no further
+    /// Returns the tools `remember`, `recall` and `forget`. All are repeatable: remembering or forgetting twice has no further
     /// effect. Calls in one message run in parallel; `Queue` of `polylogue-tools` runs them one after the other.
     #[must_use]
     pub fn tools(&self) -> Vec<AnyTool> {

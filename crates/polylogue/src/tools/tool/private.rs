@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 pub use serde_json::Value;
 pub use {schemars, serde};
 
-/// The schema of `A` without keywords that models do not need. Arguments are an object, whatever `A` is.
+/// Returns the schema of `A` without keywords that models do not need. Arguments are an object, whatever `A` is.
 #[must_use]
 pub fn schema<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
@@ -26,7 +26,7 @@ pub fn schema<A: JsonSchema>() -> Value {
     Value::Object(object)
 }
 
-/// `args` as an `A`; a function without parameters ignores them.
+/// Parses `args` as an `A`; a function without parameters ignores them.
 ///
 /// # Errors
 /// When they do not fit, with a message for the model.
@@ -39,7 +39,7 @@ pub fn read<A: DeserializeOwned>(spec: &ToolSpec, args: Value) -> Result<A, Tool
     read.map_err(|error| ToolError(format!("The arguments of `{}` are wrong: {error}", spec.name)))
 }
 
-/// The return value of a function: a text unchanged, `()` as no text, and anything else as JSON.
+/// Converts the return value of a function: a text unchanged, `()` as no text, and anything else as JSON.
 ///
 /// # Errors
 /// When it cannot be written as JSON.
