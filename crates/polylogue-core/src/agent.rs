@@ -17,7 +17,7 @@ use crate::{Act, Name, Result, Turn};
 /// returned from the log instead of being repeated. So `act` must be deterministic: whatever else it needs - the time, a
 /// random number, a file - must come from the turn or from a tool.
 pub trait Agent: Send + Sync + 'static {
-    /// The name under which it speaks.
+    /// Returns the agent's name, under which it speaks.
     fn name(&self) -> &Name;
 
     /// Describes what the agent is good at, for selectors of the next speaker.
@@ -25,8 +25,8 @@ pub trait Agent: Send + Sync + 'static {
         ""
     }
 
-    /// The agents that it [calls](Turn::ask) in its turns, in order. Used to read or reset what they remember.
-    /// Default: none.
+    /// Returns the agents that it [calls](Turn::ask) in its turns, in order. Used to read or reset what they remember. Default:
+    /// none.
     fn layers(&self) -> Vec<Layer> {
         Vec::new()
     }
@@ -56,13 +56,13 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// An agent that is called by its name.
+    /// Creates the layer of an agent that is called by its name.
     #[must_use]
     pub fn of(agent: &(impl Agent + Clone)) -> Self {
         Self { label: agent.name().as_str().into(), agent: AnyAgent::new(agent.clone()) }
     }
 
-    /// An agent that is called as `label`.
+    /// Creates the layer of an agent that is called as `label`.
     #[must_use]
     pub fn labeled(label: impl Into<Arc<str>>, agent: &(impl Agent + Clone)) -> Self {
         Self { label: label.into(), ..Self::of(agent) }

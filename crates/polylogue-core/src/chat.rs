@@ -107,7 +107,7 @@ pub enum OpenBackground {
 type TaskFn = Arc<dyn Fn(&Transcript, &Name) -> String + Send + Sync>;
 
 impl TaskFrom {
-    /// A custom function of the transcript of the outer chat and of this participant's name there. Must be
+    /// Takes the task from a custom function of the transcript of the outer chat and of this participant's name there. Must be
     /// deterministic.
     pub fn custom(brief: impl Fn(&Transcript, &Name) -> String + Send + Sync + 'static) -> Self {
         Self::Own(Arc::new(brief))
@@ -175,7 +175,7 @@ impl Chat {
     /// The default of [`max_follow_ups`](ChatBuilder::max_follow_ups).
     pub const DEFAULT_MAX_FOLLOW_UPS: u64 = 8;
 
-    /// A builder of a chat with this name.
+    /// Returns a builder of a chat with this name.
     #[must_use]
     pub fn named(name: &str) -> ChatBuilder {
         let setup = Setup {
@@ -204,7 +204,7 @@ impl Chat {
         &self.setup.participants
     }
 
-    /// The maximum number of turns.
+    /// Returns the maximum number of turns.
     #[must_use]
     pub const fn max_turns(&self) -> u64 {
         self.setup.cap

@@ -82,11 +82,11 @@ pub struct Limits {
     pub depth: usize,
     /// Background tasks that are open at the same time, in all chats. A further one is refused, and the run continues.
     pub background: usize,
-    /// What happens when one of them is reached, but for that on depth.
+    /// The behavior when one of these limits is reached, except for that on depth.
     pub on_limit: OnLimit,
-    /// How far and how long people are asked to raise them.
+    /// The terms on which people are asked to raise these limits.
     pub raise: RaiseTerms,
-    /// At what the outermost chat ends by itself, which a person can raise, too.
+    /// The limits at which the outermost chat ends by itself, which a person can raise, too.
     pub chat: ChatLimits,
 }
 
@@ -199,7 +199,7 @@ impl Limits {
         Self { calls_each: u64::MAX, depth: usize::MAX, background: usize::MAX, ..Self::default() }
     }
 
-    /// The limit on model calls that applies: [`calls`](Self::calls), else [`calls_each`](Self::calls_each).
+    /// Returns the limit on model calls that applies: [`calls`](Self::calls), else [`calls_each`](Self::calls_each).
     #[must_use]
     pub const fn max_calls(&self) -> u64 {
         match self.calls {

@@ -162,7 +162,7 @@ impl Drop for Log {
 }
 
 impl Log {
-    /// The claim, to be renewed while a turn takes long.
+    /// Returns the claim, to be renewed while a turn takes long.
     #[must_use]
     pub fn lease(&self) -> Lease {
         Lease::new(self.store.clone(), self.claim.clone())
@@ -234,19 +234,19 @@ impl Log {
         self
     }
 
-    /// The id of the conversation.
+    /// Returns the id of the conversation.
     #[must_use]
     pub const fn id(&self) -> &LogId {
         &self.id
     }
 
-    /// The resources that tools keep for this conversation while it is open.
+    /// Returns the resources that tools keep for this conversation while it is open.
     #[must_use]
     pub const fn resources(&self) -> &Resources {
         &self.resources
     }
 
-    /// The handle that cancels runs of this log.
+    /// Returns the handle that cancels runs of this log.
     #[must_use]
     pub fn cancellation(&self) -> Cancellation {
         self.cancellation.clone()
@@ -263,7 +263,7 @@ impl Log {
         self.live.subscribe(self.buffer.lock().await.next_seq())
     }
 
-    /// A handle for others than the runner.
+    /// Returns a handle for others than the runner.
     #[must_use]
     pub fn handle(&self) -> LogHandle {
         LogHandle {
@@ -277,7 +277,7 @@ impl Log {
         }
     }
 
-    /// The events so far.
+    /// Returns the events so far.
     pub async fn events(&self) -> Vec<Arc<Event>> {
         self.buffer.lock().await.events.clone()
     }
@@ -292,17 +292,17 @@ impl Log {
         self.buffer.lock().await.totals.origins.read_by(at, who, before)
     }
 
-    /// The total usage so far.
+    /// Returns the total usage so far.
     pub async fn usage(&self) -> TotalUsage {
         self.buffer.lock().await.totals.usage
     }
 
-    /// The number of turns in all chats, as [`Limits::turns`] counts them.
+    /// Returns the number of turns in all chats, as [`Limits::turns`] counts them.
     pub async fn turns(&self) -> u64 {
         self.buffer.lock().await.totals.turns.ended
     }
 
-    /// The number of finished model calls of each agent.
+    /// Returns the number of finished model calls of each agent.
     pub async fn calls(&self) -> BTreeMap<Name, u64> {
         self.buffer.lock().await.totals.calls.clone()
     }

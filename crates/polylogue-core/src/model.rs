@@ -27,7 +27,7 @@ use crate::{
 ///
 /// One model value serves any number of conversations at once and keeps no state of any of them.
 pub trait Model: Send + Sync + 'static {
-    /// Its name as `provider:model`.
+    /// Returns the name of the model as `provider:model`.
     fn name(&self) -> &str;
 
     /// Replies to `request`, streaming the pieces to `deltas` as they arrive.
@@ -42,89 +42,90 @@ pub trait Model: Send + Sync + 'static {
         deltas: &mut dyn DeltaSink,
     ) -> impl Future<Output = Result<Reply, ModelError>> + Send;
 
-    /// The cost of a call with `usage`; `None` if unknown.
+    /// Returns the cost of a call with `usage`; `None` if unknown.
     fn cost(&self, usage: &Usage) -> Option<Money> {
         let _ = usage;
         None
     }
 
-    /// Whether [`cost`](Self::cost) says what a request with `params` costs. Extra fields can ask for service at another
-    /// price. Default: yes.
+    /// Returns whether [`cost`](Self::cost) says what a request with `params` costs. Extra fields can ask for service at
+    /// another price. Default: yes.
     fn has_price(&self, params: &Params) -> bool {
         let _ = params;
         true
     }
 
-    /// The maximum length of a reply with `params`, in tokens, reasoning included; `None` if no limit is known.
+    /// Returns the maximum length of a reply with `params`, in tokens, reasoning included; `None` if no limit is known.
     ///
     /// Under a limit on money, a call is reserved at this length before it is sent; see [`Bound`](crate::Bound).
     fn max_output(&self, params: &Params) -> Option<u64> {
         params.max_tokens.map(u64::from)
     }
 
-    /// The fewest tokens of a reply with which a call is worth sending: a limit on tokens or money that leaves less refuses the call,
-    /// and one that leaves more lowers the output limit of the request. Default:
+    /// Returns the fewest tokens of a reply with which a call is worth sending: a limit on tokens or money that leaves less
+    /// refuses the call, and one that leaves more lowers the output limit of the request. Default:
     /// [`USEFUL_OUTPUT`](Limits::USEFUL_OUTPUT); models that reason first need more.
     fn useful_output(&self, params: &Params) -> u64 {
         let _ = params;
         Limits::USEFUL_OUTPUT
     }
 
-    /// The maximum length of a request in tokens: its context window; `None` if unknown.
+    /// Returns the maximum length of a request in tokens: its context window; `None` if unknown.
     ///
     /// Agents compact their histories before they reach it.
     fn context_window(&self) -> Option<u64> {
         None
     }
 
-    /// The most input tokens that a request can be billed for; `None` if unknown. Default: its context window.
+    /// Returns the most input tokens that a request can be billed for; `None` if unknown. Default: its context window.
     ///
     /// No call is reserved with more; see [`Bound`](crate::Bound).
     fn max_input(&self) -> Option<u64> {
         self.context_window()
     }
 
-    /// The most tokens of a page of a document: those of its text, where that is not known, and of the picture of it.
+    /// Returns the most tokens of a page of a document: those of its text, where that is not known, and of the picture of it.
     /// Default: [`Bound::PAGE_TOKENS`](crate::Bound::PAGE_TOKENS), the most of any provider.
     fn page_tokens(&self) -> u64 {
         crate::Bound::PAGE_TOKENS
     }
 
-    /// The names of those of `params` that it is known not to accept: they are left out of requests, and the log says
+    /// Returns the names of those of `params` that it is known not to accept: they are left out of requests, and the log says
     /// so. Default: none.
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         let _ = params;
         Vec::new()
     }
 
-    /// How long it is not to be asked if another model can be, because its endpoint fails or is at its rate limit; `None`
-    /// if it is available. After several failures one call must try the endpoint: its caller is the one that gets `None`.
+    /// Returns how long the model is not to be asked if another model can be, because its endpoint fails or is at its rate
+    /// limit; `None` if it is available. After several failures one call must try the endpoint: its caller is the one that gets
+    /// `None`.
     fn unavailable_for(&self) -> Option<Duration> {
         None
     }
 
-    /// Whether the reply to `request` is stored in a cache, so that it costs nothing: nothing is reserved for it, and a
+    /// Returns whether the reply to `request` is stored in a cache, so that it costs nothing: nothing is reserved for it, and a
     /// budget that is nearly spent allows it.
     fn is_stored(&self, request: &Request<'_>) -> bool {
         let _ = request;
         false
     }
 
-    /// The configured capabilities, known before any call. A capability that a call finds missing is an
-    /// error of the kind [`ModelErrorKind::Unsupported`](crate::ModelErrorKind::Unsupported).
+    /// Returns the configured capabilities, known before any call. A capability that a call finds missing is an error of the
+    /// kind [`ModelErrorKind::Unsupported`](crate::ModelErrorKind::Unsupported).
     fn capabilities(&self) -> Capabilities {
         Capabilities::default()
     }
 
-    /// The capabilities that requests with `params` are expected to find: the configured ones, and those that are documented of the
-    /// model. Its server can still lack one of them. The bound of a team rests on them; agents do not. Default: the configured
-    /// ones.
+    /// Returns the capabilities that requests with `params` are expected to find: the configured ones, and those that are
+    /// documented of the model. Its server can still lack one of them. The bound of a team rests on them; agents do not.
+    /// Default: the configured ones.
     fn expected_capabilities(&self, params: &Params) -> Capabilities {
         let _ = params;
         self.capabilities()
     }
 
-    /// Whether its replies to requests with `params` can have [seals](crate::Seals), such as encrypted reasoning, which
+    /// Returns whether its replies to requests with `params` can have [seals](crate::Seals), such as encrypted reasoning, which
     /// later requests return. The bound of a team counts them where this says so. Default: no.
     fn returns_seals(&self, params: &Params) -> bool {
         let _ = params;
@@ -216,7 +217,7 @@ impl AnyModel {
         Self(Arc::new(model))
     }
 
-    /// The cost of a call with `usage`, and what it would be without the provider's prompt cache; `None` if unknown.
+    /// Returns the cost of a call with `usage`, and what it would be without the provider's prompt cache; `None` if unknown.
     #[must_use]
     pub fn call_cost(&self, usage: &Usage) -> Option<CallCost> {
         let uncached = usage.used_prompt_cache().then(|| usage.without_prompt_cache());
@@ -224,7 +225,7 @@ impl AnyModel {
         Some(CallCost { cost: self.0.cost(usage)?, uncached })
     }
 
-    /// The cost of `reply` to a request to this model: that of the model that replied, if it chooses among several.
+    /// Returns the cost of `reply` to a request to this model: that of the model that replied, if it chooses among several.
     #[must_use]
     pub fn reply_cost(&self, reply: &Reply) -> Option<CallCost> {
         match &reply.answered_by {
@@ -379,7 +380,7 @@ pub struct Origin<'a> {
 }
 
 impl<'a> Origin<'a> {
-    /// The first call of a turn of `who` in the chat `at`, after `nth` calls and no earlier turns.
+    /// Creates the origin of the first call of a turn of `who` in the chat `at`, after `nth` calls and no earlier turns.
     #[must_use]
     pub fn new(at: &'a Path, who: &'a Name, nth: u64) -> Self {
         Self { at, who, nth, last_model: None, earlier: EarlierReplies::default() }

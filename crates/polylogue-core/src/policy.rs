@@ -12,12 +12,12 @@ use crate::{AnyAgent, JoinHistory, Message, Name, StopReason, Transcript, TurnRe
 ///
 /// It is called after every step, when no turn is open.
 pub trait Policy: Send + Sync + 'static {
-    /// The next step after `transcript`.
+    /// Returns the next step after `transcript`.
     fn next(&self, transcript: &Transcript) -> Step;
 
-    /// Whether `who`, a participant who is present, can have the next turn instead of the one that [`next`](Self::next) selects,
-    /// because a [person chose so](crate::Instruction::NextSpeaker). The policy then continues after that turn. Must be a pure
-    /// function, like `next`. Default: no, because a policy that follows a plan loses its position.
+    /// Returns whether `who`, a participant who is present, can have the next turn instead of the one that [`next`](Self::next)
+    /// selects, because a [person chose so](crate::Instruction::NextSpeaker). The policy then continues after that turn. Must
+    /// be a pure function, like `next`. Default: no, because a policy that follows a plan loses its position.
     ///
     /// # Errors
     /// Why not, as a sentence for the person who chose.
@@ -26,14 +26,14 @@ pub trait Policy: Send + Sync + 'static {
         Err("the pattern of this chat decides itself who speaks next".into())
     }
 
-    /// Whether `who` can have one more turn when [`next`](Self::next) would close the chat, because the result of a background task
-    /// was posted for it. The policy is then asked again. Must be a pure function, like `next`. Default: as for a
-    /// [next speaker](Self::takes_next_speaker).
+    /// Returns whether `who` can have one more turn when [`next`](Self::next) would close the chat, because the result of a
+    /// background task was posted for it. The policy is then asked again. Must be a pure function, like `next`. Default: as for
+    /// a [next speaker](Self::takes_next_speaker).
     fn takes_follow_up(&self, transcript: &Transcript, who: &Name) -> bool {
         self.takes_next_speaker(transcript, who).is_ok()
     }
 
-    /// The agents that it gives private turns and that come with it, such as the selector of a group. The chat adds
+    /// Returns the agents that it gives private turns and that come with it, such as the selector of a group. The chat adds
     /// them to its [private agents](crate::ChatBuilder::private_agent). Default: none.
     fn private_agents(&self) -> Vec<AnyAgent> {
         Vec::new()
@@ -74,8 +74,8 @@ impl Condition for Box<dyn Condition> {
     }
 }
 
-/// A policy of which a person can choose the [next speaker](Policy::takes_next_speaker), unless `refused` says why not: `next`
-/// selects by who spoke last, and not by a plan.
+/// Returns a policy of which a person can choose the [next speaker](Policy::takes_next_speaker), unless `refused` says why not:
+/// `next` selects by who spoke last, and not by a plan.
 pub fn steerable(
     policy: impl Policy,
     refused: impl Fn(&Transcript, &Name) -> Option<Arc<str>> + Send + Sync + 'static,
@@ -83,8 +83,8 @@ pub fn steerable(
     SteerablePolicy { policy, refused }
 }
 
-/// A policy that gives an agent [one more turn](Policy::takes_follow_up) for the results of its background tasks: when `policy` would
-/// close the chat, one turn more does not change what it does next.
+/// Returns a policy that gives an agent [one more turn](Policy::takes_follow_up) for the results of its background tasks: when
+/// `policy` would close the chat, one turn more does not change what it does next.
 pub fn with_follow_ups(policy: impl Policy) -> impl Policy {
     FollowUpPolicy { policy }
 }
@@ -136,7 +136,7 @@ impl<P: Policy, F: Fn(&Transcript, &Name) -> Option<Arc<str>> + Send + Sync + 's
     }
 }
 
-/// A policy around another: `next` returns the step, from the `policy` and the transcript. The private agents are those
+/// Returns a policy around another: `next` returns the step, from the `policy` and the transcript. The private agents are those
 /// of `policy`.
 pub fn around<P: Policy>(
     policy: P,
@@ -170,11 +170,11 @@ impl<P: Policy, F: Fn(&P, &Transcript) -> Step + Send + Sync + 'static> Policy f
 
 /// A condition on a chat: a pure function of the transcript that says whether the chat should end, and why.
 pub trait Condition: Send + Sync + 'static {
-    /// The stop reason, if the chat should end now. Reads the messages of [`Transcript::latest`], so that the cost is
+    /// Returns the stop reason, if the chat should end now. Reads the messages of [`Transcript::latest`], so that the cost is
     /// that of the last step.
     fn now(&self, transcript: &Transcript) -> Option<StopReason>;
 
-    /// The stop reason, if the chat should have ended now or at any step before. Reads the whole transcript.
+    /// Returns the stop reason, if the chat should have ended now or at any step before. Reads the whole transcript.
     fn ever(&self, transcript: &Transcript) -> Option<StopReason> {
         self.now(transcript)
     }
@@ -219,7 +219,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// These turns, in parallel if there are several; `None` without any.
+    /// Creates the step of these turns, in parallel if there are several; `None` without any.
     #[must_use]
     pub fn turns(mut turns: Vec<TurnRequest>) -> Option<Self> {
         let last = turns.pop()?;

@@ -17,7 +17,7 @@ use crate::{Event, LogId, Meter, Name, Outcome, Path, Resources, Results, ToolSp
 ///
 /// One tool value serves any number of conversations at once.
 pub trait Tool: Send + Sync + 'static {
-    /// What models see of it: name, description and schema.
+    /// Returns what models see of the tool: name, description and schema.
     fn spec(&self) -> &ToolSpec;
 
     /// Runs it with `args`, a JSON object.
@@ -54,9 +54,8 @@ pub struct ToolCx<'a> {
 }
 
 impl<'a> ToolCx<'a> {
-    /// The shared events known at this call: earlier tool calls, their outcomes, and messages with values, of the
-    /// whole team or of this chat alone. Parallel events are not included, so that the result is the same after a
-    /// crash.
+    /// Returns the shared events known at this call: earlier tool calls, their outcomes, and messages with values, of the whole
+    /// team or of this chat alone. Parallel events are not included, so that the result is the same after a crash.
     #[must_use]
     pub fn known(&self, scope: StateScope) -> Vec<&'a Arc<Event>> {
         if scope == StateScope::Chat {

@@ -119,7 +119,7 @@ pub enum Source {
 }
 
 impl Line {
-    /// Whether only the policy sees it.
+    /// Returns whether only the policy sees it.
     #[must_use]
     pub fn is_private(&self) -> bool {
         self.source == Source::Turn && self.message.to.is_private()
@@ -182,13 +182,13 @@ impl OpenTurn {
 }
 
 impl Transcript {
-    /// An empty transcript.
+    /// Creates an empty transcript.
     #[must_use]
     pub fn new(at: Path) -> Self {
         Self { at, ..Self::default() }
     }
 
-    /// The transcript of the chat `at`, from a log's events in order. Events of other chats are skipped; for those
+    /// Creates the transcript of the chat `at`, from a log's events in order. Events of other chats are skipped; for those
     /// within it, the cost counts.
     ///
     /// # Errors
@@ -203,7 +203,7 @@ impl Transcript {
         Ok(transcript)
     }
 
-    /// The path of the chat.
+    /// Returns the path of the chat.
     #[must_use]
     pub const fn at(&self) -> &Path {
         &self.at
@@ -215,72 +215,72 @@ impl Transcript {
         self.opening.is_some()
     }
 
-    /// The participants, in order, including those who left; late joiners come last.
+    /// Returns the participants, in order, including those who left; late joiners come last.
     #[must_use]
     pub fn participants(&self) -> &[Name] {
         &self.participants
     }
 
-    /// The participants that can join and have not yet.
+    /// Returns the participants that can join and have not yet.
     pub fn late_joiners(&self) -> impl Iterator<Item = &Name> {
         let later = self.opening.as_ref().map_or(&[][..], |opening| &opening.late_joiners);
         later.iter().filter(|name| !self.participants.contains(name))
     }
 
-    /// The participants who have not left, in order.
+    /// Returns the participants who have not left, in order.
     pub fn present(&self) -> impl Iterator<Item = &Name> {
         self.participants().iter().filter(|name| !self.left.iter().any(|(gone, _)| gone == *name))
     }
 
-    /// The participants who left, with their reasons, in order.
+    /// Returns the participants who left, with their reasons, in order.
     #[must_use]
     pub fn left(&self) -> &[(Name, String)] {
         &self.left
     }
 
-    /// The task of the chat.
+    /// Returns the task of the chat.
     #[must_use]
     pub fn task(&self) -> &str {
         self.opening.as_ref().map_or("", |opening| &opening.task)
     }
 
-    /// All messages in order, private ones included.
+    /// Returns all messages in order, private ones included.
     #[must_use]
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
-    /// The messages in order, without private ones.
+    /// Returns the messages in order, without private ones.
     pub fn messages(&self) -> impl DoubleEndedIterator<Item = &Line> {
         self.lines.iter().filter(|line| !line.is_private())
     }
 
-    /// How many messages there are since it was opened last, without private ones.
+    /// Returns how many messages there are since it was opened last, without private ones.
     #[must_use]
     pub const fn message_count(&self) -> u64 {
         self.lines.len() as u64 - self.private_lines - self.before
     }
 
-    /// The tool calls in messages that have no result yet, with the participants that requested them. They expire
-    /// when the requester speaks again.
+    /// Returns the tool calls in messages that have no result yet, with the participants that requested them. They expire when
+    /// the requester speaks again.
     #[must_use]
     pub fn pending_calls(&self) -> &[(Name, Call)] {
         &self.pending
     }
 
-    /// The participant that ended the chat, and the stop reason, if a participant did.
+    /// Returns the participant that ended the chat, and the stop reason, if a participant did.
     #[must_use]
     pub fn ended_by(&self) -> Option<(&Name, &StopReason)> {
         self.over.as_ref().map(|(who, reason)| (who, reason))
     }
 
-    /// The finished turns, newest first, without private ones.
+    /// Returns the finished turns, newest first, without private ones.
     pub fn recent_turns(&self) -> impl Iterator<Item = &EndedTurn> {
         self.ended.iter().rev().filter(|turn| !turn.is_private)
     }
 
-    /// The finished turns since the last message from outside, newest first, without private ones: since the opening, or a message that
-    /// reopened the chat or was sent while it was open.
+    /// Returns the finished turns since the last message from outside, newest first, without private ones: since the opening,
+    /// or a message that reopened the chat or was sent while it was open.
     pub fn turns_since_message(&self) -> impl Iterator<Item = &EndedTurn> {
         let since = self.ended.get(self.ended_before..).unwrap_or_default();
         since.iter().rev().filter(|turn| !turn.is_private)
@@ -299,7 +299,7 @@ impl Transcript {
         chat
     }
 
-    /// How many private turns `who` had since the last public turn ended.
+    /// Returns how many private turns `who` had since the last public turn ended.
     #[must_use]
     pub fn private_turns_of(&self, who: &Name) -> usize {
         self.ended.iter().rev().take_while(|turn| turn.is_private).filter(|turn| turn.who == *who).count()
@@ -310,23 +310,23 @@ impl Transcript {
         self.ended.last().is_some_and(|turn| turn.is_private)
     }
 
-    /// The messages that the last step added. The opening is not a step, and neither are private turns.
+    /// Returns the messages that the last step added. The opening is not a step, and neither are private turns.
     ///
     /// Termination conditions on messages check only these: they are evaluated after every step.
     pub fn latest(&self) -> impl DoubleEndedIterator<Item = &Line> {
         self.lines.get(self.latest..).unwrap_or_default().iter().filter(|line| !line.is_private())
     }
 
-    /// The last message, private ones not included.
+    /// Returns the last message, private ones not included.
     #[must_use]
     pub fn last(&self) -> Option<&Line> {
         self.messages().next_back()
     }
 
-    /// The default result of the chat: the last message of a participant since the chat was opened last, [as
-    /// text](Message::as_text). Empty if no participant said anything: the task, the opening and inherited messages
-    /// are no result. Where it was reopened for a message that was sent before it closed, its result stays until a
-    /// participant says something.
+    /// Returns the default result of the chat: the last message of a participant since the chat was opened last, [as
+    /// text](Message::as_text). Empty if no participant said anything: the task, the opening and inherited messages are no
+    /// result. Where it was reopened for a message that was sent before it closed, its result stays until a participant says
+    /// something.
     #[must_use]
     pub fn summary(&self) -> Arc<str> {
         let mut said = self.replies().rev().map(|line| line.message.as_text());
@@ -334,7 +334,7 @@ impl Transcript {
         last.map_or_else(|| Arc::clone(&self.result_before), Into::into)
     }
 
-    /// The finish reason of the message that the result of the closed chat is from, if it was truncated.
+    /// Returns the finish reason of the message that the result of the closed chat is from, if it was truncated.
     #[must_use]
     pub fn result_cut(&self) -> Option<Finish> {
         let (_, summary) = self.closed.as_ref()?;
@@ -342,7 +342,7 @@ impl Transcript {
         line.message.cut().filter(|_| !summary.trim().is_empty())
     }
 
-    /// The message that the result of the closed chat is from, unchanged.
+    /// Returns the message that the result of the closed chat is from, unchanged.
     #[must_use]
     pub fn result(&self) -> Option<&Message> {
         let (_, summary) = self.closed.as_ref()?;
@@ -356,52 +356,52 @@ impl Transcript {
         said.find(|line| *line.message.as_text() == *summary)
     }
 
-    /// Whether every turn since the chat was opened last was silent: no text, no value, no picture, no call.
+    /// Returns whether every turn since the chat was opened last was silent: no text, no value, no picture, no call.
     #[must_use]
     pub fn is_silent(&self) -> bool {
         let is_silent = |part: &Part| part.is_blank() || part.is_thought();
         self.replies().all(|line| line.message.parts.iter().all(is_silent))
     }
 
-    /// The messages of finished turns since the chat was opened last, without private ones.
+    /// Returns the messages of finished turns since the chat was opened last, without private ones.
     pub fn replies(&self) -> impl DoubleEndedIterator<Item = &Line> {
         let since = self.opened;
         self.messages().filter(move |line| line.source == Source::Turn && line.seq > since)
     }
 
-    /// The last message of `who`, private or not.
+    /// Returns the last message of `who`, private or not.
     #[must_use]
     pub fn last_of(&self, who: &Name) -> Option<&Line> {
         self.lines.iter().rev().find(|line| line.message.from == *who)
     }
 
-    /// The participant that had the last turn; before the first turn, the author of the last opening message if it is
-    /// a participant.
+    /// Returns the participant that had the last turn; before the first turn, the author of the last opening message if it is a
+    /// participant.
     #[must_use]
     pub const fn last_speaker(&self) -> Option<&Name> {
         self.last_speaker.as_ref()
     }
 
-    /// The participant that was chosen from outside for the next public turn, until that begins.
+    /// Returns the participant that was chosen from outside for the next public turn, until that begins.
     #[must_use]
     pub const fn next_speaker(&self) -> Option<&Name> {
         self.next_speaker.as_ref()
     }
 
-    /// How many turns are finished since it was opened last, without private ones.
+    /// Returns how many turns are finished since it was opened last, without private ones.
     #[must_use]
     pub const fn turns(&self) -> u64 {
         self.finished
     }
 
-    /// How many turns `who` has finished since the chat was opened last, private or not. A turn that ended a chat
-    /// that was reopened later does not count.
+    /// Returns how many turns `who` has finished since the chat was opened last, private or not. A turn that ended a chat that
+    /// was reopened later does not count.
     #[must_use]
     pub fn turns_of(&self, who: &Name) -> u64 {
         self.turns.get(who).map_or(0, |turns| turns.finished)
     }
 
-    /// The usage, including chats within this one.
+    /// Returns the usage, including chats within this one.
     #[must_use]
     pub const fn usage(&self) -> &TotalUsage {
         &self.usage
@@ -412,21 +412,21 @@ impl Transcript {
         self.limit_question.as_ref()
     }
 
-    /// Input and output tokens since the chat was opened last, including chats within this one. Calls of unknown usage do
-    /// not count.
+    /// Returns the input and output tokens since the chat was opened last, including chats within this one. Calls of unknown
+    /// usage do not count.
     #[must_use]
     pub const fn tokens(&self) -> u64 {
         self.usage.tokens().saturating_sub(self.earlier.0)
     }
 
-    /// Costs since the chat was opened last, including chats within this one. Calls of unknown cost do not count.
+    /// Returns the cost since the chat was opened last, including chats within this one. Calls of unknown cost do not count.
     #[must_use]
     pub const fn cost(&self) -> Money {
         self.usage.cost.less(self.earlier.1)
     }
 
-    /// The running time in milliseconds, without the time in which no process ran it, and without that in which it waited
-    /// for people in steps that are over.
+    /// Returns the running time in milliseconds, without the time in which no process ran it, and without that in which it
+    /// waited for people in steps that are over.
     #[must_use]
     pub fn elapsed_ms(&self) -> u64 {
         let (first, last) = self.span.unwrap_or_default();
@@ -446,30 +446,30 @@ impl Transcript {
         waits.into_iter().map(once).sum()
     }
 
-    /// The stop reason and the result, if it is closed.
+    /// Returns the stop reason and the result, if it is closed.
     #[must_use]
     pub fn closed(&self) -> Option<(&StopReason, &Arc<str>)> {
         self.closed.as_ref().map(|(reason, summary)| (reason, summary))
     }
 
-    /// The questions without an answer.
+    /// Returns the questions without an answer.
     pub fn questions(&self) -> impl Iterator<Item = &Question> {
         self.open.iter().filter_map(|turn| turn.asked.as_ref())
     }
 
-    /// The participants with an open turn; several if their turns are parallel.
+    /// Returns the participants with an open turn; several if their turns are parallel.
     pub fn current_speakers(&self) -> impl Iterator<Item = &Name> {
         self.open.iter().map(|turn| &turn.request.who)
     }
 
-    /// Every event of this chat. Those of one turn are together, before the one that ended it. One that reopened the chat for a
-    /// message that was sent before has that message.
+    /// Returns every event of this chat. Those of one turn are together, before the one that ended it. One that reopened the
+    /// chat for a message that was sent before has that message.
     #[must_use]
     pub fn events(&self) -> &[Arc<Event>] {
         &self.events
     }
 
-    /// The tool calls of all finished turns, newest first, with the `seq` of their events and who made them.
+    /// Returns the tool calls of all finished turns, newest first, with the `seq` of their events and who made them.
     pub fn calls(&self) -> impl Iterator<Item = (u64, &Name, &Call)> {
         self.events.iter().rev().filter_map(|event| match &event.body {
             Body::ToolCalled { who, call } => Some((event.seq, who, call)),
@@ -486,13 +486,13 @@ impl Transcript {
         self.steps
     }
 
-    /// The capabilities that `model` turned out to lack when `who` called it in earlier turns.
+    /// Returns the capabilities that `model` turned out to lack when `who` called it in earlier turns.
     pub fn missing_capabilities(&self, who: &Name, model: &str) -> impl Iterator<Item = Capability> {
         let asked = self.missing.iter().filter(move |(caller, asked, _)| caller == who && **asked == *model);
         asked.map(|(.., capability)| *capability)
     }
 
-    /// How many turns of `who` have begun.
+    /// Returns how many turns of `who` have begun.
     #[must_use]
     pub fn turns_begun_by(&self, who: &Name) -> u64 {
         self.turns.get(who).map_or(0, |turns| turns.begun)

@@ -122,7 +122,7 @@ pub struct ModelCall<'a> {
 /// The result of a model call that needs a capability.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelAttempt {
-    /// It replied.
+    /// The model replied.
     Reply(Reply),
     /// The model lacks the capability.
     Unable(Capability),
@@ -132,8 +132,8 @@ static PARAMS: LazyLock<Params> = LazyLock::new(Params::default);
 static VIEW_OPTIONS: LazyLock<ViewOptions> = LazyLock::new(ViewOptions::default);
 
 impl<'a> ModelCall<'a> {
-    /// A call of `model` without a system message or tools, with default parameters and view options. Set the fields
-    /// to change them.
+    /// Creates a call of `model` without a system message or tools, with default parameters and view options. Set the fields to
+    /// change them.
     #[must_use]
     pub fn of(model: &'a AnyModel) -> Self {
         Self { model, system: None, tools: &[], params: &PARAMS, view: &VIEW_OPTIONS, compaction: None }
@@ -190,25 +190,25 @@ impl<'a> Turn<'a> {
         Trace { view: self.view, appended, within, failed_within: self.failed_within }
     }
 
-    /// The agent's own name.
+    /// Returns the agent's own name.
     #[must_use]
     pub const fn me(&self) -> &'a Name {
         &self.request.who
     }
 
-    /// The turn request: its prompt, and the audience of its message.
+    /// Returns the turn request: its prompt, and the audience of its message.
     #[must_use]
     pub const fn request(&self) -> &'a TurnRequest {
         self.request
     }
 
-    /// The transcript when the turn began.
+    /// Returns the transcript when the turn began.
     #[must_use]
     pub const fn transcript(&self) -> &'a Transcript {
         self.transcript
     }
 
-    /// The description of `who`; empty if there is none, or no such participant.
+    /// Returns the description of `who`; empty if there is none, or no such participant.
     #[must_use]
     pub fn description_of(&self, who: &Name) -> &'a str {
         self.chat.description_of(who)
@@ -222,9 +222,9 @@ impl<'a> Turn<'a> {
         self.log.read_by(self.transcript.at(), self.me(), next).await
     }
 
-    /// The message that this agent replies to: the one it was called with, or else the last message of another
-    /// participant in its view; in a turn with a prompt, the prompt. Blank if there is none. [Prompts](Self::prompt)
-    /// in this turn so far, such as a reminder, are appended.
+    /// Returns the message that this agent replies to: the one it was called with, or else the last message of another
+    /// participant in its view; in a turn with a prompt, the prompt. Blank if there is none. [Prompts](Self::prompt) in this
+    /// turn so far, such as a reminder, are appended.
     #[must_use]
     pub fn message(&self) -> Message {
         let mut message = match &self.request.prompt {
@@ -276,14 +276,14 @@ impl<'a> Turn<'a> {
         self.transcript.shared().cloned().chain(in_order(turn)).collect()
     }
 
-    /// The last message of another participant in this agent's view: what it replies to.
+    /// Returns the last message of another participant in this agent's view: what it replies to.
     #[must_use]
     pub fn last_message(&self) -> Option<&'a Line> {
         let me = self.me();
         self.transcript.messages().rev().find(|line| line.message.from != *me && line.is_seen_by(me))
     }
 
-    /// The agent's view, up to here.
+    /// Returns the agent's view, up to here.
     pub fn view(&mut self, options: &ViewOptions) -> &View {
         let stale = self.view.as_ref().is_none_or(|view| view.options() != options);
         let mut view = match self.view.take() {

@@ -94,7 +94,7 @@ struct Mark {
 }
 
 impl View {
-    /// The view of `me` of an empty chat.
+    /// Creates the view of `me` of an empty chat.
     #[must_use]
     pub fn new(me: Name, options: ViewOptions) -> Self {
         Self {
@@ -128,7 +128,7 @@ impl View {
         }
     }
 
-    /// The view of `me` at the end of `transcript`, also in the middle of a turn.
+    /// Creates the view of `me` at the end of `transcript`, also in the middle of a turn.
     #[must_use]
     pub fn of(transcript: &Transcript, me: &Name, options: ViewOptions) -> Self {
         let mut view = Self::new(me.clone(), options);
@@ -138,13 +138,13 @@ impl View {
         view
     }
 
-    /// The agent that has this view.
+    /// Returns the agent that has this view.
     #[must_use]
     pub const fn me(&self) -> &Name {
         &self.me
     }
 
-    /// The entries of a request.
+    /// Returns the entries of a request.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
@@ -155,19 +155,19 @@ impl View {
         self.most_tokens
     }
 
-    /// The cache for the provider.
+    /// Returns the cache for the provider.
     #[must_use]
     pub const fn encoded(&self) -> &EncodeCache {
         &self.encoded
     }
 
-    /// The view options.
+    /// Returns the view options.
     #[must_use]
     pub const fn options(&self) -> &ViewOptions {
         &self.options
     }
 
-    /// Whether a call has this id.
+    /// Returns whether a call has this id.
     #[must_use]
     pub fn has_id(&self, id: &str) -> bool {
         self.ids.contains(id)
@@ -442,7 +442,7 @@ impl View {
 }
 
 impl Line {
-    /// Whether `who` sees it.
+    /// Returns whether `who` sees it.
     #[must_use]
     pub fn is_seen_by(&self, who: &Name) -> bool {
         self.message.from == *who || self.message.to.includes(who)

@@ -91,7 +91,8 @@ impl BackgroundResult {
         self.number == number && self.who.as_str() == who
     }
 
-    /// The result as a model receives it: which task it is of, how that ended, and the parts of the reply. Thoughts are left out.
+    /// Returns the result as a model receives it: which task it is of, how that ended, and the parts of the reply. Thoughts are
+    /// left out.
     ///
     /// ```
     /// use polylogue_core::{BackgroundResult, BackgroundStatus, Name, Part};

@@ -22,14 +22,14 @@ const DIGITS: usize = 32;
 pub struct BlobId(Arc<str>);
 
 impl BlobId {
-    /// The id of `bytes`.
+    /// Returns the id of `bytes`.
     #[must_use]
     pub fn of(bytes: impl AsRef<[u8]>) -> Self {
         let hex = blake3::hash(bytes.as_ref()).to_hex();
         Self(hex.get(..DIGITS).unwrap_or_default().into())
     }
 
-    /// The id that `text` is; `None` if it has another form. Models write ids, so nothing else is accepted.
+    /// Parses `text` as an id; `None` if it has another form. Models write ids, so nothing else is accepted.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);

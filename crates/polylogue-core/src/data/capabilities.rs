@@ -27,7 +27,7 @@ pub enum Capability {
 }
 
 impl Capability {
-    /// Whether a missing capability only changes the format of the request, so that the agent need not do anything
+    /// Returns whether a missing capability only changes the format of the request, so that the agent need not do anything
     /// different.
     #[must_use]
     pub const fn is_of_form(self) -> bool {
@@ -105,7 +105,7 @@ impl Capabilities {
         user_after_tool: None,
     };
 
-    /// Whether the model has the capability; `None` if unknown.
+    /// Returns whether the model has the capability; `None` if unknown.
     #[must_use]
     pub const fn has(&self, capability: Capability) -> Option<bool> {
         match capability {
@@ -119,7 +119,7 @@ impl Capabilities {
         }
     }
 
-    /// These, and where they are unknown, what `usual` says.
+    /// Returns these capabilities, with those of `usual` where they are unknown.
     #[must_use]
     pub fn over(self, usual: Self) -> Self {
         Self {
@@ -133,13 +133,13 @@ impl Capabilities {
         }
     }
 
-    /// These capabilities and this one.
+    /// Adds a capability.
     #[must_use]
     pub const fn with(self, capability: Capability) -> Self {
         self.set(capability, true)
     }
 
-    /// These capabilities without this one.
+    /// Removes a capability.
     #[must_use]
     pub const fn without(self, capability: Capability) -> Self {
         self.set(capability, false)

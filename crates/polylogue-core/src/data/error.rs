@@ -15,7 +15,7 @@ use super::unknown_name::UnknownName;
 /// A result with Polylogue's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a run could not continue. Events appended before stay, and running again continues from there.
+/// The reason why a run could not continue. Events appended before stay, and running again continues from there.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -133,7 +133,7 @@ impl Error {
         }
     }
 
-    /// How to fix it, if that is known.
+    /// Returns how to fix it, if that is known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -151,7 +151,7 @@ impl Error {
 /// The logged form of an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Who can fix it.
+    /// The party that can fix it.
     pub fault: Fault,
     /// The error message.
     pub message: String,

@@ -30,34 +30,34 @@ const fn is_zero(number: &u64) -> bool {
 /// The files, folders and links of a work directory, in the order of their paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileTree {
-    /// What is in it; a folder stands before what it contains.
+    /// The entries; a folder stands before its contents.
     pub entries: Vec<FileEntry>,
-    /// What was not kept.
+    /// The entries that were not kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
 }
 
 impl FileTree {
-    /// The most files, folders and links of a tree.
+    /// Maximum number of files, folders and links of a tree.
     pub const MAX_ENTRIES: usize = 10_000;
 
-    /// The most bytes of a file that is kept.
+    /// Maximum size in bytes of a file that is kept.
     pub const MAX_FILE_BYTES: u64 = 100 << 20;
 
-    /// The most bytes that a conversation stores for its files, all their versions together.
+    /// Maximum number of bytes that a conversation stores for its files, all their versions together.
     pub const MAX_TOTAL_BYTES: u64 = 1 << 30;
 
-    /// The most bytes of a piece of a file: each piece is a blob.
+    /// Maximum size in bytes of a piece of a file: each piece is a blob.
     pub const PIECE_BYTES: usize = 4 << 20;
 
-    /// Its stored form.
+    /// Returns the stored form.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         // A value of plain data has a JSON form.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// The tree that [`to_bytes`](Self::to_bytes) wrote.
+    /// Parses the tree that [`to_bytes`](Self::to_bytes) wrote.
     ///
     /// # Errors
     /// What is wrong with the bytes.
@@ -65,7 +65,7 @@ impl FileTree {
         serde_json::from_slice(bytes).map_err(|error| error.to_string())
     }
 
-    /// The blobs of its files.
+    /// Returns the blobs of its files.
     pub fn pieces(&self) -> impl Iterator<Item = &BlobId> {
         self.entries.iter().flat_map(|entry| match &entry.kind {
             FileKind::File { pieces, .. } => pieces.as_slice(),
@@ -77,34 +77,34 @@ impl FileTree {
 /// A file, folder or link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
-    /// Its path in the work directory.
+    /// The path in the work directory.
     pub path: FilePath,
-    /// What it is.
+    /// The kind of entry.
     #[serde(flatten)]
     pub kind: FileKind,
 }
 
-/// What an entry is.
+/// The kind of an entry, with its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum FileKind {
     /// A folder.
     Folder {
-        /// Its permissions, such as `0o755`.
+        /// The permissions, such as `0o755`.
         mode: u32,
     },
     /// A file.
     File {
-        /// Its permissions, such as `0o644`.
+        /// The permissions, such as `0o644`.
         mode: u32,
-        /// Its size in bytes.
+        /// The size in bytes.
         bytes: u64,
-        /// Its content, in pieces of [`FileTree::PIECE_BYTES`].
+        /// The content, in pieces of [`FileTree::PIECE_BYTES`].
         pieces: Vec<BlobId>,
     },
     /// A symbolic link, which is not followed.
     Link {
-        /// Where it leads.
+        /// The target of the link.
         to: FilePath,
     },
 }
@@ -115,19 +115,19 @@ pub enum FileKind {
 pub enum FilePath {
     /// A path in UTF-8.
     Text(String),
-    /// Any other one.
+    /// Any other path.
     Bytes(Vec<u8>),
 }
 
 impl FilePath {
-    /// The path that has these bytes.
+    /// Creates the path that has these bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         std::str::from_utf8(bytes)
             .map_or_else(|_| Self::Bytes(bytes.to_vec()), |text| Self::Text(text.to_owned()))
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the path.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         match self {
@@ -152,29 +152,29 @@ impl fmt::Debug for FilePath {
 /// An entry of a work directory that is not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// Its path.
+    /// The path.
     pub path: FilePath,
-    /// Why.
+    /// The reason.
     pub why: WhyLeftOut,
 }
 
-/// Why an entry of a work directory is not kept.
+/// The reason why an entry of a work directory is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyLeftOut {
-    /// It is larger than [`FileTree::MAX_FILE_BYTES`].
+    /// The file is larger than [`FileTree::MAX_FILE_BYTES`].
     #[error("larger than {} MiB", FileTree::MAX_FILE_BYTES >> 20)]
     TooLarge,
-    /// There are [`FileTree::MAX_ENTRIES`] others.
+    /// The tree has [`FileTree::MAX_ENTRIES`] entries already.
     #[error("one of more than {} files", FileTree::MAX_ENTRIES)]
     TooMany,
-    /// The conversation has stored [`FileTree::MAX_TOTAL_BYTES`].
+    /// The conversation has stored [`FileTree::MAX_TOTAL_BYTES`] already.
     #[error("the files of a conversation take {} MiB at most, with their earlier versions", FileTree::MAX_TOTAL_BYTES >> 20)]
     NoRoom,
-    /// It is a socket, a pipe or a device.
+    /// The entry is a socket, a pipe or a device.
     #[error("neither a file nor a folder nor a link")]
     Special,
-    /// It cannot be read.
+    /// The entry cannot be read.
     #[error("not readable")]
     Unreadable,
 }

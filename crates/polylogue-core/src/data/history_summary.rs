@@ -77,7 +77,7 @@ pub struct HistorySummary {
 }
 
 impl HistorySummary {
-    /// Its text in the view of the agent.
+    /// Returns the summary as text, as the view of the agent has it.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text =

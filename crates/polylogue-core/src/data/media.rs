@@ -4,13 +4,13 @@ use super::media_url::MediaUrl;
 use super::part::Media;
 
 impl Media {
-    /// The largest file that becomes media, in bytes: 20 MiB.
+    /// Maximum size of a file that becomes media, in bytes: 20 MiB.
     pub const MAX_BYTES: u64 = 20 << 20;
 
     /// The types of [`kind_of`](Self::kind_of), in words.
     pub const KINDS: &str = "pictures are PNG, JPEG, GIF and WebP, documents PDF, sounds WAV and MP3";
 
-    /// The picture, sound or document with the content `bytes`, in a `data:` URL. `None` if its type is not one of
+    /// Returns the picture, sound or document with the content `bytes`, in a `data:` URL. `None` if its type is not one of
     /// [`kind_of`](Self::kind_of).
     ///
     /// ```
@@ -25,7 +25,8 @@ impl Media {
         Some(Self { kind: kind.into(), url: MediaUrl::of_bytes(kind, bytes) })
     }
 
-    /// The type of a picture, a sound or a document that models read, by its first bytes: PNG, JPEG, GIF, WebP, WAV, MP3 and PDF.
+    /// Returns the type of a picture, a sound or a document that models read, by its first bytes: PNG, JPEG, GIF, WebP, WAV,
+    /// MP3 and PDF.
     ///
     /// ```
     /// use polylogue_core::Media;
@@ -58,13 +59,13 @@ impl Media {
         self.kind.get(..12).is_some_and(|begin| begin.eq_ignore_ascii_case("application/"))
     }
 
-    /// The content, if it is in the URL (a `data:` URL in base 64).
+    /// Returns the content, if it is in the URL (a `data:` URL in base 64).
     #[must_use]
     pub fn bytes(&self) -> Option<Vec<u8>> {
         self.url.bytes()
     }
 
-    /// A file name made from the content, so that the same picture has the same name: `picture-` and 8 hex digits.
+    /// Returns a file name made from the content, so that the same picture has the same name: `picture-` and 8 hex digits.
     /// `None` if the content is not in the URL, or it is not a picture of a common type.
     #[must_use]
     pub fn file_name(&self) -> Option<String> {
@@ -80,13 +81,15 @@ impl Media {
         Some(format!("picture-{}.{ending}", hash.get(..8)?))
     }
 
-    /// Width and height in pixels, if the content is in the URL and the header of its PNG, JPEG, GIF or WebP has them.
+    /// Returns the width and height in pixels, if the content is in the URL and the header of its PNG, JPEG, GIF or WebP has
+    /// them.
     #[must_use]
     pub fn pixels(&self) -> Option<(u32, u32)> {
         pixels(&self.bytes()?)
     }
 
-    /// Whether `bytes` begin like a picture and are none: their header has no size. Providers refuse a request with such a picture.
+    /// Returns whether `bytes` begin like a picture and are none: their header has no size. Providers refuse a request with
+    /// such a picture.
     ///
     /// ```
     /// use polylogue_core::Media;

@@ -28,7 +28,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// A text to all participants.
+    /// Creates a message with a text to all participants.
     #[must_use]
     pub fn text(from: Name, text: impl Into<Arc<str>>) -> Self {
         Self { from, to: Audience::All, parts: vec![Part::text(text)], outside: Vec::new() }
@@ -40,13 +40,13 @@ impl Message {
         Self { to, ..self }
     }
 
-    /// The finish reason, if the text is truncated.
+    /// Returns the finish reason, if the text is truncated.
     #[must_use]
     pub fn cut(&self) -> Option<Finish> {
         cut(&self.parts)
     }
 
-    /// All text, parts joined by a blank line. Thoughts, media, data and notes are not text.
+    /// Returns all text, parts joined by a blank line. Thoughts, media, data and notes are not text.
     #[must_use]
     pub fn plain(&self) -> Cow<'_, str> {
         plain(&self.parts)
@@ -54,8 +54,8 @@ impl Message {
 }
 
 impl Message {
-    /// The message where only text can be shown: its text; without any, a value as JSON, and `[image/png]` or the
-    /// like for a picture, sound or document. Blank if the message is empty.
+    /// Returns the message for places where only text can be shown: its text; without any, a value as JSON, and `[image/png]`
+    /// or the like for a picture, sound or document. Blank if the message is empty.
     #[must_use]
     pub fn as_text(&self) -> Cow<'_, str> {
         let text = self.plain();
@@ -104,25 +104,25 @@ pub enum Audience {
 }
 
 impl Audience {
-    /// An empty audience, for private turns: only the policy and the speaker see the message.
+    /// Creates an empty audience, for private turns: only the policy and the speaker see the message.
     #[must_use]
     pub const fn private() -> Self {
         Self::Only(Vec::new())
     }
 
-    /// Whether all participants see it.
+    /// Returns whether all participants see it.
     #[must_use]
     pub const fn is_all(&self) -> bool {
         matches!(self, Self::All)
     }
 
-    /// Whether only the author sees it.
+    /// Returns whether only the author sees it.
     #[must_use]
     pub fn is_private(&self) -> bool {
         matches!(self, Self::Only(names) if names.is_empty())
     }
 
-    /// Whether `name` is in the audience.
+    /// Returns whether `name` is in the audience.
     #[must_use]
     pub fn includes(&self, name: &Name) -> bool {
         match self {

@@ -70,7 +70,7 @@ pub enum ModelErrorKind {
 }
 
 impl ModelError {
-    /// An error of `model` with a message only.
+    /// Creates an error of `model` with a message only.
     #[must_use]
     pub fn new(kind: ModelErrorKind, model: impl Into<String>, message: impl Into<String>) -> Self {
         let (model, message) = (model.into(), message.into());
@@ -96,7 +96,7 @@ impl ModelError {
         Self { kind: ModelErrorKind::Postponed, ..self.wait_for(wait) }
     }
 
-    /// How long the model is not to be called, if that is known.
+    /// Returns how long to wait before the model is called again, if that is known.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
         self.wait_ms.map(|wait| Duration::from_millis(wait.get().into()))

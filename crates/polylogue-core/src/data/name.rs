@@ -53,25 +53,25 @@ impl Name {
         }
     }
 
-    /// The author of a task that no participant wrote: the person or program that started the run.
+    /// Returns the author of a task that no participant wrote: the person or program that started the run.
     #[must_use]
     pub fn user() -> Self {
         Self("user".into())
     }
 
-    /// The author of a message from outside that neither the user nor a participant says.
+    /// Returns the author of a message from outside that neither the user nor a participant says.
     #[must_use]
     pub fn system() -> Self {
         Self("system".into())
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name of a tool for this participant, after `prefix`: at most 64 ASCII letters, digits, `_` and `-`, as all
+    /// Returns the name of a tool for this participant, after `prefix`: at most 64 ASCII letters, digits, `_` and `-`, as all
     /// providers accept.
     ///
     /// Deterministic, and different for every name: a name that is not valid as a tool name is followed by 12 digits
@@ -89,19 +89,19 @@ impl Name {
         Self::tool_called(&format!("{prefix}{self}"))
     }
 
-    /// The name of a tool for the participants in `text`, such as `transfer_to_` and a name.
+    /// Returns the name of a tool for the participants in `text`, such as `transfer_to_` and a name.
     #[must_use]
     pub fn tool_called(text: &str) -> String {
         tool_name::of(&characters::composed(text))
     }
 
-    /// `text` in NFC, the normal form of names, to search it for names.
+    /// Converts `text` to NFC, the normal form of names, to search it for names.
     #[must_use]
     pub fn composed(text: &str) -> Cow<'_, str> {
         characters::composed(text)
     }
 
-    /// Whether `c` is part of a word: a letter, a digit, a mark on one of them, or `_`.
+    /// Returns whether `c` is part of a word: a letter, a digit, a mark on one of them, or `_`.
     #[must_use]
     pub fn is_of_word(c: char) -> bool {
         characters::is_of_word(c)
@@ -117,7 +117,7 @@ pub struct NameError {
 }
 
 impl NameError {
-    /// A valid name close to the invalid one, if there is any.
+    /// Returns a valid name close to the invalid one, if there is any.
     #[must_use]
     pub fn suggestion(&self) -> Option<Name> {
         let words = self.name.split_whitespace().map(|word| {

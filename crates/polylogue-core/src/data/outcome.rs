@@ -8,7 +8,7 @@ use super::stored_result::StoredResult;
 use super::usage::{Money, ToolUsage};
 
 impl Outcome {
-    /// A result of a call.
+    /// Creates a result of a call.
     #[must_use]
     pub const fn new(status: OutcomeStatus, parts: Vec<Part>) -> Self {
         Self { status, parts, outside: None, used: Vec::new(), stored: None, files: None }
@@ -58,7 +58,7 @@ impl Outcome {
         self.using(ToolUsage::of_tool("", cost))
     }
 
-    /// The cost of the call itself, besides that of models; `None` if it does not say.
+    /// Returns the cost of the call itself, besides that of models; `None` if it does not say.
     #[must_use]
     pub fn own_cost(&self) -> Option<Money> {
         let own = self.used.iter().filter(|used| used.is_of_tool());
@@ -72,19 +72,19 @@ impl Outcome {
         self
     }
 
-    /// A successful result with a text.
+    /// Creates a successful result with a text.
     #[must_use]
     pub fn done(text: impl Into<Arc<str>>) -> Self {
         Self::new(OutcomeStatus::Done, vec![Part::text(text)])
     }
 
-    /// A failure, with a text that the model can act on.
+    /// Creates a failure, with a text that the model can act on.
     #[must_use]
     pub fn failed(text: impl Into<Arc<str>>) -> Self {
         Self::new(OutcomeStatus::Failed, vec![Part::text(text)])
     }
 
-    /// The result of a call that was in flight when the process stopped and is not safe to repeat.
+    /// Creates the result of a call that was in flight when the process stopped and is not safe to repeat.
     #[must_use]
     pub fn unknown() -> Self {
         let text = "The outcome of this call is unknown: the program stopped while it ran. \
@@ -116,7 +116,7 @@ impl Outcome {
         self
     }
 
-    /// The parts as a model receives them: content from outside stands between marks, with a warning before it.
+    /// Returns the parts as a model receives them: content from outside stands between marks, with a warning before it.
     ///
     /// Marks around untrusted content make models follow instructions in it far less often (Hines et al. 2024,
     /// "Defending Against Indirect Prompt Injection Attacks With Spotlighting"). The marks contain a hash of the
@@ -138,7 +138,7 @@ impl Outcome {
         std::iter::once(marked).chain(others.into_iter().cloned()).collect()
     }
 
-    /// The text and data of the result, as a text.
+    /// Returns the text and data of the result, as a text.
     #[must_use]
     pub fn whole_text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
@@ -159,7 +159,7 @@ impl Outcome {
         Self { parts, stored: Some(stored), ..self }
     }
 
-    /// The text of the outcome.
+    /// Returns the text of the outcome.
     #[must_use]
     pub fn plain(&self) -> Cow<'_, str> {
         plain(&self.parts)

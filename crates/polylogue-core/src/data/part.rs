@@ -60,7 +60,7 @@ impl Part {
         Self::Note(json!({ UNPARSED: kept }))
     }
 
-    /// The text of a part that is [unparsed](Self::unparsed).
+    /// Returns the text of a part that is [unparsed](Self::unparsed).
     #[must_use]
     pub fn as_unparsed(&self) -> Option<&str> {
         match self {
@@ -69,7 +69,7 @@ impl Part {
         }
     }
 
-    /// A text part.
+    /// Creates a text part.
     #[must_use]
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         Self::Text(text.into())
@@ -126,7 +126,7 @@ pub struct CallOutcome {
     pub outcome: Outcome,
 }
 
-/// The text of `parts`, pieces joined by a blank line.
+/// Returns the text of `parts`, pieces joined by a blank line.
 #[must_use]
 pub fn plain(parts: &[Part]) -> Cow<'_, str> {
     let mut texts = parts.iter().filter_map(|part| match part {
@@ -148,7 +148,7 @@ pub fn plain(parts: &[Part]) -> Cow<'_, str> {
     }
 }
 
-/// The finish reason, if the text of `parts` is truncated.
+/// Returns the finish reason, if the text of `parts` is truncated.
 #[must_use]
 pub fn cut(parts: &[Part]) -> Option<Finish> {
     parts.iter().find_map(|part| match part {
@@ -230,7 +230,7 @@ impl Finish {
     /// A refusal without a category or an explanation.
     pub const REFUSED: Self = Self::Refused { category: None, explanation: None };
 
-    /// Whether the reply is incomplete, or none at all.
+    /// Returns whether the reply is incomplete, or none at all.
     #[must_use]
     pub const fn is_cut(&self) -> bool {
         match self {

@@ -16,19 +16,19 @@ use super::name::{Name, is_label};
 pub struct Path(Arc<str>);
 
 impl Path {
-    /// The outermost chat.
+    /// Returns the path of the outermost chat.
     #[must_use]
     pub fn root() -> Self {
         Self("".into())
     }
 
-    /// The chat that `who` runs in its `turn`-th turn here, counted from 1.
+    /// Returns the path of the chat that `who` runs in its `turn`-th turn here, counted from 1.
     #[must_use]
     pub fn child(&self, who: &Name, turn: u64) -> Self {
         Self(format!("{}/{who}.{turn}", self.0).into())
     }
 
-    /// The path below this one at which the agent with this label is called: its chat continues with every call.
+    /// Returns the path below this one at which the agent with this label is called: its chat continues with every call.
     /// `items.0` is the path `0` within `items`.
     ///
     /// # Errors
@@ -40,13 +40,13 @@ impl Path {
         Ok(Self(format!("{}/{}", self.0, label.replace('.', "/")).into()))
     }
 
-    /// The background task `number` that `who` started here.
+    /// Returns the path of the background task `number` that `who` started here.
     #[must_use]
     pub fn background(&self, who: &Name, number: u64) -> Self {
         Self(format!("{}/{who}.b{number}", self.0).into())
     }
 
-    /// The agent and the number of the background task, started in the chat `outer`, that this path is that of or within.
+    /// Returns the agent and the number of the background task, started in the chat `outer`, that this path is that of or within.
     #[must_use]
     pub fn as_background_of(&self, outer: &Self) -> Option<(&str, u64)> {
         background_segment(self.segment_below(outer)?)
@@ -128,13 +128,13 @@ impl Path {
         self.0.strip_prefix(&*outer.0).is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// The nesting depth: 0 for the outermost.
+    /// Returns the nesting depth: 0 for the outermost.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.0.matches('/').count()
     }
 
-    /// The chats around it, nearest first, ending with the outermost.
+    /// Returns the chats around it, nearest first, ending with the outermost.
     pub fn ancestors(&self) -> impl Iterator<Item = Self> + '_ {
         let mut rest: &str = &self.0;
         std::iter::from_fn(move || {
@@ -143,7 +143,7 @@ impl Path {
         })
     }
 
-    /// The path as text.
+    /// Returns the path as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use super::name::Name;
 
-/// Why a pattern is invalid.
+/// The flaw of an invalid pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternFlaw {
-    /// There are too few of something.
+    /// A pattern has too few parts.
     #[error("{of} needs at least {least} {what}{}", if *.least == 1 { "" } else { "s" })]
     TooFew {
         /// The pattern.
         of: &'static str,
-        /// What there are too few of, in the singular.
+        /// The part of which there are too few, in the singular.
         what: &'static str,
         /// The minimum.
         least: u64,
@@ -25,12 +25,12 @@ pub enum PatternFlaw {
         /// The text.
         what: Arc<str>,
     },
-    /// Something is listed twice.
+    /// A node, a chat or an option is listed twice.
     #[error("the {kind} `{name}` is listed twice")]
     ListedTwice {
-        /// What it is: `node`, `chat`, `option`.
+        /// The kind: `node`, `chat`, `option`.
         kind: &'static str,
-        /// Its name.
+        /// The name.
         name: String,
     },
     /// Chats depend on each other in a cycle, so that none of them can start.
@@ -66,11 +66,11 @@ pub enum PatternFlaw {
     /// Two settings exclude each other.
     #[error("{of} {has}, but {but}")]
     Conflict {
-        /// What has both.
+        /// The item that has both settings.
         of: Arc<str>,
         /// The first setting, as a predicate.
         has: Arc<str>,
-        /// What excludes it, as a clause.
+        /// The setting that excludes it, as a clause.
         but: Arc<str>,
         /// How to fix it, if known.
         hint: Option<&'static str>,
@@ -78,7 +78,7 @@ pub enum PatternFlaw {
 }
 
 impl PatternFlaw {
-    /// How to fix it, if that is known.
+    /// Returns how to fix it, if that is known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let text = match self {

@@ -13,13 +13,13 @@ use super::path::Path;
 use super::reply::ModelReply;
 use super::usage::Usage;
 
-/// Why the prompt cache of an agent's last request could not be read.
+/// The reason why the prompt cache of an agent's last request could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrefixChange {
-    /// Its system message is another one.
+    /// The system message is another one.
     System,
-    /// Its tools are others.
+    /// The tools are others.
     Tools,
 }
 
@@ -48,7 +48,7 @@ pub struct PrefixChanges {
 }
 
 impl PrefixChanges {
-    /// The cause if the prompt cache was not read for `reply`, the next one, though the request before had filled it.
+    /// Returns the cause if the prompt cache was not read for `reply`, the next one, though the request before had filled it.
     #[must_use]
     pub fn cause(&self, at: &Path, reply: &ModelReply) -> Option<PrefixChange> {
         let prefix = reply.prefix.filter(|_| !reply.cached)?;
@@ -80,7 +80,7 @@ impl PrefixChanges {
         cause
     }
 
-    /// The changes found so far, with their agents.
+    /// Returns the changes found so far, with their agents.
     pub fn found(&self) -> impl Iterator<Item = (&Name, PrefixChange)> {
         self.found.iter().map(|(who, change)| (who, *change))
     }

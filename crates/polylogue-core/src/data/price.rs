@@ -8,23 +8,23 @@ use super::usage::{Money, Usage};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// For a million input tokens.
+    /// The price of a million input tokens.
     pub input: f64,
-    /// For a million input tokens from the prompt cache. Default: `input`.
+    /// The price of a million input tokens from the prompt cache. Default: `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<f64>,
-    /// For a million input tokens that are written to the prompt cache. Default: `input`.
+    /// The price of a million input tokens that are written to the prompt cache. Default: `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<f64>,
-    /// For a million input tokens that are written to the prompt cache for an hour or more. Default: `write`.
+    /// The price of a million input tokens that are written to the prompt cache for an hour or more. Default: `write`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_long: Option<f64>,
-    /// For a million input tokens of sound that are not from the prompt cache. Default: `input`.
+    /// The price of a million input tokens of sound that are not from the prompt cache. Default: `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audio: Option<f64>,
-    /// For a million output tokens.
+    /// The price of a million output tokens.
     pub output: f64,
-    /// Other prices of all tokens of longer requests.
+    /// The prices of all tokens of longer requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<PriceTier>,
 }
@@ -33,7 +33,7 @@ pub struct Price {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PriceTier {
-    /// Requests with more input tokens than this.
+    /// The number of input tokens above which the prices apply.
     pub over: u64,
     /// As [`Price::input`].
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ impl Price {
         tiers: Vec::new(),
     };
 
-    /// The higher price of both, for each kind of token in requests of every length.
+    /// Returns the higher price of both, for each kind of token in requests of every length.
     #[must_use]
     pub fn at_least(self, other: Self) -> Self {
         let mut overs: Vec<u64> = self.tiers.iter().chain(&other.tiers).map(|tier| tier.over).collect();
@@ -115,7 +115,8 @@ impl Price {
         self.audio.unwrap_or_else(|| of_tiers.fold(self.input, f64::max))
     }
 
-    /// Whether a price that this one names is lower than that of `other`, for some kind of token in requests of some length.
+    /// Returns whether a price that this one names is lower than that of `other`, for some kind of token in requests of some
+    /// length.
     #[must_use]
     pub fn is_below(&self, other: &Self) -> bool {
         let Self { input, cached, write, write_long, output, .. } = *self;
@@ -137,7 +138,7 @@ impl Price {
         })
     }
 
-    /// The cost of a call, or `None` if its tokens are unknown. A free model costs nothing, whatever its usage.
+    /// Returns the cost of a call, or `None` if its tokens are unknown. A free model costs nothing, whatever its usage.
     #[must_use]
     pub fn of(&self, usage: &Usage) -> Option<Money> {
         if *self == Self::FREE {
@@ -160,8 +161,8 @@ impl Price {
         Some(amounts.into_iter().map(|(dollars, tokens)| per_token(dollars, tokens)).sum())
     }
 
-    /// Above how many input tokens a kind of token costs less than in shorter requests. The longest request is then not the dearest one, and
-    /// no upper bound of a call can be computed from it.
+    /// Returns the number of input tokens above which a kind of token costs less than in shorter requests. The longest request
+    /// is then not the dearest one, and no upper bound of a call can be computed from it.
     ///
     /// ```
     /// use polylogue_core::{Price, PriceTier};

@@ -55,22 +55,21 @@ impl std::fmt::Display for Reply {
 }
 
 impl Reply {
-    /// A reply of one text.
+    /// Creates a reply of one text.
     #[must_use]
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         let (parts, finish) = (vec![Part::text(text)], Finish::Stop);
         Self { parts, finish, usage: Usage::default(), cached: false, verbatim: None, answered_by: None }
     }
 
-    /// This truncated reply joined with the one that continues it. The usage is that of the second. Nothing stays
-    /// verbatim.
+    /// Joins this truncated reply with the one that continues it. The usage is that of the second. Nothing stays verbatim.
     #[must_use]
     pub fn continued(self, rest: Self) -> Self {
         Self { parts: joined(self.parts, &rest.parts), verbatim: None, ..rest }
     }
 
-    /// This reply, which its provider [paused](Finish::Paused), with the one that resumes it: the parts of both in
-    /// order, what is returned verbatim of both, and the usage of both.
+    /// Joins this reply, which its provider [paused](Finish::Paused), with the one that resumes it: the parts of both in order,
+    /// what is returned verbatim of both, and the usage of both.
     #[must_use]
     pub fn resumed(mut self, rest: Self) -> Self {
         let verbatim = |reply: &mut Self| reply.verbatim.take().map(Arc::unwrap_or_clone).unwrap_or_default();
@@ -85,13 +84,13 @@ impl Reply {
         }
     }
 
-    /// The text of the reply, without thoughts.
+    /// Returns the text of the reply, without thoughts.
     #[must_use]
     pub fn plain(&self) -> Cow<'_, str> {
         plain(&self.parts)
     }
 
-    /// The tool calls of the reply, in order.
+    /// Returns the tool calls of the reply, in order.
     #[must_use]
     pub fn calls(&self) -> Vec<Call> {
         let call = |part: &Part| match part {
@@ -177,7 +176,7 @@ pub(crate) fn joined(mut before: Vec<Part>, rest: &[Part]) -> Vec<Part> {
 
 /// Receives the pieces of a reply as they stream. They are shown, never stored.
 pub trait DeltaSink: Send {
-    /// Called for each piece.
+    /// Receives the next piece.
     fn push(&mut self, delta: DeltaRef<'_>);
 }
 
@@ -191,7 +190,7 @@ pub enum DeltaRef<'a> {
     Thought(&'a str),
     /// A piece of a tool call.
     Call {
-        /// Which call of the reply, from 0.
+        /// The index of the call in the reply, from 0.
         index: usize,
         /// The tool's name, with the call's first piece.
         tool: Option<&'a str>,
@@ -204,7 +203,7 @@ pub enum DeltaRef<'a> {
     Retry {
         /// The cause in a few words, such as `429 from` and the provider.
         cause: &'a str,
-        /// Which retry follows, from 1.
+        /// The number of the retry that follows, from 1.
         retry: u32,
         /// The maximum number of retries.
         retries: u32,

@@ -89,7 +89,7 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// The name of the effort in requests.
+    /// Returns the name of the effort in requests.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -143,7 +143,7 @@ pub enum ToolChoice {
 }
 
 impl Params {
-    /// These without the parameters named `names`.
+    /// Removes the parameters named `names`.
     #[must_use]
     pub fn without(mut self, names: &[&str]) -> Self {
         for name in names {
@@ -164,7 +164,7 @@ impl Params {
         self
     }
 
-    /// The names of the parameters that are set, of those that models may not accept.
+    /// Returns the names of the parameters that are set, of those that models may not accept.
     #[must_use]
     pub fn set(&self) -> Vec<&'static str> {
         [
@@ -200,11 +200,11 @@ pub struct ToolSpec {
     /// Whether the outcome ends the agent's turn, without another model call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_turn: bool,
-    /// The most bytes of text and data of an outcome; longer ones are truncated. No part of what models see.
+    /// The maximum number of bytes of text and data of an outcome; longer ones are truncated. No part of what models see.
     #[serde(skip, default = "ToolSpec::default_max_bytes")]
     pub max_bytes: usize,
-    /// The money that a call costs at most, besides that of models that are called within it. It is reserved before the
-    /// call. `None`: nothing is reserved, and what [`Outcome::costing`](crate::Outcome::costing) reports counts afterwards.
+    /// The maximum cost of a call, besides that of models that are called within it. It is reserved before the call. `None`:
+    /// nothing is reserved, and what [`Outcome::costing`](crate::Outcome::costing) reports counts afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<Money>,
 }
@@ -214,7 +214,7 @@ impl ToolSpec {
         Outcome::MAX_BYTES
     }
 
-    /// A tool that is not repeated if it was in flight at a crash.
+    /// Creates a tool that is not repeated if it was in flight at a crash.
     #[must_use]
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
         let (name, description) = (name.into(), description.into());

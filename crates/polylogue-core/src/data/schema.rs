@@ -12,7 +12,7 @@ const LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
 /// Keywords whose values are schemas by name.
 const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
 
-/// Whether `kind` is a type of JSON Schema.
+/// Returns whether `kind` is a type of JSON Schema.
 ///
 /// ```
 /// use polylogue_core::schema::is_type;
@@ -25,7 +25,7 @@ pub fn is_type(kind: &Value) -> bool {
     kind.as_str().is_some_and(|kind| TYPES.contains(&kind))
 }
 
-/// Whether `keyword` can have this value. Unknown keywords can have any.
+/// Returns whether `keyword` can have this value. Unknown keywords can have any.
 ///
 /// ```
 /// use polylogue_core::schema::can_be;
@@ -59,8 +59,8 @@ fn is_list(value: &Value, holds: impl Fn(&Value) -> bool) -> bool {
     value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(holds))
 }
 
-/// `schema` without keywords that have a value which they [cannot have](can_be), in it and in all schemas within it. A schema
-/// that is none allows anything.
+/// Returns `schema` without keywords that have a value which they [cannot have](can_be), in it and in all schemas within it. A
+/// schema that is none allows anything.
 ///
 /// ```
 /// use polylogue_core::schema::well_formed;

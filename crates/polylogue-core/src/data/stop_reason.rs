@@ -20,17 +20,17 @@ pub enum StopReason {
     Finished,
     /// The limit on turns of a chat or of a whole run.
     Turns {
-        /// How many are allowed.
+        /// The maximum number of turns.
         limit: u64,
-        /// How many the next step has, if those parallel turns are more than are left.
+        /// The number of turns of the next step, if those parallel turns are more than are left.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next: Option<u64>,
     },
     /// The limit on tokens read and written.
     Tokens {
-        /// How many are allowed.
+        /// The maximum number of tokens.
         limit: u64,
-        /// How many were used, calls of unknown usage at their upper bound.
+        /// The number of tokens that were used, calls of unknown usage at their upper bound.
         used: u64,
         /// What the next call could have taken at most, if that was too much.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,9 +41,9 @@ pub enum StopReason {
     },
     /// The limit on money.
     Cost {
-        /// How much is allowed.
+        /// The maximum amount.
         limit: Money,
-        /// How much was spent, calls of unknown usage at their upper bound.
+        /// The amount that was spent, calls of unknown usage at their upper bound.
         spent: Money,
         /// What the next call could have cost at most, if that was too much.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,26 +60,26 @@ pub enum StopReason {
     },
     /// The limit on model calls of the whole run.
     Calls {
-        /// How many are allowed.
+        /// The maximum number of calls.
         limit: u64,
     },
     /// The limit on running time.
     Time {
-        /// How many milliseconds are allowed.
+        /// The limit in milliseconds.
         limit_ms: u64,
-        /// How many were used. Calls in flight are aborted at the limit.
+        /// The running time in milliseconds. Calls in flight are aborted at the limit.
         used_ms: u64,
     },
     /// A limit of one agent or chat within the run, or of a budget that the run shares with others.
     Allowance {
-        /// Whose limit.
+        /// The owner of the limit.
         of: AllowanceOwner,
-        /// Which limit.
+        /// The limit that was reached.
         limit: Box<StopReason>,
     },
     /// The bound that was computed before the run ([`RunBound`](crate::RunBound)): a defect of that computation.
     Bound {
-        /// What of it would be exceeded.
+        /// The part of the bound that would be exceeded.
         exceeded: Box<StopReason>,
     },
     /// The limit on nesting of chats.
@@ -122,7 +122,7 @@ pub enum StopReason {
 /// A reply that was cut off because no more was left of a limit ([`OutputLimit`](crate::OutputLimit)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CutReply {
-    /// Whose reply.
+    /// The agent whose reply it is.
     pub who: Name,
     /// The tokens at which it was cut off, reasoning included.
     pub tokens: u64,
@@ -180,7 +180,7 @@ pub struct OtherReason {
 }
 
 impl OtherReason {
-    /// A reason without details.
+    /// Creates a reason without details.
     #[must_use]
     pub fn new(code: impl Into<Arc<str>>, text: impl Into<Arc<str>>, outcome: RunOutcome) -> Self {
         Self { code: code.into(), text: text.into(), outcome, by_calls: false, details: Value::Null }
@@ -225,7 +225,7 @@ impl StopReason {
     /// The kind of loop in which the same tool is called with the same arguments repeatedly.
     pub const CALLS: &str = "calls";
 
-    /// A loop of the same tool calls, with the `seq` of their events.
+    /// Creates the stop reason for a loop of the same tool calls, with the `seq` of their events.
     #[must_use]
     pub fn repeated_calls(evidence: Vec<u64>) -> Self {
         Self::LoopDetected {
@@ -290,7 +290,7 @@ impl StopReason {
         matches!(self, Self::Allowance { of: AllowanceOwner::Shared(_), .. })
     }
 
-    /// The category. Of several conditions at once, the worst counts.
+    /// Returns the category. Of several conditions at once, the worst counts.
     #[must_use]
     pub fn outcome(&self) -> RunOutcome {
         match self {

@@ -252,7 +252,7 @@ impl StoreError {
         }
     }
 
-    /// How many events before the damage, or before an event of a later version, are intact; 0 for other errors.
+    /// Returns how many events before the damage, or before an event of a later version, are intact; 0 for other errors.
     #[must_use]
     pub const fn intact(&self) -> u64 {
         match self {
@@ -262,7 +262,7 @@ impl StoreError {
         }
     }
 
-    /// How to fix it.
+    /// Returns how to fix it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {

@@ -7,7 +7,7 @@ use super::blob_id::BlobId;
 /// A result of a tool call that is stored whole: the outcome has its beginning and its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredResult {
-    /// Its id.
+    /// The id of the blob with the result.
     pub id: BlobId,
     /// Its length in bytes.
     pub bytes: u64,
@@ -16,25 +16,25 @@ pub struct StoredResult {
 }
 
 impl StoredResult {
-    /// The tool that reads stored results.
+    /// The name of the tool that reads stored results.
     pub const READER: &'static str = "read_result";
 
-    /// The largest result that is stored, in bytes.
+    /// Maximum size of a stored result, in bytes.
     pub const MAX_BYTES: u64 = 16 << 20;
 
-    /// The most results that a conversation stores.
+    /// Maximum number of results that a conversation stores.
     pub const MAX_COUNT: usize = 1_000;
 
-    /// The most bytes of all results of a conversation.
+    /// Maximum size of all results of a conversation, in bytes.
     pub const MAX_TOTAL_BYTES: u64 = 256 << 20;
 
-    /// That of `text`.
+    /// Creates the reference to this `text`.
     #[must_use]
     pub fn of(text: &str) -> Self {
         Self { id: BlobId::of(text), bytes: text.len() as u64, lines: text.lines().count() as u64 }
     }
 
-    /// What the model reads after the beginning and the end.
+    /// Returns what the model reads after the beginning and the end.
     #[must_use]
     pub fn note(&self) -> String {
         let Self { id, bytes, lines } = self;

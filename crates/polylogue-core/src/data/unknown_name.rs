@@ -23,7 +23,7 @@ pub struct UnknownName {
 }
 
 impl UnknownName {
-    /// No `kind` has this name.
+    /// Creates the error that no `kind` has this name.
     #[must_use]
     pub fn new(kind: &'static str, name: impl fmt::Display) -> Self {
         Self { kind, name: name.to_string(), place: String::new(), known: Vec::new() }

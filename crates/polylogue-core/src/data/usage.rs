@@ -37,13 +37,13 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Whether the provider reported nothing at all.
+    /// Returns whether the provider reported nothing at all.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
     }
 
-    /// This usage and that of a further call. The input and the output are unknown if one of them is.
+    /// Adds the usage of a further call. The input and the output are unknown if one of them is.
     #[must_use]
     pub fn and(self, further: Self) -> Self {
         let both = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
@@ -62,19 +62,19 @@ impl Usage {
         }
     }
 
-    /// The same tokens without a prompt cache: all input is fresh.
+    /// Returns the same tokens without a prompt cache: all input is fresh.
     #[must_use]
     pub fn without_prompt_cache(self) -> Self {
         Self { cached: None, written: None, written_long: None, ..self }
     }
 
-    /// Whether a prompt cache was read or written.
+    /// Returns whether a prompt cache was read or written.
     #[must_use]
     pub fn used_prompt_cache(&self) -> bool {
         self.cached.unwrap_or(0) > 0 || self.written.unwrap_or(0) > 0
     }
 
-    /// Input and output tokens, if both are known.
+    /// Returns the input and output tokens together, if both are known.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
         Some(self.input?.saturating_add(self.output?))
@@ -92,14 +92,14 @@ pub struct Money {
 impl Money {
     const PER_DOLLAR: f64 = 1e12;
 
-    /// An amount in dollars; negative numbers and NaN count as 0.
+    /// Creates an amount in dollars; negative numbers and NaN count as 0.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
     pub fn dollars(amount: f64) -> Self {
         Self { picodollars: (amount * Self::PER_DOLLAR).round() as u64 }
     }
 
-    /// The amount in dollars.
+    /// Returns the amount in dollars.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "for display; exact up to 9,000 dollars")]
     pub fn as_dollars(self) -> f64 {
@@ -126,7 +126,7 @@ impl fmt::Display for Money {
 }
 
 impl Money {
-    /// The difference, 0 if `other` is more.
+    /// Returns the difference, 0 if `other` is more.
     #[must_use]
     pub const fn less(self, other: Self) -> Self {
         Self { picodollars: self.picodollars.saturating_sub(other.picodollars) }
@@ -179,14 +179,14 @@ impl ToolUsage {
     /// What precedes the name of a tool whose own cost this is.
     const OWN: &str = "tool:";
 
-    /// What a call of the tool `name` cost, besides that of models.
+    /// Creates the usage of a call of the tool `name`: its cost, besides that of models.
     #[must_use]
     pub fn of_tool(name: &str, cost: Money) -> Self {
         let usage = Usage { input: Some(0), output: Some(0), ..Usage::default() };
         Self { model: format!("{}{name}", Self::OWN).into(), usage, cost: Some(cost) }
     }
 
-    /// Whether it is what a tool itself cost.
+    /// Returns whether it is what a tool itself cost.
     #[must_use]
     pub fn is_of_tool(&self) -> bool {
         self.model.starts_with(Self::OWN)
@@ -202,7 +202,7 @@ pub struct Charge {
     pub model: Arc<str>,
     /// The reason.
     pub why: ChargeReason,
-    /// How many calls.
+    /// The number of calls.
     #[serde(default)]
     pub calls: u64,
     /// Tokens at most; `None` when there is no known bound.
@@ -217,7 +217,7 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// Whether it counts against limits.
+    /// Returns whether it counts against limits.
     #[must_use]
     pub const fn counts(&self) -> bool {
         !matches!(self.why, ChargeReason::Repeated | ChargeReason::Reserved)
@@ -265,7 +265,7 @@ pub struct UncertainUsage {
 }
 
 impl UncertainUsage {
-    /// Whether nothing was charged.
+    /// Returns whether nothing was charged.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
@@ -325,13 +325,13 @@ const fn add(sum: &mut u64, more: u64) {
 }
 
 impl PromptCache {
-    /// Whether no cache was read or written.
+    /// Returns whether no cache was read or written.
     #[must_use]
     pub const fn is_unused(&self) -> bool {
         self.read == 0 && self.written == 0
     }
 
-    /// The money saved, in 10⁻¹² dollars; negative if writing cost more than reading saved.
+    /// Returns the money saved, in 10⁻¹² dollars; negative if writing cost more than reading saved.
     #[must_use]
     pub fn saved_picodollars(&self) -> i128 {
         i128::from(self.uncached.picodollars) - i128::from(self.cost.picodollars)
@@ -359,7 +359,7 @@ pub struct CacheSavings {
 }
 
 impl CacheSavings {
-    /// Whether no call was saved.
+    /// Returns whether no call was saved.
     #[must_use]
     pub const fn is_nothing(&self) -> bool {
         self.calls == 0
@@ -432,25 +432,25 @@ impl TotalUsage {
         add(unpriced, if charge.is_unpriced() { charge.calls } else { 0 });
     }
 
-    /// The cost that counts against limits: what is known, and the upper bounds of the rest.
+    /// Returns the cost that counts against limits: what is known, and the upper bounds of the rest.
     #[must_use]
     pub fn counted_cost(&self) -> Money {
         self.cost + self.uncertain.cost
     }
 
-    /// The tokens that count against limits.
+    /// Returns the tokens that count against limits.
     #[must_use]
     pub const fn counted_tokens(&self) -> u64 {
         self.tokens().saturating_add(self.uncertain.tokens)
     }
 
-    /// The model calls that count against limits, including those answered by a cache.
+    /// Returns the model calls that count against limits, including those answered by a cache.
     #[must_use]
     pub const fn counted_calls(&self) -> u64 {
         self.calls + self.saved.calls + self.uncertain.calls
     }
 
-    /// Input and output tokens, where known.
+    /// Returns the input and output tokens together, where known.
     #[must_use]
     pub const fn tokens(&self) -> u64 {
         self.input.saturating_add(self.output)

@@ -59,7 +59,7 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// The seal `data` on `content`, the part at `index`.
+    /// Creates the seal `data` on `content`, the part at `index`.
     #[must_use]
     pub fn new(index: usize, content: &Part, data: Value) -> Self {
         Self { part: index, of: fingerprint(content), data }
@@ -85,7 +85,7 @@ impl Verbatim {
     /// The maximum size of the seals of one reply, in bytes of JSON. Larger ones are dropped.
     pub const MAX_SEALS: usize = 1 << 20;
 
-    /// The seal of `content`, the part at `index`, unless it is on another text.
+    /// Returns the seal of `content`, the part at `index`, unless it is on another text.
     #[must_use]
     pub fn seal(&self, index: usize, content: &Part) -> Option<&Value> {
         let seals = self.seals.as_ref()?.parts.iter();
@@ -93,7 +93,7 @@ impl Verbatim {
         fitting.next().map(|seal| &seal.data)
     }
 
-    /// The arguments of `call`, the part at `index`, as the model wrote them; `None` if the call has others now.
+    /// Returns the arguments of `call`, the part at `index`, as the model wrote them; `None` if the call has others now.
     #[must_use]
     pub fn arguments(&self, index: usize, call: &Call) -> Option<&str> {
         let raw = self.arguments.iter().find(|raw| raw.part == index)?;

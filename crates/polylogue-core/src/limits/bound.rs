@@ -2,7 +2,7 @@
 
 use crate::Money;
 
-/// The most tokens and money that a model call can use.
+/// The upper bound of a model call: the most tokens and money that it can use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bound {
     /// Input and output tokens; `None` if the length of the reply has no known limit.
@@ -15,12 +15,12 @@ pub struct Bound {
     pub least_cost: Option<Money>,
 }
 
-/// The most input tokens of a request.
+/// The upper bound of the input tokens of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InputTokens {
-    /// All of them but for pages.
+    /// All tokens but those of pages.
     pub all: u64,
-    /// The part that is sound, which can have another price.
+    /// The part of these that is sound, which can have another price.
     pub audio: u64,
     /// Pages of documents. How many tokens a page has depends on the model: [`Model::page_tokens`](crate::Model::page_tokens).
     pub pages: u64,
@@ -33,7 +33,7 @@ impl From<u64> for InputTokens {
 }
 
 impl InputTokens {
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl InputTokens {
         }
     }
 
-    /// All of them where a page has `page_tokens`.
+    /// Returns the number of tokens, with `page_tokens` for each page.
     ///
     /// ```
     /// use polylogue_core::InputTokens;
@@ -81,7 +81,7 @@ impl Bound {
         Self { tokens: Some(0), input: 0, cost: nothing, least_cost: nothing }
     };
 
-    /// The bound of both calls together.
+    /// Returns the bound of both calls together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let sum = |one: Option<Money>, other: Option<Money>| Some(one? + other?);

@@ -76,7 +76,7 @@ impl Balance {
 }
 
 impl Budget {
-    /// A budget of the runs that are called `name` together, such as `batch`. Its time begins now.
+    /// Creates a budget of the runs that are called `name` together, such as `batch`. Its time begins now.
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>, most: impl Into<Allowance>) -> Self {
         let since = Instant::now();
@@ -111,13 +111,13 @@ impl Budget {
         Self { shared, log: None }
     }
 
-    /// The owner of the limits, as in [`StopReason::Allowance`].
+    /// Returns the owner of the limits, as in [`StopReason::Allowance`].
     #[must_use]
     pub fn owner(&self) -> &AllowanceOwner {
         &self.shared.owner
     }
 
-    /// The limits of the budget.
+    /// Returns the limits of the budget.
     #[must_use]
     pub fn limits(&self) -> Allowance {
         self.allowance(&self.balance())
@@ -127,13 +127,13 @@ impl Budget {
         balance.piece.as_ref().map_or(self.shared.allowance, Piece::limits)
     }
 
-    /// The usage so far. Calls of unknown usage count with their reservation.
+    /// Returns the usage so far. Calls of unknown usage count with their reservation.
     #[must_use]
     pub fn used(&self) -> CountedUsage {
         self.balance().used
     }
 
-    /// The time that counts, in milliseconds: since it was made, and that of earlier processes in which a run that is
+    /// Returns the time that counts, in milliseconds: since it was made, and that of earlier processes in which a run that is
     /// [counted](Self::count) was under way.
     #[must_use]
     pub fn used_ms(&self) -> u64 {
@@ -145,7 +145,7 @@ impl Budget {
         balance.busy.total_ms().saturating_add(elapsed)
     }
 
-    /// The money that is reserved for calls in flight.
+    /// Returns the money that is reserved for calls in flight.
     #[must_use]
     pub fn reserved(&self) -> Money {
         self.balance().reserved.money()
@@ -162,13 +162,13 @@ impl Budget {
         self.balance().busy.add(from, to);
     }
 
-    /// Whether all of it is used, or it could not cover a call.
+    /// Returns whether all of it is used, or it could not cover a call.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         self.reached().is_some()
     }
 
-    /// The limit that is reached: the one that refused a call, or one of which nothing is left.
+    /// Returns the limit that is reached: the one that refused a call, or one of which nothing is left.
     #[must_use]
     pub fn reached(&self) -> Option<StopReason> {
         let balance = self.balance();
@@ -188,8 +188,8 @@ impl Budget {
         Some(self.refusal(reason))
     }
 
-    /// Whether it still refuses what was refused for `reason`: its limit is not higher, and no less of it is used. A budget that is
-    /// renewed, such as each day, does not.
+    /// Returns whether it still refuses what was refused for `reason`: its limit is not higher, and no less of it is used. A
+    /// budget that is renewed, such as each day, does not.
     #[must_use]
     pub fn holds(&self, reason: &StopReason) -> bool {
         let StopReason::Allowance { of, limit } = reason else { return false };

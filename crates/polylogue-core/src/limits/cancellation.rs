@@ -39,7 +39,7 @@ impl Cancellation {
         self.0.send_replace(CancelMode::Run);
     }
 
-    /// Whether cancellation was requested.
+    /// Returns whether cancellation was requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.mode() > CancelMode::Run

@@ -2,8 +2,9 @@
 
 use crate::Money;
 
-/// At how many turns, messages and tokens, and at how much money the outermost chat ends by itself. These numbers limit nothing: they say
-/// which limits of the chat a person can raise while it is open ([`Instruction::RaiseLimits`](crate::Instruction::RaiseLimits)).
+/// The turns, messages, tokens and money at which the outermost chat ends by itself. These numbers limit nothing: they say
+/// which limits of the chat a person can raise while it is open
+/// ([`Instruction::RaiseLimits`](crate::Instruction::RaiseLimits)).
 ///
 /// ```
 /// # use polylogue_core::{ChatLimits, Limits, Log};

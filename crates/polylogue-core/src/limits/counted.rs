@@ -45,7 +45,7 @@ impl AddAssign for CountedUsage {
 }
 
 impl TotalUsage {
-    /// The part of the usage that counts against limits.
+    /// Returns the part of the usage that counts against limits.
     #[must_use]
     pub fn counted(&self) -> CountedUsage {
         let (calls, tokens) = (self.counted_calls(), self.counted_tokens());

@@ -15,7 +15,7 @@ pub enum OnLimit {
     Ask,
 }
 
-/// How far and how long people are asked to raise limits. Default: without a ceiling, until they answer.
+/// The terms on which people are asked to raise limits: how far, and how long. Default: without a ceiling, until they answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RaiseTerms {
     /// Totals above which no answer raises a limit: at them the run ends without a question.

@@ -33,13 +33,13 @@ pub struct LimitOverrides {
 }
 
 impl LimitOverrides {
-    /// Whether no limit is overridden.
+    /// Returns whether no limit is overridden.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// These limits, with those of `earlier` where one is not set.
+    /// Returns these limits, with those of `earlier` where one is not set.
     #[must_use]
     pub fn or(self, earlier: Self) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl LimitOverrides {
         }
     }
 
-    /// `limit`, with as much of what it limits as these, where they allow any.
+    /// Returns `limit`, with the amounts of these limits where both are set and these are not 0.
     #[must_use]
     pub fn instead_of(self, limit: Self) -> Self {
         let count = |own: Option<u64>, limit: Option<u64>| {
@@ -110,7 +110,7 @@ impl LimitOverrides {
         }
     }
 
-    /// `limits` with these overrides.
+    /// Returns `limits` with these overrides.
     #[must_use]
     pub fn over(self, limits: Limits) -> Limits {
         Limits {

@@ -12,36 +12,36 @@ use crate::{LogId, StoreError};
 /// How long a piece counts after the store has confirmed it: less than a lease.
 const GUARD: Duration = Duration::from_secs(24);
 
-/// A budget as its store has it.
+/// The state of a budget in its store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BudgetStanding {
-    /// Its limits; none on time.
+    /// The limits of the budget; none on time.
     pub limits: Allowance,
-    /// What was used, as far as processes have reported it.
+    /// The usage that processes have reported.
     pub spent: CountedUsage,
-    /// What this process has drawn.
+    /// The amount that this process has drawn.
     pub drawn: CountedUsage,
-    /// What all others have drawn.
+    /// The amount that all other processes have drawn.
     pub others: CountedUsage,
 }
 
-/// What a call needs that does not fit into what is drawn.
+/// The amount that a call needs beyond what is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetWants {
-    /// How much must be drawn, with what is reserved for calls in flight.
+    /// The minimum that must be drawn, including what is reserved for calls in flight.
     pub least: CountedUsage,
-    /// Whether the most that it takes is unknown: all that is left must be drawn, and none by others.
+    /// Whether the upper bound of the call is unknown: all that is left must be drawn, and none by others.
     pub whole: bool,
 }
 
-/// What a process reports of a budget, and wants of it.
+/// The report of a process on a budget, with what it wants of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BudgetDemand {
-    /// What logs have used since the last report, and whether they are closed here.
+    /// The usage of logs since the last report, and whether they are closed here.
     pub used: Vec<(LogId, CountedUsage, bool)>,
-    /// What is reserved for calls in flight: it stays drawn.
+    /// The amount that is reserved for calls in flight: it stays drawn.
     pub reserved: CountedUsage,
-    /// What is wanted besides. Without it, what is not reserved is returned.
+    /// The amount that is wanted besides. Without it, what is not reserved is returned.
     pub wants: Option<BudgetWants>,
 }
 

@@ -15,8 +15,8 @@ use super::piece::{BudgetDemand, BudgetStanding, LogPart, Piece};
 use crate::{Budget, LogId, StoreError};
 
 impl Budget {
-    /// A budget that many processes share, as its store has it. Its maker must [report](Self::demand) what this process needs and uses;
-    /// until then no call is covered.
+    /// Creates a budget that many processes share, as its store has it. Its maker must [report](Self::demand) what this process
+    /// needs and uses; until then no call is covered.
     #[must_use]
     pub fn pooled(name: impl Into<Arc<str>>, standing: BudgetStanding) -> Self {
         let piece = Piece {
@@ -32,7 +32,7 @@ impl Budget {
         Self::with_balance(name, standing.limits, || Duration::ZERO, balance)
     }
 
-    /// The same, for the calls of one log. What they use is reported when the store [knows](Self::knows) the log.
+    /// Returns the same budget, for the calls of one log. What they use is reported when the store [knows](Self::knows) the log.
     #[must_use]
     pub fn for_log(&self, id: &LogId) -> Self {
         let mut balance = self.balance();
@@ -68,8 +68,9 @@ impl Budget {
         *used = spent + piece.unreported;
     }
 
-    /// What this process reports and wants now; `None` if that is nothing. With `renews`, also if it only has something. What it wanted is
-    /// forgotten: a call that is not covered afterwards asks again. Until it is [settled](Self::settled), only what is reserved is drawn.
+    /// Returns what this process reports and wants now; `None` if that is nothing. With `renews`, also if it only has
+    /// something. What it wanted is forgotten: a call that is not covered afterwards asks again. Until it is
+    /// [settled](Self::settled), only what is reserved is drawn.
     #[must_use]
     pub fn demand(&self, renews: bool) -> Option<BudgetDemand> {
         let mut balance = self.balance();
@@ -107,7 +108,7 @@ impl Budget {
         self.shared.changed.send_replace(());
     }
 
-    /// Whether it pays for a log of this process, or has drawn anything.
+    /// Returns whether it pays for a log of this process, or has drawn anything.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
         self.balance()

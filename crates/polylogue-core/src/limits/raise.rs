@@ -15,8 +15,8 @@ pub struct LimitRaise {
 }
 
 impl LimitRaise {
-    /// How much more `answer` allows beyond what was used: `yes`, or an amount in the unit of the limit, such as `20`, `$0.50` or
-    /// `5 min`. `None` if it is anything else.
+    /// Returns how much more `answer` allows beyond what was used: `yes`, or an amount in the unit of the limit, such as `20`,
+    /// `$0.50` or `5 min`. `None` if it is anything else.
     #[must_use]
     pub fn allowed_by(&self, answer: &str) -> Option<LimitOverrides> {
         let answer = answer.trim().to_lowercase();

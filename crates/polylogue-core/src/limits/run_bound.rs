@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::Limits;
 use crate::{Capabilities, Capability, Money};
 
-/// The most that a whole run takes, as computed before its first call. No call is sent that could exceed it: the run then
-/// ends with [`StopReason::Bound`](crate::StopReason::Bound). Default: nothing is bounded.
+/// The bound of a whole run: the most that it takes, as computed before its first call. No call is sent that could exceed it:
+/// the run then ends with [`StopReason::Bound`](crate::StopReason::Bound). Default: nothing is bounded.
 ///
 /// It counts the model calls of agents, not what tools spend, and not the attempts that a server refused before it did
 /// anything. It ends to apply when something happens on which it does not rest: see [`BoundException`]. Limits and budgets, which users set,
@@ -131,7 +131,7 @@ impl fmt::Display for BoundSummary {
     }
 }
 
-/// Why the [bound](RunBound) of a run no longer applies: something happened that its computation did not include.
+/// The reason why the [bound](RunBound) of a run no longer applies: something happened that its computation did not include.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BoundException {
     /// The conversation began with longer messages, or with other pictures or documents.

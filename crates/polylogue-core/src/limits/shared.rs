@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::StoreError;
 
-/// What a shared limit is on: the calls of one model with one key.
+/// The scope of a shared limit: the calls of one model with one key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LimitScope {
     /// The name of the provider.
@@ -20,16 +20,16 @@ pub struct LimitScope {
 /// A rate: so many requests or tokens in each period.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// How many in a period.
+    /// The number in a period.
     pub count: u64,
     /// The period.
     pub period: Duration,
-    /// How many at once, at least 1. Any time `t` has at most `burst + t * count / period` of them.
+    /// The number at once, at least 1. Any time `t` has at most `burst + t * count / period` of them.
     pub burst: f64,
 }
 
 impl Rate {
-    /// How many in a second.
+    /// Returns the number per second.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "no rate needs 52 bits")]
     pub fn per_second(&self) -> f64 {
@@ -37,43 +37,43 @@ impl Rate {
     }
 }
 
-/// A rate of a provider, as a response tells it.
+/// A rate limit of a provider, as reported by a response.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LearnedRate {
     /// The rate.
     pub rate: Rate,
-    /// How many are left now; `None` if unknown.
+    /// The number left now; `None` if unknown.
     pub remaining: Option<u64>,
 }
 
-/// The rates of a provider, as far as a response tells them.
+/// The rate limits of a provider, as far as a response reports them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LearnedRates {
-    /// Requests.
+    /// The rate of requests.
     pub requests: Option<LearnedRate>,
-    /// Tokens, read and written.
+    /// The rate of tokens, read and written.
     pub tokens: Option<LearnedRate>,
 }
 
-/// Permissions to begin calls.
+/// A demand for permissions to begin calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateDemand {
-    /// Requests, at least one.
+    /// The number of requests, at least one.
     pub requests: u32,
-    /// Tokens of all of them; negative if earlier calls took fewer than they drew.
+    /// The number of tokens of all of them; negative if earlier calls took fewer than they drew.
     pub tokens: i64,
     /// Nothing is drawn if the first call would have to wait longer. `None`: any wait.
     pub patience: Option<Duration>,
 }
 
-/// When calls may begin. All times are from the draw on.
+/// The times at which calls may begin, counted from the draw.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RateGrant {
     /// Whether permissions were drawn. Otherwise the wait of the first call is longer than the patience.
     pub is_drawn: bool,
-    /// When requests may begin.
+    /// The times at which requests may begin.
     pub requests: RateTimes,
-    /// When tokens may be sent.
+    /// The times at which tokens may be sent.
     pub tokens: RateTimes,
     /// How long the provider has asked all callers to wait.
     pub blocked: Duration,
@@ -91,7 +91,7 @@ pub struct RateTimes {
 }
 
 impl RateTimes {
-    /// One after the other from `start` on, in seconds from now, which can be negative.
+    /// Creates times, one after the other from `start` on, in seconds from now, which can be negative.
     #[must_use]
     pub fn from(start: f64, interval: f64) -> Self {
         let duration = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
@@ -109,7 +109,7 @@ impl RateTimes {
 }
 
 impl RateGrant {
-    /// The wait of a call before which `requests` requests with `tokens` tokens were drawn.
+    /// Returns the wait of a call before which `requests` requests with `tokens` tokens were drawn.
     #[must_use]
     pub fn wait(&self, requests: u32, tokens: u64) -> Duration {
         self.requests.after(requests.into()).max(self.tokens.after(tokens)).max(self.blocked)
@@ -121,7 +121,7 @@ impl RateGrant {
 pub struct Slot {
     /// The server.
     pub scope: LimitScope,
-    /// Its number, from 0 on.
+    /// The number of the slot, from 0 on.
     pub number: u32,
     /// Tells it from the same slot taken at another time.
     pub ticket: i64,
@@ -142,7 +142,7 @@ pub trait SharedLimits: Send + Sync + 'static {
     /// Lets no process begin a call for so long, because the provider has asked for it.
     fn block<'a>(&'a self, scope: &'a LimitScope, wait: Duration) -> Shared<'a, ()>;
 
-    /// How long no process may begin a call.
+    /// Returns how long no process may begin a call.
     fn blocked<'a>(&'a self, scope: &'a LimitScope) -> Shared<'a, Duration>;
 
     /// Takes one of `slots` slots, if one is free. It is kept until it is [freed](Self::free), or for the length of a lease if

@@ -19,7 +19,7 @@ use futures_util::future::BoxFuture;
 pub struct Timer(Arc<dyn Fn(Duration) -> BoxFuture<'static, ()> + Send + Sync>);
 
 impl Timer {
-    /// A timer whose futures are ready after the given time.
+    /// Creates a timer whose futures are ready after the given time.
     pub fn new<F>(sleep: impl Fn(Duration) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,

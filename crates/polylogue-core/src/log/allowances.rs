@@ -15,7 +15,7 @@ impl Log {
         self
     }
 
-    /// Why the bound of the run does not apply any more; `None` if it does, or if there is none.
+    /// Returns why the bound of the run does not apply any more; `None` if it does, or if there is none.
     pub async fn bound_exception(&self) -> Option<BoundException> {
         self.handle().bound_exception().await
     }

@@ -37,7 +37,7 @@ impl Blobs<'_> {
         }
     }
 
-    /// The files of the work directory after the last finished call that kept them.
+    /// Returns the files of the work directory after the last finished call that kept them.
     pub async fn last_files(&self) -> Option<StoredFiles> {
         self.0?.look(StoredFiles::last_of).await
     }
@@ -50,7 +50,7 @@ impl fmt::Debug for Blobs<'_> {
 }
 
 impl StoredFiles {
-    /// The files after the last finished call in `events` that kept them.
+    /// Returns the files after the last finished call in `events` that kept them.
     #[must_use]
     pub fn last_of(events: &[Arc<Event>]) -> Option<Self> {
         events.iter().rev().find_map(|event| files_in(&event.body).cloned())

@@ -112,7 +112,8 @@ impl BoundAccount {
 }
 
 impl RunBound {
-    /// Why it does not apply any more after `events`, from the first one of a log on; `None` if it does, or if it bounds nothing.
+    /// Returns why it does not apply any more after `events`, from the first one of a log on; `None` if it does, or if it
+    /// bounds nothing.
     pub fn exception_after<'e>(&self, events: impl IntoIterator<Item = &'e Event>) -> Option<BoundException> {
         let mut account = BoundAccount::default();
         events.into_iter().for_each(|event| account.add(event));

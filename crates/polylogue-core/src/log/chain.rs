@@ -28,7 +28,7 @@ impl Link {
     /// The length of a link as text.
     pub const HEX: usize = 2 * BYTES;
 
-    /// The link of a log without events, from its metadata in `parts`.
+    /// Creates the link of a log without events, from its metadata in `parts`.
     #[must_use]
     pub fn first(parts: &[&[u8]]) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -39,7 +39,7 @@ impl Link {
         Self::of(&hasher)
     }
 
-    /// The link of the next event, which is `json`.
+    /// Returns the link of the next event, which is `json`.
     #[must_use]
     pub fn next(self, json: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -54,13 +54,13 @@ impl Link {
         Self(link)
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the link.
     #[must_use]
     pub const fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The link that has these bytes.
+    /// Returns the link that has these bytes.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
@@ -91,7 +91,7 @@ impl fmt::Display for Link {
 const BEGIN: &str = ",\"chain\":\"";
 const END: &str = "\"}";
 
-/// `json`, an object, with its link as its last field.
+/// Adds its link to `json`, an object, as its last field.
 #[must_use]
 pub fn seal(json: &str, link: Link) -> String {
     format!("{}{BEGIN}{link}{END}", json.strip_suffix('}').unwrap_or(json))
@@ -118,7 +118,7 @@ impl Chain {
         Self(link)
     }
 
-    /// Whether `link` is that of `json` after the previous ones. After a break, the next link is accepted: the damage
+    /// Returns whether `link` is that of `json` after the previous ones. After a break, the next link is accepted: the damage
     /// is known.
     #[must_use]
     pub fn holds(&mut self, json: &[u8], link: Option<Link>) -> bool {
@@ -127,7 +127,7 @@ impl Chain {
         holds
     }
 
-    /// Whether the previous link is known.
+    /// Returns whether the previous link is known.
     #[must_use]
     pub const fn is_known(&self) -> bool {
         self.0.is_some()

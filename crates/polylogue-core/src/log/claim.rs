@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::LogId;
 
-/// How long a claim lasts without renewal, before another process can [take it over](super::Store::take_over).
+/// Duration of a claim without renewal, before another process can [take it over](super::Store::take_over).
 pub const LEASE: Duration = Duration::from_secs(30);
 
 /// The right to append to a log. Only one claim is valid at a time.
@@ -33,7 +33,7 @@ impl LeaseNumber {
     pub const ALL: Self = Self(u64::MAX);
 }
 
-/// How a log that was due came to its worker.
+/// How a worker found a log that was due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundDue {
     /// For how long it had been due, by the clock of the store.
@@ -43,13 +43,13 @@ pub struct FoundDue {
 }
 
 impl Claim {
-    /// A claim of the log `id`, by its id.
+    /// Creates a claim of the log `id`, by its id.
     #[must_use]
     pub const fn new(id: LogId, fence: u64) -> Self {
         Self { id, fence, found: None }
     }
 
-    /// The same of a log that had been due for so long, or until it was taken over from another process.
+    /// Sets how long the log had been due, or had been until it was taken over from another process.
     #[must_use]
     pub fn found_after(self, waited: Duration, is_takeover: bool) -> Self {
         Self { found: Some(FoundDue { waited, is_takeover }), ..self }

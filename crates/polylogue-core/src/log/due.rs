@@ -6,10 +6,10 @@ use super::claim::Claim;
 use super::clock::Timestamp;
 use crate::LogId;
 
-/// How often a log is claimed without an append or a release before it is parked: it may be what kills its workers.
+/// Maximum number of claims of a log without an append or a release before it is parked: it may be what kills its workers.
 pub const MAX_TRIES: u32 = 5;
 
-/// When a worker must look at a log.
+/// The time at which a worker must look at a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     /// Only when a message or an answer comes.
@@ -23,7 +23,7 @@ pub enum Due {
 }
 
 impl Due {
-    /// The time, when it is `now`; `None` if it is never.
+    /// Returns the due time, given the time `now`; `None` if it is never.
     #[must_use]
     pub fn time(self, now: Timestamp) -> Option<Timestamp> {
         match self {
@@ -50,7 +50,7 @@ pub struct Heartbeat {
 /// A log that no worker claims any more, because it failed repeatedly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParkedLog {
-    /// Its id.
+    /// The id of the log.
     pub id: LogId,
     /// The worker that claimed it last, as [`StoreError::Busy`](crate::StoreError::Busy) names it.
     pub holder: String,

@@ -155,26 +155,26 @@ pub enum Body {
     Message(Message),
     /// A turn ended without a message.
     Passed {
-        /// Whose turn it was.
+        /// The agent whose turn it was.
         who: Name,
     },
     /// A turn ended with its agent leaving the chat.
     Left {
-        /// Who left.
+        /// The agent that left.
         who: Name,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A turn ended with its agent ending the chat.
     Stopped {
-        /// Whose turn it was.
+        /// The agent whose turn it was.
         who: Name,
-        /// Why.
+        /// The stop reason.
         reason: StopReason,
     },
     /// A late joiner, or a participant that had left, joined.
     Joined {
-        /// Who.
+        /// The participant.
         who: Name,
         /// The earlier messages that it sees.
         sees: JoinHistory,
@@ -208,7 +208,7 @@ pub enum Body {
     },
     /// A turn failed. It stays open and is retried when the chat is run again.
     Failed {
-        /// Whose turn it was.
+        /// The agent whose turn it was.
         who: Name,
         /// The error.
         error: Failure,
@@ -266,7 +266,7 @@ pub enum Body {
     Refused {
         /// The instruction.
         instruction: Box<Instruction>,
-        /// Why.
+        /// The reason.
         why: Arc<str>,
     },
     /// A model call was aborted from outside while its reply arrived. The turn stays open and is retried when the chat is run
@@ -288,7 +288,7 @@ pub enum Body {
 }
 
 impl Body {
-    /// Whether this version knows events of this type, such as `message`.
+    /// Returns whether this version knows events of this type, such as `message`.
     #[must_use]
     pub fn has_type(name: &str) -> bool {
         // Of a known type, a field is missing or nothing; of another one, the type itself is wrong.
@@ -296,7 +296,7 @@ impl Body {
         read.err().is_none_or(|error| !error.to_string().starts_with("unknown variant"))
     }
 
-    /// Whether it only says that a request is sent again in another form: agents need not do anything different.
+    /// Returns whether it only says that a request is sent again in another form: agents need not do anything different.
     #[must_use]
     pub const fn is_of_form(&self) -> bool {
         match self {
@@ -307,7 +307,7 @@ impl Body {
         }
     }
 
-    /// Whether it belongs to a compaction of an agent's history, which precedes a model call.
+    /// Returns whether it belongs to a compaction of an agent's history, which precedes a model call.
     #[must_use]
     pub const fn is_of_compaction(&self) -> bool {
         match self {
@@ -317,7 +317,7 @@ impl Body {
         }
     }
 
-    /// A closed chat continues, with `message` if there is one, under its limits.
+    /// Creates the event that a closed chat continues, with `message` if there is one, under its limits.
     #[must_use]
     pub fn reopened(message: Option<Message>) -> Self {
         Self::Reopened { message, more: LimitOverrides::default(), sent: false }

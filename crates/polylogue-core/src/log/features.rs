@@ -21,10 +21,10 @@ pub struct FeatureError {
 }
 
 impl Features {
-    /// The most bytes of one.
+    /// Maximum length of a feature, in bytes.
     pub const LONGEST: usize = 128;
 
-    /// None.
+    /// Returns no features.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
@@ -39,7 +39,7 @@ impl Features {
         words.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The words of `text`, separated by spaces.
+    /// Parses the words of `text`, separated by spaces.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -47,24 +47,24 @@ impl Features {
         Self::new(text.split_whitespace())
     }
 
-    /// The words, in order.
+    /// Returns the words, in order.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|word| &**word)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a worker that offers `offers` has all of them.
+    /// Returns whether a worker that offers `offers` has all of them.
     #[must_use]
     pub fn are_in(&self, offers: &Self) -> bool {
         self.0.is_subset(&offers.0)
     }
 
-    /// Those that a worker lacks that offers `offers`.
+    /// Returns the features that a worker lacks that offers `offers`.
     #[must_use]
     pub fn missing_in(&self, offers: &Self) -> Self {
         Self(self.0.difference(&offers.0).cloned().collect())

@@ -26,7 +26,7 @@ pub struct LogHandle {
 }
 
 impl LogHandle {
-    /// The id of the conversation.
+    /// Returns the id of the conversation.
     #[must_use]
     pub const fn id(&self) -> &LogId {
         &self.id
@@ -40,39 +40,39 @@ impl LogHandle {
         self.updates.upgrade().unwrap_or_else(Publisher::new).subscribe(next_seq)
     }
 
-    /// The events so far.
+    /// Returns the events so far.
     pub async fn events(&self) -> Vec<Arc<Event>> {
         self.buffer.lock().await.events.clone()
     }
 
-    /// The total usage so far.
+    /// Returns the total usage so far.
     pub async fn usage(&self) -> TotalUsage {
         self.buffer.lock().await.totals.usage
     }
 
-    /// The most that the run takes, if that was computed before it began.
+    /// Returns the bound of the run, the most that it takes, if that was computed before it began.
     #[must_use]
     pub const fn bound(&self) -> Option<RunBound> {
         self.bound
     }
 
-    /// Why the bound of the run does not apply any more; `None` if it does, or if there is none.
+    /// Returns why the bound of the run does not apply any more; `None` if it does, or if there is none.
     pub async fn bound_exception(&self) -> Option<BoundException> {
         let bound = self.bound.as_ref().filter(|bound| bound.bounds_anything())?;
         self.buffer.lock().await.totals.bound.exception(bound)
     }
 
-    /// The number of turns in all chats.
+    /// Returns the number of turns in all chats.
     pub async fn turns(&self) -> u64 {
         self.buffer.lock().await.totals.turns.ended
     }
 
-    /// The questions without an answer, with the paths of their chats.
+    /// Returns the questions without an answer, with the paths of their chats.
     pub async fn questions(&self) -> Vec<(Path, Question)> {
         Question::open_in(&self.events().await)
     }
 
-    /// The handle that cancels runs of the log.
+    /// Returns the handle that cancels runs of the log.
     #[must_use]
     pub fn cancellation(&self) -> Cancellation {
         self.cancellation.clone()
@@ -117,12 +117,12 @@ impl LogHandle {
         (!is_taken).then(|| self.inbox.push(Some(number), instruction))
     }
 
-    /// The number up to which the log has all messages of the inbox of the store.
+    /// Returns the number up to which the log has all messages of the inbox of the store.
     pub async fn taken_until(&self) -> u64 {
         self.buffer.lock().await.totals.taken.until()
     }
 
-    /// Whether instructions wait that can be carried out when the run has ended.
+    /// Returns whether instructions wait that can be carried out when the run has ended.
     #[must_use]
     pub fn has_unposted(&self) -> bool {
         self.inbox.has(&[Timing::Now, Timing::BetweenSteps, Timing::AtRest])

@@ -57,12 +57,12 @@ pub enum Instruction {
 /// An [`Instruction`] in the store, until the process that runs the conversation takes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InboxMessage {
-    /// Identifies it: a second message with the same key is not posted.
+    /// Identifies the message: a second one with the same key is not posted.
     pub key: Arc<str>,
     /// When it was posted.
     #[serde(rename = "posted_ms")]
     pub posted: Timestamp,
-    /// What to do.
+    /// The instruction.
     pub instruction: Instruction,
 }
 
@@ -78,11 +78,11 @@ pub(crate) enum Timing {
 }
 
 impl Instruction {
-    /// The longest title, in characters: lists show it in one line.
+    /// Maximum length of a title in characters: lists show it in one line.
     pub const TITLE_CHARS: usize = 200;
 
-    /// Whether it continues a conversation that no process runs: workers must look at it. Of the others, a process that runs it is notified, and
-    /// they change nothing about when workers look at it.
+    /// Returns whether it continues a conversation that no process runs: workers must look at it. Of the others, a process that
+    /// runs it is notified, and they change nothing about when workers look at it.
     #[must_use]
     pub const fn wakes(&self) -> bool {
         matches!(self, Self::Send(_) | Self::Answer { .. })
@@ -101,7 +101,7 @@ impl Instruction {
     }
 }
 
-/// Why an instruction was not carried out.
+/// The reason why an instruction was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InstructionError {

@@ -18,7 +18,7 @@ pub struct Listing {
     pub has_team: bool,
     /// [`Meta::parent`](super::Meta::parent).
     pub parent: Option<Parent>,
-    /// What happened in it.
+    /// The summary of its events.
     pub summary: Summary,
     /// Whether its beginning is damaged, or it has lost events. Other damage is found only by reading all of it.
     pub is_damaged: bool,
@@ -39,19 +39,19 @@ pub enum LogState {
     Done,
     /// It is closed for another reason: a limit, a cancellation, no output.
     Ended,
-    /// [`Listing::is_damaged`].
+    /// The log is damaged: [`Listing::is_damaged`].
     Damaged,
 }
 
 impl Listing {
-    /// An entry of which only the id is known.
+    /// Creates an entry of which only the id is known.
     #[must_use]
     pub fn damaged(id: LogId) -> Self {
         let (title, created, summary) = (String::new(), Timestamp::default(), Summary::default());
         Self { id, title, created, has_team: false, parent: None, summary, is_damaged: true }
     }
 
-    /// The title in lists: the name of the team, and the title that the conversation was given last.
+    /// Returns the title in lists: the name of the team, and the title that the conversation was given last.
     #[must_use]
     pub fn shown_title(&self) -> String {
         match &self.summary.title {
@@ -63,7 +63,7 @@ impl Listing {
         }
     }
 
-    /// The state of the conversation.
+    /// Returns the state of the conversation.
     #[must_use]
     pub fn state(&self) -> LogState {
         if self.is_damaged { LogState::Damaged } else { self.summary.state() }
@@ -71,7 +71,7 @@ impl Listing {
 }
 
 impl Summary {
-    /// The state of a log that is not damaged.
+    /// Returns the state of a log that is not damaged.
     #[must_use]
     pub fn state(&self) -> LogState {
         match &self.progress {
@@ -85,14 +85,14 @@ impl Summary {
     }
 }
 
-/// Which logs are listed. Default: all.
+/// A query for a list of logs. Default: all.
 #[derive(Debug, Clone, Default)]
 pub struct ListQuery {
-    /// At most so many; the page says where the next one begins.
+    /// The maximum number of logs; the page says where the next one begins.
     pub limit: Option<usize>,
     /// Only those after this one, as the page before says.
     pub after: Option<Cursor>,
-    /// Only those whose id begins so.
+    /// Only those whose id begins with this text.
     pub id: Option<String>,
     /// Only those in one of these states. Default: any.
     pub states: Vec<LogState>,
@@ -116,7 +116,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// The cursor as text, for a command or a URL.
+    /// Returns the cursor as text, for a command or a URL.
     #[must_use]
     pub fn to_text(&self) -> String {
         format!("{}.{}", self.created.0, self.id)
@@ -137,7 +137,7 @@ impl ListQuery {
         Self { states: vec![LogState::Open, LogState::Failed], ..Self::default() }
     }
 
-    /// Whether it lists a log with this id, if nothing else is against it.
+    /// Returns whether the query includes a log with this id, as far as the id decides.
     #[must_use]
     pub fn matches_id(&self, id: &LogId) -> bool {
         self.id.as_ref().is_none_or(|beginning| id.as_str().starts_with(beginning.as_str()))
@@ -181,8 +181,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// The page that `query` asks for, of all logs, newest first: sorted by time of creation, then id, both descending. Takes no
-    /// more of them than it needs.
+    /// Returns the page that `query` asks for, of all logs, newest first: sorted by time of creation, then id, both descending.
+    /// Takes no more of them than it needs.
     ///
     /// # Errors
     /// The first error of `logs`.

@@ -41,7 +41,7 @@ struct State {
 }
 
 impl<'a> Meter<'a> {
-    /// A meter that counts nothing, for use outside of runs.
+    /// Creates a meter that counts nothing, for use outside of runs.
     #[must_use]
     pub const fn unlimited() -> Self {
         Self { run: None, state: Mutex::new(State { is_used: false, settled: None }) }

@@ -6,14 +6,14 @@ use super::{AnyStore, Claim, Due, Log, Meta, Queue as _, Store as _};
 use crate::{Event, LogId, Result, StoreError};
 
 impl Log {
-    /// A conversation in memory only, gone when it is dropped.
+    /// Creates a conversation in memory only, gone when it is dropped.
     #[must_use]
     pub fn in_memory() -> Self {
         let claim = InMemory::claim();
         Self::new(AnyStore::new(InMemory::default()), claim.id.clone(), claim, EventBuffer::default())
     }
 
-    /// A copy of a conversation in memory, as a process finds it that opens it: to be looked at, not to be continued.
+    /// Creates a copy of a conversation in memory, as a process finds it that opens it: to be looked at, not to be continued.
     #[must_use]
     pub fn copy_of(events: Vec<Event>) -> Self {
         let claim = InMemory::claim();
@@ -81,7 +81,7 @@ impl Log {
         Self::of_claim(store.into(), claim.id.clone(), claim).await
     }
 
-    /// How many events it had when it was opened.
+    /// Returns how many events it had when it was opened.
     #[must_use]
     pub const fn inherited_events(&self) -> u64 {
         self.inherited

@@ -10,7 +10,7 @@ use crate::{Message, Name, Path};
 /// A question without an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenQuestion {
-    /// Its chat.
+    /// The path of its chat.
     pub at: Path,
     /// The `seq` of the event that asks, which identifies it in its conversation.
     pub seq: u64,
@@ -21,7 +21,7 @@ pub struct OpenQuestion {
 }
 
 impl OpenQuestion {
-    /// The questions without an answer in the log `events`, oldest first.
+    /// Returns the questions without an answer in the log `events`, oldest first.
     #[must_use]
     pub fn of(events: &[Arc<Event>]) -> Vec<Self> {
         let mut open: Vec<(Path, (u64, Timestamp, Question))> = Vec::new();
@@ -33,14 +33,14 @@ impl OpenQuestion {
         open.into_iter().map(question).collect()
     }
 
-    /// When its default answer counts; `None` if it waits without a limit.
+    /// Returns when its default answer counts; `None` if it waits without a limit.
     #[must_use]
     pub fn until(&self) -> Option<Timestamp> {
         let default = self.question.default.as_ref()?;
         Some(Timestamp(self.asked.0.saturating_add(default.after_ms)))
     }
 
-    /// Whether its time is up at `now`: its default answer counts, and no other one.
+    /// Returns whether its time is up at `now`: its default answer counts, and no other one.
     #[must_use]
     pub fn is_up(&self, now: Timestamp) -> bool {
         self.until().is_some_and(|until| until <= now)
@@ -52,7 +52,7 @@ impl OpenQuestion {
         Some((self.at, Body::InputProvided { to: self.question.who, text, by: Responder::Timeout }))
     }
 
-    /// When the first of `questions` has its default answer; `None` if all of them wait without a limit.
+    /// Returns when the first of `questions` has its default answer; `None` if all of them wait without a limit.
     #[must_use]
     pub fn first_default(questions: &[Self]) -> Option<Timestamp> {
         questions.iter().filter_map(Self::until).min()
@@ -60,7 +60,7 @@ impl OpenQuestion {
 }
 
 impl Question {
-    /// The questions without an answer in the log `events`, with the paths of their chats.
+    /// Returns the questions without an answer in the log `events`, with the paths of their chats.
     #[must_use]
     pub fn open_in(events: &[Arc<Event>]) -> Vec<(Path, Self)> {
         OpenQuestion::of(events).into_iter().map(|open| (open.at, open.question)).collect()

@@ -6,14 +6,14 @@ use super::due::ParkedLog;
 use super::features::Features;
 use crate::LogId;
 
-/// What a worker says of itself to those who look at the queue.
+/// The description of a worker in the overview of a queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkerInfo {
-    /// What it offers.
+    /// The features that it offers.
     pub offers: Features,
-    /// How many logs it runs at the same time.
+    /// The number of logs that it runs at the same time.
     pub at_once: u64,
-    /// Where others reach it over HTTP; `None` if they cannot.
+    /// The address at which others reach it over HTTP; `None` if they cannot.
     pub address: Option<String>,
 }
 
@@ -24,15 +24,15 @@ pub struct SeenWorker {
     pub process: String,
     /// Its version of Polylogue.
     pub version: String,
-    /// What it said of itself.
+    /// The description of the worker.
     pub info: WorkerInfo,
-    /// How long ago its last heartbeat was.
+    /// The time since its last heartbeat.
     pub seen: Duration,
-    /// How many logs it holds.
+    /// The number of logs that it holds.
     pub held: u64,
 }
 
-/// Where a log is in the queue.
+/// The state of a log in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QueueState {
     /// A worker must look at it later.
@@ -48,7 +48,7 @@ pub enum QueueState {
 }
 
 impl QueueState {
-    /// All, in the order in which they are listed: what needs a person first.
+    /// All states, in the order in which they are listed: what needs a person first.
     pub const ALL: [Self; 5] = [Self::Lost, Self::Parked, Self::Ready, Self::Held, Self::Timed];
 
     /// As one word.
@@ -63,7 +63,7 @@ impl QueueState {
         }
     }
 
-    /// The state that [`as_str`](Self::as_str) returns this word for.
+    /// Returns the state that [`as_str`](Self::as_str) returns this word for.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
@@ -73,15 +73,15 @@ impl QueueState {
 /// A log that is not idle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedLog {
-    /// Its id.
+    /// The id of the log.
     pub id: LogId,
-    /// Where it is.
+    /// The state of the log.
     pub state: QueueState,
-    /// How long it has been due, in milliseconds; negative if it is due later. `None` if it is not due by time.
+    /// The time for which it has been due, in milliseconds; negative if it is due later. `None` if it is not due by time.
     pub overdue_ms: Option<i64>,
-    /// The process that holds it, or held it last.
+    /// The process that holds the log, or held it last.
     pub holder: Option<String>,
-    /// What it needs of a worker.
+    /// The features that it needs of a worker.
     pub needs: Features,
     /// How often it was claimed without progress.
     pub tries: u64,
@@ -98,10 +98,10 @@ impl From<ParkedLog> for QueuedLog {
     }
 }
 
-/// How many logs are in which state, for monitoring.
+/// Counts of logs by state, for monitoring.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct QueueFigures {
-    /// How many are in a state, for those that are not idle.
+    /// The number of logs in each state, for those that are not idle.
     pub logs: Vec<(QueueState, u64)>,
     /// For how many seconds the first of those has waited that are ready, or whose worker is lost.
     pub overdue_seconds: f64,
@@ -126,13 +126,13 @@ impl QueueFigures {
         self.overdue_seconds = self.overdue_seconds.max(seconds.unwrap_or_default());
     }
 
-    /// How many are in this state.
+    /// Returns how many logs are in this state.
     #[must_use]
     pub fn count(&self, state: QueueState) -> u64 {
         self.logs.iter().filter(|(of, _)| *of == state).map(|(_, count)| *count).sum()
     }
 
-    /// How many are not idle.
+    /// Returns how many logs are not idle.
     #[must_use]
     pub fn all(&self) -> u64 {
         self.logs.iter().map(|(_, count)| *count).sum()
@@ -151,7 +151,8 @@ pub struct QueueOverview {
 }
 
 impl QueueOverview {
-    /// Of all logs that are not idle, in the order of their waits: the first `most` of them are listed, and all are counted.
+    /// Creates the overview of all logs that are not idle, in the order of their waits: the first `most` of them are listed,
+    /// and all are counted.
     #[must_use]
     pub fn of_logs(logs: impl IntoIterator<Item = QueuedLog>, most: usize) -> Self {
         let mut figures = QueueFigures::default();
@@ -170,13 +171,14 @@ impl QueueOverview {
 }
 
 impl QueueOverview {
-    /// What `log` needs and no single worker offers: what the worker lacks that lacks least. `None` if one offers all of it.
+    /// Returns what `log` needs and no single worker offers: what the worker lacks that lacks least. `None` if one offers all
+    /// of it.
     #[must_use]
     pub fn missing(&self, log: &QueuedLog) -> Option<Features> {
         self.missing_of(&log.needs)
     }
 
-    /// The same of a log that `needs` these words.
+    /// Returns the same as [`missing`](Self::missing) for a log that `needs` these features.
     #[must_use]
     pub fn missing_of(&self, needs: &Features) -> Option<Features> {
         let lacking = self.workers.iter().map(|worker| needs.missing_in(&worker.info.offers));

@@ -50,13 +50,13 @@ pub enum Responder {
 }
 
 impl Responder {
-    /// A person, by name if it is known.
+    /// Returns a responder that is a person, by name if it is known.
     #[must_use]
     pub fn person(name: Option<Arc<str>>) -> Self {
         name.map_or(Self::Unnamed, Self::Person)
     }
 
-    /// Whether it is a person whose name is not known.
+    /// Returns whether it is a person whose name is not known.
     #[must_use]
     pub const fn is_unnamed(&self) -> bool {
         matches!(self, Self::Unnamed)
@@ -64,7 +64,7 @@ impl Responder {
 }
 
 impl Question {
-    /// A question of `who` that asks for text, not for approval.
+    /// Creates a question of `who` that asks for text, not for approval.
     #[must_use]
     pub fn new(who: Name, text: impl Into<Arc<str>>) -> Self {
         Self { who, text: text.into(), call: None, default: None, limit: None }
@@ -76,13 +76,13 @@ impl Question {
         Self { limit: Some(Box::new(raise)), ..Self::new(who, text) }
     }
 
-    /// Whether it asks for approval.
+    /// Returns whether it asks for approval.
     #[must_use]
     pub const fn is_approval(&self) -> bool {
         self.call.is_some()
     }
 
-    /// Whether it asks to raise a limit of the run.
+    /// Returns whether it asks to raise a limit of the run.
     #[must_use]
     pub const fn is_about_limit(&self) -> bool {
         self.limit.is_some()

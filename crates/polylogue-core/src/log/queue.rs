@@ -55,8 +55,8 @@ pub trait Queue: Store {
         ended: LeaseNumber,
     ) -> impl Future<Output = Result<Vec<Claim>, StoreError>> + Send;
 
-    /// The number of the last lease that was granted or renewed. Default: [`LeaseNumber::ALL`], for a store whose leases end by a clock
-    /// that does not jump.
+    /// Returns the number of the last lease that was granted or renewed. Default: [`LeaseNumber::ALL`], for a store whose
+    /// leases end by a clock that does not jump.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -121,13 +121,13 @@ pub trait Queue: Store {
     /// [`StoreError::NotFound`], or when the store cannot be written.
     fn set_needs(&self, id: &LogId, needs: &Features) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// What a worker must offer to be given this log.
+    /// Returns what a worker must offer to be given this log.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], or when the store cannot be read.
     fn needs(&self, id: &LogId) -> impl Future<Output = Result<Features, StoreError>> + Send;
 
-    /// Whether workers look at a log by themselves, now or later: it has a due time.
+    /// Returns whether workers look at a log by themselves, now or later: it has a due time.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], or when the store cannot be read.
@@ -148,7 +148,7 @@ pub trait Queue: Store {
     /// When the store cannot be written.
     fn heartbeat(&self, claims: &[Claim]) -> impl Future<Output = Result<Vec<Heartbeat>, StoreError>> + Send;
 
-    /// The parked logs, by their ids.
+    /// Returns the parked logs, by their ids.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -164,7 +164,8 @@ pub trait Queue: Store {
         async { Ok(()) }
     }
 
-    /// Which workers there are, and which logs are not idle: the first `most` of them, and counts of all. Default: the parked ones.
+    /// Returns which workers there are, and which logs are not idle: the first `most` of them, and counts of all. Default: the
+    /// parked ones.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -241,7 +242,7 @@ fn queue_of(store: &AnyStore) -> Result<&dyn DynQueue, StoreError> {
 pub struct AnyQueue(AnyStore);
 
 impl AnyStore {
-    /// This store as a queue; `None` if it is none: workers cannot use it.
+    /// Returns this store as a queue; `None` if it is none: workers cannot use it.
     #[must_use]
     pub fn queue(&self) -> Option<AnyQueue> {
         Store::as_queue(self).map(|_| AnyQueue(self.clone()))
@@ -254,13 +255,13 @@ impl AnyQueue {
         AnyStore::new(queue).queue()
     }
 
-    /// The store that it is.
+    /// Returns the queue as a store.
     #[must_use]
     pub const fn store(&self) -> &AnyStore {
         &self.0
     }
 
-    /// The error for a store that is no queue.
+    /// Returns the error for a store that is no queue.
     #[must_use]
     pub fn none() -> StoreError {
         StoreError::Unsuitable {

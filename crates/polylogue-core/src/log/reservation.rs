@@ -31,7 +31,7 @@ pub(crate) struct ReservationRequest<'a> {
     pub(crate) lowering: Option<Lowering<'a>>,
 }
 
-/// How an attempt failed.
+/// The kind of failure of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailedAttempt {
     /// The request did not reach the server: nothing counts.
@@ -44,7 +44,7 @@ pub enum FailedAttempt {
     Replied {
         /// Tokens of the request and the reply.
         tokens: Option<u64>,
-        /// Money.
+        /// The cost.
         cost: Option<Money>,
     },
 }
@@ -198,7 +198,7 @@ impl Log {
         }
     }
 
-    /// The money that is reserved for calls in flight, in all accounts of this run together; 0 between calls.
+    /// Returns the money that is reserved for calls in flight, in all accounts of this run together; 0 between calls.
     #[must_use]
     pub fn reserved(&self) -> Money {
         self.account.state().total()

@@ -27,7 +27,7 @@ pub struct Resources(Mutex<Vec<(u64, Arc<dyn Any + Send + Sync>)>>);
 pub struct ResourceKey(u64);
 
 impl ResourceKey {
-    /// A new, unique key.
+    /// Creates a new, unique key.
     #[must_use]
     pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::{Body, Event};
 use crate::{BlobId, StoreError, StoredResult};
 
-/// Why a result is not stored.
+/// The reason why a result is not stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotStored {

@@ -26,14 +26,14 @@ pub struct Results<'a>(Option<&'a Log>);
 /// A stored result, read again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredText {
-    /// Its text.
+    /// The text of the result.
     pub text: Arc<str>,
     /// The source of the content if it is from outside.
     pub outside: Option<Arc<str>>,
 }
 
 impl<'a> Results<'a> {
-    /// Results outside of a conversation: none can be stored.
+    /// Creates results outside of a conversation: none can be stored.
     #[must_use]
     pub const fn none() -> Self {
         Self(None)
@@ -43,7 +43,7 @@ impl<'a> Results<'a> {
         Self(Some(log))
     }
 
-    /// What the conversation stores besides results.
+    /// Returns the blobs of the conversation.
     #[must_use]
     pub const fn blobs(&self) -> Blobs<'a> {
         Blobs(self.0)

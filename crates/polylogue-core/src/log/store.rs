@@ -29,8 +29,8 @@ pub trait Store: Send + Sync + 'static {
     /// [`StoreError::Busy`] when another writer is alive, [`StoreError::NotFound`].
     fn claim(&self, id: &LogId) -> impl Future<Output = Result<Claim, StoreError>> + Send;
 
-    /// The living process that has claimed a log, as [`StoreError::Busy`] names it; `None` if the log can be claimed. Takes no claim:
-    /// a caller that gives up half-way leaves none.
+    /// Returns the living process that has claimed a log, as [`StoreError::Busy`] names it; `None` if the log can be claimed.
+    /// Takes no claim: a caller that gives up half-way leaves none.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], or when the store cannot be read.
@@ -149,8 +149,8 @@ pub trait Store: Send + Sync + 'static {
         message: &InboxMessage,
     ) -> impl Future<Output = Result<u64, StoreError>> + Send;
 
-    /// The messages in the inbox of a log after the number `after`, in order. They stay there: a message was taken when an
-    /// [event](Event::inbox) has its number.
+    /// Returns the messages in the inbox of a log after the number `after`, in order. They stay there: a message was taken when
+    /// an [event](Event::inbox) has its number.
     ///
     /// # Errors
     /// [`StoreError::NotFound`]; [`StoreError::UnknownInstruction`] when a later version posted one that this one does not know; or when the
@@ -224,7 +224,8 @@ pub trait Store: Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// This store as a [`Queue`](super::Queue), if it is one: `Some(self)`. Default: it is none, and workers cannot use it.
+    /// Returns this store as a [`Queue`](super::Queue), if it is one: `Some(self)`. Default: it is none, and workers cannot use
+    /// it.
     fn as_queue(&self) -> Option<&dyn DynQueue> {
         None
     }
@@ -285,9 +286,10 @@ macro_rules! forwarded {
         /// }
         /// ```
         pub trait StoreWrapper: Send + Sync + 'static {
-            /// The store that it wraps.
+            /// Returns the store that it wraps.
             fn inner(&self) -> &AnyStore;
-            /// Default: the queue that the wrapped store is. A wrapper whose methods of [`Queue`](super::Queue) differ returns itself.
+            /// Returns the store as a queue. Default: the queue that the wrapped store is. A wrapper whose methods of
+            /// [`Queue`](super::Queue) differ returns itself.
             fn as_queue(&self) -> Option<&dyn DynQueue> {
                 Store::as_queue(self.inner())
             }

@@ -35,7 +35,7 @@ pub struct Summary {
     /// The time of the last event.
     #[serde(rename = "last_ms")]
     pub last: Timestamp,
-    /// Turns of agents in all chats.
+    /// The number of turns of agents in all chats.
     pub turns: u64,
     /// The usage and cost of all model calls.
     pub usage: TotalUsage,
@@ -62,10 +62,10 @@ pub enum Progress {
 }
 
 impl Summary {
-    /// The longest [`task`](Self::task), in characters: the summary is written with every append.
+    /// Maximum length of [`task`](Self::task) in characters: the summary is written with every append.
     pub const TASK_CHARS: usize = 500;
 
-    /// The summary of a log. `has_team` is whether its [`Meta`](super::Meta) has a team.
+    /// Creates the summary of a log. `has_team` is whether its [`Meta`](super::Meta) has a team.
     #[must_use]
     pub fn of<'e>(events: impl IntoIterator<Item = &'e Event>, has_team: bool) -> Self {
         let mut summary = Self::default();

@@ -17,7 +17,7 @@ impl Log {
         self
     }
 
-    /// The running time that counts toward limits, in milliseconds: without the time in which people were waited for.
+    /// Returns the running time that counts toward limits, in milliseconds: without the time in which people were waited for.
     pub async fn time_used_ms(&self) -> u64 {
         let ran = self.now().1;
         let time = self.buffer.lock().await.totals.time.clone();

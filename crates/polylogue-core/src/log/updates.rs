@@ -42,14 +42,14 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// The number of the next event that it receives. Pieces that it receives before belong to that event or to a later one, so who
-    /// has read that event from the store already has no use for them.
+    /// Returns the number of the next event that it receives. Pieces that it receives before belong to that event or to a later
+    /// one, so who has read that event from the store already has no use for them.
     #[must_use]
     pub const fn next_seq(&self) -> u64 {
         self.next_seq
     }
 
-    /// The next update; `None` when the log is dropped. Can be dropped and called again.
+    /// Waits for the next update; `None` when the log is dropped. Can be dropped and called again.
     pub async fn next(&mut self) -> Option<Update> {
         loop {
             match self.queue.take() {
@@ -59,7 +59,7 @@ impl Subscription {
         }
     }
 
-    /// The next update, if it has come already. `None`: there is none yet, or none any more.
+    /// Returns the next update, if it has come already. `None`: there is none yet, or none any more.
     pub fn try_next(&mut self) -> Option<Update> {
         let taken = self.queue.take();
         self.receive(taken)

@@ -16,14 +16,14 @@ impl Bound {
     /// The tokens that a provider adds to a request with an output schema. At most 373 in recorded replies.
     pub const SCHEMA_TOKENS: u64 = 500;
 
-    /// The upper bound of `request` to `model`: a token has at least one byte, and the reply at most
+    /// Returns the upper bound of `request` to `model`: a token has at least one byte, and the reply at most
     /// [`Model::max_output`] tokens.
     #[must_use]
     pub fn of(model: &impl Model, request: &Request<'_>) -> Self {
         Self::of_input(model, request.params, InputTokens::of(request))
     }
 
-    /// The upper bound of a call of `model` with `params` and a request of at most `input` tokens.
+    /// Returns the upper bound of a call of `model` with `params` and a request of at most `input` tokens.
     ///
     /// The only place that says what a call takes at most: for its reservation, and for the bound of a team. A page of a document has
     /// [`Model::page_tokens`]. A model is billed for no more input than [`Model::max_input`]. A reply has at most [`Model::max_output`] tokens, or else no more than [`Model::max_input`]. Money is the highest price: a provider may write all of the request to its
@@ -54,7 +54,7 @@ impl Bound {
         }
     }
 
-    /// The upper bound of embedding `texts` with a model whose price is `cost`.
+    /// Returns the upper bound of embedding `texts` with a model whose price is `cost`.
     #[must_use]
     pub fn of_texts(texts: &[String], cost: impl Fn(&Usage) -> Option<Money>) -> Self {
         let input =

@@ -6,8 +6,8 @@ use super::Request;
 use crate::view::{Chain, start};
 use crate::{Digest, Entry, Seals, ToolSpec};
 
-/// Which seals of a request are sent: from the front, those of the same wire and model whose reply came after the
-/// same system message, tools and entries as it comes after now, as they are sent now.
+/// The seals of a request that are sent: from the front, those of the same wire and model whose reply came after the same
+/// system message, tools and entries as it comes after now, as they are sent now.
 ///
 /// All others are left out, with the thoughts that they are on. So the decision depends on nothing but the log:
 /// whatever rewrites the past of a view - a window, a cleared history, another model for one turn, a changed tool -
@@ -26,7 +26,7 @@ pub struct SealsSent {
 }
 
 impl SealsSent {
-    /// The beginning of a request with this system message and these tools to the model whose seals are `by`
+    /// Creates the beginning of a request with this system message and these tools to the model whose seals are `by`
     /// `wire:model`.
     #[must_use]
     pub fn new(by: impl Into<Arc<str>>, system: Option<&str>, tools: &[ToolSpec]) -> Self {
@@ -63,13 +63,13 @@ impl SealsSent {
         seals.by == self.by && seals.before == self.chain.after(&self.start)
     }
 
-    /// Whether this is the beginning of `other`, so that it can be [extended](Self::extend) instead.
+    /// Returns whether this is the beginning of `other`, so that it can be [extended](Self::extend) instead.
     #[must_use]
     pub fn begins_as(&self, other: &Self) -> bool {
         self.by == other.by && self.start == other.start
     }
 
-    /// Whether the seals of the entry at `index` are sent.
+    /// Returns whether the seals of the entry at `index` are sent.
     #[must_use]
     pub fn contains(&self, index: usize) -> bool {
         self.sent.binary_search(&index).is_ok()
@@ -83,13 +83,13 @@ impl SealsSent {
         all.chain.after(&all.start)
     }
 
-    /// Who wrote the seals that are sent: `wire:model`.
+    /// Returns who wrote the seals that are sent: `wire:model`.
     #[must_use]
     pub const fn by(&self) -> &Arc<str> {
         &self.by
     }
 
-    /// The index of the key with which the last of them was made.
+    /// Returns the index of the key with which the last of them was made.
     #[must_use]
     pub const fn key(&self) -> Option<usize> {
         self.key
@@ -97,7 +97,7 @@ impl SealsSent {
 }
 
 impl Request<'_> {
-    /// Which seals of this request are sent to the model whose seals are `by` `wire:model`. Reads all entries.
+    /// Returns which seals of this request are sent to the model whose seals are `by` `wire:model`. Reads all entries.
     #[must_use]
     pub fn seals_sent(&self, by: impl Into<Arc<str>>) -> SealsSent {
         let mut sent = SealsSent::new(by, self.system, self.tools);

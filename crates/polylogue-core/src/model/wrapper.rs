@@ -34,7 +34,7 @@ pub trait ModelWrapper: Send + Sync + 'static {
     /// The wrapped model.
     type Inner: Model;
 
-    /// The wrapped model.
+    /// Returns the wrapped model.
     fn inner(&self) -> &Self::Inner;
 
     /// [`Model::complete`].

@@ -11,9 +11,9 @@ use crate::{
 };
 
 impl Chat {
-    /// Why the closed conversation in `log` would end again at once if it were reopened under `limits` for `more` than it has
-    /// used, as [`Log::reopen_for`] does: its limit was not raised, or its policy has nothing more to do. `None` if it would
-    /// continue or has not ended.
+    /// Returns why the closed conversation in `log` would end again at once if it were reopened under `limits` for `more` than
+    /// it has used, as [`Log::reopen_for`] does: its limit was not raised, or its policy has nothing more to do. `None` if it
+    /// would continue or has not ended.
     ///
     /// Reads only. Reopening in vain would add an event to the log with every attempt.
     ///
@@ -44,10 +44,10 @@ impl Chat {
         Ok(too_many.or(holds.then_some(reason)))
     }
 
-    /// Why the closed conversation in `log` would end again at once under `limits` if it were reopened with `message`: a limit of
-    /// the whole run is reached, which `limits` do not raise, or leaves too few turns for the next step, or the chat ends before
-    /// anyone has a turn, such as when a person who is needed has left. `None` if it would continue or has not ended. Limits of its
-    /// chats count from 0 again after a message.
+    /// Returns why the closed conversation in `log` would end again at once under `limits` if it were reopened with `message`:
+    /// a limit of the whole run is reached, which `limits` do not raise, or leaves too few turns for the next step, or the chat
+    /// ends before anyone has a turn, such as when a person who is needed has left. `None` if it would continue or has not
+    /// ended. Limits of its chats count from 0 again after a message.
     ///
     /// # Errors
     /// When the log is not a valid conversation of this chat.
@@ -75,9 +75,9 @@ impl Chat {
         })
     }
 
-    /// Whether the closed conversation in `log` continues when it is [resumed](Self::resume), because a message that was sent before
-    /// its end has no answer. A run that closes the chat continues it at once: this is for logs that end in between, such as
-    /// those of forks.
+    /// Returns whether the closed conversation in `log` continues when it is [resumed](Self::resume), because a message that
+    /// was sent before its end has no answer. A run that closes the chat continues it at once: this is for logs that end in
+    /// between, such as those of forks.
     ///
     /// # Errors
     /// When the log is not a valid conversation.

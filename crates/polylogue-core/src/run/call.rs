@@ -383,7 +383,7 @@ impl Log {
         result
     }
 
-    /// The path at which `who` is called: the root for the agent that was called first.
+    /// Returns the path at which `who` is called: the root for the agent that was called first.
     ///
     /// # Errors
     /// When the log is not a valid conversation.

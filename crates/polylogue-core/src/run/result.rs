@@ -27,7 +27,7 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// The result of the chat: its last message, or a summary. Empty for an unfinished chat.
+    /// Returns the result of the chat: its last message, or a summary. Empty for an unfinished chat.
     #[must_use]
     pub fn text(&self) -> &str {
         match &self.status {
@@ -36,7 +36,7 @@ impl RunResult {
         }
     }
 
-    /// Why the chat ended; `None` for an unfinished one.
+    /// Returns why the chat ended; `None` for an unfinished one.
     #[must_use]
     pub const fn stop_reason(&self) -> Option<&StopReason> {
         match &self.status {
@@ -45,7 +45,7 @@ impl RunResult {
         }
     }
 
-    /// The questions to people that the chat waits for, each with the path of its chat.
+    /// Returns the questions to people that the chat waits for, each with the path of its chat.
     #[must_use]
     pub fn questions(&self) -> &[(Path, Question)] {
         match &self.status {
@@ -54,7 +54,7 @@ impl RunResult {
         }
     }
 
-    /// The messages of the chat in order, including the opening, without private turns.
+    /// Returns the messages of the chat in order, including the opening, without private turns.
     pub fn messages(&self) -> impl Iterator<Item = &Message> {
         self.events.iter().filter(|event| event.at.is_root()).flat_map(|event| match &event.body {
             Body::Opened(opening) => opening.messages.as_slice(),
@@ -65,7 +65,7 @@ impl RunResult {
         })
     }
 
-    /// All events of the conversation.
+    /// Returns all events of the conversation.
     #[must_use]
     pub fn events(&self) -> &[Arc<Event>] {
         &self.events
@@ -148,7 +148,7 @@ impl<'a> RunStream<'a> {
         Self { items: items.boxed(), result: None }
     }
 
-    /// The next update; `None` when the run has ended.
+    /// Waits for the next update; `None` when the run has ended.
     pub async fn next(&mut self) -> Option<Result<Update>> {
         futures_util::StreamExt::next(self).await
     }

@@ -1,6 +1,6 @@
 //! The reply to a model that calls an unknown tool.
 
-/// The error text for an unknown tool `name`: the tool that was probably meant, and the available ones.
+/// Returns the error text for an unknown tool `name`: the tool that was probably meant, and the available ones.
 ///
 /// A suggestion differs by at most three letters and at most a third of them (LazyLLM's rule).
 ///

@@ -14,18 +14,18 @@ pub(crate) fn counts_at_end(body: &Body) -> bool {
 }
 
 impl Transcript {
-    /// The background tasks that were started in this chat, in order.
+    /// Returns the background tasks that were started in this chat, in order.
     #[must_use]
     pub fn background(&self) -> &[BackgroundEntry] {
         &self.background
     }
 
-    /// The background tasks that have not ended.
+    /// Returns the background tasks that have not ended.
     pub fn open_background(&self) -> impl Iterator<Item = &BackgroundEntry> {
         self.background.iter().filter(|entry| entry.status.is_none())
     }
 
-    /// The participants that have not had a turn since the result of a background task was posted for them, in order.
+    /// Returns the participants that have not had a turn since the result of a background task was posted for them, in order.
     pub fn unseen_results(&self) -> impl Iterator<Item = &Name> {
         let unseen =
             |name: &&Name| self.background.iter().any(|entry| entry.is_unseen && entry.task.who == **name);
@@ -40,8 +40,8 @@ impl Transcript {
         self.present().filter(unsaid)
     }
 
-    /// The result of a [turn](BackgroundTask::turn) of `who` that ended as a background task, if `who` has had no turn since: what it
-    /// says in the turn that it has now.
+    /// Returns the result of a [turn](BackgroundTask::turn) of `who` that ended as a background task, if `who` has had no turn
+    /// since: what it says in the turn that it has now.
     #[must_use]
     pub fn result_of_turn(&self, who: &Name) -> Option<&BackgroundResult> {
         let is_own = |turn: &&EndedTurn| turn.who == *who && !turn.is_private;

@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Log {
-    /// The transcript of the outermost chat.
+    /// Returns the transcript of the outermost chat.
     ///
     /// # Errors
     /// When the log is not a valid conversation.
@@ -20,7 +20,7 @@ impl Log {
         self.transcript_of(&Path::root()).await
     }
 
-    /// The transcript of the chat `at`.
+    /// Returns the transcript of the chat `at`.
     ///
     /// # Errors
     /// When the log is not a valid conversation.
@@ -33,7 +33,7 @@ impl Log {
         Error::Bug(format!("the log of `{}` is not a valid conversation: {flaw}", self.id()))
     }
 
-    /// The questions without an answer, with the paths of their chats.
+    /// Returns the questions without an answer, with the paths of their chats.
     ///
     /// # Errors
     /// When the log is not a valid conversation.
@@ -107,7 +107,7 @@ impl Log {
         Ok(())
     }
 
-    /// The limits of the whole run that allow `more` than it has used so far.
+    /// Returns the limits of the whole run that allow `more` than it has used so far.
     pub async fn limits_beyond(&self, more: LimitOverrides) -> LimitOverrides {
         more.beyond(&self.usage().await, (self.turns().await, self.time_used_ms().await))
     }
@@ -260,7 +260,7 @@ impl Log {
         Ok(())
     }
 
-    /// Whether the process that wrote this log last may have died while a model call was in flight. Such a call is
+    /// Returns whether the process that wrote this log last may have died while a model call was in flight. Such a call is
     /// charged when the conversation is resumed, before anything is sent, and by
     /// [`Chat::charge_lost_calls`](crate::Chat::charge_lost_calls).
     ///
@@ -320,7 +320,7 @@ impl Log {
         Ok(())
     }
 
-    /// Whether its conversation has begun.
+    /// Returns whether its conversation has begun.
     ///
     /// # Errors
     /// When the log is not a valid conversation.
@@ -330,7 +330,7 @@ impl Log {
 }
 
 impl Transcript {
-    /// The limits that a resumption or a person raised.
+    /// Returns the limits that a resumption or a person raised.
     #[must_use]
     pub const fn raised(&self) -> &RaisedLimits {
         &self.raised.limits
@@ -404,7 +404,7 @@ fn end_of_turn(turn: &OpenTurn) -> Body {
 }
 
 impl LimitOverrides {
-    /// The overrides that were logged last in `events`. `None` if the limits were never changed.
+    /// Returns the overrides that were logged last in `events`. `None` if the limits were never changed.
     #[must_use]
     pub fn last_of(events: &[Arc<Event>]) -> Option<Self> {
         events.iter().rev().find_map(|event| match &event.body {
@@ -413,7 +413,7 @@ impl LimitOverrides {
         })
     }
 
-    /// How much the overrides that were logged last in `events` allowed beyond what had been used until then: what
+    /// Returns how much the overrides that were logged last in `events` allowed beyond what had been used until then: what
     /// [`Log::limits_beyond`] was asked for. Empty if the limits were never changed.
     #[must_use]
     pub fn last_allowed(events: &[Arc<Event>]) -> Self {

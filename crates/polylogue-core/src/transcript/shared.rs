@@ -32,9 +32,8 @@ pub(crate) fn in_order<'e>(events: impl IntoIterator<Item = &'e Arc<Event>>) -> 
 }
 
 impl Transcript {
-    /// The shared events known here: tool calls, their outcomes, and messages with values ([`Part::Data`]) of this
-    /// chat, of chats within it, and of outer chats before this one began. Parallel events of other chats are not
-    /// included yet.
+    /// Returns the shared events known here: tool calls, their outcomes, and messages with values ([`Part::Data`]) of this
+    /// chat, of chats within it, and of outer chats before this one began. Parallel events of other chats are not included yet.
     pub fn shared(&self) -> impl Iterator<Item = &Arc<Event>> {
         let known = self.known_until;
         self.inherited

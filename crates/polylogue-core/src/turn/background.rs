@@ -7,12 +7,12 @@ use super::background_tasks::{Begun, Rest};
 use crate::transcript::counts_at_end;
 use crate::{BackgroundResult, BackgroundStatus, BackgroundTask, Body, Event, Interrupt, Result};
 
-/// Whether a background task was started.
+/// The result of starting a background task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BackgroundStart {
-    /// It was, and has this id.
+    /// It was started, and has this id.
     Started(Arc<str>),
-    /// It was not, for this reason.
+    /// It was refused, for this reason.
     Refused(Arc<str>),
 }
 
@@ -113,7 +113,7 @@ impl Turn<'_> {
         self.end_background(id, true).await
     }
 
-    /// The background tasks that this agent started in this chat, in order.
+    /// Returns the background tasks that this agent started in this chat, in order.
     #[must_use]
     pub fn background(&self) -> Vec<OwnTask> {
         let known = self.transcript.background().iter().filter(|entry| entry.task.who == *self.me());

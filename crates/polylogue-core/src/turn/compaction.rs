@@ -6,7 +6,7 @@ use super::{ModelCall, Turn};
 use crate::{Body, Capability, Compacted, ModelError, ModelErrorKind, Result};
 
 impl Turn<'_> {
-    /// Estimated tokens of the request that `ask` would send now.
+    /// Estimates the tokens of the request that `ask` would send now.
     pub fn context_tokens(&mut self, ask: ModelCall<'_>) -> u64 {
         let text = |length: usize| (length as u64).div_ceil(4);
         let tool = |parameters: &Value| text(parameters.to_string().len());
@@ -31,7 +31,7 @@ impl Turn<'_> {
         true
     }
 
-    /// Whether the log has a compaction next, before a model call; `None` if the log does not say what is next.
+    /// Returns whether the log has a compaction next, before a model call; `None` if the log does not say what is next.
     #[must_use]
     pub fn compacts_next(&self) -> Option<bool> {
         let mut next = self.past.iter().map(|event| &event.body).skip_while(|body| is_of_summary(body));
@@ -53,7 +53,7 @@ impl Turn<'_> {
         self.record([Body::Compacted(compacted)]).await
     }
 
-    /// The limit that a provider named when it refused the next request as too long, if the log says that it did. The
+    /// Returns the limit that a provider named when it refused the next request as too long, if the log says that it did. The
     /// agent then compacts its history, as it did before the turn was resumed.
     pub fn replay_too_long(&mut self) -> Option<Option<u64>> {
         self.replay_forms();

@@ -54,7 +54,7 @@ impl Turn<'_> {
         self.record([Body::Remembered { who: self.me().clone(), entries: words }]).await
     }
 
-    /// The next event of the turn in the run that it began in, apart from compactions of its history and other forms of
+    /// Returns the next event of the turn in the run that it began in, apart from compactions of its history and other forms of
     /// requests, which precede model calls; `None` once it continues beyond that.
     #[must_use]
     pub fn next_logged(&self) -> Option<&Body> {
@@ -64,7 +64,7 @@ impl Turn<'_> {
             .or_else(|| self.past.front().map(|event| &event.body))
     }
 
-    /// The answer to the question that this turn asked, if it is answered.
+    /// Returns the answer to the question that this turn asked, if it is answered.
     pub fn answer(&mut self) -> Option<Arc<str>> {
         let [asked, answered] = [self.past.front()?, self.past.get(1)?];
         let (Body::InputRequired(_), Body::InputProvided { text, .. }) = (&asked.body, &answered.body) else {

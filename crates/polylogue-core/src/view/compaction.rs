@@ -17,7 +17,7 @@ pub struct Compactable {
     pub through: u64,
 }
 
-/// How much of the latest entries stays at most.
+/// The maximum size of the latest entries that stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeptSize {
     /// Tokens, estimated at four ASCII characters or one other character each.
@@ -43,7 +43,7 @@ impl KeptSize {
 }
 
 impl View {
-    /// Estimated tokens of a request for this view: those reported for the last one and what followed it, or else all of it
+    /// Estimates the tokens of a request for this view: those reported for the last one and what followed it, or else all of it
     /// at four ASCII characters or one other character each, and `others` for the system message and the tools.
     #[must_use]
     pub fn tokens(&self, others: u64) -> u64 {
@@ -51,32 +51,32 @@ impl View {
         known.saturating_add(estimate(self.entries.get(since..).unwrap_or_default()))
     }
 
-    /// Estimated tokens of the entries from `index` on, in the same way.
+    /// Estimates the tokens of the entries from `index` on, in the same way.
     #[must_use]
     pub fn tokens_from(&self, index: usize) -> u64 {
         estimate(self.entries.get(index..).unwrap_or_default())
     }
 
-    /// The summary that earlier entries were replaced by.
+    /// Returns the summary that earlier entries were replaced by.
     #[must_use]
     pub const fn summary(&self) -> Option<&HistorySummary> {
         self.summary.as_ref()
     }
 
-    /// The event that the entry at `index` is from, by `seq`.
+    /// Returns the event that the entry at `index` is from, by `seq`.
     #[must_use]
     pub fn origin(&self, index: usize) -> Option<u64> {
         self.origins.get(index).copied()
     }
 
-    /// The entry that the agent's turn works on: the last one of others or prompt that was there when the turn began.
+    /// Returns the entry that the agent's turn works on: the last one of others or prompt that was there when the turn began.
     #[must_use]
     pub fn turn_task(&self) -> Option<usize> {
         let before = self.entries.get(..self.begun?.entries)?;
         before.iter().rposition(|entry| matches!(entry, Entry::User { .. } | Entry::System { .. }))
     }
 
-    /// The part that a compaction can replace so that at most `keep` of the latest entries stays, but not fewer than
+    /// Returns the part that a compaction can replace so that at most `keep` of the latest entries stays, but not fewer than
     /// `keep_messages`, a call and its results counted as one. Never the opening. `None` if nothing can be replaced.
     #[must_use]
     pub fn compactable(&self, keep: KeptSize, keep_messages: usize) -> Option<Compactable> {

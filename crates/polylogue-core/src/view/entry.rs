@@ -43,25 +43,25 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// A text of another participant.
+    /// Creates the entry for a text of another participant.
     #[must_use]
     pub fn user(text: impl Into<Arc<str>>) -> Self {
         Self::User { parts: vec![Part::text(text)] }
     }
 
-    /// A text of the agent itself.
+    /// Creates the entry for a text of the agent itself.
     #[must_use]
     pub fn assistant(text: impl Into<Arc<str>>) -> Self {
         Self::own(vec![Part::text(text)])
     }
 
-    /// A message of the agent itself.
+    /// Creates the entry for a message of the agent itself.
     #[must_use]
     pub const fn own(parts: Vec<Part>) -> Self {
         Self::Assistant { parts, verbatim: None }
     }
 
-    /// The parts.
+    /// Returns the parts.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         match self {

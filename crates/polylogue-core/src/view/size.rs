@@ -18,8 +18,8 @@ impl Entry {
 }
 
 impl Media {
-    /// The most tokens that it adds to a request. For a picture or a sound, [`Bound::MEDIA_TOKENS`], or one for each byte of its address or
-    /// content if that is more.
+    /// Returns the most tokens that it adds to a request. For a picture or a sound, [`Bound::MEDIA_TOKENS`], or one for each
+    /// byte of its address or content if that is more.
     ///
     /// A document has pages, and a token for each byte of the text that they show; text that they draw several times counts once. The
     /// pages of a PDF are counted by the first call of this. Where they cannot be counted, they are [`Bound::MAX_PAGES`]: for a document that
