@@ -6,7 +6,7 @@ use crate::aws::Aws;
 use crate::azure::AzureCredentials;
 use crate::google::GoogleCredentials;
 
-/// How requests to an endpoint are authorized.
+/// The authorization of requests to an endpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Auth {

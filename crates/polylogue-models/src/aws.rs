@@ -61,7 +61,7 @@ impl PartialEq for Aws {
 impl Eq for Aws {}
 
 impl Aws {
-    /// The region and the credentials of `env`.
+    /// Reads the region and the credentials from `env`.
     ///
     /// # Errors
     /// When no region is set, or the files of the `aws` program cannot be read.
@@ -83,7 +83,7 @@ impl Aws {
         Self { service, ..self }
     }
 
-    /// The region, such as `us-east-1`.
+    /// Returns the region, such as `us-east-1`.
     #[must_use]
     pub fn region(&self) -> &str {
         &self.region

@@ -67,15 +67,15 @@ impl Cache {
     /// The maximum number of replies in memory: with replies of a page, about 50 MB.
     pub const CAPACITY: usize = 10_000;
 
-    /// An empty cache.
+    /// Creates an empty cache.
     #[must_use]
     pub fn memory() -> Self {
         Self { namespace: "".into(), replies: Arc::default(), file: None }
     }
 
-    /// The cache in the file `place`, which is created if there is none. Each new reply is appended to it; several
-    /// processes can use it at the same time, but each has only those replies of others that were there when it opened
-    /// the file.
+    /// Opens the cache in the file `place`, which is created if there is none. Each new reply is appended to it; several
+    /// processes can use it at the same time, but each has only those replies of others that were there when it opened the
+    /// file.
     ///
     /// # Errors
     /// When the file cannot be read or written, or is not a cache.
@@ -88,7 +88,7 @@ impl Cache {
         Ok(Self { namespace: "".into(), replies: Arc::new(Mutex::new(replies)), file: Some(Arc::new(file)) })
     }
 
-    /// The same cache, separate from other namespaces: for the second of two runs that must differ.
+    /// Returns the same cache, separate from other namespaces: for the second of two runs that must differ.
     #[must_use]
     pub fn namespace(&self, name: &str) -> Self {
         Self { namespace: name.into(), ..self.clone() }
@@ -100,13 +100,13 @@ impl Cache {
         Cached { model, cache: self.clone() }
     }
 
-    /// The number of replies in this namespace.
+    /// Returns the number of replies in this namespace.
     #[must_use]
     pub fn len(&self) -> usize {
         self.replies().map.keys().filter(|(namespace, _)| *namespace == self.namespace).count()
     }
 
-    /// Whether this namespace has no reply.
+    /// Returns whether this namespace has no reply.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

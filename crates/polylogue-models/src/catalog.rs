@@ -17,24 +17,25 @@ const TABLE: &str = include_str!("../data/models.jsonl");
 const THINKS_BY_DEFAULT: [&str; 5] =
     ["claude-fable-", "claude-haiku-5", "claude-mythos-", "claude-opus-5", "claude-sonnet-5"];
 
-/// A row of the table.
+/// A known model: a row of the table.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct KnownModel {
     /// The provider, such as `openai`.
     pub provider: String,
     /// The model's name at the provider.
     pub model: String,
-    /// What it can do beyond text: `tools`, `schema`, `vision`, `documents`, `audio`, `thinking`.
+    /// What the model can do beyond text: `tools`, `schema`, `vision`, `documents`, `audio`, `thinking`.
     pub can: Vec<String>,
-    /// How much it can be asked to reason: some of `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`; none if that is
-    /// unknown, or if it has no field for that.
+    /// How much the model can be asked to reason: some of `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`; none if
+    /// that is unknown, or if it has no field for that.
     #[serde(default)]
     pub efforts: Vec<String>,
-    /// What it takes of a request, unlike other models of its provider: `adaptive_thinking`, `strict_schema`, `thinking_budget`,
-    /// `system_within`, `block_binding`, and at Amazon Bedrock `thinking_block`, `reasoning_config`, `reasoning_effort`.
+    /// What the model accepts in a request, unlike other models of its provider: `adaptive_thinking`, `strict_schema`,
+    /// `thinking_budget`, `system_within`, `block_binding`, and at Amazon Bedrock `thinking_block`, `reasoning_config`,
+    /// `reasoning_effort`.
     #[serde(default)]
     pub takes: Vec<String>,
-    /// What it refuses of a request, unlike other models of its provider: `sampling`, `forced_tools`, `no_thinking`.
+    /// What the model refuses in a request, unlike other models of its provider: `sampling`, `forced_tools`, `no_thinking`.
     #[serde(default)]
     pub refuses: Vec<String>,
     /// The minimum tokens of a prefix that the provider caches; `None` if unknown.
@@ -79,7 +80,7 @@ impl From<&Tier> for PriceTier {
 }
 
 impl KnownModel {
-    /// The row of `model` at `provider`.
+    /// Finds the row of `model` at `provider`.
     ///
     /// A dated name (`gpt-4o-2024-11-20`, `mistral-large-latest`) has the row of the name that it begins with, unless
     /// it has its own.
@@ -102,7 +103,7 @@ impl KnownModel {
         serde_json::from_str(line).ok()
     }
 
-    /// The rows of `provider`, with the names of its models as it has them.
+    /// Returns the rows of `provider`, with the names of its models as it has them.
     ///
     /// ```
     /// use polylogue_models::KnownModel;
@@ -114,12 +115,12 @@ impl KnownModel {
         Self::all().filter(own).map(move |known| Self { model: format!("{prefix}{}", known.model), ..known })
     }
 
-    /// All rows, sorted by provider and model.
+    /// Returns all rows, sorted by provider and model.
     pub fn all() -> impl Iterator<Item = Self> {
         TABLE.lines().skip(1).filter_map(|line| serde_json::from_str(line).ok())
     }
 
-    /// Its list price.
+    /// Returns the list price.
     #[must_use]
     pub fn price(&self) -> Price {
         Price {
@@ -158,7 +159,7 @@ impl KnownModel {
         (reads || self.has("vision") == Some(false) || !some_do()).then_some(reads)
     }
 
-    /// What it can do that requests depend on and endpoints do not tell: whether it sees pictures.
+    /// Returns what the model can do that requests depend on and endpoints do not tell: whether it sees pictures.
     ///
     /// ```
     /// use polylogue_core::Capability;
@@ -175,7 +176,7 @@ impl KnownModel {
         }
     }
 
-    /// The day on which the table was made, as `2026-11-22`.
+    /// Returns the day on which the table was made, as `2026-11-22`.
     #[must_use]
     pub fn table_date() -> &'static str {
         let head = TABLE.lines().next().unwrap_or_default();

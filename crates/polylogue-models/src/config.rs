@@ -91,7 +91,7 @@ pub struct Config {
     /// same digest. A provider that refuses this, as OpenAI does for accounts that are not verified, is asked again without it. Default:
     /// `false`.
     pub summarize_reasoning: bool,
-    /// What it accepts by other names than OpenAI's chat completions, or refuses. Default: none.
+    /// The deviations from OpenAI's chat completions: fields with other names, and what is refused. Default: none.
     pub deviations: Deviations,
     /// Parameters that requests leave out, because its models refuse them, by the names of [`Params`](polylogue_core::Params): such as
     /// `seed`. Others are left out after they were refused, as long as the endpoint exists. Default: none.
@@ -131,7 +131,7 @@ impl Config {
         }
     }
 
-    /// Whether there is a key, or credentials of another kind.
+    /// Returns whether there is a key, or credentials of another kind.
     #[must_use]
     pub fn has_credentials(&self) -> bool {
         let has_others = match &self.auth {
@@ -141,7 +141,7 @@ impl Config {
         self.keys().next().is_some() || has_others
     }
 
-    /// Why requests have no credentials, if those of Amazon are missing or cannot be read, and there is no key.
+    /// Returns why requests have no credentials, if those of Amazon are missing or cannot be read, and there is no key.
     #[must_use]
     pub fn missing_credentials(&self) -> Option<ModelError> {
         match &self.auth {
@@ -150,7 +150,7 @@ impl Config {
         }
     }
 
-    /// Whether requests can succeed: with credentials, or at an address that may ask for none.
+    /// Returns whether requests can succeed: with credentials, or at an address that may ask for none.
     #[must_use]
     pub fn is_usable(&self) -> bool {
         self.has_credentials() || !(self.needs_key || matches!(self.auth, Auth::Aws(_)))
@@ -161,7 +161,8 @@ impl Config {
         self.key.iter().chain(&self.further_keys)
     }
 
-    /// The OpenAI-compatible endpoint at `base_url`, without a key, streaming, with defaults for everything else.
+    /// Creates the configuration of the OpenAI-compatible endpoint at `base_url`, without a key, streaming, with defaults for
+    /// everything else.
     #[must_use]
     pub fn new(base_url: impl Into<String>) -> Self {
         let base_url = base_url.into();
@@ -204,7 +205,8 @@ impl Config {
         }
     }
 
-    /// The endpoint at `base_url` with this API, without a key, streaming, with defaults for everything else.
+    /// Creates the configuration of the endpoint at `base_url` with this API, without a key, streaming, with defaults for
+    /// everything else.
     ///
     /// ```
     /// use polylogue_models::{Api, Config};
@@ -218,8 +220,8 @@ impl Config {
         }
     }
 
-    /// The Ollama server at `host`, with Ollama's own API: a URL, or a value of `OLLAMA_HOST` such as `gpu` or
-    /// `127.0.0.1:11434`.
+    /// Creates the configuration of the Ollama server at `host`, with Ollama's own API: a URL, or a value of `OLLAMA_HOST` such
+    /// as `gpu` or `127.0.0.1:11434`.
     ///
     /// ```
     /// use polylogue_models::Config;

@@ -1,16 +1,16 @@
 //! How the chat completions of providers deviate from OpenAI's in what they accept, and Anthropic's API at Amazon Bedrock from that at
 //! Anthropic. What they send is read leniently in all of its forms.
 
-/// Which reasoning an OpenAI-compatible server expects back with the messages of its own model.
+/// The reasoning that an OpenAI-compatible server expects back with the messages of its own model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SendReasoning {
-    /// None: most servers ignore or refuse it.
+    /// No reasoning: most servers ignore or refuse it.
     #[default]
     Never,
-    /// That of the same model.
+    /// The reasoning of the same model.
     Always,
-    /// That of the same model, and a space with every other message of the agent: servers that require reasoning refuse a history without,
-    /// and some of them count an empty text as none.
+    /// The reasoning of the same model, and a space with every other message of the agent: servers that require reasoning
+    /// refuse a history without, and some of them count an empty text as none.
     AlwaysOrBlank,
 }
 
@@ -24,7 +24,7 @@ impl SendReasoning {
     }
 }
 
-/// How documents and sounds are sent.
+/// The form in which documents and sounds are sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MediaForm {
@@ -35,7 +35,7 @@ pub enum MediaForm {
     Mistral,
 }
 
-/// How the schema of a reply is sent.
+/// The form in which the schema of a reply is sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SchemaForm {
@@ -46,7 +46,7 @@ pub enum SchemaForm {
     Value,
 }
 
-/// What an endpoint accepts by other names than OpenAI's chat completions, or refuses.
+/// The deviations of an endpoint from OpenAI's chat completions: fields with other names, and what is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deviations {
@@ -56,21 +56,21 @@ pub struct Deviations {
     pub named_tool_choice: bool,
     /// Whether models that reason accept stop texts. The reply is cut at them in any case.
     pub stop_while_reasoning: bool,
-    /// How documents and sounds are sent.
+    /// The form in which documents and sounds are sent.
     pub media: MediaForm,
-    /// How the schema of a reply is sent.
+    /// The form in which the schema of a reply is sent.
     pub schema: SchemaForm,
     /// Whether the schema of a reply must be that of an object, without alternatives at its root.
     pub schemas_of_objects: bool,
-    /// Whether it refuses a `top_p` of 1, which changes nothing.
+    /// Whether the endpoint refuses a `top_p` of 1, which changes nothing.
     pub top_p_below_one: bool,
-    /// Whether it refuses a temperature of 0. One that is nearly 0 is sent instead.
+    /// Whether the endpoint refuses a temperature of 0. One that is nearly 0 is sent instead.
     pub temperature_above_zero: bool,
     /// Whether requests name the prefix that they share (`prompt_cache_key`), so that they reach the same cache, and mark its end
     /// for models that write to their caches only there or at the end of a request.
     pub prompt_cache_key: bool,
-    /// Whether it may reply by another model than the one that is asked, and names that: the log and the cost are then those of the
-    /// model that replied.
+    /// Whether the endpoint may reply by another model than the one that is asked, and names that: the log and the cost are
+    /// then those of the model that replied.
     pub chooses_model: bool,
     /// The most tools that a request to chat completions or to Gemini's API can have, if that is documented of the provider.
     pub max_tools: Option<usize>,
@@ -79,9 +79,9 @@ pub struct Deviations {
     pub max_calls: Option<usize>,
     /// The highest temperature that chat completions take, if that is documented.
     pub max_temperature: Option<u32>,
-    /// Parameters that it refuses.
+    /// Parameters that the endpoint refuses.
     pub refuses: &'static [&'static str],
-    /// Parameters that it refuses for models that are known to reason.
+    /// Parameters that the endpoint refuses for models that are known to reason.
     pub refuses_while_reasoning: &'static [&'static str],
     /// Parts of the names of models that refuse returned reasoning, whatever others expect.
     pub refuses_reasoning: &'static [&'static str],
@@ -93,7 +93,7 @@ pub struct Deviations {
 }
 
 impl Deviations {
-    /// None.
+    /// No deviations.
     pub const NONE: Self = Self {
         seed: "seed",
         named_tool_choice: true,

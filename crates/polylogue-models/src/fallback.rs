@@ -42,7 +42,8 @@ pub struct Fallback {
     returns: FallbackReturn,
 }
 
-/// When the first model is asked again after another one replied. To go back costs what the other model has in its prompt cache.
+/// The turn from which on the first model is asked again after another one replied. To go back costs what the other model has
+/// in its prompt cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FallbackReturn {
     /// In the next turn of the agent.
@@ -50,7 +51,7 @@ pub enum FallbackReturn {
     Turn,
     /// Never in this conversation, unless the other model fails.
     Never,
-    /// In the first turn that begins so long after the first reply of another model.
+    /// In the first turn that begins this long after the first reply of another model.
     After(Duration),
 }
 
@@ -67,7 +68,7 @@ impl From<Fallback> for AnyModel {
 }
 
 impl Fallback {
-    /// These models in order, after failures of the [default classes](FailureClass::DEFAULT).
+    /// Creates a model that asks these models in order, after failures of the [default classes](FailureClass::DEFAULT).
     #[must_use]
     pub fn new(models: impl IntoIterator<Item = AnyModel>) -> Self {
         let (models, on) = (models.into_iter().collect(), FailureClass::DEFAULT.into());

@@ -46,44 +46,44 @@ pub const TARGETS: &[Target] = &[
     ("error", error),
 ];
 
-/// A reply by OpenAI's chat completions, Mistral's and those of all servers with this API.
+/// Checks a reply by OpenAI's chat completions, Mistral's and those of all servers with this API.
 pub fn chat_completions(bytes: &[u8]) {
     reply(Api::ChatCompletions, bytes);
 }
 
-/// A reply by OpenAI's Responses API.
+/// Checks a reply by OpenAI's Responses API.
 pub fn responses(bytes: &[u8]) {
     reply(Api::Responses, bytes);
 }
 
-/// A reply by Anthropic's Messages API.
+/// Checks a reply by Anthropic's Messages API.
 pub fn messages(bytes: &[u8]) {
     reply(Api::Messages, bytes);
 }
 
-/// A reply by Gemini's API.
+/// Checks a reply by Gemini's API.
 pub fn gemini(bytes: &[u8]) {
     reply(Api::Gemini, bytes);
 }
 
-/// Lines as events of a reply by Bedrock's Converse API, and a whole reply of it.
+/// Checks lines as events of a reply by Bedrock's Converse API, and a whole reply of it.
 pub fn converse(bytes: &[u8]) {
     in_any_pieces(Api::Converse, &frames::lines(bytes));
     whole(Api::Converse, bytes);
 }
 
-/// A reply by Bedrock's Converse API in its binary frames, with their checksums and with checksums that fit.
+/// Checks a reply by Bedrock's Converse API in its binary frames, with their checksums and with checksums that fit.
 pub fn event_stream(bytes: &[u8]) {
     in_any_pieces(Api::Converse, bytes);
     in_any_pieces(Api::Converse, &frames::repaired(bytes));
 }
 
-/// A reply by Ollama's API.
+/// Checks a reply by Ollama's API.
 pub fn ollama(bytes: &[u8]) {
     reply(Api::Ollama, bytes);
 }
 
-/// A reply with vectors: those that are accepted are as many as asked for, and have length 1 or 0.
+/// Checks a reply with vectors: those that are accepted are as many as asked for, and have length 1 or 0.
 pub fn embeddings(bytes: &[u8]) {
     for texts in 0..3 {
         let Ok(embedded) = embedding::decode(bytes, texts) else { continue };
@@ -95,7 +95,7 @@ pub fn embeddings(bytes: &[u8]) {
     }
 }
 
-/// The body of an error of every API, after a line with its status: the key is not shown.
+/// Checks the body of an error of every API, after a line with its status: the key is not shown.
 pub fn error(bytes: &[u8]) {
     let (status, body) = bytes.split_at(bytes.iter().position(|&byte| byte == b'\n').unwrap_or_default());
     let status = std::str::from_utf8(status).ok().and_then(|status| status.parse().ok());

@@ -39,7 +39,7 @@ struct Shared {
 pub struct Finding {
     /// Whether the model has it.
     pub has: bool,
-    /// The refusal of the model or its server, if it has not.
+    /// The refusal of the model or its server, if it does not have it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
     /// When it was detected, in milliseconds since 1970.
@@ -51,7 +51,7 @@ impl Finding {
         Duration::from_millis(now_ms().saturating_sub(self.time_ms))
     }
 
-    /// Whether it is recent enough to count.
+    /// Returns whether it is recent enough to count.
     #[must_use]
     pub fn is_fresh(&self) -> bool {
         self.age() < LearnedCapabilities::FOR
@@ -131,14 +131,14 @@ impl CapabilityFile {
 }
 
 impl LearnedCapabilities {
-    /// How long a finding counts: a server may be restarted with more capabilities.
+    /// Time for which a finding counts: a server may be restarted with more capabilities.
     pub const FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
     /// The maximum length of a stored refusal, in characters.
     const MAX_WHY: usize = 300;
 
-    /// The findings in the file at `place`. A file that does not exist, or is not of this kind, counts as empty, and
-    /// is replaced when there is something to store.
+    /// Opens the findings in the file at `place`. A file that does not exist, or is not of this kind, counts as empty, and is
+    /// replaced when there is something to store.
     #[must_use]
     pub fn at(place: impl Into<PathBuf>) -> Self {
         let place = place.into();
@@ -146,20 +146,20 @@ impl LearnedCapabilities {
         Self(Arc::new(Shared { place, book }))
     }
 
-    /// Its file.
+    /// Returns the file.
     #[must_use]
     pub fn place(&self) -> &Path {
         &self.0.place
     }
 
-    /// The findings on `model` at `base_url`, including expired ones.
+    /// Returns the findings on `model` at `base_url`, including expired ones.
     #[must_use]
     pub fn of(&self, base_url: &str, model: &str) -> Findings {
         let book = self.book();
         book.models.get(base_url).and_then(|models| models.get(model)).cloned().unwrap_or_default()
     }
 
-    /// All findings: base URL, model, findings.
+    /// Returns all findings: base URL, model, findings.
     #[must_use]
     pub fn all(&self) -> Vec<(String, String, Findings)> {
         let book = self.book();

@@ -30,14 +30,14 @@ impl Default for Limits {
 /// [`Limits::per_minute`].
 #[derive(Clone)]
 pub struct ClusterLimits {
-    /// Where they are kept.
+    /// The store of the limits.
     pub limits: Arc<dyn SharedLimits>,
     /// A call that would have to wait longer fails at once, with [`wait`](polylogue_core::ModelError::wait). `None`: calls wait.
     pub patience: Option<Duration>,
 }
 
 impl ClusterLimits {
-    /// The limits in `limits`; calls wait for them.
+    /// Creates shared limits that are kept in `limits`; calls wait for them.
     pub fn new(limits: Arc<dyn SharedLimits>) -> Self {
         Self { limits, patience: None }
     }

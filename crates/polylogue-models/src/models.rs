@@ -31,7 +31,7 @@ pub struct Models {
     cluster: Option<ClusterLimits>,
 }
 
-/// The model `spec`, `provider:model`, with addresses and keys from the environment of the process.
+/// Returns the model `spec`, `provider:model`, with addresses and keys from the environment of the process.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), polylogue_core::ModelError> {
@@ -48,19 +48,19 @@ pub fn named(spec: &str) -> Result<AnyModel, ModelError> {
 }
 
 impl Models {
-    /// With addresses and keys from `env`.
+    /// Creates models with addresses and keys from `env`.
     #[must_use]
     pub fn new(env: Env) -> Self {
         Self { env, endpoints: Arc::default(), prices: Arc::default(), cluster: None }
     }
 
-    /// With the user's `prices` instead of the list prices of those models, as of the day on which a model is requested.
+    /// Sets the user's `prices` instead of the list prices of those models, as of the day on which a model is requested.
     #[must_use]
     pub fn with_prices(self, prices: Prices) -> Self {
         Self { prices: Arc::new(prices), ..self }
     }
 
-    /// With limits that endpoints share with those of other processes, if their configuration has none.
+    /// Sets limits that endpoints share with those of other processes, if their configuration has none.
     #[must_use]
     pub fn with_cluster(self, cluster: Option<ClusterLimits>) -> Self {
         Self { cluster, ..self }
@@ -71,7 +71,7 @@ impl Models {
         Endpoint::new(Config { cluster, ..config })
     }
 
-    /// The configuration of the provider `name`, to be changed and passed to [`Self::define`].
+    /// Returns the configuration of the provider `name`, to be changed and passed to [`Self::define`].
     ///
     /// # Errors
     /// When the provider is unknown, or has no address.
@@ -92,7 +92,7 @@ impl Models {
         Ok(endpoint)
     }
 
-    /// The model `spec`: `provider:model` or `provider/model`.
+    /// Returns the model `spec`: `provider:model` or `provider/model`.
     ///
     /// # Errors
     /// When the provider is unknown, with a suggestion; when its address is invalid. A missing key is an error of the
@@ -125,7 +125,7 @@ impl Models {
         Ok((self.endpoint(name)?, model))
     }
 
-    /// The embedding model `spec`.
+    /// Returns the embedding model `spec`.
     ///
     /// # Errors
     /// As [`model`](Self::model).

@@ -24,13 +24,13 @@ use crate::provider::Provider;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Day(NaiveDate);
 
-/// A text that is not a day, such as `2026-02-30`.
+/// The error for a text that is not a day, such as `2026-02-30`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a day of the form `2026-12-31`")]
 pub struct NoDay(String);
 
 impl Day {
-    /// The day on which it is `time`, in UTC.
+    /// Returns the day of `time`, in UTC.
     #[must_use]
     pub fn of(time: SystemTime) -> Self {
         let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -38,13 +38,13 @@ impl Day {
         Self(time.unwrap_or(DateTime::UNIX_EPOCH).date_naive())
     }
 
-    /// The current day, in UTC.
+    /// Returns the current day, in UTC.
     #[must_use]
     pub fn today() -> Self {
         Self::of(SystemTime::now())
     }
 
-    /// How many days `later` is after this one; 0 if it is not.
+    /// Returns how many days `later` is after this one; 0 if it is not.
     #[must_use]
     pub fn days_until(self, later: Self) -> u64 {
         u64::try_from((later.0 - self.0).num_days()).unwrap_or(0)
@@ -96,13 +96,13 @@ impl From<Price> for DatedPrice {
 }
 
 impl DatedPrice {
-    /// Whether it counts on `day`.
+    /// Returns whether it counts on `day`.
     #[must_use]
     pub fn counts_on(&self, day: Day) -> bool {
         self.from.is_none_or(|from| from <= day) && self.until.is_none_or(|until| day <= until)
     }
 
-    /// Whether there is a day on which both count.
+    /// Returns whether there is a day on which both count.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         let before =
@@ -117,13 +117,13 @@ impl DatedPrice {
 pub struct DatedPrices(pub Vec<DatedPrice>);
 
 impl DatedPrices {
-    /// The price on `day`; of several, the first.
+    /// Returns the price on `day`; of several, the first.
     #[must_use]
     pub fn on(&self, day: Day) -> Option<&Price> {
         self.dated(day).map(|dated| &dated.price)
     }
 
-    /// The limits of the model on `day`, as the price of that day has them.
+    /// Returns the limits of the model on `day`, as the price of that day has them.
     #[must_use]
     pub fn limits(&self, day: Day) -> ModelLimits {
         self.dated(day).map(|dated| dated.limits).unwrap_or_default()
@@ -161,18 +161,18 @@ impl Prices {
         Self(prices.into_iter().collect())
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Their models, as `provider:model`.
+    /// Returns the models with such prices, as `provider:model`.
     pub fn models(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// The user's price of `model` at `provider` on `day`.
+    /// Returns the user's price of `model` at `provider` on `day`.
     ///
     /// A dated name has the price of the name that it begins with, unless it has its own here or a row of its own in
     /// the table.
@@ -196,14 +196,13 @@ impl Prices {
         priced.max_by_key(|(length, _)| *length).map(|(_, price)| price)
     }
 
-    /// The price of `model` at `provider` on `day`: the user's, or else the [list price](list_price).
+    /// Returns the price of `model` at `provider` on `day`: the user's, or else the [list price](list_price).
     #[must_use]
     pub fn of(&self, provider: &str, model: &str, day: Day) -> Option<Price> {
         self.own(provider, model, day).cloned().or_else(|| list_price(provider, model))
     }
 
-    /// The price of `model` at an endpoint named `provider` at `base_url` on `day`, as with
-    /// [`list_price_at`].
+    /// Returns the price of `model` at an endpoint named `provider` at `base_url` on `day`, as with [`list_price_at`].
     #[must_use]
     pub fn at(&self, provider: &str, base_url: &str, model: &str, day: Day) -> Option<Price> {
         let hosts = Provider::all().iter().filter(|other| other.has_host_of(base_url));
@@ -228,7 +227,7 @@ fn is_near(url: &str) -> bool {
     Url::parse(url.trim()).is_ok_and(|url| is_private(&url))
 }
 
-/// The list price of `model` at `provider`: 0 for local servers, `None` if unknown.
+/// Returns the list price of `model` at `provider`: 0 for local servers, `None` if unknown.
 #[must_use]
 pub fn list_price(provider: &str, model: &str) -> Option<Price> {
     if is_local(provider) {
@@ -240,8 +239,8 @@ pub fn list_price(provider: &str, model: &str) -> Option<Price> {
     KnownModel::find(provider, model).map(|model| model.price())
 }
 
-/// The list price of `model` at an endpoint named `provider` at `base_url`. An endpoint at the host of a known
-/// provider has that provider's price, whatever its name is. One that is named like a local server is free at an address of this machine
+/// Returns the list price of `model` at an endpoint named `provider` at `base_url`. An endpoint at the host of a known provider
+/// has that provider's price, whatever its name is. One that is named like a local server is free at an address of this machine
 /// or a private network.
 ///
 /// ```

@@ -212,25 +212,25 @@ const PROVIDERS: &[Provider] = &[
 ];
 
 impl Provider {
-    /// All known providers.
+    /// Returns all known providers.
     #[must_use]
     pub const fn all() -> &'static [Self] {
         PROVIDERS
     }
 
-    /// The provider named `name`.
+    /// Finds the provider named `name`.
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Self> {
         PROVIDERS.iter().find(|provider| provider.name.eq_ignore_ascii_case(name))
     }
 
-    /// Its name in `provider:model`.
+    /// Returns the name in `provider:model`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Its name in the [table of models](crate::KnownModel): `openai` for `openai-chat`.
+    /// Returns the name in the [table of models](crate::KnownModel): `openai` for `openai-chat`.
     #[must_use]
     pub const fn table_name(&self) -> &'static str {
         self.table
@@ -241,40 +241,39 @@ impl Provider {
         self.prefix
     }
 
-    /// Whether it has models by `api`.
+    /// Returns whether it has models by `api`.
     #[must_use]
     pub fn has_api(&self, api: Api) -> bool {
         api == self.api || self.reasoning_api == Some(api)
     }
 
-    /// Whether it is the user's own server, which costs nothing.
+    /// Returns whether it is the user's own server, which costs nothing.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.locality == Local
     }
 
-    /// The environment variables with its key, or with several keys separated by commas; the first that is set
-    /// counts.
+    /// Returns the environment variables with its key, or with several keys separated by commas; the first that is set counts.
     #[must_use]
     pub const fn key_variables(&self) -> &'static [&'static str] {
         self.keys
     }
 
-    /// The environment variables with another address for it; the first that is set counts.
+    /// Returns the environment variables with another address for it; the first that is set counts.
     #[must_use]
     pub const fn url_variables(&self) -> &'static [&'static str] {
         self.urls
     }
 
-    /// The environment variables of which one says where it is: [those with an address](Self::url_variables), and the one with the
-    /// name of a resource of Microsoft Foundry.
+    /// Returns the environment variables of which one says where it is: [those with an address](Self::url_variables), and the
+    /// one with the name of a resource of Microsoft Foundry.
     #[must_use]
     pub fn address_variables(&self) -> Vec<&'static str> {
         let resource = (self.name == FOUNDRY).then_some(RESOURCE);
         self.urls.iter().copied().chain(resource).collect()
     }
 
-    /// Whether `url` is its default address.
+    /// Returns whether `url` is its default address.
     #[must_use]
     pub fn is_at(&self, url: &str) -> bool {
         let plain = |url: &str| url.trim().trim_end_matches('/').to_owned();
@@ -290,8 +289,9 @@ impl Provider {
         !self.is_local() && host(self.base_url).is_some_and(|own| host(url) == Some(own))
     }
 
-    /// Its configuration, with an address from `env`, for keys of `variables` instead of its own: Vertex AI takes its API keys at another
-    /// address than access tokens, and in another header. The keys are those of its own variables until they are replaced.
+    /// Returns the configuration, with an address from `env`, for keys of `variables` instead of its own: Vertex AI takes its
+    /// API keys at another address than access tokens, and in another header. The keys are those of its own variables until
+    /// they are replaced.
     ///
     /// # Errors
     /// As [`config`](Self::config).
@@ -305,7 +305,7 @@ impl Provider {
         }
     }
 
-    /// Its configuration, with addresses and keys from `env`.
+    /// Returns the configuration, with addresses and keys from `env`.
     ///
     /// # Errors
     /// When it has no default address and `env` has none.
@@ -392,7 +392,7 @@ impl Provider {
         Config { auth, api_version: VERSIONS.iter().find_map(|name| env.get(name)), ..config }
     }
 
-    /// Its configuration at `base_url` instead of its default address, without a key: a key for one server is sent to
+    /// Returns the configuration at `base_url` instead of its default address, without a key: a key for one server is sent to
     /// another only if the user says so.
     #[must_use]
     pub fn config_at(&self, base_url: &str) -> Config {
@@ -451,7 +451,7 @@ impl Provider {
         }
     }
 
-    /// The documented capabilities of all its models; unknown otherwise.
+    /// Returns the documented capabilities of all its models; unknown otherwise.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         match self.name {

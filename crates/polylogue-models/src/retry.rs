@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-/// How often and how long a failed call is retried.
+/// The retries of a failed call: how often, and how long.
 ///
 /// Waits grow exponentially and are random from zero to their bound ("full jitter"), so that agents that failed
 /// together do not retry together. A provider's `Retry-After` is honored.
@@ -37,13 +37,13 @@ impl Default for Retries {
 }
 
 impl Retries {
-    /// No retries.
+    /// Retries nothing.
     #[must_use]
     pub fn none() -> Self {
         Self { attempts: 1, ..Self::default() }
     }
 
-    /// The same with waits of up to `longest`, and at least the time for as many of them as there are attempts.
+    /// Returns the same with waits of up to `longest`, and at least the time for as many of them as there are attempts.
     ///
     /// ```
     /// use std::time::Duration;

@@ -5,7 +5,7 @@ use polylogue_core::{ModelError, ModelErrorKind};
 use crate::prices::list_price;
 use crate::provider::Provider;
 
-/// The names of models in `list`, which has commas between them.
+/// Returns the names of models in `list`, which has commas between them.
 ///
 /// ```
 /// use polylogue_models::model_names;

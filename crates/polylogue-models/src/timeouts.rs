@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-/// How long each step of a call may take.
+/// The timeouts of the steps of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until there is a connection, encryption included.
+    /// The time until there is a connection, encryption included.
     pub connect: Duration,
-    /// From the request to the first piece of a streamed reply. Replies that are not streamed have no pieces, so for
+    /// The time from the request to the first piece of a streamed reply. Replies that are not streamed have no pieces, so for
     /// them only `total` counts.
     pub first_token: Duration,
-    /// Between two reads of a streamed reply, once it has begun.
+    /// The time between two reads of a streamed reply, once it has begun.
     pub idle: Duration,
-    /// For one attempt as a whole.
+    /// The time for one attempt as a whole.
     pub total: Duration,
 }
 

@@ -104,12 +104,12 @@ fn method(model: &str) -> Method {
 pub enum TokenCount {
     /// The model's own vocabulary counted them.
     Exact(u64),
-    /// There are not more; there can be fewer.
+    /// A bound: there are not more, but there can be fewer.
     AtMost(u64),
 }
 
 impl TokenCount {
-    /// How many tokens `text` has for `model`, named with or without its provider.
+    /// Counts the tokens of `text` for `model`, named with or without its provider.
     ///
     /// ```
     /// use polylogue_models::TokenCount;
@@ -136,7 +136,7 @@ impl TokenCount {
         Self::AtMost(most.unwrap_or(bytes).min(bytes))
     }
 
-    /// The number, whether exact or a bound.
+    /// Returns the number, whether exact or a bound.
     #[must_use]
     pub const fn most(self) -> u64 {
         match self {

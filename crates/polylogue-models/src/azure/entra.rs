@@ -83,7 +83,7 @@ impl PartialEq for Application {
 impl Eq for Application {}
 
 impl AzureCredentials {
-    /// The credentials of `env`, by the variables of Azure's own libraries; the first of these that is set counts, and
+    /// Reads the credentials from `env`, by the variables of Azure's own libraries; the first of these that is set counts, and
     /// `None` if none is:
     ///
     /// - `AZURE_OPENAI_AD_TOKEN_FILE`: a file with an access token;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use polylogue_core::Fault;
 
-/// Why a cassette cannot be written or read.
+/// The reason why a cassette cannot be written or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CassetteError {
@@ -60,7 +60,7 @@ pub enum CassetteError {
 }
 
 impl CassetteError {
-    /// Who can fix it.
+    /// Returns who can fix it.
     #[must_use]
     pub const fn fault(&self) -> Fault {
         match self {
@@ -69,7 +69,7 @@ impl CassetteError {
         }
     }
 
-    /// How to fix it.
+    /// Returns how to fix it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {

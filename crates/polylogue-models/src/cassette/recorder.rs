@@ -77,7 +77,7 @@ impl Cassette {
         Ok(Self(Arc::new(Shared { place: place.to_owned(), tape: Mutex::new(tape) })))
     }
 
-    /// Its file.
+    /// Returns the file of the cassette.
     #[must_use]
     pub fn place(&self) -> &FilePath {
         &self.0.place

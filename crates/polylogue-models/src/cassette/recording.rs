@@ -48,13 +48,13 @@ impl Recording {
         Calls::new(place, contents.lines).map(|calls| Self(Arc::new(Calls { is_cut_off, ..calls })))
     }
 
-    /// Whether the last line was truncated, and ignored: the program that recorded it died while writing.
+    /// Returns whether the last line was truncated, and ignored: the program that recorded it died while writing.
     #[must_use]
     pub fn is_cut_off(&self) -> bool {
         self.0.is_cut_off
     }
 
-    /// A model that replays the recording of the model `name`, such as `openai:gpt-4o`. Calls of a model that was not
+    /// Returns a model that replays the recording of the model `name`, such as `openai:gpt-4o`. Calls of a model that was not
     /// recorded fail.
     #[must_use]
     pub fn model(&self, name: &str) -> Replayer {
@@ -65,13 +65,13 @@ impl Recording {
         Replayer { name: name.into(), context_window, page_tokens, calls: Arc::clone(&self.0) }
     }
 
-    /// The names of the recorded models.
+    /// Returns the names of the recorded models.
     #[must_use]
     pub fn models(&self) -> BTreeSet<&str> {
         self.0.lines.iter().map(|line| &*line.model).collect()
     }
 
-    /// The number of recorded calls.
+    /// Returns the number of recorded calls.
     #[must_use]
     pub fn calls(&self) -> usize {
         self.0.lines.len()

@@ -66,7 +66,7 @@ impl std::fmt::Debug for Embedder {
 }
 
 impl Endpoint {
-    /// The embedding model `name` of the endpoint.
+    /// Returns the embedding model `name` of the endpoint.
     ///
     /// # Errors
     /// When its API has no embeddings, or none for this model.
@@ -141,7 +141,7 @@ impl Embedder {
         self.with_price(price)
     }
 
-    /// The price, if it is known. Default: the list price.
+    /// Returns the price, if it is known. Default: the list price.
     #[must_use]
     pub fn price(&self) -> Option<Price> {
         self.price.clone()

@@ -76,7 +76,7 @@ fn malformed(wrote: &str) -> Answer {
 }
 
 impl Endpoint {
-    /// The model `name` of the endpoint, at its list price if that is known.
+    /// Returns the model `name` of the endpoint, at its list price if that is known.
     #[must_use]
     pub fn model(&self, name: &str) -> EndpointModel {
         EndpointModel::new(self.clone(), name)
@@ -111,13 +111,14 @@ impl EndpointModel {
         }
     }
 
-    /// The API that it is called by.
+    /// Returns the API that it is called by.
     #[must_use]
     pub fn api(&self) -> Api {
         self.api
     }
 
-    /// Whether it reads `media`: its API has a form for it, and the model is known to read it. `None` if that is unknown.
+    /// Returns whether the model reads `media`: its API has a form for it, and the model is known to read it. `None` if that is
+    /// unknown.
     #[must_use]
     pub fn reads(&self, media: &Media) -> Option<bool> {
         let form = self.endpoint.0.config.deviations.media;
@@ -137,7 +138,7 @@ impl EndpointModel {
         }
     }
 
-    /// The most tools that a request can have; `None` if that is not documented.
+    /// Returns the most tools that a request can have; `None` if that is not documented.
     #[must_use]
     pub fn max_tools(&self) -> Option<usize> {
         let of_api = with_protocol!(self.api, P => P::MAX_TOOLS);
@@ -146,7 +147,7 @@ impl EndpointModel {
         self.endpoint.0.config.deviations.max_tools.filter(|_| counts).or(of_api)
     }
 
-    /// The highest temperature that its provider takes; `None` if that is not documented.
+    /// Returns the highest temperature that its provider takes; `None` if that is not documented.
     ///
     /// ```
     /// use polylogue_models::{Env, Models};
@@ -163,7 +164,7 @@ impl EndpointModel {
         of_api.or(self.endpoint.0.config.deviations.max_temperature.filter(|_| is_chat))
     }
 
-    /// Its endpoint.
+    /// Returns the endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint

@@ -96,7 +96,7 @@ impl Endpoint {
         Ok(all.iter().filter_map(|model| ServedModel::read(model, id)).collect())
     }
 
-    /// The version of an Ollama server; `None` for other APIs.
+    /// Asks for the version of an Ollama server; `None` for other APIs.
     ///
     /// # Errors
     /// When the server does not answer, or the answer is not a version.

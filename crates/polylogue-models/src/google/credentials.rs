@@ -109,9 +109,9 @@ impl GoogleCredentials {
         Self(Arc::new(Inner { kind, address, tokens: TokenCache::default() }))
     }
 
-    /// The credentials of `env`: the file that `GOOGLE_APPLICATION_CREDENTIALS` names, or else the one that gcloud wrote, or else the
-    /// service account of the machine, on Cloud Run or where `GCE_METADATA_HOST` names the metadata server. `None` if there is none of
-    /// them.
+    /// Reads the credentials from `env`: the file that `GOOGLE_APPLICATION_CREDENTIALS` names, or else the one that gcloud
+    /// wrote, or else the service account of the machine, on Cloud Run or where `GCE_METADATA_HOST` names the metadata server.
+    /// `None` if there is none of them.
     ///
     /// # Errors
     /// When a file cannot be read, or has no credentials; with its path and without secrets. When the name of the server is none.
@@ -139,7 +139,7 @@ impl GoogleCredentials {
         Ok(Some(Self::of(Kind::Machine, address)))
     }
 
-    /// The project that they belong to, or that is billed, if they name one.
+    /// Returns the project that they belong to, or that is billed, if they name one.
     #[must_use]
     pub fn project(&self) -> Option<&str> {
         match &self.0.kind {

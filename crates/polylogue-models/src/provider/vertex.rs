@@ -9,9 +9,9 @@ use crate::config::Config;
 use crate::google::{self, GoogleCredentials, NoAddress};
 
 impl Provider {
-    /// Its configuration at `base_url`, as [`config_at`](Self::config_at), for keys of `variables`. The address of Vertex AI is completed
-    /// as that of `VERTEX_BASE_URL` is, unless it names a publisher: by the project and the region, if `env` has them, or without them for an
-    /// API key.
+    /// Returns the configuration at `base_url`, as [`config_at`](Self::config_at), for keys of `variables`. The address of
+    /// Vertex AI is completed as that of `VERTEX_BASE_URL` is, unless it names a publisher: by the project and the region, if
+    /// `env` has them, or without them for an API key.
     ///
     /// # Errors
     /// When `env` has a region and no project, or the other way round.

@@ -32,7 +32,7 @@ pub struct Scripted {
     window: Option<u64>,
 }
 
-/// A model that replies by the script `json`, without a network: for tests and demonstrations. See [`Script`].
+/// Creates a model that replies by the script `json`, without a network: for tests and demonstrations. See [`Script`].
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -50,7 +50,7 @@ pub fn scripted(json: &str) -> serde_json::Result<AnyModel> {
 }
 
 impl Script {
-    /// A model named `script:NAME` that replies by this script.
+    /// Creates a model named `script:NAME` that replies by this script.
     #[must_use]
     pub fn model(&self, name: &str) -> Scripted {
         Scripted::new(self, name)

@@ -29,19 +29,19 @@ pub struct Script {
 }
 
 impl Script {
-    /// A script of `steps`.
+    /// Creates a script of `steps`.
     #[must_use]
     pub fn new(steps: impl IntoIterator<Item = ScriptStep>) -> Self {
         steps.into_iter().collect()
     }
 
-    /// The steps of all agents, in the order in which they were written.
+    /// Returns the steps of all agents, in the order in which they were written.
     #[must_use]
     pub fn steps(&self) -> &[ScriptStep] {
         &self.steps
     }
 
-    /// Whether there are no steps.
+    /// Returns whether there are no steps.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
@@ -56,7 +56,7 @@ impl Script {
         self
     }
 
-    /// The steps that remain when each agent has finished as many model calls as `finished` says; default: 0. A call
+    /// Returns the steps that remain when each agent has finished as many model calls as `finished` says; default: 0. A call
     /// that fails is not finished, so a last step that fails remains.
     #[must_use]
     pub fn unconsumed(&self, finished: &BTreeMap<Name, u64>) -> Vec<&ScriptStep> {
@@ -123,20 +123,20 @@ impl ScriptStep {
         }
     }
 
-    /// `who` says `text`.
+    /// Creates a step in which `who` says `text`.
     #[must_use]
     pub fn say(who: Name, text: impl Into<Arc<str>>) -> Self {
         Self { say: Some(text.into()), ..Self::silent(who) }
     }
 
-    /// `who` calls `tool` with `args`, a JSON object.
+    /// Creates a step in which `who` calls `tool` with `args`, a JSON object.
     #[must_use]
     pub fn call(who: Name, tool: impl Into<String>, args: Value) -> Self {
         let call = ScriptCall { tool: tool.into(), args, id: None };
         Self { calls: vec![call], ..Self::silent(who) }
     }
 
-    /// The model call of `who` fails with `message`, as if the connection had broken.
+    /// Creates a step in which the model call of `who` fails with `message`, as if the connection had broken.
     #[must_use]
     pub fn fail(who: Name, message: impl Into<String>) -> Self {
         let error = ScriptError { status: None, message: message.into() };
@@ -162,7 +162,7 @@ fn no_args() -> Value {
     Value::Object(serde_json::Map::new())
 }
 
-/// How a model call of a step fails.
+/// The error with which a model call of a step fails.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptError {

@@ -22,7 +22,7 @@ impl RequestFormat {
     /// None of these formats.
     pub const NONE: Self = Self { merge: false, vision: false, bridge: false };
 
-    /// `entries` as they are sent.
+    /// Returns `entries` in the form in which they are sent.
     ///
     /// ```
     /// use polylogue_core::Entry;

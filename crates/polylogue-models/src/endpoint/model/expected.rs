@@ -36,7 +36,7 @@ impl EndpointModel {
         with_protocol!(self.api, P => P::can_seal(&sent, &style))
     }
 
-    /// The effort that is sent for that of `params`: the nearest one that the model has.
+    /// Returns the effort that is sent for that of `params`: the nearest one that the model has.
     #[must_use]
     pub fn effort_sent(&self, params: &Params) -> Option<Effort> {
         self.accepts.effort(params)

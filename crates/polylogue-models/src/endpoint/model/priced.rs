@@ -50,7 +50,7 @@ impl EndpointModel {
         self
     }
 
-    /// The price, if it is known. Default: the list price.
+    /// Returns the price, if it is known. Default: the list price.
     #[must_use]
     pub fn price(&self) -> Option<Price> {
         self.price.clone()

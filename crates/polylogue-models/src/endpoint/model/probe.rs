@@ -21,7 +21,7 @@ pub struct Probed {
     pub capability: Capability,
     /// Whether the model has it; `None` if the probe was inconclusive.
     pub has: Option<bool>,
-    /// Why it has not, or why the probe was inconclusive; empty if it has.
+    /// Why the model does not have it, or why the probe was inconclusive; empty if it has.
     pub why: String,
     /// Usage of the probe.
     pub usage: Usage,
