@@ -35,7 +35,7 @@ const CONVERSATIONS: &str = "conversations";
 pub struct Client(Connection);
 
 impl Client {
-    /// A client of the server at `url`, which is where its page is.
+    /// Creates a client of the server at `url`, which is where its page is.
     ///
     /// # Errors
     /// When the address is not one of HTTP, or has credentials: those are in the `token` alone.
@@ -43,7 +43,7 @@ impl Client {
         Ok(Self(Connection::new(url, token, proxies)?))
     }
 
-    /// The address of a server that `url` is.
+    /// Parses `url` as the address of a server.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -59,7 +59,7 @@ impl Client {
         self
     }
 
-    /// The address of the server.
+    /// Returns the address of the server.
     #[must_use]
     pub fn url(&self) -> &str {
         self.0.url()
@@ -90,17 +90,17 @@ impl Client {
         self.post(&[CONVERSATIONS]).json(new)?.keyed(key).send().await
     }
 
-    /// A page of conversations, newest first.
+    /// Returns a page of conversations, newest first.
     pub async fn list(&self, filter: &ListFilter) -> Result<ConversationPage, ClientError> {
         Request::new(&self.0, Method::GET, &[CONVERSATIONS]).query(&filter.query()).send().await
     }
 
-    /// A conversation.
+    /// Returns a conversation.
     pub async fn conversation(&self, id: &LogId) -> Result<Conversation, ClientError> {
         self.get(&[CONVERSATIONS, id.as_str()]).await
     }
 
-    /// The conversation that `text` names: an id, the beginning of just one, or `last`.
+    /// Finds the conversation that `text` names: an id, the beginning of just one, or `last`.
     pub async fn find(&self, text: &str) -> Result<Conversation, ClientError> {
         // Every id begins with an empty text, which is what an unset variable of a shell is.
         if text.is_empty() {
@@ -141,7 +141,7 @@ impl Client {
         Request::new(&self.0, Method::DELETE, &[CONVERSATIONS, id.as_str()]).send().await
     }
 
-    /// A page of events, from the event `from` on: at most `limit`. Default: 1,000, which is the most.
+    /// Returns a page of events, from the event `from` on: at most `limit`. Default: 1,000, which is the most.
     pub async fn events(&self, id: &LogId, from: u64, limit: Option<u64>) -> Result<EventPage, ClientError> {
         let request = Request::new(&self.0, Method::GET, &[CONVERSATIONS, id.as_str(), "events"]);
         let limit = limit.map(|limit| ("limit", limit.to_string()));
@@ -149,7 +149,7 @@ impl Client {
         request.query(&query).send().await
     }
 
-    /// All events from the event `from` on.
+    /// Returns all events from the event `from` on.
     pub async fn all_events(&self, id: &LogId, from: u64) -> Result<Vec<Event>, ClientError> {
         let (mut all, mut next) = (Vec::new(), Some(from));
         while let Some(from) = next {
@@ -163,7 +163,7 @@ impl Client {
         Ok(all)
     }
 
-    /// The events from the event `from` on, and what happens then.
+    /// Follows a conversation: the events from the event `from` on, and then updates as they happen.
     #[must_use]
     pub fn tail(&self, id: &LogId, from: u64) -> Tail<'_> {
         Tail::new(&self.0, id.clone(), from)
@@ -174,7 +174,8 @@ impl Client {
         self.send_as(id, None, text).await
     }
 
-    /// As [`send`](Self::send), with an author other than the user: a participant of the outermost chat, or `system`.
+    /// Sends a message as [`send`](Self::send), with an author other than the user: a participant of the outermost chat, or
+    /// `system`.
     pub async fn send_as(&self, id: &LogId, from: Option<&str>, text: &str) -> Result<Accepted, ClientError> {
         let body = NewMessage { text: text.to_owned(), from: from.map(str::to_owned) };
         self.post(&[CONVERSATIONS, id.as_str(), "messages"]).json(&body)?.once()?.send().await
@@ -203,22 +204,22 @@ impl Client {
         self.post(&[CONVERSATIONS, id.as_str(), "next"]).json(&body)?.once()?.send().await
     }
 
-    /// Whether what is stored of a conversation is what was written.
+    /// Verifies that the stored events of a conversation are those that were written.
     pub async fn verify(&self, id: &LogId) -> Result<Verdict, ClientError> {
         self.get(&[CONVERSATIONS, id.as_str(), "verify"]).await
     }
 
-    /// Continues a conversation, which may use so much more than it has used.
+    /// Continues a conversation; `resume` says how much it may use beyond what it has used.
     pub async fn resume(&self, id: &LogId, resume: &Resume) -> Result<Conversation, ClientError> {
         self.post(&[CONVERSATIONS, id.as_str(), "resume"]).json(resume)?.send().await
     }
 
-    /// Allows a conversation so much more than it has used. One that waits for that continues.
+    /// Allows a conversation the amounts of `limits` beyond what it has used. One that waits for that continues.
     pub async fn raise(&self, id: &LogId, limits: LimitOverrides) -> Result<Conversation, ClientError> {
         self.post(&[CONVERSATIONS, id.as_str(), "raise"]).json(&Raise { limits })?.once()?.send().await
     }
 
-    /// What continues a conversation that has ended.
+    /// Returns what continues a conversation that has ended.
     pub async fn continuation(&self, id: &LogId) -> Result<Continuation, ClientError> {
         self.get(&[CONVERSATIONS, id.as_str(), "continuation"]).await
     }
@@ -228,30 +229,30 @@ impl Client {
         self.post(&[CONVERSATIONS, id.as_str(), "fork"]).json(fork)?.send().await
     }
 
-    /// A page of the timeline of calls, from the row `from` on.
+    /// Returns a page of the timeline of calls, from the row `from` on.
     pub async fn calls(&self, id: &LogId, from: u64) -> Result<CallPage, ClientError> {
         let request = Request::new(&self.0, Method::GET, &[CONVERSATIONS, id.as_str(), "calls"]);
         request.query(&[("from", from.to_string())]).send().await
     }
 
-    /// What the model of an agent was sent in a call, counted from 1. Default: the last one.
+    /// Returns what the model of an agent was sent in a call, counted from 1. Default: the last one.
     pub async fn view(&self, id: &LogId, agent: &str, call: Option<u64>) -> Result<View, ClientError> {
         let request = Request::new(&self.0, Method::GET, &[CONVERSATIONS, id.as_str(), "views", agent]);
         let query: Vec<_> = call.iter().map(|call| ("call", call.to_string())).collect();
         request.query(&query).send().await
     }
 
-    /// What each agent of a conversation received and said.
+    /// Returns what each agent of a conversation received and said.
     pub async fn histories(&self, id: &LogId) -> Result<Histories, ClientError> {
         self.get(&[CONVERSATIONS, id.as_str(), "histories"]).await
     }
 
-    /// Who can follow whom in the team of a conversation.
+    /// Returns the graph of the team of a conversation: who can follow whom.
     pub async fn graph(&self, id: &LogId) -> Result<Value, ClientError> {
         self.get(&[CONVERSATIONS, id.as_str(), "graph"]).await
     }
 
-    /// Two conversations side by side.
+    /// Compares two conversations side by side.
     pub async fn compare(&self, a: &LogId, b: &LogId) -> Result<Comparison, ClientError> {
         let query = [("a", a.to_string()), ("b", b.to_string())];
         Request::new(&self.0, Method::GET, &["compare"]).query(&query).send().await
@@ -264,12 +265,12 @@ impl Client {
 /// All methods: [`ClientError`], when the server cannot be reached or refuses.
 #[expect(clippy::missing_errors_doc, reason = "they are the same for all")]
 impl Client {
-    /// Facts, the newest first: of one scope, or of all. Default of `limit`: 100.
+    /// Returns facts, the newest first: of one scope, or of all. Default of `limit`: 100.
     pub async fn facts(&self, scope: Option<&str>, limit: Option<u64>) -> Result<Facts, ClientError> {
         self.memory(None, scope, limit).await
     }
 
-    /// The facts that match a text best: of one scope, or so many of each. Default of `limit`: 5.
+    /// Returns the facts that match a text best: of one scope, or so many of each. Default of `limit`: 5.
     pub async fn search_facts(
         &self,
         text: &str,
@@ -304,7 +305,8 @@ impl Client {
 /// All methods: [`ClientError`], when the server cannot be reached or refuses.
 #[expect(clippy::missing_errors_doc, reason = "they are the same for all")]
 impl Client {
-    /// What workers run and what waits for them, where the store of the server is one for workers. Default of `limit`: 100 conversations.
+    /// Returns what workers run and what waits for them, where the store of the server is one for workers. Default of `limit`:
+    /// 100 conversations.
     pub async fn cluster(&self, limit: Option<u64>) -> Result<Cluster, ClientError> {
         let query: Vec<_> = limit.map(|limit| ("limit", limit.to_string())).into_iter().collect();
         Request::new(&self.0, Method::GET, &["cluster"]).query(&query).send().await
@@ -317,22 +319,22 @@ impl Client {
 /// All methods: [`ClientError`], when the server cannot be reached or refuses.
 #[expect(clippy::missing_errors_doc, reason = "they are the same for all")]
 impl Client {
-    /// The teams.
+    /// Returns the teams.
     pub async fn teams(&self) -> Result<Teams, ClientError> {
         self.get(&["teams"]).await
     }
 
-    /// A team.
+    /// Returns a team.
     pub async fn team(&self, id: &str) -> Result<Team, ClientError> {
         self.get(&["teams", id]).await
     }
 
-    /// Who can follow whom in a team.
+    /// Returns the graph of a team: who can follow whom.
     pub async fn team_graph(&self, id: &str) -> Result<Value, ClientError> {
         self.get(&["teams", id, "graph"]).await
     }
 
-    /// The text of a team file, as the server has read it last.
+    /// Returns the text of a team file, as the server has read it last.
     pub async fn team_source(&self, id: &str) -> Result<Source, ClientError> {
         self.get(&["teams", id, "source"]).await
     }
@@ -348,17 +350,18 @@ impl Client {
         self.post(&["teams", "check"]).json(check)?.repeatable().send().await
     }
 
-    /// The JSON Schema of team files.
+    /// Returns the JSON Schema of team files.
     pub async fn schema(&self) -> Result<Value, ClientError> {
         self.get(&["schema"]).await
     }
 
-    /// The tokens of the tenant that can do no more than that of this client.
+    /// Returns the tokens of the tenant that can do no more than that of this client.
     pub async fn tokens(&self) -> Result<Tokens, ClientError> {
         self.get(&["tokens"]).await
     }
 
-    /// Makes a token, which may do no more than that of this client. If the connection breaks before the response, it may exist.
+    /// Creates a token, which may do no more than that of this client. If the connection breaks before the response, it may
+    /// exist.
     pub async fn new_token(&self, new: &NewToken) -> Result<MadeToken, ClientError> {
         self.post(&["tokens"]).json(new)?.send().await
     }

@@ -5,7 +5,7 @@ use std::error::Error;
 use polylogue_http::{ReadError, SendError};
 use polylogue_wire::problem::Problem;
 
-/// Why a request has no result. No token is in it.
+/// The reason why a request has no result. No token is in it.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct ClientError(#[from] Box<Kind>);
@@ -37,7 +37,7 @@ impl ClientError {
         Self(Box::new(kind))
     }
 
-    /// What the server said, if it refused the request.
+    /// Returns the server's problem report, if it refused the request.
     #[must_use]
     pub fn problem(&self) -> Option<&Problem> {
         match &*self.0 {
@@ -46,19 +46,19 @@ impl ClientError {
         }
     }
 
-    /// Whether the server could not be reached, or the connection broke.
+    /// Returns whether the server could not be reached, or the connection broke.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
         matches!(*self.0, Kind::Unreachable { .. })
     }
 
-    /// Whether the request may have reached the server, though there is no response.
+    /// Returns whether the request may have reached the server, though there is no response.
     #[must_use]
     pub fn may_have_effect(&self) -> bool {
         matches!(*self.0, Kind::Unreachable { was_sent: true, .. })
     }
 
-    /// Whether the caller is wrong: what it names does not exist, or what it asks for is not allowed.
+    /// Returns whether the caller is wrong: what it names does not exist, or what it asks for is not allowed.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         match &*self.0 {
@@ -68,7 +68,7 @@ impl ClientError {
         }
     }
 
-    /// Whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         match &*self.0 {
@@ -78,7 +78,7 @@ impl ClientError {
         }
     }
 
-    /// What to do.
+    /// Returns how to fix it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match &*self.0 {

@@ -2,24 +2,24 @@
 
 use polylogue_core::{LogId, Timestamp};
 
-/// Which conversations a list has. Default: all, by pages of the server's size.
+/// A filter for lists of conversations. Default: all, by pages of the server's size.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListFilter {
-    /// At most so many on a page: 200 or less.
+    /// The maximum number on a page, at most 200.
     pub limit: Option<u64>,
-    /// Where the page begins, as the page before says.
+    /// The cursor of the page, as the page before has it.
     pub cursor: Option<String>,
-    /// The beginning of their ids.
+    /// The beginning of the conversations' ids.
     pub id: Option<String>,
-    /// Their states, as the server has them or `polylogue runs` has them. Default: all.
+    /// The states of the conversations, as the server has them or `polylogue runs` has them. Default: all.
     pub states: Vec<String>,
-    /// The id of their team, or its name.
+    /// The id or the name of the team.
     pub team: Option<String>,
-    /// A text that their tasks contain.
+    /// A text that the tasks contain.
     pub task: Option<String>,
     /// The conversation that they were forked from.
     pub parent: Option<LogId>,
-    /// They began at this time or later.
+    /// The earliest time at which they began.
     pub since: Option<Timestamp>,
 }
 

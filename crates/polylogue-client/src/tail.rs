@@ -28,7 +28,7 @@ const MAX_RETRY: Duration = Duration::from_secs(60);
 /// How often in a row a stream may have a gap.
 const MAX_GAPS: u32 = 3;
 
-/// What comes next in a conversation.
+/// An update of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TailItem {
     /// A stored event. Each comes once and in order.
@@ -37,14 +37,14 @@ pub enum TailItem {
     Delta {
         /// The chat.
         at: Path,
-        /// Whose reply it is.
+        /// The agent whose reply it is.
         who: Name,
         /// The piece.
         delta: Delta,
     },
     /// The state has changed.
     Status(Status),
-    /// Pieces were left out, because this client was slow or the connection was lost. Stored events never are.
+    /// Pieces were dropped, because this client was slow or the connection was lost. Stored events never are.
     Missed,
     /// The connection was lost, for this reason. The tail connects again.
     Lost(String),
@@ -102,13 +102,13 @@ impl<'c> Tail<'c> {
         }
     }
 
-    /// The next event that comes.
+    /// Returns the number of the next event.
     #[must_use]
     pub const fn next_seq(&self) -> u64 {
         self.from
     }
 
-    /// What comes next; `None` after the end of the conversation.
+    /// Waits for the next update; `None` after the end of the conversation.
     ///
     /// # Errors
     /// When the server refuses, or cannot be reached for longer than the client's [patience](crate::Client::with_patience).

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use polylogue_core::{Bound, ModelError, Money, Reservation, Usage};
 
-/// What texts are embedded for. Many models make other vectors of a query than of a text that answers it.
+/// The purpose for which texts are embedded. Many models make other vectors of a query than of a text that answers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbedPurpose {
     /// The texts are stored, to be found: documents, facts.
@@ -18,7 +18,7 @@ pub enum EmbedPurpose {
 
 /// An embedding model.
 pub trait Embed: Send + Sync + 'static {
-    /// Its name as `provider:model`. Vectors of models with different names are never compared.
+    /// Returns the name as `provider:model`. Vectors of models with different names are never compared.
     fn name(&self) -> &str;
 
     /// Returns one vector for each of `texts`, which are embedded for `purpose`, in their order, all of the same length, all numbers finite.
@@ -31,7 +31,7 @@ pub trait Embed: Send + Sync + 'static {
         purpose: EmbedPurpose,
     ) -> impl Future<Output = Result<Embedded, ModelError>> + Send;
 
-    /// As [`embed`](Self::embed), paid from `reserved`: a model that retries reports how the attempt before
+    /// Embeds as [`embed`](Self::embed), paid from `reserved`: a model that retries reports how the attempt before
     /// [failed](Reservation::fail), and reserves [another](Reservation::again); one that fails after other requests of the same
     /// call reports what these [used](Reservation::paid). What a call used that does not fail is up to its caller.
     ///
@@ -47,19 +47,19 @@ pub trait Embed: Send + Sync + 'static {
         self.embed(texts, purpose)
     }
 
-    /// How many of the first of `texts` it embeds in one request: callers that keep vectors ask for so many at a time, and keep
-    /// them before the next request. Default: all.
+    /// Returns how many of the first of `texts` it embeds in one request: callers that keep vectors ask for so many at a time,
+    /// and keep them before the next request. Default: all.
     fn batch(&self, texts: &[String], purpose: EmbedPurpose) -> usize {
         let _ = purpose;
         texts.len()
     }
 
-    /// The length of its vectors, if it is known before a call. Vectors of another length are computed again.
+    /// Returns the length of the vectors, if it is known before a call. Vectors of another length are computed again.
     fn dimensions(&self) -> Option<usize> {
         None
     }
 
-    /// The most tokens and money that embedding `texts` for any purpose can take. Default: unknown cost.
+    /// Returns the most tokens and money that embedding `texts` for any purpose can take. Default: unknown cost.
     fn bound(&self, texts: &[String]) -> Bound {
         Bound::of_texts(texts, |_| None)
     }

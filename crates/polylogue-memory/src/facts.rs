@@ -28,7 +28,7 @@ impl Scope {
         Ok(Self(text.into()))
     }
 
-    /// As text.
+    /// Returns the scope as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -72,9 +72,9 @@ pub struct Note {
     pub text: String,
     /// The author.
     pub by: Name,
-    /// When: usually the time of the event that led to it, so that no clock is read.
+    /// The time: usually the time of the event that led to it, so that no clock is read.
     pub time: Timestamp,
-    /// Where.
+    /// The conversation and call in which it was made.
     pub source: Source,
 }
 
@@ -82,7 +82,7 @@ impl Note {
     /// The maximum length of the text in characters.
     pub const MAX_CHARS: usize = 4_000;
 
-    /// The stored text: without surrounding white space.
+    /// Returns the stored text: without surrounding white space.
     ///
     /// # Errors
     /// [`MemoryError::Refused`] when it is blank or too long.
@@ -104,7 +104,7 @@ impl Note {
 /// A stored fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
-    /// Its id. Never reused, not even after the fact is removed.
+    /// The id. Never reused, not even after the fact is removed.
     pub id: u64,
     /// The scope.
     pub scope: Scope,
@@ -112,10 +112,10 @@ pub struct Fact {
     pub text: String,
     /// The author.
     pub by: Name,
-    /// When.
+    /// The time of the note.
     #[serde(rename = "time_ms")]
     pub time: Timestamp,
-    /// Where.
+    /// The conversation and call in which it was made.
     #[serde(flatten)]
     pub source: Source,
 }
@@ -141,13 +141,13 @@ impl Query {
 pub struct Recalled {
     /// The facts, best first.
     pub facts: Vec<Fact>,
-    /// What part of the search failed and why, as a phrase: `looked for by words only: the embedding endpoint is down`.
+    /// The part of the search that failed and why, as a phrase: `looked for by words only: the embedding endpoint is down`.
     pub missed: Option<String>,
     /// The usage of the embedding model.
     pub used: Option<ToolUsage>,
 }
 
-/// Why a memory operation failed.
+/// The reason why a memory operation failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryError {

@@ -25,7 +25,7 @@ pub trait Memory: Send + Sync + 'static {
     /// When the memory cannot be read.
     fn recall(&self, query: &Query) -> impl Future<Output = Result<Recalled, MemoryError>> + Send;
 
-    /// As [`recall`](Self::recall), for a tool: `meter` counts the usage of embedding models.
+    /// Recalls as [`recall`](Self::recall), for a tool: `meter` counts the usage of embedding models.
     ///
     /// # Errors
     /// As [`recall`](Self::recall).

@@ -28,7 +28,7 @@ pub struct LimitedTool {
 }
 
 impl LimitedTool {
-    /// `tool`, as yet without bounds but those of every tool.
+    /// Wraps `tool`, at first without bounds but those of every tool.
     #[must_use]
     pub fn new(tool: impl Tool) -> Self {
         let spec = tool.spec().clone();
@@ -41,7 +41,7 @@ impl LimitedTool {
         Self { time: Some(time), ..self }
     }
 
-    /// Sets what a call costs at most. It is reserved before the call; see [`ToolSpec::max_cost`].
+    /// Sets the maximum cost of a call. It is reserved before the call; see [`ToolSpec::max_cost`].
     #[must_use]
     pub fn costs_at_most(self, cost: Money) -> Self {
         Self { spec: self.spec.costs_at_most(cost), ..self }

@@ -59,7 +59,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// The tool that `declaration` describes, run in `sandbox`.
+    /// Creates the tool that `declaration` describes, run in `sandbox`.
     ///
     /// # Errors
     /// When the declaration is inconsistent: a word names an undeclared argument, an argument is not used, a default is not among the
@@ -71,7 +71,7 @@ impl Command {
         Ok(Self { spec: declaration.spec(), declaration, sandbox })
     }
 
-    /// The sandbox in which it runs.
+    /// Returns the sandbox in which it runs.
     #[must_use]
     pub const fn sandbox(&self) -> &Sandbox {
         &self.sandbox
@@ -79,7 +79,7 @@ impl Command {
 }
 
 impl Declaration {
-    /// The program and the words that a call with the arguments `args` runs.
+    /// Returns the program and the words that a call with the arguments `args` runs.
     ///
     /// # Errors
     /// When the arguments do not fit, or the declaration is inconsistent: then nothing runs.

@@ -63,7 +63,7 @@ impl Tool for FileTool {
     }
 }
 
-/// The tool `read_file`.
+/// Creates the tool `read_file`.
 #[must_use]
 pub fn read(folder: &Folder) -> AnyTool {
     let about = "Reads a text file of the work directory, whole or from a line on.";
@@ -75,7 +75,7 @@ pub fn read(folder: &Folder) -> AnyTool {
     tool(folder, spec("read_file", about, parameters, &["path"]).repeatable(), look::read)
 }
 
-/// The tool `list_files`.
+/// Creates the tool `list_files`.
 #[must_use]
 pub fn list(folder: &Folder) -> AnyTool {
     let about = "Lists files and directories of the work directory, with the size of each file in bytes.";
@@ -86,7 +86,7 @@ pub fn list(folder: &Folder) -> AnyTool {
     tool(folder, spec("list_files", about, parameters, &[]).repeatable(), look::list)
 }
 
-/// The tool `search_files`.
+/// Creates the tool `search_files`.
 #[must_use]
 pub fn search(folder: &Folder) -> AnyTool {
     let about = "Finds the lines of text files in the work directory that match a regular expression.";
@@ -97,7 +97,7 @@ pub fn search(folder: &Folder) -> AnyTool {
     tool(folder, spec("search_files", about, parameters, &["pattern"]).repeatable(), search::search)
 }
 
-/// The tool `write_file`. Its calls can be repeated.
+/// Creates the tool `write_file`. Its calls can be repeated.
 #[must_use]
 pub fn write(folder: &Folder) -> AnyTool {
     let about = "Writes a text file of the work directory. One that is there is replaced; directories are made as needed.";
@@ -108,7 +108,7 @@ pub fn write(folder: &Folder) -> AnyTool {
     tool(folder, spec("write_file", about, parameters, &["path", "content"]).repeatable(), change::write)
 }
 
-/// The tool `edit_file`.
+/// Creates the tool `edit_file`.
 #[must_use]
 pub fn edit(folder: &Folder) -> AnyTool {
     let about = "Replaces a text in a file of the work directory by another.";
@@ -121,13 +121,13 @@ pub fn edit(folder: &Folder) -> AnyTool {
     tool(folder, spec("edit_file", about, parameters, &["path", "old", "new"]), change::edit)
 }
 
-/// The tools that only read: read, list and search.
+/// Returns the tools that only read: read, list and search.
 #[must_use]
 pub fn reading(folder: &Folder) -> Vec<AnyTool> {
     vec![read(folder), list(folder), search(folder)]
 }
 
-/// All tools.
+/// Returns all tools.
 #[must_use]
 pub fn all(folder: &Folder) -> Vec<AnyTool> {
     let mut tools = reading(folder);

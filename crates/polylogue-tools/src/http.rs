@@ -58,8 +58,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// The tool that `declaration` describes. `client` creates the HTTP client for the declared host, which may be private. Secrets are
-    /// read from `env`.
+    /// Creates the tool that `declaration` describes. `client` creates the HTTP client for the declared host, which may be
+    /// private. Secrets are read from `env`.
     ///
     /// # Errors
     /// When the declaration is inconsistent or invalid, or a variable is not set.
@@ -129,7 +129,7 @@ impl Declaration {
         ToolSpec { max_cost: self.max_cost.map(Money::dollars), ..spec }
     }
 
-    /// The host that it reaches, with its port if given.
+    /// Returns the host that it reaches, with its port if given.
     #[must_use]
     pub fn host(&self) -> Option<String> {
         Request::declared(self).ok().map(|request| request.host())

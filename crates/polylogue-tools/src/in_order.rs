@@ -24,7 +24,7 @@ use tokio::sync::Mutex as Lock;
 pub struct Queue(Arc<Mutex<BTreeMap<String, Weak<Lock<()>>>>>);
 
 impl Queue {
-    /// `tool`, whose calls wait for those before them in this queue.
+    /// Wraps `tool`: its calls wait for those before them in this queue.
     #[must_use]
     pub fn joined_by(&self, tool: impl Tool) -> AnyTool {
         AnyTool::new(InOrder { tool: AnyTool::new(tool), queue: self.clone() })

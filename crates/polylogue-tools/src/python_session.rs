@@ -48,7 +48,7 @@ pub struct PythonSession {
 }
 
 impl PythonSession {
-    /// A session in `sandbox`. Its limits on time and output apply to each call, the others to the whole session.
+    /// Creates a session in `sandbox`. Its limits on time and output apply to each call, the others to the whole session.
     #[must_use]
     pub fn new(sandbox: Sandbox) -> Self {
         let about = "Runs Python in a session that keeps variables, imports and functions from call to call. Returns what is \
@@ -72,7 +72,7 @@ impl PythonSession {
         Self { interpreter: program.into(), ..self }
     }
 
-    /// The sandbox in which it runs.
+    /// Returns the sandbox in which it runs.
     #[must_use]
     pub const fn sandbox(&self) -> &Sandbox {
         &self.sandbox

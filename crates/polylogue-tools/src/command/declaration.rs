@@ -8,23 +8,23 @@ use serde_json::{Map, Value, json};
 /// The arguments of a tool, by name, in the order in which they were declared: models write them in this order.
 pub type Arguments = IndexMap<String, Argument>;
 
-/// A command that a model may run.
+/// The declaration of a command as a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Declaration {
-    /// Its name as a tool: 1 to 64 ASCII letters, digits, `_` and `-`
+    /// The name of the tool: 1 to 64 ASCII letters, digits, `_` and `-`
     pub name: String,
-    /// What it does, and when to use it
+    /// The description for the model: what it does, and when to use it
     pub description: String,
-    /// The program, and its words; `{name}` in a word is the argument of that name
+    /// The program and its words; `{name}` in a word is the argument of that name
     pub command: Vec<Words>,
     /// The arguments, by name
     #[serde(default)]
     pub arguments: Arguments,
-    /// Whether a call that was in flight when the process died may simply be made again
+    /// Whether a call that was in flight when the process died can be repeated
     #[serde(default)]
     pub repeatable: bool,
-    /// What a call costs at most, in dollars
+    /// The maximum cost of a call, in dollars
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<f64>,
 }
@@ -48,25 +48,25 @@ pub enum Words {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Argument {
-    /// What it is
+    /// The type
     #[serde(rename = "type")]
     pub kind: Kind,
-    /// What it is for
+    /// The description for the model
     #[serde(default)]
     pub description: String,
-    /// What it is when it is left out
+    /// The default value
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// Whether it may be left out without a default
+    /// Whether the argument is optional, without a default
     #[serde(default)]
     pub optional: bool,
-    /// All that it may be
+    /// The allowed values; empty for any
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Value>,
-    /// The least that a number may be
+    /// The minimum of a number
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimum: Option<f64>,
-    /// The most that a number may be
+    /// The maximum of a number
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maximum: Option<f64>,
     /// Whether it may begin with `-`, so that programs take it for an option
@@ -74,7 +74,7 @@ pub struct Argument {
     pub may_be_option: bool,
 }
 
-/// What an argument is.
+/// The type of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -91,7 +91,7 @@ pub enum Kind {
 }
 
 impl Declaration {
-    /// The program and its words as they are declared, arguments by their names in braces.
+    /// Returns the program and its words as they are declared, arguments by their names in braces.
     #[must_use]
     pub fn in_words(&self) -> String {
         let words = self.command.iter().flat_map(|words| match words {
@@ -134,7 +134,7 @@ pub(crate) fn check_named(name: &str, arguments: &Arguments) -> Result<(), Strin
 }
 
 impl Argument {
-    /// An argument that has to be given.
+    /// Creates a required argument.
     #[must_use]
     pub fn new(kind: Kind, description: impl Into<String>) -> Self {
         Self {

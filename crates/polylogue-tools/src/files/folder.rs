@@ -53,21 +53,21 @@ const NEW: OFlags =
     OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl Folder {
-    /// The directory at `dir`.
+    /// Creates a handle of the directory at `dir`.
     #[must_use]
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         let dir = dir.into();
         Self(Arc::new(Inner { alias: dir.clone(), dir, sandbox: None, changing: Mutex::new(()) }))
     }
 
-    /// The work directory of `sandbox`, with the path for its programs.
+    /// Returns the work directory of `sandbox`, with the path for its programs.
     #[must_use]
     pub fn of(sandbox: &Sandbox) -> Self {
         let (dir, alias) = (sandbox.work().to_owned(), sandbox.work_inside().to_owned());
         Self(Arc::new(Inner { dir, alias, sandbox: Some(sandbox.clone()), changing: Mutex::new(()) }))
     }
 
-    /// Its path.
+    /// Returns the path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.dir
@@ -78,7 +78,8 @@ impl Folder {
         self.0.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where `path` leads in the folder: names with `/` between them, or `.` for the folder itself. `None` if it leads elsewhere.
+    /// Returns where `path` leads in the folder: names with `/` between them, or `.` for the folder itself. `None` if it leads
+    /// elsewhere.
     #[must_use]
     pub fn resolve(&self, path: &str) -> Option<String> {
         let names = self.names(path).ok()?;

@@ -72,7 +72,7 @@ impl KeptFiles {
         Self(Arc::new(Inner { dir: dir.into(), state: Mutex::default() }))
     }
 
-    /// `tool`, after whose calls the files are kept.
+    /// Wraps `tool`: the files are kept after each of its calls.
     #[must_use]
     pub fn around(&self, tool: impl Tool) -> AnyTool {
         AnyTool::new(Keeping { tool: AnyTool::new(tool), files: self.clone() })

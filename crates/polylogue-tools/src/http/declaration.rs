@@ -9,15 +9,15 @@ use serde_json::Value;
 
 use crate::command::Arguments;
 
-/// An HTTP call that is a tool.
+/// The declaration of an HTTP call as a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Declaration {
-    /// Its name as a tool: 1 to 64 ASCII letters, digits, `_` and `-`
+    /// The name of the tool: 1 to 64 ASCII letters, digits, `_` and `-`
     pub name: String,
-    /// Description for the model: what it does, and when to use it
+    /// The description for the model: what it does, and when to use it
     pub description: String,
-    /// HTTP method. Default: `get`
+    /// The HTTP method. Default: `get`
     #[serde(default, skip_serializing_if = "HttpMethod::is_get")]
     pub method: HttpMethod,
     /// The URL; `{name}` in its path is the argument of that name
@@ -34,13 +34,13 @@ pub struct Declaration {
     /// The arguments by name
     #[serde(default, skip_serializing_if = "Arguments::is_empty")]
     pub arguments: Arguments,
-    /// Timeout in seconds. Default: 30
+    /// The timeout in seconds. Default: 30
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_s: Option<u32>,
     /// Whether a call that was in flight when the process died can be repeated. Default: only for `get`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeatable: Option<bool>,
-    /// What a call costs at most, in dollars
+    /// The maximum cost of a call, in dollars
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<f64>,
     /// The header of the response that says what the call cost, in dollars
@@ -95,7 +95,7 @@ impl HttpMethod {
         self.only_reads()
     }
 
-    /// Whether it only reads.
+    /// Returns whether the method only reads.
     #[must_use]
     pub fn only_reads(self) -> bool {
         self == Self::Get

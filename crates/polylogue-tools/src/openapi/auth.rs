@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::http::send::{Sender, held};
 
-/// How one key is sent.
+/// The place of a key in requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Credential {
@@ -26,9 +26,9 @@ pub enum Credential {
 /// The environment variables with keys: one for all, or by names of security schemes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Keys {
-    /// For all other schemes.
+    /// The variable for all other schemes.
     pub all: Option<String>,
-    /// By the name of the scheme in the document.
+    /// The variables by the name of the scheme in the document.
     pub by_scheme: BTreeMap<String, String>,
 }
 

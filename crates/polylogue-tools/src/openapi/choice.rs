@@ -14,9 +14,9 @@ const MOST_TOOLS: usize = 64;
 /// The operations of a document that were chosen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChosenOperations {
-    /// Those that can be called.
+    /// The operations that can be called.
     pub operations: Vec<Operation>,
-    /// Those that cannot, if none was named.
+    /// The operations that cannot be called, if none was named.
     pub left_out: Vec<LeftOutOperation>,
 }
 
@@ -30,7 +30,7 @@ pub struct LeftOutOperation {
 }
 
 impl Document {
-    /// The operations that `only` names, as [`choose`](Self::choose) finds them.
+    /// Returns the operations that `only` names, as [`choose`](Self::choose) finds them.
     ///
     /// # Errors
     /// As [`choose`](Self::choose).
@@ -38,8 +38,8 @@ impl Document {
         self.choose(only, base).map(|chosen| chosen.operations)
     }
 
-    /// The operations that `only` names, by their names or as `get /pets/{id}`; all that can be called if it names none. They are
-    /// called at `base`, or where the document says.
+    /// Chooses the operations that `only` names, by their names or as `get /pets/{id}`; all that can be called if it names
+    /// none. They are called at `base`, or where the document says.
     ///
     /// # Errors
     /// When one does not exist or, being named, cannot be called; when there are more than 64 and none is named; when there is no

@@ -31,7 +31,7 @@ pub struct Operation {
     pub parameters: Value,
     /// The places of the arguments, by their names.
     pub places: BTreeMap<String, ParameterPlace>,
-    /// Its authentication, by the names of security schemes.
+    /// The authentication, by the names of security schemes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub credentials: BTreeMap<String, Credential>,
 }
@@ -42,7 +42,7 @@ pub struct ParameterPlace {
     /// The part of the request.
     #[serde(rename = "in")]
     pub into: ArgumentLocation,
-    /// Its name there.
+    /// The name there.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
 }
@@ -175,7 +175,7 @@ impl Operation {
         }
     }
 
-    /// The host that it reaches, with its port.
+    /// Returns the host that it reaches, with its port.
     #[must_use]
     pub fn host(&self) -> Option<String> {
         self.request().ok().map(|request| request.host())
@@ -229,8 +229,8 @@ fn body(document: &Document, entry: &Entry<'_>) -> Result<Option<(Value, bool)>,
     }
 }
 
-/// The tool that calls `operation`. `client` creates the HTTP client for the address that the operation reaches. `keys` names the
-/// environment variables with keys.
+/// Creates the tool that calls `operation`. `client` creates the HTTP client for the address that the operation reaches. `keys`
+/// names the environment variables with keys.
 ///
 /// # Errors
 /// When a variable is not set, or the operation cannot be called.

@@ -49,20 +49,20 @@ impl fmt::Debug for RedirectRule {
 /// A fetched page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
-    /// Its address after redirects.
+    /// The address after redirects.
     pub url: Url,
-    /// Its title and text.
+    /// The title and text.
     pub page: Page,
 }
 
 impl Fetcher {
-    /// A fetcher for what `reach` allows. Default limits: 30 s and 4 MiB for a page.
+    /// Creates a fetcher for the addresses that `reach` allows. Default limits: 30 s and 4 MiB for a page.
     #[must_use]
     pub fn new(reach: NetworkAccess) -> Self {
         Self::by(Client::new(reach))
     }
 
-    /// A fetcher that sends its requests with `client`.
+    /// Creates a fetcher that sends its requests with `client`.
     #[must_use]
     pub fn by(client: Client) -> Self {
         let (time, bytes, robots) = (Duration::from_secs(30), 4 << 20, true);
@@ -100,13 +100,13 @@ impl Fetcher {
         Self { redirects: Some(RedirectRule(Box::new(follows))), ..self }
     }
 
-    /// The allowed addresses.
+    /// Returns the allowed addresses.
     #[must_use]
     pub const fn reach(&self) -> &NetworkAccess {
         self.client.reach()
     }
 
-    /// The page at `address`.
+    /// Fetches the page at `address`.
     ///
     /// # Errors
     /// When the page is not allowed, cannot be fetched, or is not text; the message is for a model.

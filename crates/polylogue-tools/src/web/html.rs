@@ -16,9 +16,9 @@ use self::tree::{Id, Tree};
 /// The title and text of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// Its title; empty if it has none.
+    /// The title; empty if it has none.
     pub title: String,
-    /// Its main text as Markdown; links are absolute addresses.
+    /// The main text as Markdown; links are absolute addresses.
     pub text: String,
     /// Whether the page was cut: it has too many or too deep elements, or takes too long to parse.
     pub is_cut: bool,

@@ -11,7 +11,7 @@ use super::search::{Hit, Search};
 /// Length of an excerpt in words.
 const EXCERPT: usize = 40;
 
-/// Pages that are at hand, in Markdown, HTML or plain text: a small web for tests, and for teams without a network.
+/// Local pages in Markdown, HTML or plain text: a small web for tests, and for teams without a network.
 ///
 /// Each has an address: `page:/` and its path, such as `page:/bees/dance.md`. Results are ranked by BM25; words in titles count three
 /// times.
@@ -29,7 +29,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// The pages `files`: their paths, with `/` between the parts, and their contents.
+    /// Creates the pages `files`: their paths, with `/` between the parts, and their contents.
     pub fn of<P: AsRef<str>, T: AsRef<str>>(files: impl IntoIterator<Item = (P, T)>) -> Self {
         let mut all = Self::default();
         for (path, text) in files {
@@ -43,32 +43,32 @@ impl Pages {
         all
     }
 
-    /// The number of pages.
+    /// Returns the number of pages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pages.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }
 
-    /// Whether `address` is that of a local page.
+    /// Returns whether `address` is that of a local page.
     #[must_use]
     pub fn is_address(address: &str) -> bool {
         address.trim().to_ascii_lowercase().starts_with("page:")
     }
 
-    /// The page at `address`, with or without `page:/` before its path.
+    /// Returns the page at `address`, with or without `page:/` before its path.
     #[must_use]
     pub fn page(&self, address: &str) -> Option<&Page> {
         let wanted = self::address(address.trim())?;
         self.pages.iter().find(|(url, _)| *url == wanted).map(|(_, page)| page)
     }
 
-    /// The best `limit` pages for `query`, the best first.
+    /// Returns the best `limit` pages for `query`, the best first.
     #[must_use]
     pub fn find(&self, query: &str, limit: usize) -> Vec<Hit> {
         let wanted: Vec<String> = words(query).collect();

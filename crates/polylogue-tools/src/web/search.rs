@@ -11,10 +11,10 @@ pub use self::engine::{Engine, EngineKind};
 
 /// A search engine or index.
 pub trait Search: Send + Sync + 'static {
-    /// The name of the source for readers of the results, such as the host of a search engine.
+    /// Returns the name of the source for readers of the results, such as the host of a search engine.
     fn source(&self) -> &str;
 
-    /// The best `limit` pages for `query`, the best first.
+    /// Searches for the best `limit` pages for `query`, the best first.
     ///
     /// # Errors
     /// When the search fails; the text is for a model.
@@ -24,11 +24,11 @@ pub trait Search: Send + Sync + 'static {
 /// A search result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
-    /// Its title.
+    /// The title.
     pub title: String,
-    /// Its address.
+    /// The address.
     pub url: String,
-    /// An excerpt.
+    /// An excerpt of the page.
     pub excerpt: String,
 }
 

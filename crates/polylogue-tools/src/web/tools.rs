@@ -17,7 +17,7 @@ const MOST_HITS: usize = 20;
 /// How much of a page is returned at once, in bytes; less than the maximum of an outcome.
 const SHOWN: usize = 24_000;
 
-/// The tool `web_search`: finds pages.
+/// Creates the tool `web_search`, which finds pages.
 ///
 /// Results are marked as untrusted text.
 #[must_use]
@@ -34,7 +34,7 @@ pub fn web_search(search: AnySearch) -> AnyTool {
     AnyTool::new(SearchTool { spec: ToolSpec::new("web_search", about, parameters).repeatable(), search })
 }
 
-/// The tool `web_fetch`: reads a page, from `pages` if it is one of them, else with `fetcher`.
+/// Creates the tool `web_fetch`, which reads a page, from `pages` if it is one of them, else with `fetcher`.
 ///
 /// Results are marked as untrusted text.
 #[must_use]

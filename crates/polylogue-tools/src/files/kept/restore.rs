@@ -20,7 +20,7 @@ const DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLL
 const NEW: OFlags =
     OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Why a work directory could not be made again.
+/// The reason why a work directory could not be restored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RestoreError {
@@ -30,7 +30,7 @@ pub enum RestoreError {
     /// A blob is missing from the store.
     #[error("the blob {0} of the files is missing from the store")]
     Missing(BlobId),
-    /// What is stored is no tree of files.
+    /// The stored data is no tree of files.
     #[error("the stored files are damaged: {0}")]
     Damaged(String),
     /// The directory cannot be written.
@@ -38,9 +38,9 @@ pub enum RestoreError {
     Io(#[from] io::Error),
 }
 
-/// Makes `dir` what it was after the last finished call: as `files`, which is stored with the conversation `id`. What a call that did not finish
-/// has changed is undone. Returns whether a new directory was made: also if it is as stored and a call is `in_flight`, because another process that
-/// has lost the conversation may still write into the old one.
+/// Restores `dir` as it was after the last finished call: as `files`, which is stored with the conversation `id`. What a call
+/// that did not finish has changed is undone. Returns whether a new directory was made: also if it is as stored and a call is
+/// `in_flight`, because another process that has lost the conversation may still write into the old one.
 ///
 /// The new directory takes the place of the old one when it is complete. Nothing outside of it is written, whatever the tree says: paths are walked
 /// without following links, and links are made last.

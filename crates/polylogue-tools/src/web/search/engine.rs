@@ -30,7 +30,7 @@ pub struct Engine {
 /// The API of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineKind {
-    /// `SearXNG`, which one runs oneself; it has to answer in JSON (`search.formats` of its settings).
+    /// `SearXNG` on a server of your own, which must answer in JSON (`search.formats` of its settings).
     Searxng,
     /// Brave's web search; requires a key.
     Brave,
@@ -39,7 +39,7 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
-    /// Its default address, if there is one.
+    /// Returns the default address, if there is one.
     #[must_use]
     pub const fn url(self) -> Option<&'static str> {
         match self {
@@ -49,7 +49,7 @@ impl EngineKind {
         }
     }
 
-    /// The usual environment variable of its key, if it requires one.
+    /// Returns the usual environment variable of its key, if it requires one.
     #[must_use]
     pub const fn key_variable(self) -> Option<&'static str> {
         match self {
@@ -61,7 +61,7 @@ impl EngineKind {
 }
 
 impl Engine {
-    /// The engine at `base`. Default: the provider's address. For `SearXNG`, the address of its start page.
+    /// Creates the engine at `base`. Default: the provider's address. For `SearXNG`, the address of its start page.
     ///
     /// # Errors
     /// When the address or a required key is missing, or the address is invalid.
