@@ -11,11 +11,11 @@ use crate::{Error, RequestedPermission, Result};
 /// What a run may use: the decisions of the user, as data.
 #[derive(Clone)]
 pub struct Access {
-    /// Environment variables: keys of providers, addresses, proxies.
+    /// The variables of the environment: keys of providers, addresses, proxies.
     pub env: Env,
-    /// Whole permissions.
+    /// The permissions that are granted as a whole.
     pub grants: BTreeSet<Grant>,
-    /// What was allowed one by one.
+    /// The things that are allowed one by one.
     pub items: BTreeSet<RequestedPermission>,
     /// The user's rules for approvals.
     pub rules: Rules,
@@ -26,7 +26,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Access to nothing but the variables of `env`, for the content `digest`.
+    /// Creates access to nothing but the variables of `env`, for the content `digest`.
     #[must_use]
     pub fn new(env: Env, digest: impl Into<String>) -> Self {
         Self {
@@ -39,18 +39,18 @@ impl Access {
         }
     }
 
-    /// Whether `want` is allowed.
+    /// Returns whether `want` is allowed.
     #[must_use]
     pub fn has(&self, want: &RequestedPermission) -> bool {
         want.grant().is_some_and(|grant| self.grants.contains(&grant)) || self.items.contains(want)
     }
 
-    /// Whether all of `wants` is allowed.
+    /// Returns whether all of `wants` is allowed.
     pub fn covers<'w>(&self, wants: impl IntoIterator<Item = &'w RequestedPermission>) -> bool {
         wants.into_iter().all(|want| self.has(want))
     }
 
-    /// The kinds of permissions of which at least one item is allowed.
+    /// Returns the kinds of permissions of which at least one item is allowed.
     #[must_use]
     pub fn all_grants(&self) -> BTreeSet<Grant> {
         self.grants.iter().copied().chain(self.items.iter().filter_map(RequestedPermission::grant)).collect()

@@ -11,13 +11,13 @@ use url::{Position, Url};
 /// How long an endpoint of this machine has to accept a connection.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Whether something accepts connections at the address of `url`, within half a second.
+/// Returns whether something accepts connections at the address of `url`, within half a second.
 pub async fn listens(url: &str) -> bool {
     let Some(address) = address(url) else { return false };
     matches!(tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await, Ok(Ok(_)))
 }
 
-/// `url` without what may be secret in it: credentials and query.
+/// Returns `url` without what may be secret in it: credentials and query.
 ///
 /// ```
 /// # use polylogue_runtime::address::shown;
@@ -33,7 +33,7 @@ pub fn shown(url: &str) -> String {
     url[..end].to_owned()
 }
 
-/// Whether an endpoint is a local server, which may not be running.
+/// Returns whether an endpoint is a local server, which may not be running.
 #[must_use]
 pub fn is_local(config: &Config) -> bool {
     Provider::find(&config.provider).map_or_else(|| is_here(&config.base_url), Provider::is_local)

@@ -16,14 +16,15 @@ pub struct AgentHistory {
     pub at: Path,
     /// The agent.
     pub who: Name,
-    /// Its system text.
+    /// The system message.
     pub system: Option<Arc<str>>,
-    /// What it received and said.
+    /// What the agent received and said.
     pub history: History,
 }
 
 impl AgentHistory {
-    /// Those of all agents whose models were asked as participants of a chat, in the order of the chats and of their participants.
+    /// Returns the histories of all agents whose models were asked as participants of a chat, in the order of the chats and of
+    /// their participants.
     ///
     /// # Errors
     /// When the team cannot be built, or the events are not those of a conversation.
@@ -53,7 +54,7 @@ impl AgentHistory {
 }
 
 impl StoredTeam {
-    /// Whether `agent` solves tasks: its history is then what a person reads instead of a request.
+    /// Returns whether `agent` solves tasks: its history is then what a person reads instead of a request.
     ///
     /// # Errors
     /// When the team cannot be built.

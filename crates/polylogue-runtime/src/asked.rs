@@ -26,7 +26,7 @@ impl Received {
         }
     }
 
-    /// The text of a question that is asked in the chat `at` now.
+    /// Returns the text of a question that is asked in the chat `at` now.
     #[must_use]
     pub fn text(&self, at: &Path, question: &Question) -> String {
         let Question { who, text, .. } = question;
@@ -40,13 +40,13 @@ impl Received {
     }
 }
 
-/// Whether a question is the one that people are asked in their turns.
+/// Returns whether a question is the one that people are asked in their turns.
 #[must_use]
 pub fn is_turn(question: &Question) -> bool {
     *question.text == *Human::turn_question(question.who.as_str())
 }
 
-/// The text of a question to `who`, without the words of a terminal.
+/// Returns the text of a question to `who`, without the words of a terminal.
 ///
 /// ```
 /// use polylogue_runtime::asked::in_own_words;
@@ -65,7 +65,7 @@ pub fn in_own_words(who: &str, text: &str) -> String {
     }
 }
 
-/// The text of a question without the last message, if that is `said`, which is shown before it.
+/// Returns the text of a question without the last message, if that is `said`, which is shown before it.
 #[must_use]
 pub fn without_last<'t>(text: &'t str, said: &str) -> &'t str {
     match text.split_once(LAST) {

@@ -10,8 +10,9 @@ use polylogue_team::{Team, TeamBound};
 use crate::models::{price_of, surcharged, unknown_price, unknown_surcharge};
 use crate::{Result, Runtime, StoredBound, TeamRun, bound_summary};
 
-/// What a run of `team` takes at most within `limits`, from its file alone: no key is read, no server is started, and
-/// nothing is sent. The user's `prices` count instead of list prices. Models that are not known have no known price and no known length of a reply.
+/// Returns the bound of a run of `team`: what it takes at most within `limits`, from its file alone: no key is read, no server
+/// is started, and nothing is sent. The user's `prices` count instead of list prices. Models that are not known have no known
+/// price and no known length of a reply.
 ///
 /// # Errors
 /// When an agent has no model, or the team cannot be built.
@@ -32,8 +33,8 @@ pub fn bound_of(team: &Team, limits: &Limits, prices: &Prices) -> Result<TeamBou
     Ok(team.bound(&provide, limits)?)
 }
 
-/// Why models of `team` cannot be called under a budget, because their price is unknown. Models that only an environment defines are left
-/// out.
+/// Returns why models of `team` cannot be called under a budget, because their price is unknown. Models that only an
+/// environment defines are left out.
 #[must_use]
 pub fn unpriced_models(team: &Team, prices: &Prices) -> Vec<ModelError> {
     let models = models_of(team, prices);
@@ -64,7 +65,7 @@ fn limits_in(team: &Team, model: &EndpointModel) -> ModelLimits {
 }
 
 impl TeamRun<'_> {
-    /// What its conversation takes at most, with the models and tools that it has.
+    /// Returns the bound of its conversation, with the models and tools that it has.
     ///
     /// # Errors
     /// When the team cannot be built.
@@ -78,8 +79,8 @@ impl TeamRun<'_> {
         Some(StoredBound::new(bound, &self.prices(), self.limits().on_limit))
     }
 
-    /// What `runs` conversations of it take at most, as people and programs see it; `None` where the script speaks, no model is called, or
-    /// nothing is known.
+    /// Returns what `runs` conversations of it take at most, as people and programs see it; `None` where the script speaks, no
+    /// model is called, or nothing is known.
     #[must_use]
     pub fn bound_summary(&self, runs: u64) -> Option<BoundSummary> {
         let bound = self.stored_bound(runs).filter(|_| !self.prepared.is_scripted())?;
@@ -88,7 +89,7 @@ impl TeamRun<'_> {
 }
 
 impl Runtime {
-    /// Why the bound of the conversation `id` does not apply any more; `None` if it does, or if there is none.
+    /// Returns why the bound of the conversation `id` does not apply any more; `None` if it does, or if there is none.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -101,8 +102,8 @@ impl Runtime {
         Ok(bound.most.exception_after(&self.store().read(id, 0).await?))
     }
 
-    /// What the conversation `id` was computed to take at most before it began; `None` where a script speaks, no model is called, or nothing was
-    /// computed.
+    /// Returns what the conversation `id` was computed to take at most before it began; `None` where a script speaks, no model
+    /// is called, or nothing was computed.
     ///
     /// # Errors
     /// When the store cannot be read.

@@ -3,17 +3,17 @@
 use polylogue::stop::{Counted, Reason};
 use polylogue_core::{LimitOverrides, Limits, RaisedLimits, StopReason};
 
-/// What continues a conversation that has ended.
+/// The way in which a conversation that has ended can be continued.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Continuation {
-    /// To [resume](crate::Conversation::resume) it for more of what its limit counts, here as much as the limit.
+    /// [Resume](crate::Conversation::resume) it for more of what its limit counts, here as much as the limit.
     More(LimitOverrides),
-    /// A message: limits of its chats count from 0 again.
+    /// Send a message: limits of its chats count from 0 again.
     Message,
 }
 
 impl Continuation {
-    /// A message that continues any conversation which a message continues.
+    /// The message that continues any conversation that a message can continue.
     pub const MESSAGE: &str = "Continue.";
 }
 

@@ -63,7 +63,7 @@ pub(crate) struct Opened {
 /// How often one that waits for a person looks for answers from elsewhere.
 const REST: Duration = Duration::from_millis(100);
 
-/// Whether a conversation continues.
+/// Whether a resumed conversation continues.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Resumed {
     /// It continues when it is run.
@@ -90,25 +90,25 @@ impl Conversation {
         }))
     }
 
-    /// Its id.
+    /// Returns the id.
     #[must_use]
     pub fn id(&self) -> &LogId {
         self.0.handle.id()
     }
 
-    /// The outermost chat.
+    /// Returns the outermost chat.
     #[must_use]
     pub fn chat(&self) -> &Chat {
         &self.0.chat
     }
 
-    /// Its limits.
+    /// Returns the limits of the conversation.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.0.opened.limits
     }
 
-    /// How many events it had when this process opened it.
+    /// Returns how many events it had when this process opened it.
     #[must_use]
     pub fn inherited_events(&self) -> u64 {
         self.0.opened.events
@@ -119,34 +119,34 @@ impl Conversation {
         self.0.handle.subscribe().await
     }
 
-    /// The events so far.
+    /// Returns the events so far.
     pub async fn events(&self) -> Vec<Arc<Event>> {
         self.0.handle.events().await
     }
 
-    /// The total usage so far.
+    /// Returns the total usage so far.
     pub async fn usage(&self) -> TotalUsage {
         self.0.handle.usage().await
     }
 
-    /// The number of turns in all chats.
+    /// Returns the number of turns in all chats.
     pub async fn turns(&self) -> u64 {
         self.0.handle.turns().await
     }
 
-    /// The questions without an answer, with the paths of their chats.
+    /// Returns the questions without an answer, with the paths of their chats.
     pub async fn questions(&self) -> Vec<(Path, Question)> {
         self.0.handle.questions().await
     }
 
-    /// The handle that cancels it: the run ends after its step, or at once, and can be resumed.
+    /// Returns the handle that cancels it: the run ends after its step, or at once, and can be resumed.
     #[must_use]
     pub fn cancellation(&self) -> Cancellation {
         self.0.handle.cancellation()
     }
 
-    /// Runs it until it closes, waits for a person, or is cancelled. Begins one that has not begun. When it runs already, waits for
-    /// that run first.
+    /// Runs the conversation until it closes, waits for a person, or is cancelled. Begins one that has not begun. When it runs
+    /// already, waits for that run first.
     ///
     /// # Errors
     /// When a turn fails or the log cannot be written, and [`StoreError::UnknownInstruction`](polylogue_core::StoreError::UnknownInstruction)
@@ -242,7 +242,7 @@ impl Conversation {
         Ok(chat.resume(log).await?.status)
     }
 
-    /// Has it continue with `prepared`, another version of its team, of which `changes` are the differences in words:
+    /// Lets it continue with `prepared`, another version of its team, of which `changes` are the differences in words:
     /// [`resume`](Self::resume) logs that before anything else.
     ///
     /// # Errors
@@ -327,9 +327,9 @@ impl Conversation {
         self.0.handle.resumed().await;
     }
 
-    /// Gives it an instruction, from this process. The [`Confirmation`] says when its event is in the log: a message or a next
-    /// speaker before the next step, an answer when it waits, or when only the turn that asks does, next to others of its step, everything
-    /// else at once while it [runs](Self::run).
+    /// Gives the conversation an instruction, from this process. The [`Confirmation`] says when its event is in the log: a
+    /// message or a next speaker before the next step, an answer when it waits, or when only the turn that asks does, next to
+    /// others of its step, everything else at once while it [runs](Self::run).
     pub fn instruct(&self, instruction: Instruction) -> Confirmation {
         self.0.handle.instruct(instruction)
     }
@@ -339,7 +339,7 @@ impl Conversation {
         self.0.attached.lock().unwrap_or_else(PoisonError::into_inner).extend(parts);
     }
 
-    /// Begins it without running it: when this returns, its opening is in the log, with the task and what was
+    /// Begins the conversation without running it: when this returns, its opening is in the log, with the task and what was
     /// [attached](Self::attach), so that a process that dies before it runs loses none of that. Does nothing if it has begun.
     ///
     /// # Errors
@@ -360,10 +360,10 @@ impl Conversation {
         self.0.attached.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Stands for replies of any length, where a number is needed: exact in every JSON reader.
+    /// The number for replies of any length, where a number is needed: exact in every JSON reader.
     pub const ANY_REPLY_LENGTH: u64 = (1 << 53) - 1;
 
-    /// Has replies of agents in the outermost chat take at most `tokens` from now on, in this process and in those that continue it;
+    /// Limits replies of agents in the outermost chat to `tokens` from now on, in this process and in those that continue it;
     /// [`ANY_REPLY_LENGTH`](Self::ANY_REPLY_LENGTH) ends that. Waits while it runs.
     ///
     /// # Errors
@@ -381,10 +381,10 @@ impl Conversation {
         Ok(log.override_limits(limits).await?)
     }
 
-    /// Prepares one that was stored to continue, with `message` if it is closed: logs limits that have changed, and reopens it unless
-    /// it would end again at once; a message is then not added. One that has not begun [begins](Self::begin) before its limits change.
-    /// Without a message, limits of its outermost chat are raised by the [`more`](crate::OpenOptions::more) that it was opened for, unless
-    /// a message that was sent before its end has no answer: the run continues with that.
+    /// Prepares a stored conversation to continue, with `message` if it is closed: logs limits that have changed, and reopens
+    /// it unless it would end again at once; a message is then not added. One that has not begun [begins](Self::begin) before
+    /// its limits change. Without a message, limits of its outermost chat are raised by the [`more`](crate::OpenOptions::more)
+    /// that it was opened for, unless a message that was sent before its end has no answer: the run continues with that.
     /// [`run`](Self::run) continues it.
     ///
     /// # Errors
@@ -440,7 +440,7 @@ impl Conversation {
         })
     }
 
-    /// Whether it has ended: a message reopens it.
+    /// Returns whether it has ended: a message reopens it.
     ///
     /// # Errors
     /// When the log is not a valid conversation. Waits while it runs.
@@ -474,7 +474,7 @@ impl Conversation {
         Ok(log.answer_by(at, who, text, by).await?)
     }
 
-    /// The participants of the outermost chat, who can be the author of a message from outside besides `user`.
+    /// Returns the participants of the outermost chat, who can be the author of a message from outside besides `user`.
     pub fn authors(&self) -> impl Iterator<Item = Name> {
         let participants = self.0.chat.participants().iter().map(|agent| agent.name().clone());
         participants.chain([Name::user()])

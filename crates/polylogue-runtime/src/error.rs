@@ -15,8 +15,8 @@ use crate::permission_text::{flags, list};
 /// A result with the runtime's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a team could not be prepared, or a conversation not be opened, changed or run. [`fault`](Self::fault) says who can fix it,
-/// [`hint`](Self::hint) how.
+/// The reason why a team could not be prepared, or a conversation not be opened, changed or run. [`fault`](Self::fault) says
+/// who can fix it, [`hint`](Self::hint) how.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -94,7 +94,7 @@ pub enum Error {
         /// The team.
         team: Name,
     },
-    /// A value of a variable of the team is wrong.
+    /// The value of a variable of the team is wrong.
     #[error("the inputs of `{team}`: {why}")]
     Inputs {
         /// The team.
@@ -107,7 +107,7 @@ pub enum Error {
     NoMemory {
         /// The folder or the database.
         place: String,
-        /// How conversations are kept there.
+        /// The format in which conversations are kept there.
         form: &'static str,
     },
     /// The long-term memory of agents cannot be read.
@@ -119,13 +119,13 @@ pub enum Error {
     /// The store has no conversation yet.
     #[error("there are no conversations yet")]
     Empty,
-    /// No conversation has this id, or an id that begins so.
+    /// No conversation has this id, or an id that begins with this text.
     #[error("there is no conversation `{text}`")]
     Unknown {
         /// The id, or its beginning.
         text: String,
     },
-    /// Several ids begin so.
+    /// Several ids begin with this text.
     #[error("`{text}` is the beginning of several: {}", quoted(.ids))]
     Ambiguous {
         /// The beginning.
@@ -155,12 +155,12 @@ pub enum Error {
         /// The agents with a model.
         agents: Vec<Name>,
     },
-    /// An agent has not made a model call of this number.
+    /// An agent has not made a model call with this number.
     #[error("`{who}` has made {calls} model call{}", if *.calls == 1 { "" } else { "s" })]
     NoCall {
         /// The agent.
         who: Name,
-        /// How many it has made.
+        /// The number of calls that it has made.
         calls: u64,
     },
     /// An agent's request cannot be made again: the team does not have the agent any more.
@@ -186,7 +186,7 @@ pub enum Error {
     NotClosed {
         /// The conversation.
         id: LogId,
-        /// Who waits for a person's answer, if anyone does.
+        /// The participant that waits for a person's answer, if anyone does.
         asks: Option<Name>,
     },
     /// The conversation has not begun.
@@ -220,7 +220,7 @@ pub enum Error {
         id: LogId,
         /// The first event that would not be copied.
         event: u64,
-        /// Why not.
+        /// The reason.
         why: ForkError,
     },
     /// A conversation cannot continue with a team.
@@ -230,7 +230,7 @@ pub enum Error {
         id: LogId,
         /// The team.
         team: Name,
-        /// Who is needed: a participant, or an agent whose turn is open.
+        /// The agent that is needed: a participant, or an agent whose turn is open.
         who: Name,
     },
     /// The store is no queue.
@@ -244,7 +244,7 @@ pub enum Error {
     NotOffered {
         /// The conversation.
         id: LogId,
-        /// What is not offered.
+        /// The features that are not offered.
         missing: Features,
     },
     /// The folder in which all machines have the files of conversations is not there.
@@ -267,7 +267,7 @@ pub enum Error {
     Unprepared {
         /// The conversation.
         id: LogId,
-        /// Why not, with what can be done.
+        /// The reason, with what can be done.
         why: String,
     },
     /// A file or folder cannot be read or written.
@@ -283,7 +283,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Who can fix it.
+    /// Returns who can fix it.
     #[must_use]
     pub fn fault(&self) -> Fault {
         match self {
@@ -297,7 +297,7 @@ impl Error {
         }
     }
 
-    /// How to fix it.
+    /// Returns how to fix it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {
@@ -363,7 +363,7 @@ impl Error {
         })
     }
 
-    /// Whether the request is wrong, and not what was done about it: the exit code 2 of the program, 4xx of a server.
+    /// Returns whether the request is wrong, and not what was done about it: the exit code 2 of the program, 4xx of a server.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         match self {
@@ -392,7 +392,7 @@ impl From<Diagnostics> for Error {
     }
 }
 
-/// What media of the type `kind` is called, and which models can read it.
+/// Returns what media of the type `kind` is called, and which models can read it.
 #[must_use]
 pub fn media_in_words(kind: &str) -> (&'static str, &'static str) {
     match kind.split_once('/') {
@@ -422,5 +422,5 @@ fn listed(who: &[Name]) -> String {
     }
 }
 
-/// How to use a real model.
+/// The hint on how to use a real model.
 pub const MODEL_HINT: &str = "use `--model openai:gpt-4o-mini` with `OPENAI_API_KEY` set, or `--model ollama:llama3.2` with Ollama running";

@@ -10,13 +10,13 @@ use polylogue_core::{
 use crate::stored::{is_imported, now};
 use crate::{Conversation, Error, FilesPolicy, ForkError, Prepared, Result, StoreLocation, fresh_id};
 
-/// Where a conversation is forked.
+/// The point at which a conversation is forked.
 #[derive(Debug, Clone, Default)]
 pub struct ForkPoint {
     /// The first event that is not copied. Default: all are copied.
     pub event: Option<u64>,
-    /// Replaces the text of the message, the answer or the task that this event is; it is then copied, too. Without an
-    /// event, it is sent into the fork as the next message.
+    /// The new text of the message, the answer or the task that this event is; it is then copied, too. Without an event, it is
+    /// sent into the fork as the next message.
     pub text: Option<String>,
     /// The caller sends another message into the fork than the one that follows in the original, as when a person edits a
     /// message. The fork is then marked as [edited](Parent::edited), which one with an event and a text always is.
@@ -26,9 +26,9 @@ pub struct ForkPoint {
 /// A conversation that was forked from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fork {
-    /// Its id.
+    /// The id of the fork.
     pub id: LogId,
-    /// Whether it has the files of the original.
+    /// Whether the fork has the files of the original.
     pub files: ForkedFiles,
 }
 

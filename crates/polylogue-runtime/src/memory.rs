@@ -38,8 +38,8 @@ impl TeamMemory {
     }
 }
 
-/// The scopes of memory that hold what teams of another content than `digest` have written down; none for a `team`
-/// that has no memory.
+/// Returns the scopes of memory that hold what teams of another content than `digest` have written down; none for a `team` that
+/// has no memory.
 ///
 /// # Errors
 /// When the memory or its store cannot be read.

@@ -10,9 +10,9 @@ use crate::fork::check_participants;
 use crate::{Error, ForkError, OpenOptions, Prepared, Result, Runtime};
 
 impl Runtime {
-    /// Has the conversation `id` continue with `prepared`, another version of its team, of which `changes` are the differences in words:
-    /// appends the event that says so. Workers need what that team needs. Nothing is run: one that waits for workers still does, and one that
-    /// is parked stays so.
+    /// Lets the conversation `id` continue with `prepared`, another version of its team, of which `changes` are the differences
+    /// in words: appends the event that says so. Workers need what that team needs. Nothing is run: one that waits for workers
+    /// still does, and one that is parked stays so.
     ///
     /// # Errors
     /// [`Error::BadMove`] when the team lacks a participant of the conversation, or an agent whose turn is open; when another process runs

@@ -14,8 +14,9 @@ const KEY: &str = "key:";
 const SERVER: &str = "mcp:";
 
 impl Prepared {
-    /// What a worker must have to run its conversations as this process would: `key:PROVIDER` for each provider whose key is used,
-    /// `mcp:NAME` for each MCP server that the team does not declare itself, and `sandbox` if programs run in that of this system.
+    /// Returns the features that a worker must have to run its conversations as this process would: `key:PROVIDER` for each
+    /// provider whose key is used, `mcp:NAME` for each MCP server that the team does not declare itself, and `sandbox` if
+    /// programs run in that of this system.
     #[must_use]
     pub fn needs(&self) -> Features {
         let (team, env) = (self.team(), &self.access().env);
@@ -79,8 +80,8 @@ impl Runtime {
     }
 }
 
-/// What this process has of that: the keys in `env`, the MCP servers of the user's own document, and the sandbox. `any_key`: no key is
-/// needed, whatever the team, because all its conversations use another model than its own.
+/// Returns the features that this process offers: the keys in `env`, the MCP servers of the user's own document, and the
+/// sandbox. `any_key`: no key is needed, whatever the team, because all its conversations use another model than its own.
 ///
 /// # Errors
 /// When the document cannot be read.

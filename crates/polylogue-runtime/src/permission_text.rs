@@ -35,7 +35,7 @@ fn by_grant<'w>(wants: impl IntoIterator<Item = &'w RequestedPermission>) -> BTr
     all
 }
 
-/// A line for each permission, and one below it for each thing.
+/// Returns a line for each permission, and one below it for each thing.
 #[must_use]
 pub fn list<'w>(wants: impl IntoIterator<Item = &'w RequestedPermission>) -> String {
     let mut text = String::new();
@@ -48,7 +48,7 @@ pub fn list<'w>(wants: impl IntoIterator<Item = &'w RequestedPermission>) -> Str
     text.trim_end().to_owned()
 }
 
-/// The same in one line, of what is allowed.
+/// Returns the allowed permissions in one line.
 #[must_use]
 pub fn allowed(name: &str, wants: &[RequestedPermission]) -> String {
     let parts = by_grant(wants).into_iter().map(|(grant, what)| {
@@ -58,7 +58,7 @@ pub fn allowed(name: &str, wants: &[RequestedPermission]) -> String {
     format!("`{name}` is allowed to {}.", parts.collect::<Vec<_>>().join("; "))
 }
 
-/// That a team runs without `wants`.
+/// Returns the message that a team runs without `wants`.
 #[must_use]
 pub fn without(name: &str, wants: &[RequestedPermission]) -> String {
     let what: Vec<String> = wants.iter().map(|want| format!("`{}`", visible(&want.what))).collect();
@@ -68,7 +68,7 @@ pub fn without(name: &str, wants: &[RequestedPermission]) -> String {
     )
 }
 
-/// The options that allow `wants`.
+/// Returns the options that allow `wants`.
 #[must_use]
 pub fn flags<'w>(wants: impl IntoIterator<Item = &'w RequestedPermission>) -> String {
     let grants: BTreeSet<Grant> = wants.into_iter().filter_map(RequestedPermission::grant).collect();

@@ -16,17 +16,17 @@ use crate::models::{ModelChoice, TeamModels};
 use crate::servers::{TeamServers, server_names};
 use crate::{Access, Error, LocalModelInfo, ModelOptions, Result, StoreLocation, StoredTeam, fresh_id};
 
-/// How a team is run, besides what its file says.
+/// The options of a run, besides what the team file says.
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
-    /// Its models.
+    /// The options of its models.
     pub models: ModelOptions,
     /// The user's own document of MCP servers, a JSON file with `mcpServers`.
     pub servers: Option<PathBuf>,
     /// A folder of the user's in which programs and files of agents work, instead of a work directory of the conversation: a
     /// whole path.
     pub dir: Option<PathBuf>,
-    /// Limits of each conversation, over those of the team.
+    /// The limits of each conversation, over those of the team.
     pub limits: LimitOverrides,
     /// Whether all conversations share a budget: models of unknown price are then refused, as under a limit on cost.
     pub shared_budget: bool,
@@ -35,7 +35,7 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// How the team is used, as far as it decides what it asks for.
+    /// Returns how the team is used, as far as that decides which permissions it asks for.
     ///
     /// # Errors
     /// When the user's document of MCP servers cannot be read.
@@ -115,37 +115,37 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// The same as the team `id` of a server, which is stored with its conversations: [`served_as`](crate::served_as).
+    /// Makes it the team `id` of a server, which is stored with its conversations: [`served_as`](crate::served_as).
     #[must_use]
     pub fn served_as(self, id: impl Into<String>) -> Self {
         Self { served_as: Some(id.into()), ..self }
     }
 
-    /// The team, in which every agent has a model.
+    /// Returns the team, in which every agent has a model.
     #[must_use]
     pub const fn team(&self) -> &Team {
         &self.team
     }
 
-    /// Identifies the content of its files; values of the caller's are not in it.
+    /// Returns the digest of the content of its files; values of the caller's are not in it.
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// Where its conversations are kept.
+    /// Returns the location of the store of its conversations.
     #[must_use]
     pub const fn place(&self) -> &StoreLocation {
         &self.place
     }
 
-    /// What it may use.
+    /// Returns what it may use.
     #[must_use]
     pub const fn access(&self) -> &Access {
         &self.access
     }
 
-    /// The limits of a new conversation.
+    /// Returns the limits of a new conversation.
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.options.limits.over(self.limits_of(&self.team))
@@ -157,56 +157,56 @@ impl Prepared {
         Limits { unknown_price, ..team.limits() }
     }
 
-    /// The limits that its team sets, without those of the caller.
+    /// Returns the limits that its team sets, without those of the caller.
     #[must_use]
     pub fn team_limits(&self) -> Limits {
         self.limits_of(&self.team)
     }
 
-    /// Whether the team's script speaks instead of models.
+    /// Returns whether the team's script speaks instead of models.
     #[must_use]
     pub const fn is_scripted(&self) -> bool {
         self.models.is_scripted()
     }
 
-    /// Why the team's script speaks, unless that was asked for.
+    /// Returns why the team's script speaks, unless that was asked for.
     #[must_use]
     pub fn why_scripted(&self) -> Option<&str> {
         self.models.why_scripted()
     }
 
-    /// The models with a price and no known limit on the length of a reply. Under a budget their calls are made one
+    /// Returns the models with a price and no known limit on the length of a reply. Under a budget their calls are made one
     /// after the other, and the last one can exceed it.
     #[must_use]
     pub fn unbounded_models(&self) -> Vec<String> {
         self.models.unbounded(&self.team)
     }
 
-    /// The models of the team in this process, and what they take of this machine: known before their weights are loaded.
+    /// Returns the models of the team in this process, and what they take of this machine: known before their weights are loaded.
     #[must_use]
     pub fn local_models(&self) -> Vec<(String, LocalModelInfo)> {
         self.models.local_models()
     }
 
-    /// The models of the team that cannot read `media`, as far as that is known.
+    /// Returns the models of the team that cannot read `media`, as far as that is known.
     #[must_use]
     pub fn models_without(&self, media: &Media) -> Vec<String> {
         let names = self.team.models().into_iter().filter(|_| !self.is_scripted());
         names.filter(|name| self.models.reads(name, media) == Some(false)).map(str::to_owned).collect()
     }
 
-    /// The MCP servers, which all its conversations share.
+    /// Returns the MCP servers, which all its conversations share.
     #[must_use]
     pub const fn servers(&self) -> &TeamServers {
         &self.servers
     }
 
-    /// The same, to take their progress reports.
+    /// Returns the same, to take their progress reports.
     pub const fn servers_mut(&mut self) -> &mut TeamServers {
         &mut self.servers
     }
 
-    /// The team as it was prepared, for one conversation.
+    /// Returns the team as it was prepared, for one conversation.
     #[must_use]
     pub fn run(&self) -> TeamRun<'_> {
         TeamRun {
@@ -219,7 +219,7 @@ impl Prepared {
         }
     }
 
-    /// The same team with another task and other values of its variables, for one conversation.
+    /// Returns the same team with another task and other values of its variables, for one conversation.
     ///
     /// # Errors
     /// When its content is another one, it asks for more than was allowed, or its variables change an MCP server.
@@ -231,7 +231,7 @@ impl Prepared {
         self.run_as(team)
     }
 
-    /// The same team with other values of its variables, from the texts that it was prepared from.
+    /// Returns the same team with other values of its variables, from the texts that it was prepared from.
     ///
     /// # Errors
     /// As [`run_of`](Self::run_of), and when a value is wrong.
@@ -290,40 +290,40 @@ pub struct TeamRun<'p> {
 }
 
 impl TeamRun<'_> {
-    /// The team.
+    /// Returns the team.
     #[must_use]
     pub const fn team(&self) -> &Team {
         &self.team
     }
 
-    /// The task; empty if there is none.
+    /// Returns the task; empty if there is none.
     #[must_use]
     pub fn task(&self) -> &str {
         self.team.task.as_deref().unwrap_or_default()
     }
 
-    /// The same with another task.
+    /// Sets another task.
     #[must_use]
     pub fn with_task(mut self, task: impl Into<String>) -> Self {
         self.team.set_task(task.into());
         self
     }
 
-    /// The same with these limits, over those it has.
+    /// Sets limits, over those it has.
     #[must_use]
     pub fn with_limits(mut self, limits: LimitOverrides) -> Self {
         self.limits = limits.or(self.limits);
         self
     }
 
-    /// The same with budgets that pay for its calls, next to its own limits and the budgets of the runtime.
+    /// Adds budgets that pay for its calls, next to its own limits and the budgets of the runtime.
     #[must_use]
     pub fn with_budgets(mut self, budgets: impl IntoIterator<Item = Budget>) -> Self {
         self.budgets.extend(budgets);
         self
     }
 
-    /// The same with shared budgets of a day that pay for it, as in [`OpenOptions::daily`](crate::OpenOptions::daily).
+    /// Sets the shared budgets of a day that pay for it, as in [`OpenOptions::daily`](crate::OpenOptions::daily).
     #[must_use]
     pub fn with_daily(mut self, daily: impl IntoIterator<Item = (String, Allowance)>) -> Self {
         self.daily.extend(daily);
@@ -353,7 +353,7 @@ impl TeamRun<'_> {
         Ok(self.team.build_at(&|name| models.model_or(self.script.as_ref(), name), &context)?)
     }
 
-    /// The limits of its conversation.
+    /// Returns the limits of its conversation.
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.limits.over(self.prepared.limits_of(&self.team))
@@ -431,8 +431,8 @@ impl TeamRun<'_> {
         self.prepared.options.dir.as_deref()
     }
 
-    /// The beginning of a conversation with a known `id`, for a [`Batch`](polylogue::runs::batch::Batch). Makes its work
-    /// directory.
+    /// Returns the beginning of a conversation with a known `id`, for a [`Batch`](polylogue::runs::batch::Batch). Makes its
+    /// work directory.
     ///
     /// # Errors
     /// When the team cannot be built, or the work directory not be made.

@@ -37,15 +37,15 @@ pub use said::SummarySource;
 use turn::Turn;
 pub use value::{ValueText, result_text, value_text};
 
-/// Identifies an open turn: its chat and its participant.
+/// The key of an open turn: its chat and its participant.
 pub type TurnKey = (Path, Name);
 
-/// How much is shown.
+/// The level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// What a person needs to follow a run.
+    /// Shows what a person needs to follow a run.
     Brief,
-    /// Everything: private prompts and replies, drafts, results of code where they came in.
+    /// Shows everything: private prompts and replies, drafts, results of code where they came in.
     Whole,
 }
 
@@ -68,7 +68,7 @@ pub struct Presentation {
 }
 
 impl Presentation {
-    /// Begins a presentation without events.
+    /// Creates a presentation without events.
     #[must_use]
     pub fn new(detail: Detail) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl Presentation {
         }
     }
 
-    /// All items of a conversation.
+    /// Returns all items of a conversation.
     #[must_use]
     pub fn of(detail: Detail, events: &[Event]) -> Vec<Item> {
         let mut fold = Self::new(detail);
@@ -93,19 +93,19 @@ impl Presentation {
         items
     }
 
-    /// The audience of the open turn of `key`.
+    /// Returns the audience of the open turn of `key`.
     #[must_use]
     pub fn audience(&self, key: &TurnKey) -> Audience {
         self.turns.get(key).map(|turn| turn.audience.clone()).unwrap_or_default()
     }
 
-    /// The items of the next event.
+    /// Adds the next event, and returns the items that it shows.
     pub fn event(&mut self, event: &Event) -> Vec<Item> {
         self.fold(event);
         std::mem::take(&mut self.out)
     }
 
-    /// What is left to show when no more events come, such as calls without a result.
+    /// Returns what is left to show when no more events come, such as calls without a result.
     pub fn finish(&mut self) -> Vec<Item> {
         self.release(None);
         let mut keys: Vec<TurnKey> = self.turns.keys().cloned().collect();

@@ -14,22 +14,22 @@ use serde_json::{Value, json};
 
 use crate::{Error, Result, StoredTeam};
 
-/// The request of one model call, made again from the events before its reply.
+/// The request of one model call, rebuilt from the events before its reply.
 #[derive(Debug, Clone)]
 pub struct RebuiltRequest {
     /// The agent.
     pub who: Name,
-    /// Which of the agent's model calls it is, counted from 1.
+    /// The number of the call among the agent's model calls, counted from 1.
     pub call: u64,
-    /// How many model calls the agent has made.
+    /// The number of model calls that the agent has made.
     pub calls: u64,
-    /// The event of the reply.
+    /// The `seq` of the event of the reply.
     pub seq: u64,
     /// The chat.
     pub at: Path,
-    /// The system text.
+    /// The system message.
     pub system: Option<Arc<str>>,
-    /// What the model received besides, in the form in which its endpoint takes it.
+    /// The entries that the model received, in the form in which its endpoint takes it.
     pub entries: Vec<Entry>,
     /// Whether it is exactly what was sent, by its digest. If not, the team was changed since.
     pub is_exact: bool,
@@ -38,7 +38,7 @@ pub struct RebuiltRequest {
 }
 
 impl RebuiltRequest {
-    /// The request of a model call of `agent`. Default of `call`: the last one.
+    /// Rebuilds the request of a model call of `agent`. Default of `call`: the last one.
     ///
     /// # Errors
     /// When the agent has no model, or has not made that call, or is not in the team any more.
@@ -73,7 +73,7 @@ impl RebuiltRequest {
         Ok(Self { who, call, calls, seq, at, system, entries, is_exact, settings, reply })
     }
 
-    /// The request as JSON: model, system text, entries, tools, parameters and digest.
+    /// Returns the request as JSON: model, system text, entries, tools, parameters and digest.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let ModelSettings { tools, params, .. } = &self.settings;
@@ -85,7 +85,7 @@ impl RebuiltRequest {
 }
 
 impl StoredTeam {
-    /// The error for an agent that has no model.
+    /// Returns the error for an agent that has no model.
     #[must_use]
     pub fn no_model_for(&self, agent: &str) -> Error {
         Error::NoModelFor { agent: agent.to_owned(), agents: self.team.answering_models() }

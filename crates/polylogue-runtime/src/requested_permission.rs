@@ -3,40 +3,40 @@
 use polylogue_team::{Grant, Team, Usage};
 use serde::{Deserialize, Serialize};
 
-/// One thing that a team asks for: a host, a path, a command.
+/// A permission that a team requests for one thing: a host, a path, a command.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RequestedPermission {
     /// The permission, by its [word](Grant::word).
     pub permission: String,
-    /// What of it.
+    /// The thing that it is for.
     pub what: String,
 }
 
 impl RequestedPermission {
-    /// Something that needs the permission `grant`.
+    /// Creates a request of the permission `grant` for a thing.
     pub fn new(grant: Grant, what: impl Into<String>) -> Self {
         Self { permission: grant.word().to_owned(), what: what.into() }
     }
 
-    /// The permission; `None` if this version does not know it.
+    /// Returns the permission; `None` if this version does not know it.
     #[must_use]
     pub fn grant(&self) -> Option<Grant> {
         Grant::of_word(&self.permission)
     }
 
-    /// Whether the team runs without it when it is not allowed.
+    /// Returns whether the team runs without it when it is not allowed.
     #[must_use]
     pub fn is_optional(&self) -> bool {
         self.grant().is_some_and(Grant::is_optional)
     }
 
-    /// What `team` asks for when it is used in the way `usage` says.
+    /// Returns what `team` asks for when it is used as `usage` says.
     #[must_use]
     pub fn of_team(team: &Team, usage: &Usage) -> Vec<Self> {
         of_grants(team.wants_of(usage))
     }
 
-    /// What the endpoint that `team` calls `name` asks for.
+    /// Returns what the endpoint that `team` calls `name` asks for.
     #[must_use]
     pub fn of_endpoint(team: &Team, name: &str) -> Vec<Self> {
         of_grants(team.wants_of_endpoint(name))

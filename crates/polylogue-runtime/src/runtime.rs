@@ -45,19 +45,19 @@ struct Inner {
     open: Arc<Mutex<HashMap<LogId, Weak<Shared>>>>,
 }
 
-/// How a stored conversation is opened.
+/// The options with which a stored conversation is opened.
 #[derive(Debug, Clone, Default)]
 pub struct OpenOptions {
-    /// Takes it from a process that is stopped or hangs, once its lease has expired.
+    /// Takes the conversation over from a process that is stopped or hangs, once its lease has expired.
     pub take_over: bool,
-    /// How much it may use beyond what it has used so far. A limit without a value stays as it was.
+    /// The amounts that it may use beyond what it has used so far. A limit without a value stays as it was.
     pub more: LimitOverrides,
     /// Budgets that pay for its calls, next to its own limits and the budget of the runtime.
     pub budgets: Vec<Budget>,
     /// The shared budgets of a day that pay from now on, with their limits: their names are [`token_budget`](crate::token_budget)s. They
     /// are made if they do not exist, and those that paid before pay no longer. Default: those that paid before.
     pub daily: Option<Vec<(String, Allowance)>>,
-    /// What stops its runs. Default: a handle of its own.
+    /// The handle that cancels its runs. Default: a handle of its own.
     pub stop: Option<Cancellation>,
 }
 
@@ -75,8 +75,8 @@ impl Runtime {
         Ok(Self::with_store(place, store))
     }
 
-    /// As [`open_at`](Self::open_at) with another store: `place` is for work directories and memory. The caller renews
-    /// the leases of claims.
+    /// Opens another store, as [`open_at`](Self::open_at): `place` is for work directories and memory. The caller renews the
+    /// leases of claims.
     #[must_use]
     pub fn with_store(place: StoreLocation, store: AnyStore) -> Self {
         Self(Arc::new(Inner {
@@ -89,7 +89,8 @@ impl Runtime {
         }))
     }
 
-    /// The same store, whose conversations share `budget`, next to those that they have besides: for a runtime that has none open.
+    /// Returns the same runtime, whose conversations share `budget`, next to those that they have besides: for a runtime that
+    /// has none open.
     #[must_use]
     pub fn with_budget(self, budget: Option<Budget>) -> Self {
         let (place, store) = (self.place().clone(), self.store().clone());
@@ -113,8 +114,9 @@ impl Runtime {
         Self(Arc::new(Inner { place, store, budget, shared, has_successors, open }))
     }
 
-    /// The same store, for a process that does not stay: what it begins is continued by workers if it dies, if its store is one that processes
-    /// share, and its files are not here. [`Conversation::continue_if_lost`] does so for what it opens.
+    /// Returns the same runtime, for a process that does not stay: what it begins is continued by workers if it dies, if its
+    /// store is one that processes share, and its files are not here. [`Conversation::continue_if_lost`] does so for what it
+    /// opens.
     #[must_use]
     pub fn with_successors(self) -> Self {
         let (place, store, budget) = (self.place().clone(), self.store().clone(), self.0.budget.clone());
@@ -123,7 +125,7 @@ impl Runtime {
         Self(Arc::new(Inner { place, store, budget, shared, has_successors, open }))
     }
 
-    /// Whether workers continue what this process runs if it dies.
+    /// Returns whether workers continue what this process runs if it dies.
     #[must_use]
     pub fn has_successors(&self) -> bool {
         self.0.has_successors
@@ -156,13 +158,13 @@ impl Runtime {
         self.list(&ListQuery { limit: Some(1), ..ListQuery::default() }).await.map(drop)
     }
 
-    /// The store.
+    /// Returns the store.
     #[must_use]
     pub fn store(&self) -> &AnyStore {
         &self.0.store
     }
 
-    /// The store as a queue.
+    /// Returns the store as a queue.
     ///
     /// # Errors
     /// [`Error::NoQueue`] when it is none.
@@ -181,7 +183,7 @@ impl Runtime {
         Ok(self.queue()?.schedule(id, Due::Now, Some(&needs)).await?)
     }
 
-    /// Where it is.
+    /// Returns the location of the store.
     #[must_use]
     pub fn place(&self) -> &StoreLocation {
         &self.0.place
@@ -216,7 +218,7 @@ impl Runtime {
         }
     }
 
-    /// As [`begin`](Self::begin) under a given id, and with a title of its own in lists.
+    /// Begins a conversation as [`begin`](Self::begin) under a given id, and with a title of its own in lists.
     ///
     /// # Errors
     /// As [`begin`](Self::begin); [`StoreError::Exists`] when there is a conversation with this id.
@@ -261,7 +263,7 @@ impl Runtime {
         self.opened_log(chat, log, prepared, options).await
     }
 
-    /// As [`open`](Self::open), for a conversation that a worker has claimed.
+    /// Opens as [`open`](Self::open) a conversation, for a conversation that a worker has claimed.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -338,19 +340,19 @@ impl Runtime {
         }
     }
 
-    /// The conversation `id`, if this process has it open.
+    /// Returns the conversation `id`, if this process has it open.
     #[must_use]
     pub fn get(&self, id: &LogId) -> Option<Conversation> {
         let open = self.opened().get(id).and_then(Weak::upgrade).map(Conversation);
         open.filter(|conversation| !conversation.is_released())
     }
 
-    /// Updates of the conversation `id` from now on, if this process has it open.
+    /// Subscribes to updates of the conversation `id` from now on, if this process has it open.
     pub async fn subscribe(&self, id: &LogId) -> Option<Subscription> {
         Some(self.get(id)?.subscribe().await)
     }
 
-    /// The team that is stored with the conversation `id`, to [prepare](Prepared::new) it again.
+    /// Returns the team that is stored with the conversation `id`, to [prepare](Prepared::new) it again.
     ///
     /// # Errors
     /// As [`StoredTeam::of`].
@@ -358,7 +360,7 @@ impl Runtime {
         StoredTeam::of(self.store(), id).await
     }
 
-    /// The same, not read yet, with the limits of the conversation.
+    /// Returns the same, not read yet, with the limits of the conversation.
     ///
     /// # Errors
     /// As [`StoredDocument::of`].
@@ -366,7 +368,7 @@ impl Runtime {
         StoredDocument::of(self.store(), id).await
     }
 
-    /// The conversation that `text` names: an id, the beginning of just one, or `last`.
+    /// Finds the conversation that `text` names: an id, the beginning of just one, or `last`.
     ///
     /// # Errors
     /// When there is none, or several.
@@ -394,7 +396,7 @@ impl Runtime {
         }
     }
 
-    /// A page of the conversations, newest first, with their summaries. Reads no logs.
+    /// Lists a page of the conversations, newest first, with their summaries. Reads no logs.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -412,8 +414,8 @@ impl Runtime {
         crate::fork::fork(self.place(), self.store(), (id, NewFork::default()), point).await
     }
 
-    /// As [`fork`](Self::fork), with a given id of the fork, and with another team if it is given: it has the same past, and its
-    /// agents continue it.
+    /// Forks as [`fork`](Self::fork), with a given id of the fork, and with another team if it is given: it has the same past,
+    /// and its agents continue it.
     ///
     /// # Errors
     /// As [`fork`](Self::fork), and when the team does not have the participants of the conversation; [`StoreError::Exists`] when there

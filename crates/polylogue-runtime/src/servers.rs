@@ -56,13 +56,13 @@ impl TeamServers {
         Ok(Self { catalog: Some(catalog), declared: all, progress: Some(progress) })
     }
 
-    /// The declarations of the servers, by name, as in `mcpServers`.
+    /// Returns the declarations of the servers, by name, as in `mcpServers`.
     #[must_use]
     pub const fn declared(&self) -> &Map<String, Value> {
         &self.declared
     }
 
-    /// What they report of calls that take long; once.
+    /// Takes the progress reports of calls that take long: each is returned once.
     pub fn take_progress(&mut self) -> Option<UnboundedReceiver<Progress>> {
         self.progress.take()
     }
@@ -80,14 +80,14 @@ impl TeamServers {
         self.catalog.clone().unwrap_or_default()
     }
 
-    /// What models learn of their tools.
+    /// Returns what models learn of their tools.
     #[must_use]
     pub fn described(&self) -> Vec<ToolDescription> {
         self.catalog.as_ref().map(Catalog::described).unwrap_or_default()
     }
 }
 
-/// The names of the servers in the user's document.
+/// Returns the names of the servers in the user's document.
 ///
 /// # Errors
 /// When it cannot be read.

@@ -13,9 +13,9 @@ use crate::budgets::SharedBudgets;
 use crate::{Error, Result, Runtime};
 
 impl Runtime {
-    /// The same store, whose conversations are paid by these budgets, next to those that they have besides: each counts the conversations of
-    /// all processes. One that does not exist is made with its limits, if it has any here; limits of one that exists are changed, where one is
-    /// given. For a runtime that has no conversation open.
+    /// Returns the same runtime, whose conversations are paid by these budgets, next to those that they have besides: each
+    /// counts the conversations of all processes. One that does not exist is made with its limits, if it has any here; limits
+    /// of one that exists are changed, where one is given. For a runtime that has no conversation open.
     ///
     /// # Errors
     /// [`Error::NoSharedBudgets`] where a store is of one machine, [`Error::UnknownBudget`], or when the database cannot be written.
@@ -35,7 +35,7 @@ impl Runtime {
         self.paid_by(budgets.iter().map(|(name, _)| name.clone()).collect())
     }
 
-    /// The same store, whose conversations are paid by the shared budgets of these names, which exist.
+    /// Returns the same runtime, whose conversations are paid by the shared budgets of these names, which exist.
     ///
     /// # Errors
     /// [`Error::NoSharedBudgets`].
@@ -47,7 +47,7 @@ impl Runtime {
         Ok(self.with_shared(SharedBudgets::new(names, pool)))
     }
 
-    /// The budgets that all processes with this store share; none where a store is of one machine.
+    /// Returns the budgets that all processes with this store share; none where a store is of one machine.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -77,8 +77,8 @@ impl Runtime {
         removed.ok_or_else(|| Error::UnknownBudget { name: name.to_owned() })
     }
 
-    /// The limit that is reached of one of these shared budgets, for all processes together: the limits of that budget, and what is used of
-    /// it.
+    /// Returns the limit that is reached of one of these shared budgets, for all processes together: the limits of that budget,
+    /// and what is used of it.
     ///
     /// # Errors
     /// As [`with_shared_budgets`](Self::with_shared_budgets).
@@ -109,8 +109,8 @@ pub struct SharedPayers {
 }
 
 impl Runtime {
-    /// The budgets that processes share, for a batch with the store of this runtime: those of the runtime, and those that have paid for a
-    /// conversation before.
+    /// Returns the budgets that processes share, for a batch with the store of this runtime: those of the runtime, and those
+    /// that have paid for a conversation before.
     #[must_use]
     pub fn batch_payers(&self) -> Arc<SharedPayers> {
         Arc::new(SharedPayers { runtime: self.clone(), seen: Mutex::default() })

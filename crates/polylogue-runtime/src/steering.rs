@@ -14,14 +14,14 @@ use crate::moving::unfinished_chats;
 use crate::stored::stored_limits;
 use crate::{Error, Result, Runtime, fresh_id};
 
-/// What became of an instruction that was given to a conversation.
+/// The result of an instruction to a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Steered {
-    /// Its event is in the log.
+    /// It was carried out: its event is in the log.
     Done,
     /// The conversation does not allow it, for this reason. The log says so, too.
     Refused(Arc<str>),
-    /// It is stored. The process that runs the conversation takes it, or the next one that does.
+    /// It was stored. The process that runs the conversation takes it, or the next one that does.
     Posted,
 }
 
@@ -74,8 +74,8 @@ impl Runtime {
         self.steer_once(id, instruction, fresh_id().as_str()).await
     }
 
-    /// As [`steer`](Self::steer), with an idempotency key: an instruction with the key of an earlier one is not given again, and this
-    /// returns what became of that one.
+    /// Steers as [`steer`](Self::steer), with an idempotency key: an instruction with the key of an earlier one is not given
+    /// again, and this returns what became of that one.
     ///
     /// # Errors
     /// As [`steer`](Self::steer).
@@ -120,7 +120,7 @@ impl Runtime {
         }))
     }
 
-    /// Whether a process has the conversation open.
+    /// Returns whether a process has the conversation open.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -128,7 +128,7 @@ impl Runtime {
         Ok(self.get(id).is_some() || self.store().holder(id).await?.is_some())
     }
 
-    /// The process that has the conversation open, and its machine; `None` if none has.
+    /// Returns the process that has the conversation open, and its machine; `None` if none has.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -189,8 +189,8 @@ impl Runtime {
         self.steer(id, Instruction::Cancel { now }).await.map(|_| true)
     }
 
-    /// The opening of the outermost chat of the conversation `id`; `None` if it has not begun. Only the versions of its team to which it was
-    /// moved can be before it in the log.
+    /// Returns the opening of the outermost chat of the conversation `id`; `None` if it has not begun. Only the versions of its
+    /// team to which it was moved can be before it in the log.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -224,8 +224,8 @@ impl Runtime {
         Ok(!has_begun)
     }
 
-    /// The conversations with questions that wait for people, newest first. Questions whose time is up, in conversations that no
-    /// process runs, get their default answers, and are not among them.
+    /// Returns the conversations with questions that wait for people, newest first. Questions whose time is up, in
+    /// conversations that no process runs, get their default answers, and are not among them.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -245,7 +245,7 @@ impl Runtime {
         Ok(waiting)
     }
 
-    /// The questions of the conversation `id` that wait for people, oldest first.
+    /// Returns the questions of the conversation `id` that wait for people, oldest first.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -254,7 +254,8 @@ impl Runtime {
         Ok(OpenQuestion::of(&events))
     }
 
-    /// Whether several turns of one step of the conversation `id` are open: while one of them asks a person, others can be in progress.
+    /// Returns whether several turns of one step of the conversation `id` are open: while one of them asks a person, others can
+    /// be in progress.
     ///
     /// # Errors
     /// When the log cannot be read.

@@ -42,26 +42,28 @@ pub struct StoreLocation {
     tenant: Option<String>,
 }
 
-/// What becomes of the work directory of a conversation that another process, perhaps on another machine, continues. A conversation that works in a folder of
-/// the user's has none.
+/// The policy for the work directory of a conversation that another process, perhaps on another machine, continues. A
+/// conversation that works in a folder of the user's has none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum FilesPolicy {
     /// The files are stored with the conversation after each call that may have changed them, and each process begins with those of the last finished call.
     /// Default with Postgres.
     Kept,
-    /// They stay where they are: a process on another machine begins with the files that the team brings along. Default elsewhere.
+    /// The files stay where they are: a process on another machine begins with the files that the team brings along. Default
+    /// elsewhere.
     #[default]
     Local,
-    /// They are in this folder, which all machines share at the same path. It must exist: a volume that is not mounted is an error.
+    /// The files are in this folder, which all machines share at the same path. It must exist: a volume that is not mounted is
+    /// an error.
     Volume(PathBuf),
-    /// They are not kept: each process begins with the files that the team brings along.
+    /// The files are not kept: each process begins with the files that the team brings along.
     None,
 }
 
 impl FilesPolicy {
-    /// The policy that `text` names: `kept`, `local`, `none`, or `volume:PATH`, where `volume:` can be left out before a path with a slash. `None` if
-    /// it is none of these.
+    /// Parses the policy that `text` names: `kept`, `local`, `none`, or `volume:PATH`, where `volume:` can be left out before a
+    /// path with a slash. `None` if it is none of these.
     ///
     /// ```
     /// use polylogue_runtime::FilesPolicy;
@@ -96,20 +98,22 @@ struct Database {
 const WORK: &str = ".work";
 
 impl StoreLocation {
-    /// A place in the file system. An existing folder, or a path that ends in `/`, is one of JSON lines; everything else is a SQLite file.
+    /// Creates the location of a store in the file system. An existing folder, or a path that ends in `/`, is one of JSON
+    /// lines; everything else is a SQLite file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let (path, files) = (path.into(), FilesPolicy::Local);
         Self { path, database: None, files, patience: None, live: None, tenant: None }
     }
 
-    /// A Postgres database. What is kept on this machine is next to `path`, where nothing needs to be.
+    /// Creates the location of a store in a Postgres database. What is kept on this machine is next to `path`, where nothing
+    /// needs to be.
     pub fn postgres(address: Address, path: impl Into<PathBuf>) -> Self {
         let database = Database { address, tenant: Postgres::LOCAL.into() };
         let (path, database, files) = (path.into(), Some(database), FilesPolicy::Kept);
         Self { path, database, files, patience: None, live: None, tenant: None }
     }
 
-    /// The place of the conversations of another tenant: in the same Postgres database, or else at `path`.
+    /// Returns the location of the conversations of another tenant: in the same Postgres database, or else at `path`.
     #[must_use]
     pub fn of_tenant(&self, tenant: &str, path: impl Into<PathBuf>) -> Self {
         let database = |Database { address, .. }: &Database| Database {
@@ -121,7 +125,7 @@ impl StoreLocation {
         Self { path, database, files, patience, live: None, tenant }
     }
 
-    /// Sets what becomes of the files of conversations. Default: they are kept with Postgres, and stay where they are elsewhere.
+    /// Sets the policy for the files of conversations. Default: they are kept with Postgres, and stay where they are elsewhere.
     #[must_use]
     pub fn with_files(self, files: FilesPolicy) -> Self {
         Self { files, ..self }
@@ -134,7 +138,7 @@ impl StoreLocation {
         Self { patience: Some(patience), ..self }
     }
 
-    /// Has other processes know where they follow what this one runs, if the store is one that processes share. Default: nowhere, so
+    /// Sets where other processes follow what this one runs, if the store is one that processes share. Default: nowhere, so
     /// that they read what is stored.
     #[must_use]
     pub fn with_live(self, point: Option<LivePoint>) -> Self {
@@ -148,20 +152,21 @@ impl StoreLocation {
         Some(PostgresWatch::new(address.clone(), tenant))
     }
 
-    /// Whether processes on other machines can have the same store.
+    /// Returns whether processes on other machines can have the same store.
     #[must_use]
     pub const fn is_shared(&self) -> bool {
         self.database.is_some()
     }
 
-    /// What becomes of the files of conversations.
+    /// Returns the policy for the files of conversations.
     #[must_use]
     pub const fn files(&self) -> &FilesPolicy {
         &self.files
     }
 
-    /// What a worker offers that does the same with the files of conversations, and what such conversations need: `files-on-HOST` for local
-    /// files, `files-in-PATH` for those in a volume, `files-kept`, or `files-none`. `None` where all workers are on one machine anyway.
+    /// Returns the feature that a worker with the same policy offers, and that such conversations need: `files-on-HOST` for
+    /// local files, `files-in-PATH` for those in a volume, `files-kept`, or `files-none`. `None` where all workers are on one
+    /// machine anyway.
     #[must_use]
     pub fn files_feature(&self) -> Option<String> {
         self.database.as_ref()?;
@@ -203,13 +208,13 @@ impl StoreLocation {
         }
     }
 
-    /// The path next to which work directories are, and that of the store if it is in the file system.
+    /// Returns the path next to which work directories are, and that of the store if it is in the file system.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The place for people, and for the option `--store`: a path, or an address without a password.
+    /// Returns the location for people, and for the option `--store`: a path, or an address without a password.
     #[must_use]
     pub fn shown(&self) -> String {
         match &self.database {
@@ -218,7 +223,7 @@ impl StoreLocation {
         }
     }
 
-    /// Whether conversations are kept as JSON lines.
+    /// Returns whether conversations are kept as JSON lines.
     #[must_use]
     pub fn is_folder(&self) -> bool {
         self.database.is_none()
@@ -247,7 +252,7 @@ impl StoreLocation {
         self.open_for_worker().map(LeaseRenewal::of)
     }
 
-    /// As [`open`](Self::open), for a [`Worker`](crate::Worker), which renews all claims of its process together.
+    /// Opens the store as [`open`](Self::open), for a [`Worker`](crate::Worker), which renews all claims of its process together.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -285,7 +290,7 @@ impl StoreLocation {
         cluster::budgets(address, tenant).map(Some)
     }
 
-    /// What is against the store, though it can be used: a database that is slow, or whose failover may lose events.
+    /// Returns warnings about a store that can be used: a database that is slow, or whose failover may lose events.
     ///
     /// # Errors
     /// When a database cannot be used.
@@ -296,7 +301,7 @@ impl StoreLocation {
         }
     }
 
-    /// The work directory of the conversation `id`, whether it exists or not: an absolute path.
+    /// Returns the work directory of the conversation `id`, whether it exists or not: an absolute path.
     ///
     /// # Errors
     /// When there is no current directory.
@@ -322,7 +327,7 @@ impl StoreLocation {
         PathBuf::from(work)
     }
 
-    /// Whether `folder` is within a work directory of this store, or of any store: what is in it may have been written
+    /// Returns whether `folder` is within a work directory of this store, or of any store: what is in it may have been written
     /// by code that models wrote.
     #[must_use]
     pub fn is_in_work_dir(&self, folder: &Path) -> bool {

@@ -23,7 +23,7 @@ use crate::{Error, RequestedPermission, Result};
 /// allows nothing. `None` if it needs no seal, or there is no key.
 pub type Sealer = Arc<dyn Fn(&StoredTeam) -> Option<String> + Send + Sync>;
 
-/// What is stored with a conversation so that it can be run again when its team file has changed or is gone.
+/// The team that is stored with a conversation, so that it can be run again when its team file has changed or is gone.
 #[derive(Serialize, Deserialize)]
 pub struct StoredTeam {
     /// The team as it was loaded, with its variables filled in.
@@ -36,7 +36,7 @@ pub struct StoredTeam {
     /// Identifies the content of the team file and of what it includes.
     #[serde(default)]
     pub digest: String,
-    /// What it was allowed of what it asked for.
+    /// The permissions that it was granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<RequestedPermission>,
     /// The user's own document of MCP servers.
@@ -45,7 +45,7 @@ pub struct StoredTeam {
     /// The user's own folder in which its agents work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dir: Option<PathBuf>,
-    /// What models were told of the tools of MCP servers.
+    /// The descriptions of the tools of MCP servers that models received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remote_tools: Vec<ToolDescription>,
     /// The id under which a server served the team when the conversation began: the name of a team can change.
@@ -57,7 +57,7 @@ pub struct StoredTeam {
     /// Whether the conversation is a copy from elsewhere, which can only be read: nothing proves that its log was made by this team.
     #[serde(default, skip_serializing_if = "is_false")]
     pub imported: bool,
-    /// What it takes at most, as computed before its first call.
+    /// The bound of the conversation, as computed before its first call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<StoredBound>,
     /// Shows that this user allowed it: a store of another user allows nothing here.
@@ -65,7 +65,7 @@ pub struct StoredTeam {
     pub seal: Option<String>,
 }
 
-/// What a conversation takes at most, as it was computed before its first call and is enforced since.
+/// The bound of a conversation: what it takes at most, as computed before its first call and enforced since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredBound {
     /// The bound, with all retries.
@@ -75,10 +75,10 @@ pub struct StoredBound {
     pub prices: String,
     /// The date of the table of prices, as `YYYY-MM-DD`.
     pub price_date: String,
-    /// What it takes at most, in words; `None` if no model is called.
+    /// The bound in words; `None` if no model is called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The settings on which it rests, as sentences.
+    /// The settings on which the bound rests, as sentences.
     pub rests_on: Vec<String>,
 }
 
@@ -121,8 +121,8 @@ impl StoredBound {
     }
 }
 
-/// What the conversation with this `meta` was computed to take at most before it began; `None` where a script speaks, no model is called, or
-/// nothing was computed.
+/// Returns what the conversation with this `meta` was computed to take at most before it began; `None` where a script speaks,
+/// no model is called, or nothing was computed.
 #[must_use]
 pub fn bound_summary(meta: &Meta) -> Option<BoundSummary> {
     let is_scripted = meta.team.get("offline").and_then(Value::as_bool).unwrap_or_default();
@@ -136,8 +136,8 @@ fn digest_of(prices: &BTreeMap<String, Price>) -> String {
     blake3::hash(&serde_json::to_vec(prices).unwrap_or_default()).to_hex().to_string()
 }
 
-/// What is stored with a conversation for its next run, before its team is read: the same documents are the same team with the same
-/// permissions.
+/// The document that is stored with a conversation for its next run, before its team is read: the same documents are the same
+/// team with the same permissions.
 pub struct StoredDocument {
     id: LogId,
     team: Value,
@@ -147,7 +147,7 @@ pub struct StoredDocument {
 }
 
 impl StoredDocument {
-    /// That of the conversation `id`: of the team with which it continued last.
+    /// Returns the document of the conversation `id`: of the team with which it continued last.
     ///
     /// # Errors
     /// When there is no such conversation, or its own program began it.
@@ -178,14 +178,14 @@ impl StoredDocument {
         Self { id: id.clone(), team, limits, damage: None, has_begun }
     }
 
-    /// Identifies what of the conversation its preparation depends on.
+    /// Returns the digest of what the preparation of the conversation depends on.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         // A value always serializes.
         blake3::hash(&serde_json::to_vec(&(&self.team, self.limits)).unwrap_or_default()).into()
     }
 
-    /// The same without its task, of a conversation that has begun: its log has it. `None` if a seal is of the task, too.
+    /// Returns the same without its task, of a conversation that has begun: its log has it. `None` if a seal is of the task, too.
     #[must_use]
     pub fn digest_for_any_task(&self) -> Option<[u8; 32]> {
         let is_sealed = self.team.get("seal").is_some_and(|seal| !seal.is_null());
@@ -197,7 +197,7 @@ impl StoredDocument {
         Some(blake3::hash(&content).into())
     }
 
-    /// The limits that were set last, if they were changed since it began.
+    /// Returns the limits that were set last, if they were changed since it began.
     ///
     /// # Errors
     /// When the log is damaged, so that these are unknown.
@@ -219,7 +219,7 @@ impl StoredDocument {
 }
 
 impl StoredTeam {
-    /// The team of the conversation `id`: the one with which it continued last.
+    /// Returns the team of the conversation `id`: the one with which it continued last.
     ///
     /// # Errors
     /// When there is no such conversation, or its own program began it.
@@ -244,20 +244,20 @@ impl StoredTeam {
         Ok(team.map_err(|error| polylogue_core::Error::Bug(format!("the team cannot be stored: {error}")))?)
     }
 
-    /// What the seal is of.
+    /// Returns the content that the seal is of.
     #[must_use]
     pub fn content(&self) -> Option<Vec<u8>> {
         serde_json::to_vec(&(&self.team, &self.digest, &self.allowed, &self.mcp, &self.dir)).ok()
     }
 
-    /// Identifies the stored team itself, for one without a valid seal.
+    /// Returns the digest of the stored team itself, for one without a valid seal.
     #[must_use]
     pub fn own_digest(&self) -> String {
         let team = serde_json::to_vec(&self.team).unwrap_or_default();
         format!("kept-{}", blake3::hash(&team).to_hex())
     }
 
-    /// The agents that speak by models, to be looked at, with the tools that they had.
+    /// Returns the agents that speak by models, for inspection, with the tools that they had.
     ///
     /// # Errors
     /// When the team cannot be built.
@@ -267,19 +267,19 @@ impl StoredTeam {
     }
 }
 
-/// Whether the conversation with this `meta` is a copy from elsewhere.
+/// Returns whether the conversation with this `meta` is a copy from elsewhere.
 #[must_use]
 pub fn is_imported(meta: &Meta) -> bool {
     meta.team.get("imported").is_some_and(|imported| *imported == true)
 }
 
-/// The id under which a server served the team of the conversation with this `meta` when it began.
+/// Returns the id under which a server served the team of the conversation with this `meta` when it began.
 #[must_use]
 pub fn served_as(meta: &Meta) -> Option<&str> {
     meta.team.get("served_as")?.as_str()
 }
 
-/// The limits that the conversation with this `meta` began with, over those of its team.
+/// Returns the limits that the conversation with this `meta` began with, over those of its team.
 #[must_use]
 pub fn limits_of(meta: &Meta) -> LimitOverrides {
     let limits = meta.team.get("limits").cloned();
@@ -306,7 +306,8 @@ pub(crate) fn stored_limits(id: &LogId, meta: Meta, events: &[Arc<Event>]) -> Re
     Ok(overrides.over(team))
 }
 
-/// What a conversation of a batch takes at most that an earlier run began: as it was computed then, with the prices of its new `start`.
+/// Returns the bound of a conversation of a batch that an earlier run began: as it was computed then, with the prices of its
+/// new `start`.
 #[must_use]
 pub fn begun_bound(begun: &Meta, start: &BatchStart) -> RunBound {
     let bounds = StoredBound::of(begun).zip(StoredBound::of(&start.meta));
@@ -319,7 +320,7 @@ pub(crate) fn now() -> Timestamp {
     Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// An id that is short and easy to paste: six of Crockford's 32 digits, which leave out letters that look like others.
+/// Creates an id that is short and easy to paste: six of Crockford's 32 digits, which leave out letters that look like others.
 #[must_use]
 pub fn fresh_id() -> LogId {
     use std::hash::{BuildHasher, Hasher, RandomState};

@@ -36,9 +36,9 @@ struct ResultLine<'t> {
 }
 
 impl Runtime {
-    /// The conversation `id` as the text of a file of [`Jsonl`]: its title, and its events with their links; then its large results of
-    /// tool calls, a line each, in the order of the events up to 16 MiB together. The team is not part of it: it has the names of files
-    /// of this machine, and what the user allowed it.
+    /// Exports the conversation `id` as the text of a file of [`Jsonl`]: its title, and its events with their links; then its
+    /// large results of tool calls, a line each, in the order of the events up to 16 MiB together. The team is not part of it:
+    /// it has the names of files of this machine, and what the user allowed it.
     ///
     /// # Errors
     /// When there is no such conversation, or it is damaged.

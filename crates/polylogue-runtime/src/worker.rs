@@ -23,7 +23,7 @@ use crate::{Conversation, Error, OpenOptions, Prepared, Result, Runtime};
 
 /// Prepares the team that is stored with a conversation: models, permissions and secrets are those of this process.
 pub trait StoredTeams: Send + Sync + 'static {
-    /// The team of the conversation `id`.
+    /// Returns the prepared team of the conversation `id`.
     ///
     /// # Errors
     /// Why it cannot be run by this process, in one line.
@@ -48,16 +48,16 @@ pub trait WorkerMeter: fmt::Debug + Send + Sync + 'static {
     fn note(&self, event: &WorkerEvent);
 }
 
-/// What a worker takes.
+/// The options of a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
-    /// How many conversations it runs at the same time.
+    /// The number of conversations that it runs at the same time.
     pub at_once: usize,
-    /// What it has that conversations may need.
+    /// The features that it offers to conversations.
     pub offers: Features,
-    /// Where others reach this process over HTTP.
+    /// The address at which others reach this process over HTTP.
     pub address: Option<String>,
-    /// Counts what its conversations take. Default: nothing is counted.
+    /// Counts the usage of its conversations. Default: nothing is counted.
     pub meter: Option<Arc<dyn WorkerMeter>>,
 }
 
@@ -84,7 +84,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker for the conversations of `runtime`, whose store does not renew claims by itself.
+    /// Creates a worker for the conversations of `runtime`, whose store does not renew claims by itself.
     ///
     /// # Errors
     /// [`Error::NoQueue`] when its store is none.

@@ -5,13 +5,13 @@ use polylogue_core::{BoundException, RunBound};
 use super::Conversation;
 
 impl Conversation {
-    /// What it takes at most, if that was computed before it began.
+    /// Returns the bound of the conversation, what it takes at most, if that was computed before it began.
     #[must_use]
     pub fn bound(&self) -> Option<RunBound> {
         self.0.handle.bound()
     }
 
-    /// Why its [bound](Self::bound) does not apply any more; `None` if it does, or if there is none.
+    /// Returns why its [bound](Self::bound) does not apply any more; `None` if it does, or if there is none.
     pub async fn bound_exception(&self) -> Option<BoundException> {
         self.0.handle.bound_exception().await
     }

@@ -4,7 +4,7 @@ use super::Conversation;
 use crate::Result;
 
 impl Conversation {
-    /// Closes it from outside, for the reason that `by` stopped it. Waits while it runs.
+    /// Closes the conversation from outside, for the reason that `by` stopped it. Waits while it runs.
     ///
     /// # Errors
     /// When it has not begun, or the log cannot be written.
@@ -14,8 +14,8 @@ impl Conversation {
         Ok(self.0.chat.close(log, by).await?)
     }
 
-    /// Gives up the turns that are open after a cancellation or an error, and closes it, so that a message that is
-    /// [sent](Self::send) begins new ones. Does nothing if it is closed. Waits while it runs.
+    /// Gives up the turns that are open after a cancellation or an error, and closes the conversation, so that a message that
+    /// is [sent](Self::send) begins new ones. Does nothing if it is closed. Waits while it runs.
     ///
     /// # Errors
     /// When it has not begun, or the log cannot be written.

@@ -7,9 +7,9 @@ use crate::Result;
 use crate::continuation::{Continuation, is_after_a_call, limits_of};
 
 impl Conversation {
-    /// What continues it after it ended for `reason`, or with `message` after that was refused for `reason`: more of what its limit
-    /// counts if that is known to be enough for the next call, else another message. `None` if neither does, such as under a budget with a model of unknown price
-    /// or after a participant left.
+    /// Returns how it can be continued after it ended for `reason`, or with `message` after that was refused for `reason`: more
+    /// of what its limit counts if that is known to be enough for the next call, else another message. `None` if neither does,
+    /// such as under a budget with a model of unknown price or after a participant left.
     ///
     /// # Errors
     /// When the log is not a valid conversation. Waits while it runs.
@@ -39,7 +39,8 @@ impl Conversation {
         Ok(refused.is_none().then_some(Continuation::Message))
     }
 
-    /// Whether it is closed and would continue if it were resumed under the limits that it has, such as after it was stopped.
+    /// Returns whether it is closed and would continue if it were resumed under the limits that it has, such as after it was
+    /// stopped.
     ///
     /// # Errors
     /// When the log is not a valid conversation. Waits while it runs.

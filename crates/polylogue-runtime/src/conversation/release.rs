@@ -7,7 +7,7 @@ use super::Conversation;
 use crate::Result;
 
 impl Conversation {
-    /// Has workers continue it if this process dies while it runs it.
+    /// Lets workers continue the conversation if this process dies while it runs it.
     ///
     /// # Errors
     /// When the store cannot be written, or is no queue.
@@ -31,8 +31,8 @@ impl Conversation {
         Ok(())
     }
 
-    /// As [`release`](Self::release) of one that workers [continue if it is lost](Self::continue_if_lost): if it is not at rest, they continue it
-    /// at `due`.
+    /// Releases as [`release`](Self::release) a conversation that workers [continue if it is lost](Self::continue_if_lost): if
+    /// it is not at rest, they continue it at `due`.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -42,8 +42,9 @@ impl Conversation {
         Ok(log.release_at_rest(due).await?)
     }
 
-    /// Releases it, so that another process can open it. Workers that had to look at it leave it alone while it waits for a person, has ended
-    /// or is paused. Other handles can no longer run it. Dropping the last handle does so, too, but cannot report errors.
+    /// Releases the conversation, so that another process can open it. Workers that had to look at it leave it alone while it
+    /// waits for a person, has ended or is paused. Other handles can no longer run it. Dropping the last handle does so, too,
+    /// but cannot report errors.
     ///
     /// # Errors
     /// When the store cannot be written.

@@ -2,14 +2,14 @@
 
 use polylogue_core::{Name, Path};
 
-/// Why a conversation cannot be forked at an event.
+/// The reason why a conversation cannot be forked at an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForkError {
-    /// It has no such event.
+    /// The conversation has no such event.
     #[error("it has {events} events")]
     NoEvent {
-        /// How many it has.
+        /// The number of its events.
         events: u64,
     },
     /// A tool call before the event has its result after it.

@@ -71,7 +71,7 @@ pub(super) fn defined(team: &Team, choosing: &ModelChoice<'_>) -> (Models, OwnEn
     (models, own)
 }
 
-/// Whether the endpoint that the team calls `name` may be used: otherwise nothing is sent to it, and no key is looked up.
+/// Returns whether the endpoint that the team calls `name` may be used: otherwise nothing is sent to it, and no key is looked up.
 ///
 /// # Errors
 /// When it was not allowed.

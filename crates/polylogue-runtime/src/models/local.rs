@@ -38,8 +38,8 @@ impl LocalModels {
     }
 }
 
-/// What the model `name` takes of this machine, and what it can do; `None` if it is none in the process. Its path is relative to the
-/// team file, or else to the current folder. No weights are loaded.
+/// Returns what the model `name` takes of this machine, and what it can do; `None` if it is none in the process. Its path is
+/// relative to the team file, or else to the current folder. No weights are loaded.
 ///
 /// # Errors
 /// When its file cannot be used, or was not allowed, or the program is built without models in the process.
@@ -84,7 +84,7 @@ mod built_in {
 
     use super::resources::{LocalModelInfo, LocalResources, Opened};
 
-    /// What models in the process can use on this machine; `None` if the program is built without them.
+    /// Returns what models in the process can use on this machine; `None` if the program is built without them.
     ///
     /// # Errors
     /// When a variable of their settings is wrong.
@@ -95,7 +95,7 @@ mod built_in {
         Ok(Some(LocalResources { threads: machine.threads, memory, window }))
     }
 
-    /// The number of tokens of `text` for the model `name`, which is `local:` and the path of a file, relative to the current
+    /// Counts the tokens of `text` for the model `name`, which is `local:` and the path of a file, relative to the current
     /// folder.
     ///
     /// # Errors
@@ -152,7 +152,7 @@ mod built_in {
 
     use super::resources::{LocalResources, Opened};
 
-    /// What models in the process can use on this machine; `None` if the program is built without them.
+    /// Returns what models in the process can use on this machine; `None` if the program is built without them.
     ///
     /// # Errors
     /// When a variable of their settings is wrong.
@@ -160,7 +160,7 @@ mod built_in {
         Ok(None)
     }
 
-    /// The number of tokens of `text` for the model `name`, which is `local:` and the path of a file, relative to the current
+    /// Counts the tokens of `text` for the model `name`, which is `local:` and the path of a file, relative to the current
     /// folder.
     ///
     /// # Errors

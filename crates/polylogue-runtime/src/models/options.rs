@@ -8,7 +8,7 @@ use polylogue_models::{ClusterLimits, LearnedCapabilities, Prices};
 
 use crate::Access;
 
-/// Which models speak, and how they are called.
+/// The options of models: which speak, and how they are called.
 ///
 /// Default: the models that the team names, or its script if one of them cannot be reached.
 #[derive(Debug, Clone, Default)]
@@ -16,7 +16,7 @@ pub struct ModelOptions {
     /// The model of every agent, as `provider:model`, or several with commas between them, each for the failure of the
     /// one before.
     pub model: Option<String>,
-    /// What the models support besides text. Default: as the team says, or as the endpoint shows.
+    /// The capabilities of the models. Default: as the team says, or as the endpoint shows.
     pub capabilities: Option<Capabilities>,
     /// Whether the team's script speaks; no model is called.
     pub offline: bool,
@@ -41,7 +41,7 @@ pub struct ModelOptions {
 }
 
 impl ModelOptions {
-    /// Whether no model is called.
+    /// Returns whether no model is called.
     #[must_use]
     pub const fn is_offline(&self) -> bool {
         self.offline || self.replay.is_some()

@@ -10,21 +10,21 @@ use polylogue_core::{
 
 use super::said::SummarySource;
 
-/// One thing that a conversation shows.
+/// An item of a presentation: one thing that a conversation shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     /// The chat in which it happened.
     pub at: Path,
-    /// What it is.
+    /// The kind of item.
     pub kind: Kind,
 }
 
-/// What an [`Item`] is.
+/// The kind of an [`Item`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// A chat opened. Its messages follow as items of their own.
     ChatOpened {
-        /// Its participants, task and introduction.
+        /// The participants, task and introduction.
         opening: Opening,
         /// The task, unless a message shows it.
         task: Option<Arc<str>>,
@@ -33,19 +33,19 @@ pub enum Kind {
     TurnStarted(TurnRequest),
     /// A participant's turn ended. Follows what the turn ended with.
     TurnEnded {
-        /// Whose turn it was.
+        /// The participant whose turn it was.
         who: Name,
     },
     /// A model replied; the parts of the reply are items of their own.
     ModelReplied {
-        /// Whose model it is.
+        /// The agent whose model it is.
         who: Name,
         /// Whether the reply is from a cache.
         cached: bool,
     },
     /// Another model replied than the one that was asked. Shown once until that changes.
     FellBack {
-        /// Whose model it is.
+        /// The agent whose model it is.
         who: Name,
         /// The model that replied, as `provider:model`.
         model: Arc<str>,
@@ -56,14 +56,14 @@ pub enum Kind {
     },
     /// A provider's prompt cache was not read because of what a request begins with. Shown once for each cause and agent.
     PromptCacheMissed {
-        /// Whose request it is.
+        /// The agent whose request it is.
         who: Name,
         /// What changed.
         change: PrefixChange,
     },
     /// The reasoning of a model.
     Reasoning {
-        /// Whose model it is.
+        /// The agent whose model it is.
         who: Name,
         /// The audience of the turn.
         to: Audience,
@@ -72,7 +72,7 @@ pub enum Kind {
     },
     /// A text next to tool calls, before the calls are made.
     Narration {
-        /// Who makes the calls.
+        /// The agent that makes the calls.
         who: Name,
         /// The audience of the turn.
         to: Audience,
@@ -81,21 +81,21 @@ pub enum Kind {
     },
     /// A reply that did not become a message.
     Draft {
-        /// Whose reply it is.
+        /// The agent whose reply it is.
         who: Name,
         /// The reply.
         text: String,
     },
     /// A prompt for one participant alone.
     Prompted {
-        /// Who receives it.
+        /// The participant that receives it.
         who: Name,
         /// The prompt.
         text: String,
     },
     /// A tool call began.
     ToolCalled {
-        /// Who calls the tool.
+        /// The agent that calls the tool.
         who: Name,
         /// The call.
         call: Call,
@@ -110,14 +110,14 @@ pub enum Kind {
     Message(ShownMessage),
     /// A private reply, such as a selection or a plan.
     PrivateReply {
-        /// Who replied.
+        /// The agent that replied.
         who: Name,
         /// The reply; its JSON if it has no text.
         text: String,
     },
     /// A private decision about a task.
     Decision {
-        /// Who decided.
+        /// The agent that decided.
         who: Name,
         /// The decision, in words.
         text: String,
@@ -126,45 +126,45 @@ pub enum Kind {
     InputRequired(Question),
     /// A person answered, perhaps nothing.
     InputProvided {
-        /// Whose question it answers.
+        /// The participant whose question it answers.
         to: Name,
         /// The answer.
         text: Arc<str>,
         /// Whether a message with the same text follows.
         is_repeated: bool,
-        /// Who answered.
+        /// The person or program that answered.
         by: Responder,
     },
     /// A turn failed.
     Failed {
-        /// Whose turn failed.
+        /// The participant whose turn failed.
         who: Name,
-        /// Why.
+        /// The error.
         error: Failure,
     },
     /// A participant joined, left, passed, or did something else without a message. The event says what.
     Notice(Body),
     /// A text that a participant remembers as its own in a turn.
     Remembered {
-        /// Who remembers it.
+        /// The participant that remembers it.
         who: Name,
         /// The text.
         text: String,
     },
     /// A chat ended.
     ChatClosed {
-        /// Why.
+        /// The stop reason.
         reason: StopReason,
-        /// Its result.
+        /// The result.
         summary: Arc<str>,
-        /// Which message has it.
+        /// The source of the summary.
         source: SummarySource,
     },
     /// A closed chat continues.
     Reopened,
     /// A tool call has no result yet.
     CallPending {
-        /// Who called the tool.
+        /// The agent that called the tool.
         who: Name,
         /// The call.
         call: Call,
@@ -174,13 +174,13 @@ pub enum Kind {
 /// A finished tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
-    /// Who called the tool.
+    /// The agent that called the tool.
     pub who: Name,
     /// The audience of the turn.
     pub to: Audience,
     /// The call.
     pub call: Call,
-    /// Its outcome.
+    /// The outcome.
     pub outcome: Outcome,
     /// The running time of the call.
     pub took: Duration,
@@ -198,21 +198,21 @@ pub struct ToolResult {
     pub repeats: bool,
 }
 
-/// Where the result of a call is shown.
+/// The place where the result of a call is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultShown {
     /// With the call.
     Here,
     /// In the message that follows.
     InMessage,
-    /// Here, after the call was shown, because no message has it.
+    /// Here, after the call, because no message has it.
     Late,
 }
 
 /// The note of a handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffNote {
-    /// Its text.
+    /// The text.
     pub text: String,
     /// Whether it is one of the arguments of the call.
     pub in_arguments: bool,
@@ -227,7 +227,7 @@ pub struct ShownMessage {
     pub parts: Vec<Part>,
     /// The parts that are the output of programs.
     pub output: Vec<Part>,
-    /// How it came about.
+    /// The source of the message.
     pub source: Source,
     /// Whether it is the note of a handoff whose call was shown.
     pub is_note: bool,
@@ -238,19 +238,19 @@ pub struct ShownMessage {
 }
 
 impl ShownMessage {
-    /// Whether a part of the message was shown before, such as results of calls.
+    /// Returns whether a part of the message was shown before, such as results of calls.
     #[must_use]
     pub fn is_partly_shown(&self) -> bool {
         self.parts.len() < self.message.parts.len()
     }
 
-    /// Whether all of it was shown before.
+    /// Returns whether all of it was shown before.
     #[must_use]
     pub fn is_shown(&self) -> bool {
         self.is_partly_shown() && self.parts.is_empty()
     }
 
-    /// The call that `result` is the result of.
+    /// Returns the call that `result` is the result of.
     #[must_use]
     pub fn call_of(&self, result: &CallOutcome) -> Call {
         let call = self.answered.iter().find(|call| call.id == result.id).cloned();
@@ -258,7 +258,7 @@ impl ShownMessage {
     }
 }
 
-/// How a message came about.
+/// The source of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// A chat opened with it.

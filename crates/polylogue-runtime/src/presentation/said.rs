@@ -13,10 +13,10 @@ pub(super) struct Said {
     last: HashMap<Path, (Name, String)>,
 }
 
-/// Where the summary of a chat is from.
+/// The source of the summary of a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SummarySource {
-    /// No message has it.
+    /// A text that is in no message.
     New,
     /// The last message, perhaps without the text that ended the chat.
     LastMessage,

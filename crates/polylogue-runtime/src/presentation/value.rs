@@ -4,17 +4,17 @@ use polylogue::tasks::group_solve::Verdict;
 use polylogue_core::{Outcome, Part, StoredResult};
 use serde_json::Value;
 
-/// The text that is shown of a value in a message.
+/// The text that is shown for a value in a message.
 pub enum ValueText {
     /// Nothing: a text of the message has its JSON.
     Nothing,
-    /// Whether an agent judges its task to be complete.
+    /// A sentence on whether an agent judges its task to be complete.
     Words(String),
-    /// Its JSON.
+    /// The JSON of the value.
     Json(String),
 }
 
-/// The result of a tool as text. Text from outside is marked, the same way as for models.
+/// Returns the result of a tool as text. Text from outside is marked, the same way as for models.
 #[must_use]
 pub fn result_text(outcome: &Outcome) -> String {
     let parts = outcome.parts.iter().filter_map(|part| match part {
@@ -34,7 +34,7 @@ fn stored_text(stored: &StoredResult) -> String {
     format!("[{bytes} bytes in {lines} lines are stored as {id}]")
 }
 
-/// The text that is shown of `value`, one of `parts`.
+/// Returns the text that is shown of `value`, one of `parts`.
 #[must_use]
 pub fn value_text(value: &Value, parts: &[Part]) -> ValueText {
     let json = value.to_string();

@@ -4,18 +4,18 @@ use std::fmt;
 
 use polylogue_core::AnyModel;
 
-/// What models in the process can use on this machine.
+/// The resources that models in the process can use on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalResources {
     /// The threads that compute.
     pub threads: usize,
-    /// The maximum memory in MiB: what `POLYLOGUE_LOCAL_MEMORY` says, or what is available now. `None`: no limit is known.
+    /// The maximum memory in MiB: the value of `POLYLOGUE_LOCAL_MEMORY`, or what is available now. `None`: no limit is known.
     pub memory: Option<u64>,
     /// The largest context window, in tokens.
     pub window: u32,
 }
 
-/// What a model in the process takes of this machine, and what it can do: known before its weights are loaded.
+/// The resources that a model in the process takes, and what it can do: known before its weights are loaded.
 ///
 /// ```
 /// use polylogue_runtime::LocalModelInfo;
@@ -30,7 +30,7 @@ pub struct LocalModelInfo {
     pub weights: u64,
     /// The memory of a conversation that fills the window, in MiB.
     pub conversation: u64,
-    /// How many conversations keep their memory at the same time.
+    /// The number of conversations that keep their memory at the same time.
     pub conversations: u64,
     /// Whether its chat template describes tools.
     pub tools: bool,
@@ -40,7 +40,7 @@ pub struct LocalModelInfo {
 pub(super) type Opened = (AnyModel, LocalModelInfo);
 
 impl LocalModelInfo {
-    /// The most memory that it takes, in MiB.
+    /// Returns the most memory that it takes, in MiB.
     #[must_use]
     pub const fn memory(&self) -> u64 {
         self.weights.saturating_add(self.conversation.saturating_mul(self.conversations))
