@@ -49,7 +49,8 @@ const KNOWN_V6: [([u16; 8], u8, &str); 7] = [
     ([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, "groups"),
 ];
 
-/// The host that requests to `address` reach, with its port unless that is the default of the scheme. `None` if it names no host.
+/// Returns the host that requests to `address` reach, with its port unless that is the default of the scheme. `None` if it
+/// names no host.
 ///
 /// What is shown of an address and what decides about it must be this: a host that is cut out of the text can be another one.
 ///
@@ -66,7 +67,7 @@ pub fn host_of(address: &str) -> Option<String> {
     Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
 }
 
-/// The purpose of `address` if it is not public.
+/// Returns the purpose of `address` if it is not public.
 ///
 /// ```
 /// use polylogue_http::not_public;

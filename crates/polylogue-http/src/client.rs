@@ -43,22 +43,22 @@ pub struct Client {
     tls: OnceLock<Arc<ClientConfig>>,
 }
 
-/// Why a request got no response.
+/// The reason why a request got no response.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// It was not sent, because it is not allowed.
+    /// The request was not sent, because it is not allowed.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The host does not exist.
     #[error("there is no host `{0}`")]
     NoSuchHost(String),
-    /// It could not be sent, or there was no response.
+    /// The request could not be sent, or there was no response.
     #[error(transparent)]
     SendError(#[from] SendError),
 }
 
 impl RequestError {
-    /// The error and its causes, in one line.
+    /// Returns the error and its causes, in one line.
     #[must_use]
     pub fn in_words(&self) -> String {
         let mut innermost: &dyn Error = self;
@@ -80,7 +80,7 @@ pub struct Answer {
 }
 
 impl Client {
-    /// A client that connects directly to what `reach` allows.
+    /// Creates a client that connects directly to what `reach` allows.
     #[must_use]
     pub fn new(reach: NetworkAccess) -> Self {
         Self { reach, ..Self::default() }
@@ -105,7 +105,7 @@ impl Client {
         self
     }
 
-    /// The allowed addresses.
+    /// Returns the allowed addresses.
     #[must_use]
     pub const fn reach(&self) -> &NetworkAccess {
         &self.reach
@@ -228,25 +228,25 @@ fn with_defaults(mut headers: HeaderMap, url: &Url) -> Result<HeaderMap, Request
 }
 
 impl Answer {
-    /// The status of the response, such as 200.
+    /// Returns the status of the response, such as 200.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.inner.status().as_u16()
     }
 
-    /// The headers of the response.
+    /// Returns the headers of the response.
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         self.inner.headers()
     }
 
-    /// A header as text, if it is one.
+    /// Returns a header as text, if it is one.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.inner.headers().get(name)?.to_str().ok()
     }
 
-    /// The next piece of the body, or `None` at its end.
+    /// Returns the next piece of the body, or `None` at its end.
     ///
     /// # Errors
     /// When the connection broke.

@@ -21,13 +21,13 @@ pub struct Env {
 }
 
 impl Env {
-    /// Only the process's variables.
+    /// Reads only the process's variables.
     #[must_use]
     pub fn process() -> Self {
         Self { process: true, ..Self::default() }
     }
 
-    /// The process's variables, then those of the file at `path`, if it exists.
+    /// Reads the process's variables, then those of the file at `path`, if it exists.
     ///
     /// # Errors
     /// When the file cannot be read, or has a line that is not `NAME=value`. Errors never contain values.
@@ -43,7 +43,7 @@ impl Env {
         }
     }
 
-    /// Only these variables.
+    /// Uses only these variables.
     #[must_use]
     pub fn of<K: Into<String>, V: Into<String>>(vars: impl IntoIterator<Item = (K, V)>) -> Self {
         let vars = vars.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
@@ -56,21 +56,20 @@ impl Env {
         Self { keys_only: false, ..self }
     }
 
-    /// The value of `name`, a key or another value that is sent, if it is set and not blank.
+    /// Returns the value of `name`, a key or another value that is sent, if it is set and not blank.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
         self.of_process(name).or_else(|| self.of_file(name))
     }
 
-    /// The value of `name`, which determines where something is sent or what is run: an address, a proxy, a program.
-    /// A value of the file counts only if the file is [trusted](Self::trusting).
+    /// Returns the value of `name`, which determines where something is sent or what is run: an address, a proxy, a program. A
+    /// value of the file counts only if the file is [trusted](Self::trusting).
     #[must_use]
     pub fn address(&self, name: &str) -> Option<String> {
         self.of_process(name).or_else(|| self.of_file(name).filter(|_| !self.keys_only))
     }
 
-    /// The value of `name` in the file alone: it counts for [`get`](Self::get) but not for
-    /// [`address`](Self::address).
+    /// Returns the value of `name` in the file alone: it counts for [`get`](Self::get) but not for [`address`](Self::address).
     #[must_use]
     pub fn untrusted_address(&self, name: &str) -> Option<String> {
         self.get(name).filter(|_| self.address(name).is_none())

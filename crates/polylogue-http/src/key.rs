@@ -7,20 +7,20 @@ use std::fmt;
 pub struct Key(Box<str>);
 
 impl Key {
-    /// A key without surrounding white space. `None` if it is blank.
+    /// Creates a key without surrounding white space. `None` if it is blank.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.into()))
     }
 
-    /// All keys of a text with one key, or several separated by commas.
+    /// Returns all keys of a text with one key, or several separated by commas.
     #[must_use]
     pub fn several(text: &str) -> Vec<Self> {
         text.split(',').filter_map(Self::new).collect()
     }
 
-    /// The key itself, for sending it.
+    /// Returns the key itself, for sending it.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -43,7 +43,7 @@ impl fmt::Display for Key {
 const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "api-key"];
 const SECRET_ENDINGS: [&str; 4] = ["-api-key", "-auth-token", "-access-token", "-secret"];
 
-/// Whether the value of an HTTP header called `name` is a secret.
+/// Returns whether the value of an HTTP header called `name` is a secret.
 #[must_use]
 pub fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
@@ -53,7 +53,7 @@ pub fn is_secret_header(name: &str) -> bool {
 /// What the names of variables end with that hold secrets.
 const SECRET_VARIABLES: [&str; 5] = ["key", "token", "secret", "password", "credentials"];
 
-/// Whether a header or variable called `name` holds a secret by what it is for.
+/// Returns whether a header or variable called `name` holds a secret by what it is for.
 #[must_use]
 pub fn is_secret_name(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
@@ -95,7 +95,7 @@ impl Redactor {
         both
     }
 
-    /// `text` without the secrets.
+    /// Returns `text` without the secrets.
     #[must_use]
     pub fn clean(&self, text: &str) -> String {
         let mut clean = text.to_owned();
@@ -107,7 +107,7 @@ impl Redactor {
         clean
     }
 
-    /// The beginning of `text` without the secrets, at most `limit` bytes, even if `text` itself is truncated within
+    /// Returns the beginning of `text` without the secrets, at most `limit` bytes, even if `text` itself is truncated within
     /// one.
     #[must_use]
     pub fn excerpt(&self, text: &str, is_cut: bool, limit: usize) -> String {

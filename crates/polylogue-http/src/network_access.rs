@@ -48,20 +48,20 @@ enum DestinationHost {
 const USUAL_PORTS: [u16; 2] = [80, 443];
 
 impl NetworkAccess {
-    /// Public addresses, at the ports 80 and 443.
+    /// Allows public addresses, at the ports 80 and 443.
     #[must_use]
     pub fn public() -> Self {
         Self::default()
     }
 
-    /// Only `places`, which may be private.
+    /// Allows only `places`, which may be private.
     #[must_use]
     pub fn only(places: impl IntoIterator<Item = Destination>) -> Self {
         Self { only: true, allowed: places.into_iter().collect() }
     }
 
-    /// Also allows `places`, which may be private. An allowed host name may resolve to any address except cloud
-    /// metadata services: those must be allowed by address or network.
+    /// Allows `places` as well, which may be private. An allowed host name may resolve to any address except cloud metadata
+    /// services: those must be allowed by address or network.
     #[must_use]
     pub fn allowing(mut self, places: impl IntoIterator<Item = Destination>) -> Self {
         self.allowed.extend(places);
@@ -160,7 +160,7 @@ fn own() -> RwLockReadGuard<'static, Vec<SocketAddr>> {
 pub struct OwnAddress(SocketAddr);
 
 impl OwnAddress {
-    /// The address of a server that listens.
+    /// Registers the address of a server that listens.
     #[must_use]
     pub fn new(address: SocketAddr) -> Self {
         OWN.write().unwrap_or_else(PoisonError::into_inner).push(address);
@@ -266,7 +266,7 @@ impl FromStr for Destination {
     }
 }
 
-/// Why something is not reached, in words that a model can read.
+/// The reason why something is not reached, in words that a model can read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal(String);
 

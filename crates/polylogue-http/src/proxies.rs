@@ -32,13 +32,13 @@ impl Proxies {
     /// The environment variables with proxies, each also in lower case.
     pub const VARIABLES: [&'static str; 4] = ["ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
 
-    /// No proxies: everything is reached directly.
+    /// Uses no proxies: everything is reached directly.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The proxies in `env`.
+    /// Reads the proxies from `env`.
     #[must_use]
     pub fn of(env: &Env) -> Self {
         // In a CGI program `HTTP_PROXY` is a header of the request.

@@ -23,19 +23,19 @@ impl<'a> Response<'a> {
         Self { inner, sender: Some(sender), pool }
     }
 
-    /// The status of the response, such as 200.
+    /// Returns the status of the response, such as 200.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.inner.status().as_u16()
     }
 
-    /// The headers of the response.
+    /// Returns the headers of the response.
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         self.inner.headers()
     }
 
-    /// The next piece of the body, or `None` at its end.
+    /// Returns the next piece of the body, or `None` at its end.
     ///
     /// # Errors
     /// When the connection broke.
@@ -57,7 +57,7 @@ impl<'a> Response<'a> {
     }
 }
 
-/// Why a body was not read to its end.
+/// The reason why a body was not read to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// It is longer than allowed.

@@ -21,7 +21,7 @@ use crate::pool::Pool;
 use crate::sender::{Sender, path};
 use crate::{Proxies, Response, USER_AGENT_TEXT};
 
-/// Why a request has no response.
+/// The reason why a request has no response.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// No certificate can be checked: the system's certificates cannot be read.
@@ -58,7 +58,7 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// A transport to `url`, which adds `headers` to every request.
+    /// Creates a transport to `url`, which adds `headers` to every request.
     ///
     /// # Errors
     /// The reason, if requests cannot be sent there.
@@ -82,7 +82,7 @@ impl Transport {
         Ok(Self { target, headers, place, address, proxy, connect, connector, pool, multiplexed })
     }
 
-    /// The proxy, if there is one.
+    /// Returns the proxy, if there is one.
     pub fn proxy(&self) -> Option<&Uri> {
         self.proxy.as_ref().map(Intercept::uri)
     }
@@ -210,15 +210,15 @@ fn basic(url: &Url) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// Whether `url` is on this machine, which is reached without a proxy.
+/// Returns whether `url` is on this machine, which is reached without a proxy.
 pub fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     address.map_or(host == "localhost" || host.ends_with(".localhost"), |address| address.is_loopback())
 }
 
-/// Whether `url` is on this machine or in a private network, as far as its host tells: an address that is not public, a name without a
-/// dot, or one below a domain that is for private use (RFC 6761, RFC 6762, RFC 8375, and ICANN's `internal`).
+/// Returns whether `url` is on this machine or in a private network, as far as its host tells: an address that is not public, a
+/// name without a dot, or one below a domain that is for private use (RFC 6761, RFC 6762, RFC 8375, and ICANN's `internal`).
 ///
 /// ```
 /// use polylogue_http::is_private;

@@ -26,7 +26,7 @@ pub(crate) const CODE_BLOCKS: &str = "left out: give it to the agent that runs c
 pub struct Note {
     /// Its path in the definition, such as `$.config.participants[0]`.
     pub path: String,
-    /// What happened to it, and why.
+    /// What was changed in it, and why.
     pub what: String,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Note {
     }
 }
 
-/// Why a text cannot be imported. It names the place in the definition.
+/// The reason why a text cannot be imported. It names the place in the definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportError {
     path: String,

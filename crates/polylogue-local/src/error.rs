@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use polylogue_core::{ModelError, ModelErrorKind};
 
-/// Why a model file cannot be used.
+/// The reason why a model file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -21,7 +21,7 @@ pub enum LoadError {
     Broken {
         /// The file.
         path: PathBuf,
-        /// What is wrong in it.
+        /// What is wrong in the file.
         reason: String,
     },
     /// The file is a GGUF file that needs something that is not supported: an architecture, a tokenizer, a chat
@@ -30,7 +30,7 @@ pub enum LoadError {
     Unsupported {
         /// The file.
         path: PathBuf,
-        /// What it needs.
+        /// What the file needs.
         reason: String,
         /// What is supported.
         hint: String,
@@ -40,15 +40,15 @@ pub enum LoadError {
     Memory {
         /// The file.
         path: PathBuf,
-        /// MiB that it needs with one conversation.
+        /// The memory in MiB that it needs with one conversation.
         needed: u64,
-        /// MiB that it may use.
+        /// The memory in MiB that it may use.
         limit: u64,
     },
 }
 
 impl LoadError {
-    /// How to fix it.
+    /// Returns how to fix it.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {

@@ -2,7 +2,7 @@
 
 use candle_core::utils::get_num_threads;
 
-/// What of this machine models in the process use.
+/// The resources of this machine for models in the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Machine {
     /// The threads that compute: `RAYON_NUM_THREADS`, or one for each processor.
@@ -12,7 +12,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// What this machine has now.
+    /// Reads what this machine has now.
     #[must_use]
     pub fn now() -> Self {
         Self { threads: get_num_threads(), available: available() }

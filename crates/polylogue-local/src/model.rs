@@ -87,31 +87,32 @@ impl LocalModel {
         Ok(Self { name, memory, window, tokenizer, template: Arc::new(template), format, jobs })
     }
 
-    /// The same model with another name, such as one relative to a team file.
+    /// Returns the same model with another name, such as one relative to a team file.
     #[must_use]
     pub fn named(self, name: impl Into<Arc<str>>) -> Self {
         Self { name: name.into(), ..self }
     }
 
-    /// The memory that it needs.
+    /// Returns the memory that it needs.
     #[must_use]
     pub const fn memory(&self) -> Memory {
         self.memory
     }
 
-    /// Its context window, in tokens.
+    /// Returns the context window, in tokens.
     #[must_use]
     pub const fn window(&self) -> usize {
         self.window
     }
 
-    /// The number of tokens of `text` in a message. What the chat template writes around messages is not counted.
+    /// Counts the tokens of `text` in a message. What the chat template writes around messages is not counted.
     #[must_use]
     pub fn count(&self, text: &str) -> usize {
         self.tokenizer.count(text)
     }
 
-    /// As [`count`](Self::count), of the model in the file at `path`, whatever memory the model would need.
+    /// Counts the tokens of `text`, as [`count`](Self::count), for the model in the file at `path`, whatever memory the model
+    /// would need.
     ///
     /// # Errors
     /// When the file cannot be read, is damaged, or needs something that is not supported.

@@ -35,7 +35,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
         #block
 
         impl #kind {
-            /// The tools of this toolkit. They share it.
+            /// Returns the tools of this toolkit. They share it.
             #[must_use]
             pub fn tools(self) -> ::std::vec::Vec<::polylogue::kernel::tool::AnyTool> {
                 let kit = ::std::sync::Arc::new(self);

@@ -3,27 +3,27 @@
 /// The tools of a server that an agent can use, by their names at the server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Allowed {
-    /// All.
+    /// All tools.
     #[default]
     All,
-    /// These.
+    /// Only these tools.
     Only(Vec<String>),
-    /// All except these.
+    /// All tools except these.
     But(Vec<String>),
 }
 
 impl Allowed {
-    /// These tools only.
+    /// Allows only these tools.
     pub fn only(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self::Only(names.into_iter().map(Into::into).collect())
     }
 
-    /// All tools except these.
+    /// Allows all tools except these.
     pub fn but(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self::But(names.into_iter().map(Into::into).collect())
     }
 
-    /// Whether the tool `name` is allowed.
+    /// Returns whether the tool `name` is allowed.
     #[must_use]
     pub fn includes(&self, name: &str) -> bool {
         let among = |names: &[String]| names.iter().any(|other| other == name);

@@ -25,7 +25,7 @@ pub struct Catalog {
 pub struct ToolDescription {
     /// The server.
     pub server: String,
-    /// Its name for the server.
+    /// The tool's name at the server.
     pub tool: String,
     /// Description of the tool for models.
     pub spec: ToolSpec,
@@ -51,7 +51,7 @@ impl Catalog {
         catalog
     }
 
-    /// A catalog of known tools that cannot be called, to show their descriptions.
+    /// Creates a catalog of known tools that cannot be called, to show their descriptions.
     #[must_use]
     pub fn of_described(all: impl IntoIterator<Item = ToolDescription>) -> Self {
         let mut catalog = Self::default();
@@ -62,7 +62,7 @@ impl Catalog {
         catalog
     }
 
-    /// The descriptions of all tools.
+    /// Returns the descriptions of all tools.
     #[must_use]
     pub fn described(&self) -> Vec<ToolDescription> {
         let mut all = Vec::new();
@@ -76,7 +76,7 @@ impl Catalog {
         all
     }
 
-    /// The tools of `server` that are `allowed`, in its order.
+    /// Returns the tools of `server` that are `allowed`, in its order.
     ///
     /// # Errors
     /// When the server is not in the catalog, or lacks a named tool.

@@ -40,7 +40,7 @@ impl Servers {
         Self::with_variables(text, |name| std::env::var(name).ok())
     }
 
-    /// The same, with other variables than the environment's, such as those of a `.env` file.
+    /// Uses other variables than the environment's, such as those of a `.env` file.
     ///
     /// # Errors
     /// As [`from_json`](Self::from_json).
@@ -63,8 +63,9 @@ impl Servers {
         Ok(Self::of(declared, Variables::new(look_up), Settings::default()))
     }
 
-    /// The same servers, none of them started, with the variables of commands, arguments, folders and addresses looked up by
-    /// `look_up`: they determine what runs and where requests go, so a file that provides keys may not be trusted with them.
+    /// Returns the same servers, none of them started, with the variables of commands, arguments, folders and addresses looked
+    /// up by `look_up`: they determine what runs and where requests go, so a file that provides keys may not be trusted with
+    /// them.
     #[must_use]
     pub fn placed_by(self, look_up: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self::of(self.declared, self.variables.placed_by(look_up), self.settings)
@@ -80,13 +81,13 @@ impl Servers {
         Self { declared, variables, settings, servers }
     }
 
-    /// The same servers with other limits, none of them started.
+    /// Returns the same servers with other limits, none of them started.
     #[must_use]
     pub fn limited(self, limits: Limits) -> Self {
         Self::of(self.declared, self.variables, Settings { limits, ..self.settings })
     }
 
-    /// The same servers, none of them started, with `tell` as callback for the progress of calls.
+    /// Returns the same servers, none of them started, with `tell` as callback for the progress of calls.
     #[must_use]
     pub fn on_progress(self, callback: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         Self::of(
@@ -96,18 +97,19 @@ impl Servers {
         )
     }
 
-    /// The same servers, none of them started, reached through `proxies` instead of those of this process's environment.
+    /// Returns the same servers, none of them started, reached through `proxies` instead of those of this process's environment.
     #[must_use]
     pub fn through(self, proxies: Proxies) -> Self {
         Self::of(self.declared, self.variables, Settings { proxies, ..self.settings })
     }
 
-    /// Their names, in alphabetical order.
+    /// Returns the names of the servers, in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.declared.keys().map(String::as_str)
     }
 
-    /// The tools of the servers `names`, under unique names, `SERVER_TOOL`. Starts the servers that do not run, all at once.
+    /// Returns the tools of the servers `names`, under unique names, `SERVER_TOOL`. Starts the servers that do not run, all at
+    /// once.
     ///
     /// # Errors
     /// When there is no such server, or one cannot be started.
@@ -118,8 +120,8 @@ impl Servers {
         Ok(Catalog::of(&wanted, &lists))
     }
 
-    /// The tools of the servers named in `wanted` that are allowed, in the order of `wanted` and then of the servers' lists, each
-    /// once; as those of their [`catalog`](Self::catalog).
+    /// Returns the tools of the servers named in `wanted` that are allowed, in the order of `wanted` and then of the servers'
+    /// lists, each once; as those of their [`catalog`](Self::catalog).
     ///
     /// # Errors
     /// When there is no such server or tool, or a server cannot be started.

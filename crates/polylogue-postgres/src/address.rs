@@ -31,7 +31,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// Whether `text` is an address, right or wrong, and not a path.
+    /// Returns whether `text` is an address, right or wrong, and not a path.
     #[must_use]
     pub fn is_address(text: &str) -> bool {
         text.starts_with("postgres://") || text.starts_with("postgresql://")
@@ -77,13 +77,13 @@ impl Address {
         Ok(Self { config, root_certificates: own.root_certificates, shown, has_password })
     }
 
-    /// Whether the parsed text had a password. On a command line, other users of the machine can read it.
+    /// Returns whether the parsed text had a password. On a command line, other users of the machine can read it.
     #[must_use]
     pub const fn has_password(&self) -> bool {
         self.has_password
     }
 
-    /// A name for folders of this database on this machine: hosts, ports and the database.
+    /// Returns a name for folders of this database on this machine: hosts, ports and the database.
     #[must_use]
     pub fn folder_name(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '.' };

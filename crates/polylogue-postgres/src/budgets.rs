@@ -39,7 +39,7 @@ pub struct PostgresBudgets {
 }
 
 impl PostgresBudgets {
-    /// The budgets in the database at `address`, which is connected to on first use, for the logs of a tenant.
+    /// Opens the budgets in the database at `address`, which is connected to on first use, for the logs of a tenant.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -55,7 +55,7 @@ impl PostgresBudgets {
         Ok(Self { inner: Arc::new(inner), open: Mutex::default(), runtime: Some(runtime) })
     }
 
-    /// Makes a budget, or changes its limits: a limit without a value stays as it was.
+    /// Creates a budget, or changes its limits: a limit without a value stays as it was.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -64,7 +64,7 @@ impl PostgresBudgets {
         self.run(move |inner| async move { inner.set(&name, limits).await }).await
     }
 
-    /// The budget of this name, from which calls of this process are paid until this is dropped; `None` if there is none.
+    /// Returns the budget of this name, from which calls of this process are paid until this is dropped; `None` if there is none.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -88,7 +88,7 @@ impl PostgresBudgets {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The names of the budgets that pay for the log `id`.
+    /// Returns the names of the budgets that pay for the log `id`.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -97,8 +97,9 @@ impl PostgresBudgets {
         self.run(move |inner| async move { inner.names_of(&id).await }).await
     }
 
-    /// Has `budget`, which is [for the log](Budget::for_log) `id`, pay for it from now on. `used` is what the log has used so far: what an
-    /// earlier process has not reported of it is counted now. A new log has used nothing, and inherits nothing of one that was removed.
+    /// Lets `budget`, which is [for the log](Budget::for_log) `id`, pay for it from now on. `used` is what the log has used so
+    /// far: what an earlier process has not reported of it is counted now. A new log has used nothing, and inherits nothing of
+    /// one that was removed.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -115,7 +116,7 @@ impl PostgresBudgets {
         Ok(())
     }
 
-    /// All budgets, by name.
+    /// Lists all budgets, by name.
     ///
     /// # Errors
     /// When the database cannot be read.

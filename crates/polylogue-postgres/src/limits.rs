@@ -28,7 +28,7 @@ pub struct PostgresLimits {
 }
 
 impl PostgresLimits {
-    /// The limits in the database at `address`, which is connected to on first use.
+    /// Opens the limits in the database at `address`, which is connected to on first use.
     ///
     /// # Errors
     /// When no thread can be started.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Where other processes follow what a process runs, and the secret that they need for it. It is in the database, so that who can read
-/// conversations there can follow them, and no one else.
+/// The address at which other processes follow what a process runs, and the secret that they need for it. It is in the
+/// database, so that who can read conversations there can follow them, and no one else.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LivePoint {
     /// The host, the port, and which of the stores there: `HOST:PORT/KEY`.

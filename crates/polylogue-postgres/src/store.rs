@@ -39,7 +39,7 @@ impl Postgres {
     /// The tenant whose logs a store has by default.
     pub const LOCAL: &str = "local";
 
-    /// The logs in the database at `address`. It is connected to on first use, which creates the tables if there are none.
+    /// Opens the logs in the database at `address`. It is connected to on first use, which creates the tables if there are none.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -55,7 +55,7 @@ impl Postgres {
         Ok(Self { inner: Arc::new(inner), runtime: Some(runtime) })
     }
 
-    /// The logs of a tenant: no query reaches those of others. Default: [`LOCAL`](Self::LOCAL).
+    /// Returns the store of a tenant's logs: no query reaches those of others. Default: [`LOCAL`](Self::LOCAL).
     ///
     /// # Errors
     /// When it is in use.
@@ -66,7 +66,7 @@ impl Postgres {
         Ok(self)
     }
 
-    /// Has others know where they follow what this store runs. Default: nowhere, so that they read what is stored.
+    /// Sets the address at which others follow what this store runs. Default: nowhere, so that they read what is stored.
     ///
     /// # Errors
     /// When it is in use.
@@ -77,7 +77,7 @@ impl Postgres {
         Ok(self)
     }
 
-    /// Connects, and returns what is against the database, though it can be used: it is slow, or a failover may lose events.
+    /// Connects, and returns warnings about a database that can be used: it is slow, or a failover may lose events.
     ///
     /// # Errors
     /// [`StoreError::Unreachable`]; [`StoreError::Unsuitable`] when it would lose acknowledged events, is a replica, or is read-only;

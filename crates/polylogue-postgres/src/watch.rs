@@ -18,18 +18,18 @@ use crate::database::{Access, Database, Parameter};
 use crate::live_point::LivePoint;
 use crate::overview::figures;
 
-/// What is seen of a log that is followed.
+/// The state of a log that is followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchedLog {
-    /// Which.
+    /// The id of the log.
     pub id: LogId,
-    /// How many events it has.
+    /// The number of its events.
     pub events: u64,
     /// The number of its last claim.
     pub fence: u64,
     /// Whether a process has it.
     pub is_held: bool,
-    /// Where that process is followed, if it can be.
+    /// The address at which that process is followed, if it can be.
     pub live: Option<LivePoint>,
 }
 
@@ -60,7 +60,7 @@ const CLEAN: &str = "DELETE FROM polylogue.watched WHERE until < now() - interva
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 impl PostgresWatch {
-    /// For how long announcements are sent after they were asked for.
+    /// Time for which announcements are sent after they were asked for.
     pub const ANNOUNCED: Duration = Duration::from_secs(60);
 
     /// Follows logs of `tenant` in the database at `address`, which is connected to on first use.
@@ -70,7 +70,7 @@ impl PostgresWatch {
         Self { database, tenant: tenant.to_owned(), announced, listening: OnceLock::new() }
     }
 
-    /// What is seen of `ids`, without those that do not exist.
+    /// Returns the state of `ids`, without those that do not exist.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -112,7 +112,7 @@ impl PostgresWatch {
         self.announced.notified().await;
     }
 
-    /// How many logs are in which state.
+    /// Returns how many logs are in which state.
     ///
     /// # Errors
     /// When the database cannot be read.

@@ -86,7 +86,7 @@ impl Engine {
         if self.is_podman() { ",relabel=private" } else { "" }
     }
 
-    /// The versions of client and server, for `doctor`.
+    /// Returns the versions of client and server, for `doctor`.
     ///
     /// # Errors
     /// When the engine does not exist or does not answer.

@@ -3,7 +3,7 @@
 /// A protection of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measure {
-    /// Its name.
+    /// The name of the protection.
     pub name: &'static str,
     /// Whether this machine supports it.
     pub holds: bool,
@@ -46,7 +46,7 @@ fn probed() -> Result<(), String> {
     result
 }
 
-/// The protections on this machine, found by trying the sandbox; success is cached.
+/// Returns the protections on this machine, found by trying the sandbox; success is cached.
 #[must_use]
 #[cfg(target_os = "linux")]
 pub fn what_is_enforced() -> Vec<Measure> {
@@ -101,7 +101,7 @@ fn memory() -> Measure {
     }
 }
 
-/// The protections on this machine: none.
+/// Returns the protections on this machine: none.
 #[must_use]
 #[cfg(not(target_os = "linux"))]
 pub fn what_is_enforced() -> Vec<Measure> {

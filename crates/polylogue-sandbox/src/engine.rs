@@ -13,25 +13,25 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine by its name (`docker`, `podman`) or path, with an image that is present: images are never pulled.
+    /// Creates an engine by its name (`docker`, `podman`) or path, with an image that is present: images are never pulled.
     #[must_use]
     pub fn new(program: impl Into<PathBuf>, image: impl Into<String>) -> Self {
         Self { program: program.into(), image: image.into() }
     }
 
-    /// Docker.
+    /// Returns the engine Docker.
     #[must_use]
     pub fn docker(image: impl Into<String>) -> Self {
         Self::new("docker", image)
     }
 
-    /// Podman.
+    /// Returns the engine Podman.
     #[must_use]
     pub fn podman(image: impl Into<String>) -> Self {
         Self::new("podman", image)
     }
 
-    /// The path of its program.
+    /// Returns the path of its program.
     ///
     /// # Errors
     /// When it does not exist.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why a program was not run.
+/// The reason why a program was not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// This machine does not support the sandbox.

@@ -19,7 +19,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program `command`: an absolute path, or a name that is looked up in the `bin` of the sandbox's virtual
+    /// Creates the program `command`: an absolute path, or a name that is looked up in the `bin` of the sandbox's virtual
     /// environment, if it has one, then in `/usr/local/bin`, `/usr/bin` and `/bin`.
     #[must_use]
     pub fn new(command: impl Into<OsString>) -> Self {
@@ -44,10 +44,10 @@ impl Program {
 
 /// Input of a program, and the callback for its output while it runs.
 pub struct Streams<'a> {
-    /// Its input. Default: empty.
+    /// The input. Default: empty.
     pub input: Option<std::io::PipeReader>,
-    /// Receives its output and error output piece by piece, in the order of writing. No output is read while it runs; limits are
-    /// enforced meanwhile.
+    /// Receives the output and error output piece by piece, in the order of writing. No output is read while it runs; limits
+    /// are enforced meanwhile.
     pub output: &'a mut dyn FnMut(&[u8]),
 }
 
@@ -62,7 +62,7 @@ impl std::fmt::Debug for Streams<'_> {
 pub struct Cancellation(Arc<AtomicBool>);
 
 impl Cancellation {
-    /// A cancellation that is not requested yet.
+    /// Creates a cancellation that is not requested yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -6,21 +6,21 @@ use std::time::Duration;
 /// The result of a program that has ended, with all processes that it started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramResult {
-    /// How it ended.
+    /// The reason why it ended.
     pub how: ExitReason,
-    /// Its output and error output in the order of writing; any bytes.
+    /// The output and error output in the order of writing; any bytes.
     pub output: Vec<u8>,
-    /// How long it ran, including the setup of the sandbox.
+    /// The running time, including the setup of the sandbox.
     pub took: Duration,
 }
 
-/// How a program ended.
+/// The reason why a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExitReason {
-    /// It exited with this code.
+    /// The program exited with this code.
     Exited(i32),
-    /// By a signal from elsewhere: a crash, or the kernel's limit on the size of files.
+    /// The program was ended by a signal from elsewhere: a crash, or the kernel's limit on the size of files.
     Signaled(i32),
     /// It was killed: it exceeded the time limit.
     TimedOut,
@@ -37,7 +37,7 @@ pub enum ExitReason {
 }
 
 impl ExitReason {
-    /// The exit code in the convention of shells: 124 for a timeout, 128 plus the signal number (9 for all other limits).
+    /// Returns the exit code in the convention of shells: 124 for a timeout, 128 plus the signal number (9 for all other limits).
     #[must_use]
     pub const fn code(self) -> i32 {
         match self {

@@ -22,7 +22,7 @@ impl Sandbox {
         Ok(ProgramResult { how, output, took: started.elapsed() })
     }
 
-    /// The same with [`Streams`]: input, and a callback for output while it runs.
+    /// Runs `program` with [`Streams`]: input, and a callback for output while it runs.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -46,7 +46,7 @@ impl Sandbox {
         }
     }
 
-    /// How many bytes can still be added to the work directory. Without a sandbox there is no limit.
+    /// Returns how many bytes can still be added to the work directory. Without a sandbox there is no limit.
     #[must_use]
     pub fn free_bytes(&self) -> u64 {
         if self.is_enclosed() { self.limits().disk_bytes.saturating_sub(used(self.work())) } else { u64::MAX }

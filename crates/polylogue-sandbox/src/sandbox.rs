@@ -110,7 +110,7 @@ const PROXY: [(&str, &str); 7] = [
 const PROXY_URL: &str = "http://127.0.0.1:3128";
 
 impl Sandbox {
-    /// The native sandbox, with `work` as the work directory; it is created when the first program runs.
+    /// Creates a native sandbox, with `work` as the work directory; it is created when the first program runs.
     ///
     /// Whether this machine supports it is only checked when a program runs.
     #[must_use]
@@ -118,8 +118,8 @@ impl Sandbox {
         Self::at(work.into(), Backend::Enclosed)
     }
 
-    /// No sandbox: runs programs in `work` with all rights of this process's user. Only the limits on time and output apply. Never
-    /// use it as a default.
+    /// Uses no sandbox: runs programs in `work` with all rights of this process's user. Only the limits on time and output
+    /// apply. Never use it as a default.
     #[must_use]
     pub fn unsafe_host(work: impl Into<PathBuf>) -> Self {
         Self::at(work.into(), Backend::Host)
@@ -158,7 +158,7 @@ impl Sandbox {
         Ok(Self { work, ..self.clone() })
     }
 
-    /// Warning for the user, if any.
+    /// Returns a warning for the user, if there is one.
     #[must_use]
     pub const fn warning(&self) -> Option<&'static str> {
         match (&self.place, &self.network) {
@@ -168,19 +168,19 @@ impl Sandbox {
         }
     }
 
-    /// Whether programs run in a sandbox: the native one, or a container.
+    /// Returns whether programs run in a sandbox: the native one, or a container.
     #[must_use]
     pub const fn is_enclosed(&self) -> bool {
         !matches!(self.place, Backend::Host)
     }
 
-    /// The path of the work directory outside of the sandbox.
+    /// Returns the path of the work directory outside of the sandbox.
     #[must_use]
     pub fn work(&self) -> &Path {
         &self.work
     }
 
-    /// The path of the work directory for programs.
+    /// Returns the path of the work directory for programs.
     #[must_use]
     pub fn work_inside(&self) -> &Path {
         if self.is_enclosed() { Path::new("/work") } else { &self.work }
@@ -192,13 +192,13 @@ impl Sandbox {
         Self { is_project: true, ..self }
     }
 
-    /// Whether the work directory is a folder of the user's.
+    /// Returns whether the work directory is a folder of the user's.
     #[must_use]
     pub const fn is_project(&self) -> bool {
         self.is_project
     }
 
-    /// The limits.
+    /// Returns the limits.
     #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.limits
@@ -247,13 +247,13 @@ impl Sandbox {
         Ok(self)
     }
 
-    /// The virtual environment of Python that programs use, if one was given.
+    /// Returns the virtual environment of Python that programs use, if one was given.
     #[must_use]
     pub fn python(&self) -> Option<&Venv> {
         self.venv.as_deref()
     }
 
-    /// Whether `path`, relative to the work directory, is a part of the virtual environment, which nothing may change.
+    /// Returns whether `path`, relative to the work directory, is a part of the virtual environment, which nothing may change.
     #[must_use]
     pub fn is_protected(&self, path: &Path) -> bool {
         let work = self.work.canonicalize();

@@ -2,12 +2,12 @@
 
 use std::str::FromStr;
 
-/// How chat completions are answered.
+/// The options of chat completions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatOptions {
     /// Names of request headers whose value is the client's own id of its chat. Each chat of a client has one conversation with a team.
     pub conversation_headers: Vec<String>,
-    /// What is shown to a client that does not say what it wants.
+    /// What a client sees that does not say what it wants.
     pub show: ChatShow,
     /// Whether requests that user interfaces send on their own, such as for titles, are answered without the team.
     pub answers_chores: bool,
@@ -19,7 +19,7 @@ impl Default for ChatOptions {
     }
 }
 
-/// What of a conversation a client sees.
+/// The part of a conversation that a client sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChatShow {
     /// The result, and what participants say as reasoning.
@@ -33,7 +33,7 @@ pub enum ChatShow {
 impl ChatShow {
     const ALL: [Self; 3] = [Self::Result, Self::Transcript, Self::None];
 
-    /// Its name in options and headers.
+    /// Returns the name in options and headers.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

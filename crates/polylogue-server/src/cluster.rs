@@ -4,7 +4,8 @@ use polylogue_core::{Features, Queue as _, QueueOverview, QueueState, QueuedLog,
 use polylogue_runtime::{BudgetListing, Runtime};
 use polylogue_wire::cluster::{Budget, Cluster, Counts, Limits, Queued, Usage, Worker};
 
-/// The workers of the store of `runtime`, its shared budgets, and the first `most` of its conversations that are not idle.
+/// Returns the workers of the store of `runtime`, its shared budgets, and the first `most` of its conversations that are not
+/// idle.
 ///
 /// # Errors
 /// When the store is no queue, or cannot be read.

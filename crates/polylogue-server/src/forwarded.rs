@@ -8,7 +8,7 @@ use axum::http::HeaderMap;
 use axum::http::header::FORWARDED;
 use ipnet::IpNet;
 
-/// A server, or a network of servers, whose headers `X-Forwarded-For` and `Forwarded` are believed.
+/// A proxy, or a network of proxies, whose headers `X-Forwarded-For` and `Forwarded` are trusted.
 ///
 /// ```
 /// use polylogue_server::TrustedProxy;

@@ -22,11 +22,11 @@ use crate::token::Token;
 /// An authorization server whose tokens are accepted.
 #[derive(Debug, Clone)]
 pub struct IssuerOptions {
-    /// Its address, exactly as its tokens have it: `https`, or `http` on this machine.
+    /// The address, exactly as its tokens have it: `https`, or `http` on this machine.
     pub url: String,
     /// The address of this server as the authorization server knows it, for which tokens must be made. Default: the public one.
     pub audience: Option<String>,
-    /// How it is reached.
+    /// The proxies through which it is reached.
     pub proxies: Proxies,
 }
 

@@ -102,7 +102,7 @@ impl ServerLimits {
     /// The largest number that a limit can be set to.
     const LARGEST: u64 = 1_000_000_000;
 
-    /// The names of all limits.
+    /// Returns the names of all limits.
     #[must_use]
     pub fn names() -> Vec<String> {
         Self::default().fields().into_iter().map(|(name, _)| name).collect()

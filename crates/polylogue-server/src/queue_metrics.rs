@@ -78,7 +78,8 @@ fn number(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// `/metrics` of a worker, at an address of its own: what it counts, and figures of the queue. It has numbers only, and asks for no token.
+/// The metrics of a worker, `/metrics`, at an address of its own: what it counts, and figures of the queue. It has numbers
+/// only, and asks for no token.
 pub struct WorkerMetrics {
     listener: TcpListener,
     address: SocketAddr,
@@ -92,7 +93,7 @@ struct Read {
 }
 
 impl WorkerMetrics {
-    /// Listens for requests about the store of `runtime`, and what `meters` has counted.
+    /// Binds an address for requests about the store of `runtime`, and what `meters` has counted.
     ///
     /// # Errors
     /// [`LiveError::Listen`].
@@ -103,7 +104,7 @@ impl WorkerMetrics {
         Ok(Self { listener, address, read: Arc::new(Read { runtime, watch, meters }) })
     }
 
-    /// The address that it listens on, with its real port.
+    /// Returns the address that it listens on, with its real port.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address

@@ -42,37 +42,37 @@ use crate::tenants::{Tenants, server_folder};
 use crate::token::{NewToken, Token, TokenError, TokenKind, TokenText};
 use crate::token_file::TokenFile;
 
-/// How a server is started.
+/// The options of a server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Where it listens. Port 0: a free one.
+    /// The address to listen at. Port 0: a free one.
     pub listen: SocketAddr,
     /// The store of the tenant [`Token::LOCAL`]. What the server keeps besides is next to it.
     pub place: StoreLocation,
     /// The address under which clients reach it, if that is another one.
     pub public_url: Option<String>,
-    /// Origins of other sites whose pages may use it, such as `https://example.com`.
+    /// The origins of other sites whose pages may use the server, such as `https://example.com`.
     pub origins: Vec<String>,
-    /// Servers in front of it that say who sends a request. Limits on addresses are those of their clients.
+    /// The proxies in front of it that say who sends a request. Limits on addresses are those of their clients.
     pub trusted_proxies: Vec<TrustedProxy>,
-    /// How chat completions are answered.
+    /// The options of chat completions.
     pub chat: ChatOptions,
-    /// What clients can take of it.
+    /// The limits of clients.
     pub limits: ServerLimits,
     /// An authorization server whose tokens are accepted besides those of this server.
     pub issuer: Option<IssuerOptions>,
     /// Whether conversations that an earlier server was running continue at the start.
     pub resume: bool,
-    /// What all conversations of all tenants share, next to the budgets of tokens.
+    /// The budget that all conversations of all tenants share, next to the budgets of tokens.
     pub budget: Option<Budget>,
     /// The budgets that they share with other processes, with the limits that are set: [`Runtime::with_shared_budgets`].
     pub shared_budgets: Vec<(String, Allowance)>,
-    /// Where other processes follow what this one runs, if the store is one that processes share.
+    /// The options for other processes that follow what this one runs, if the store is one that processes share.
     pub live: LiveOptions,
 }
 
 impl ServerOptions {
-    /// A server at `listen` for the conversations at `place`, with all defaults.
+    /// Creates the options of a server at `listen` for the conversations at `place`, with all defaults.
     #[must_use]
     pub fn new(listen: SocketAddr, place: StoreLocation) -> Self {
         let (public_url, origins, limits) = (None, Vec::new(), ServerLimits::default());
@@ -93,7 +93,7 @@ impl ServerOptions {
     }
 }
 
-/// Why a server does not start.
+/// The reason why a server does not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
@@ -111,7 +111,7 @@ pub enum ServerError {
     /// The public address is no URL of a server.
     #[error("`{0}` is not an address with `http://` or `https://`")]
     PublicUrl(String),
-    /// An origin is not one.
+    /// An origin is not the origin of a site.
     #[error("`{0}` is not an origin: a scheme, a host and a port")]
     Origin(String),
     /// No request has a header of this name.
@@ -129,9 +129,9 @@ pub enum ServerError {
     /// A team cannot be prepared.
     #[error("the team `{team}`: {error}")]
     Team {
-        /// Its id.
+        /// The id of the team.
         team: String,
-        /// Why.
+        /// The error.
         error: SourceError,
     },
     /// The store cannot be opened.
@@ -140,7 +140,7 @@ pub enum ServerError {
 }
 
 impl ServerError {
-    /// What to do.
+    /// Returns how to fix it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -162,19 +162,20 @@ impl ServerError {
     }
 }
 
-/// The description of all routes, OpenAPI 3.1, as servers have it at `/openapi.json`.
+/// Returns the description of all routes, OpenAPI 3.1, as servers have it at `/openapi.json`.
 #[must_use]
 pub fn openapi() -> serde_json::Value {
     document(&ROUTES)
 }
 
-/// Where the tokens of a server are whose store is at `place`.
+/// Returns the file with the tokens of a server whose store is at `place`.
 #[must_use]
 pub fn tokens_at(place: &StoreLocation) -> PathBuf {
     server_folder(place).join("tokens.json")
 }
 
-/// The URL of the page of the server at `url` that logs in with `link`. It is in the fragment, which browsers send to no server.
+/// Returns the URL of the page of the server at `url` that logs in with `link`. It is in the fragment, which browsers send to
+/// no server.
 #[must_use]
 pub fn login_url(url: &str, link: &TokenText) -> String {
     format!("{}/#login={}", url.trim_end_matches('/'), link.reveal())
@@ -254,36 +255,36 @@ impl Server {
         Ok(Self { listener, address, public_url, app, first_token, resume, live, own, trusted_proxies })
     }
 
-    /// The address that it listens on, with its real port.
+    /// Returns the address that it listens on, with its real port.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Offers what this process runs to others that have the same store, if processes can share it.
+    /// Offers the conversations that this process runs to others that have the same store, if processes can share it.
     #[must_use]
     pub const fn live(&self) -> Option<&LiveNode> {
         self.live.as_ref()
     }
 
-    /// What happens at its stores: `/metrics` also has what is counted of others by it.
+    /// Returns the counts of its stores: `/metrics` also has what is counted of others by it.
     #[must_use]
     pub fn store_metrics(&self) -> StoreMetrics {
         self.app.tenants.store_metrics.clone()
     }
 
-    /// The URL under which clients reach it.
+    /// Returns the URL under which clients reach it.
     #[must_use]
     pub fn url(&self) -> String {
         self.public_url.clone().unwrap_or_else(|| format!("http://{}", self.address))
     }
 
-    /// The token that was made because there was none: show it once.
+    /// Returns the token that was made because there was none: show it once.
     pub const fn take_first_token(&mut self) -> Option<TokenText> {
         self.first_token.take()
     }
 
-    /// A URL of the page that logs a browser in once, within ten minutes.
+    /// Returns a URL of the page that logs a browser in once, within ten minutes.
     ///
     /// # Errors
     /// When the file of the tokens cannot be written.
@@ -291,7 +292,8 @@ impl Server {
         Ok(login_url(&self.url(), &self.app.tokens.create_link(NewToken::local("page"))?))
     }
 
-    /// Reads team files again when it is asked to. Files that have changed are noticed without it; those that they include are not.
+    /// Returns the handle that has team files read again. Files that have changed are noticed without it; those that they
+    /// include are not.
     #[must_use]
     pub fn reload(&self) -> Reload {
         Reload(Arc::clone(&self.app))

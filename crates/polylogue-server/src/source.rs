@@ -7,27 +7,28 @@ use polylogue_core::LogId;
 use polylogue_runtime::{Prepared, Runtime, StoreLocation, StoredDocument};
 use polylogue_team::{Diagnostics, Loaded};
 
-/// Why a team cannot be read or prepared.
+/// The reason why a team cannot be read or prepared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct SourceError {
     /// What is wrong.
     pub what: String,
-    /// What to do.
+    /// How to fix it.
     pub hint: Option<String>,
     /// Whether the values that the caller gave are wrong, and not the file or the machine.
     pub is_usage: bool,
 }
 
-/// The teams of a server: which there are, how they are read, and what they may use.
+/// The source of a server's teams: which there are, how they are read, and what they may use.
 pub trait TeamSource: Send + Sync + 'static {
-    /// The ids of the teams, in the order in which they are listed: letters, digits, `-`, `_` and `.`.
+    /// Returns the ids of the teams, in the order in which they are listed: letters, digits, `-`, `_` and `.`.
     fn ids(&self) -> Vec<String>;
 
-    /// Looks which teams there are now. Returns those whose files have changed since they were looked at last, or all if `again`.
+    /// Looks up which teams there are now. Returns those whose files have changed since they were looked at last, or all if
+    /// `again`.
     fn rescan(&self, again: bool) -> Vec<String>;
 
-    /// The file of the team, if clients with the right may replace its text.
+    /// Returns the file of the team, if clients with the right may replace its text.
     fn file(&self, team: &str) -> Option<PathBuf>;
 
     /// Checks `text` as a new content of the file of `team`, or as that of a new file. Must start nothing, connect to nothing, and read
@@ -58,8 +59,8 @@ pub trait TeamSource: Send + Sync + 'static {
         document: &'a StoredDocument,
     ) -> BoxFuture<'a, Result<Prepared, SourceError>>;
 
-    /// Whether a team that was prepared for a stored conversation is for others, too, whose documents differ in the task alone: nothing
-    /// may be allowed because of that document. Default: no.
+    /// Returns whether a team that was prepared for a stored conversation is for others, too, whose documents differ in the
+    /// task alone: nothing may be allowed because of that document. Default: no.
     fn is_for_any_task(&self, prepared: &Prepared) -> bool {
         let _ = prepared;
         false

@@ -21,7 +21,7 @@ struct Operation {
     op: &'static str,
 }
 
-/// What happened at all stores since the process started. Clones share it.
+/// Counts of what happened at all stores since the process started. Clones share it.
 #[derive(Clone)]
 pub struct StoreMetrics {
     seconds: Family<Operation, Histogram, fn() -> Histogram>,
@@ -60,7 +60,7 @@ impl StoreMetrics {
         }
     }
 
-    /// `store`, whose operations are timed and counted.
+    /// Wraps `store`: its operations are timed and counted.
     #[must_use]
     pub fn metered(&self, store: AnyStore) -> AnyStore {
         AnyStore::new(MeteredStore { inner: store, metrics: self.clone() })

@@ -27,7 +27,7 @@ impl TokenText {
         Ok(Self(bits.iter().fold(PREFIX.to_owned(), |text, byte| format!("{text}{byte:02x}"))))
     }
 
-    /// The text itself, to be shown once.
+    /// Returns the text itself, to be shown once.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -40,18 +40,18 @@ impl fmt::Debug for TokenText {
     }
 }
 
-/// How a token is used.
+/// The way in which a token is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenKind {
-    /// A header of requests has it.
+    /// In a header of requests.
     #[default]
     Key,
-    /// A link to the page has it: it is exchanged once for a session.
+    /// In a link to the page, where it is exchanged once for a session.
     Link,
-    /// The cookie of a browser has it.
+    /// In the cookie of a browser.
     Session,
-    /// A header of requests has it, and an authorization server has made it. It is stored nowhere.
+    /// In a header of requests, issued by an authorization server. It is stored nowhere.
     Issued,
 }
 
@@ -85,29 +85,29 @@ pub(crate) struct DailyLimit {
 pub struct Token {
     /// Identifies it in lists and logs.
     pub id: String,
-    /// What it is for.
+    /// The name: what it is for.
     pub name: String,
     /// The BLAKE3 digest of its text. A slow hash protects guessable texts, and this one is random.
     digest: String,
-    /// Whose conversations it can see.
+    /// The tenant whose conversations it can see.
     pub tenant: String,
-    /// What it may do.
+    /// The scopes: what it may do.
     pub scopes: Vec<Scope>,
     /// The teams that it may see and run. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teams: Option<Vec<String>>,
-    /// What it may spend in a day. Default: no bound.
+    /// The budget of a day. Default: no bound.
     #[serde(default, skip_serializing_if = "DailyBudget::is_unlimited")]
     pub per_day: DailyBudget,
     /// The budgets of the token that made it, and of those that made that one: what it spends is spent of them, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) within: Vec<DailyLimit>,
-    /// When it was made, in milliseconds since 1970.
+    /// The time of its creation, in milliseconds since 1970.
     pub created_ms: u64,
-    /// When it ends, in milliseconds since 1970. Default: never.
+    /// The time at which it expires, in milliseconds since 1970. Default: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_ms: Option<u64>,
-    /// How it is used. Default: by a header of requests.
+    /// The way in which it is used. Default: by a header of requests.
     #[serde(default, skip_serializing_if = "TokenKind::is_key")]
     pub kind: TokenKind,
     /// The request with an idempotency key that made it.
@@ -179,7 +179,7 @@ impl Token {
         self.expires_ms.is_none_or(|end| now_ms < end)
     }
 
-    /// Whether it may do what needs `scope`.
+    /// Returns whether it has the scope `scope`.
     #[must_use]
     pub fn has(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope)
@@ -197,7 +197,7 @@ impl Token {
         self.tenant == other.tenant && has_scopes && has_teams && self.per_day.is_within(&other.per_day)
     }
 
-    /// Whether it may see and run the team.
+    /// Returns whether it may see and run the team.
     #[must_use]
     pub fn sees(&self, team: &str) -> bool {
         self.teams.as_ref().is_none_or(|teams| teams.iter().any(|seen| seen == team))
@@ -207,22 +207,22 @@ impl Token {
 /// A token that is to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewToken {
-    /// What it is for.
+    /// The name: what it is for.
     pub name: String,
-    /// Whose conversations it can see: letters, digits, `-` and `_`.
+    /// The tenant whose conversations it can see: letters, digits, `-` and `_`.
     pub tenant: String,
-    /// What it may do.
+    /// The scopes: what it may do.
     pub scopes: Vec<Scope>,
     /// The teams that it may see and run. Default: all.
     pub teams: Option<Vec<String>>,
-    /// What it may spend in a day. Default: no bound.
+    /// The budget of a day. Default: no bound.
     pub per_day: DailyBudget,
-    /// When it ends, in milliseconds since 1970. Default: never.
+    /// The time at which it expires, in milliseconds since 1970. Default: never.
     pub expires_ms: Option<u64>,
 }
 
 impl NewToken {
-    /// A token of the tenant [`Token::LOCAL`] with all scopes.
+    /// Creates a token of the tenant [`Token::LOCAL`] with all scopes.
     #[must_use]
     pub fn local(name: &str) -> Self {
         let (name, tenant) = (name.to_owned(), Token::LOCAL.to_owned());
@@ -250,7 +250,7 @@ impl NewToken {
     }
 }
 
-/// Why tokens cannot be read or made.
+/// The reason why tokens cannot be read or made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
@@ -259,7 +259,7 @@ pub enum TokenError {
     File {
         /// The file.
         path: PathBuf,
-        /// What was done with it.
+        /// The failed operation.
         what: &'static str,
         /// The error of the system, or the place of a mistake in the file.
         why: String,
@@ -282,7 +282,7 @@ pub enum TokenError {
 }
 
 impl TokenError {
-    /// Whether what is asked for is not legal: the file and the system are not the cause.
+    /// Returns whether the request is not legal: the file and the system are not the cause.
     ///
     /// ```
     /// use polylogue_server::TokenError;

@@ -36,13 +36,13 @@ pub(crate) enum Made {
 type Stamp = (Option<SystemTime>, u64, u64);
 
 impl TokenFile {
-    /// The tokens in the file at `path`, which need not exist.
+    /// Opens the tokens in the file at `path`, which need not exist.
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
         Self { path, read: Mutex::new(None) }
     }
 
-    /// All tokens, oldest first: the same allocation until the file changes.
+    /// Returns all tokens, oldest first: the same allocation until the file changes.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -57,7 +57,7 @@ impl TokenFile {
         Ok(tokens)
     }
 
-    /// The valid token with this text. Sessions and links are none: see [`find_as`](Self::find_as).
+    /// Returns the valid token with this text. Sessions and links are none: see [`find_as`](Self::find_as).
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -65,7 +65,7 @@ impl TokenFile {
         self.find_as(TokenKind::Key, text)
     }
 
-    /// The valid token of this kind with this text.
+    /// Returns the valid token of this kind with this text.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -77,7 +77,7 @@ impl TokenFile {
         Ok(found.filter(|token| token.is_valid_at(now) && token.kind == kind).cloned())
     }
 
-    /// Whether the token `id` exists and is valid.
+    /// Returns whether the token `id` exists and is valid.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -86,7 +86,7 @@ impl TokenFile {
         Ok(self.all()?.iter().any(|token| token.id == id && token.is_valid_at(now)))
     }
 
-    /// Makes a token. Its text is returned here, and never again.
+    /// Creates a token. Its text is returned here, and never again.
     ///
     /// # Errors
     /// When `new` is not legal, or the file cannot be written.
@@ -120,7 +120,7 @@ impl TokenFile {
         })
     }
 
-    /// Makes a link to the page: its text can be exchanged once, within ten minutes, for a session with the rights of `new`.
+    /// Creates a link to the page: its text can be exchanged once, within ten minutes, for a session with the rights of `new`.
     ///
     /// # Errors
     /// When `new` is not legal, or the file cannot be written.

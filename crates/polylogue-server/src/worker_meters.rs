@@ -17,7 +17,7 @@ use crate::meter::run_counted;
 use crate::store_metrics::StoreMetrics;
 use crate::totals::Meters;
 
-/// The counts of a worker: what its conversations take, how long its store takes, and what happens to it. Cloning shares them.
+/// The counts of a worker: the usage of its conversations, the times of its store, and what happens to it. Cloning shares them.
 #[derive(Clone)]
 pub struct WorkerMeters(Arc<Inner>);
 
@@ -46,7 +46,7 @@ impl Default for WorkerMeters {
 }
 
 impl WorkerMeters {
-    /// What happens at its store.
+    /// Returns the counts of its store.
     #[must_use]
     pub fn store_metrics(&self) -> &StoreMetrics {
         &self.0.store_metrics

@@ -20,7 +20,7 @@ pub(crate) fn next_fence() -> u64 {
     advance(last)
 }
 
-/// This process, as `process 4711 on atlas`.
+/// Returns this process as `process 4711 on atlas`.
 ///
 /// The machine is named because process numbers mean nothing across containers that share a folder.
 #[must_use]
@@ -35,7 +35,7 @@ pub fn this_process() -> String {
     }
 }
 
-/// The holder of a claim with the rest of its lease.
+/// Returns the holder of a claim with the rest of its lease.
 #[must_use]
 pub fn with_lease(holder: &str, lease_s: Option<u64>) -> String {
     let holder = if holder.is_empty() { "another process" } else { holder };
@@ -54,12 +54,12 @@ pub struct ClaimGuard {
 }
 
 impl ClaimGuard {
-    /// `release` is called unless the claim is accepted.
+    /// Creates a guard, which calls `release` unless the claim is accepted.
     pub fn new(claim: Claim, release: impl FnOnce(&Claim) + Send + 'static) -> Self {
         Self { claim, release: Some(Box::new(release)) }
     }
 
-    /// The caller received it.
+    /// Notes that the caller has received the claim.
     #[must_use]
     pub fn accept(mut self) -> Claim {
         self.release = None;

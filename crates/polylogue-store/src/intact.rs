@@ -8,12 +8,12 @@ use serde::Deserialize;
 use crate::head::Head;
 use polylogue_core::chain::{Chain, Link};
 
-/// Why an event cannot be read.
+/// The reason why an event cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Flaw {
-    /// It is damaged.
+    /// The event is damaged.
     Damaged(String),
-    /// It is of this type, which only a later version knows.
+    /// The event is of this type, which only a later version knows.
     Unknown(String),
 }
 
@@ -116,19 +116,19 @@ impl EventCollector {
         self.damage.get_or_insert(damage.into());
     }
 
-    /// Whether no damage was found so far.
+    /// Returns whether no damage was found so far.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.damage.is_none()
     }
 
-    /// The `seq` of the next event.
+    /// Returns the `seq` of the next event.
     #[must_use]
     pub fn next_seq(&self) -> u64 {
         self.events.last().map_or(0, |event| event.seq.saturating_add(1))
     }
 
-    /// The readable events, with the damage as an error about `place`.
+    /// Returns the readable events, with the damage as an error about `place`.
     #[must_use]
     pub fn finish(self, place: String) -> RecoveredEvents {
         let unbroken = self.unbroken.unwrap_or(self.events.len() as u64);
@@ -143,16 +143,16 @@ impl EventCollector {
 /// The row of an event in a table.
 #[derive(Debug)]
 pub struct EventRow<'r> {
-    /// Its number.
+    /// The number of the event.
     pub seq: u64,
     /// The event as an object.
     pub json: &'r [u8],
-    /// Its link.
+    /// The link of the event.
     pub link: Option<Link>,
 }
 
 impl EventRow<'_> {
-    /// The event, if its link follows those before and its number is `next`.
+    /// Returns the event, if its link follows those before and its number is `next`.
     ///
     /// # Errors
     /// As [`parse_event`]. One of a later version with a wrong link is damaged.

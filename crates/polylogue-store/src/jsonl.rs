@@ -98,7 +98,7 @@ impl Jsonl {
         Ok(Self { folder: Arc::new(Folder::new(dir)), workers: Workers::new(Self::THREADS) })
     }
 
-    /// A whole log as the text of its file, to be read elsewhere.
+    /// Returns a whole log as the text of its file, to be read elsewhere.
     ///
     /// # Errors
     /// When the metadata or an event cannot be written as JSON.
@@ -106,7 +106,8 @@ impl Jsonl {
         file::text(meta, events)
     }
 
-    /// The log whose file has this `text`. Every line is checked against its link; nothing may be torn or missing within it.
+    /// Parses the log whose file has this `text`. Every line is checked against its link; nothing may be torn or missing within
+    /// it.
     ///
     /// # Errors
     /// What is wrong with it, and where.

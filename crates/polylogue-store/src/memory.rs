@@ -43,13 +43,13 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// An empty store.
+    /// Creates an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty store with a clock of its own, for leases and for what is due. For tests.
+    /// Creates an empty store with a clock of its own, for leases and for what is due. For tests.
     #[must_use]
     pub fn with_clock(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self { clock: Clock::new(clock), ..Self::default() }

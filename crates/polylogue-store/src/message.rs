@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::intact::is_type_name;
 
-/// The message `number` of the inbox `place`, which is stored as `json`.
+/// Parses the message `number` of the inbox `place`, which is stored as `json`.
 ///
 /// # Errors
 /// [`StoreError::UnknownInstruction`] for one of a later version, [`StoreError::Io`] for what is no message.

@@ -15,7 +15,7 @@ const MAX_BLOB_BYTES: usize = 64 << 20;
 /// An event's columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredRow {
-    /// Its number.
+    /// The number of the event.
     pub seq: u64,
     /// The event.
     pub json: String,
@@ -24,14 +24,14 @@ pub struct StoredRow {
 }
 
 impl StoredRow {
-    /// For checking it.
+    /// Returns the row as an event row, for checking it.
     #[must_use]
     pub fn as_event_row(&self) -> EventRow<'_> {
         EventRow { seq: self.seq, json: self.json.as_bytes(), link: self.link }
     }
 }
 
-/// The first events of a log in less space: deflated lines of a link (hexadecimal), a space, and the JSON of an event.
+/// Packs the first events of a log in less space: deflated lines of a link (hexadecimal), a space, and the JSON of an event.
 #[must_use]
 pub fn packed(rows: &[StoredRow]) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
@@ -43,7 +43,7 @@ pub fn packed(rows: &[StoredRow]) -> Vec<u8> {
     encoder.finish().unwrap_or_default()
 }
 
-/// The events of an archive, as far as it can be read: what is missing shows as the end of a log that is lost.
+/// Unpacks the events of an archive, as far as it can be read: what is missing shows as the end of a log that is lost.
 #[must_use]
 pub fn unpacked(bytes: &[u8]) -> Vec<StoredRow> {
     let lines = BufReader::new(DeflateDecoder::new(bytes)).lines().map_while(Result::ok);
@@ -60,7 +60,7 @@ fn link_of(hex: &str) -> Option<Link> {
     Link::from_bytes(&bytes.collect::<Option<Vec<u8>>>()?)
 }
 
-/// A blob in less space; `None` if it takes as much.
+/// Packs a blob in less space; `None` if it takes as much.
 #[must_use]
 pub fn packed_blob(bytes: &[u8]) -> Option<Vec<u8>> {
     if bytes.len() > MAX_BLOB_BYTES {
@@ -71,7 +71,7 @@ pub fn packed_blob(bytes: &[u8]) -> Option<Vec<u8>> {
     encoder.finish().ok().filter(|packed| packed.len() < bytes.len())
 }
 
-/// The blob that was packed, as far as it can be read: its digest tells whether it is whole.
+/// Unpacks a blob, as far as it can be read: its digest tells whether it is whole.
 #[must_use]
 pub fn unpacked_blob(packed: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -205,7 +205,7 @@ impl Sqlite {
         Self::open_by(path, Clock::default())
     }
 
-    /// As [`open`](Self::open), with clocks of its own: one for what is due, and one for leases. For tests.
+    /// Opens the database as [`open`](Self::open), with clocks of its own: one for what is due, and one for leases. For tests.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -238,7 +238,7 @@ impl Sqlite {
         Ok(Self { place, clock, readers: Workers::new(Self::READERS), writer })
     }
 
-    /// All logs that can be listed, newest first, and the damage of the rest of the database, if there is any.
+    /// Lists all logs that can be listed, newest first, and the damage of the rest of the database, if there is any.
     ///
     /// Checks the whole database, at about one second per gigabyte.
     ///

@@ -16,7 +16,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// A call that failed, and why.
+    /// Creates the answer of a call that failed, with the reason.
     pub fn failed(why: impl Into<String>) -> Self {
         Self { texts: vec![why.into()], value: None, is_error: true }
     }
@@ -34,7 +34,7 @@ pub(super) fn result(answer: Answer) -> CallToolResult {
 /// How much of a message is sent as progress, in bytes.
 const LONGEST: usize = 200;
 
-/// The beginning of a message in a line, with its author; `None` for an event that is no message.
+/// Returns the beginning of a message in a line, with its author; `None` for an event that is no message.
 #[must_use]
 pub fn progress_line(event: &Event) -> Option<String> {
     let Body::Message(message) = &event.body else { return None };

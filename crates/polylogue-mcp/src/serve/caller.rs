@@ -25,7 +25,7 @@ pub struct Caller {
     answers: Vec<FormAnswer>,
 }
 
-/// Result of a question to the user.
+/// The result of a question to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UserAnswer {
     /// Their answer.
@@ -53,21 +53,21 @@ impl Caller {
         Self { context, cancelled: Some(cancelled), progress, count: 0, state, answers }
     }
 
-    /// What the server has put into the extensions of the HTTP request; `None` over pipes.
+    /// Returns what the server has put into the extensions of the HTTP request; `None` over pipes.
     #[must_use]
     pub fn extension<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
         self.context.extensions.get::<http::request::Parts>()?.extensions.get::<T>().cloned()
     }
 
-    /// Whether it uses the protocol without sessions, of 2026-07-28 and later: the end of its connection cancels the call, and it takes
-    /// questions as results.
+    /// Returns whether the caller uses the protocol without sessions, of 2026-07-28 and later: the end of its connection
+    /// cancels the call, and it takes questions as results.
     #[must_use]
     pub fn is_stateless(&self) -> bool {
         let version = self.context.protocol_version();
         version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
     }
 
-    /// Whether it can show its user a form.
+    /// Returns whether the caller can show its user a form.
     #[must_use]
     pub fn can_ask(&self) -> bool {
         let elicitation = self.context.client_capabilities().and_then(|all| all.elicitation);
@@ -75,25 +75,25 @@ impl Caller {
         elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
     }
 
-    /// Whether it takes questions to its user as the result of a call, and repeats the call with the answers.
+    /// Returns whether the caller takes questions to its user as the result of a call, and repeats the call with the answers.
     #[must_use]
     pub fn takes_questions(&self) -> bool {
         self.is_stateless() && self.can_ask()
     }
 
-    /// Whether it takes a task as the result of a call.
+    /// Returns whether the caller takes a task as the result of a call.
     #[must_use]
     pub fn takes_tasks(&self) -> bool {
         self.is_stateless() && self.context.client_capabilities().is_some_and(|all| all.supports_tasks())
     }
 
-    /// The state of an earlier call that it repeats: from an untrusted party.
+    /// Returns the state of an earlier call that it repeats: from an untrusted party.
     #[must_use]
     pub fn state(&self) -> Option<&str> {
         self.state.as_deref()
     }
 
-    /// The answers with which it repeats a call.
+    /// Returns the answers with which it repeats a call.
     #[must_use]
     pub fn answers(&self) -> &[FormAnswer] {
         &self.answers
@@ -142,7 +142,7 @@ impl Caller {
         self.reason().await.flatten()
     }
 
-    /// Whether the caller has said that it cancels the call, rather than being gone; with its reason, if it gave one.
+    /// Returns whether the caller has said that it cancels the call, rather than being gone; with its reason, if it gave one.
     pub async fn reason(&mut self) -> Option<Option<String>> {
         // It arrives apart from the cancellation; without one the caller is disconnected.
         let reason = tokio::time::timeout(REASON, self.cancelled.as_mut()?).await;

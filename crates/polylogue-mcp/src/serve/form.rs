@@ -14,11 +14,11 @@ const FIELD: &str = "answer";
 pub struct FormQuestion {
     /// Identifies it in the answers.
     pub key: String,
-    /// Its text.
+    /// The text of the question.
     pub text: String,
 }
 
-/// What a client's user says to a question.
+/// The answer of a client's user to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormAnswer {
     /// The key of the question.

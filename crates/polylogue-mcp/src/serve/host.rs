@@ -13,7 +13,7 @@ use super::task::TaskReport;
 /// A tool as clients see it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServedTool {
-    /// Its name, description and arguments.
+    /// The name, description and arguments.
     pub spec: ToolSpec,
     /// The JSON Schema of [`Answer::value`], an object. Default: not declared.
     pub output: Option<Value>,
@@ -25,7 +25,8 @@ impl From<ToolSpec> for ServedTool {
     }
 }
 
-/// What the caller names does not exist, or it may not see it, or what it sends back is not what it received: it gets the error -32602.
+/// The error for invalid parameters: what the caller names does not exist, or it may not see it, or what it sends back is not
+/// what it received: it gets the error -32602.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidParams(pub String);
@@ -35,7 +36,7 @@ pub trait ToolHost: Send + Sync + 'static {
     /// Whether it has tasks: calls whose result is read later. Default: no.
     const HAS_TASKS: bool = false;
 
-    /// The tools that the caller may use, always in the same order.
+    /// Returns the tools that the caller may use, always in the same order.
     fn tools(&self, caller: &Caller) -> impl Future<Output = Vec<ServedTool>> + Send;
 
     /// Handles a call of `tool`. When the caller [cancels](Caller::cancelled) the call, it should return soon; its result is then
@@ -50,7 +51,7 @@ pub trait ToolHost: Send + Sync + 'static {
         caller: &mut Caller,
     ) -> impl Future<Output = Result<Reply, InvalidParams>> + Send;
 
-    /// The state of a task.
+    /// Returns the state of a task.
     ///
     /// # Errors
     /// When there is no such task.

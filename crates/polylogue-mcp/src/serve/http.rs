@@ -28,7 +28,7 @@ const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 const LAST_EVENT: &str = "last-event-id";
 
-/// What clients can take of a server.
+/// The limits of clients of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct HttpOptions {
     /// Sessions of one owner at the same time.
@@ -37,7 +37,7 @@ pub struct HttpOptions {
     pub session_time: Duration,
     /// The time between two comments in an event stream in which nothing happens.
     pub comment_every: Duration,
-    /// When clients connect again.
+    /// The time after which clients connect again.
     pub retry: Duration,
     /// The largest body of a request, in bytes.
     pub body_bytes: usize,

@@ -13,19 +13,19 @@ const POLL_MS: u64 = 1000;
 /// A task and its state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskReport {
-    /// Identifies it.
+    /// Identifies the task.
     pub id: String,
     /// When it was created, in milliseconds since 1970.
     pub created_ms: u64,
     /// When its state changed last, in milliseconds since 1970.
     pub updated_ms: u64,
-    /// What happened last, in words.
+    /// The latest status message.
     pub message: Option<String>,
-    /// How far it is.
+    /// The progress of the task.
     pub progress: TaskProgress,
 }
 
-/// How far a task is.
+/// The progress of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskProgress {
     /// It runs.

@@ -24,7 +24,7 @@ const FORGET: &str = "WITH old AS MATERIALIZED (
     DELETE FROM polylogue.budgets USING old WHERE budgets.name = old.name";
 
 impl PostgresBudgets {
-    /// Makes a budget of a day, if there is none, and forgets those of earlier days.
+    /// Creates a budget of a day, if there is none, and forgets those of earlier days.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -39,7 +39,8 @@ impl PostgresBudgets {
         self.run(move |inner| async move { inner.forget_before(day.saturating_sub(KEPT_DAYS)).await }).await
     }
 
-    /// Which limit of a budget is reached for all processes together, and how much is used; `None` if none is, or there is no such budget.
+    /// Returns the limit of a budget that is reached for all processes together, and how much is used; `None` if none is, or
+    /// there is no such budget.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -62,7 +63,7 @@ impl PostgresBudgets {
         }))
     }
 
-    /// Ends that a budget pays for the log `id`, which has `events` events and has used so much.
+    /// Notes that a budget no longer pays for the log `id`, which has `events` events and has used `used`.
     ///
     /// # Errors
     /// When the database cannot be written.

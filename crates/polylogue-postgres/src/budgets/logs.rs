@@ -18,7 +18,7 @@ pub struct Recount {
     pub before: CountedUsage,
     /// What is used now.
     pub after: CountedUsage,
-    /// How many logs were counted.
+    /// The number of logs that were counted.
     pub counted: u64,
     /// The logs that a process runs: it reports by itself.
     pub running: u64,

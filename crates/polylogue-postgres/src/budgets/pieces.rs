@@ -13,17 +13,17 @@ use crate::logs::lease_ms;
 /// A budget, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetListing {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its limits.
+    /// The limits.
     pub limits: Allowance,
-    /// What was used, as far as it was reported.
+    /// The usage, as far as it was reported.
     pub spent: CountedUsage,
-    /// What processes have drawn.
+    /// The amount that processes have drawn.
     pub drawn: CountedUsage,
-    /// How many processes have drawn of it.
+    /// The number of processes that have drawn of it.
     pub processes: u64,
-    /// How many conversations it has paid for.
+    /// The number of conversations that it has paid for.
     pub conversations: u64,
 }
 

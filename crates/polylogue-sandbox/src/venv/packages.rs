@@ -8,9 +8,9 @@ use std::path::Path;
 /// An installed package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Package {
-    /// Its name, such as `numpy`: ASCII letters, digits, `.`, `_` and `-`, at most 64.
+    /// The name, such as `numpy`: ASCII letters, digits, `.`, `_` and `-`, at most 64.
     pub name: String,
-    /// Its version, such as `2.1.0`.
+    /// The version, such as `2.1.0`.
     pub version: String,
 }
 

@@ -31,10 +31,10 @@ const FOLLOWED: usize = 20_000;
 /// Lines that wait until a connection takes them, for all its conversations. Behind them, pieces are dropped.
 const WAITING: usize = 256;
 
-/// Where other processes follow what this one runs.
+/// The options for other processes that follow what this one runs.
 #[derive(Debug, Clone)]
 pub struct LiveOptions {
-    /// Where it listens. Default: a free port of the loopback interface, so that only processes of this machine reach it.
+    /// The address to listen at. Default: a free port of the loopback interface, so that only processes of this machine reach it.
     pub listen: SocketAddr,
     /// The host and port by which the others reach it. Default: those that it listens on.
     pub advertise: Option<String>,
@@ -46,7 +46,7 @@ impl Default for LiveOptions {
     }
 }
 
-/// Why nothing is offered.
+/// The reason why nothing is offered to other processes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LiveError {
@@ -58,16 +58,16 @@ pub enum LiveError {
         /// The error of the system.
         why: std::io::Error,
     },
-    /// It listens on every address of this machine, of which others know none.
+    /// The address to listen at is every address of this machine, of which others know none.
     #[error("other processes do not know by which address they reach `{0}`")]
     Unnamed(SocketAddr),
-    /// It is no address.
+    /// The advertised address is not a host and a port.
     #[error("`{0}` is not a host and a port")]
     Advertised(String),
 }
 
 impl LiveError {
-    /// What to do.
+    /// Returns how to fix it.
     #[must_use]
     pub const fn hint(&self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl LiveError {
     }
 }
 
-/// Offers what this process runs to others, at an address of its own. Ends when it is dropped.
+/// Offers the conversations that this process runs to others, at an address of its own. Ends when it is dropped.
 #[derive(Clone)]
 pub struct LiveNode(Arc<Node>);
 
@@ -113,7 +113,7 @@ impl Drop for Node {
 }
 
 impl LiveNode {
-    /// Listens. Takes a tokio runtime.
+    /// Binds the address. Takes a tokio runtime.
     ///
     /// # Errors
     /// [`LiveError`].
@@ -137,7 +137,7 @@ impl LiveNode {
         Ok(Self(Arc::new(Node { address, stores, accepting, _own: own })))
     }
 
-    /// A point for one more store, whose processes are to know it.
+    /// Creates a point for one more store, whose processes are to know it.
     ///
     /// # Errors
     /// When the system has no random numbers.
